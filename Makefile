@@ -1,0 +1,66 @@
+# Two commands do all the set-up on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
+
+.PHONY: demo demo-collect test test-all check bench docs web clean core extras tools
+
+$(BIN)/uv:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip uv
+
+# `make demo` needs the core only.
+$(VENV)/.core: pyproject.toml | $(BIN)/uv
+	$(UV) -e .
+	@touch $@
+
+$(VENV)/.test: pyproject.toml $(VENV)/.core | $(BIN)/uv
+	$(UV) -e '.[geo,design,service,test]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml $(VENV)/.test | $(BIN)/uv
+	$(UV) -e '.[geo,design,service,test,dev]'
+	@touch $@
+
+$(VENV)/.bench: pyproject.toml $(VENV)/.test | $(BIN)/uv
+	$(UV) -e '.[geo,design,service,test,bench]'
+	@touch $@
+
+$(VENV)/.docs: pyproject.toml | $(BIN)/uv
+	$(UV) -e '.[docs]'
+	@touch $@
+
+core: $(VENV)/.core
+extras: $(VENV)/.test
+tools: $(VENV)/.dev
+
+demo: $(VENV)/.core  ## protect an embedded sample and say where the files are
+	$(BIN)/python -m sfumato.demo demo-output
+
+test: $(VENV)/.test  ## the tests, in minutes, without ../shared, a browser or a database
+	$(BIN)/python -m pytest -n 2 -m "not slow and not service and not browser and not postgres"
+
+test-all: $(VENV)/.test  ## every test this machine can run
+	$(BIN)/python -m pytest -n 2
+
+check: $(VENV)/.dev  ## style, types and layers
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.bench  ## every benchmark, each a ratio against something real in the same run
+	$(BIN)/python benchmarks/run.py
+
+docs: $(VENV)/.docs
+	$(BIN)/mkdocs build --strict
+
+web:  ## the pages' bundle (needs Node); packed into the wheel when present
+	cd web && npm ci --no-audit --no-fund && npm run build
+
+demo-collect: $(VENV)/.test
+	$(BIN)/python -m sfumato.service.demo
+
+clean:
+	rm -rf $(VENV) demo-output test-output dist build site .mypy_cache .ruff_cache .pytest_cache .hypothesis

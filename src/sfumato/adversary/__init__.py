@@ -1,0 +1,1 @@
+"""What can still be learned from a release."""

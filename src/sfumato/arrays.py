@@ -1,0 +1,100 @@
+"""Read-only arrays, checked at the door, and results that say how far to believe them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.errors import InputError, NotConverged
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+Value = TypeVar("Value")
+
+
+def read_only(values: npt.ArrayLike, dtype: npt.DTypeLike = np.float64) -> Any:
+    """A contiguous copy-if-needed of ``values`` that nobody can write to."""
+    array = np.ascontiguousarray(values, dtype=dtype)
+    if array.flags.writeable:
+        if array is values or array.base is not None:
+            array = array.copy()
+        array.setflags(write=False)
+    return array
+
+
+def finite(values: npt.ArrayLike, name: str, *, dimensions: int | None = None) -> FloatArray:
+    """``values`` as a read-only float array without NaN or infinity, or an :class:`InputError` naming it."""
+    try:
+        array: FloatArray = read_only(values)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} is not numeric.", "Give numbers.") from error
+    if dimensions is not None and array.ndim != dimensions:
+        raise InputError(f"{name} has {array.ndim} dimensions; {dimensions} are needed.")
+    bad = int(array.size - np.count_nonzero(np.isfinite(array)))
+    if bad:
+        raise InputError(
+            f"{name} holds {bad} value(s) that are NaN or infinite.", "Remove or repair them first."
+        )
+    return array
+
+
+def positive(value: float, name: str, *, at_most: float = math.inf) -> float:
+    """``value`` as a finite float in (0, at_most], or an :class:`InputError`."""
+    number = float(value)
+    if not math.isfinite(number) or number <= 0 or number > at_most:
+        limit = "" if math.isinf(at_most) else f" and at most {at_most:g}"
+        raise InputError(f"{name} is {number:g}.", f"It must be a finite number greater than 0{limit}.")
+    return number
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solved(Generic[Value]):
+    """What a solver found and how far to believe it.
+
+    ``gap`` is a certified relative gap: (objective - proved lower bound) / objective, or None where the value is
+    a closed form whose ``status`` is then ``"exact"``.
+    """
+
+    value: Value
+    status: Literal["exact", "converged", "stopped"]
+    steps: int = 0
+    gap: float | None = None
+    objective: float | None = None
+    lower_bound: float | None = None
+    seconds: float | None = None
+
+    def or_fail(self, gap: float) -> Value:
+        """The value if its certified gap is at most ``gap``; otherwise :class:`NotConverged`."""
+        if self.status == "exact" or (self.gap is not None and self.gap <= gap):
+            return self.value
+        reached = "no certified gap" if self.gap is None else f"a certified gap of {self.gap:.3g}"
+        raise NotConverged(
+            f"The solver stopped after {self.steps} steps with {reached}; {gap:.3g} was asked for.",
+            "Allow more steps, accept a larger gap, or make the problem smaller.",
+        )
+
+
+def jsonable(value: Any) -> Any:
+    """``value`` as plain JSON: arrays to lists, dataclass fields by name, NaN and infinities to None."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, np.generic):
+        return jsonable(value.item())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, np.ndarray):
+        return jsonable(value.tolist())
+    if isinstance(value, dict):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if hasattr(value, "__dataclass_fields__"):
+        return {name: jsonable(getattr(value, name)) for name in value.__dataclass_fields__}
+    if isinstance(value, Iterable):
+        return [jsonable(item) for item in value]
+    return str(value)

@@ -1,0 +1,51 @@
+"""The command line: thin, complete help, one JSON object on request, a non-zero exit and advice on error."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import typer
+
+from sfumato import __version__
+from sfumato.cli.output import fail
+from sfumato.errors import SfumatoError
+
+app = typer.Typer(
+    name="sfumato",
+    help="Use and share location data without giving anyone away.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+# Each module adds its commands to the app; heavy imports happen inside the commands.
+_COMMANDS = ("traces", "design", "channel", "collect", "reproduce", "serve")
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"sfumato {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version."
+    ),
+) -> None:
+    pass
+
+
+for _name in _COMMANDS:
+    import_module(f"sfumato.cli.{_name}").register(app)
+
+
+def main() -> None:
+    """Run the command line; an error on purpose becomes one message, its advice and exit code 2."""
+    try:
+        app()
+    except SfumatoError as error:
+        fail(error, json="--json" in sys.argv)

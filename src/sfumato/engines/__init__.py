@@ -1,0 +1,1 @@
+"""The same table-to-table function, run at scale."""

@@ -1,0 +1,1 @@
+"""How much is given away, as numbers."""

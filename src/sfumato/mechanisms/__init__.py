@@ -1,0 +1,1 @@
+"""Ways to add noise, each with its release and its guarantee."""

@@ -1,0 +1,1 @@
+"""What an adversary believes before seeing anything."""

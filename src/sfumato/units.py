@@ -1,0 +1,52 @@
+"""Lengths and durations as people write them: ``200m``, ``1.5km``, ``10min``, ``6h``."""
+
+from __future__ import annotations
+
+import re
+
+from sfumato.errors import InputError
+
+LENGTHS_M = {"m": 1.0, "km": 1000.0, "ft": 0.3048, "mi": 1609.344}
+DURATIONS_S = {
+    "ms": 0.001, "s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "day": 86400.0,
+    "week": 604800.0, "w": 604800.0, "year": 31557600.0,
+}  # fmt: skip
+
+_QUANTITY = re.compile(r"^\s*([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]*)\s*$")
+
+
+def _parse(text: str | float, units: dict[str, float], kind: str, example: str, default: str) -> float:
+    match = _QUANTITY.match(str(text))
+    unit = (match.group(2) or default) if match else ""
+    if match is None or unit not in units:
+        raise InputError(f"'{text}' is not a {kind}.", f"Write it like {example}; units: {', '.join(units)}.")
+    return float(match.group(1)) * units[unit]
+
+
+def length_m(text: str | float) -> float:
+    """``"200m"``, ``"1.5 km"`` or a bare number of metres, in metres."""
+    return _parse(text, LENGTHS_M, "length", "200m or 1.5km", "m")
+
+
+def duration_s(text: str | float) -> float:
+    """``"10min"``, ``"6h"`` or a bare number of seconds, in seconds."""
+    return _parse(text, DURATIONS_S, "duration", "30s, 10min or 6h", "s")
+
+
+def format_length(metres: float) -> str:
+    """Metres for people: ``"200 m"``, ``"1.5 km"``."""
+    return f"{metres / 1000:.3g} km" if metres >= 1000 else f"{metres:.3g} m"
+
+
+def format_duration(seconds: float) -> str:
+    """Seconds for people: ``"10 s"``, ``"6 h"``."""
+    for name, size in (
+        ("years", 31557600.0),
+        ("weeks", 604800.0),
+        ("days", 86400.0),
+        ("h", 3600.0),
+        ("min", 60.0),
+    ):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {name}"
+    return f"{seconds:.3g} s"
