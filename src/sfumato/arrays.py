@@ -39,9 +39,7 @@ def finite(values: npt.ArrayLike, name: str, *, dimensions: int | None = None) -
         raise InputError(f"{name} has {array.ndim} dimensions; {dimensions} are needed.")
     bad = int(array.size - np.count_nonzero(np.isfinite(array)))
     if bad:
-        raise InputError(
-            f"{name} holds {bad} value(s) that are NaN or infinite.", "Remove or repair them first."
-        )
+        raise InputError(f"{name} holds {bad} value(s) that are NaN or infinite.", "Remove or repair them first.")
     return array
 
 

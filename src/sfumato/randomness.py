@@ -18,7 +18,7 @@ from sfumato.arrays import FloatArray, IntArray
 from sfumato.errors import InputError
 
 Words = npt.NDArray[np.uint64]
-Rng = "None | int | np.random.Generator | Randomness"
+
 
 _CHUNK_BYTES = 1 << 24
 
@@ -72,25 +72,21 @@ def uniforms_from_words(words: Words) -> FloatArray:
 
 def _system_words(count: int) -> Words:
     out = np.empty(count, dtype=np.uint64)
-    view = memoryview(out).cast("B")
+    view = out.view(np.uint8)
     for start in range(0, out.nbytes, _CHUNK_BYTES):
         stop = min(start + _CHUNK_BYTES, out.nbytes)
-        view[start:stop] = os.urandom(stop - start)
+        view[start:stop] = np.frombuffer(os.urandom(stop - start), dtype=np.uint8)
     return out
 
 
-def randomness(rng: None | int | np.random.Generator | Randomness = None) -> Randomness:
+def randomness(rng: int | np.random.Generator | Randomness | None = None) -> Randomness:
     """``None`` is the operating system's entropy; a seed or a NumPy Generator is a simulation and says so."""
     if isinstance(rng, Randomness):
         return rng
     if rng is None:
         return Randomness(_system_words, simulation=False, source="operating system CSPRNG (os.urandom)")
-    if isinstance(rng, bool) or (
-        not isinstance(rng, np.random.Generator) and not isinstance(rng, int | np.integer)
-    ):
-        raise InputError(
-            "rng is neither None, a seed nor a numpy Generator.", "Leave it out for real releases."
-        )
+    if isinstance(rng, bool) or (not isinstance(rng, np.random.Generator) and not isinstance(rng, int | np.integer)):
+        raise InputError("rng is neither None, a seed nor a numpy Generator.", "Leave it out for real releases.")
     if isinstance(rng, int | np.integer) and rng < 0:
         raise InputError("The seed is negative.", "Give a whole number from 0.")
     generator = np.random.default_rng(rng)

@@ -33,13 +33,9 @@ def write_whole(path: str | Path, write: Callable[[Path], None], *, mode: int = 
     """Let ``write`` fill a temporary file beside ``path``, then rename it: nothing is ever half-written."""
     target = Path(path)
     try:
-        handle, name = tempfile.mkstemp(
-            prefix=f".{target.name}.", suffix=target.suffix, dir=target.parent or "."
-        )
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=target.suffix, dir=target.parent or ".")
     except OSError as error:
-        raise InputError(
-            f"Cannot write {target}: {error.strerror}.", "Choose a folder you can write to."
-        ) from error
+        raise InputError(f"Cannot write {target}: {error.strerror}.", "Choose a folder you can write to.") from error
     os.close(handle)
     temporary = Path(name)
     try:
@@ -47,9 +43,7 @@ def write_whole(path: str | Path, write: Callable[[Path], None], *, mode: int = 
         temporary.chmod(mode)
         temporary.replace(target)
     except OSError as error:
-        raise InputError(
-            f"Cannot write {target}: {error.strerror}.", "Choose a folder you can write to."
-        ) from error
+        raise InputError(f"Cannot write {target}: {error.strerror}.", "Choose a folder you can write to.") from error
     finally:
         temporary.unlink(missing_ok=True)
     return target
