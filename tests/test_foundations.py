@@ -1,0 +1,91 @@
+"""Errors, arrays and units: the ground floor."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from sfumato.arrays import Solved, finite, jsonable, positive, read_only
+from sfumato.cli.output import write_whole
+from sfumato.errors import InputError, MissingExtra, NotConverged, SfumatoError
+from sfumato.units import duration_s, format_duration, format_length, length_m
+
+
+def test_read_only_arrays_cannot_be_written_and_do_not_freeze_the_callers_own() -> None:
+    mine = np.zeros(3)
+    kept = read_only(mine)
+    with pytest.raises(ValueError, match="read-only"):
+        kept[0] = 1.0
+    mine[0] = 2.0
+    assert kept[0] == 0.0
+
+
+def test_a_value_that_is_not_finite_is_named_and_refused() -> None:
+    with pytest.raises(InputError, match="heights holds 1 value"):
+        finite([1.0, np.nan], "heights")
+    with pytest.raises(InputError, match="radius"):
+        positive(float("inf"), "radius")
+
+
+def test_json_never_holds_nan_or_infinity() -> None:
+    text = json.dumps(jsonable({"a": float("nan"), "b": np.array([1.0, np.inf]), "c": np.int64(3)}), allow_nan=False)
+    assert json.loads(text) == {"a": None, "b": [1.0, None], "c": 3}
+
+
+def test_a_solver_without_its_gap_fails_loudly() -> None:
+    assert Solved("x", "exact").or_fail(1e-9) == "x"
+    assert Solved("x", "converged", gap=1e-4).or_fail(1e-3) == "x"
+    with pytest.raises(NotConverged, match="no certified gap"):
+        Solved("x", "stopped").or_fail(1e-3)
+
+
+@pytest.mark.parametrize(("text", "metres"), [("200m", 200.0), ("1.5 km", 1500.0), (30, 30.0), ("1mi", 1609.344)])
+def test_lengths_are_read_as_people_write_them(text: str, metres: float) -> None:
+    assert length_m(text) == pytest.approx(metres)
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("10min", 600.0), ("6h", 21600.0), ("1 week", 604800.0), ("20", 20.0)])
+def test_durations_are_read_as_people_write_them(text: str, seconds: float) -> None:
+    assert duration_s(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["", "-3m", "nan", "3 parsecs", "inf", "1e999x"])
+def test_nonsense_quantities_are_refused_with_an_example(text: str) -> None:
+    with pytest.raises(InputError, match="Write it like"):
+        length_m(text)
+
+
+def test_quantities_are_said_in_the_unit_people_use() -> None:
+    assert format_length(1500) == "1.5 km"
+    assert format_duration(21600) == "6 h"
+
+
+def test_a_file_that_fails_half_way_leaves_nothing_behind(tmp_path) -> None:
+    def write(path) -> None:
+        path.write_text("half")
+        raise InputError("stopped half way.")
+
+    with pytest.raises(InputError):
+        write_whole(tmp_path / "out.txt", write)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_says_what_happened_and_what_to_change() -> None:
+    error = MissingExtra("shapely", "geo")
+    assert isinstance(error, SfumatoError)
+    assert "pip install 'sfumato[geo]'" in str(error)
+
+
+def test_importing_sfumato_is_fast_and_pulls_nothing_heavy() -> None:
+    code = (
+        "import sys, time; start = time.perf_counter(); import sfumato; "
+        "print(time.perf_counter() - start, [m for m in ('numba', 'scipy', 'pyarrow', 'pandas') if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    seconds, heavy = out.split(" ", 1)
+    assert float(seconds) < 0.5
+    assert heavy.strip() == "[]"
