@@ -1,0 +1,235 @@
+"""Metres around a place: public local frames, one per whole-degree cell of the globe.
+
+A *cell* is the whole-degree square ``(floor(lat), floor(lon))`` that a point lies in; the two polar caps (beyond 89°)
+are one cell each, because whole degrees of longitude shrink to nothing there. A cell's frame is a conformal
+projection centred on the cell (transverse Mercator; polar stereographic for the caps), so one metre of noise is one
+metre on the ground in every direction, to four parts in 100,000 inside the cell.
+
+*What a frame tells.* It is a function of the cell alone, never of the trace. Inside one cell the release is exactly
+Z = X + G in that cell's metres, which is the model that every guarantee is proved for. Someone who watches a
+continuing noise path cross a cell border may notice that the axes turn there (by sin(latitude) degrees, at most 1°),
+hence which whole-degree cell the true path was in; guarantees are therefore stated *given the whole-degree cell*, a
+square of about 100 km. The noise itself is one process in east/north metres and does not restart at borders.
+At a cap's border the axes turn by the longitude: a path that enters a cap is as if its noise had been drawn anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.arrays import FloatArray, IntArray, finite, positive, read_only
+from sfumato.errors import InputError
+
+if TYPE_CHECKING:
+    from pyproj import Transformer
+
+# Written degrees: 1e-7 degree is 1.1 cm, finer than the finest snapping grid, and the same in every file format.
+DEGREE_DECIMALS = 7
+_NORTH_CAP, _SOUTH_CAP = 89, -90
+
+
+@lru_cache(maxsize=1024)
+def _projection(lat_cell_deg: int, lon_cell_deg: int) -> Transformer:
+    from pyproj import Transformer
+
+    if lat_cell_deg in (_NORTH_CAP, _SOUTH_CAP):
+        pole = 90 if lat_cell_deg == _NORTH_CAP else -90
+        step = f"+proj=stere +lat_0={pole} +lat_ts={pole} +lon_0=0 +k_0=1 +ellps=WGS84"
+    else:
+        step = f"+proj=tmerc +lat_0={lat_cell_deg + 0.5} +lon_0={lon_cell_deg + 0.5} +k_0=1 +ellps=WGS84"
+    return Transformer.from_pipeline(f"+proj=pipeline +step +proj=unitconvert +xy_in=deg +xy_out=rad +step {step}")
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFrame:
+    """East and north in metres around the middle of one public whole-degree cell."""
+
+    lat_cell_deg: int
+    lon_cell_deg: int
+
+    @classmethod
+    def from_cell(cls, lat_cell_deg: int, lon_cell_deg: int) -> LocalFrame:
+        """The frame of the cell whose south-west corner is given in whole degrees."""
+        if not -90 <= lat_cell_deg <= 89 or not -180 <= lon_cell_deg <= 179:
+            raise InputError(
+                "That is not a whole-degree cell.", "Latitudes run from -90 to 89 and longitudes from -180 to 179."
+            )
+        cap = lat_cell_deg in (_NORTH_CAP, _SOUTH_CAP)
+        return cls(int(lat_cell_deg), 0 if cap else int(lon_cell_deg))
+
+    @property
+    def cell(self) -> tuple[int, int]:
+        """South-west corner in whole degrees; a polar cap has longitude 0."""
+        return self.lat_cell_deg, self.lon_cell_deg
+
+    def to_metres(self, lat_deg: npt.ArrayLike, lon_deg: npt.ArrayLike) -> FloatArray:
+        """Positions as an (n, 2) array of east, north metres from the middle of the cell."""
+        projection = _projection(self.lat_cell_deg, self.lon_cell_deg)
+        east, north = projection.transform(
+            np.array(lon_deg, dtype=np.float64, ndmin=1), np.array(lat_deg, dtype=np.float64, ndmin=1), inplace=True
+        )
+        positions: FloatArray = np.empty((len(east), 2))
+        positions[:, 0], positions[:, 1] = east, north
+        if not np.isfinite(positions).all():
+            raise InputError(
+                "A position is too far from the local frame to be measured in its metres.",
+                "Split the trace, or use one frame per cell.",
+            )
+        return positions
+
+    def to_degrees(self, positions_m: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Latitudes and longitudes, the latter in [-180, 180), of an (n, 2) array of east, north metres."""
+        positions = np.asarray(positions_m, dtype=np.float64).reshape(-1, 2)
+        projection = _projection(self.lat_cell_deg, self.lon_cell_deg)
+        lon, lat = projection.transform(
+            positions[:, 0].copy(), positions[:, 1].copy(), direction="INVERSE", inplace=True
+        )
+        if not (np.isfinite(lat).all() and np.isfinite(lon).all()):
+            raise InputError("A position in metres lies beyond the edge of its local frame.", "Use less noise.")
+        return lat, wrap_longitude(lon)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MetricTrace:
+    """A trace in the metres of one frame: ``positions_m`` (n, 2) east, north, at ``times_s``, by ``segment``."""
+
+    positions_m: FloatArray
+    times_s: FloatArray
+    segment: IntArray
+    frame: LocalFrame
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "positions_m", finite(self.positions_m, "positions_m", dimensions=2))
+        object.__setattr__(self, "times_s", finite(self.times_s, "times_s", dimensions=1))
+        object.__setattr__(self, "segment", read_only(self.segment, np.int64))
+        if not len(self.positions_m) == len(self.times_s) == len(self.segment) or self.positions_m.shape[1] != 2:
+            raise InputError("positions_m, times_s and segment do not fit together.", "Give (n, 2), n and n values.")
+
+    def __len__(self) -> int:
+        return len(self.times_s)
+
+
+def wrap_longitude(lon_deg: npt.ArrayLike) -> FloatArray:
+    """Longitudes in [-180, 180)."""
+    lon = np.asarray(lon_deg, dtype=np.float64)
+    outside = (lon < -180.0) | (lon >= 180.0)
+    if not outside.any():
+        return lon
+    wrapped = np.mod(lon + 180.0, 360.0) - 180.0
+    wrapped = np.where(wrapped >= 180.0, -180.0, wrapped)
+    # Only what is outside is touched, so that every other longitude keeps its exact bits.
+    result: FloatArray = np.where(outside, wrapped, lon)
+    return result
+
+
+def cells_of(lat_deg: npt.ArrayLike, lon_deg: npt.ArrayLike) -> IntArray:
+    """The (n, 2) whole-degree cells that points lie in, polar caps as ``(89, 0)`` and ``(-90, 0)``."""
+    lat = np.atleast_1d(np.asarray(lat_deg, dtype=np.float64))
+    lon = wrap_longitude(np.atleast_1d(np.asarray(lon_deg, dtype=np.float64)))
+    if not (np.isfinite(lat).all() and np.isfinite(lon).all() and (np.abs(lat) <= 90).all()):
+        raise InputError("A position is not on the globe.", "Latitudes lie in -90 .. 90; nothing may be NaN.")
+    cells: IntArray = np.empty((len(lat), 2), dtype=np.int64)
+    cells[:, 0] = np.minimum(np.floor(lat), _NORTH_CAP)
+    cells[:, 1] = np.floor(lon)
+    cells[(cells[:, 0] == _NORTH_CAP) | (cells[:, 0] == _SOUTH_CAP), 1] = 0
+    return cells
+
+
+def frame_for(lat_deg: float, lon_deg: float) -> LocalFrame:
+    """The public frame of the whole-degree cell that a point lies in."""
+    lat_cell, lon_cell = cells_of([lat_deg], [lon_deg])[0]
+    return LocalFrame.from_cell(int(lat_cell), int(lon_cell))
+
+
+def _by_frame(cells: IntArray) -> Iterator[tuple[LocalFrame, slice | IntArray]]:
+    """Each frame present in ``cells`` with the places of its points."""
+    first = cells[0]
+    if (cells == first).all():
+        yield LocalFrame.from_cell(int(first[0]), int(first[1])), slice(None)
+        return
+    keys = cells[:, 0] * 1000 + cells[:, 1]
+    order = np.argsort(keys, kind="stable")
+    starts = np.flatnonzero(np.diff(keys[order], prepend=keys[order[0]] - 1))
+    for places in np.split(order, starts[1:]):
+        lat_cell, lon_cell = cells[places[0]]
+        yield LocalFrame.from_cell(int(lat_cell), int(lon_cell)), places
+
+
+def displace(
+    lat_deg: npt.ArrayLike, lon_deg: npt.ArrayLike, east_north_m: npt.ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    """Each point moved by its own (east, north) metres in the public frame of the cell it lies in.
+
+    The noise may be one process over the whole trace: nothing restarts at a cell border, and a point pushed over a
+    border, the antimeridian or a pole lands where it should. See the module for what this reveals: at most the cell.
+    """
+    lat, lon = np.array(lat_deg, dtype=np.float64, ndmin=1), np.array(lon_deg, dtype=np.float64, ndmin=1)
+    moves = np.asarray(east_north_m, dtype=np.float64).reshape(-1, 2)
+    if not len(lat) == len(lon) == len(moves):
+        raise InputError("Positions and displacements differ in number.", "Give one (east, north) pair per point.")
+    if not len(lat):
+        return lat, lon
+    for frame, places in _by_frame(cells_of(lat, lon)):
+        positions = frame.to_metres(lat[places], lon[places])
+        positions += moves[places]
+        lat[places], lon[places] = frame.to_degrees(positions)
+    return lat, lon
+
+
+def snap(lat_deg: npt.ArrayLike, lon_deg: npt.ArrayLike, grid_m: float = 0.1) -> tuple[FloatArray, FloatArray]:
+    """Released points moved to the nearest node of a public grid of ``grid_m`` metres, then to 1e-7 degrees.
+
+    Done after the noise and looking at nothing but the released point: the grid starts at the middle of the cell
+    that the *released* point lies in, so it is post-processing and reveals nothing. The result is the same double
+    in every file format, text or binary.
+    """
+    lat, lon = np.array(lat_deg, dtype=np.float64, ndmin=1), np.array(lon_deg, dtype=np.float64, ndmin=1)
+    step = positive(grid_m, "grid_m", at_most=10_000.0)
+    if not len(lat):
+        return lat, lon
+    for frame, places in _by_frame(cells_of(lat, lon)):
+        positions = frame.to_metres(lat[places], lon[places])
+        positions /= step
+        np.rint(positions, out=positions)
+        positions *= step
+        lat[places], lon[places] = frame.to_degrees(positions)
+    np.round(lat, DEGREE_DECIMALS, out=lat)
+    return lat, wrap_longitude(np.round(lon, DEGREE_DECIMALS, out=lon))
+
+
+def differences_m(
+    from_lat_deg: npt.ArrayLike, from_lon_deg: npt.ArrayLike, to_lat_deg: npt.ArrayLike, to_lon_deg: npt.ArrayLike
+) -> FloatArray:
+    """The (n, 2) east, north metres that lead from each first point to its second, the inverse of :func:`displace`."""
+    lat = np.atleast_1d(np.asarray(from_lat_deg, dtype=np.float64))
+    lon = np.atleast_1d(np.asarray(from_lon_deg, dtype=np.float64))
+    to_lat = np.atleast_1d(np.asarray(to_lat_deg, dtype=np.float64))
+    to_lon = np.atleast_1d(np.asarray(to_lon_deg, dtype=np.float64))
+    if not len(lat) == len(lon) == len(to_lat) == len(to_lon):
+        raise InputError("The two lists of positions differ in number.", "Compare traces of the same points.")
+    result: FloatArray = np.empty((len(lat), 2))
+    if not len(lat):
+        return result
+    for frame, places in _by_frame(cells_of(lat, lon)):
+        result[places] = frame.to_metres(to_lat[places], to_lon[places]) - frame.to_metres(lat[places], lon[places])
+    return result
+
+
+def unroll(lat_deg: npt.ArrayLike, lon_deg: npt.ArrayLike) -> FloatArray:
+    """A path of any length as one continuous (n, 2) path in metres from its first point.
+
+    Every step is measured in the frame of the cell it starts in, which is how the noise sees the path: on a path
+    inside one cell it equals the frame's metres up to a constant.
+    """
+    lat = np.atleast_1d(np.asarray(lat_deg, dtype=np.float64))
+    lon = np.atleast_1d(np.asarray(lon_deg, dtype=np.float64))
+    path: FloatArray = np.zeros((len(lat), 2))
+    if len(lat) > 1:
+        np.cumsum(differences_m(lat[:-1], lon[:-1], lat[1:], lon[1:]), axis=0, out=path[1:])
+    return path

@@ -1,0 +1,176 @@
+"""A trace: where someone was (WGS84 degrees), when (seconds since 1970 UTC), in segments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.arrays import FloatArray, IntArray, finite, read_only
+from sfumato.errors import InputError
+from sfumato.frames import LocalFrame, MetricTrace, frame_for, wrap_longitude
+
+# What a calendar can write: 0001-01-01 to 9999-12-31.
+EARLIEST_S, LATEST_S = -62_135_596_800.0, 253_402_300_799.999
+_TABLE_NAMES = ("lat", "lon", "time", "segment")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trace:
+    """Positions at times. Times never run backwards inside a segment; equal times are allowed.
+
+    ``segment`` numbers the pieces between which recording stopped. ``columns`` are further per-point numbers that
+    someone asked to keep by name (NaN where missing), ``texts`` further words about the whole track, kept the same
+    way, and ``dropped`` names what the reader saw and left out; none of the three is ever released by default.
+    """
+
+    lat_deg: FloatArray
+    lon_deg: FloatArray
+    times_s: FloatArray
+    segment: IntArray = None  # type: ignore[assignment]
+    columns: Mapping[str, FloatArray] = field(default_factory=dict)
+    dropped: tuple[str, ...] = ()
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        lat, lon, times = (
+            finite(values, name, dimensions=1)
+            for values, name in ((self.lat_deg, "latitude"), (self.lon_deg, "longitude"), (self.times_s, "time"))
+        )
+        count = len(lat)
+        segment = np.zeros(count, np.int64) if self.segment is None else _whole_numbers(self.segment)
+        if not len(lon) == len(times) == len(segment) == count:
+            raise InputError(
+                f"The trace has {count} latitudes, {len(lon)} longitudes, {len(times)} times and {len(segment)} "
+                "segment numbers.",
+                "Give one of each per point.",
+            )
+        if count == 0:
+            raise InputError("The trace has no points.", "Give at least one point with a position and a time.")
+        _check_ranges(lat, lon, times)
+        if (np.diff(segment) < 0).any():
+            raise InputError("Segment numbers decrease.", "Number the segments 0, 1, 2 ... in the order of the points.")
+        backwards = (np.diff(times) < 0) & (np.diff(segment) == 0)
+        if backwards.any():
+            raise InputError(
+                f"Times run backwards inside a segment ({int(backwards.sum())} time(s), first after point "
+                f"{int(np.argmax(backwards)) + 1}).",
+                "Sort the points by time, or split the track where it starts again.",
+            )
+        columns: dict[str, FloatArray] = {}
+        for name, values in self.columns.items():
+            column: FloatArray = read_only(values)
+            if column.shape != (count,):
+                raise InputError(f"Column '{name}' does not have one value per point.", "Give as many as points.")
+            columns[str(name)] = column
+        object.__setattr__(self, "lat_deg", lat)
+        object.__setattr__(
+            self, "lon_deg", read_only(wrap_longitude(lon)) if lon.min() < -180 or lon.max() > 180 else lon
+        )
+        object.__setattr__(self, "times_s", times)
+        object.__setattr__(self, "segment", read_only(segment, np.int64))
+        object.__setattr__(self, "columns", MappingProxyType(columns))
+        object.__setattr__(self, "dropped", tuple(str(name) for name in self.dropped))
+        object.__setattr__(self, "texts", MappingProxyType({str(k): str(v) for k, v in self.texts.items()}))
+
+    def __len__(self) -> int:
+        return len(self.times_s)
+
+    def __repr__(self) -> str:
+        # No coordinate: reprs end up in logs.
+        return f"<Trace of {len(self)} point(s) in {self.segments} segment(s)>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        plain = (self.lat_deg, self.lon_deg, self.times_s, self.segment, dict(self.columns), self.dropped)
+        return Trace, (*plain, dict(self.texts))
+
+    @property
+    def segments(self) -> int:
+        """How many segments have points."""
+        return 1 + int(np.count_nonzero(np.diff(self.segment)))
+
+    def moved_to(self, lat_deg: npt.ArrayLike, lon_deg: npt.ArrayLike, *, keep: Iterable[str] = ()) -> Trace:
+        """The same times and segments at other positions, with the columns and texts of ``keep`` and nothing else."""
+        names = set(keep)
+        missing = sorted(names - set(self.columns) - set(self.texts))
+        if missing:
+            raise InputError(
+                f"The trace holds no {', '.join(missing)} to keep.",
+                "Read it with keep= for what should stay; it holds: "
+                f"{', '.join([*self.columns, *self.texts]) or 'positions and times only'}.",
+            )
+        return Trace(
+            np.asarray(lat_deg, dtype=np.float64), np.asarray(lon_deg, dtype=np.float64), self.times_s, self.segment,
+            {name: values for name, values in self.columns.items() if name in names}, (),
+            {name: text for name, text in self.texts.items() if name in names},
+        )  # fmt: skip
+
+    def to_metric(self, frame: LocalFrame | None = None) -> MetricTrace:
+        """The trace in the metres of one frame, by default that of the middle point's whole-degree cell."""
+        middle = len(self) // 2
+        frame = frame or frame_for(float(self.lat_deg[middle]), float(self.lon_deg[middle]))
+        return MetricTrace(frame.to_metres(self.lat_deg, self.lon_deg), self.times_s, self.segment, frame)
+
+    def to_table(self) -> Any:
+        """An Arrow table with ``lat``, ``lon``, ``time`` (microseconds, UTC), ``segment`` and the kept columns."""
+        import pyarrow as pa
+
+        micros = np.rint(self.times_s * 1e6).astype(np.int64)
+        arrays = {
+            "lat": pa.array(self.lat_deg),
+            "lon": pa.array(self.lon_deg),
+            "time": pa.array(micros).cast(pa.timestamp("us", tz="UTC")),
+            "segment": pa.array(self.segment),
+        }
+        clash = sorted(set(self.columns) & set(_TABLE_NAMES))
+        if clash:
+            raise InputError(f"A kept column is called {clash[0]}, like a trace's own.", "Rename or drop it.")
+        arrays.update({name: pa.array(values) for name, values in self.columns.items()})
+        return pa.table(arrays)
+
+    @classmethod
+    def from_table(cls, table: Any) -> Trace:
+        """The trace in an Arrow table laid out as by :meth:`to_table`; further columns are kept as numbers."""
+        missing = [name for name in ("lat", "lon", "time") if name not in table.column_names]
+        if missing:
+            raise InputError(
+                f"The table has no column {missing[0]}.",
+                "Use sfumato.read_trace(table) for tables laid out in another way.",
+            )
+        import pyarrow as pa
+
+        when = table.column("time")
+        if not pa.types.is_timestamp(when.type) or when.type.tz is None:
+            raise InputError("The column time is not a timestamp with a time zone.", "Store it as UTC timestamps.")
+        micros = when.cast(pa.timestamp("us", tz="UTC"), safe=False).cast(pa.int64())
+        values = {name: table.column(name).to_numpy() for name in table.column_names if name != "time"}
+        return cls(
+            values.pop("lat"), values.pop("lon"), micros.to_numpy() / 1e6, values.pop("segment", None), values,
+        )  # fmt: skip
+
+
+def _whole_numbers(values: npt.ArrayLike) -> IntArray:
+    array = np.asarray(values)
+    if array.ndim != 1 or not np.issubdtype(array.dtype, np.number) or (array != np.floor(array)).any():
+        raise InputError("Segment numbers are not whole numbers.", "Number the segments 0, 1, 2 ...")
+    return array.astype(np.int64)
+
+
+def _check_ranges(lat: FloatArray, lon: FloatArray, times: FloatArray) -> None:
+    """Refuse what is not on the globe or in the calendar; the message counts but never shows a value."""
+    for values, name, low, high in (
+        (lat, "latitude", -90.0, 90.0),
+        (lon, "longitude", -360.0, 360.0),
+        (times, "time", EARLIEST_S, LATEST_S),
+    ):
+        bad = (values < low) | (values > high)
+        if bad.any():
+            limits = f"{low:g} .. {high:g} degrees" if name != "time" else "the years 1 .. 9999"
+            raise InputError(
+                f"{int(bad.sum())} {name} value(s) lie outside {limits} (first at point {int(np.argmax(bad)) + 1}).",
+                "Remove or repair those points; check that latitude and longitude are not swapped.",
+            )
