@@ -1,0 +1,201 @@
+"""The channel a server offers, checked before any place is looked at: signature, version, and this device's own limits.
+
+The server chooses the channel, and may be hostile. Whatever c it sends, a row built here from (grid, beta, c) keeps the
+exact epsilon at most 2 beta; the caps below bound what is left to choose: beta itself, the grid, how far c concentrates
+reports on few cells, and how fast it moves between cycles.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sfumato.arrays import FloatArray, read_only
+from sfumato.client.draw import check_range
+from sfumato.client.reveals import Reveals, reveals
+from sfumato.client.wire import log_entry, verify_payload, verify_signature
+from sfumato.errors import VerificationFailed
+from sfumato.grid import Grid, metres_per_degree
+
+_CHANNEL_FIELDS = {"campaign", "cycle", "grid", "beta_per_m", "output_weights", "floor", "reporting"}
+_GRID_NUMBERS = ("cell_height", "cell_width", "north_deg", "west_deg", "cell_height_deg", "cell_width_deg")
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """What this device accepts from a server. Every number is a limit; loosening one is the owner's decision."""
+
+    two_beta_per_km: float = 10.0
+    cells: int = 65_536
+    extent_km: float = 500.0
+    smallest_cell_side_m: float = 50.0
+    smallest_floor: float = 0.001
+    largest_share: float = 0.5
+    fewest_effective_cells: float = 3.0
+    change_of_log_weight: float = 1.5
+    minimum_epoch_s: float = 3600.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Offer:
+    """A channel that passed every check, and what a report through it gives away."""
+
+    campaign: str
+    cycle: int
+    version: str
+    grid: Grid
+    beta_per_m: float
+    output_weights: FloatArray
+    floor: float
+    reporting: str
+    public_key: str
+    reveals: Reveals
+
+    @property
+    def epoch(self) -> str:
+        """One report is drawn per epoch whatever the place: the cycle, or the campaign's whole life."""
+        return "once" if self.reporting == "once" else str(self.cycle)
+
+
+def _require(condition: bool, what: str, advice: str = "Do not take part; ask the operator.") -> None:
+    if not condition:
+        raise VerificationFailed(what, advice)
+
+
+def _number(value: Any, name: str) -> float:
+    _require(isinstance(value, int | float) and not isinstance(value, bool), f"The channel's {name} is not a number.")
+    _require(math.isfinite(value), f"The channel's {name} is not finite.")
+    return float(value)
+
+
+def _whole(value: Any, name: str) -> int:
+    _require(isinstance(value, int) and not isinstance(value, bool), f"The channel's {name} is not a whole number.")
+    return int(value)
+
+
+def grid_from_wire(wire: Mapping[str, Any], *, caps: Caps) -> Grid:
+    """The grid, if its metres are the metres of its degrees: a grid that lies about its cells lies about epsilon."""
+    _require(set(wire) == {*_GRID_NUMBERS, "rows", "columns", "unit"}, "The grid has missing or unknown fields.")
+    _require(wire["unit"] == "m", "The grid is not in metres.")
+    rows, columns = _whole(wire["rows"], "rows"), _whole(wire["columns"], "columns")
+    number = {name: _number(wire[name], name) for name in _GRID_NUMBERS}
+    _require(rows >= 1 and columns >= 1, "The grid has no cells.")
+    _require(rows * columns <= caps.cells, f"The grid has {rows * columns} cells; this device accepts {caps.cells}.")
+    _require(
+        all(number[name] > 0 for name in _GRID_NUMBERS if name.startswith("cell")), "A cell of the grid has no size."
+    )
+    north, south = number["north_deg"], number["north_deg"] - rows * number["cell_height_deg"]
+    _require(-90.1 <= south < north <= 90 and abs(number["west_deg"]) <= 180, "The grid does not lie on the earth.")
+    _require(columns * number["cell_width_deg"] <= 360, "The grid does not lie on the earth.")
+    north_m, east_m = metres_per_degree((south + north) / 2)
+    wrong = max(
+        abs(number["cell_height"] / (number["cell_height_deg"] * north_m) - 1),
+        abs(number["cell_width"] / (number["cell_width_deg"] * east_m) - 1),
+    )
+    _require(wrong <= 0.01, "The cells' size in metres does not fit their degrees: epsilon per km would be false.")
+    side, limit = min(number["cell_height"], number["cell_width"]), caps.smallest_cell_side_m
+    _require(side >= limit, f"The cells are {side:.3g} m wide; this device accepts {limit:g} m and more.")
+    extent_km = math.hypot(rows * number["cell_height"], columns * number["cell_width"]) / 1000
+    _require(extent_km <= caps.extent_km, f"The grid is {extent_km:.0f} km across; the most is {caps.extent_km:g} km.")
+    return Grid(rows=rows, columns=columns, unit="m", **number)
+
+
+def check_offer(document: Mapping[str, Any], *, caps: Caps, pinned_key: str | None = None) -> Offer:
+    """Verify a channel document (route ``…/channel``) and turn it into an :class:`Offer`, or say why it is refused."""
+    text, version, signature, key = (document.get(name) for name in ("payload", "version", "signature", "public_key"))
+    if not (isinstance(text, str) and isinstance(version, str) and isinstance(signature, str) and isinstance(key, str)):
+        raise VerificationFailed("The answer holds no signed channel.", "Is this the address of a sfumato server?")
+    _require(
+        pinned_key is None or key == pinned_key,
+        "The server signs with another key than before.",
+        "If the operator announced a new key, pin it by hand; otherwise do not take part.",
+    )
+    channel = verify_payload(text.encode("utf-8"), version=version, signature=signature, public_key=key)
+    _require(set(channel) == _CHANNEL_FIELDS, "The channel has missing or unknown fields.")
+    _require(channel["reporting"] in ("every-cycle", "once"), "The campaign's reporting policy is unknown.")
+    _require(isinstance(channel["grid"], Mapping), "The channel has no grid.")
+    grid = grid_from_wire(channel["grid"], caps=caps)
+    beta = _number(channel["beta_per_m"], "beta_per_m")
+    _require(beta > 0, "The channel's beta is not positive.")
+    _require(
+        2000 * beta <= caps.two_beta_per_km * (1 + 1e-12),
+        f"2 beta is {2000 * beta:.3g} per km; this device accepts {caps.two_beta_per_km:g}.",
+    )
+    check_range(grid, beta_per_m=beta)
+    floor = _number(channel["floor"], "floor")
+    weights = _output_weights(channel["output_weights"], grid.cells, floor, caps)
+    cycle = _whole(channel["cycle"], "cycle")
+    _require(cycle >= 1, "The cycle's number is not positive.")
+    return Offer(
+        campaign=str(channel["campaign"]), cycle=cycle, version=version, grid=grid, beta_per_m=beta,
+        output_weights=weights, floor=floor, reporting=str(channel["reporting"]), public_key=key,
+        reveals=reveals(grid, weights, beta_per_m=beta),
+    )  # fmt: skip
+
+
+def _output_weights(values: Any, cells: int, floor: float, caps: Caps) -> FloatArray:
+    _require(isinstance(values, Sequence) and len(values) == cells, "c does not have one weight per cell.")
+    weights: FloatArray = read_only([_number(value, "c") for value in values])
+    _require(caps.smallest_floor <= floor <= 1, f"The floor is {floor:g}; the least is {caps.smallest_floor:g}.")
+    _require(bool((weights >= (1 - 1e-9) * floor / cells).all()), "Some c lies below the floor.")
+    total = math.fsum(weights.tolist())
+    _require(abs(total - 1) <= 1e-9, f"c sums to {total:.12g}, not 1.")
+    if cells > caps.fewest_effective_cells:
+        share, effective = float(weights.max()), math.exp(-float((weights * np.log(weights)).sum()))
+        _require(share <= caps.largest_share, f"c puts {share:.0%} on one cell; the most is {caps.largest_share:.0%}.")
+        _require(
+            effective >= caps.fewest_effective_cells,
+            f"c is concentrated on {effective:.1f} cells; at least {caps.fewest_effective_cells:g} are needed.",
+        )
+    return weights
+
+
+def pack_log_weights(weights: FloatArray) -> str:
+    """log c as little-endian float32 in base64: what a device remembers of the last channel."""
+    return base64.b64encode(np.log(weights).astype("<f4").tobytes()).decode("ascii")
+
+
+def check_against_memory(offer: Offer, memory: Mapping[str, Any], *, caps: Caps) -> None:
+    """Refuse a second version within a cycle, a cycle that runs backwards, and a c that jumps between cycles."""
+    known = memory.get("versions", {}).get(str(offer.cycle))
+    _require(
+        known in (None, offer.version),
+        f"The server showed two channel versions within cycle {offer.cycle}: it may be singling people out.",
+        "Do not take part, and publish both versions.",
+    )
+    last = memory.get("last_cycle")
+    if last is None:
+        return
+    _require(offer.cycle >= last, f"Cycle {offer.cycle} is older than cycle {last}, seen before.")
+    before = np.frombuffer(base64.b64decode(memory["log_weights"]), dtype="<f4").astype(np.float64)
+    _require(before.size == offer.grid.cells, "The campaign changed its grid.", "Join it again as a new campaign.")
+    if offer.cycle > last:
+        change = float(np.abs(np.log(offer.output_weights) - before).max())
+        limit = caps.change_of_log_weight * (offer.cycle - last) + 1e-5
+        _require(change <= limit, f"log c moved by {change:.2f} since cycle {last}; the most is {limit:.2f}.")
+
+
+def check_log(entries: Sequence[Mapping[str, Any]], offer: Offer) -> None:
+    """The public log is an unbroken signed chain that lists this very version, and only it, for the cycle."""
+    previous, found = "0" * 64, []
+    for number, entry in enumerate(entries):
+        _require(
+            entry.get("index") == number and entry.get("previous") == previous, "The public log's chain is broken."
+        )
+        campaign, cycle, version = (
+            str(entry.get("campaign")),
+            _whole(entry.get("cycle"), "cycle"),
+            str(entry.get("version")),
+        )
+        previous = log_entry(campaign=campaign, index=number, cycle=cycle, version=version, previous=previous)
+        _require(entry.get("entry") == previous, "An entry of the public log does not match its hash.")
+        signature = str(entry.get("signature"))
+        verify_signature(previous.encode("ascii"), signature=signature, public_key=offer.public_key)
+        if campaign == offer.campaign and cycle == offer.cycle:
+            found.append(version)
+    _require(found == [offer.version], "The public log does not list exactly this channel version for the cycle.")

@@ -1,0 +1,206 @@
+"""Take part in a campaign: look at the channel, draw one report on this device, show it, and only then send it.
+
+The order matters. :meth:`Participant.look` needs no place and no ticket. :meth:`Participant.prepare` draws the report
+of this epoch once, debits it and puts it on disk *before* it returns, so that cancelling, reloading or calling again
+shows the same report and never draws another, wherever the person is by then. :meth:`Participant.send` sends that
+report; a resend keeps its cell, channel version and key and is counted once.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sfumato.client.device import Device, debit
+from sfumato.client.draw import WORDS_PER_REPORT, cell_from_words, weights
+from sfumato.client.offer import Caps, Offer, check_against_memory, check_log, check_offer, pack_log_weights
+from sfumato.client.reveals import Reveals
+from sfumato.client.wire import device_tag
+from sfumato.errors import InputError, MissingExtra, SfumatoError, VerificationFailed
+from sfumato.randomness import randomness
+
+Outcome = Literal["counted", "counted before", "closed"]
+
+
+class NotSent(SfumatoError, ConnectionError):
+    """The server did not take the report; it is kept and can be sent again unchanged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The report exactly as it will be sent, and what it gives away. ``state`` is drawn, sent or closed."""
+
+    campaign: str
+    epoch: str
+    cell: int
+    version: str
+    cycle: int
+    state: str
+    drawn_now: bool
+    reveals: Reveals
+
+
+class Participant:
+    """One device's part in one campaign of one server."""
+
+    def __init__(
+        self,
+        url: str,
+        campaign: str,
+        *,
+        device: Device | None = None,
+        caps: Caps | None = None,
+        public_key: str | None = None,
+        longest_delay_s: float = 10.0,
+    ) -> None:
+        """``public_key`` pins the server's key from elsewhere; without it the first key seen is pinned."""
+        self.url = url.rstrip("/")
+        self.campaign = campaign
+        self.device = device or Device()
+        self.caps = caps or Caps()
+        self._key = public_key
+        self._longest_delay_s = float(longest_delay_s)
+
+    @property
+    def _home(self) -> str:
+        return f"{self.url}/api/v1/campaigns/{self.campaign}"
+
+    @property
+    def _name(self) -> str:
+        return f"{self.url} {self.campaign}"
+
+    def look(self, *, read_log: bool = True) -> Offer:
+        """Fetch and check the current channel: no place, no ticket, the same request as everybody's."""
+        document = self._json("GET", f"{self._home}/channel")
+        memory = self.device.read()["campaigns"].get(self._name, {})
+        offer = check_offer(document, caps=self.caps, pinned_key=self._key or memory.get("public_key"))
+        if offer.campaign != self.campaign:
+            raise VerificationFailed("The channel belongs to another campaign.", "Do not take part.")
+        if read_log:
+            check_log(self._json("GET", f"{self._home}/log")["log"], offer)
+        with self.device.change() as everything:
+            ours = _ours(everything, self._name)
+            check_against_memory(offer, ours, caps=self.caps)
+            if self._key is None and ours.get("public_key") not in (None, offer.public_key):
+                raise VerificationFailed("The server signs with another key than before.", "Do not take part.")
+            ours["public_key"] = offer.public_key
+            ours["versions"][str(offer.cycle)] = offer.version
+            if offer.cycle != ours.get("last_cycle"):
+                ours["last_cycle"], ours["log_weights"] = offer.cycle, pack_log_weights(offer.output_weights)
+        return offer
+
+    def prepare(self, lat_deg: float, lon_deg: float, *, offer: Offer | None = None) -> Prepared:
+        """Draw, debit and keep this epoch's report, or return the one already drawn; the place is not kept."""
+        offer = offer or self.look()
+        cell = int(offer.grid.locate([lat_deg], [lon_deg], snap=True)[0])
+        now_s = time.time()
+        with self.device.change() as everything:
+            ours = _ours(everything, self._name)
+            kept = ours["reports"].get(offer.epoch)
+            if kept is not None:
+                return _prepared(offer, kept, drawn_now=False)
+            check_against_memory(offer, ours, caps=self.caps)
+            waited_s = now_s - max((report["drawn_at_s"] for report in ours["reports"].values()), default=0)
+            if waited_s < self.caps.minimum_epoch_s:
+                raise InputError(
+                    f"This device drew a report for this campaign {max(0, waited_s) / 60:.0f} minutes ago.",
+                    f"It draws at most one every {self.caps.minimum_epoch_s / 60:.0f} min, however fast cycles close.",
+                )
+            cost = offer.reveals.epsilon_per_km
+            debit(everything, "report", epsilon_per_km=cost, server=self.url, campaign=self.campaign, epoch=offer.epoch)
+            entropy = randomness(None)
+            v, k = weights(offer.grid, offer.output_weights, cell, beta_per_m=offer.beta_per_m)
+            kept = {
+                "cell": cell_from_words(v, k, entropy.words(WORDS_PER_REPORT)),
+                "version": offer.version,
+                "cycle": offer.cycle,
+                "key": entropy.words(2).tobytes().hex(),
+                "state": "drawn",
+                "drawn_at_s": int(now_s),
+            }
+            ours["reports"][offer.epoch] = kept
+        return _prepared(offer, kept, drawn_now=True)
+
+    def send(self, epoch: str | None = None, *, wait: Callable[[float], None] = time.sleep) -> Outcome:
+        """Send the kept report of ``epoch`` (the latest by default): ticket, a random delay, then the report.
+
+        Ticket and report go over separate connections and share no identifier the client could avoid.
+        """
+        with self.device.change() as everything:
+            ours = _ours(everything, self._name)
+            if not ours["reports"]:
+                raise InputError("No report has been drawn.", "Call prepare first, and look at what it shows.")
+            epoch = epoch if epoch is not None else list(ours["reports"])[-1]
+            if epoch not in ours["reports"]:
+                raise InputError(f"No report has been drawn for epoch {epoch}.", "Call prepare first.")
+            report = dict(ours["reports"][epoch])
+            secret = ours.setdefault("secret", randomness(None).words(4).tobytes().hex())
+        tag = device_tag(self.campaign, epoch, bytes.fromhex(secret))
+        asked = {"cycle": report["cycle"], "device": tag}
+        status, answer = self._call("POST", f"{self._home}/tickets", asked)
+        if status == 200:
+            wait(float(randomness(None).uniforms(1)[0]) * self._longest_delay_s)
+            body = {name: report[name] for name in ("cell", "version", "key")} | {"ticket": answer["ticket"]}
+            status, answer = self._call("POST", f"{self._home}/reports", body)
+        if status == 200:
+            self._mark(epoch, "sent")
+            return "counted before" if answer.get("duplicate") else "counted"
+        closed = status == 410 or (status == 409 and not answer.get("retry_after_s") and self._is_over(report["cycle"]))
+        if closed:
+            if report["state"] != "sent":
+                self._mark(epoch, "closed")
+            return "counted before" if report["state"] == "sent" else "closed"
+        raise NotSent(
+            f"The server answered {status}: {answer.get('error')}", "The report is kept: send it again later."
+        )
+
+    def _is_over(self, cycle: int) -> bool:
+        status, document = self._call("GET", f"{self._home}/channel", None)
+        return status == 200 and int(json.loads(document["payload"])["cycle"]) > cycle
+
+    def _mark(self, epoch: str, state: str) -> None:
+        with self.device.change() as everything:
+            _ours(everything, self._name)["reports"][epoch]["state"] = state
+
+    def _json(self, method: str, address: str) -> Mapping[str, Any]:
+        status, answer = self._call(method, address, None)
+        if status != 200:
+            raise NotSent(f"The server answered {status}: {answer.get('error')}", "Try again later.")
+        return answer
+
+    def _call(self, method: str, address: str, body: Mapping[str, Any] | None) -> tuple[int, dict[str, Any]]:
+        """One request on a connection of its own, with no cookie and a user agent that is the same for everybody."""
+        try:
+            import httpx
+        except ImportError as error:
+            raise MissingExtra("httpx", "service") from error
+        headers = {"User-Agent": "sfumato", "Accept": "application/json", "Connection": "close"}
+        try:
+            with httpx.Client(timeout=30, follow_redirects=False, trust_env=True) as connection:
+                reply = connection.request(method, address, json=body, headers=headers)
+        except httpx.HTTPError as error:
+            raise NotSent(f"The server cannot be reached ({type(error).__name__}).", "Try again later.") from error
+        try:
+            answer = reply.json()
+        except ValueError:
+            answer = {}
+        answer = answer if isinstance(answer, dict) else {}
+        answer["retry_after_s"] = reply.headers.get("Retry-After")
+        return reply.status_code, answer
+
+
+def _ours(everything: dict[str, Any], name: str) -> dict[str, Any]:
+    ours: dict[str, Any] = everything["campaigns"].setdefault(name, {})
+    ours.setdefault("versions", {})
+    ours.setdefault("reports", {})
+    return ours
+
+
+def _prepared(offer: Offer, kept: Mapping[str, Any], *, drawn_now: bool) -> Prepared:
+    return Prepared(
+        campaign=offer.campaign, epoch=offer.epoch, cell=int(kept["cell"]), version=str(kept["version"]),
+        cycle=int(kept["cycle"]), state=str(kept["state"]), drawn_now=drawn_now, reveals=offer.reveals,
+    )  # fmt: skip
