@@ -1,0 +1,246 @@
+"""How much a report over finitely many symbols tells: every leakage of a channel, in nats.
+
+With prior p, channel Q[x, y] and m = p Q, the lift is r[x, y] = Q[x, y] / m[y]. For a single prior x ranges over the
+support of p and y over the outputs with m[y] > 0. For a *set* of priors x ranges over the union of the supports and y
+over every output some such x can give, at every prior of the set, also at those that give x or y no mass: only then is
+it enough to look at vertices, and the leakage over the whole simplex is that of local differential privacy.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.arrays import BoolArray, FloatArray, finite, positive
+from sfumato.channel import Channel, checked_probabilities, checked_rows
+from sfumato.errors import InputError
+
+ChannelLike = Channel | npt.ArrayLike
+
+
+class SetOfPriors(Protocol):
+    """What a prior set must answer for its leakage to be measured (see :mod:`sfumato.priors.sets`)."""
+
+    @property
+    def supported(self) -> BoolArray: ...
+
+    def support_max(self, values: FloatArray) -> FloatArray: ...
+
+    def support_min(self, values: FloatArray) -> FloatArray: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Leakage:
+    """Local information privacy leakage in nats, each side with the (input, output) pair that attains it.
+
+    ``up`` = max ln r, ``low`` = max -ln r, ``max`` the larger; infinite when some report rules a symbol out.
+    """
+
+    up: float
+    low: float
+    up_pair: tuple[int, int]
+    low_pair: tuple[int, int]
+
+    @property
+    def max(self) -> float:
+        """The leakage: the larger of the two sides."""
+        return max(self.up, self.low)
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        """The (input, output) pair that attains :attr:`max`."""
+        return self.up_pair if self.up >= self.low else self.low_pair
+
+
+def matrix_of(channel: ChannelLike) -> FloatArray:
+    """The checked matrix of a channel, or of an array of rows."""
+    return channel.matrix if isinstance(channel, Channel) else checked_rows(channel)
+
+
+def lift(channel: ChannelLike, prior: npt.ArrayLike) -> FloatArray:
+    """r[x, y] = P(y | x) / P(y); NaN in the columns of outputs that never occur under the prior."""
+    q, p = _both(channel, prior)
+    m = p @ q
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(m > 0, q / m, np.nan)
+
+
+def lip(channel: ChannelLike, prior: npt.ArrayLike) -> Leakage:
+    """Local information privacy: how far any report can move the belief in any symbol, up or down.
+
+    ``e^-low <= P(x | y) / P(x) <= e^up`` for every x of positive prior and every possible y [Jiang2021, Def. of LIP].
+    """
+    q, p = _both(channel, prior)
+    rows, columns = np.flatnonzero(p > 0), np.flatnonzero(p @ q > 0)
+    inside = q[np.ix_(rows, columns)]
+    with np.errstate(divide="ignore"):
+        log_lift = np.log(inside) - np.log(p[rows] @ inside)
+    high, low = np.unravel_index(np.argmax(log_lift), inside.shape), np.unravel_index(np.argmin(log_lift), inside.shape)
+    return Leakage(
+        up=max(0.0, float(log_lift[high])),
+        low=max(0.0, float(-log_lift[low])),
+        up_pair=(int(rows[high[0]]), int(columns[high[1]])),
+        low_pair=(int(rows[low[0]]), int(columns[low[1]])),
+    )
+
+
+def lip_over_set(channel: ChannelLike, priors: SetOfPriors) -> Leakage:
+    """The same for every prior of a set: max over y of ln(max_x Q / inf_P m) and ln(sup_P m / min_x Q).
+
+    x ranges over the union of the supports, so this is never the maximum of leakages that each dropped rows: for
+    Q = [[.9, .1], [.1, .9]] both point masses leak 0 and their mixture 1.609.
+    """
+    q = matrix_of(channel)
+    rows = np.flatnonzero(priors.supported)
+    if priors.supported.size != q.shape[0]:
+        raise InputError(
+            f"The prior set has {priors.supported.size} symbols and the channel {q.shape[0]} inputs.",
+            "They must match.",
+        )
+    columns = np.flatnonzero(q[rows].max(axis=0) > 0)
+    inside = q[np.ix_(rows, columns)]
+    least, most = priors.support_min(q[:, columns]), priors.support_max(q[:, columns])
+    with np.errstate(divide="ignore"):
+        up = np.log(inside.max(axis=0)) - np.log(np.maximum(least, 0.0))
+        low = np.log(most) - np.log(inside.min(axis=0))
+    high, deep = int(np.argmax(up)), int(np.argmax(low))
+    return Leakage(
+        up=max(0.0, float(up[high])),
+        low=max(0.0, float(low[deep])),
+        up_pair=(int(rows[inside[:, high].argmax()]), int(columns[high])),
+        low_pair=(int(rows[inside[:, deep].argmin()]), int(columns[deep])),
+    )
+
+
+def epsilon_delta(channel: ChannelLike, prior: npt.ArrayLike, epsilon: float) -> tuple[float, float]:
+    """The smallest (delta_low, delta_up) of additive (epsilon, delta)-LIP, exact for a discrete channel.
+
+    ``delta_low = max_x sum_y (m_y - e^eps Q_xy)^+``, ``delta_up = max_x sum_y (Q_xy - e^eps m_y)^+``: the supremum over
+    sets of x is attained at single symbols, because E_gamma is convex. epsilon = 0 gives total variation.
+    """
+    if not (math.isfinite(epsilon) and epsilon >= 0):
+        raise InputError(f"epsilon is {epsilon}.", "It must be a finite number of at least 0.")
+    q, p = _both(channel, prior)
+    m, factor, rows = p @ q, math.exp(epsilon), p > 0
+    low = np.maximum(m - factor * q[rows], 0).sum(axis=1).max()
+    up = np.maximum(q[rows] - factor * m, 0).sum(axis=1).max()
+    return float(low), float(up)
+
+
+def ldp(channel: ChannelLike, *, rows: npt.ArrayLike | None = None) -> float:
+    """Local differential privacy: max over y and pairs of inputs of ln Q(y | x') / Q(y | x), no prior needed.
+
+    ``rows`` restricts the inputs (for example to the support of a prior); by default every row counts.
+    """
+    q = matrix_of(channel)
+    if rows is not None:
+        q = q[np.asarray(rows)]
+    q = q[:, q.max(axis=0) > 0]
+    with np.errstate(divide="ignore"):
+        return float(np.max(np.log(q.max(axis=0)) - np.log(q.min(axis=0))))
+
+
+def geo_epsilon(channel: ChannelLike, distances: npt.ArrayLike) -> float:
+    """Geo-indistinguishability: the smallest g with Q(y | x) <= e^(g d(x, x')) Q(y | x') for all pairs [Andres2013].
+
+    ``distances`` is (inputs, inputs), in metres for a result per metre. Two different rows at distance 0 give infinity.
+    """
+    q = matrix_of(channel)
+    d = finite(distances, "The distances", dimensions=2)
+    if d.shape != (q.shape[0], q.shape[0]) or d.min() < 0:
+        raise InputError("The distances are not one non-negative number per pair of inputs.", "Give a square matrix.")
+    with np.errstate(divide="ignore"):
+        logs = np.log(q[:, q.max(axis=0) > 0])
+    worst = 0.0
+    for x in range(q.shape[0]):
+        with np.errstate(invalid="ignore"):
+            gap = np.nan_to_num(logs[x] - logs, nan=0.0, posinf=np.inf, neginf=-np.inf).max(axis=1)
+        apart = d[x] > 0
+        if apart.any():
+            worst = max(worst, float((gap[apart] / d[x][apart]).max()))
+        if (gap[~apart] > 1e-12).any():
+            return math.inf
+    return worst
+
+
+def differential_identifiability(channel: ChannelLike, prior: npt.ArrayLike) -> float:
+    """max over y and pairs of ln [Q(y | x) p(x)] / [Q(y | x') p(x')]: how unequal the posterior can be."""
+    q, p = _both(channel, prior)
+    joint = (p[:, None] * q)[p > 0]
+    joint = joint[:, joint.max(axis=0) > 0]
+    with np.errstate(divide="ignore"):
+        return float(np.max(np.log(joint.max(axis=0)) - np.log(joint.min(axis=0))))
+
+
+def mutual_information(channel: ChannelLike, prior: npt.ArrayLike) -> float:
+    """I(X; Y) = sum p Q ln(Q / m): what a report tells on average."""
+    q, p = _both(channel, prior)
+    m = p @ q
+    joint = p[:, None] * q
+    used = joint > 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = joint[used] * (np.log(q) - np.log(m))[used]
+    return max(0.0, float(terms.sum()))
+
+
+def maximal_leakage(channel: ChannelLike, prior: npt.ArrayLike | None = None) -> float:
+    """ln sum_y max_x Q(y | x), x over the support: the gain in guessing *any* function of x [Issa2020]."""
+    q = matrix_of(channel)
+    if prior is not None:
+        q, p = _both(channel, prior)
+        q = q[p > 0]
+    return max(0.0, math.log(float(q.max(axis=0).sum())))
+
+
+def pointwise_maximal_leakage(channel: ChannelLike, prior: npt.ArrayLike) -> FloatArray:
+    """ln max_x r[x, y] for each output y (NaN where y never occurs); its maximum is the upper side of LIP."""
+    _, p = _both(channel, prior)
+    r = lift(channel, p)[p > 0]
+    never = np.isnan(r).any(axis=0)
+    return np.where(never, np.nan, np.log(np.where(never, 1.0, r.max(axis=0))))
+
+
+def bayes_error(channel: ChannelLike, prior: npt.ArrayLike) -> float:
+    """1 - sum_y max_x p(x) Q(y | x): how often the best guess of the symbol is wrong."""
+    q, p = _both(channel, prior)
+    return max(0.0, 1.0 - float((p[:, None] * q).max(axis=0).sum()))
+
+
+def adversary_error(channel: ChannelLike, prior: npt.ArrayLike, distortion: npt.ArrayLike) -> float:
+    """sum_y min_z sum_x p(x) Q(y | x) d(x, z): the expected distance of the best guess z after seeing the report."""
+    q, p = _both(channel, prior)
+    d = finite(distortion, "The distortion", dimensions=2)
+    if d.shape[0] != q.shape[0]:
+        raise InputError(f"The distortion has {d.shape[0]} rows for {q.shape[0]} inputs.", "Give d(x, guess).")
+    return float(((p[:, None] * q).T @ d).min(axis=1).sum())
+
+
+def average_distortion(channel: ChannelLike, prior: npt.ArrayLike, distortion: npt.ArrayLike) -> float:
+    """sum p(x) Q(y | x) d(x, y): what the report itself costs."""
+    q, p = _both(channel, prior)
+    d = finite(distortion, "The distortion", dimensions=2)
+    if d.shape != q.shape:
+        raise InputError(f"The distortion has shape {d.shape} and the channel {q.shape}.", "They must match.")
+    return float((p[:, None] * q * d).sum())
+
+
+def hamming(inputs: int, outputs: int | None = None) -> FloatArray:
+    """0 where the report is the truth, 1 elsewhere."""
+    size = inputs if outputs is None else outputs
+    if inputs < 1 or size < 1:
+        raise InputError("Hamming distortion needs at least one symbol.")
+    return 1.0 - np.eye(inputs, size)
+
+
+def epsilon_checked(epsilon: float, name: str = "epsilon") -> float:
+    """A finite epsilon > 0, small enough that e^epsilon is a number."""
+    return positive(epsilon, name, at_most=700.0)
+
+
+def _both(channel: ChannelLike, prior: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    q = matrix_of(channel)
+    return q, checked_probabilities(prior, q.shape[0])
