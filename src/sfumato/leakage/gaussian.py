@@ -188,6 +188,10 @@ def _loss_by_range(prior: FloatArray, noise: FloatArray, index: npt.NDArray[np.i
     return np.asarray((loss + loss.T) / 2)
 
 
+def _column_squares(matrix: FloatArray) -> FloatArray:
+    return np.asarray(np.einsum("ij,ij->j", matrix, matrix))
+
+
 def basic_losses(prior_m2: npt.ArrayLike, noise_m2: npt.ArrayLike) -> FloatArray:
     """J_i = 1/V_ii - 1/Σ_ii for every point, (n,), from one factorisation; infinite where a point is given away."""
     from scipy.linalg import solve_triangular
@@ -197,10 +201,13 @@ def basic_losses(prior_m2: npt.ArrayLike, noise_m2: npt.ArrayLike) -> FloatArray
     factor = _factor(prior + noise)
     if factor is None:
         return np.array([float(_loss_by_range(prior, noise, np.array([i]))[0, 0]) for i in range(len(prior))])
-    learned = np.einsum("ij,ij->j", *[solve_triangular(factor, prior, lower=True)] * 2)
-    left = variance - learned
+    own = np.diag(noise)
+    # V = Σ - Σ(Σ+Γ)⁻¹Σ = Γ - Γ(Σ+Γ)⁻¹Γ: start from the smaller one, so that little cancels.
+    learned = _column_squares(solve_triangular(factor, prior, lower=True))
+    kept = _column_squares(solve_triangular(factor, noise, lower=True))
+    left = np.where(own < variance, own - kept, variance - learned)
     losses = np.full(len(prior), np.nan)
-    clear = left > 1e3 * len(prior) * _EPS * variance
+    clear = left > 1e3 * len(prior) * _EPS * np.minimum(own, variance)
     losses[clear] = learned[clear] / (variance[clear] * left[clear])
     for i in np.flatnonzero(~clear):
         losses[i] = float(_loss_by_range(prior, noise, np.array([i]))[0, 0])
