@@ -1,0 +1,173 @@
+"""A channel together with what it leaks, measured on the very matrix that ships, and the promise that follows.
+
+Solvers leave columns of almost no mass, in which ratios are garbage, and rounding overshoots a bound by 1e-14. So every
+design passes through here: tiny columns are merged into the output that suits them best (a post-processing, which
+never leaks more), the matrix is mixed with a constant channel just enough to bring every ratio inside, and the
+leakage is then measured and must lie below the target by more than the rounding of that measurement.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.arrays import FloatArray, IntArray
+from sfumato.channel import Channel, Random
+from sfumato.errors import NotCertified
+from sfumato.guarantees import Guarantee
+from sfumato.leakage.discrete import Leakage, lip, lip_over_set
+from sfumato.priors.sets import Known, PriorSet
+
+NUMERICS = (
+    "leakage measured on the shipped matrix in double precision, below the target by more than the rounding; "
+    "reports are drawn exactly from the stored doubles"
+)
+_MARGIN = 2e-13
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Designed:
+    """A channel, the priors it is certified for, its measured leakage and its average distortion under ``prior``."""
+
+    channel: Channel
+    priors: PriorSet
+    leakage: Leakage
+    guarantee: Guarantee
+    prior: FloatArray
+    cost: float | None = None
+    lower_bound: float | None = None
+
+    def release(self, x: int | npt.ArrayLike, rng: Random = None) -> IntArray:
+        """One report for every true symbol in ``x``."""
+        return self.channel.sample(x, rng)
+
+
+def leakage_over(channel: Channel | FloatArray, priors: PriorSet) -> Leakage:
+    """The LIP leakage over a set of priors (for one prior: over its support)."""
+    return lip(channel, priors.prior) if isinstance(priors, Known) else lip_over_set(channel, priors)
+
+
+def repaired(matrix: FloatArray, priors: PriorSet, *, up: float, low: float) -> FloatArray:
+    """(1 - th) Q + th 1 m0 with the smallest th that brings Q inside e^-low <= lift <= e^up over the set.
+
+    One prior: th = max(0, (M - E)/(M - 1), (1/E' - mu)/(1 - mu)) with M, mu the largest and smallest lift, which leaves
+    the output distribution unchanged. A set: s = max_y of (max_x Q - E inf_P m)/((E - 1) m0) and
+    (sup_P m - E' min_x Q)/((E' - 1) m0), th = s/(1 + s), with m0 the output distribution of a prior of the set.
+    """
+    rows = np.flatnonzero(priors.supported)
+    m0 = priors.centre @ matrix
+    used = matrix[rows].max(axis=0) > 0
+    q, weight = matrix[np.ix_(rows, np.flatnonzero(used))], m0[used]
+    if np.any(weight <= 0):
+        raise NotCertified(
+            "An output has no mass under the reference prior but occurs under another of the set.",
+            "Use a prior set whose centre supports every symbol.",
+        )
+    e_up, e_low = math.exp(up), math.exp(low)
+    if isinstance(priors, Known):
+        largest, smallest = float((q / weight).max()), float((q / weight).min())
+        share = 0.0
+        if largest > e_up:
+            share = (largest - e_up) / (largest - 1)
+        if smallest < 1 / e_low:
+            share = max(share, (1 / e_low - smallest) / (1 - smallest))
+    else:
+        least, most = priors.support_min(matrix[:, used]), priors.support_max(matrix[:, used])
+        above = (q.max(axis=0) - e_up * least) / ((e_up - 1) * weight)
+        below = (most - e_low * q.min(axis=0)) / ((e_low - 1) * weight)
+        s = max(0.0, float(above.max()), float(below.max()))
+        share = s / (1 + s)
+    if share == 0:
+        return matrix
+    out: FloatArray = (1 - share) * matrix + share * m0
+    return out
+
+
+def merged(matrix: FloatArray, distortion: FloatArray, prior: FloatArray, *, allowance: float) -> IntArray:
+    """Which outputs remain and where the others go, spending at most ``allowance`` of extra average distortion.
+
+    Returns ``target[y]``: the output that y is merged into (itself if it stays). Least likely outputs go first.
+    """
+    joint = prior[:, None] * matrix
+    weight = joint.sum(axis=0)
+    cost_now = (joint * distortion).sum(axis=0)
+    cost_at = joint.T @ distortion
+    target = np.arange(matrix.shape[1])
+    staying = weight > 0
+    if not staying.any():
+        staying[int(np.argmax(weight))] = True
+    spent = 0.0
+    for y in np.argsort(weight, kind="stable"):
+        if weight[y] > 1e-3 or staying.sum() <= 1:
+            break
+        others = staying.copy()
+        others[y] = False
+        place = int(np.flatnonzero(others)[np.argmin(cost_at[y, others])])
+        extra = max(0.0, float(cost_at[y, place] - cost_now[y])) if weight[y] > 0 else 0.0
+        if weight[y] > 1e-10 and spent + extra > allowance:
+            break
+        spent += extra
+        staying[y] = False
+        target[y] = place
+    while np.any(target != target[target]):
+        target = target[target]
+    return target.astype(np.int64)
+
+
+def certified(
+    matrix: npt.ArrayLike,
+    priors: PriorSet,
+    *,
+    up: float,
+    low: float | None = None,
+    inputs: tuple[str, ...] = (),
+    outputs: tuple[str, ...] = (),
+    distortion: FloatArray | None = None,
+    distortion_name: str | None = None,
+    positions_m: FloatArray | None = None,
+) -> tuple[Channel, Leakage]:
+    """The channel whose *measured* leakage over the set is below (up, low), and that leakage; or NotCertified."""
+    low = up if low is None else low
+    raw = np.maximum(np.asarray(matrix, dtype=np.float64), 0.0)
+    raw = raw / raw.sum(axis=1, keepdims=True)
+    slack = _MARGIN
+    for _ in range(24):
+        fixed = repaired(raw, priors, up=up - 2 * slack, low=low - 2 * slack if math.isfinite(low) else 700.0)
+        channel = Channel(
+            fixed / fixed.sum(axis=1, keepdims=True),
+            inputs=inputs, outputs=outputs, distortion=distortion, distortion_name=distortion_name,
+            positions_m=positions_m,
+        )  # fmt: skip
+        leakage = leakage_over(channel, priors)
+        if leakage.up <= up - _MARGIN and (leakage.low <= low - _MARGIN or not math.isfinite(low)):
+            return channel, leakage
+        slack *= 4
+    raise NotCertified(
+        f"The channel leaks {leakage.up:.12g} up and {leakage.low:.12g} down; {up:.12g} and {low:.12g} were asked for.",
+        "Ask for a larger epsilon, or floor the prior so that its smallest probability is not so small.",
+    )
+
+
+def lip_guarantee(priors: PriorSet, leakage: Leakage, *, up: float, low: float | None = None) -> Guarantee:
+    """The statement of local information privacy for a set of priors, with the measured leakage beside the target."""
+    low = up if low is None else low
+    return Guarantee(
+        notion="local information privacy",
+        parameters={
+            "epsilon_up_nats": up,
+            "epsilon_low_nats": low,
+            "measured_up_nats": leakage.up,
+            "measured_low_nats": leakage.low,
+        },
+        assumes=(f"the adversary's prior is {priors.describe()}",),
+        covers=("one report about one symbol; the belief in any symbol changes by at most these factors",),
+        not_covered=(
+            "several reports about the same symbol: leakages of local information privacy do not simply add",
+            "a prior outside the set (see the mismatch bounds)",
+            "graded protection by distance (that is geo-indistinguishability)",
+        ),
+        numerics=NUMERICS,
+    )
