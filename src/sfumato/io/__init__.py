@@ -1,1 +1,106 @@
-"""Trace files in and out: lat/lon and file formats live here and nowhere else."""
+"""Traces in and out of files. What is written holds released positions and times, and what was kept by name.
+
+Every reader gives a checked :class:`~sfumato.traces.Trace` or an :class:`~sfumato.errors.InputError` with advice that
+repeats no coordinate. Formats are listed in :mod:`sfumato.io.formats` and in ``docs/formats.md``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from datetime import tzinfo
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import InputError, SfumatoError
+from sfumato.io.draft import Draft, Reading, merged, require_kept
+from sfumato.io.formats import FORMATS, format_named, format_of, loaded, output_format
+from sfumato.traces import Trace
+
+__all__ = ["FORMATS", "output_format", "read_trace", "read_traces", "write_trace"]
+
+
+def read_trace(
+    source: Any,
+    *,
+    format: str | None = None,
+    zone: str | tzinfo | None = None,
+    columns: Mapping[str, str] | None = None,
+    keep: Iterable[str] = (),
+) -> Trace:
+    """One trace from a file, or from any table that speaks Arrow (pandas, polars, DuckDB, pyarrow).
+
+    ``zone`` is the zone of times that have none (they are refused without it); ``columns`` names a table's columns by
+    role (lat, lon, time, date, segment, id, geometry); ``keep`` names what else should stay, one by one
+    (``["elevation"]``). Several tracks of one file become segments of one trace; a table of several people is refused.
+    """
+    found = _read(source, format, Reading.asked(zone, columns, keep))
+    if isinstance(found[0], Draft):
+        return merged(found).to_trace()
+    if len(found) > 1:
+        raise InputError(
+            f"The table holds {len(found)} traces, told apart by an id column.",
+            "Read them with read_traces, or choose the rows of one first.",
+        )
+    trace: Trace = found[0][1]
+    return trace
+
+
+def read_traces(
+    source: Any,
+    *,
+    format: str | None = None,
+    zone: str | tzinfo | None = None,
+    columns: Mapping[str, str] | None = None,
+    keep: Iterable[str] = (),
+) -> list[tuple[str, Trace]]:
+    """Every trace of a file or table with its name: by id column, or by track. See :func:`read_trace`."""
+    reading = Reading.asked(zone, columns, keep)
+    found = _read(source, format, reading)
+    if not isinstance(found[0], Draft):
+        return list(found)
+    require_kept(reading.keep, {word for draft in found for word in (*draft.kept, *draft.texts)}, found[0].dropped)
+    return [(draft.identity, draft.to_trace(asked=False)) for draft in found]
+
+
+def write_trace(trace: Trace, path: str | Path, *, format: str | None = None) -> None:
+    """Write a trace, whole or not at all, in the format named or told by the path's ending."""
+    target = Path(path)
+    chosen = output_format(target, format)
+    write = getattr(loaded(chosen), chosen.write or "write")
+    temporary: Path | None = None
+    try:
+        temporary = _fresh_file_beside(target)
+        write(trace, temporary)
+        temporary.replace(target)
+    except OSError as error:
+        raise InputError(f"Cannot write {target}: {error.strerror}.", "Choose a folder you can write to.") from None
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+def _read(source: Any, format: str | None, reading: Reading) -> Any:
+    if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
+        return loaded(FORMATS["parquet"]).read_object(source, reading)
+    if not isinstance(source, str | os.PathLike):
+        raise InputError("That is neither a file nor a table that speaks Arrow.", "Give a path, or a table.")
+    path = Path(os.fspath(source))
+    chosen = format_of(path) if format is None or not path.exists() else format_named(format)
+    if path.stat().st_size == 0:
+        raise InputError(f"{path} is empty.", "Give a file with at least one point.")
+    try:
+        return loaded(chosen).read(path, reading)
+    except SfumatoError:
+        raise
+    except OSError as error:
+        raise InputError(f"Cannot read {path}: {error.strerror}.", "Check the name and its permissions.") from None
+    except RecursionError:
+        raise InputError(f"{path} is nested too deeply.", "It is not a track.") from None
+
+
+def _fresh_file_beside(target: Path) -> Path:
+    """An empty new file with the permissions that the user's umask gives, in the folder of ``target``."""
+    name = target.with_name(f".{target.name[:80]}.{os.urandom(6).hex()}{target.suffix}")
+    os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    return name

@@ -1,0 +1,35 @@
+"""A .json file, told apart by its content: GeoJSON, Moving Features, a Google export, or a list of points."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import InputError
+from sfumato.io import geojson, google
+from sfumato.io.draft import Draft, Reading
+from sfumato.io.json_text import load_json
+from sfumato.io.tables import from_arrow
+from sfumato.traces import Trace
+
+
+def read(path: Path, reading: Reading) -> list[Draft] | list[tuple[str, Trace]]:
+    """Whatever the JSON turns out to be."""
+    document = load_json(path)
+    if google.looks_like(document):
+        return google.from_json(document, reading)
+    if isinstance(document, list) and document and all(isinstance(row, dict) for row in document):
+        return _rows(document, reading)
+    return geojson.from_json(document, reading)
+
+
+def _rows(rows: list[dict[str, Any]], reading: Reading) -> list[tuple[str, Trace]]:
+    import pyarrow as pa
+
+    try:
+        table = pa.Table.from_pylist(rows)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        raise InputError(
+            "The JSON list mixes kinds of values.", "Give a list of objects with lat, lon, time."
+        ) from None
+    return from_arrow(table, reading)

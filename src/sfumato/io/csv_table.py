@@ -1,0 +1,99 @@
+"""CSV and its relatives: the delimiter sniffed, the columns found by name or given."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from sfumato.errors import InputError
+from sfumato.io.draft import Reading
+from sfumato.io.numbers import decimal_texts
+from sfumato.io.tables import find_roles, from_arrow
+from sfumato.io.times import format_times
+from sfumato.traces import Trace
+
+_DELIMITERS = ",;\t|"
+_HEAD_BYTES = 1 << 16
+
+
+def read(path: Path, reading: Reading) -> list[tuple[str, Trace]]:
+    """Points by row, after a header with the columns' names; lines that start with # are skipped before it."""
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    encoding, skipped, delimiter, names = _header(path)
+    roles = find_roles(names, reading)
+    try:
+        table = arrow_csv.read_csv(
+            path,
+            read_options=arrow_csv.ReadOptions(encoding=encoding, skip_rows=skipped),
+            parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=False),
+            # As texts: what looks like a date or a number is read by the same code as in every other format.
+            convert_options=arrow_csv.ConvertOptions(
+                include_columns=roles.needed, column_types={name: pa.string() for name in roles.needed},
+                strings_can_be_null=True, quoted_strings_can_be_null=True, null_values=["", "NULL", "null", "NA"],
+            ),
+        )  # fmt: skip
+    except (pa.ArrowException, OSError, UnicodeError):
+        # The library's message would repeat the row.
+        raise InputError(
+            "A line of the CSV file does not have as many fields as its header, or is not text.",
+            "It may be cut off or damaged; export it again.",
+        ) from None
+    return from_arrow(table, reading, roles=roles)
+
+
+def _header(path: Path) -> tuple[str, int, str, list[str]]:
+    with path.open("rb") as stream:
+        head = stream.read(_HEAD_BYTES)
+    encoding = "utf-8"
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        encoding = "utf-16"
+    else:
+        try:
+            head.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            if error.start < len(head) - 4:
+                encoding = "latin-1"
+    lines = head.decode(encoding, errors="replace").lstrip("\ufeff").splitlines()
+    skipped = 0
+    while skipped < len(lines) and (not lines[skipped].strip() or lines[skipped].startswith("#")):
+        skipped += 1
+    if skipped == len(lines):
+        raise InputError("The CSV file has no header.", "Its first line must name the columns, as in time,lat,lon.")
+    line = lines[skipped]
+    delimiter = max(_DELIMITERS, key=line.count)
+    names = next(csv.reader([line], delimiter=delimiter), [])
+    if all(_is_number(name) for name in names):
+        raise InputError(
+            "The CSV file starts with numbers instead of a header.",
+            "Add a first line that names the columns, as in time,lat,lon.",
+        )
+    if len(set(names)) < len(names):
+        raise InputError("Two columns of the CSV file have the same name.", "Give every column its own name.")
+    return encoding, skipped, delimiter, names
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def write(trace: Trace, path: Path) -> None:
+    """``time,lat,lon,segment`` and the kept columns; times in UTC."""
+    if trace.texts:
+        raise InputError(f"CSV cannot hold a {next(iter(trace.texts))}.", "Write GPX, KML or GeoJSON to keep it.")
+    fields = [
+        format_times(trace.times_s),
+        decimal_texts(trace.lat_deg),
+        decimal_texts(trace.lon_deg),
+        [str(number) for number in trace.segment.tolist()],
+    ]
+    for values in trace.columns.values():
+        fields.append(["" if value != value else f"{value:.12g}" for value in values.tolist()])
+    with path.open("w", encoding="utf-8", newline="") as out:
+        csv.writer(out, lineterminator="\n").writerow(["time", "lat", "lon", "segment", *trace.columns])
+        out.writelines(",".join(row) + "\n" for row in zip(*fields, strict=True))

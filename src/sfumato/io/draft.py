@@ -1,0 +1,175 @@
+"""A trace being read: points as the file gives them, what was asked to be kept, and the names of what was left out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from typing import Any
+
+import numpy as np
+
+from sfumato.arrays import FloatArray
+from sfumato.errors import InputError
+from sfumato.io.times import mixed_times
+from sfumato.traces import Trace
+
+# One word for each thing that files call by many names. Units: metres, m/s, degrees, beats or turns per minute,
+# watts, degrees Celsius.
+_WORDS = {
+    "elevation": ("ele", "alt", "altitude", "altitudemeters", "enhancedaltitude", "elevationm", "height", "altft"),
+    "speed": ("velocity", "vel", "enhancedspeed", "speedms", "velocitymetersspersecond", "speedmeterspersecond"),
+    "course": ("heading", "bearing", "cog", "direction"),
+    "heart_rate": ("hr", "heartrate", "heartratebpm", "bpm"),
+    "cadence": ("cad", "runcadence"),
+    "temperature": ("atemp", "wtemp", "temp"),
+    "power": ("watts", "pwr"),
+    "accuracy": ("acc", "hacc", "horizontalaccuracy", "accuracymeters", "gpsaccuracy"),
+    "distance": ("distancemeters", "dist"),
+    "name": ("trackname", "title"),
+    "description": ("desc", "cmt", "comment", "notes"),
+    "device": ("creator", "manufacturer", "product", "garminproduct", "serialnumber", "devicetag"),
+}
+_CANONICAL = {alias: word for word, aliases in _WORDS.items() for alias in (*aliases, word.replace("_", ""))}
+# Words about the whole track that a writer can carry; everything else that is kept is one number per point.
+TEXTS = frozenset({"name", "description"})
+_NEVER = {
+    "waypoints": "Waypoints are exact places and would undo the noise.",
+    "lat": "The true position is what is hidden.",
+    "lon": "The true position is what is hidden.",
+}
+
+
+def plain(name: str) -> str:
+    """Lower case letters and digits only: ``"Latitude (deg)"`` and ``"latitude_deg"`` are one name."""
+    return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
+def canonical(name: str) -> str:
+    """The one word used here for what files call ``hr``, ``HeartRateBpm``, ``heart_rate`` ..., or the name itself."""
+    return _CANONICAL.get(plain(name), name)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the caller asked for: the zone of naive times, columns by role, and what to keep."""
+
+    zone: str | tzinfo | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    keep: frozenset[str] = frozenset()
+
+    @classmethod
+    def asked(cls, zone: str | tzinfo | None, columns: Mapping[str, str] | None, keep: Iterable[str]) -> Reading:
+        if isinstance(keep, str):
+            keep = (keep,)
+        words = frozenset(canonical(str(name)) for name in keep)
+        for word in words:
+            if word in _NEVER:
+                raise InputError(f"{word} cannot be kept.", _NEVER[word])
+        return cls(zone, dict(columns or {}), words)
+
+
+class Draft:
+    """Collects one track's points; :meth:`to_trace` checks them."""
+
+    __slots__ = ("dropped", "identity", "kept", "lat", "lon", "reading", "segment", "texts", "times")
+
+    def __init__(self, reading: Reading, identity: str = "") -> None:
+        self.reading = reading
+        self.identity = identity
+        self.lat: list[float] = []
+        self.lon: list[float] = []
+        self.times: list[Any] = []
+        self.segment: list[int] = []
+        self.kept: dict[str, dict[int, float]] = {}
+        self.texts: dict[str, str] = {}
+        self.dropped: dict[str, None] = {}
+
+    def add(self, lat: float, lon: float, time: Any, segment: int = 0) -> None:
+        """One point; ``time`` is an ISO text, a number since 1970, or None where the file has none."""
+        self.lat.append(lat)
+        self.lon.append(lon)
+        self.times.append(time)
+        self.segment.append(segment)
+
+    def saw(self, name: str, value: Any = None) -> None:
+        """Something other than position and time: kept for the last point (or the track) if asked, else noted."""
+        word = canonical(name)
+        if word not in self.reading.keep:
+            self.dropped[word] = None
+        elif word in TEXTS:
+            self.texts.setdefault(word, str(value or "").strip())
+        elif self.lat:
+            number = _number(value)
+            if number is not None:
+                self.kept.setdefault(word, {})[len(self.lat) - 1] = number
+
+    def to_trace(self, *, asked: bool = True) -> Trace:
+        """The checked trace; ``asked`` = complain when something to keep was not in the file."""
+        if not self.lat:
+            raise InputError("The file has no points with a position.", "Give a track with at least one point.")
+        if asked:
+            require_kept(self.reading.keep, {*self.kept, *self.texts}, self.dropped)
+        times = mixed_times(self.times, self.reading.zone)
+        columns: dict[str, FloatArray] = {}
+        for name, sparse in self.kept.items():
+            column = np.full(len(self.lat), math.nan)
+            column[list(sparse)] = list(sparse.values())
+            columns[name] = column
+        return Trace(
+            np.array(self.lat, dtype=np.float64), np.array(self.lon, dtype=np.float64), times,
+            np.array(self.segment, dtype=np.int64), columns, tuple(self.dropped), self.texts,
+        )  # fmt: skip
+
+    def sort_by_time(self) -> None:
+        """For logs that promise no order: points by time, ties in file order, one segment."""
+        times = mixed_times(self.times, self.reading.zone)
+        order = np.argsort(times, kind="stable")
+        where = {int(old): new for new, old in enumerate(order)}
+        self.lat = [self.lat[place] for place in order]
+        self.lon = [self.lon[place] for place in order]
+        self.times = times[order].tolist()
+        self.segment = [0] * len(order)
+        self.kept = {
+            name: {where[place]: value for place, value in sparse.items()} for name, sparse in self.kept.items()
+        }
+
+
+def require_kept(keep: Iterable[str], found: Iterable[str], dropped: Iterable[str]) -> None:
+    """Refuse to go on without something that was asked to be kept."""
+    missing = sorted(set(keep) - set(found))
+    if missing:
+        there = ", ".join(name for name in dropped if "(" not in name) or "nothing more"
+        raise InputError(
+            f"The file has no {missing[0]} to keep, or not one number per point.",
+            f"Besides positions and times it has: {there}.",
+        )
+
+
+def merged(drafts: list[Draft]) -> Draft:
+    """All tracks of a file as one draft, their segments numbered on."""
+    if len(drafts) == 1:
+        return drafts[0]
+    whole = Draft(drafts[0].reading)
+    for draft in drafts:
+        offset = len(whole.lat)
+        base = whole.segment[-1] + 1 if whole.segment else 0
+        whole.lat += draft.lat
+        whole.lon += draft.lon
+        whole.times += draft.times
+        whole.segment += [base + number for number in draft.segment]
+        for name, sparse in draft.kept.items():
+            whole.kept.setdefault(name, {}).update({place + offset: value for place, value in sparse.items()})
+        whole.dropped.update(draft.dropped)
+        for name, text in draft.texts.items():
+            whole.texts.setdefault(name, text)
+    return whole
+
+
+def _number(value: Any) -> float | None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None

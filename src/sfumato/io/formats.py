@@ -1,0 +1,129 @@
+"""Which formats there are, and which one a file is: by its ending, then by what it starts with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A file format: the module that reads it, the function that writes it (None: read only), and its endings."""
+
+    name: str
+    title: str
+    module: str
+    endings: tuple[str, ...]
+    write: str | None = None
+    extra: str | None = None
+
+
+_ALL = (
+    Format("gpx", "GPX 1.0 and 1.1", "gpx", (".gpx",), "write"),
+    Format("geojson", "GeoJSON and Moving Features JSON", "geojson", (".geojson", ".mfjson"), "write"),
+    Format("csv", "CSV", "csv_table", (".csv", ".tsv", ".txt"), "write"),
+    Format("parquet", "Parquet", "parquet", (".parquet", ".pq"), "write"),
+    Format("geoparquet", "GeoParquet", "parquet", (".geoparquet",), "write_geo"),
+    Format("kml", "KML with gx:Track", "kml", (".kml",), "write"),
+    Format("gpkg", "GeoPackage", "geopackage", (".gpkg",), "write"),
+    Format("plt", "GeoLife PLT", "plt", (".plt",), "write"),
+    Format("tcx", "TCX", "tcx", (".tcx",)),
+    Format("fit", "FIT", "fit", (".fit",), extra="geo"),
+    Format("owntracks", "OwnTracks recorder", "owntracks", (".rec",)),
+    Format("google", "Google Takeout and Timeline", "google", ()),
+    Format("json", "JSON, told apart by content", "any_json", (".json",)),
+)
+FORMATS: dict[str, Format] = {format.name: format for format in _ALL}
+
+
+def format_named(name: str) -> Format:
+    """A format by its name, or by an ending with or without the dot."""
+    word = name.lower().lstrip(".")
+    found = FORMATS.get(word) or next((item for item in _ALL if f".{word}" in item.endings), None)
+    if found is None:
+        raise InputError(f"'{name}' is not a format.", f"Formats: {', '.join(FORMATS)}.")
+    return found
+
+
+def format_of(path: Path) -> Format:
+    """The format of an existing file."""
+    ending = path.suffix.lower()
+    head = _head(path)
+    found = next((item for item in _ALL if ending in item.endings), None)
+    by_content = _by_content(head)
+    # .txt and .json say little, and a wrong ending is told by an unmistakable beginning.
+    chosen = by_content if found is None or ending == ".txt" or (by_content and by_content.name in _MARKED) else found
+    if chosen is None and found is not None:
+        chosen = found
+    if chosen is None:
+        raise InputError(
+            "The file's format is not known by its ending or content.",
+            f"Name it with format= or --format; formats: {', '.join(FORMATS)}.",
+        )
+    return chosen
+
+
+def output_format(path: str | Path, name: str | None = None) -> Format:
+    """The format to write, by name or by the file's ending; formats that are only read are refused."""
+    if name is not None:
+        chosen: Format | None = format_named(name)
+    else:
+        ending = Path(path).suffix.lower()
+        chosen = next((item for item in _ALL if ending in item.endings), None)
+        if ending == ".json":
+            chosen = FORMATS["geojson"]
+    writable = [item for item in _ALL if item.write]
+    endings = ", ".join(item.endings[0] for item in writable)
+    if chosen is None:
+        raise InputError("The output's format is not known by its ending.", f"Use one of: {endings}.")
+    if chosen.write is None:
+        raise InputError(f"{chosen.title} files are read but not written.", "Write GPX (.gpx) instead.")
+    return chosen
+
+
+_MARKED = frozenset({"parquet", "fit", "gpkg", "gpx", "kml", "tcx"})
+
+
+def _by_content(head: bytes) -> Format | None:
+    if head.startswith(b"PAR1"):
+        return FORMATS["parquet"]
+    if head[8:12] == b".FIT":
+        return FORMATS["fit"]
+    if head.startswith(b"SQLite format 3\x00"):
+        return FORMATS["gpkg"]
+    text = head.decode("utf-8", errors="replace").lstrip("\ufeff \t\r\n")
+    if text.startswith("<"):
+        for mark, name in (("<gpx", "gpx"), ("<kml", "kml"), ("<TrainingCenterDatabase", "tcx")):
+            if mark in text:
+                return FORMATS[name]
+    if text.startswith(("{", "[")):
+        return FORMATS["json"]
+    if text.startswith("Geolife trajectory"):
+        return FORMATS["plt"]
+    first = text.split("\n", 1)[0]
+    if "\t" in first and first.rstrip().endswith("}") and '"_type"' in first:
+        return FORMATS["owntracks"]
+    if any(delimiter in first for delimiter in ",;\t|"):
+        return FORMATS["csv"]
+    return None
+
+
+def _head(path: Path) -> bytes:
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(4096)
+    except OSError as error:
+        raise InputError(f"Cannot read {path}: {error.strerror}.", "Check the name and its permissions.") from None
+    if not head.strip():
+        raise InputError(f"{path} is empty.", "Give a file with at least one point.")
+    return head
+
+
+def loaded(format: Format) -> Any:
+    """The module of a format."""
+    from importlib import import_module
+
+    return import_module(f"sfumato.io.{format.module}")

@@ -1,0 +1,224 @@
+"""GeoJSON with times (LineString, MultiLineString, points) and OGC Moving Features JSON."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import InputError
+from sfumato.io.draft import Draft, Reading, canonical
+from sfumato.io.json_text import at, load_json, number, objects
+from sfumato.io.numbers import bounds, decimal_texts
+from sfumato.io.times import format_times
+from sfumato.traces import Trace
+
+_LINE_TIMES = ("coordTimes", "coordinateProperties", "datetimes", "times", "timestamps", "time")
+_POINT_TIMES = ("time", "timestamp", "datetime", "when", "date_time", "recorded_at", "tracked_at", "tst", "t")
+_WGS84 = ("CRS84", "EPSG:4326", "EPSG::4326", "WGS84", "WGS 84")
+
+
+def read(path: Path, reading: Reading) -> list[Draft]:
+    """One draft per feature with a line; a run of timed points is one, too."""
+    return from_json(load_json(path, "GeoJSON"), reading)
+
+
+def from_json(document: Any, reading: Reading) -> list[Draft]:
+    """The same from parsed JSON."""
+    _check_crs(document)
+    drafts: list[Draft] = []
+    about = Draft(reading)
+    run: Draft | None = None  # consecutive timed points are one track
+    for place, feature in enumerate(_features(document)):
+        properties = at(feature, "properties")
+        properties = properties if isinstance(properties, dict) else {}
+        draft = Draft(reading, str(at(feature, "id") or properties.get("id") or place + 1))
+        for prism in _prisms(feature):
+            _moving_point(prism, draft)
+        geometry = at(feature, "geometry") if not draft.lat else None
+        kind = at(geometry, "type")
+        if kind == "Point":
+            run = run or draft
+            if not _stamped_point(geometry, properties, run):
+                about.dropped["waypoints"] = None
+            elif run is draft:
+                drafts.append(run)
+            run = run if run.lat else None
+            continue
+        if kind in ("LineString", "MultiLineString", "MultiPoint"):
+            _lines(geometry, properties, draft)
+        elif kind is not None:
+            draft.dropped[f"{kind} geometry"] = None
+        if draft.lat:
+            drafts.append(draft)
+            run = None
+        else:
+            about.dropped.update(draft.dropped)
+    if not drafts:
+        raise InputError("The GeoJSON has no line and no point with times.", "Give a LineString with coordTimes.")
+    drafts[0].dropped.update(about.dropped)
+    return drafts
+
+
+def _features(document: Any) -> list[Any]:
+    kind = at(document, "type")
+    if kind == "FeatureCollection" or "features" in (document if isinstance(document, dict) else ()):
+        return objects(at(document, "features"))
+    if kind == "Feature" or at(document, "temporalGeometry") is not None:
+        return [document]
+    if kind in ("MovingPoint", "MovingGeometryCollection"):
+        return [{"temporalGeometry": document}]
+    if kind in ("LineString", "MultiLineString", "Point", "MultiPoint"):
+        return [{"geometry": document, "properties": {k: v for k, v in document.items() if k != "coordinates"}}]
+    if kind == "GeometryCollection":
+        return [{"geometry": geometry} for geometry in objects(at(document, "geometries"))]
+    raise InputError("The JSON is not GeoJSON.", "Name the file's format with format= or --format.")
+
+
+def _check_crs(document: Any) -> None:
+    for key in ("crs", "coordRefSys"):
+        name = at(document, key, "properties", "name") or at(document, key, "Properties", "Name")
+        if isinstance(name, str) and not any(known in name for known in _WGS84):
+            raise InputError("The GeoJSON is not in WGS84 longitude and latitude.", "Reproject it to EPSG:4326 first.")
+
+
+def _prisms(feature: Any) -> list[Any]:
+    moving = at(feature, "temporalGeometry")
+    if at(moving, "type") == "MovingGeometryCollection":
+        return objects(at(moving, "prisms"))
+    return [moving] if isinstance(moving, dict) else []
+
+
+def _moving_point(moving: dict[str, Any], draft: Draft) -> None:
+    if moving.get("type") != "MovingPoint":
+        draft.dropped[f"{moving.get('type')} geometry"] = None
+        return
+    _check_crs(moving)
+    times = moving.get("datetimes")
+    segment = draft.segment[-1] + 1 if draft.segment else 0
+    _line(moving.get("coordinates"), times, draft, segment)
+    for key in moving.keys() - {"type", "coordinates", "datetimes", "crs", "trs", "interpolation", "interpolations"}:
+        draft.saw(key)
+
+
+def _lines(geometry: Any, properties: dict[str, Any], draft: Draft) -> None:
+    times: Any = None
+    for key in _LINE_TIMES:
+        times = properties.get(key)
+        if isinstance(times, dict):
+            times = times.get("times")
+        if isinstance(times, list):
+            break
+    lines = geometry.get("coordinates")
+    if geometry["type"] != "MultiLineString":
+        lines, times = [lines], [times]
+    if not isinstance(lines, list):
+        raise InputError("A GeoJSON line has no coordinates.", "The file is damaged; export it again.")
+    if isinstance(times, list) and times and not isinstance(times[0], list | type(None)):
+        times = _cut_like(lines, times)
+    for segment, line in enumerate(lines):
+        _line(line, times[segment] if isinstance(times, list) and segment < len(times) else None, draft, segment)
+    for key, value in properties.items():
+        if key not in _LINE_TIMES:
+            _property(key, value, lines, draft)
+
+
+def _cut_like(lines: list[Any], flat: list[Any]) -> list[list[Any]]:
+    """One list of times for a MultiLineString, cut to its lines."""
+    edges = np.cumsum([0, *(len(line) if isinstance(line, list) else 0 for line in lines)]).tolist()
+    if edges[-1] != len(flat):
+        raise InputError(f"The lines have {edges[-1]} positions and {len(flat)} times.", "Give one time per position.")
+    return [flat[first:last] for first, last in pairwise(edges)]
+
+
+def _property(key: str, value: Any, lines: list[Any], draft: Draft) -> None:
+    """A property: a list with one number per position can be kept, and so can a name or description."""
+    word = canonical(key)
+    nested = value if isinstance(value, list) else []
+    flat = [x for part in nested for x in (part if isinstance(part, list) else [part])]
+    if word in draft.reading.keep and len(flat) == len(draft.lat):
+        draft.kept[word] = {i: x for i, x in enumerate(map(number, flat)) if x is not None}
+    else:
+        draft.saw(key, value if isinstance(value, str) else None)
+
+
+def _line(coordinates: Any, times: Any, draft: Draft, segment: int) -> None:
+    if not isinstance(coordinates, list):
+        raise InputError("A GeoJSON line has no coordinates.", "The file is damaged; export it again.")
+    if isinstance(times, list) and len(times) != len(coordinates):
+        raise InputError(
+            f"A line has {len(coordinates)} positions and {len(times)} times.", "Give one time per position."
+        )
+    for place, position in enumerate(coordinates):
+        time = times[place] if isinstance(times, list) else None
+        _add(position, time, draft, segment)
+
+
+def _add(position: Any, time: Any, draft: Draft, segment: int) -> None:
+    if not isinstance(position, list) or len(position) < 2:
+        raise InputError("A GeoJSON position is not a list of numbers.", "The file is damaged; export it again.")
+    lon, lat = position[0], position[1]
+    if any(isinstance(value, bool) or not isinstance(value, int | float) for value in (lon, lat)):
+        raise InputError("A GeoJSON position is not a list of numbers.", "The file is damaged; export it again.")
+    if time is None and len(position) > 3 and isinstance(position[3], int | float) and position[3] > 0:
+        time = position[3]  # the fourth number as a time since 1970, as some trackers write it
+    draft.add(_degrees(lat), _degrees(lon), time, segment)
+    if len(position) > 2:
+        draft.saw("elevation", position[2])
+
+
+def _degrees(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")  # refused with every other infinity when the trace is checked
+
+
+def _stamped_point(geometry: Any, properties: dict[str, Any], points: Draft) -> bool:
+    lowered = {str(key).lower(): key for key in properties}
+    for name in _POINT_TIMES:
+        time = properties.get(lowered.get(name, ""))
+        if isinstance(time, str | int | float) and not isinstance(time, bool):
+            mark = properties.get("segment")
+            segment = int(mark) if isinstance(mark, int) and 0 <= mark < 1 << 62 else 0
+            _add(geometry.get("coordinates"), time, points, segment)
+            for key, value in properties.items():
+                if key not in (lowered[name], "segment"):
+                    points.saw(key, value)
+            return True
+    return False
+
+
+def write(trace: Trace, path: Path) -> None:
+    """A FeatureCollection, one feature per segment: a LineString with coordTimes, or a Point with its time."""
+    lat, lon, times = decimal_texts(trace.lat_deg), decimal_texts(trace.lon_deg), format_times(trace.times_s)
+    elevation = trace.columns.get("elevation")
+    places = [f"[{x},{y}]" for x, y in zip(lon, lat, strict=True)]
+    if elevation is not None:
+        places = [
+            f"[{x},{y}]" if np.isnan(z) else f"[{x},{y},{z:.10g}]" for x, y, z in zip(lon, lat, elevation, strict=True)
+        ]
+    south, west, north, east = bounds(trace)
+    edges = [0, *(np.flatnonzero(np.diff(trace.segment)) + 1).tolist(), len(trace)]
+    with path.open("w", encoding="utf-8", newline="\n") as out:
+        out.write(f'{{"type":"FeatureCollection","bbox":[{west},{south},{east},{north}],"features":[\n')
+        for first, last in pairwise(edges):
+            properties: dict[str, Any] = {**trace.texts}
+            for name, column in trace.columns.items():
+                if name != "elevation":
+                    values = [None if np.isnan(v) else v for v in column[first:last].tolist()]
+                    properties[name] = values if last - first > 1 else values[0]
+            if last - first > 1:
+                properties["coordTimes"] = times[first:last]
+                geometry = f'{{"type":"LineString","coordinates":[{",".join(places[first:last])}]}}'
+            else:
+                properties["time"] = times[first]
+                properties["segment"] = int(trace.segment[first])
+                geometry = f'{{"type":"Point","coordinates":{places[first]}}}'
+            text = json.dumps(properties, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+            comma = "," if last < len(trace) else ""
+            out.write(f'{{"type":"Feature","geometry":{geometry},"properties":{text}}}{comma}\n')
+        out.write("]}\n")

@@ -1,0 +1,48 @@
+"""JSON files, read whole; and a small language for picking things out of other people's JSON without crashing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import InputError
+
+
+def load_json(path: Path, kind: str = "JSON") -> Any:
+    """The parsed file, or an error that says that it is cut off or damaged."""
+    try:
+        return json.loads(path.read_bytes())
+    except RecursionError:
+        raise InputError(f"The {kind} file is nested too deeply.", "It is not a track; export it again.") from None
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"The {kind} file is not valid JSON (line {error.lineno}).",
+            "It may be cut off or damaged; export it again.",
+        ) from None
+    except (UnicodeError, ValueError):
+        raise InputError(f"The {kind} file is not valid JSON.", "Save it as UTF-8.") from None
+
+
+def at(value: Any, *keys: str) -> Any:
+    """``value[key][key]...`` where every step is an object that has the key; otherwise None."""
+    for key in keys:
+        if not isinstance(value, dict):
+            return None
+        value = value.get(key)
+    return value
+
+
+def objects(value: Any) -> list[dict[str, Any]]:
+    """The objects of a list; nothing for anything else."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def number(value: Any) -> float | None:
+    """A JSON number, or a text that is one."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,142 @@
+"""KML: gx:Track and gx:MultiTrack, and Placemarks of points with a TimeStamp."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.errors import InputError
+from sfumato.io.draft import Draft, Reading
+from sfumato.io.numbers import decimal_texts
+from sfumato.io.times import format_times
+from sfumato.io.xml import degrees, escape, parse_xml
+from sfumato.traces import Trace
+
+
+class _Reader:
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self.drafts: list[Draft] = []
+        self.about = Draft(reading)
+        self.stamped = Draft(reading, "points")
+        self.placemark: Draft | None = None
+        self.stack: list[str] = []
+        self.whens: list[str] = []
+        self.places: list[str] = []
+        self.segment = -1
+        self.untimed = 0
+        self.stamp = self.point = ""
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        self.stack.append(name)
+        if name == "Placemark":
+            self.placemark = Draft(self.reading, str(len(self.drafts) + 1))
+            self.segment, self.stamp, self.point = -1, "", ""
+        elif name == "Track":
+            self.whens, self.places = [], []
+
+    def end(self, name: str, text: str) -> None:
+        self.stack.pop()
+        clean = text.strip()
+        inside = self.stack[-1] if self.stack else ""
+        if inside == "Track" and name == "when":
+            self.whens.append(clean)
+        elif inside == "Track" and name == "coord":
+            self.places.append(clean)
+        elif name == "Track":
+            self._track()
+        elif inside == "TimeStamp" and name == "when":
+            self.stamp = clean
+        elif inside == "Point" and name == "coordinates":
+            self.point = clean
+        elif inside == "LineString" and name == "coordinates":
+            self.untimed += 1
+        elif name == "Placemark":
+            self._placemark()
+        elif clean and name not in ("begin", "end", "altitudeMode"):
+            (self.placemark or self.about).saw(name, clean)
+
+    def _track(self) -> None:
+        if self.placemark is None:
+            self.placemark = Draft(self.reading, "1")
+        if len(self.whens) != len(self.places):
+            raise InputError(
+                f"A gx:Track has {len(self.whens)} times and {len(self.places)} positions.", "Export the file again."
+            )
+        self.segment += 1
+        gaps = 0
+        for when, place in zip(self.whens, self.places, strict=True):
+            if place:
+                _add(self.placemark, place.split(), when or None, self.segment)
+            else:
+                gaps += 1  # an empty gx:coord says that the position was unknown then
+        if gaps:
+            self.placemark.dropped[f"points without a position ({gaps})"] = None
+
+    def _placemark(self) -> None:
+        draft, self.placemark = self.placemark, None
+        if draft is None:
+            return
+        if draft.lat:
+            self.drafts.append(draft)
+        elif self.point and self.stamp:
+            _add(self.stamped, self.point.split(","), self.stamp, 0)
+            self.stamped.dropped.update(draft.dropped)
+        else:
+            self.about.dropped.update(draft.dropped)
+            if self.point:
+                self.about.dropped["waypoints"] = None
+
+
+def _add(draft: Draft, numbers: list[str], time: str | None, segment: int) -> None:
+    if len(numbers) < 2:
+        raise InputError("A KML position has fewer than two numbers.", "Export the file again.")
+    draft.add(degrees(numbers[1]), degrees(numbers[0]), time, segment)
+    if len(numbers) > 2:
+        draft.saw("elevation", numbers[2])
+
+
+def read(path: Path, reading: Reading) -> list[Draft]:
+    """One draft per Placemark with a track; all time-stamped points together are one more."""
+    reader = _Reader(reading)
+    parse_xml(path, reader.start, reader.end, kind="KML")
+    used = [*reader.drafts, *([reader.stamped] if reader.stamped.lat else [])]
+    if not used:
+        what = "its lines have no times" if reader.untimed else "no gx:Track and no point with a TimeStamp"
+        raise InputError(f"The KML file has no track with times ({what}).", "Export it as gx:Track, or as GPX.")
+    used[0].dropped.update(reader.about.dropped)
+    if reader.untimed:
+        used[0].dropped[f"lines without times ({reader.untimed})"] = None
+    return used
+
+
+def write(trace: Trace, path: Path) -> None:
+    """One Placemark with a gx:MultiTrack, a gx:Track per segment."""
+    refused = sorted(set(trace.columns) - {"elevation"})
+    if refused:
+        raise InputError(f"KML cannot hold {refused[0]} per point here.", "Write GPX, CSV or Parquet to keep it.")
+    lat, lon, times = decimal_texts(trace.lat_deg), decimal_texts(trace.lon_deg), format_times(trace.times_s)
+    elevation = trace.columns.get("elevation")
+    heights = ["0"] * len(trace) if elevation is None else [f"{h:.10g}" for h in np.nan_to_num(elevation).tolist()]
+    mode = "clampToGround" if elevation is None else "absolute"
+    edges = [0, *(np.flatnonzero(np.diff(trace.segment)) + 1).tolist(), len(trace)]
+    with path.open("w", encoding="utf-8", newline="\n") as out:
+        out.write(
+            '<?xml version="1.0" encoding="UTF-8"?>\n<kml xmlns="http://www.opengis.net/kml/2.2" '
+            'xmlns:gx="http://www.google.com/kml/ext/2.2">\n<Document><Placemark>\n'
+        )
+        for word, tag in (("name", "name"), ("description", "description")):
+            if word in trace.texts:
+                out.write(f"<{tag}>{escape(trace.texts[word])}</{tag}>\n")
+        out.write("<gx:MultiTrack>\n")
+        for first, last in pairwise(edges):
+            out.write(f"<gx:Track><altitudeMode>{mode}</altitudeMode>\n")
+            out.writelines(f"<when>{time}</when>\n" for time in times[first:last])
+            out.writelines(
+                f"<gx:coord>{x} {y} {z}</gx:coord>\n"
+                for x, y, z in zip(lon[first:last], lat[first:last], heights[first:last], strict=True)
+            )
+            out.write("</gx:Track>\n")
+        out.write("</gx:MultiTrack>\n</Placemark></Document>\n</kml>\n")

@@ -1,0 +1,48 @@
+"""OwnTracks recorder files (.rec): one line per message, locations taken, everything else named and left out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from sfumato.errors import InputError
+from sfumato.io.draft import Draft, Reading
+from sfumato.io.json_text import number
+
+
+def read(path: Path, reading: Reading) -> list[Draft]:
+    """One draft; messages may arrive late, so points are sorted by the time they were measured."""
+    draft = Draft(reading, "1")
+    damaged = 0
+    last_is_damaged = False
+    with path.open("rb") as stream:
+        for line in stream:
+            if not line.strip():
+                continue
+            payload = line.split(b"\t")[-1]
+            try:
+                message = json.loads(payload)
+            except (ValueError, RecursionError):
+                damaged += 1
+                last_is_damaged = True
+                continue
+            last_is_damaged = False
+            if not isinstance(message, dict) or message.get("_type") != "location":
+                draft.dropped["messages other than locations"] = None
+                continue
+            lat, lon, time = (number(message.get(key)) for key in ("lat", "lon", "tst"))
+            if lat is None or lon is None or time is None:
+                draft.dropped["locations without position or time"] = None
+                continue
+            draft.add(lat, lon, time)
+            for key, value in message.items():
+                if key not in ("lat", "lon", "tst", "_type"):
+                    draft.saw(key, value)
+    if last_is_damaged and draft.lat:
+        raise InputError("The OwnTracks file ends in the middle of a message.", "It is cut off; copy it again.")
+    if not draft.lat:
+        raise InputError("The OwnTracks file has no locations.", "Give a .rec file of the OwnTracks recorder.")
+    if damaged:
+        draft.dropped[f"damaged lines ({damaged})"] = None
+    draft.sort_by_time()
+    return [draft]

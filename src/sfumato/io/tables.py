@@ -1,0 +1,248 @@
+"""Tables of points, one row each: columns found by their common names, or given; one trace, or a fleet by id."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sfumato.arrays import FloatArray, IntArray
+from sfumato.errors import InputError
+from sfumato.io.draft import Reading, canonical, plain, require_kept
+from sfumato.io.times import mixed_times, parse_epochs, parse_times, zone_named
+from sfumato.io.wkb import points_from_wkb
+from sfumato.traces import Trace
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# Plain names (lower case, letters and digits) in the order of preference.
+_NAMES: dict[str, tuple[str, ...]] = {
+    "lat": (
+        "lat", "latitude", "latdeg", "latitudedeg", "latdegrees", "gpslat", "gpslatitude", "positionlat",
+        "locationlat", "latwgs84", "y", "ycoord", "late7", "latitudee7", "late6", "latitudee6",
+    ),
+    "lon": (
+        "lon", "lng", "long", "longitude", "londeg", "longitudedeg", "londegrees", "gpslon", "gpslng", "gpslongitude",
+        "positionlong", "positionlon", "locationlong", "lonwgs84", "x", "xcoord", "lone7", "longitudee7", "lnge7",
+        "lone6", "longitudee6",
+    ),
+    "time": (
+        "time", "timestamp", "datetime", "timeutc", "utctime", "utc", "trackedat", "recordedat", "timestamputc",
+        "datetimeutc", "gpstime", "localtime", "times", "dateandtime", "eventtime", "tst", "times", "timems",
+        "timestampms", "unixtime", "epoch", "t", "date",
+    ),
+    "segment": ("segment", "segmentid", "seg", "trkseg", "tracksegid"),
+    "id": (
+        "traceid", "trajectoryid", "trajid", "trackid", "tripid", "rideid", "userid", "vehicleid", "deviceid", "uid",
+        "user", "tid", "cab", "cabid", "taxi", "taxiid", "vehicle", "driver", "id",
+    ),
+    "geometry": ("geometry", "geom", "wkbgeometry", "thegeom", "shape"),
+}  # fmt: skip
+_SCALES = {"e7": 1e-7, "e6": 1e-6}
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Which column plays which part: lat, lon, time, date, segment, id, geometry; None where there is none."""
+
+    by_role: Mapping[str, str]
+    keep: Mapping[str, str]
+    dropped: tuple[str, ...]
+
+    @property
+    def needed(self) -> list[str]:
+        return list(dict.fromkeys([*self.by_role.values(), *self.keep.values()]))
+
+
+def find_roles(names: Iterable[str], reading: Reading, *, geometry: str | None = None) -> Roles:
+    """Columns by their names; ``reading.columns`` names some outright, and an unknown role or column is refused."""
+    available = [str(name) for name in names]
+    roles: dict[str, str] = {}
+    for role, name in reading.columns.items():
+        if role not in (*_NAMES, "date"):
+            raise InputError(
+                f"'{role}' is not a role of a column.", "Roles: lat, lon, time, date, segment, id, geometry."
+            )
+        if name not in available:
+            raise InputError(f"The table has no column '{name}'.", f"Its columns: {', '.join(available)}.")
+        roles[role] = name
+    by_plain = {plain(name): name for name in reversed(available)}
+    for role, candidates in _NAMES.items():
+        found = next((by_plain[candidate] for candidate in candidates if candidate in by_plain), None)
+        if role not in roles and found is not None and found not in roles.values():
+            roles[role] = found
+    if geometry is not None and not {"lat", "lon"} & reading.columns.keys():
+        roles["geometry"] = geometry
+        roles.pop("lat", None)
+        roles.pop("lon", None)
+    elif "lat" in roles and "lon" in roles:
+        roles.pop("geometry", None)
+    elif "geometry" not in roles:
+        missing = "latitude" if "lat" not in roles else "longitude"
+        raise InputError(
+            f"The table has no {missing} column that is known by its name.",
+            "Name them, as in columns={'lat': 'Y', 'lon': 'X', 'time': 'when'} "
+            f"(--column lat=Y); the table's columns: {', '.join(available)}.",
+        )
+    if "time" not in roles:
+        raise InputError(
+            "The table has no time column that is known by its name.",
+            f"Name it with columns={{'time': ...}}; the table's columns: {', '.join(available)}.",
+        )
+    if "date" not in roles and "date" in by_plain and by_plain["date"] not in roles.values():
+        roles["date"] = by_plain["date"]
+    others = [name for name in available if name not in roles.values()]
+    keep = {canonical(name): name for name in others if canonical(name) in reading.keep or name in reading.keep}
+    require_kept(reading.keep, keep, others)
+    return Roles(roles, keep, tuple(name for name in others if name not in keep.values()))
+
+
+def from_arrow(table: pa.Table, reading: Reading, *, roles: Roles | None = None) -> list[tuple[str, Trace]]:
+    """The traces of a table of points: one, or one per value of its id column."""
+    import pyarrow as pa
+
+    if roles is None:
+        roles = find_roles(table.column_names, reading, geometry=geometry_column(table.schema))
+    if table.num_rows == 0:
+        raise InputError("The table has no points.", "Give at least one row with a position and a time.")
+    try:
+        lat, lon = _positions(table, roles)
+        times = _times(table, roles, reading)
+        keep = {word: _floats(table.column(name), name) for word, name in roles.keep.items()}
+        segment = _segments(table, roles)
+        identities, places = _groups(table, roles)
+    except (pa.ArrowException, TypeError, OverflowError):
+        raise InputError("A column of the table cannot be read as numbers.", "Check its types.") from None
+    traces: list[tuple[str, Trace]] = []
+    for identity, rows in zip(identities, places, strict=True):
+        columns = {name: values[rows] for name, values in keep.items()}
+        part = _renumbered(segment[rows]) if isinstance(segment, np.ndarray) else None
+        try:
+            trace = Trace(lat[rows], lon[rows], times[rows], part, columns, roles.dropped)  # type: ignore[arg-type]
+        except InputError as error:
+            if len(identities) > 1:
+                raise InputError(f"Trace number {len(traces) + 1}: {error.what}", error.advice) from None
+            raise
+        traces.append((identity, trace))
+    return traces
+
+
+def geometry_column(schema: pa.Schema) -> str | None:
+    """GeoParquet's primary geometry, after checking that it is WGS84; None for a plain table."""
+    metadata = (schema.metadata or {}).get(b"geo")
+    if metadata is None:
+        return None
+    try:
+        geo = json.loads(metadata)
+        name = geo["primary_column"]
+        crs = geo["columns"][name].get("crs")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise InputError("The GeoParquet metadata cannot be read.", "Write the file again.") from None
+    code = str(((crs or {}).get("id") or {}).get("code")) if isinstance(crs, dict) else ""
+    if isinstance(crs, dict) and code not in ("4326", "CRS84", "None"):
+        raise InputError("The GeoParquet file is not in WGS84 longitude and latitude.", "Reproject it to EPSG:4326.")
+    return str(name)
+
+
+def _positions(table: pa.Table, roles: Roles) -> tuple[FloatArray, FloatArray]:
+    if "geometry" in roles.by_role:
+        return points_from_wkb(table.column(roles.by_role["geometry"]))
+    lat, lon = (_floats(table.column(roles.by_role[role]), roles.by_role[role]) for role in ("lat", "lon"))
+    scale = {role: _SCALES.get(plain(roles.by_role[role])[-2:], 1.0) for role in ("lat", "lon")}
+    return lat * scale["lat"], lon * scale["lon"]
+
+
+def _floats(column: pa.ChunkedArray, name: str) -> FloatArray:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type):
+        column = pc.utf8_trim_whitespace(column.cast(pa.string()))
+        column = pc.if_else(pc.equal(column, ""), None, column)
+        if not pc.any(pc.match_substring(column, ".")).as_py():
+            column = pc.replace_substring(column, ",", ".")  # a decimal comma
+    try:
+        values: FloatArray = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False).astype(np.float64)
+    except pa.ArrowException:
+        raise InputError(f"Column '{name}' does not hold numbers.", "Name another column or repair it.") from None
+    return values
+
+
+def _times(table: pa.Table, roles: Roles, reading: Reading) -> FloatArray:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = table.column(roles.by_role["time"])
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if column.null_count:
+        raise InputError(
+            f"{column.null_count} of {len(column)} points have no time.", "Remove the points without a time first."
+        )
+    if pa.types.is_timestamp(column.type):
+        micros = column.cast(pa.timestamp("us", column.type.tz), safe=False)
+        if column.type.tz is None and reading.zone is not None and zone_named(reading.zone) != zone_named("UTC"):
+            return parse_times(pc.strftime(micros, format="%Y-%m-%dT%H:%M:%S").to_pylist(), reading.zone)
+        if column.type.tz is None and reading.zone is None:
+            return parse_times(["2000-01-01T00:00:00"], None)  # refused there, with the advice
+        seconds: FloatArray = micros.cast(pa.int64()).to_numpy(zero_copy_only=False) / 1e6
+        return seconds
+    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
+        return parse_epochs(_floats(column, roles.by_role["time"]))
+    texts = column.cast(pa.string()).to_pylist()
+    if "date" in roles.by_role:
+        days = table.column(roles.by_role["date"]).cast(pa.string()).to_pylist()
+        texts = [f"{str(day).strip()}T{text.strip()}" for day, text in zip(days, texts, strict=True)]
+    return mixed_times(texts, reading.zone)
+
+
+def _segments(table: pa.Table, roles: Roles) -> IntArray | None:
+    """Any labels to numbers that grow where the label changes."""
+    if "segment" not in roles.by_role:
+        return None
+    codes = table.column(roles.by_role["segment"]).combine_chunks().dictionary_encode()
+    return _codes(codes)
+
+
+def _codes(encoded: Any) -> IntArray:
+    import pyarrow as pa
+
+    array = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
+    codes: IntArray = array.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes
+
+
+def _renumbered(codes: IntArray) -> IntArray:
+    numbers: IntArray = np.zeros(len(codes), dtype=np.int64)
+    np.cumsum(codes[1:] != codes[:-1], out=numbers[1:])
+    return numbers
+
+
+def _groups(table: pa.Table, roles: Roles) -> tuple[list[str], list[Any]]:
+    """The identities in order of appearance with the rows of each."""
+    import pyarrow as pa
+
+    rows = table.num_rows
+    if "id" not in roles.by_role:
+        return ["1"], [slice(None)]
+    column = table.column(roles.by_role["id"])
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    encoded = column.combine_chunks().dictionary_encode()
+    codes = _codes(encoded)
+    array = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
+    labels = [str(label) for label in array.dictionary.to_pylist()]
+    if plain(roles.by_role["id"]) == "id" and len(labels) == rows > 1:
+        return ["1"], [slice(None)]  # a number per row is no trace's name
+    if len(labels) <= 1:
+        return labels or ["1"], [slice(None)]
+    order = np.argsort(codes, kind="stable")
+    edges = np.flatnonzero(np.diff(codes[order])) + 1
+    places = np.split(order, edges)
+    return [labels[codes[part[0]]] if codes[part[0]] >= 0 else "none" for part in places], list(places)

@@ -1,0 +1,73 @@
+"""Points in well-known binary, as GeoParquet and GeoPackage store them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sfumato.arrays import FloatArray
+from sfumato.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_LITTLE_POINT = struct.pack("<BI", 1, 1)
+_LAYOUT = np.dtype([("order", "u1"), ("kind", "<u4"), ("lon", "<f8"), ("lat", "<f8")])
+_EWKB_SRID = 0x20000000
+
+
+def points_from_wkb(column: pa.ChunkedArray) -> tuple[FloatArray, FloatArray]:
+    """Latitudes and longitudes of a column of points (binary WKB, or GeoArrow's structs and lists of x, y)."""
+    import pyarrow as pa
+
+    kind = column.type
+    if isinstance(kind, pa.ExtensionType):
+        kind = kind.storage_type
+        column = pa.chunked_array([chunk.storage for chunk in column.chunks], kind)
+    if pa.types.is_struct(kind) and {"x", "y"} <= {kind.field(i).name for i in range(kind.num_fields)}:
+        whole = column.combine_chunks()
+        lon, lat = (whole.field(name).cast(pa.float64()).to_numpy(zero_copy_only=False) for name in ("x", "y"))
+        return lat.astype(np.float64), lon.astype(np.float64)
+    if pa.types.is_fixed_size_list(kind) and kind.list_size >= 2:
+        flat = np.asarray(column.combine_chunks().flatten().cast(pa.float64())).reshape(-1, kind.list_size)
+        return flat[:, 1].copy(), flat[:, 0].copy()
+    if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)):
+        raise InputError("The geometry column does not hold points.", "Give latitude and longitude columns.")
+    return decode_points(column.to_pylist())
+
+
+def decode_points(blobs: Iterable[bytes | None]) -> tuple[FloatArray, FloatArray]:
+    """Latitudes and longitudes of WKB points; anything else is refused."""
+    items = list(blobs)
+    if any(blob is None for blob in items):
+        raise InputError("A row has no geometry.", "Remove the rows without a position first.")
+    joined = b"".join(items)  # type: ignore[arg-type]
+    if all(len(blob) == 21 for blob in items):  # type: ignore[arg-type]
+        points = np.frombuffer(joined, dtype=_LAYOUT)
+        if (points["order"] == 1).all() and (points["kind"] == 1).all():
+            return points["lat"].astype(np.float64), points["lon"].astype(np.float64)
+    pairs = np.array([_point(blob) for blob in items], dtype=np.float64).reshape(-1, 2)  # type: ignore[arg-type]
+    return pairs[:, 1].copy(), pairs[:, 0].copy()
+
+
+def _point(blob: bytes) -> tuple[float, float]:
+    try:
+        order = "<" if blob[0] == 1 else ">"
+        (kind,) = struct.unpack_from(f"{order}I", blob, 1)
+        start = 9 if kind & _EWKB_SRID else 5
+        if (kind & 0x0FFFFFFF) % 1000 != 1:
+            raise ValueError
+        x, y = struct.unpack_from(f"{order}dd", blob, start)
+    except (struct.error, ValueError, IndexError):
+        raise InputError("The geometry column holds something other than points.", "Give one point per row.") from None
+    return x, y
+
+
+def encode_points(lat_deg: FloatArray, lon_deg: FloatArray) -> bytes:
+    """All points as one run of 21-byte little-endian WKB points."""
+    points = np.empty(len(lat_deg), dtype=_LAYOUT)
+    points["order"], points["kind"], points["lon"], points["lat"] = 1, 1, lon_deg, lat_deg
+    return points.tobytes()

@@ -1,0 +1,79 @@
+"""Streaming XML that refuses document types and entities, the door of entity bombs and outside requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from xml.parsers import expat
+
+from sfumato.errors import InputError
+
+Start = Callable[[str, dict[str, str]], None]
+End = Callable[[str, str], None]
+
+
+def parse_xml(path: Path, start: Start, end: End, *, kind: str) -> None:
+    """Call ``start(name, attributes)`` and ``end(name, text)`` for each element, names without their prefix.
+
+    ``text`` is what stood directly before the end tag, which for leaves is their whole text. Prefixes are cut rather
+    than resolved, because real files use prefixes that they never declare.
+    """
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
+    local: dict[str, str] = {}
+    pieces: list[str] = []
+
+    def refuse(*_: object) -> None:
+        raise InputError(
+            f"The {kind} file declares a document type or entities, which are used to attack readers.",
+            "Remove the <!DOCTYPE ...> part; tracks do not need it.",
+        )
+
+    def opened(name: str, attributes: dict[str, str]) -> None:
+        short = local.get(name)
+        if short is None:
+            short = local[name] = name.rpartition(":")[2]
+        pieces.clear()
+        start(short, attributes)
+
+    def closed(name: str) -> None:
+        end(local[name], "".join(pieces))
+        pieces.clear()
+
+    parser.StartDoctypeDeclHandler = refuse
+    parser.EntityDeclHandler = refuse
+    parser.ExternalEntityRefHandler = refuse  # type: ignore[assignment]
+    parser.StartElementHandler = opened
+    parser.EndElementHandler = closed
+    parser.CharacterDataHandler = pieces.append
+    try:
+        with path.open("rb") as stream:
+            parser.ParseFile(stream)
+    except expat.ExpatError as error:
+        raise InputError(
+            f"The {kind} file is not well-formed XML (line {error.lineno}: {expat.ErrorString(error.code)}).",
+            "It may be cut off or damaged; export it again.",
+        ) from None
+    except (LookupError, UnicodeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"The {kind} file is in an unknown encoding.", "Save it as UTF-8.") from None
+
+
+def degrees(text: str | None) -> float:
+    """A coordinate's text as a number, or an error that does not repeat it."""
+    try:
+        return float(text) if text is not None else _no_number()
+    except ValueError:
+        return _no_number()
+
+
+def _no_number() -> float:
+    raise InputError("A point has a latitude or longitude that is not a number.", "Repair or remove that point.")
+
+
+def escape(text: str) -> str:
+    """Text for an element or a quoted attribute; characters that XML cannot hold are left out."""
+    clean = "".join(letter for letter in text if letter in "\t\n\r" or " " <= letter <= "\ud7ff" or letter > "\udfff")
+    return clean.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
