@@ -1,0 +1,21 @@
+"""Where people are, estimated from obfuscated reports: iterative Bayesian update, joint over cycles, with uncertainty."""
+
+from __future__ import annotations
+
+from sfumato.estimation.earth_mover import EarthMovers, earth_movers, earth_movers_distance
+from sfumato.estimation.joint import Estimate, ibu, joint
+from sfumato.estimation.tally import Tally, tally_reports
+from sfumato.estimation.uncertainty import Intervals, intervals
+
+__all__ = [
+    "EarthMovers",
+    "Estimate",
+    "Intervals",
+    "Tally",
+    "earth_movers",
+    "earth_movers_distance",
+    "ibu",
+    "intervals",
+    "joint",
+    "tally_reports",
+]

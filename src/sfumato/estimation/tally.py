@@ -1,0 +1,77 @@
+"""What a collector holds of one cycle: the channel that was published and how often each cell was reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.arrays import IntArray, finite, read_only
+from sfumato.errors import InputError
+from sfumato.mechanisms.grid_channel import GridChannel
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tally:
+    """Reports per cell (row 0 north, column 0 west) received through one channel."""
+
+    channel: GridChannel
+    counts: IntArray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "counts", checked_counts(self.counts, self.channel.cells))
+        impossible = (self.counts > 0) & (self.channel.output_weights <= 0)
+        if impossible.any():
+            raise InputError(
+                f"{int(self.counts[impossible].sum())} reports are of {int(impossible.sum())} cells that this channel "
+                "never reports.",
+                "They belong to another channel version, or are forged: leave them out.",
+            )
+
+    @property
+    def total(self) -> int:
+        """How many reports there are."""
+        return int(self.counts.sum())
+
+
+def checked_counts(counts: npt.ArrayLike, cells: int) -> IntArray:
+    """One whole number of at least 0 per cell."""
+    values = finite(counts, "The counts", dimensions=1)
+    if values.size != cells:
+        raise InputError(f"There are {values.size} counts for {cells} cells.", "Give one count per cell of the grid.")
+    if values.min(initial=0.0) < 0:
+        raise InputError("Some counts are negative.", "A cell is reported 0 times or more.")
+    if np.any(values != np.floor(values)):
+        raise InputError("Some counts are not whole numbers.", "Count reports; do not weigh them.")
+    out: IntArray = read_only(values, np.int64)
+    return out
+
+
+def tally_reports(channel: GridChannel, reports: npt.ArrayLike) -> Tally:
+    """Count reports given as cell indexes; an unknown cell is refused."""
+    cells = np.asarray(reports)
+    if cells.size and not np.issubdtype(cells.dtype, np.integer):
+        raise InputError("The reports are not whole numbers.", "A report is the index of a cell.")
+    unknown = int(np.count_nonzero((cells < 0) | (cells >= channel.cells)))
+    if unknown:
+        raise InputError(
+            f"{unknown} of {cells.size} reports are of cells outside 0 .. {channel.cells - 1}.",
+            "They belong to another grid; leave them out before tallying.",
+        )
+    return Tally(channel, np.bincount(cells.ravel().astype(np.int64), minlength=channel.cells).astype(np.int64))
+
+
+def checked_tallies(tallies: Iterable[Tally | tuple[GridChannel, npt.ArrayLike]]) -> Sequence[Tally]:
+    """Tallies of one grid with at least one report; pairs (channel, counts) are accepted, empty cycles left out."""
+    checked = [entry if isinstance(entry, Tally) else Tally(entry[0], np.asarray(entry[1])) for entry in tallies]
+    if not checked:
+        raise InputError("There is no tally.", "Close at least one cycle first.")
+    grid = checked[0].channel.grid
+    if any(entry.channel.grid != grid for entry in checked):
+        raise InputError("The tallies are of different grids.", "Estimate each grid by itself.")
+    filled = [entry for entry in checked if entry.total > 0]
+    if not filled:
+        raise InputError("No cycle has a report.", "Wait for reports before estimating.")
+    return filled
