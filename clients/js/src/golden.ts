@@ -1,0 +1,7 @@
+/** Pure functions of given words, for the golden tests only: this file is not part of the published package. */
+export { cellFromWords, locate, probabilities, weights } from "./draw.js";
+export { displace, snap } from "./frames.js";
+export { advance, displacement, liveBudget, normalsNeeded } from "./live.js";
+export { normalsFromWords } from "./normal.js";
+export { checkAgainstMemory, checkLog, checkOffer, DEFAULT_CAPS, packLogWeights } from "./offer.js";
+export { reveals } from "./reveals.js";

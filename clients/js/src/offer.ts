@@ -1,0 +1,238 @@
+/** The channel a server offers, checked before any place is looked at. Same checks as `sfumato.client.offer`. */
+import { checkRange, hex, type Grid } from "./draw.js";
+import { must, Refused } from "./errors.js";
+import { reveals, type Reveals } from "./reveals.js";
+
+/** What this device accepts from a server; loosening a limit is the owner's decision. */
+export interface Caps {
+  readonly twoBetaPerKm: number;
+  readonly cells: number;
+  readonly extentKm: number;
+  readonly smallestCellSideM: number;
+  readonly smallestFloor: number;
+  readonly largestShare: number;
+  readonly fewestEffectiveCells: number;
+  readonly changeOfLogWeight: number;
+  readonly minimumEpochS: number;
+}
+
+export const DEFAULT_CAPS: Caps = {
+  twoBetaPerKm: 10,
+  cells: 65536,
+  extentKm: 500,
+  smallestCellSideM: 50,
+  smallestFloor: 0.001,
+  largestShare: 0.5,
+  fewestEffectiveCells: 3,
+  changeOfLogWeight: 1.5,
+  minimumEpochS: 3600,
+};
+
+export interface Offer {
+  readonly campaign: string;
+  readonly cycle: number;
+  readonly version: string;
+  readonly grid: Grid;
+  readonly betaPerM: number;
+  readonly outputWeights: readonly number[];
+  readonly floor: number;
+  readonly reporting: "every-cycle" | "once";
+  readonly publicKey: string;
+  /** One report is drawn per epoch whatever the place: the cycle, or the campaign's whole life. */
+  readonly epoch: string;
+  readonly reveals: Reveals;
+}
+
+/** What the device remembers of a campaign besides its reports. */
+export interface Memory {
+  public_key?: string;
+  versions?: Record<string, string>;
+  last_cycle?: number;
+  log_weights?: string;
+}
+
+const utf8 = (text: string) => new TextEncoder().encode(text);
+
+export async function sha256Hex(text: string): Promise<string> {
+  return hex(new Uint8Array(await crypto.subtle.digest("SHA-256", utf8(text))));
+}
+
+function bytesOf(base64url: string): Uint8Array<ArrayBuffer> {
+  try {
+    return Uint8Array.from(atob(base64url.replace(/-/g, "+").replace(/_/g, "/")), (char) => char.charCodeAt(0));
+  } catch {
+    throw new Refused("A key or signature is not base64url.", "Do not take part.");
+  }
+}
+
+/** Ed25519 by WebCrypto. */
+export async function verified(text: string, signature: string, publicKey: string): Promise<boolean> {
+  try {
+    const key = await crypto.subtle.importKey("raw", bytesOf(publicKey), { name: "Ed25519" }, false, ["verify"]);
+    return await crypto.subtle.verify({ name: "Ed25519" }, key, bytesOf(signature), utf8(text));
+  } catch (error) {
+    if (error instanceof Refused) throw error;
+    throw new Refused("This browser cannot check the server's signature.", "Use a browser with Ed25519, over https.");
+  }
+}
+
+function number(value: unknown, name: string): number {
+  must(typeof value === "number" && Number.isFinite(value), `The channel's ${name} is not a number.`);
+  return value as number;
+}
+
+function whole(value: unknown, name: string): number {
+  must(Number.isSafeInteger(value), `The channel's ${name} is not a whole number.`);
+  return value as number;
+}
+
+/** Metres of one degree north and east on WGS84. */
+export function metresPerDegree(latDeg: number): [number, number] {
+  const f = 1 / 298.257223563;
+  const e2 = f * (2 - f);
+  const degree = Math.PI / 180;
+  const sine = Math.sin(latDeg * degree);
+  const w = Math.sqrt(1 - e2 * sine * sine);
+  return [(degree * 6378137 * (1 - e2)) / w ** 3, ((degree * 6378137) / w) * Math.cos(latDeg * degree)];
+}
+
+const GRID_NUMBERS = ["cell_height", "cell_width", "north_deg", "west_deg", "cell_height_deg", "cell_width_deg"] as const;
+
+function gridFromWire(wire: Record<string, unknown>, caps: Caps): Grid {
+  const names = [...GRID_NUMBERS, "columns", "rows", "unit"].sort().join();
+  must(Object.keys(wire).sort().join() === names, "The grid has missing or unknown fields.");
+  must(wire.unit === "m", "The grid is not in metres.");
+  const rows = whole(wire.rows, "rows");
+  const columns = whole(wire.columns, "columns");
+  for (const name of GRID_NUMBERS) number(wire[name], name);
+  const grid = wire as unknown as Grid;
+  must(rows >= 1 && columns >= 1, "The grid has no cells.");
+  must(rows * columns <= caps.cells, `The grid has ${rows * columns} cells; this device accepts ${caps.cells}.`);
+  must(
+    Math.min(grid.cell_height, grid.cell_width, grid.cell_height_deg, grid.cell_width_deg) > 0,
+    "A cell of the grid has no size.",
+  );
+  const south = grid.north_deg - rows * grid.cell_height_deg;
+  must(
+    south >= -90.1 && south < grid.north_deg && grid.north_deg <= 90 && Math.abs(grid.west_deg) <= 180 &&
+      columns * grid.cell_width_deg <= 360,
+    "The grid does not lie on the earth.",
+  );
+  const [northM, eastM] = metresPerDegree((south + grid.north_deg) / 2);
+  must(
+    Math.abs(grid.cell_height / (grid.cell_height_deg * northM) - 1) <= 0.01 &&
+      Math.abs(grid.cell_width / (grid.cell_width_deg * eastM) - 1) <= 0.01,
+    "The cells' size in metres does not fit their degrees: epsilon per km would be false.",
+  );
+  const side = Math.min(grid.cell_height, grid.cell_width);
+  must(side >= caps.smallestCellSideM, `The cells are ${side.toPrecision(3)} m wide; the least is ${caps.smallestCellSideM} m.`);
+  const extent = Math.hypot(rows * grid.cell_height, columns * grid.cell_width) / 1000;
+  must(extent <= caps.extentKm, `The grid is ${extent.toFixed(0)} km across; the most is ${caps.extentKm} km.`);
+  return grid;
+}
+
+function checkedWeights(values: unknown, cells: number, floor: number, caps: Caps): number[] {
+  must(Array.isArray(values) && values.length === cells, "c does not have one weight per cell.");
+  const c = (values as unknown[]).map((value) => number(value, "c"));
+  must(floor >= caps.smallestFloor && floor <= 1, `The floor is ${floor}; the least is ${caps.smallestFloor}.`);
+  const least = ((1 - 1e-9) * floor) / cells;
+  must(c.every((value) => value >= least), "Some c lies below the floor.");
+  const total = c.reduce((a, b) => a + b, 0);
+  must(Math.abs(total - 1) <= 1e-9, `c sums to ${total}, not 1.`);
+  if (cells > caps.fewestEffectiveCells) {
+    const share = c.reduce((a, b) => Math.max(a, b));
+    const effective = Math.exp(-c.reduce((sum, value) => sum + value * Math.log(value), 0));
+    must(share <= caps.largestShare, `c puts ${(100 * share).toFixed(0)} % on one cell; too concentrated.`);
+    must(effective >= caps.fewestEffectiveCells, `c is concentrated on ${effective.toFixed(1)} cells.`);
+  }
+  return c;
+}
+
+/** Verify the answer of `…/channel` and turn it into an Offer, or say why it is refused. */
+export async function checkOffer(document: unknown, caps: Caps, pinnedKey?: string): Promise<Offer> {
+  const { payload, version, signature, public_key: key } = (document ?? {}) as Record<string, unknown>;
+  if (typeof payload !== "string" || typeof version !== "string" || typeof signature !== "string" || typeof key !== "string")
+    throw new Refused("The answer holds no signed channel.", "Is this the address of a sfumato server?");
+  must(
+    pinnedKey === undefined || key === pinnedKey,
+    "The server signs with another key than before.",
+    "If the operator announced a new key, pin it by hand; otherwise do not take part.",
+  );
+  must((await sha256Hex(payload)) === version, "The channel's version is not the hash of its text.");
+  must(await verified(payload, signature, key), "The channel's signature is wrong.");
+  const channel = JSON.parse(payload) as Record<string, unknown>;
+  const fields = "beta_per_m,campaign,cycle,floor,grid,output_weights,reporting";
+  must(Object.keys(channel).sort().join() === fields, "The channel has missing or unknown fields.");
+  const { reporting } = channel;
+  if (reporting !== "every-cycle" && reporting !== "once") throw new Refused("The reporting policy is unknown.");
+  must(typeof channel.grid === "object" && channel.grid !== null, "The channel has no grid.");
+  const grid = gridFromWire(channel.grid as Record<string, unknown>, caps);
+  const betaPerM = number(channel.beta_per_m, "beta_per_m");
+  must(betaPerM > 0, "The channel's beta is not positive.");
+  must(
+    2000 * betaPerM <= caps.twoBetaPerKm * (1 + 1e-12),
+    `2 beta is ${(2000 * betaPerM).toPrecision(3)} per km; this device accepts ${caps.twoBetaPerKm}.`,
+  );
+  checkRange(grid, betaPerM);
+  const floor = number(channel.floor, "floor");
+  const outputWeights = checkedWeights(channel.output_weights, grid.rows * grid.columns, floor, caps);
+  const cycle = whole(channel.cycle, "cycle");
+  must(cycle >= 1, "The cycle's number is not positive.");
+  return {
+    campaign: String(channel.campaign),
+    cycle,
+    version,
+    grid,
+    betaPerM,
+    outputWeights,
+    floor,
+    reporting,
+    publicKey: key,
+    epoch: reporting === "once" ? "once" : String(cycle),
+    reveals: reveals(grid, outputWeights, betaPerM),
+  };
+}
+
+/** log c as little-endian float32 in base64. */
+export function packLogWeights(c: readonly number[]): string {
+  const bytes = new Uint8Array(Float32Array.from(c, Math.log).buffer);
+  let text = "";
+  for (const byte of bytes) text += String.fromCharCode(byte);
+  return btoa(text);
+}
+
+/** Refuse a second version within a cycle, a cycle that runs backwards, and a c that jumps between cycles. */
+export function checkAgainstMemory(offer: Offer, memory: Memory, caps: Caps): void {
+  const known = memory.versions?.[String(offer.cycle)];
+  must(
+    known === undefined || known === offer.version,
+    `The server showed two channel versions within cycle ${offer.cycle}: it may be singling people out.`,
+    "Do not take part, and publish both versions.",
+  );
+  const last = memory.last_cycle;
+  if (last === undefined || memory.log_weights === undefined) return;
+  must(offer.cycle >= last, `Cycle ${offer.cycle} is older than cycle ${last}, seen before.`);
+  const before = new Float32Array(bytesOf(memory.log_weights).buffer);
+  must(before.length === offer.outputWeights.length, "The campaign changed its grid.");
+  if (offer.cycle > last) {
+    const change = offer.outputWeights.reduce((most, c, y) => Math.max(most, Math.abs(Math.log(c) - before[y]!)), 0);
+    const limit = caps.changeOfLogWeight * (offer.cycle - last) + 1e-5;
+    must(change <= limit, `log c moved by ${change.toFixed(2)} since cycle ${last}; the most is ${limit.toFixed(2)}.`);
+  }
+}
+
+/** The public log is an unbroken signed chain that lists this very version, and only it, for the cycle. */
+export async function checkLog(entries: unknown, offer: Offer): Promise<void> {
+  must(Array.isArray(entries), "The public log is missing.");
+  let previous = "0".repeat(64);
+  const found: string[] = [];
+  for (const [index, entry] of (entries as Record<string, unknown>[]).entries()) {
+    must(entry.index === index && entry.previous === previous, "The public log's chain is broken.");
+    const { campaign, cycle, version } = entry;
+    previous = await sha256Hex(JSON.stringify({ campaign, cycle, index, previous, version }));
+    must(entry.entry === previous, "An entry of the public log does not match its hash.");
+    must(await verified(previous, String(entry.signature), offer.publicKey), "The public log is not signed by the server.");
+    if (campaign === offer.campaign && cycle === offer.cycle) found.push(String(version));
+  }
+  must(found.length === 1 && found[0] === offer.version, "The public log does not list exactly this version.");
+}

@@ -1,0 +1,177 @@
+/**
+ * Take part in a campaign: look at the channel, draw one report on this device, show it, and only then send it.
+ * `prepare` draws, debits and keeps the report of this epoch before it returns it: cancelling, reloading or calling again
+ * shows the same report, wherever the person is by then. A resent report keeps its cell, version and key.
+ */
+import { debit, Device, type CampaignMemory, type DeviceMemory, type KeptReport } from "./device.js";
+import { cellFromWords, locate, randomHex, systemWords, weights, WORDS_PER_REPORT } from "./draw.js";
+import { must, NotSent, SfumatoError } from "./errors.js";
+import { checkAgainstMemory, checkLog, checkOffer, DEFAULT_CAPS, packLogWeights, sha256Hex, type Caps, type Offer } from "./offer.js";
+import type { Reveals } from "./reveals.js";
+
+export interface Prepared {
+  readonly campaign: string;
+  readonly epoch: string;
+  readonly cell: number;
+  readonly version: string;
+  readonly cycle: number;
+  readonly state: KeptReport["state"];
+  readonly drawnNow: boolean;
+  readonly reveals: Reveals;
+}
+
+export interface ParticipantOptions {
+  device?: Device;
+  caps?: Partial<Caps>;
+  /** Pins the server's key from elsewhere; without it the first key seen is pinned. */
+  publicKey?: string;
+  longestDelayS?: number;
+}
+
+interface Answer {
+  status: number;
+  body: Record<string, unknown>;
+  retry: boolean;
+}
+
+export class Participant {
+  readonly url: string;
+  readonly campaign: string;
+  readonly device: Device;
+  readonly caps: Caps;
+  readonly #key: string | undefined;
+  readonly #longestDelayS: number;
+
+  constructor(url: string, campaign: string, options: ParticipantOptions = {}) {
+    this.url = url.replace(/\/+$/, "");
+    this.campaign = campaign;
+    this.device = options.device ?? new Device();
+    this.caps = { ...DEFAULT_CAPS, ...options.caps };
+    this.#key = options.publicKey;
+    this.#longestDelayS = options.longestDelayS ?? 10;
+  }
+
+  #ours(memory: DeviceMemory): CampaignMemory {
+    return (memory.campaigns[`${this.url} ${this.campaign}`] ??= { versions: {}, reports: {} });
+  }
+
+  /** Fetch and check the current channel: no place, no ticket, the same request as everybody's. */
+  async look(): Promise<Offer> {
+    const document = await this.#call("channel");
+    const pinned = this.#key ?? this.#ours(await this.device.read()).public_key;
+    const offer = await checkOffer(document.body, this.caps, pinned);
+    must(offer.campaign === this.campaign, "The channel belongs to another campaign.");
+    await checkLog((await this.#call("log")).body.log, offer);
+    await this.device.change((memory) => {
+      const ours = this.#ours(memory);
+      checkAgainstMemory(offer, ours, this.caps);
+      must(this.#key !== undefined || (ours.public_key ?? offer.publicKey) === offer.publicKey, "The server's key changed.");
+      ours.public_key = offer.publicKey;
+      ours.versions[String(offer.cycle)] = offer.version;
+      if (offer.cycle !== ours.last_cycle) {
+        ours.last_cycle = offer.cycle;
+        ours.log_weights = packLogWeights(offer.outputWeights);
+      }
+    });
+    return offer;
+  }
+
+  /** The report already drawn for this epoch, if any: shown after a reload without asking for the place. */
+  async drawn(offer: Offer): Promise<Prepared | null> {
+    const kept = this.#ours(await this.device.read()).reports[offer.epoch];
+    return kept === undefined ? null : prepared(offer, kept, false);
+  }
+
+  /** Draw, debit and keep this epoch's report, or return the one already drawn. The place is not kept. */
+  prepare(latDeg: number, lonDeg: number, offer: Offer): Promise<Prepared> {
+    const cell = locate(offer.grid, latDeg, lonDeg);
+    return this.device.change((memory) => {
+      const ours = this.#ours(memory);
+      const kept = ours.reports[offer.epoch];
+      if (kept !== undefined) return prepared(offer, kept, false);
+      checkAgainstMemory(offer, ours, this.caps);
+      const nowS = Math.floor(Date.now() / 1000);
+      const waited = nowS - Object.values(ours.reports).reduce((last, report) => Math.max(last, report.drawn_at_s), 0);
+      if (waited < this.caps.minimumEpochS)
+        throw new SfumatoError(
+          `This device drew a report for this campaign ${Math.max(0, Math.round(waited / 60))} min ago.`,
+          `It draws at most one every ${Math.round(this.caps.minimumEpochS / 60)} min, however fast cycles close.`,
+        );
+      const about = { server: this.url, campaign: this.campaign, epoch: offer.epoch };
+      debit(memory, { what: "report", epsilon_per_km: offer.reveals.epsilonPerKm, delta: 0, ...about });
+      const weighted = weights(offer.grid, offer.outputWeights, cell, offer.betaPerM);
+      const fresh: KeptReport = {
+        cell: cellFromWords(weighted, systemWords(WORDS_PER_REPORT)),
+        version: offer.version,
+        cycle: offer.cycle,
+        key: randomHex(16),
+        state: "drawn",
+        drawn_at_s: nowS,
+      };
+      ours.reports[offer.epoch] = fresh;
+      return prepared(offer, fresh, true);
+    });
+  }
+
+  /** Send the kept report of an epoch: a ticket, a random delay, then the report, with nothing shared between them. */
+  async send(epoch: string, onDelay: (seconds: number) => void = () => undefined): Promise<"counted" | "counted before" | "closed"> {
+    const { report, secret } = await this.device.change((memory) => {
+      const ours = this.#ours(memory);
+      const kept = ours.reports[epoch];
+      if (kept === undefined) throw new SfumatoError("No report has been drawn.", "Prepare one first.");
+      ours.secret ??= randomHex(32);
+      return { report: { ...kept }, secret: ours.secret };
+    });
+    const device = await sha256Hex(`sfumato device|${this.campaign}|${epoch}|${secret}`);
+    let answer = await this.#call("tickets", { cycle: report.cycle, device });
+    if (answer.status === 200) {
+      const delayS = this.#longestDelayS * (Number(systemWords(1)[0]! >> 12n) * 2 ** -52);
+      onDelay(delayS);
+      await new Promise((resume) => setTimeout(resume, 1000 * delayS));
+      const { cell, version, key } = report;
+      answer = await this.#call("reports", { cell, version, key, ticket: answer.body.ticket });
+    }
+    if (answer.status === 200) {
+      await this.#mark(epoch, "sent");
+      return answer.body.duplicate === true ? "counted before" : "counted";
+    }
+    if (answer.status === 410 || (answer.status === 409 && !answer.retry && (await this.#isOver(report.cycle)))) {
+      if (report.state === "sent") return "counted before";
+      await this.#mark(epoch, "closed");
+      return "closed";
+    }
+    throw new NotSent(`The server answered ${answer.status}: ${String(answer.body.error)}`, "The report is kept: send it again later.");
+  }
+
+  async #isOver(cycle: number): Promise<boolean> {
+    const { status, body } = await this.#call("channel");
+    return status === 200 && (JSON.parse(String(body.payload)) as { cycle: number }).cycle > cycle;
+  }
+
+  #mark(epoch: string, state: KeptReport["state"]): Promise<void> {
+    return this.device.change((memory) => {
+      this.#ours(memory).reports[epoch]!.state = state;
+    });
+  }
+
+  /** No cookie, no referrer, no cache; the address never depends on the place. */
+  async #call(route: "channel" | "log" | "tickets" | "reports", body?: unknown): Promise<Answer> {
+    const address = `${this.url}/api/v1/campaigns/${this.campaign}/${route}`;
+    const common: RequestInit = { credentials: "omit", cache: "no-store", referrerPolicy: "no-referrer", redirect: "error" };
+    const headers = { "Content-Type": "application/json" };
+    try {
+      const reply = await fetch(address, body === undefined ? common : { ...common, method: "POST", headers, body: JSON.stringify(body) });
+      const answer = (await reply.json().catch(() => ({}))) as Record<string, unknown>;
+      if (body === undefined && !reply.ok) throw new NotSent(`The server answered ${reply.status}: ${String(answer.error)}`, "Try again later.");
+      return { status: reply.status, body: answer, retry: reply.headers.has("Retry-After") };
+    } catch (error) {
+      if (error instanceof SfumatoError) throw error;
+      throw new NotSent("The server cannot be reached.", "Try again later.");
+    }
+  }
+}
+
+function prepared(offer: Offer, kept: KeptReport, drawnNow: boolean): Prepared {
+  const { cell, version, cycle, state } = kept;
+  return { campaign: offer.campaign, epoch: offer.epoch, cell, version, cycle, state, drawnNow, reveals: offer.reveals };
+}

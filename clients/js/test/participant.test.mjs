@@ -1,0 +1,149 @@
+// The published bundle (dist/sfumato.js) against a scripted server: drawn once, debited once, resent unchanged.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import test from "node:test";
+import { gzipSync } from "node:zlib";
+import * as sfumato from "../dist/sfumato.js";
+
+const offers = JSON.parse(readFileSync(new URL("../../../tests/golden/offers.json", import.meta.url), "utf8"));
+const HOME = "https://collector.example/api/v1/campaigns/golden/";
+
+function server(t, { report = () => [200, { ok: true, duplicate: false }] } = {}) {
+  const seen = [];
+  t.mock.method(globalThis, "fetch", async (address, init = {}) => {
+    assert.ok(address.startsWith(HOME));
+    const route = address.slice(HOME.length);
+    const body = init.body === undefined ? undefined : JSON.parse(init.body);
+    seen.push({ route, body, init });
+    const [status, answer] =
+      route === "channel" ? [200, offers.good]
+      : route === "log" ? [200, { log: offers.log }]
+      : route === "tickets" ? [200, { ticket: `1-3-0-${"0".repeat(32)}-${"0".repeat(64)}` }]
+      : report(seen);
+    return new Response(JSON.stringify(answer), { status });
+  });
+  return seen;
+}
+
+const taking = (store, options = {}) =>
+  new sfumato.Participant("https://collector.example/", "golden", { device: new sfumato.Device(store, options), longestDelayS: 0 });
+
+test("the published bundle is below 15 kB gzipped, has no import and takes no seed", () => {
+  const text = readFileSync(new URL("../dist/sfumato.js", import.meta.url));
+  assert.ok(gzipSync(text, { level: 9 }).length < 15000);
+  assert.doesNotMatch(text.toString(), /\bimport\b|\brequire\(|Math\.random/);
+  assert.doesNotMatch(text.toString(), /\bseed\b|\brng\b/);
+  for (const name of Object.keys(sfumato)) assert.doesNotMatch(name, /words|seed|random/i);
+});
+
+test("a report is drawn, kept and debited once, whatever the place and however often it is asked for", async (t) => {
+  server(t);
+  const store = sfumato.forgetfulStore();
+  const first = taking(store);
+  const offer = await first.look();
+  const report = await first.prepare(48.85, 2.34, offer);
+  assert.equal(report.drawnNow, true);
+  for (let i = 0; i < 20; i++) {
+    const again = taking(store); // a reload
+    const shown = await again.prepare(48.87 - i / 1000, 2.3 + i / 100, await again.look());
+    assert.equal(shown.drawnNow, false);
+    assert.equal(shown.cell, report.cell);
+    assert.equal((await again.drawn(offer)).cell, report.cell);
+  }
+  const budget = await first.device.budget();
+  assert.equal(budget.entries.length, 1);
+  assert.equal(budget.spentPerKm, report.reveals.epsilonPerKm);
+  assert.doesNotMatch(await store.read(), /48\.8|2\.34/);
+});
+
+test("the report is on the device before it is shown", async (t) => {
+  server(t);
+  const kept = sfumato.forgetfulStore();
+  const failing = { read: () => kept.read(), write: (text) => { if (text.includes('"drawn"')) throw new Error("disk full"); return kept.write(text); } };
+  const person = taking(failing);
+  const offer = await person.look();
+  await assert.rejects(person.prepare(48.85, 2.34, offer), /disk full/);
+  assert.equal(await person.drawn(offer), null);
+});
+
+test("a resent report keeps cell, version and key, and two tickets share nothing with it", async (t) => {
+  let tries = 0;
+  const seen = server(t, { report: () => (++tries === 1 ? [503, { error: "busy" }] : [200, { duplicate: tries > 2 }]) });
+  const person = taking(sfumato.forgetfulStore());
+  const { epoch } = await person.prepare(48.85, 2.34, await person.look());
+  await assert.rejects(person.send(epoch), { name: "NotSent" });
+  assert.equal(await person.send(epoch), "counted");
+  assert.equal(await person.send(epoch), "counted before");
+  const sent = seen.filter(({ route }) => route === "reports").map(({ body }) => body);
+  assert.deepEqual(Object.keys(sent[0]).sort(), ["cell", "key", "ticket", "version"]);
+  for (const body of sent) assert.deepEqual([body.cell, body.version, body.key], [sent[0].cell, offers.good.version, sent[0].key]);
+  assert.match(sent[0].key, /^[0-9a-f]{32}$/);
+  const asked = seen.filter(({ route }) => route === "tickets").map(({ body }) => body);
+  for (const body of asked) assert.deepEqual(Object.keys(body).sort(), ["cycle", "device"]);
+  for (const { init } of seen) assert.equal(init.credentials, "omit");
+});
+
+test("a report whose cycle closed is not drawn again", async (t) => {
+  server(t, { report: () => [410, { error: "closed" }] });
+  const person = taking(sfumato.forgetfulStore());
+  const offer = await person.look();
+  const { epoch, cell } = await person.prepare(48.85, 2.34, offer);
+  assert.equal(await person.send(epoch), "closed");
+  assert.equal((await person.prepare(48.86, 2.3, offer)).cell, cell);
+});
+
+test("past the cap nothing is drawn, whoever spent the budget", async (t) => {
+  server(t);
+  const person = taking(sfumato.forgetfulStore(), { capPerKm: 3 });
+  const offer = await person.look();
+  await person.device.debit("another app", 1.5);
+  await assert.rejects(person.prepare(48.85, 2.34, offer), { name: "BudgetExceeded" });
+  assert.equal(await person.drawn(offer), null);
+  assert.equal((await person.device.budget()).entries.length, 1);
+});
+
+test("two tabs preparing at once draw one report", async (t) => {
+  server(t);
+  const device = new sfumato.Device(sfumato.forgetfulStore());
+  const person = new sfumato.Participant("https://collector.example", "golden", { device });
+  const offer = await person.look();
+  const both = await Promise.all([person.prepare(48.85, 2.34, offer), person.prepare(48.83, 2.39, offer)]);
+  assert.equal(both[0].cell, both[1].cell);
+  assert.equal(both.filter(({ drawnNow }) => drawnNow).length, 1);
+});
+
+test("a damaged memory is refused, never replaced", async () => {
+  const device = new sfumato.Device({ read: () => "{", write: () => assert.fail("written") });
+  await assert.rejects(device.budget(), /damaged/);
+});
+
+test("the live trace releases in order, is debited once, and repeats a repeated time", async () => {
+  const store = sfumato.forgetfulStore();
+  const device = new sfumato.Device(store, { capPerKm: 50 });
+  let emit;
+  const geolocation = { watchPosition: (found) => ((emit = found), 7), clearWatch: (id) => assert.equal(id, 7) };
+  const released = [];
+  const errors = [];
+  const stop = new sfumato.LiveTrace({ noiseM: 1000, device }).watch((p) => released.push(p), (e) => errors.push(e), {}, geolocation);
+  for (const s of [0, 1, 1, 2]) emit({ coords: { latitude: 48.85, longitude: 2.34 + s / 100 }, timestamp: 1.79e12 + 1000 * s });
+  while (released.length + errors.length < 4) await new Promise((resume) => setTimeout(resume, 5));
+  stop();
+  assert.deepEqual(errors, []);
+  assert.deepEqual(released[1], released[2]);
+  assert.notDeepEqual(released[0], released[1]);
+  assert.equal((await device.budget()).entries.length, 1);
+  await assert.rejects(new sfumato.LiveTrace({ noiseM: 500, device }).release(48.85, 2.34, 1.79e9 + 9), /adds 1000 m/);
+  await assert.rejects(new sfumato.LiveTrace({ noiseM: 1000, device }).release(48.85, 2.34, 1.79e9), /runs forward/);
+});
+
+test("the live noise has the promised size", async () => {
+  let square = 0;
+  const people = 300;
+  for (let i = 0; i < people; i++) {
+    const trace = new sfumato.LiveTrace({ noiseM: 1000, device: new sfumato.Device(sfumato.forgetfulStore()) });
+    const { latDeg } = await trace.release(48.5, 2.5, 1.79e9);
+    square += (((latDeg - 48.5) * 111.2e3) / 1000) ** 2 / people;
+  }
+  // chi-square with 300 degrees of freedom: 5 sigma is 0.41
+  assert.ok(Math.abs(square - 1) < 0.41, `mean square ${square}`);
+});
