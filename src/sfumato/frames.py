@@ -131,9 +131,10 @@ def wrap_longitude(lon_deg: npt.ArrayLike) -> FloatArray:
 def cells_of(lat_deg: npt.ArrayLike, lon_deg: npt.ArrayLike) -> IntArray:
     """The (n, 2) whole-degree cells that points lie in, polar caps as ``(89, 0)`` and ``(-90, 0)``."""
     lat = np.atleast_1d(np.asarray(lat_deg, dtype=np.float64))
-    lon = wrap_longitude(np.atleast_1d(np.asarray(lon_deg, dtype=np.float64)))
+    lon = np.atleast_1d(np.asarray(lon_deg, dtype=np.float64))
     if not (np.isfinite(lat).all() and np.isfinite(lon).all() and (np.abs(lat) <= 90).all()):
         raise InputError("A position is not on the globe.", "Latitudes lie in -90 .. 90; nothing may be NaN.")
+    lon = wrap_longitude(lon)
     cells: IntArray = np.empty((len(lat), 2), dtype=np.int64)
     cells[:, 0] = np.minimum(np.floor(lat), _NORTH_CAP)
     cells[:, 1] = np.floor(lon)

@@ -51,7 +51,7 @@ class _Reader:
             self.waypoints += 1
         elif not self.root:
             self.root = name
-            if name == "gpx" and "creator" in attributes:
+            if name == "gpx" and attributes.get("creator", "sfumato") != "sfumato":
                 self.about.saw("device", attributes["creator"])
 
     def end(self, name: str, text: str) -> None:

@@ -94,7 +94,7 @@ def _add(draft: Draft, numbers: list[str], time: str | None, segment: int) -> No
     if len(numbers) < 2:
         raise InputError("A KML position has fewer than two numbers.", "Export the file again.")
     draft.add(degrees(numbers[1]), degrees(numbers[0]), time, segment)
-    if len(numbers) > 2:
+    if len(numbers) > 2 and numbers[2] not in ("0", "0.0"):  # 0 is what writers put where there is no height
         draft.saw("elevation", numbers[2])
 
 
