@@ -59,7 +59,7 @@ def regression(prior: FloatArray, secret: IntArray) -> tuple[FloatArray, FloatAr
     """H = Σ_{:S}Σ_SS⁻¹, (n, |S|), and P = Σ - HΣ_{S:}, (n, n), with their exact entries at S (identity and zero)."""
     own = prior[np.ix_(secret, secret)]
     try:
-        slopes = np.linalg.solve(own, prior[secret, :]).T
+        slopes: FloatArray = np.ascontiguousarray(np.linalg.solve(own, prior[secret, :]).T, dtype=np.float64)
     except np.linalg.LinAlgError as error:
         raise InputError(
             "The prior makes two points of a secret the same place.", "Leave one out, or give the prior a nugget."
@@ -101,9 +101,7 @@ class NoiseDesign:
         """λ_max(J_S) of every secret, the worst over the priors, (secrets,); exact closed-form values where known."""
         if self.known_losses is not None:
             return self.known_losses
-        return np.array(
-            [max(_top(matrix) for matrix in self.loss_matrices(k)) for k in range(len(self.secrets))], dtype=np.float64
-        )
+        return losses_of(self.priors, self.noise_covariance, self.secrets)
 
     def summary(self) -> dict[str, float | None]:
         """``loss``, ``direct`` (of Z_S alone), ``inferential`` (the rest), ``two_sigma`` and ``trace``.
@@ -185,6 +183,38 @@ class NoiseDesign:
             not_covered=("the protected times themselves: the mechanism shows them", "other priors and other secrets"),
             simulation=simulation,
         )
+
+
+def losses_of(priors: Sequence[FloatArray], noise: FloatArray, secrets: Sequence[IntArray]) -> FloatArray:
+    """λ_max(J_S) of every secret, the worst over the priors, from one factorisation of Σ+Γ per prior, (secrets,)."""
+    worst = np.zeros(len(secrets))
+    for prior in priors:
+        spread = _spread(prior, noise)
+        for k, index in enumerate(secrets):
+            own = prior[np.ix_(index, index)]
+            if spread is not None:
+                left = spread[np.ix_(index, index)]
+                values = np.linalg.eigvalsh(left)
+                if values[0] > 1e4 * len(prior) * np.finfo(np.float64).eps * float(np.max(np.diag(own))):
+                    inside = np.linalg.solve(left, own - left) @ np.linalg.inv(own)
+                    worst[k] = max(worst[k], float(np.linalg.eigvalsh((inside + inside.T) / 2)[-1]))
+                    continue
+            worst[k] = max(worst[k], _top(loss_matrix(prior, noise, index)))
+    return worst
+
+
+def _spread(prior: FloatArray, noise: FloatArray) -> FloatArray | None:
+    """V = Σ - Σ(Σ+Γ)⁻¹Σ, or None where Σ+Γ is singular to working precision."""
+    from scipy.linalg import LinAlgError, cholesky, solve_triangular
+
+    try:
+        factor = cholesky(prior + noise, lower=True)
+    except LinAlgError:
+        return None
+    if float(np.min(np.diag(factor))) ** 2 <= 10 * len(prior) * np.finfo(np.float64).eps * float(np.max(prior)):
+        return None
+    white = solve_triangular(factor, prior, lower=True)
+    return np.asarray(prior - white.T @ white)
 
 
 def _top(matrix: FloatArray) -> float:

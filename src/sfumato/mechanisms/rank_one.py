@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -54,7 +55,7 @@ def block(prior: npt.ArrayLike, secret: int, *, budget: float, nugget: float = 0
     squares = a * a
 
     def loss_with(share: float) -> float:
-        return 1.0 / (budget * (1 - share)) + float(np.sum(squares / (spectrum + budget * share)))
+        return float(1.0 / (budget * (1 - share)) + np.sum(squares / (spectrum + budget * share)))
 
     found = minimize_scalar(loss_with, bounds=(1e-12, 1 - 1e-12), method="bounded", options={"xatol": 1e-13})
     gamma = budget * float(found.x)
@@ -74,14 +75,15 @@ def _one(prior: npt.ArrayLike, secret: int, budget: float) -> tuple[FloatArray, 
     return covariance, index
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class LongRankOne:
     """Rank-one noise plus a white floor for a trace too long for matrices: Γ = weight·vvᵀ + floor·I."""
 
-    __slots__ = ("direction", "floor", "loss", "secret", "weight")
-
-    def __init__(self, direction: FloatArray, weight: float, floor: float, secret: int, loss: float) -> None:
-        self.direction = read_only(direction)
-        self.weight, self.floor, self.secret, self.loss = weight, floor, secret, loss
+    direction: FloatArray
+    weight: float
+    floor: float
+    secret: int
+    loss: float
 
     @property
     def trace(self) -> float:
@@ -95,7 +97,8 @@ class LongRankOne:
         source = randomness(rng)
         shared = float(source.normals(1)[0])
         own = source.normals(self.direction.size)
-        return np.asarray(positions) + np.sqrt(self.weight) * shared * self.direction + np.sqrt(self.floor) * own
+        noise = np.sqrt(self.weight) * shared * self.direction + np.sqrt(self.floor) * own
+        return np.asarray(np.asarray(positions, dtype=np.float64) + noise)
 
 
 def joint_long(
@@ -115,7 +118,7 @@ def joint_long(
     h = column / column[secret]
 
     def rest_times(x: FloatArray) -> FloatArray:
-        return prior.times_vector(x) - h * float(column @ x)
+        return np.asarray(prior.times_vector(x) - h * float(column @ x))
 
     floor = floor_share * budget / prior.count
     weight = budget - floor * prior.count
@@ -128,7 +131,7 @@ def joint_long(
     loss = float(root * root)
     bound = 2 * value - float(v @ rest_times(v)) - budget * float(v @ v)
     gap = (loss - bound) / loss
-    design = LongRankOne(shape, weight, floor, secret, loss)
+    design = LongRankOne(read_only(shape), weight, floor, secret, loss)
     status: Literal["converged", "stopped"] = "converged" if gap < 1e-3 else "stopped"
     return Solved(design, status, steps, gap, loss, bound, time.perf_counter() - started)
 
@@ -172,7 +175,7 @@ def block_long(
     def inner_times(x: FloatArray) -> FloatArray:
         image = prior.times_vector(x) - h * float(column @ x)
         image[secret] = 0.0
-        return image
+        return np.asarray(image)
 
     size = float(np.linalg.norm(a))
     basis = [a / size]
