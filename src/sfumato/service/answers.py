@@ -1,0 +1,88 @@
+"""One envelope for every JSON answer, also for errors nobody expected."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from sfumato.errors import SfumatoError
+
+_log = logging.getLogger("sfumato.service")
+
+
+class Refused(Exception):
+    """A request the server will not serve: status, sentence, details and headers."""
+
+    def __init__(
+        self, status: int, error: str, *, errors: Sequence[str] = (), headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(error)
+        self.status = status
+        self.error = error
+        self.errors = tuple(errors) or (error,)
+        self.headers = dict(headers or {})
+
+
+def answer(status: int = 200, *, headers: Mapping[str, str] | None = None, **content: Any) -> Response:
+    """A JSON answer in the envelope."""
+    body = {"ok": True, "error": None, "errors": [], "status": status, **content}
+    return _json(status, body, headers)
+
+
+def refusal(refused: Refused) -> Response:
+    """An error in the envelope."""
+    body = {"ok": False, "error": refused.error, "errors": list(refused.errors), "status": refused.status}
+    return _json(refused.status, body, refused.headers)
+
+
+def from_validation(error: ValidationError | RequestValidationError) -> Refused:
+    """What is wrong with which field; never the value that was sent."""
+    details = []
+    for item in error.errors():
+        place = ".".join(str(part) for part in item["loc"] if part != "body")
+        details.append(f"{place}: {item['msg']}" if place else str(item["msg"]))
+    return Refused(422, "The request does not fit the schema; see errors and /openapi.json.", errors=details[:20])
+
+
+def install(app: FastAPI) -> None:
+    """Make every error of ``app`` an answer in the envelope."""
+
+    async def on_refused(_request: Request, error: Exception) -> Response:
+        assert isinstance(error, Refused)
+        return refusal(error)
+
+    async def on_validation(_request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        return refusal(from_validation(error))
+
+    async def on_http(_request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        return refusal(Refused(error.status_code, str(error.detail), headers=error.headers))
+
+    async def on_own(_request: Request, error: Exception) -> Response:
+        assert isinstance(error, SfumatoError)
+        return refusal(Refused(422, str(error)))
+
+    async def on_surprise(_request: Request, error: Exception) -> Response:
+        # The type only: a message could quote the request.
+        _log.error("Unexpected %s", type(error).__name__)
+        return refusal(Refused(500, "The server made a mistake. It was not your request; try again later."))
+
+    app.add_exception_handler(Refused, on_refused)
+    app.add_exception_handler(RequestValidationError, on_validation)
+    app.add_exception_handler(HTTPException, on_http)
+    app.add_exception_handler(SfumatoError, on_own)
+    app.add_exception_handler(Exception, on_surprise)
+
+
+def _json(status: int, body: Mapping[str, Any], headers: Mapping[str, str] | None) -> Response:
+    text = json.dumps(body, separators=(",", ":"), allow_nan=False)
+    return Response(text, status_code=status, headers=dict(headers or {}), media_type="application/json")

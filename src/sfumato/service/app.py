@@ -1,0 +1,64 @@
+"""The application: ``create_app`` puts the collector behind its routes and the guard in front."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from pathlib import Path
+
+from fastapi import FastAPI
+from starlette.middleware.cors import CORSMiddleware
+from starlette.staticfiles import StaticFiles
+
+from sfumato import __version__
+from sfumato.service import answers
+from sfumato.service.collector import Collector
+from sfumato.service.guard import Guard
+from sfumato.service.routes import operate, pages, participate, read
+from sfumato.service.settings import Settings
+
+_ABOUT = "Incremental collection of obfuscated locations. The server never receives, stores or logs a true location."
+
+
+def create_app(settings: Settings | None = None, *, collector: Collector | None = None) -> FastAPI:
+    """The service with these settings (by default those of the environment)."""
+    chosen = settings or Settings.from_environment()
+    running = collector or Collector(chosen)
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        await running.start()
+        try:
+            yield
+        finally:
+            await running.stop()
+
+    app = FastAPI(
+        title="sfumato collector", version=__version__, description=_ABOUT, lifespan=lifespan,
+        docs_url=None, redoc_url=None, redirect_slashes=False,
+    )  # fmt: skip
+    app.state.collector = running
+    answers.install(app)
+    for part in (participate, operate, read, pages):
+        app.include_router(part.router)
+    static = Path(str(files("sfumato.service") / "static"))
+    if static.is_dir():
+        app.mount("/static", StaticFiles(directory=static), name="static")
+    origins = [origin.strip() for origin in chosen.text("cors_origins").split(",") if origin.strip()]
+    if origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=origins,
+            allow_methods=["GET", "POST"],
+            allow_headers=["authorization", "content-type"],
+            allow_credentials=False,
+        )
+    app.add_middleware(
+        Guard,
+        per_minute=chosen.whole("requests_per_minute_per_address"),
+        body_limit=chosen.whole("body_limit_bytes"),
+        report_body_limit=chosen.whole("report_body_limit_bytes"),
+        tile_url=chosen.text("tile_url"),
+    )
+    return app

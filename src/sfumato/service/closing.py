@@ -1,0 +1,148 @@
+"""Closing a cycle exactly once, however many workers and servers look at it.
+
+    open --(one conditional UPDATE wins)--> closing --(estimate; one transaction)--> closed, and the next cycle open
+
+Whoever wins holds a lease that it renews while estimating. If it vanishes, another takes over after the lease; the
+final transaction checks that the lease is still its own, so at most one estimate is ever published. A cycle that is
+due with fewer than k tickets, or too soon, is not closed: it is merged with the period that follows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from sfumato.service.estimating import CycleResult, estimate_cycle
+from sfumato.service.metrics import Metrics
+from sfumato.service.offers import Signer, grid_of, new_cycle
+from sfumato.service.settings import Settings
+from sfumato.service.store import Campaign, Cycle, Estimate, Store, Tally
+
+
+class Closer:
+    """One process's part in closing cycles."""
+
+    def __init__(
+        self, store: Store, signer: Signer, settings: Settings, metrics: Metrics, *, now: Callable[[], float]
+    ) -> None:
+        self.store = store
+        self.signer = signer
+        self.settings = settings
+        self.metrics = metrics
+        self.now = now
+        self.name = secrets.token_hex(16)
+
+    def wants(self, campaign: Campaign, row: Any, now_s: float) -> bool:
+        """Whether this cycle (state, tickets, due_at_s) deserves a closer look."""
+        size = campaign.specification["cycle_reports"]
+        due = row.due_at_s is not None and now_s >= row.due_at_s
+        return row.state == "closing" or due or (size is not None and row.tickets >= size)
+
+    def missing(self, campaign: Campaign, cycle: Cycle) -> str:
+        """Why the cycle may not be closed yet, or nothing."""
+        asked = campaign.specification
+        if cycle.tickets < asked["minimum_tickets"]:
+            return f"fewer than {asked['minimum_tickets']} tickets were spent in this cycle"
+        if self.now() - cycle.opened_at_s < asked["minimum_cycle_s"]:
+            return f"the cycle is younger than {asked['minimum_cycle_s']} s"
+        return ""
+
+    async def look(self, campaign: Campaign, cycle: Cycle) -> None:
+        """Close the cycle if it is due and may be; merge it if it is due and may not; take over a forgotten one."""
+        asked, now_s = campaign.specification, self.now()
+        if cycle.state == "closing":
+            lease_until_s = now_s + self.settings.number("closing_lease_s")
+            if await self.store.take_over_closing(cycle, closer=self.name, now_s=now_s, lease_until_s=lease_until_s):
+                await self._estimate_and_finish(campaign, cycle)
+            return
+        due = cycle.due_at_s is not None and now_s >= cycle.due_at_s
+        full = asked["cycle_reports"] is not None and cycle.tickets >= asked["cycle_reports"]
+        if (due or full) and not self.missing(campaign, cycle):
+            await self.close(campaign, cycle)
+        elif due:
+            assert cycle.due_at_s is not None
+            periods = 1 + int((now_s - cycle.due_at_s) // asked["cycle_duration_s"])
+            if await self.store.extend_cycle(cycle, due_at_s=cycle.due_at_s + periods * asked["cycle_duration_s"]):
+                self.metrics.merged_cycles.inc()
+
+    async def close(self, campaign: Campaign, cycle: Cycle) -> bool:
+        """Close this open cycle, unless somebody else does."""
+        claimed = await self.store.claim_closing(
+            cycle,
+            closer=self.name,
+            minimum_tickets=campaign.specification["minimum_tickets"],
+            lease_until_s=self.now() + self.settings.number("closing_lease_s"),
+        )
+        return claimed and await self._estimate_and_finish(campaign, cycle)
+
+    async def _estimate_and_finish(self, campaign: Campaign, cycle: Cycle) -> bool:
+        renewing = asyncio.get_running_loop().create_task(self._keep_lease(cycle))
+        try:
+            began = time.perf_counter()
+            cells = grid_of(campaign.specification).cells
+            tallies = await self.store.tallies(
+                campaign.id, cells=cells, up_to=cycle.number, pooled=self.settings.whole("pooled_cycles")
+            )
+            history = await self.store.closed_cycles(campaign.id)
+            before = history[-1][1] if history else None
+            result = await in_daemon_thread(lambda: self._estimate(campaign, tallies, before))
+            self.metrics.estimate_seconds.observe(time.perf_counter() - began)
+            return await self._publish(campaign, cycle, result)
+        except BaseException:
+            # Whatever happened, even a shutdown: another look may take over at once.
+            with contextlib.suppress(Exception):
+                await asyncio.shield(self.store.renew_lease(cycle, closer=self.name, lease_until_s=0.0))
+            raise
+        finally:
+            renewing.cancel()
+
+    def _estimate(self, campaign: Campaign, tallies: list[Tally], before: Estimate | None) -> CycleResult:
+        previous = None if before is None else before.probabilities
+        return estimate_cycle(campaign.specification, tallies, previous=previous, settings=self.settings)
+
+    async def _publish(self, campaign: Campaign, cycle: Cycle, result: CycleResult) -> bool:
+        log = await self.store.log(campaign.id)
+        following = new_cycle(
+            self.signer, name=campaign.name, specification=campaign.specification, number=cycle.number + 1,
+            channel=result.next_channel, facts=result.next_facts, previous=log[-1].entry, now_s=int(self.now()),
+        )  # fmt: skip
+        estimate = Estimate(cycle.number, result.facts, result.probabilities, result.low, result.high)
+        forget = campaign.specification["reporting"] != "once"
+        done = await self.store.finish_closing(cycle, estimate, following, closer=self.name, forget_tickets=forget)
+        if done:
+            self.metrics.closed_cycles.inc()
+            self.metrics.alarms.set(int(result.facts["alarm"]["raised"]))
+        return done
+
+    async def _keep_lease(self, cycle: Cycle) -> None:
+        lease_s = self.settings.number("closing_lease_s")
+        while True:
+            await asyncio.sleep(lease_s / 4)
+            with contextlib.suppress(Exception):
+                await self.store.renew_lease(cycle, closer=self.name, lease_until_s=self.now() + lease_s)
+
+
+async def in_daemon_thread(work: Callable[[], CycleResult]) -> CycleResult:
+    """Run ``work`` in a thread that does not keep the process alive: a stop never waits for an estimate."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[CycleResult] = loop.create_future()
+
+    def settle(value: CycleResult | None, error: BaseException | None) -> None:
+        if not future.done():
+            future.set_exception(error) if error is not None else future.set_result(value)  # type: ignore[arg-type]
+
+    def run() -> None:
+        try:
+            value, error = work(), None
+        except BaseException as caught:
+            value, error = None, caught
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(settle, value, error)
+
+    threading.Thread(target=run, name="estimate", daemon=True).start()
+    return await future

@@ -1,0 +1,314 @@
+"""The running collector: its keys, what each campaign offers now, the queue of reports, the closing of cycles."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import hmac
+import os
+import secrets
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from sfumato.errors import InputError
+from sfumato.service import tickets
+from sfumato.service.answers import Refused
+from sfumato.service.closing import Closer
+from sfumato.service.estimating import first_channel, offer_facts
+from sfumato.service.metrics import Metrics
+from sfumato.service.models import BatchRequest, CampaignRequest, ReportRequest, TicketRequest
+from sfumato.service.offers import FIRST_PREVIOUS, Signer, grid_of, new_cycle, specification
+from sfumato.service.settings import Settings
+from sfumato.service.store import Campaign, Cycle, Outcome, RelayedBatch, Report, Store
+from sfumato.service.store.reports import Counted
+from sfumato.service.writer import Destination, GroupCommit
+
+_CLOSING = Refused(409, "The cycle is being closed; try again in a moment.", headers={"retry-after": "1"})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Offer:
+    """What a campaign takes right now."""
+
+    campaign: Campaign
+    cycle: Cycle
+    cells: int
+    destination: Destination
+
+
+class Collector:
+    """Everything behind the routes. ``now`` is the clock, in Unix seconds."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        store: Store | None = None,
+        now: Callable[[], float] = time.time,
+        announce: Callable[[str], None] | None = None,
+    ) -> None:
+        self.settings = settings
+        self.store = store or Store(settings.text("database"))
+        self.metrics = Metrics()
+        self.now = now
+        self._announce = announce or (lambda line: print(line, file=sys.stderr, flush=True))
+        self._offers: dict[str, Offer] = {}
+        self._tickets_key = b""
+        self._token_hash = b""
+        self._ticker: asyncio.Task[None] | None = None
+        self._look = asyncio.Event()
+
+    async def start(self) -> None:
+        """Open the store, load or make the keys, and begin to write and to close."""
+        await self.store.open()
+        seed, _ = await self.store.secret("signing_seed", os.urandom(32))
+        self.signer = Signer.from_seed(seed)
+        self._tickets_key, _ = await self.store.secret("tickets_key", os.urandom(32))
+        await self._load_token()
+        await self._make_demonstration()
+        self.writer = GroupCommit(
+            self.store.reports,
+            most_in_commit=self.settings.whole("group_commit_reports"),
+            most_waiting=self.settings.whole("waiting_reports"),
+            retry_s=self.settings.number("commit_retry_s"),
+            metrics=self.metrics,
+            on_counted=self._after_commit,
+        )
+        self.closer = Closer(self.store, self.signer, self.settings, self.metrics, now=self.now)
+        await self.refresh()
+        self.writer.start()
+        self._ticker = asyncio.get_running_loop().create_task(self._tick())
+
+    async def stop(self) -> None:
+        """Write what is waiting, let go of a cycle being closed, and close the store."""
+        if self._ticker is not None:
+            self._ticker.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._ticker
+        await self.writer.stop()
+        await self.store.close()
+
+    # -- what the routes ask ------------------------------------------------------------------------------------
+
+    def is_operator(self, token: str) -> bool:
+        """Whether this is the operator's token, in constant time."""
+        return hmac.compare_digest(_hash(token), self._token_hash)
+
+    async def campaign(self, name: str) -> Campaign:
+        """The campaign of that name, or 404."""
+        return (await self.offer(name)).campaign
+
+    async def offer(self, name: str) -> Offer:
+        """What the campaign takes right now, or 404."""
+        if name not in self._offers:
+            await self.refresh()
+        if name not in self._offers:
+            raise Refused(404, "There is no campaign of that name; see /api/v1/campaigns.")
+        return self._offers[name]
+
+    async def open_offer(self, name: str) -> Offer:
+        """The same, refused (409) while the cycle is being closed."""
+        offer = await self.offer(name)
+        if offer.cycle.state != "open":
+            offer = await self._reload(offer.campaign)
+        if offer.cycle.state != "open":
+            raise _CLOSING
+        return offer
+
+    async def offers(self) -> list[Offer]:
+        """Every campaign, oldest first."""
+        return sorted(self._offers.values(), key=lambda offer: offer.campaign.id)
+
+    async def fresh(self, name: str) -> tuple[Campaign, Cycle]:
+        """The campaign and its current cycle with counts as they are now."""
+        campaign = await self.campaign(name)
+        return campaign, (await self._reload(campaign)).cycle
+
+    async def create_campaign(self, request: CampaignRequest) -> tuple[Campaign, Cycle]:
+        """A new campaign with its first cycle open."""
+        asked = specification(request, self.settings)
+        campaign = await self._create(request.name, asked, only_if_empty=False)
+        assert campaign is not None
+        return campaign, (await self._reload(campaign)).cycle
+
+    async def issue_ticket(self, name: str, request: TicketRequest) -> tuple[str, int]:
+        """A ticket and when it expires."""
+        offer = await self.open_offer(name)
+        if request.cycle != offer.cycle.number:
+            offer = await self._reload(offer.campaign)
+        if request.cycle != offer.cycle.number or offer.cycle.state != "open":
+            raise Refused(409, "That is not the open cycle; fetch the channel again.", headers={"retry-after": "1"})
+        expires_at_s = int(self.now()) + self.settings.whole("ticket_lifetime_s")
+        once = offer.campaign.specification["reporting"] == "once"
+        ticket = tickets.issue(
+            self._tickets_key, campaign=name, cycle=request.cycle, scope="once" if once else str(request.cycle),
+            device=request.device, expires_at_s=expires_at_s,
+        )  # fmt: skip
+        self.metrics.tickets.inc()
+        return ticket, expires_at_s
+
+    async def count_report(self, name: str, request: ReportRequest) -> bool:
+        """Count one report; True if it was counted before. Returns only after the commit."""
+        offer = await self._offer_of_version(name, request.version)
+        if request.cell >= offer.cells:
+            raise Refused(422, f"cell: there are {offer.cells} cells, numbered from 0.")
+        try:
+            ticket = tickets.check(
+                self._tickets_key, request.ticket, campaign=name, cycle=offer.cycle.number, now_s=self.now()
+            )
+        except tickets.TicketRefused as error:
+            self.metrics.reports.labels("ticket refused").inc()
+            raise Refused(401, str(error)) from error
+        report = Report(request.cell, bytes.fromhex(request.key), ticket.nonce)
+        outcome = await self.writer.submit(offer.destination, report)
+        self.metrics.reports.labels(outcome.value).inc()
+        return self._duplicate(offer, outcome)
+
+    async def count_batch(self, name: str, request: BatchRequest) -> bool:
+        """Count relayed reports; True if they were counted before. Returns only after the commit."""
+        offer = await self._offer_of_version(name, request.version)
+        if not offer.campaign.specification["relayed"]:
+            raise Refused(403, "This campaign takes no relayed reports.")
+        counts: dict[int, int] = {}
+        for cell in request.cells:
+            counts[cell] = counts.get(cell, 0) + 1
+        if max(counts) >= offer.cells:
+            raise Refused(422, f"cells: there are {offer.cells} cells, numbered from 0.")
+        batch = RelayedBatch(tuple(counts.items()), len(request.cells), bytes.fromhex(request.key))
+        outcome = await self.writer.submit(offer.destination, batch)
+        self.metrics.relayed_batches.labels(outcome.value).inc()
+        return self._duplicate(offer, outcome)
+
+    async def close_cycle(self, name: str) -> tuple[bool, int, str]:
+        """Close the open cycle now if it has enough tickets and time; otherwise say what is missing."""
+        campaign, cycle = await self.fresh(name)
+        if cycle.state != "open":
+            raise _CLOSING
+        missing = self.closer.missing(campaign, cycle)
+        if missing:
+            return False, cycle.number, missing
+        closed = await self.closer.close(campaign, cycle)
+        await self._reload(campaign)
+        return closed, cycle.number, "closed" if closed else "somebody else is closing it"
+
+    async def refresh(self) -> None:
+        """Look at every campaign again."""
+        for campaign in await self.store.campaigns():
+            await self._reload(campaign)
+
+    # -- inside --------------------------------------------------------------------------------------------------
+
+    async def _offer_of_version(self, name: str, version: str) -> Offer:
+        offer = await self.offer(name)
+        if offer.cycle.version != version or offer.cycle.state != "open":
+            offer = await self._reload(offer.campaign)
+            if offer.cycle.version != version:
+                if await self.store.version_exists(offer.campaign.id, version):
+                    raise Refused(410, "The cycle of that version is closed; do not draw again for it.")
+                raise Refused(422, "version: this campaign never published that version.")
+            if offer.cycle.state != "open":
+                raise _CLOSING
+        return offer
+
+    def _duplicate(self, offer: Offer, outcome: Outcome) -> bool:
+        if outcome is Outcome.CYCLE_CLOSED:
+            self._look.set()
+            raise _CLOSING
+        if outcome is Outcome.TICKET_SPENT:
+            raise Refused(409, "The ticket was already spent on another report; one report per device and cycle.")
+        if outcome is Outcome.OVER_CAP:
+            cap = offer.campaign.specification["relayed_cap_reports"]
+            raise Refused(409, f"The cap of {cap} relayed reports per cycle would be passed.")
+        return outcome is Outcome.DUPLICATE
+
+    async def _reload(self, campaign: Campaign) -> Offer:
+        cycle = await self.store.current_cycle(campaign.id)
+        asked = campaign.specification
+        once = asked["reporting"] == "once"
+        destination = Destination(campaign.id, cycle.number, 0 if once else cycle.number, asked["relayed_cap_reports"])
+        offer = Offer(campaign, cycle, grid_of(asked).cells, destination)
+        self._offers[campaign.name] = offer
+        return offer
+
+    def _after_commit(self, destination: Destination, counted: Counted) -> None:
+        for offer in self._offers.values():
+            if offer.destination == destination:
+                size = offer.campaign.specification["cycle_reports"]
+                if size is not None and counted.tickets >= size:
+                    self._look.set()
+
+    async def _tick(self) -> None:
+        """Close what is due, now and then and whenever a commit filled a cycle."""
+        pause_s = self.settings.number("tick_s")
+        while True:
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._look.wait(), pause_s)
+            self._look.clear()
+            try:
+                await self._close_due()
+            except (SQLAlchemyError, OSError):
+                await asyncio.sleep(pause_s)
+
+    async def _close_due(self) -> None:
+        known = {offer.campaign.id: offer for offer in self._offers.values()}
+        for row in await self.store.current_counts():
+            offer = known.get(row.campaign_id)
+            if offer is None:
+                await self.refresh()
+                continue
+            if row.version != offer.cycle.version or row.state != offer.cycle.state:
+                offer = await self._reload(offer.campaign)
+            if self.closer.wants(offer.campaign, row, self.now()):
+                await self.closer.look(offer.campaign, await self.store.current_cycle(offer.campaign.id))
+                await self._reload(offer.campaign)
+
+    async def _load_token(self) -> None:
+        chosen = self.settings.text("operator_token")
+        if chosen:
+            if len(chosen) < 32:
+                raise InputError("The operator's token is shorter than 32 characters.", "Choose a longer one.")
+            self._token_hash = _hash(chosen)
+            await self.store.replace_secret("operator_token_sha256", self._token_hash)
+            return
+        token = secrets.token_urlsafe(32)
+        self._token_hash, made = await self.store.secret("operator_token_sha256", _hash(token))
+        if not made:
+            return
+        path = self.settings.text("operator_token_file")
+        if path:
+            with open(os.open(Path(path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+                file.write(token + "\n")
+            self._announce(f"The operator's token was written to {path}.")
+        else:
+            self._announce(f"Operator token (shown once, keep it): {token}")
+
+    async def _make_demonstration(self) -> None:
+        from sfumato.service.demonstration import demonstration
+
+        city = self.settings.text("city")
+        if city != "none":
+            name, asked = demonstration(city, self.settings)
+            await self._create(name, asked, only_if_empty=True)
+
+    async def _create(self, name: str, asked: dict[str, Any], *, only_if_empty: bool) -> Campaign | None:
+        channel = await asyncio.to_thread(first_channel, asked)
+        facts = await asyncio.to_thread(offer_facts, channel, None)
+        first = new_cycle(
+            self.signer, name=name, specification=asked, number=1, channel=channel, facts=facts,
+            previous=FIRST_PREVIOUS, now_s=int(self.now()),
+        )  # fmt: skip
+        try:
+            return await self.store.create_campaign(name, asked, first, only_if_empty=only_if_empty)
+        except InputError as error:
+            raise Refused(409, str(error)) from error
+
+
+def _hash(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()

@@ -1,0 +1,129 @@
+"""The door: size limits, rate limits and security headers, before any route sees a request.
+
+Rates are counted in memory under a keyed hash of the address whose key dies with the process; no address is ever
+written down. A limit is a bucket that refills evenly.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import os
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from sfumato.service.answers import Refused, refusal
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_PAGE_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:{tiles}; "
+    "connect-src 'self'{tiles}; worker-src 'self' blob:; font-src 'self'; manifest-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
+)
+_COMMON = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "geolocation=(self), camera=(), microphone=()",
+    "strict-transport-security": "max-age=31536000",
+}
+_REMEMBERED_ADDRESSES = 100_000
+
+
+class RateLimit:
+    """A bucket of ``per_minute`` requests for each address; 0 is no limit."""
+
+    def __init__(self, per_minute: int) -> None:
+        self.per_minute = per_minute
+        self._key = os.urandom(32)
+        self._buckets: OrderedDict[bytes, tuple[float, float]] = OrderedDict()
+
+    def wait_s(self, address: str, *, now_s: float | None = None) -> float:
+        """0 if this request may pass (it is counted), else after how many seconds the next may."""
+        if not self.per_minute or _is_loopback(address):
+            return 0.0
+        now = time.monotonic() if now_s is None else now_s
+        name = hashlib.blake2b(address.encode(), key=self._key, digest_size=16).digest()
+        left, then = self._buckets.pop(name, (float(self.per_minute), now))
+        left = min(float(self.per_minute), left + (now - then) * self.per_minute / 60)
+        wait = 0.0 if left >= 1 else (1 - left) * 60 / self.per_minute
+        self._buckets[name] = (left - 1 if left >= 1 else left, now)
+        if len(self._buckets) > _REMEMBERED_ADDRESSES:
+            self._buckets.popitem(last=False)
+        return wait
+
+
+class Guard:
+    """ASGI middleware around the whole application."""
+
+    def __init__(
+        self, app: App, *, per_minute: int, body_limit: int, report_body_limit: int, tile_url: str = ""
+    ) -> None:
+        self.app = app
+        self.limit = RateLimit(per_minute)
+        self.body_limit = body_limit
+        self.report_body_limit = report_body_limit
+        origin = urlsplit(tile_url)
+        tiles = f" {origin.scheme}://{origin.netloc}" if origin.netloc else ""
+        self.headers = _encoded({**_COMMON, "content-security-policy": _PAGE_POLICY.format(tiles="")})
+        self.dashboard_headers = _encoded({**_COMMON, "content-security-policy": _PAGE_POLICY.format(tiles=tiles)})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check, then pass on; every answer gets the headers."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        path = scope["path"]
+        headers = self.dashboard_headers if path.endswith("/dashboard") else self.headers
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *headers]
+            await send(message)
+
+        client = scope.get("client")
+        wait_s = self.limit.wait_s(client[0] if client else "")
+        if wait_s:
+            refused = Refused(429, "Too many requests.", headers={"retry-after": str(int(wait_s) + 1)})
+            await refusal(refused)(scope, receive, send_with_headers)
+            return
+        limit = self.report_body_limit if path.endswith(("/reports", "/tickets")) else self.body_limit
+        too_large = Refused(413, f"The body is larger than {limit} bytes.", headers={"connection": "close"})
+        for name, value in scope["headers"]:
+            if name == b"content-length" and (not value.isdigit() or int(value[:20]) > limit):
+                await refusal(too_large)(scope, receive, send_with_headers)
+                return
+        received = 0
+
+        async def receive_limited() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > limit:
+                raise too_large
+            return message
+
+        await self.app(scope, receive_limited, send_with_headers)
+
+
+def _encoded(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(name.encode(), value.encode()) for name, value in headers.items()]
+
+
+def _is_loopback(address: str) -> bool:
+    if address in ("127.0.0.1", "::1"):
+        return True
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,199 @@
+"""What requests may say and answers hold: strict, closed to anything else.
+
+A report has four fields: one cell number and three texts of fixed length in hexadecimal. None of them can hold a
+coordinate, and every other field is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from sfumato.service.tickets import TICKET_PATTERN
+
+LARGEST_GRID = 1_000_000
+Cell = Annotated[int, Field(ge=0, lt=LARGEST_GRID, description="Number of the reported cell.")]
+Version = Annotated[
+    str, StringConstraints(pattern=r"^[0-9a-f]{64}$", min_length=64, max_length=64),
+    Field(description="Version of the channel the report was drawn from."),
+]  # fmt: skip
+Key = Annotated[
+    str, StringConstraints(pattern=r"^[0-9a-f]{32}$", min_length=32, max_length=32),
+    Field(description="128 fresh random bits per drawn report; resend with the same key."),
+]  # fmt: skip
+CampaignName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", max_length=63)]
+
+
+class Request(BaseModel):
+    """A request body: strict types, no unknown field."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class ReportRequest(Request):
+    """One obfuscated report."""
+
+    cell: Cell
+    version: Version
+    key: Key
+    ticket: Annotated[str, StringConstraints(pattern=TICKET_PATTERN, max_length=128)]
+
+
+class BatchRequest(Request):
+    """Relayed reports, all drawn on their devices from the same channel."""
+
+    version: Version
+    key: Key
+    cells: Annotated[list[Cell], Field(min_length=1, max_length=10_000)]
+
+
+class TicketRequest(Request):
+    """A device asks for its ticket of a cycle."""
+
+    cycle: Annotated[int, Field(ge=1, le=999_999_999)]
+    device: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$", min_length=64, max_length=64)]
+
+
+class GridRequest(Request):
+    """The rectangle a campaign covers and the size of its square cells."""
+
+    south: Annotated[float, Field(ge=-90, le=90, allow_inf_nan=False)]
+    west: Annotated[float, Field(ge=-180, le=180, allow_inf_nan=False)]
+    north: Annotated[float, Field(ge=-90, le=90, allow_inf_nan=False)]
+    east: Annotated[float, Field(ge=-180, le=180, allow_inf_nan=False)]
+    cell_size_m: Annotated[float, Field(ge=1, le=1_000_000, allow_inf_nan=False)]
+
+
+class CampaignRequest(Request):
+    """A new campaign. Give beta_per_m or epsilon_per_km; the cycle is due by time, by reports, or both."""
+
+    name: CampaignName
+    title: Annotated[str, StringConstraints(max_length=200)] = ""
+    grid: GridRequest
+    beta_per_m: Annotated[float | None, Field(gt=0, le=10, allow_inf_nan=False)] = None
+    epsilon_per_km: Annotated[float | None, Field(gt=0, le=20_000, allow_inf_nan=False)] = None
+    cycle_duration_s: Annotated[int | None, Field(ge=1, le=31_557_600)] = None
+    cycle_reports: Annotated[int | None, Field(ge=1, le=1_000_000_000)] = None
+    minimum_cycle_s: Annotated[int | None, Field(ge=0, le=31_557_600)] = None
+    minimum_tickets: Annotated[int | None, Field(ge=1, le=1_000_000_000)] = None
+    floor: Annotated[float | None, Field(ge=1e-6, le=1, allow_inf_nan=False)] = None
+    reporting: Literal["every-cycle", "once"] = "every-cycle"
+    relayed: bool = False
+    relayed_cap_reports: Annotated[int | None, Field(ge=0, le=1_000_000_000)] = None
+
+    @model_validator(mode="after")
+    def _one_of_beta_and_epsilon(self) -> CampaignRequest:
+        if (self.beta_per_m is None) == (self.epsilon_per_km is None):
+            raise ValueError("Give either beta_per_m or epsilon_per_km.")
+        return self
+
+
+class CloseRequest(Request):
+    """Nothing to say: close the cycle if it may be closed."""
+
+
+class Answer(BaseModel):
+    """The envelope of every JSON answer."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    ok: bool = True
+    error: str | None = None
+    errors: list[str] = []
+    status: int = 200
+
+
+class Refusal(Answer):
+    """What went wrong and what to do."""
+
+    ok: Literal[False] = False
+
+
+class ReportAnswer(Answer):
+    """The report is on disk; ``duplicate`` if it was before."""
+
+    duplicate: bool
+
+
+class BatchAnswer(Answer):
+    """The batch is on disk; ``duplicate`` if it was before."""
+
+    duplicate: bool
+    reports: int
+
+
+class TicketAnswer(Answer):
+    """A ticket for one report."""
+
+    ticket: str
+    expires_at_s: int
+
+
+class ChannelAnswer(Answer):
+    """The channel of the open cycle: the signed text, its hash and its signature."""
+
+    payload: str
+    version: str
+    signature: str
+    public_key: str
+    log_index: int
+    opened_at_s: int
+    due_at_s: int | None
+
+
+class CampaignAnswer(Answer):
+    """One campaign."""
+
+    campaign: dict[str, Any]
+
+
+class CampaignsAnswer(Answer):
+    """Every campaign."""
+
+    campaigns: list[dict[str, Any]]
+
+
+class CloseAnswer(Answer):
+    """Whether the cycle was closed, and why."""
+
+    closed: bool
+    cycle: int
+    reason: str
+
+
+class LogAnswer(Answer):
+    """The public log of channel versions."""
+
+    log: list[dict[str, Any]]
+
+
+class HistoryAnswer(Answer):
+    """The closed cycles, oldest first."""
+
+    history: list[dict[str, Any]]
+
+
+class CycleAnswer(Answer):
+    """One closed cycle with its estimate."""
+
+    cycle: dict[str, Any]
+
+
+class ServerAnswer(Answer):
+    """What this server is and the key it signs with."""
+
+    server: dict[str, Any]
+
+
+class DashboardAnswer(Answer):
+    """The dashboard's content."""
+
+    campaign: dict[str, Any]
+    history: list[dict[str, Any]]
+
+
+class StateAnswer(Answer):
+    """Whether the server is alive or ready."""
+
+    state: str

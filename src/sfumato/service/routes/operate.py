@@ -1,0 +1,56 @@
+"""What the operator asks: a new campaign, a relayed batch, to close a cycle."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import Response
+
+from sfumato.service import views
+from sfumato.service.answers import answer
+from sfumato.service.models import (
+    BatchAnswer,
+    BatchRequest,
+    CampaignAnswer,
+    CampaignRequest,
+    CloseAnswer,
+    CloseRequest,
+)
+from sfumato.service.routes.common import Name, Running, body_of, operator_only, read_body, refusals
+
+router = APIRouter(prefix="/api/v1/campaigns", tags=["operate"], dependencies=[Depends(operator_only)])
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model=CampaignAnswer,
+    responses=refusals(400, 401, 409, 413, 422),
+)
+async def create(body: CampaignRequest, collector: Running) -> Response:
+    """A new campaign, with its first cycle open."""
+    campaign, cycle = await collector.create_campaign(body)
+    return answer(201, campaign=views.campaign_view(campaign, cycle))
+
+
+@router.post(
+    "/{campaign}/report-batches",
+    response_model=BatchAnswer,
+    responses=refusals(400, 401, 403, 404, 409, 410, 413, 422, 503),
+    openapi_extra=body_of(BatchRequest),
+)
+async def relay(campaign: Name, collector: Running, request: Request) -> Response:
+    """Count relayed reports, apart from the others and up to a cap, in campaigns that allow it."""
+    asked = await read_body(request, BatchRequest)
+    duplicate = await collector.count_batch(campaign, asked)
+    return answer(duplicate=duplicate, reports=len(asked.cells))
+
+
+@router.post(
+    "/{campaign}/close",
+    response_model=CloseAnswer,
+    responses=refusals(400, 401, 404, 409, 413, 422),
+)
+async def close(campaign: Name, body: CloseRequest, collector: Running) -> Response:
+    """Close the open cycle now, if it has its minimum of tickets and time."""
+    closed, cycle, reason = await collector.close_cycle(campaign)
+    return answer(closed=closed, cycle=cycle, reason=reason)

@@ -1,0 +1,51 @@
+"""What a device asks: the channel, a ticket, and to count its report."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from sfumato.service import views
+from sfumato.service.answers import answer
+from sfumato.service.models import ChannelAnswer, ReportAnswer, ReportRequest, TicketAnswer, TicketRequest
+from sfumato.service.routes.common import Name, Running, body_of, collector_of, read_body, refusals
+
+router = APIRouter(prefix="/api/v1/campaigns/{campaign}", tags=["take part"])
+
+
+@router.get("/channel", response_model=ChannelAnswer, responses=refusals(404, 409, 422))
+async def channel(campaign: Name, collector: Running) -> Response:
+    """The open cycle's channel as signed text: the same for everybody, no ticket needed."""
+    offer = await collector.open_offer(campaign)
+    view = views.channel_view(offer.cycle, collector.signer.public_key)
+    return answer(headers={"cache-control": "no-cache", "etag": f'"{offer.cycle.version}"'}, **view)
+
+
+@router.post(
+    "/tickets",
+    response_model=TicketAnswer,
+    responses=refusals(400, 404, 409, 413, 422),
+    openapi_extra=body_of(TicketRequest),
+)
+async def ticket(campaign: Name, request: Request) -> Response:
+    """The device's ticket for one report in this cycle; asking again gives the same right, not another."""
+    asked = await read_body(request, TicketRequest)
+    issued, expires_at_s = await collector_of(request).issue_ticket(campaign, asked)
+    return answer(headers={"cache-control": "no-store"}, ticket=issued, expires_at_s=expires_at_s)
+
+
+_COUNTED = b'{"ok":true,"error":null,"errors":[],"status":200,"duplicate":false}'
+_KNOWN = b'{"ok":true,"error":null,"errors":[],"status":200,"duplicate":true}'
+
+
+@router.post(
+    "/reports",
+    response_model=ReportAnswer,
+    responses=refusals(400, 401, 404, 409, 410, 413, 422, 503),
+    openapi_extra=body_of(ReportRequest),
+)
+async def report(campaign: Name, request: Request) -> Response:
+    """Count one obfuscated report; the answer comes after it is on disk."""
+    asked = await read_body(request, ReportRequest)
+    duplicate = await collector_of(request).count_report(campaign, asked)
+    return Response(_KNOWN if duplicate else _COUNTED, media_type="application/json")

@@ -1,0 +1,157 @@
+"""What anybody may read: campaigns, history, estimates, files, the log, and how the server is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.responses import Response
+
+from sfumato import __version__
+from sfumato.grid import Grid
+from sfumato.service import exports, views
+from sfumato.service.answers import Refused, answer
+from sfumato.service.collector import Collector
+from sfumato.service.models import (
+    CampaignAnswer,
+    CampaignsAnswer,
+    CycleAnswer,
+    HistoryAnswer,
+    LogAnswer,
+    ServerAnswer,
+    StateAnswer,
+)
+from sfumato.service.offers import grid_of
+from sfumato.service.routes.common import Name, Running, refusals
+
+router = APIRouter(tags=["read"])
+CycleNumber = Annotated[int | None, Query(ge=1, le=999_999_999, description="A closed cycle; the latest if left out.")]
+
+_FILES: dict[str, tuple[str, Callable[[Grid, Mapping[str, Any]], bytes]]] = {
+    "csv": ("text/csv; charset=utf-8", exports.to_csv),
+    "geojson": ("application/geo+json", exports.to_geojson),
+    "parquet": ("application/vnd.apache.parquet", exports.to_geoparquet),
+}
+
+
+@router.get("/api/v1/server", response_model=ServerAnswer, responses=refusals())
+async def server(collector: Running) -> Response:
+    """What this server is and the key it signs with."""
+    tile_url = collector.settings.text("tile_url") or None
+    about = {"name": "sfumato", "version": __version__, "public_key": collector.signer.public_key, "tile_url": tile_url}
+    return answer(server=about)
+
+
+@router.get("/api/v1/campaigns", response_model=CampaignsAnswer, responses=refusals())
+async def campaigns(collector: Running) -> Response:
+    """Every campaign."""
+    return answer(campaigns=await all_campaigns(collector))
+
+
+@router.get("/api/v1/campaigns/{campaign}", response_model=CampaignAnswer, responses=refusals(404, 422))
+async def campaign(campaign: Name, collector: Running) -> Response:
+    """One campaign and its current cycle."""
+    return answer(campaign=views.campaign_view(*await collector.fresh(campaign)))
+
+
+@router.get("/api/v1/campaigns/{campaign}/log", response_model=LogAnswer, responses=refusals(404, 422))
+async def log(campaign: Name, collector: Running) -> Response:
+    """Every channel version this campaign ever published, chained and signed."""
+    found = await collector.campaign(campaign)
+    return answer(log=views.log_view(found, await collector.store.log(found.id)))
+
+
+@router.get("/api/v1/campaigns/{campaign}/cycles", response_model=HistoryAnswer, responses=refusals(404, 422))
+async def cycles(campaign: Name, collector: Running) -> Response:
+    """The closed cycles, without their arrays."""
+    return answer(history=await history(collector, campaign, arrays=False))
+
+
+@router.get("/api/v1/campaigns/{campaign}/cycles/{number}", response_model=CycleAnswer, responses=refusals(404, 422))
+async def cycle(campaign: Name, number: int, collector: Running) -> Response:
+    """One closed cycle with its estimate, intervals, counts and output weights."""
+    return answer(cycle=(await full_cycle(collector, campaign, number))[1])
+
+
+@router.get("/api/v1/campaigns/{campaign}/estimate", response_model=CycleAnswer, responses=refusals(404, 422))
+@router.get("/api/v1/campaigns/{campaign}/estimate.json", response_model=CycleAnswer, responses=refusals(404, 422))
+async def estimate(campaign: Name, collector: Running, cycle: CycleNumber = None) -> Response:
+    """The latest estimate (or that of ``cycle``) with everything that belongs to it."""
+    return answer(cycle=(await full_cycle(collector, campaign, cycle))[1])
+
+
+def _file_route(ending: str) -> Callable[..., Any]:
+    media_type, write = _FILES[ending]
+
+    async def estimate_file(campaign: Name, collector: Running, cycle: CycleNumber = None) -> Response:
+        grid, view = await full_cycle(collector, campaign, cycle)
+        name = f"{campaign}-cycle-{view['cycle']}.{ending}"
+        disposition = {"content-disposition": f'attachment; filename="{name}"'}
+        return Response(write(grid, view), media_type=media_type, headers=disposition)
+
+    estimate_file.__doc__ = f"The estimate per cell as {ending}."
+    return estimate_file
+
+
+for _ending, (_media_type, _) in _FILES.items():
+    _content = {_media_type.partition(";")[0]: {"schema": {"type": "string", "format": "binary"}}}
+    router.add_api_route(
+        f"/api/v1/campaigns/{{campaign}}/estimate.{_ending}",
+        _file_route(_ending),
+        methods=["GET"],
+        name=f"estimate_{_ending}",
+        response_class=Response,
+        responses={200: {"content": _content, "description": "The file."}, **refusals(404, 422)},
+    )
+
+
+@router.get("/health", response_model=StateAnswer, responses=refusals(), tags=["watch"])
+async def health() -> Response:
+    """The process is alive."""
+    return answer(state="alive")
+
+
+@router.get("/ready", response_model=StateAnswer, responses=refusals(503), tags=["watch"])
+async def ready(collector: Running) -> Response:
+    """The database answers and reports are being written."""
+    try:
+        if collector.writer.alive and await collector.store.ready():
+            return answer(state="ready")
+    except (SQLAlchemyError, OSError):
+        pass
+    raise Refused(503, "The database does not answer.", headers={"retry-after": "1"})
+
+
+@router.get(
+    "/metrics", response_class=Response, tags=["watch"], responses={200: {"content": {"text/plain": {}}}, **refusals()}
+)
+async def metrics(collector: Running) -> Response:
+    """Prometheus metrics of this process."""
+    return Response(collector.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+async def all_campaigns(collector: Collector) -> list[dict[str, Any]]:
+    """Every campaign's view."""
+    found = [await collector.fresh(offer.campaign.name) for offer in await collector.offers()]
+    return [views.campaign_view(*pair) for pair in found]
+
+
+async def history(collector: Collector, name: str, *, arrays: bool) -> list[dict[str, Any]]:
+    """The closed cycles of a campaign."""
+    found = await collector.campaign(name)
+    closed = await collector.store.closed_cycles(found.id)
+    return [views.cycle_view(found, *pair, arrays=arrays) for pair in closed]
+
+
+async def full_cycle(collector: Collector, name: str, number: int | None) -> tuple[Grid, dict[str, Any]]:
+    """One closed cycle with everything, and the campaign's grid; 404 if there is none."""
+    found = await collector.campaign(name)
+    closed = {pair[0].number: pair for pair in await collector.store.closed_cycles(found.id)}
+    if not closed or (number is not None and number not in closed):
+        raise Refused(404, "That cycle is not closed (yet).")
+    cycle, estimate = closed[number if number is not None else max(closed)]
+    grid = grid_of(found.specification)
+    [tally] = await collector.store.tallies(found.id, cells=grid.cells, up_to=cycle.number, pooled=1)
+    return grid, views.with_counts(views.cycle_view(found, cycle, estimate, arrays=True), cycle, tally)

@@ -1,0 +1,104 @@
+"""What the store takes and gives: plain values."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sfumato.arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Campaign:
+    """One campaign: its number in the store, its name and what the operator asked for."""
+
+    id: int
+    name: str
+    specification: Mapping[str, Any]
+    created_at_s: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cycle:
+    """One cycle: the channel it published, how far it has come, and since when."""
+
+    campaign_id: int
+    number: int
+    version: str
+    payload: str
+    signature: str
+    facts: Mapping[str, Any]
+    state: str
+    opened_at_s: int
+    due_at_s: int | None
+    closed_at_s: int | None
+    merged_periods: int
+    tickets: int
+    relayed_reports: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NewCycle:
+    """A cycle about to be opened, with its entry in the public log."""
+
+    number: int
+    version: str
+    payload: str
+    signature: str
+    facts: Mapping[str, Any]
+    opened_at_s: int
+    due_at_s: int | None
+    previous: str
+    entry: str
+    entry_signature: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimate:
+    """What one closed cycle published: numbers and three arrays over the cells."""
+
+    cycle: int
+    facts: Mapping[str, Any]
+    probabilities: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tally:
+    """How many reports of one cycle named each cell, through tickets and relayed."""
+
+    cycle: int
+    payload: str
+    direct: IntArray
+    relayed: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One report on its way to the tally: a cell, a key, a spent ticket's nonce; nothing else."""
+
+    cell: int
+    key: bytes
+    nonce: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RelayedBatch:
+    """Many reports that somebody relays, under one key: (cell, reports) pairs."""
+
+    cells: tuple[tuple[int, int], ...]
+    reports: int
+    key: bytes
+
+
+class Outcome(enum.Enum):
+    """What became of a report."""
+
+    COUNTED = "counted"
+    DUPLICATE = "duplicate"
+    TICKET_SPENT = "ticket already spent"
+    OVER_CAP = "over the cap of relayed reports"
+    CYCLE_CLOSED = "cycle closed"

@@ -1,0 +1,161 @@
+"""Counting reports: one transaction for many, each key once, each ticket once, only while the cycle is open.
+
+The cycle's row is locked first, so transactions of one cycle take turns and a cycle that is being closed has no
+report still on its way. Keys and nonces are written in sorted order: their place says nothing about who came when.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from sfumato.service.store.engine import Database
+from sfumato.service.store.records import Outcome, RelayedBatch, Report
+from sfumato.service.store.schema import cycles, report_keys, spent_tickets, tallies
+
+_CYCLE = (cycles.c.campaign_id == bindparam("b_campaign")) & (cycles.c.number == bindparam("b_cycle"))
+_LOCK_CYCLE = select(cycles.c.state, cycles.c.tickets, cycles.c.relayed_reports).where(_CYCLE).with_for_update()
+_KNOWN_KEYS = select(report_keys.c.key).where(
+    report_keys.c.campaign_id == bindparam("b_campaign"),
+    report_keys.c.cycle == bindparam("b_cycle"),
+    report_keys.c.key.in_(bindparam("b_keys", expanding=True)),
+)
+_SPENT_NONCES = select(spent_tickets.c.nonce).where(
+    spent_tickets.c.campaign_id == bindparam("b_campaign"),
+    spent_tickets.c.scope == bindparam("b_scope"),
+    spent_tickets.c.nonce.in_(bindparam("b_nonces", expanding=True)),
+)
+_ADD_KEYS = insert(report_keys)
+_ADD_NONCES = insert(spent_tickets)
+_ADD_COUNTS = (
+    update(cycles)
+    .where(_CYCLE)
+    .values(
+        tickets=cycles.c.tickets + bindparam("b_tickets"),
+        relayed_reports=cycles.c.relayed_reports + bindparam("b_relayed"),
+    )
+)
+_COLUMNS = [tallies.c.campaign_id, tallies.c.cycle, tallies.c.relayed, tallies.c.cell]
+_ADD_TALLIES = {
+    "sqlite": (_sqlite := sqlite.insert(tallies)).on_conflict_do_update(
+        index_elements=_COLUMNS, set_={"reports": tallies.c.reports + _sqlite.excluded.reports}
+    ),
+    "postgresql": (_postgresql := postgresql.insert(tallies)).on_conflict_do_update(
+        index_elements=_COLUMNS, set_={"reports": tallies.c.reports + _postgresql.excluded.reports}
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What became of each report of a batch, and how many tickets the cycle has now."""
+
+    outcomes: tuple[Outcome, ...]
+    tickets: int
+    relayed_reports: int
+
+
+class ReportCounter:
+    """Counts batches of reports in one database."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    async def count(
+        self,
+        campaign_id: int,
+        cycle: int,
+        reports: Sequence[Report | RelayedBatch],
+        *,
+        scope: int,
+        relayed_cap: int,
+    ) -> Counted:
+        """Count ``reports`` in one transaction; when this returns, they are on disk."""
+        async with self.database.writing() as connection:
+            return await self._count(connection, campaign_id, cycle, reports, scope=scope, relayed_cap=relayed_cap)
+
+    async def _count(
+        self,
+        connection: AsyncConnection,
+        campaign_id: int,
+        cycle: int,
+        reports: Sequence[Report | RelayedBatch],
+        *,
+        scope: int,
+        relayed_cap: int,
+    ) -> Counted:
+        where = {"b_campaign": campaign_id, "b_cycle": cycle}
+        row = (await connection.execute(_LOCK_CYCLE, where)).one_or_none()
+        if row is None or row.state != "open":
+            return Counted((Outcome.CYCLE_CLOSED,) * len(reports), 0, 0)
+        known = await self._known_keys(connection, where, [report.key for report in reports])
+        nonces = [report.nonce for report in reports if isinstance(report, Report) and report.key not in known]
+        spent = await self._spent_nonces(connection, {"b_campaign": campaign_id, "b_scope": scope}, nonces)
+        outcomes, new_keys, new_nonces = [], [], []
+        direct: Counter[int] = Counter()
+        relayed: Counter[int] = Counter()
+        relayed_reports = row.relayed_reports
+        for report in reports:
+            outcome = Outcome.COUNTED
+            if report.key in known:
+                outcome = Outcome.DUPLICATE
+            elif isinstance(report, Report):
+                if report.nonce in spent:
+                    outcome = Outcome.TICKET_SPENT
+                else:
+                    spent.add(report.nonce)
+                    new_nonces.append(report.nonce)
+                    direct[report.cell] += 1
+            elif relayed_reports + report.reports > relayed_cap:
+                outcome = Outcome.OVER_CAP
+            else:
+                relayed_reports += report.reports
+                for cell, count in report.cells:
+                    relayed[cell] += count
+            if outcome is Outcome.COUNTED:
+                known.add(report.key)
+                new_keys.append(report.key)
+            outcomes.append(outcome)
+        if new_keys:
+            await self._add(connection, campaign_id, cycle, scope, new_keys, new_nonces, direct, relayed)
+            gained = {"b_tickets": len(new_nonces), "b_relayed": relayed_reports - row.relayed_reports}
+            await connection.execute(_ADD_COUNTS, {**where, **gained})
+        return Counted(tuple(outcomes), row.tickets + len(new_nonces), relayed_reports)
+
+    async def _known_keys(self, connection: AsyncConnection, where: dict[str, int], keys: list[bytes]) -> set[bytes]:
+        return set((await connection.execute(_KNOWN_KEYS, {**where, "b_keys": keys})).scalars())
+
+    async def _spent_nonces(
+        self, connection: AsyncConnection, where: dict[str, int], nonces: list[bytes]
+    ) -> set[bytes]:
+        if not nonces:
+            return set()
+        return set((await connection.execute(_SPENT_NONCES, {**where, "b_nonces": nonces})).scalars())
+
+    async def _add(
+        self,
+        connection: AsyncConnection,
+        campaign_id: int,
+        cycle: int,
+        scope: int,
+        new_keys: list[bytes],
+        new_nonces: list[bytes],
+        direct: Counter[int],
+        relayed: Counter[int],
+    ) -> None:
+        keys = [{"campaign_id": campaign_id, "cycle": cycle, "key": key} for key in sorted(new_keys)]
+        await connection.execute(_ADD_KEYS, keys)
+        if new_nonces:
+            nonces = [{"campaign_id": campaign_id, "scope": scope, "nonce": nonce} for nonce in sorted(new_nonces)]
+            await connection.execute(_ADD_NONCES, nonces)
+        rows = [
+            {"campaign_id": campaign_id, "cycle": cycle, "relayed": kind, "cell": cell, "reports": counts[cell]}
+            for kind, counts in enumerate((direct, relayed))
+            for cell in sorted(counts)
+        ]
+        await connection.execute(_ADD_TALLIES[self.database.dialect], rows)

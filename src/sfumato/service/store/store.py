@@ -1,0 +1,261 @@
+"""Campaigns, cycles, estimates and the public log, on SQLite or PostgreSQL alike."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Row, delete, func, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from sfumato.arrays import FloatArray, IntArray, jsonable, read_only
+from sfumato.errors import InputError
+from sfumato.service.store.engine import Database
+from sfumato.service.store.records import Campaign, Cycle, Estimate, NewCycle, Tally
+from sfumato.service.store.reports import ReportCounter
+from sfumato.service.store.schema import (
+    campaigns,
+    channel_log,
+    cycles,
+    estimates,
+    report_keys,
+    secrets,
+    spent_tickets,
+    tallies,
+)
+
+_CYCLE_COLUMNS = [cycles.c[name] for name in Cycle.__dataclass_fields__]
+
+
+class Store:
+    """Everything the service remembers. Each method is one transaction."""
+
+    def __init__(self, url: str) -> None:
+        self.database = Database(url)
+        self.reports = ReportCounter(self.database)
+
+    async def open(self) -> None:
+        """Migrate, and refuse a database that would lose reports."""
+        await self.database.migrate()
+        await self.database.insist_on_durability()
+
+    async def close(self) -> None:
+        """Give back every connection."""
+        await self.database.close()
+
+    async def ready(self) -> bool:
+        """Whether the database answers."""
+        async with self.database.reading() as connection:
+            return (await connection.execute(select(func.count()).select_from(secrets))).scalar_one() >= 0
+
+    async def secret(self, name: str, new: bytes) -> tuple[bytes, bool]:
+        """The secret called ``name``, made from ``new`` if there is none yet; True if it was made now."""
+        dialect = sqlite if self.database.dialect == "sqlite" else postgresql
+        async with self.database.writing() as connection:
+            add = dialect.insert(secrets).values(name=name, value=new).on_conflict_do_nothing()
+            await connection.execute(add)
+            found = (await connection.execute(select(secrets.c.value).where(secrets.c.name == name))).scalar_one()
+        return bytes(found), bytes(found) == new
+
+    async def replace_secret(self, name: str, value: bytes) -> None:
+        """Put ``value`` in the place of a secret."""
+        async with self.database.writing() as connection:
+            await connection.execute(delete(secrets).where(secrets.c.name == name))
+            await connection.execute(insert(secrets).values(name=name, value=value))
+
+    async def campaigns(self) -> list[Campaign]:
+        """Every campaign, oldest first."""
+        async with self.database.reading() as connection:
+            rows = await connection.execute(select(campaigns).order_by(campaigns.c.id))
+            return [_campaign(row) for row in rows]
+
+    async def create_campaign(
+        self, name: str, specification: Mapping[str, Any], first: NewCycle, *, only_if_empty: bool = False
+    ) -> Campaign | None:
+        """A new campaign with its first cycle open; None if ``only_if_empty`` and there is already one."""
+        try:
+            async with self.database.writing() as connection:
+                if only_if_empty and (await connection.execute(select(campaigns.c.id).limit(1))).first() is not None:
+                    return None
+                text = json.dumps(jsonable(dict(specification)))
+                row = (
+                    await connection.execute(
+                        insert(campaigns)
+                        .values(name=name, specification=text, created_at_s=first.opened_at_s)
+                        .returning(*campaigns.c)
+                    )
+                ).one()
+                await _open_cycle(connection, row.id, first)
+                return _campaign(row)
+        except IntegrityError as error:
+            if only_if_empty:
+                return None
+            raise InputError(f"There is already a campaign '{name}'.", "Choose another name.") from error
+
+    async def current_cycle(self, campaign_id: int) -> Cycle:
+        """The campaign's latest cycle, open or closing."""
+        statement = (
+            select(*_CYCLE_COLUMNS).where(cycles.c.campaign_id == campaign_id).order_by(cycles.c.number.desc()).limit(1)
+        )
+        async with self.database.reading() as connection:
+            return _cycle((await connection.execute(statement)).one())
+
+    async def current_counts(self) -> list[Row[Any]]:
+        """(campaign_id, number, version, state, tickets, due_at_s) of every cycle not yet closed: a cheap look."""
+        columns = [cycles.c[name] for name in ("campaign_id", "number", "version", "state", "tickets", "due_at_s")]
+        async with self.database.reading() as connection:
+            return list(await connection.execute(select(*columns).where(cycles.c.state != "closed")))
+
+    async def version_exists(self, campaign_id: int, version: str) -> bool:
+        """Whether this campaign ever published that version."""
+        statement = select(cycles.c.number).where(cycles.c.campaign_id == campaign_id, cycles.c.version == version)
+        async with self.database.reading() as connection:
+            return (await connection.execute(statement)).first() is not None
+
+    async def extend_cycle(self, cycle: Cycle, *, due_at_s: int) -> bool:
+        """Merge a due cycle with the period after it: it stays open until ``due_at_s``. False if somebody else did."""
+        statement = (
+            update(cycles)
+            .where(*_is(cycle), cycles.c.state == "open", cycles.c.due_at_s == cycle.due_at_s)
+            .values(due_at_s=due_at_s, merged_periods=cycles.c.merged_periods + 1)
+        )
+        return await self._changed_one(statement)
+
+    async def claim_closing(self, cycle: Cycle, *, closer: str, minimum_tickets: int, lease_until_s: float) -> bool:
+        """Make ``closer`` the only one who closes this cycle; from now on it takes no report."""
+        statement = (
+            update(cycles)
+            .where(*_is(cycle), cycles.c.state == "open", cycles.c.tickets >= minimum_tickets)
+            .values(state="closing", closer=closer, lease_until_s=lease_until_s)
+        )
+        return await self._changed_one(statement)
+
+    async def take_over_closing(self, cycle: Cycle, *, closer: str, now_s: float, lease_until_s: float) -> bool:
+        """Become the closer of a cycle whose closer has not been heard of."""
+        statement = (
+            update(cycles)
+            .where(*_is(cycle), cycles.c.state == "closing", cycles.c.lease_until_s < now_s)
+            .values(closer=closer, lease_until_s=lease_until_s)
+        )
+        return await self._changed_one(statement)
+
+    async def renew_lease(self, cycle: Cycle, *, closer: str, lease_until_s: float) -> bool:
+        """Say that ``closer`` is still at it (or, with a lease in the past, that it gives up)."""
+        statement = (
+            update(cycles)
+            .where(*_is(cycle), cycles.c.state == "closing", cycles.c.closer == closer)
+            .values(lease_until_s=lease_until_s)
+        )
+        return await self._changed_one(statement)
+
+    async def finish_closing(
+        self, cycle: Cycle, estimate: Estimate, following: NewCycle, *, closer: str, forget_tickets: bool
+    ) -> bool:
+        """Publish the estimate, open the next cycle and forget keys and tickets, all or nothing; False if not ours."""
+        close = (
+            update(cycles)
+            .where(*_is(cycle), cycles.c.state == "closing", cycles.c.closer == closer)
+            .values(state="closed", closed_at_s=following.opened_at_s, closer=None, lease_until_s=None)
+        )
+        async with self.database.writing() as connection:
+            if (await connection.execute(close)).rowcount != 1:
+                return False
+            await connection.execute(
+                insert(estimates).values(
+                    campaign_id=cycle.campaign_id, cycle=cycle.number, facts=json.dumps(jsonable(dict(estimate.facts))),
+                    probabilities=_bytes(estimate.probabilities), low=_bytes(estimate.low), high=_bytes(estimate.high),
+                )
+            )  # fmt: skip
+            await _open_cycle(connection, cycle.campaign_id, following)
+            keys = (report_keys.c.campaign_id == cycle.campaign_id) & (report_keys.c.cycle == cycle.number)
+            await connection.execute(delete(report_keys).where(keys))
+            if forget_tickets:
+                spent = (spent_tickets.c.campaign_id == cycle.campaign_id) & (spent_tickets.c.scope == cycle.number)
+                await connection.execute(delete(spent_tickets).where(spent))
+            return True
+
+    async def tallies(self, campaign_id: int, *, cells: int, up_to: int, pooled: int) -> list[Tally]:
+        """The tallies of the latest ``pooled`` cycles up to cycle ``up_to``, oldest first."""
+        which = (cycles.c.campaign_id == campaign_id) & (cycles.c.number <= up_to) & (cycles.c.number > up_to - pooled)
+        published = select(cycles.c.number, cycles.c.payload).where(which).order_by(cycles.c.number)
+        counted = select(tallies.c.cycle, tallies.c.relayed, tallies.c.cell, tallies.c.reports).where(
+            tallies.c.campaign_id == campaign_id, tallies.c.cycle <= up_to, tallies.c.cycle > up_to - pooled
+        )
+        async with self.database.reading() as connection:
+            payloads = {row.number: row.payload for row in await connection.execute(published)}
+            counts = {number: np.zeros((2, cells), dtype=np.int64) for number in payloads}
+            for row in await connection.execute(counted):
+                counts[row.cycle][row.relayed, row.cell] = row.reports
+        return [_tally(number, payload, counts[number]) for number, payload in payloads.items()]
+
+    async def closed_cycles(self, campaign_id: int) -> list[tuple[Cycle, Estimate]]:
+        """Every closed cycle with its estimate, oldest first."""
+        statement = (
+            select(*_CYCLE_COLUMNS, estimates.c.facts.label("estimate_facts"), *estimates.c[3:])
+            .join(estimates, (estimates.c.campaign_id == cycles.c.campaign_id) & (estimates.c.cycle == cycles.c.number))
+            .where(cycles.c.campaign_id == campaign_id)
+            .order_by(cycles.c.number)
+        )
+        async with self.database.reading() as connection:
+            return [(_cycle(row), _estimate(row)) for row in await connection.execute(statement)]
+
+    async def log(self, campaign_id: int) -> Sequence[Row[Any]]:
+        """The public log of versions, oldest first."""
+        statement = select(channel_log).where(channel_log.c.campaign_id == campaign_id)
+        async with self.database.reading() as connection:
+            return list(await connection.execute(statement.order_by(channel_log.c.position)))
+
+    async def _changed_one(self, statement: Any) -> bool:
+        async with self.database.writing() as connection:
+            return bool((await connection.execute(statement)).rowcount == 1)
+
+
+async def _open_cycle(connection: AsyncConnection, campaign_id: int, new: NewCycle) -> None:
+    await connection.execute(
+        insert(cycles).values(
+            campaign_id=campaign_id, number=new.number, version=new.version, payload=new.payload,
+            signature=new.signature, facts=json.dumps(jsonable(dict(new.facts))), state="open",
+            opened_at_s=new.opened_at_s, due_at_s=new.due_at_s, merged_periods=0, tickets=0, relayed_reports=0,
+        )
+    )  # fmt: skip
+    await connection.execute(
+        insert(channel_log).values(
+            campaign_id=campaign_id, position=new.number - 1, cycle=new.number, version=new.version,
+            previous=new.previous, entry=new.entry, signature=new.entry_signature,
+        )
+    )  # fmt: skip
+
+
+def _is(cycle: Cycle) -> tuple[Any, Any]:
+    return cycles.c.campaign_id == cycle.campaign_id, cycles.c.number == cycle.number
+
+
+def _campaign(row: Any) -> Campaign:
+    return Campaign(row.id, row.name, json.loads(row.specification), row.created_at_s)
+
+
+def _cycle(row: Any) -> Cycle:
+    values = {name: getattr(row, name) for name in Cycle.__dataclass_fields__}
+    return Cycle(**{**values, "facts": json.loads(row.facts)})
+
+
+def _estimate(row: Any) -> Estimate:
+    arrays = (_array(row.probabilities), _array(row.low), _array(row.high))
+    return Estimate(row.number, json.loads(row.estimate_facts), *arrays)
+
+
+def _tally(number: int, payload: str, counts: IntArray) -> Tally:
+    return Tally(number, payload, read_only(counts[0], np.int64), read_only(counts[1], np.int64))
+
+
+def _bytes(values: FloatArray) -> bytes:
+    return np.ascontiguousarray(values, dtype="<f8").tobytes()
+
+
+def _array(data: bytes) -> FloatArray:
+    values: FloatArray = read_only(np.frombuffer(data, dtype="<f8"))
+    return values
