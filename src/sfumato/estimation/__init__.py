@@ -1,4 +1,4 @@
-"""Where people are, estimated from obfuscated reports: iterative Bayesian update, joint over cycles, with uncertainty."""
+"""Where people are, estimated from obfuscated reports: one channel, all cycles jointly, with uncertainty."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -51,7 +52,7 @@ def earth_movers(a: npt.ArrayLike, b: npt.ArrayLike, grid: Grid, *, block: int |
     if block == 1:
         value = _transport(supply, demand, centres)
         return EarthMovers(value, value, value)
-    rows, columns = grid.shape
+    columns = grid.columns
     row, column = np.divmod(np.arange(grid.cells), columns)
     label = (row // block) * math.ceil(columns / block) + column // block
     count = int(label.max()) + 1
@@ -70,7 +71,8 @@ def _map(values: npt.ArrayLike, grid: Grid) -> FloatArray:
         raise InputError(
             f"A map of {array.size} values does not fit {grid.cells} cells.", "Give one share per cell, at least 0."
         )
-    return array / array.sum()
+    share: FloatArray = array / array.sum()
+    return share
 
 
 def _transport(supply: FloatArray, demand: FloatArray, centres: FloatArray) -> float:
@@ -100,7 +102,8 @@ def _linear_program(give: FloatArray, take: FloatArray, costs: FloatArray) -> fl
 
     rows = kron(eye_array(give.size), np.ones((1, take.size)))
     columns = kron(np.ones((1, give.size)), eye_array(take.size))
-    solved = linprog(costs.ravel(), A_eq=vstack([rows, columns]), b_eq=np.concatenate([give, take]), method="highs")
+    equal: Any = vstack([rows, columns])
+    solved: Any = linprog(costs.ravel(), A_eq=equal, b_eq=np.concatenate([give, take]), method="highs")
     if solved.status != 0:
         raise NotConverged("The transport problem was not solved.", "Install POT: pip install 'sfumato[design]'.")
     return float(solved.fun)

@@ -1,14 +1,15 @@
 """Where people are, from all cycles' reports at once: expectation maximisation stopped where it predicts best.
 
-Run to convergence, maximum likelihood overfits; the useful estimate lies early on its path. The number of steps is chosen
-by thinning: each report goes to one of five parts at random, four parts are fitted and the fifth is predicted, five times
-over, and the step count with the best predictions is used on all reports. Nothing looks at the truth.
+Run to convergence, maximum likelihood overfits; the useful estimate lies early on its path. The number of steps is
+chosen by thinning: each report goes to one of five parts at random, four parts are fitted and the fifth is
+predicted, five times over, and the step count with the best predictions is used on all reports. Nothing looks at the
+truth.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -60,9 +61,10 @@ def joint(
 ) -> Estimate:
     """Estimate from every cycle's tally together.
 
-    ``stop``: "predict" chooses the number of steps by 5 x 5 thinning; "converge" runs SQUAREM until the certified gap is
-    at most ``gap``; a number takes that many steps. ``smoothing_cells`` > 0 blurs each step by that many cells (stable
-    but biased). ``rng`` only thins reports; its default is a fixed seed, so that the same tallies give the same estimate.
+    ``stop``: "predict" chooses the number of steps by 5 x 5 thinning; "converge" runs SQUAREM until the certified
+    gap is at most ``gap``; a number takes that many steps. ``smoothing_cells`` > 0 blurs each step by that many
+    cells (stable but biased). ``rng`` only thins reports; its default is a fixed seed, so that the same tallies give
+    the same estimate.
     """
     began = time.perf_counter()
     filled = checked_tallies(tallies)
@@ -74,7 +76,11 @@ def joint(
     if stop == "converge":
         theta, steps = squarem(model, theta, weights, gap=gap, most_steps=most_steps)
     else:
-        steps = steps_by_thinning(filled, start=theta, most_steps=most_steps, smoothing_cells=smoothing_cells, rng=rng) if stop == "predict" else _checked_steps(stop)  # fmt: skip
+        steps = (
+            steps_by_thinning(filled, start=theta, most_steps=most_steps, smoothing_cells=smoothing_cells, rng=rng)
+            if stop == "predict"
+            else _checked_steps(stop)
+        )
         for _ in range(steps):
             g, _level = model.step(theta, weights)
             theta = theta * g
@@ -225,7 +231,7 @@ def _starting(start: npt.ArrayLike | None, cells: int) -> FloatArray:
 
 
 def _checked_steps(steps: int | str) -> int:
-    if isinstance(steps, str) or isinstance(steps, bool) or int(steps) != steps or steps < 0:
+    if isinstance(steps, str | bool) or int(steps) != steps or steps < 0:
         raise InputError(f"stop is {steps!r}.", "Use 'predict', 'converge' or a number of steps.")
     return int(steps)
 
@@ -235,7 +241,7 @@ def _stream(rng: Random, repeat: int) -> Random:
     return rng + repeat if isinstance(rng, int) else rng
 
 
-def _blur(tallies: Sequence[Tally], smoothing_cells: float):  # type: ignore[no-untyped-def]
+def _blur(tallies: Sequence[Tally], smoothing_cells: float) -> Callable[[FloatArray], FloatArray] | None:
     if not np.isfinite(smoothing_cells) or smoothing_cells < 0:
         raise InputError(f"smoothing_cells is {smoothing_cells}.", "It is a number of cells, 0 for none.")
     if smoothing_cells == 0:
@@ -249,6 +255,7 @@ def _blur(tallies: Sequence[Tally], smoothing_cells: float):  # type: ignore[no-
         # Reflecting at the edges keeps the mass.
         soft = gaussian_filter(field, sigma=(smoothing_cells, smoothing_cells, 0), mode="reflect")
         out: FloatArray = soft.reshape(theta.shape)
-        return out / out.sum(axis=0)
+        out /= out.sum(axis=0)
+        return out
 
     return blur

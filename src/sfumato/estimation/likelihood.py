@@ -2,7 +2,7 @@
 
     l(theta) = sum_s sum_y n_s(y) log (theta C_s)(y),      C_s = diag(1/Z_s) K diag(c_s)
 
-c_s cancels from the step (reports of cells with c_s = 0 were refused), so that it costs two products with K per channel:
+c_s cancels from the step (reports of cells with c_s = 0 were refused): it costs two products with K per channel,
 
     theta <- theta . g(theta),     g = sum_s (1/Z_s) K [ w_s / K(theta / Z_s) ],     w_s = n_s / n
 
@@ -89,4 +89,5 @@ class Likelihood:
 def stacked_weights(tallies: Sequence[Tally]) -> FloatArray:
     """(cells, channels, 1): counts over the number of all reports."""
     counts = np.stack([tally.counts for tally in tallies], axis=1).astype(np.float64)
-    return (counts / counts.sum())[:, :, None]
+    counts /= counts.sum()
+    return counts[:, :, None]

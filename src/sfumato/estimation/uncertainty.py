@@ -1,8 +1,8 @@
 """How sure a map is: intervals for every cell and for any region, with the target named.
 
-The estimate that predicts best is smoothed, hence biased, and a percentile bootstrap around it covers too little. So the
-interval is centred at the estimate with its smoothing taken out. Let q_s = theta C_s, B_s = C_s diag(1/q_s) C_s' and
-H = sum_s n_s B_s at the smoothed theta. One scoring step, weighted least squares in the counts n_s(y),
+The estimate that predicts best is smoothed, hence biased, and a percentile bootstrap around it covers too little. So
+the interval is centred at the estimate with its smoothing taken out. Let q_s = theta C_s, B_s = C_s diag(1/q_s) C_s'
+and H = sum_s n_s B_s at the smoothed theta. One scoring step, weighted least squares in the counts n_s(y),
 
     theta~ = theta + (H + P)^-1 (sum_s C_s (n_s / q_s) - n),         P = tau n diag(1/theta),
 
@@ -10,15 +10,17 @@ is unbiased for P = 0. P is a faint pull back to theta (its standard deviation i
 multinomial of true places); the bias it can cause, were every cell's estimate wrong by 100 %, is added to the variance.
 
 The variance is that of the reports given the people, A = sum_s n_s (B_s - B_s diag(theta) B_s), in a sandwich:
-V = (H + P)^-1 A (H + P)^-1 for *reporters* who report in every cycle; for cohorts the chance of who fell into which cycle
-is added; for the *population* the people's own sampling is. All in closed form, so that any region costs one product.
+V = (H + P)^-1 A (H + P)^-1 for *reporters* who report in every cycle; for cohorts the chance of who fell into which
+cycle is added; for the *population* the people's own sampling is. All in closed form, so that any region costs one
+product.
 
 ``method="bootstrap"`` instead resamples people (not reports) and refits with four times the steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -64,12 +66,13 @@ class Intervals:
             raise InputError("The region is empty or has unknown cells.", "Give cell indexes of the grid.")
         chosen[index] = 1.0
         if self.covariance is not None:
-            middle, sd = float(chosen @ self.centre), float(np.sqrt(max(0.0, chosen @ self.covariance @ chosen)))
+            middle, sd = float(chosen @ self.centre), math.sqrt(max(0.0, float(chosen @ self.covariance @ chosen)))
             reach = _normal_quantile(self.level) * sd
             low, high = middle - reach, middle + reach
         else:
             assert self.replicates is not None
-            low, high = _percentiles(chosen @ self.replicates, self.level)
+            ends = _percentiles(chosen @ self.replicates, self.level)
+            low, high = float(ends[0]), float(ends[1])
         return min(1.0, max(0.0, low)), max(0.0, min(1.0, high))
 
 
@@ -84,7 +87,8 @@ def intervals(
     replicates: int = 200,
     rng: Random = 0,
 ) -> Intervals:
-    """Intervals for every cell; :meth:`Intervals.region` gives any region. Above 2,500 cells use :func:`region_interval`.
+    """Intervals for every cell; :meth:`Intervals.region` gives any region. Above 2,500 cells use
+    :func:`region_interval`.
 
     ``reporting`` says whether a person reports once or in every cycle: it decides what varies. ``rng`` serves the
     bootstrap only.
@@ -133,7 +137,10 @@ def region_interval(
     root = np.sqrt(theta)
 
     def information(v: FloatArray) -> FloatArray:
-        return np.sum([t * o.information(v) for t, o in zip(totals, operators, strict=True)], axis=0)  # type: ignore[no-any-return]
+        total = np.zeros_like(v)
+        for reports, operator in zip(totals, operators, strict=True):
+            total += reports * operator.information(v)
+        return total
 
     # In coordinates v = root w the system is n (tau I + M) with M between 0 and I.
     z = root * _conjugate_gradients(lambda w: root * information(root * w) / n + _TAU * w, root * chosen / n)
@@ -216,7 +223,9 @@ class _Operator:
         return self.inverse_z * self.tally.channel.kernel.product(counts / self.reported)
 
 
-def _conjugate_gradients(apply, right: FloatArray, *, tolerance: float = 1e-8, most: int = 2_000) -> FloatArray:  # type: ignore[no-untyped-def]
+def _conjugate_gradients(
+    apply: Callable[[FloatArray], FloatArray], right: FloatArray, *, tolerance: float = 1e-8, most: int = 2_000
+) -> FloatArray:
     x = np.zeros_like(right)
     residual = right.copy()
     direction = residual.copy()

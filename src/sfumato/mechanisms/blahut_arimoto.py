@@ -5,16 +5,17 @@
 started from uniform c; "n steps" are n - 1 updates, as in [Biswas2023, Sec. 2]. With g = K(p / K c), the objective
 -sum p log Z is within log max_y g(y) of the best possible: a certified gap, recomputed at the weights as shipped.
 
-A floor mixes a little uniform into c, once, after the last update: c <- (1 - floor) c + floor / m. It keeps 2 beta, keeps
-every cell observable (converged weights vanish on most cells, so that the reports no longer determine the places), and
-keeps the FFT away from its noise. Targets other than beta are met by bisection and then checked on the shipped channel.
+A floor mixes a little uniform into c, once, after the last update: c <- (1 - floor) c + floor / m. It keeps 2 beta,
+keeps every cell observable (converged weights vanish on most cells, so that the reports no longer determine the
+places), and keeps the FFT away from its noise. Targets other than beta are met by bisection and then checked on the
+shipped channel.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,7 @@ DEFAULT_FLOOR = 0.01
 _BISECTIONS = 60
 
 Answer = TypeVar("Answer")
+Status = Literal["exact", "converged", "stopped"]
 
 
 def blahut_arimoto(
@@ -118,11 +120,15 @@ def blahut_arimoto_matrix(
         matrix = kernel * c[None, :]
         matrix /= matrix.sum(axis=1, keepdims=True)
         objective = float(-(p @ np.log(z)) + beta * (p @ d.min(axis=1)))
-        status = "converged" if tolerance is not None and gap <= tolerance else "stopped"
+        status: Status = "converged" if tolerance is not None and gap <= tolerance else "stopped"
         return Solved(
-            Channel(matrix, distortion=d), status, taken, gap / objective if objective > 0 else gap,
-            objective, objective - gap,
-        )  # type: ignore[arg-type]  # fmt: skip
+            Channel(matrix, distortion=d),
+            status,
+            taken,
+            gap / objective if objective > 0 else gap,
+            objective,
+            objective - gap,
+        )
 
     if beta is not None:
         return solve(positive(beta, "beta"))
@@ -233,9 +239,9 @@ def _judged(
     ratio = np.divide(p, z, out=np.zeros(p.size), where=p > 0)
     gap = max(0.0, math.log(float(kernel.product(ratio, needed=np.zeros(p.size, dtype=bool)).max())))
     objective = float(-np.sum(p * np.log(z)))
-    status = "converged" if tolerance is not None and gap <= tolerance else "stopped"
+    status: Status = "converged" if tolerance is not None and gap <= tolerance else "stopped"
     relative = gap / objective if objective > 0 else gap
-    return Solved(channel, status, taken, relative, objective, objective - gap)  # type: ignore[arg-type]
+    return Solved(channel, status, taken, relative, objective, objective - gap)
 
 
 def _bracket(good: Callable[[float], bool], grid: Grid) -> tuple[float, float]:

@@ -2,7 +2,7 @@
 
     P(y | x) = c(y) exp(-beta d(x, y)) / Z(x),      Z = K c,   K(x, y) = exp(-beta d(x, y))
 
-For the grid's own metric d and any c >= 0 the exact level of geo-indistinguishability is [Biswas2023, Sec. 3], corrected,
+For the grid's own metric d and any c >= 0 the exact geo-indistinguishability is ([Biswas2023, Sec. 3], corrected)
 
     epsilon = max_{x != x'} [beta max_{y: c(y) > 0} (d(x', y) - d(x, y)) + log Z(x') - log Z(x)] / d(x, x')
            <= beta + Lip(log Z) <= 2 beta,        equality in the first where c > 0 on every cell,
@@ -17,6 +17,7 @@ import hashlib
 import math
 import struct
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -130,7 +131,7 @@ class GridChannel:
         return draw_reports(self, cells.ravel(), rng=rng).reshape(cells.shape)
 
     def log_normaliser(self) -> FloatArray:
-        """log Z for every cell: exact sums up to 5,000 cells, beyond that the guarded FFT, refused where it is noise."""
+        """log Z for every cell: direct sums up to 5,000 cells, then the guarded FFT, refused where it is noise."""
         if "log_z" not in self._known:
             self._known["log_z"] = read_only(self._log_normaliser())
         known: FloatArray = self._known["log_z"]
@@ -142,7 +143,7 @@ class GridChannel:
         return out
 
     def epsilon(self) -> EpsilonRange:
-        """The exact geo-indistinguishability of this very channel per unit of the grid, or a certified bracket of it."""
+        """The exact geo-indistinguishability of this very channel per unit of the grid, or a certified bracket."""
         if "epsilon" not in self._known:
             self._known["epsilon"] = self._epsilon()
         known: EpsilonRange = self._known["epsilon"]
@@ -153,7 +154,8 @@ class GridChannel:
         p = checked_probabilities(prior, self.cells)
         shares = np.exp(np.where(p > 0, np.log(np.maximum(p, 1e-323)) - self.log_normaliser(), -np.inf))
         q: FloatArray = self.output_weights * self.kernel.product(shares)
-        return q / q.sum()
+        q /= q.sum()
+        return q
 
     def distortion(self, prior: npt.ArrayLike) -> float:
         """E d(x, y), in the grid's unit."""
@@ -269,11 +271,12 @@ def neighbour_arcs(grid: Grid) -> tuple[IntArray, FloatArray, float]:
     """Offsets to 32 neighbours (half of them), their lengths, and r: a path of arcs is at most r times the distance.
 
     Consecutive arcs have determinant 1, so every offset is a non-negative whole combination of two of them and the path
-    stays in the rectangle they span; r = 1 / cos(half the largest angle between consecutive arcs), in scaled coordinates.
+    stays in the rectangle they span; r = 1 / cos(half the largest angle between consecutive arcs), in scaled
+    coordinates.
     """
     quarter = [(0, 1), (1, 3), (1, 2), (2, 3), (1, 1), (3, 2), (2, 1), (3, 1), (1, 0)]
     angles = [math.atan2(down * grid.cell_height, right * grid.cell_width) for down, right in quarter]
-    largest = max(b - a for a, b in zip(angles, angles[1:], strict=False))
+    largest = max(b - a for a, b in pairwise(angles))
     mirrored = [*quarter, *((down, -right) for down, right in quarter[1:-1])]
     kept = [(down, right) for down, right in mirrored if down < grid.rows and abs(right) < grid.columns]
     arcs: IntArray = np.array(kept, dtype=np.int64)
@@ -290,7 +293,8 @@ def spent_by_one_place(channels: list[GridChannel]) -> EpsilonRange:
     """What reports through all these channels about one unchanging place cost together, per unit of the grid.
 
     T reports of one place are one report of a product channel, whose exact level is T beta + Lip(sum_t log Z_t) when
-    every c > 0 (beta may differ: sum_t beta_t); at most sum_t 2 beta_t. A person who moves pays sum_t 2 beta_t d(x_t, x'_t).
+    every c > 0 (beta may differ: sum_t beta_t); at most sum_t 2 beta_t. A person who moves pays sum_t 2 beta_t
+    d(x_t, x'_t).
     """
     if not channels:
         return EpsilonRange(0.0, 0.0)

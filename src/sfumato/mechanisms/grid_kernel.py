@@ -70,7 +70,7 @@ class GridKernel:
     def product(self, f: FloatArray, *, needed: BoolArray | None = None) -> FloatArray:
         """K f for f >= 0 of shape (cells,) or (cells, k), guarded. ``needed``: where an accurate value matters."""
         if self.form == "dense":
-            return self.values @ f  # type: ignore[no-any-return]
+            return self.values @ f
         if f.ndim == 1:
             return self.guarded(f, needed=needed)[0]
         return np.stack([self.guarded(f[:, k], needed=needed)[0] for k in range(f.shape[1])], axis=1)

@@ -22,7 +22,7 @@ def compiled(function: Loop) -> Loop:
 
 @compiled
 def direct_sums(cells: Any, sources: Any, weights: Any, table: Any, columns: int, out: Any) -> None:
-    """out[i] = sum_j weights[j] * table(offset between cells[i] and sources[j]); positive terms only, no cancellation."""
+    """out[i] = sum_j weights[j] * table(offset of cells[i] and sources[j]): positive terms, no cancellation."""
     for i in range(cells.size):
         row, column = cells[i] // columns, cells[i] % columns
         total = 0.0

@@ -221,7 +221,7 @@ def _solved(
         assert found.lower_bound is not None
         return found.value[0], found.value[1], found.lower_bound, found.steps
     if kind == "ldp":
-        from sfumato.mechanisms.interior_point import solve
+        from sfumato.mechanisms.channel_interior_point import solve
 
         inside = solve(p, d, lo=1.0, hi=hi, balanced=False, tolerance=0.1 * gap)
         return inside.matrix, everything, ldp_bound(p, d, inside.multipliers, hi=hi), inside.steps
@@ -260,7 +260,7 @@ def ldp_bound(p: FloatArray, d: FloatArray, multipliers: FloatArray, *, hi: floa
 
 
 def _dual_bound(p: FloatArray, d: FloatArray, raw: FloatArray, *, lo: float, hi: float) -> float:
-    from sfumato.mechanisms.interior_point import solve
+    from sfumato.mechanisms.channel_interior_point import solve
 
     inside = solve(p, d, lo=lo, hi=hi, tolerance=1e-10)
     return proved_bound(p, d, inside.multipliers, lo=lo, hi=hi)[0]

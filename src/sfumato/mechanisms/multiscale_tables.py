@@ -96,7 +96,7 @@ def white_share_table(prior_class: str = "day") -> list[dict[str, Any]]:
 
 
 def _window_loss(ladder: Ladder) -> float:
-    times: FloatArray = np.arange(64) * 5.0
+    times: FloatArray = np.linspace(0.0, 315.0, 64)
     x = math.sqrt(3.0) * np.abs(times[:, None] - times[None, :]) / 66.0
     prior = 120.0**2 * (1.0 + x) * np.exp(-x) + np.eye(64)
     noise = noise_covariance(ladder, times, 150.0**2)

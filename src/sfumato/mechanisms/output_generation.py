@@ -16,7 +16,7 @@ import time
 import numpy as np
 
 from sfumato.arrays import FloatArray, IntArray, Solved
-from sfumato.mechanisms.interior_point import solve
+from sfumato.mechanisms.channel_interior_point import solve
 
 
 def priced(prior: FloatArray, distortion: FloatArray, multipliers: FloatArray, *, lo: float, hi: float) -> FloatArray:

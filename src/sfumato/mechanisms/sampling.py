@@ -1,15 +1,16 @@
 """Exact draws from a grid channel: one report on a device, or millions in a simulation; the OS's entropy by default.
 
-*One report* (:func:`draw_report`) has one shape whatever the place: every cell's weight is formed in logarithms, rounded
-once to a whole number of 2^-192ths of the heaviest (at least 1, so no cell is ever lost), and one 256-bit word picks a
-position below their sum by multiplication. Rounding moves each log-probability by less than 1e-13, and lifting the
-smallest weights to 1 can only bring two rows nearer to each other, so epsilon holds at every distance.
+*One report* (:func:`draw_report`) has one shape whatever the place: every cell's weight is formed in logarithms,
+rounded once to a whole number of 2^-192ths of the heaviest (at least 1, so no cell is ever lost), and one 256-bit
+word picks a position below their sum by multiplication. Rounding moves each log-probability by less than 1e-13, and
+lifting the smallest weights to 1 can only bring two rows nearer to each other, so epsilon holds at every distance.
 
 *Millions* (:func:`draw_reports`): alias tables up to about 1,500 cells, one 64-bit word per report; half of it chooses
 the column, half is compared with the column's threshold, and where those bits tie more are drawn, so outcomes below
-2^-53 are kept. Larger grids: a window around the place is enumerated and the rest is reached by rejection from c under the
-envelope exp(-beta (R+1) min(cell sides)); it needs no normaliser. The window's sums are doubles: an outcome in it below
-2^-53 of its row is never drawn, so the window sampler is for simulation and :func:`draw_report` for people.
+2^-53 are kept. Larger grids: a window around the place is enumerated and the rest is reached by rejection from c
+under the envelope exp(-beta (R+1) min(cell sides)); it needs no normaliser. The window's sums are doubles: an
+outcome in it below 2^-53 of its row is never drawn, so the window sampler is for simulation and :func:`draw_report`
+for people.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def relative_log_weights(channel: GridChannel, cell: int) -> FloatArray:
 
 
 def pick(log_weights: FloatArray, word: int) -> int:
-    """The cell that a 256-bit ``word`` selects: the first whose running sum of whole weights exceeds word * sum / 2^256."""
+    """The cell that a 256-bit ``word`` selects: the first whose running sum exceeds word * (sum of all) / 2^256."""
     from sfumato.mechanisms.sampling_loops import first_above, whole_weights
 
     limbs = np.empty((log_weights.size, 4), dtype=np.uint64)
@@ -156,7 +157,7 @@ def _window(channel: GridChannel, places: IntArray, source: Randomness) -> IntAr
                 words,
                 start,
                 drawn,
-            )  # fmt: skip
+            )
         )
     out[order] = drawn
     return out

@@ -11,7 +11,7 @@ from sfumato.mechanisms.grid_loops import compiled
 
 @compiled
 def whole_weights(log_weights: Any, limbs: Any, total: Any) -> None:
-    """Each weight as floor(exp(log_weight) 2^192), at least 1, in four 64-bit limbs; and their sum. All sums fit 2^256."""
+    """Each weight as floor(exp(log_weight) 2^192), at least 1, in four 64-bit limbs; and their sum, below 2^256."""
     low32 = np.uint64(0xFFFFFFFF)
     for y in range(log_weights.size):
         # exp(l) = 2^(l / ln 2) = 2^whole * 2^part: whole shifts, 2^part in (1/2, 1] gives the 53-bit mantissa.
@@ -146,7 +146,7 @@ def window_draw(
     places: Any, c: Any, cumulative: Any, kernel: Any, rows: int, columns: int, reach: int,
     beta_side: float, uniforms: Any, start: int, out: Any,
 ) -> int:  # fmt: skip
-    """Reports for ``places`` (sorted, so that a window serves everyone in it) from ``start``; where uniforms ran out."""
+    """Reports for ``places`` (sorted, so that a window serves all in it) from ``start``; where uniforms ran out."""
     partial = np.empty(rows * columns)
     used, previous = 0, -1
     top, left, bottom, right, inside, tail, envelope, radius, count = 0, 0, 0, 0, 0.0, 0.0, 0.0, reach, 0
@@ -195,4 +195,4 @@ def window_draw(
                     y = k
                 used += 1
         out[s] = y
-    return places.size
+    return len(places)

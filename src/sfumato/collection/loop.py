@@ -1,0 +1,185 @@
+"""The loop of incremental collection, as pure functions: prior, channel, reports, tally, estimate, and round again.
+
+Nothing here keeps state, draws reports or talks to anyone: a service or a simulation calls these functions with what it
+holds. Reports are those of disjoint cohorts ("once") or of the same people in every cycle ("every-cycle"); what each
+costs a person is :func:`spent`. The first channel is Blahut-Arimoto from the uniform prior, so that it is within the
+same 2 beta as every other; a fixed Laplace first round is not [Biswas2023, Alg. 1, corrected].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.arrays import IntArray, positive
+from sfumato.collection.defences import Influence, ResidualTest, capped_weights, fake_report_influence, residual_test
+from sfumato.errors import InputError
+from sfumato.estimation.earth_mover import earth_movers_distance
+from sfumato.estimation.joint import Estimate, joint
+from sfumato.estimation.tally import Tally, checked_tallies
+from sfumato.estimation.uncertainty import LARGEST_COVARIANCE, Intervals, intervals
+from sfumato.grid import Grid
+from sfumato.mechanisms.blahut_arimoto import DEFAULT_FLOOR, DEFAULT_STEPS, blahut_arimoto, checked_floor
+from sfumato.mechanisms.grid_channel import EpsilonRange, GridChannel, spent_by_one_place
+
+Reporting = Literal["once", "every-cycle"]
+
+DEFAULT_MAX_LOG_CHANGE = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a campaign fixes in advance. ``beta`` per unit of the grid; ``max_log_change`` caps |change of log c|."""
+
+    beta: float
+    ba_steps: int = DEFAULT_STEPS
+    floor: float = DEFAULT_FLOOR
+    max_log_change: float | None = DEFAULT_MAX_LOG_CHANGE
+    reporting: Reporting = "once"
+
+    def __post_init__(self) -> None:
+        positive(self.beta, "beta")
+        checked_floor(self.floor)
+        if self.max_log_change is not None:
+            positive(self.max_log_change, "max_log_change")
+        if self.reporting not in ("once", "every-cycle"):
+            raise InputError(f"The reporting is '{self.reporting}'.", "It is 'once' or 'every-cycle'.")
+
+
+def first_channel(grid: Grid, rules: Rules) -> GridChannel:
+    """The channel of the first cycle: nothing is known, so the prior is uniform."""
+    return blahut_arimoto(
+        np.full(grid.cells, 1.0 / grid.cells), grid, beta=rules.beta, steps=rules.ba_steps, floor=rules.floor
+    ).value
+
+
+def next_channel(previous: GridChannel, prior: npt.ArrayLike, rules: Rules) -> GridChannel:
+    """The channel for ``prior``, no weight changed by more than a factor exp(max_log_change) since ``previous``."""
+    fresh = blahut_arimoto(
+        prior, previous.grid, beta=rules.beta, steps=rules.ba_steps, floor=rules.floor
+    ).value  # fmt: skip
+    if rules.max_log_change is None:
+        return fresh
+    weights = capped_weights(previous.output_weights, fresh.output_weights, rules.max_log_change, rules.floor)
+    return GridChannel(previous.grid, rules.beta, weights)
+
+
+def spent(channels: Sequence[GridChannel], *, reporting: Reporting) -> EpsilonRange:
+    """What one person who stays in one place has spent at most, per unit of the grid.
+
+    Once: the dearest single channel. Every cycle: T beta + Lip(sum_t log Z_t), exactly; at most 2 beta T.
+    """
+    if reporting == "every-cycle":
+        return spent_by_one_place(list(channels))
+    if not channels:
+        return EpsilonRange(0.0, 0.0)
+    levels = [channel.epsilon() for channel in channels]
+    return EpsilonRange(max(level.lower for level in levels), max(level.upper for level in levels), levels[0].unit)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClosedCycle:
+    """Everything a closed cycle publishes."""
+
+    estimate: Estimate
+    intervals: Intervals | None
+    """None where they were not asked for, or above 2,500 cells (then ask for regions)."""
+    next_channel: GridChannel
+    residual: ResidualTest
+    influence: tuple[Influence, ...]
+    epsilon: EpsilonRange
+    spent: EpsilonRange
+    mutual_information_nats: float
+    """Of the last channel, for the estimated map."""
+    distortion: float
+    moved: float | None
+    """Earth mover's distance to the previous estimate, in the grid's unit."""
+    capped: bool
+    """Whether the next channel would have changed more than the cap allows: usual in the first cycles."""
+    alarms: tuple[str, ...]
+
+
+def close_cycle(
+    tallies: Iterable[Tally | tuple[GridChannel, npt.ArrayLike]],
+    rules: Rules,
+    *,
+    previous: npt.ArrayLike | None = None,
+    with_intervals: bool = True,
+    with_influence: bool = True,
+) -> ClosedCycle:
+    """Estimate from all tallies (oldest first), judge the last one, and make the next channel.
+
+    ``previous`` is the previous cycle's estimate, where there is one.
+    """
+    filled = checked_tallies(tallies)
+    last = filled[-1]
+    estimate = joint(filled)
+    theta = estimate.probabilities
+    residual = residual_test(last, theta)
+    alarms = []
+    if residual.alarm:
+        alarms.append(
+            f"The reports of this cycle fit no map through the published channel (p = {residual.p_value:.1e}); "
+            f"cell {residual.worst_cell} is reported too often."
+        )
+    following = next_channel(last.channel, theta, rules)
+    small = last.channel.cells <= LARGEST_COVARIANCE
+    shown = intervals(filled, estimate=estimate, reporting=rules.reporting) if with_intervals and small else None
+    return ClosedCycle(
+        estimate=estimate,
+        intervals=shown,
+        next_channel=following,
+        residual=residual,
+        influence=fake_report_influence(filled, estimate) if with_influence else (),
+        epsilon=last.channel.epsilon(),
+        spent=spent([tally.channel for tally in filled], reporting=rules.reporting),
+        mutual_information_nats=last.channel.mutual_information(theta),
+        distortion=last.channel.distortion(theta),
+        moved=None if previous is None else earth_movers_distance(previous, theta, last.channel.grid),
+        capped=rules.max_log_change is not None and _cap_binds(last.channel, following, rules.max_log_change),
+        alarms=tuple(alarms),
+    )
+
+
+def _cap_binds(previous: GridChannel, following: GridChannel, cap: float) -> bool:
+    change = np.abs(np.log(following.output_weights) - np.log(previous.output_weights))
+    return bool(change.max() >= cap * (1 - 1e-9))
+
+
+def cohorts(people: IntArray, cycles: int, order: IntArray) -> list[IntArray]:
+    """Disjoint cohorts: ``people`` are the true cells, ``order`` a random permutation of them; one part per cycle."""
+    if order.shape != people.shape:
+        raise InputError("The order does not fit the people.", "Give a permutation of all of them.")
+    shuffled = people[order]
+    return [shuffled[cycle::cycles] for cycle in range(cycles)]
+
+
+def summary(closed: ClosedCycle) -> dict[str, Any]:
+    """The numbers of a closed cycle that a dashboard lists."""
+    return {
+        "reports": closed.estimate.reports,
+        "iterations": closed.estimate.iterations,
+        "gap_nats_per_report": closed.estimate.gap,
+        "epsilon": closed.epsilon.to_dict(),
+        "spent_epsilon": closed.spent.to_dict(),
+        "mutual_information_nats": closed.mutual_information_nats,
+        "distortion": closed.distortion,
+        "moved": closed.moved,
+        "capped": closed.capped,
+        "residual": {
+            "statistic": closed.residual.statistic,
+            "degrees_of_freedom": closed.residual.degrees_of_freedom,
+            "p_value": closed.residual.p_value,
+            "worst_cell": closed.residual.worst_cell,
+            "alarm": closed.residual.alarm,
+        },
+        "influence": [
+            {"share": one.share, "cell": one.cell, "moved": one.moved, "into_cell": one.into_cell}
+            for one in closed.influence
+        ],
+        "alarms": list(closed.alarms),
+    }

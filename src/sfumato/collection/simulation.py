@@ -1,0 +1,174 @@
+"""A whole campaign in one call: people with known places report, an estimator follows, and every cycle is judged.
+
+The published protocol, which reproduces the paper's tables ([Biswas2023, Alg. 1] taken literally): in every cycle the
+channel is Blahut-Arimoto restarted from uniform on the last estimate, everybody reports through it, and the iterative
+Bayesian update continues from the last estimate on this cycle's reports alone. The joint estimator post-processes those
+same reports; with ``feedback`` it also chooses the next channel.
+
+Round r of a simulation is seeded with seed + r, so twenty rounds of seed 0 are the seeds 0 to 19, one round each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from sfumato.arrays import FloatArray, IntArray
+from sfumato.collection.defences import capped_weights
+from sfumato.collection.loop import Reporting, spent
+from sfumato.errors import InputError
+from sfumato.estimation.earth_mover import earth_movers_distance
+from sfumato.estimation.joint import ibu, joint
+from sfumato.estimation.tally import Tally, checked_counts
+from sfumato.grid import Grid
+from sfumato.mechanisms.blahut_arimoto import blahut_arimoto
+from sfumato.mechanisms.grid_channel import GridChannel
+from sfumato.mechanisms.sampling import draw_reports
+from sfumato.randomness import randomness
+
+Estimator = Literal["published", "joint"]
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """How a simulated campaign runs. ``beta`` per unit of the grid; ``fake_share`` forged reports of ``fake_cell``."""
+
+    beta: float
+    cycles: int
+    ba_steps: int = 8
+    ibu_steps: int = 10
+    estimator: Estimator = "published"
+    reporting: Reporting = "every-cycle"
+    floor: float = 0.0
+    feedback: bool = False
+    max_log_change: float | None = None
+    fake_share: float = 0.0
+    fake_cell: int | None = None
+    last_only: bool = False
+    """Estimate jointly after the last cycle only (earlier cycles then have no distance); not with feedback."""
+
+    def __post_init__(self) -> None:
+        if self.cycles < 1 or self.ba_steps < 1 or self.ibu_steps < 1:
+            raise InputError("Cycles and steps start at 1.", "For example 14 cycles, 8 and 10 steps.")
+        if self.estimator not in ("published", "joint"):
+            raise InputError(f"There is no estimator '{self.estimator}'.", "Use published or joint.")
+        if self.reporting not in ("once", "every-cycle"):
+            raise InputError(f"The reporting is '{self.reporting}'.", "It is 'once' or 'every-cycle'.")
+        if self.feedback and self.estimator != "joint":
+            raise InputError("Only the joint estimator can be fed back.", "Add --estimator joint.")
+        if not 0 <= self.fake_share < 1 or (self.fake_share > 0) != (self.fake_cell is not None):
+            raise InputError("Forged reports need a share below 1 and a cell.", "Give both or neither.")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cycle:
+    """What one simulated cycle did; ``emd`` is to the true distribution, in the grid's unit."""
+
+    cycle: int
+    emd: float
+    epsilon: float
+    mutual_information_nats: float
+    distortion: float
+    spent_epsilon: float
+    estimate: FloatArray
+    channel: GridChannel | None = None
+    tally: Tally | None = None
+
+
+def simulate_round(people: IntArray, grid: Grid, protocol: Protocol, *, seed: int) -> Iterator[Cycle]:
+    """Cycle 0 (the uniform start; nothing reported, nothing spent), then one :class:`Cycle` after another."""
+    counts = checked_counts(people, grid.cells)
+    if counts.sum() == 0:
+        raise InputError("There is nobody.", "At least one cell needs a count above 0.")
+    truth = counts / counts.sum()
+    source = randomness(seed)
+    everyone = np.repeat(np.arange(grid.cells), counts)
+    order = source.permutation(everyone.size) if protocol.reporting == "once" else None
+    theta = np.full(grid.cells, 1.0 / grid.cells)
+    channels: list[GridChannel] = []
+    tallies: list[Tally] = []
+    yield Cycle(0, earth_movers_distance(theta, truth, grid), 0.0, 0.0, 0.0, 0.0, theta)
+    for cycle in range(1, protocol.cycles + 1):
+        channel = blahut_arimoto(
+            theta, grid, beta=protocol.beta, steps=protocol.ba_steps, floor=protocol.floor
+        ).value  # fmt: skip
+        if protocol.max_log_change is not None and channels:
+            limited = capped_weights(
+                channels[-1].output_weights, channel.output_weights, protocol.max_log_change, protocol.floor
+            )
+            channel = GridChannel(grid, protocol.beta, limited)
+        reporters = everyone if order is None else everyone[order[cycle - 1 :: protocol.cycles]]
+        reported = np.bincount(draw_reports(channel, reporters, rng=source), minlength=grid.cells)
+        if protocol.fake_share:
+            forged = round(protocol.fake_share / (1 - protocol.fake_share) * reporters.size)
+            reported[protocol.fake_cell] += forged
+        tally = Tally(channel, reported)
+        channels.append(channel)
+        tallies.append(tally)
+        shown = theta
+        if not protocol.feedback:
+            theta = ibu(channel, reported, steps=protocol.ibu_steps, start=theta).probabilities
+            shown = theta
+        judged = True
+        if protocol.estimator == "joint":
+            judged = protocol.feedback or not protocol.last_only or cycle == protocol.cycles
+            if judged:
+                shown = joint(tallies).probabilities
+            if protocol.feedback:
+                theta = shown
+        yield Cycle(
+            cycle=cycle,
+            emd=earth_movers_distance(shown, truth, grid) if judged else float("nan"),
+            epsilon=channel.epsilon().upper,
+            mutual_information_nats=channel.mutual_information(truth),
+            distortion=channel.distortion(truth),
+            spent_epsilon=spent(channels, reporting=protocol.reporting).upper,
+            estimate=shown,
+            channel=channel,
+            tally=tally,
+        )
+
+
+def simulate(
+    people: IntArray,
+    grid: Grid,
+    protocol: Protocol,
+    *,
+    rounds: int = 5,
+    seed: int = 0,
+    progress: Callable[[], None] | None = None,
+) -> list[list[Cycle]]:
+    """``rounds`` independent campaigns; ``progress`` is called after every cycle."""
+    if rounds < 1:
+        raise InputError(f"{rounds} rounds were asked for.", "Take at least 1.")
+    out = []
+    for number in range(rounds):
+        cycles = []
+        for cycle in simulate_round(people, grid, protocol, seed=seed + number):
+            cycles.append(cycle)
+            if progress is not None and cycle.cycle:
+                progress()
+        out.append(cycles)
+    return out
+
+
+def averaged(rounds: list[list[Cycle]]) -> list[dict[str, Any]]:
+    """Mean and standard deviation over rounds, one entry per cycle, as the command line prints them."""
+    rows = []
+    for together in zip(*rounds, strict=True):
+        emd = np.array([cycle.emd for cycle in together])
+        rows.append(
+            {
+                "cycle": together[0].cycle,
+                "emd_mean": float(emd.mean()),
+                "emd_sd": float(emd.std(ddof=1)) if emd.size > 1 else 0.0,
+                "epsilon": max(cycle.epsilon for cycle in together),
+                "mutual_information_nats": float(np.mean([cycle.mutual_information_nats for cycle in together])),
+                "distortion": float(np.mean([cycle.distortion for cycle in together])),
+                "spent_epsilon": max(cycle.spent_epsilon for cycle in together),
+            }
+        )
+    return rows
