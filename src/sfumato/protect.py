@@ -104,8 +104,8 @@ def protect(
     fleet = _protect_all(
         [(None, trace)], radius_m=radius_m, odds=odds, epsilon=epsilon, noise_m=noise_m, level=level,
         mechanism=mechanism, prior_class=prior_class, prior=prior, order=order, state=state, passphrase=passphrase,
-        save_state=save_state, redraws=redraws, white_share=white_share, constant_share=constant_share, snap_m=snap_m, keep=keep,
-        secrets=secrets, rng=rng,
+        save_state=save_state, redraws=redraws, white_share=white_share, constant_share=constant_share,
+        snap_m=snap_m, keep=keep, secrets=secrets, rng=rng,
     )  # fmt: skip
     originals, releases, document, terms, used = fleet
     return Protected(originals[0][1], releases[0][1], document, originals[0][1].dropped, terms, used)
@@ -259,9 +259,9 @@ def _prior_of(prior: str | Kernel | None, traces: Sequence[Trace]) -> tuple[Kern
     if isinstance(prior, Kernel):
         return prior, False
     if prior != "fit":
-        from sfumato.priors.presets import preset_named
+        from sfumato.priors.presets import DEFAULT_PRESET, preset_named
 
-        return preset_named(str(prior)), False
+        return preset_named(DEFAULT_PRESET if prior == "preset" else str(prior)).prior, False
     if len(traces) != 1:
         raise InputError("A prior is fitted to one person's trace.", "Use a preset for several people.")
     from sfumato.frames import unroll

@@ -1,9 +1,304 @@
-"""Commands of the traces part."""
+"""The commands of a trace's journey: ``protect``, ``audit`` and ``verify``."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import typer
+
+from sfumato.cli.output import fail, print_json
+from sfumato.errors import InputError, VerificationFailed
+
+if TYPE_CHECKING:
+    from sfumato.protect import Protected, ProtectedFleet
+    from sfumato.traces import Trace
+
+# What protect --json prints beside certificate and outputs, all of it from the certificate.
+FIELDS = (
+    "points", "people", "epsilon", "order", "radius_m", "mu", "odds_99", "odds_99_either_way", "delta_at_epsilon",
+    "rms_noise_m", "mechanism", "prior_class", "worst_loss", "stay_loss", "stay_odds_99", "loss_at_times", "floor_loss",
+    "loss_over_floor", "simulation", "warnings", "releases",
+)  # fmt: skip
+_TABLES = ("csv", "parquet", "geoparquet")
 
 
 def register(app: typer.Typer) -> None:
-    """Add this part's commands to the app."""
+    """Add ``protect``, ``audit`` and ``verify`` to the app."""
+    app.command("protect", help="Protect a trace: add noise to it and certify what it still gives away.")(protect)
+    app.command("audit", help="Measure what an adversary still learns, from original and release.")(audit)
+    app.command("verify", help="Recompute a certificate from its release; exit 1 if anything disagrees.")(verify)
+
+
+def protect(
+    source: Path = typer.Argument(
+        ..., metavar="INPUT", help="The track: GPX, GeoJSON, CSV, Parquet, KML, TCX, FIT ..."
+    ),
+    output: Path = typer.Option(..., "--output", "-o", help="The release; its ending names the format."),
+    radius: str = typer.Option("200m", help="Places up to this far apart stay indistinguishable (m, km, ft, mi)."),
+    odds: float | None = typer.Option(None, help="Odds between two such places, 99 times in 100. Default 5."),
+    epsilon: float | None = typer.Option(None, help="Instead of odds: the Rényi epsilon of order --order."),
+    noise: str | None = typer.Option(None, help="Instead of odds: the noise per coordinate (m, km); states the rest."),
+    level: str | None = typer.Option(None, help="Instead of odds: low, medium or high (odds 20, 5, 2)."),
+    order: float = typer.Option(5.0, help="Rényi order, greater than 1."),
+    mechanism: str = typer.Option("multiscale", help="multiscale, prior-shaped, mixed, independent or planar-laplace."),
+    prior_class: str = typer.Option(
+        "day", "--class", help="Length scales covered: day (10 s - 6 h), week or year (for daily sharing)."
+    ),
+    prior: str | None = typer.Option(
+        None, help="For prior-shaped and mixed: a preset's name, 'preset' for the default one, or 'fit'."
+    ),
+    white_share: float | None = typer.Option(
+        None, help="Share of the noise variance that is white (multiscale 0.05, mixed 0.1)."
+    ),
+    constant_share: float | None = typer.Option(None, help="Share that is constant per person (multiscale 0.1)."),
+    redraws: int = typer.Option(1, help="Without --state: this is one of so many releases with redrawn noise."),
+    secrets: str | None = typer.Option(
+        None, help="Protect chosen times only: a GeoJSON of places, windows:10min, stays, or indices."
+    ),
+    state: Path | None = typer.Option(
+        None, help="The person's noise state (made if absent, 0600): later releases continue the noise, free of cost."
+    ),
+    passphrase_file: Path | None = typer.Option(
+        None, help="Encrypt or open the state with the passphrase in this file."
+    ),
+    certificate: Path | None = typer.Option(None, help="Write the certificate (JSON) here."),
+    report: Path | None = typer.Option(None, help="Write the private report (HTML, 0600, shows the original) here."),
+    public_report: Path | None = typer.Option(None, help="Write the report without the original here."),
+    keep: list[str] = typer.Option([], help="Keep this field of the track, e.g. elevation; repeat for more."),
+    snap: str = typer.Option("0.1m", help="Grid that released positions are snapped to, after the noise (m)."),
+    zone: str | None = typer.Option(None, help="Time zone of times that name none, e.g. Europe/Paris or UTC."),
+    column: list[str] = typer.Option([], help="Name a table's column by role, e.g. lat=Y; repeat for more."),
+    format: str | None = typer.Option(None, help="The input's format, where ending and content do not tell."),
+    output_format: str | None = typer.Option(None, help="The release's format, where the ending does not tell."),
+    seed: int | None = typer.Option(None, help="A simulation with this seed: reproducible, and worth nothing."),
+    json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
+) -> None:
+    """Write the release, and the certificate and reports that were asked for: all of them, or none."""
+    from sfumato.units import length_m
+
+    outputs = {"release": output, "certificate": certificate, "report": report, "public_report": public_report}
+    paths = {name: path for name, path in outputs.items() if path is not None}
+    _check_paths(source, paths, state)
+    passphrase = _passphrase(passphrase_file, state)
+    options: dict[str, Any] = {
+        "radius_m": length_m(radius), "odds": odds, "epsilon": epsilon, "level": level, "order": order,
+        "noise_m": None if noise is None else length_m(noise), "mechanism": mechanism, "prior_class": prior_class,
+        "prior": prior, "white_share": white_share, "constant_share": constant_share, "redraws": redraws,
+        "snap_m": length_m(snap), "state": state, "passphrase": passphrase, "save_state": False,
+        "secrets": secrets, "rng": seed,
+    }  # fmt: skip
+    people = _read(source, format=format, zone=zone, columns=_columns(column), keep=keep)
+    new_state = state is not None and not state.exists()
+    done = _protect(people, options)
+    document = _write(done, paths, output_format, state if new_state else None, passphrase)
+    summary = {name: document[name] for name in FIELDS}
+    if json:
+        print_json({**summary, "certificate": document, "outputs": {k: str(v) for k, v in paths.items()}})
+        return
+    _say(summary, done.dropped, {**paths, **({} if state is None else {"state": state})})
+
+
+def audit(
+    original: Path = typer.Argument(..., help="The original track (stays on this machine)."),
+    release: Path = typer.Argument(..., help="The release that was made from it."),
+    certificate: Path = typer.Option(..., help="The release's certificate."),
+    prior: str = typer.Option("fit", help="What the adversary believes: 'fit', 'preset' or a preset's name."),
+    zone: str | None = typer.Option(None, help="Time zone of the original's times that name none."),
+    column: list[str] = typer.Option([], help="Name a table's column by role, e.g. lat=Y; repeat for more."),
+    json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
+) -> None:
+    """Errors and intervals are per coordinate, in metres."""
+    from sfumato.adversary.audit import audit as measure
+    from sfumato.io import read_trace
+    from sfumato.protect import rounded_times
+    from sfumato.verification import read_certificate
+
+    first = rounded_times(read_trace(original, zone=zone, columns=_columns(column)))
+    found = measure(first, read_trace(release), read_certificate(certificate), prior=prior).to_dict()
+    if json:
+        print_json(found)
+        return
+    typer.echo(f"Points compared           {found['points']}")
+    typer.echo(f"Adversary's prior         {found['prior_used']}")
+    for name, label in (
+        ("rms_error_raw_m", "Error, release as it is"),
+        ("rms_error_smoothed_m", "Error after smoothing"),
+        ("interval_68_m", "68% interval, half-width"),
+    ):
+        value = found[name]
+        typer.echo(f"{label:<26}{'-' if value is None else f'{value:.1f} m per coordinate'}")
+    if found["coverage_68"] is not None:
+        typer.echo(f"Truth inside it           {100 * found['coverage_68']:.0f}% of the time")
+
+
+def verify(
+    certificate: Path = typer.Argument(..., help="The certificate (JSON)."),
+    release: Path = typer.Option(..., help="The release it speaks about."),
+    format: str | None = typer.Option(None, help="The release's format, where ending and content do not tell."),
+    json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
+) -> None:
+    """Everything is recomputed from these two files; a hash finds changes but is no signature."""
+    from sfumato.verification import verify as check
+
+    try:
+        found = check(certificate, release=release, format=format)
+    except VerificationFailed as error:
+        fail(error, json=json, code=1)
+    if json:
+        print_json(found.to_dict())
+        return
+    typer.echo("The certificate holds. Recomputed and found equal:")
+    for line in found.checks:
+        typer.echo(f"  - {line}")
+    for line in found.notes:
+        typer.echo(f"  note: {line}")
+
+
+def _check_paths(source: Path, paths: dict[str, Path], state: Path | None) -> None:
+    named = [source, *paths.values(), *([] if state is None else [state])]
+    resolved = [path.expanduser().resolve() for path in named]
+    if len(set(resolved)) != len(resolved):
+        raise InputError("Two of the files named are the same.", "Give every input and output a name of its own.")
+
+
+def _passphrase(file: Path | None, state: Path | None) -> str | None:
+    if file is None:
+        return None
+    if state is None:
+        raise InputError("A passphrase is given but no state.", "Use --passphrase-file together with --state.")
+    try:
+        text = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeError) as error:
+        raise InputError(f"Cannot read the passphrase file {file}.", "Put the passphrase on its first line.") from error
+    if not text or not text[0]:
+        raise InputError("The passphrase file is empty.", "Put the passphrase on its first line.")
+    return text[0]
+
+
+def _columns(pairs: list[str]) -> dict[str, str] | None:
+    columns = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+    if len(columns) != len(pairs):
+        raise InputError("A --column is not of the form role=name.", "For instance --column lat=Y --column time=when.")
+    return columns or None
+
+
+def _read(
+    source: Path, *, format: str | None, zone: str | None, columns: dict[str, str] | None, keep: list[str]
+) -> list[tuple[str | None, Trace]]:
+    """One person, or the people of a table with an id column."""
+    from sfumato.io import read_trace, read_traces
+    from sfumato.io.formats import format_named, format_of
+
+    if not source.exists():
+        raise InputError(f"There is no file {source}.", "Check its name.")
+    chosen = format_named(format) if format else format_of(source)
+    if chosen.name in _TABLES:
+        people = read_traces(source, format=format, zone=zone, columns=columns, keep=keep)
+        if len(people) > 1:
+            return [(person, trace) for person, trace in people]
+        return [(None, people[0][1])]
+    return [(None, read_trace(source, format=format, zone=zone, columns=columns, keep=keep))]
+
+
+def _protect(people: list[tuple[str | None, Trace]], options: dict[str, Any]) -> Protected | ProtectedFleet:
+    from sfumato.protect import protect as protect_one
+    from sfumato.protect import protect_fleet
+
+    first = people[0][1]
+    kept = [*first.columns, *first.texts]
+    if people[0][0] is None:
+        return protect_one(first, keep=kept, **options)
+    return protect_fleet([(str(person), trace) for person, trace in people], keep=kept, **options)
+
+
+def _write(
+    done: Protected | ProtectedFleet,
+    paths: dict[str, Path],
+    output_format: str | None,
+    new_state: Path | None,
+    passphrase: str | None,
+) -> dict[str, Any]:
+    """Every file that was asked for, or none; a new state is in place before the release is."""
+    from sfumato.certificates import sealed
+    from sfumato.cli.staged import Staged
+    from sfumato.engines.local import write_fleet
+    from sfumato.io import output_format as named_format
+    from sfumato.io import write_trace
+    from sfumato.noise_state import create_state
+    from sfumato.protect import Protected
+    from sfumato.verification import certificate_text, file_facts
+
+    chosen = named_format(paths["release"], output_format).name
+    with Staged() as staged:
+        if isinstance(done, Protected):
+            release = done.release
+            written = staged.add(paths["release"], lambda path: write_trace(release, path, format=chosen))
+        else:
+            fleet = done.releases
+            written = staged.add(paths["release"], lambda path: write_fleet(fleet, path, format=chosen))
+        body = dict(done.certificate)
+        document = sealed({**body, "release": {**body["release"], **file_facts(written)}})
+        if "certificate" in paths:
+            text = certificate_text(document)
+            staged.add(paths["certificate"], lambda path: _fill(path, text))
+        for name, mode in (("report", 0o600), ("public_report", 0o644)):
+            if name in paths:
+                page = _page(done, document, private=name == "report")
+                staged.add(paths[name], lambda path, page=page: _fill(path, page), mode=mode)  # type: ignore[misc]
+        if new_state is not None and done.state is not None:
+            create_state(new_state, done.state, passphrase=passphrase)
+        staged.commit()
+    return document
+
+
+def _fill(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def _page(done: Protected | ProtectedFleet, document: dict[str, Any], *, private: bool) -> str:
+    from sfumato.protect import Protected
+    from sfumato.report import render
+
+    if not isinstance(done, Protected):
+        raise InputError("A report shows one person.", "Leave the reports out for a table of several people.")
+    audited = done.audit().to_dict() if private else None
+    return render(
+        release=done.release,
+        certificate=document,
+        original=done.original if private else None,
+        audit=audited,
+        dropped=done.dropped if private else (),
+    )
+
+
+def _say(summary: dict[str, Any], dropped: tuple[str, ...], paths: dict[str, Path]) -> None:
+    """What was promised, in a few sentences; everything else is in the certificate."""
+    from sfumato.units import format_length
+
+    radius = format_length(summary["radius_m"])
+    typer.echo(f"Protected {summary['points']} points with {summary['mechanism']} noise of "
+               f"{format_length(summary['rms_noise_m'])} per coordinate.")  # fmt: skip
+    if summary["odds_99"] is not None:
+        typer.echo(
+            f"Two places at most {radius} apart cannot be told apart, at any one moment, with odds better than "
+            f"{summary['odds_99']:.3g} : 1, 99 times in 100."
+        )
+    if summary["worst_loss"] is not None and summary["stay_odds_99"] is not None:
+        typer.echo(f"One place stayed at for any length of time: {summary['stay_odds_99']:.3g} : 1.")
+    typer.echo(f"epsilon {summary['epsilon']:.4g} (Rényi order {summary['order']:g}), "
+               f"delta {summary['delta_at_epsilon']:.2g} at that epsilon.")  # fmt: skip
+    if summary["loss_over_floor"] is not None:
+        typer.echo(f"Worst loss over the class of priors: {summary['loss_over_floor']:.3f} x the floor.")
+    for warning in summary["warnings"]:
+        typer.echo(f"Warning: {warning}")
+    if summary["simulation"]:
+        typer.echo("SIMULATION: a seed was given, so this release protects nothing.")
+    elif summary["releases"]["mode"] == "redrawn" and summary["mechanism"] == "multiscale":
+        typer.echo("Noise drawn for this release alone; share again with --state so that losses do not add up.")
+    if dropped:
+        typer.echo(f"Left out: {', '.join(dropped)}.")
+    typer.echo("Written:")
+    for name, path in paths.items():
+        private = "  (private: keep it to yourself)" if name in ("report", "state") else ""
+        typer.echo(f"  {name.replace('_', ' '):<15}{path}{private}")
