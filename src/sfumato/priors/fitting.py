@@ -173,8 +173,10 @@ def _fit_dense(
     low: tuple[float, float],
     high: tuple[float, float],
 ) -> Fitted:
+    from scipy import optimize
     from scipy.linalg import cho_solve, cholesky
-    from scipy.optimize import minimize
+
+    minimise: Any = optimize.minimize
 
     if len(times) > _DENSE_LIMIT:
         raise InputError(
@@ -203,9 +205,9 @@ def _fit_dense(
     options: Any = {"xatol": 1e-5, "fatol": 1e-7, "maxiter": 400}
     best: Any = None
     for index in np.argsort(scores)[:2]:
-        found = minimize(
+        found = minimise(
             lambda theta: objective(theta)[0],
-            np.array(starts[index]),
+            np.array(starts[index], dtype=np.float64),
             method="Nelder-Mead",
             bounds=bounds,
             options=options,

@@ -22,12 +22,6 @@ class Preset:
         return {"name": self.name, "prior": self.prior.to_dict(), "provenance": self.provenance}
 
 
-_GEOLIFE = (
-    "Maximum-likelihood Matérn-3/2 + nugget, {which} of the fits to {count} random GeoLife trajectories (first 320 s, "
-    "at most 50 points, both axes together, each axis around its mean). Printed by "
-    "`python benchmarks/evidence_geolife.py --presets`."
-)
-
 PRESETS = {
     preset.name: preset
     for preset in (
@@ -43,8 +37,8 @@ PRESETS = {
 DEFAULT_PRESET = "geolife-median"
 
 
-def preset_named(name: str) -> Preset:
-    """The preset called ``name``."""
+def preset_named(name: str) -> Kernel:
+    """The prior of the preset called ``name``; :data:`PRESETS` holds its provenance."""
     if name not in PRESETS:
         raise InputError(f"There is no preset prior '{name}'.", f"Choose from {', '.join(PRESETS)}.")
-    return PRESETS[name]
+    return PRESETS[name].prior

@@ -1,0 +1,181 @@
+"""What an adversary still learns from a release, measured against the truth and against what the certificate implies.
+
+The adversary of an audit is strong on purpose: they know the mechanism, the mean of the trace, and (with ``fit``) the
+kernel that fits the *original* best. Each coordinate is treated alike. For a prior in the certificate's class,
+
+    √V ≥ (worst_loss + 1/σ²)^{-1/2}        at every moment,
+
+because 1/V = J + 1/σ² and J ≤ worst_loss: that is the *floor*. An audit is private: it is computed from the original.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sfumato.adversary.gaussian import believe
+from sfumato.arrays import FloatArray, jsonable
+from sfumato.errors import InputError
+from sfumato.frames import differences_m, unroll
+from sfumato.priors.classes import PriorClass
+from sfumato.priors.fitting import Fitted, fit
+from sfumato.priors.kernels import Kernel, White, kernel_from_dict
+from sfumato.priors.presets import PRESETS, preset_named
+from sfumato.traces import Trace
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Audit:
+    """Errors and intervals are per coordinate, in metres; ``interval_68_m`` is the root mean square half-width √V.
+
+    ``smallest_interval_68_m`` is the least √V of any moment, ``floor_m`` what the certificate promises it stays above
+    (None where the certificate has no universal bound, or the prior lies outside its class), ``in_class`` whether the
+    prior used is a member, ``verdict`` one sentence.
+    """
+
+    points: int
+    rms_error_raw_m: float
+    rms_error_smoothed_m: float
+    interval_68_m: float
+    smallest_interval_68_m: float
+    coverage_68: float
+    floor_m: float | None
+    in_class: bool | None
+    outside_because: tuple[str, ...]
+    prior_used: Mapping[str, Any]
+    mechanism: str
+    verdict: str
+    holds: bool | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON: the fields of ``sfumato audit --json``."""
+        return {name: jsonable(getattr(self, name)) for name in self.__dataclass_fields__}
+
+
+def audit(original: Trace, release: Trace, certificate: Mapping[str, Any], *, prior: str | Kernel = "fit") -> Audit:
+    """Attack the release with the mechanism's own law and a prior: ``fit``, ``certificate``, a preset, or a kernel."""
+    if len(original) != len(release):
+        raise InputError(
+            f"The original has {len(original)} points and the release {len(release)}.",
+            "Give the trace that this release was made from.",
+        )
+    if np.max(np.abs(original.times_s - release.times_s)) > 0.001:
+        raise InputError(
+            "The times of the original and the release differ.", "Give the trace that this release was made from."
+        )
+    noise, linear = noise_law(certificate)
+    order = np.argsort(original.times_s, kind="stable")
+    lat, lon = original.lat_deg[order], original.lon_deg[order]
+    times = original.times_s[order]
+    truth = unroll(lat, lon)
+    truth -= truth.mean(axis=0)
+    moved = differences_m(lat, lon, release.lat_deg[order], release.lon_deg[order])
+    kernel, used = _prior(prior, times, truth, certificate)
+    belief = believe(times, truth + moved, prior=kernel, noise=noise)
+    judged = _judged(kernel, certificate, float(np.min(belief.sd_m)))
+    return Audit(
+        points=len(original),
+        rms_error_raw_m=float(np.sqrt(np.mean(moved**2))),
+        rms_error_smoothed_m=belief.rms_error_m(truth),
+        interval_68_m=float(np.sqrt(np.mean(belief.sd_m**2))),
+        smallest_interval_68_m=float(np.min(belief.sd_m)),
+        coverage_68=belief.coverage(truth),
+        prior_used={**used, "best_linear_estimate_only": linear},
+        mechanism=str(certificate.get("mechanism", "unknown")),
+        **judged,
+    )
+
+
+def noise_law(certificate: Mapping[str, Any]) -> tuple[Kernel, bool]:
+    """The noise per coordinate as a kernel; True beside it where the noise is not Gaussian (best linear attack).
+
+    Planar Laplace noise is drawn anew at every moment with variance 3/ε² per coordinate: white, but not Gaussian.
+    """
+    law = certificate.get("noise")
+    if not isinstance(law, Mapping):
+        raise InputError("The certificate does not state the noise.", "Use a certificate written by sfumato protect.")
+    if law.get("kernel") == "planar_laplace":
+        try:
+            epsilon = float(law["epsilon_per_m"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError("The certificate's noise is described wrongly.", "epsilon_per_m is missing.") from error
+        if not (math.isfinite(epsilon) and epsilon > 0):
+            raise InputError("The certificate's noise is described wrongly.", "epsilon_per_m must be above 0.")
+        return White(math.sqrt(3.0) / epsilon), True
+    return kernel_from_dict(law), False
+
+
+def _prior(
+    prior: str | Kernel, times: FloatArray, truth: FloatArray, certificate: Mapping[str, Any]
+) -> tuple[Kernel, dict[str, Any]]:
+    if isinstance(prior, Kernel):
+        return prior, {"source": "given", "kernel": prior.to_dict()}
+    if prior == "fit":
+        fitted = _fitted(times, truth)
+        if fitted is None:
+            name = "geolife-median"
+            return preset_named(name), {
+                "source": f"preset {name} (too few moments to fit)",
+                "kernel": preset_named(name).to_dict(),
+            }
+        return fitted.prior, {"source": "fitted to the original", "kernel": fitted.prior.to_dict()}
+    if prior == "certificate":
+        description = certificate.get("prior")
+        if not isinstance(description, Mapping):
+            raise InputError("The certificate names no prior.", "Use --prior fit or a preset.")
+        kernel = kernel_from_dict(description)
+        return kernel, {"source": "certificate", "kernel": kernel.to_dict()}
+    if prior in PRESETS:
+        return preset_named(prior), {"source": f"preset {prior}", "kernel": preset_named(prior).to_dict()}
+    raise InputError(f"There is no prior '{prior}'.", f"Choose fit, certificate, {', '.join(PRESETS)}.")
+
+
+def _fitted(times: FloatArray, truth: FloatArray) -> Fitted | None:
+    if len(np.unique(times)) < 3:
+        return None
+    return fit(times, truth)
+
+
+def _judged(kernel: Kernel, certificate: Mapping[str, Any], smallest_m: float) -> dict[str, Any]:
+    """What the certificate promises about this prior, and whether the posterior keeps it."""
+    worst = certificate.get("worst_loss")
+    members = certificate.get("prior_class")
+    shape = certificate.get("prior")
+    reasons: list[str] = []
+    in_class: bool | None = None
+    if isinstance(members, Mapping):
+        reasons = PriorClass.from_dict(members).reasons_outside(kernel)
+        in_class = not reasons
+    elif isinstance(shape, Mapping):
+        in_class = _same_shape(kernel, kernel_from_dict(shape))
+        reasons = [] if in_class else ["it is not the prior the noise was shaped for"]
+    outcome: dict[str, Any] = {"in_class": in_class, "outside_because": tuple(reasons), "floor_m": None, "holds": None}
+    if worst is None:
+        outcome["verdict"] = (
+            "This mechanism has no bound that holds at any sampling rate; what the adversary reaches is above, and "
+            "denser sampling would reach more."
+        )
+        return outcome
+    if not in_class:
+        outcome["verdict"] = "The prior used lies outside what the certificate covers: nothing was promised for it."
+        return outcome
+    floor = 1.0 / math.sqrt(float(worst) + 1.0 / kernel.variance_m2) if kernel.variance_m2 > 0 else 0.0
+    holds = smallest_m >= floor * (1 - 1e-9)
+    outcome |= {"floor_m": floor, "holds": holds}
+    outcome["verdict"] = (
+        f"The adversary's 68% half-width is never below {smallest_m:.3g} m; the certificate promises at least "
+        f"{floor:.3g} m: " + ("kept." if holds else "BROKEN. Please report this.")
+    )
+    return outcome
+
+
+def _same_shape(kernel: Kernel, shape: Kernel) -> bool:
+    """Whether two kernels are proportional (prior-shaped noise covers every sd)."""
+    if kernel.variance_m2 == 0 or shape.variance_m2 == 0:
+        return False
+    lags = np.concatenate([[0.0], np.geomspace(1e-3, 1e6, 200)])
+    return bool(np.allclose(kernel(lags) / kernel.variance_m2, shape(lags) / shape.variance_m2, atol=1e-9))
