@@ -103,7 +103,7 @@ def _by_content(head: bytes) -> Format | None:
         return FORMATS["json"]
     if text.startswith("Geolife trajectory"):
         return FORMATS["plt"]
-    first = text.split("\n", 1)[0]
+    first = next((line for line in text.splitlines() if line and not line.startswith("#")), "")
     if "\t" in first and first.rstrip().endswith("}") and '"_type"' in first:
         return FORMATS["owntracks"]
     if any(delimiter in first for delimiter in ",;\t|"):

@@ -56,18 +56,18 @@ def read(path: Path, reading: Reading) -> list[tuple[str, Trace]]:
 
 def _layer(database: sqlite3.Connection, reading: Reading) -> tuple[list[str], list[tuple[Any, ...]], Any]:
     layers = database.execute(
-        "SELECT g.table_name, g.column_name, s.organization_coordsys_id FROM gpkg_geometry_columns g "
+        "SELECT g.table_name, g.column_name, s.organization_coordsys_id, s.srs_name FROM gpkg_geometry_columns g "
         "JOIN gpkg_spatial_ref_sys s USING (srs_id) JOIN sqlite_master m ON m.name = g.table_name AND m.type = 'table'"
     ).fetchall()
     refusal: InputError | None = None
-    for table, geometry, code in layers:
+    for table, geometry, code, system in layers:
         names = [row[1] for row in database.execute(f"PRAGMA table_info({_quoted(table)})") if not row[5]]
         try:
             roles = find_roles(names, reading, geometry=geometry)
         except InputError as error:
             refusal = refusal or error
             continue
-        if code not in (4326, None):
+        if code != 4326 and "CRS84" not in str(system):
             raise InputError("The GeoPackage is not in WGS84 longitude and latitude.", "Reproject it to EPSG:4326.")
         picked = ", ".join(_quoted(name) for name in roles.needed)
         rows = database.execute(f"SELECT {picked} FROM {_quoted(table)} ORDER BY rowid").fetchall()

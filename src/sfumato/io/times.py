@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -38,12 +39,11 @@ def parse_times(texts: Sequence[str], zone: str | tzinfo | None = None) -> Float
     """ISO 8601 texts as seconds since 1970 UTC; those without an offset are read in ``zone`` or refused."""
     import pyarrow as pa
 
-    try:
+    with suppress(pa.ArrowException, UnicodeError, OverflowError):
         stamps = pa.array(texts, pa.string()).cast(pa.timestamp("us", tz="UTC"))
         seconds: FloatArray = stamps.cast(pa.int64()).to_numpy(zero_copy_only=False) / 1e6
-    except (pa.ArrowException, UnicodeError, OverflowError):
-        return _parse_one_by_one(texts, zone_named(zone))
-    return seconds
+        return seconds
+    return _parse_one_by_one(texts, zone_named(zone))
 
 
 def _parse_one_by_one(texts: Sequence[str], zone: tzinfo | None) -> FloatArray:
@@ -99,18 +99,33 @@ def parse_epochs(values: Any) -> FloatArray:
 
 def mixed_times(values: Sequence[Any], zone: str | tzinfo | None = None) -> FloatArray:
     """A list of ISO texts, or of numbers since 1970, as seconds; None and anything else is refused."""
-    if all(isinstance(value, str) for value in values):
-        try:
-            return parse_epochs([float(value) for value in values])
-        except ValueError:
-            return parse_times(values, zone)
-    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
-        return parse_epochs(values)
-    missing = sum(value is None for value in values)
-    raise InputError(
-        f"{missing or 'Some'} of {len(values)} points have no time.",
-        "A trace needs a time for every point; remove the points without one, or use a file that has them.",
-    )
+    texts = [place for place, value in enumerate(values) if isinstance(value, str)]
+    numbers = [place for place, value in enumerate(values) if isinstance(value, int | float) and value is not True]
+    if len(texts) + len(numbers) < len(values):
+        missing = sum(value is None for value in values)
+        raise InputError(
+            f"{missing or 'Some'} of {len(values)} points have no time.",
+            "A trace needs a time for every point; remove the points without one, or use a file that has them.",
+        )
+    seconds: FloatArray = np.empty(len(values))
+    seconds[numbers] = _epochs_of([values[place] for place in numbers])
+    written = [values[place] for place in texts]
+    seconds[texts] = _epochs_of(written) if all(map(_is_number, written)) else parse_times(written, zone)
+    return seconds
+
+
+def _is_number(text: str) -> bool:
+    with suppress(ValueError):
+        float(text)
+        return True
+    return False
+
+
+def _epochs_of(values: Sequence[Any]) -> FloatArray:
+    try:
+        return parse_epochs([float(value) for value in values])
+    except OverflowError:
+        raise InputError("A time is a number beyond all calendars.", "Repair or remove that point.") from None
 
 
 def format_times(times_s: FloatArray) -> list[str]:

@@ -64,13 +64,11 @@ def parse_xml(path: Path, start: Start, end: End, *, kind: str) -> None:
 def degrees(text: str | None) -> float:
     """A coordinate's text as a number, or an error that does not repeat it."""
     try:
-        return float(text) if text is not None else _no_number()
+        return float(text or "")
     except ValueError:
-        return _no_number()
-
-
-def _no_number() -> float:
-    raise InputError("A point has a latitude or longitude that is not a number.", "Repair or remove that point.")
+        raise InputError(
+            "A point has no latitude or longitude, or one that is not a number.", "Repair or remove that point."
+        ) from None
 
 
 def escape(text: str) -> str:
