@@ -22,8 +22,8 @@ from sfumato.errors import InputError
 from sfumato.mechanisms.certificates import DualTerms, Multipliers, dual_terms
 from sfumato.mechanisms.compound import least_noise_covering, one_compound
 from sfumato.mechanisms.first_order import descend
-from sfumato.mechanisms.secrets_barrier import Program, centre, union_size
 from sfumato.mechanisms.noise_design import NoiseDesign, checked_prior, checked_secrets, losses_of, regression
+from sfumato.mechanisms.secrets_barrier import Program, centre, union_size
 
 LARGEST_UNION = 90
 NUGGET = 1e-6
