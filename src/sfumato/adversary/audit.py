@@ -24,7 +24,7 @@ from sfumato.frames import differences_m, unroll
 from sfumato.priors.classes import PriorClass
 from sfumato.priors.fitting import Fitted, fit
 from sfumato.priors.kernels import Kernel, White, kernel_from_dict
-from sfumato.priors.presets import PRESETS, preset_named
+from sfumato.priors.presets import DEFAULT_PRESET, PRESETS, preset_named
 from sfumato.traces import Trace
 
 
@@ -117,11 +117,7 @@ def _prior(
     if prior == "fit":
         fitted = _fitted(times, truth)
         if fitted is None:
-            name = "geolife-median"
-            return preset_named(name), {
-                "source": f"preset {name} (too few moments to fit)",
-                "kernel": preset_named(name).to_dict(),
-            }
+            return _preset(DEFAULT_PRESET, " (too few moments to fit)")
         return fitted.prior, {"source": "fitted to the original", "kernel": fitted.prior.to_dict()}
     if prior == "certificate":
         description = certificate.get("prior")
@@ -130,8 +126,13 @@ def _prior(
         kernel = kernel_from_dict(description)
         return kernel, {"source": "certificate", "kernel": kernel.to_dict()}
     if prior in PRESETS:
-        return preset_named(prior), {"source": f"preset {prior}", "kernel": preset_named(prior).to_dict()}
+        return _preset(prior)
     raise InputError(f"There is no prior '{prior}'.", f"Choose fit, certificate, {', '.join(PRESETS)}.")
+
+
+def _preset(name: str, why: str = "") -> tuple[Kernel, dict[str, Any]]:
+    kernel = preset_named(name).prior
+    return kernel, {"source": f"preset {name}{why}", "kernel": kernel.to_dict()}
 
 
 def _fitted(times: FloatArray, truth: FloatArray) -> Fitted | None:

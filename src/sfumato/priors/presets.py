@@ -37,8 +37,8 @@ PRESETS = {
 DEFAULT_PRESET = "geolife-median"
 
 
-def preset_named(name: str) -> Kernel:
-    """The prior of the preset called ``name``; :data:`PRESETS` holds its provenance."""
+def preset_named(name: str) -> Preset:
+    """The preset called ``name``: its ``prior`` and its provenance."""
     if name not in PRESETS:
         raise InputError(f"There is no preset prior '{name}'.", f"Choose from {', '.join(PRESETS)}.")
-    return PRESETS[name].prior
+    return PRESETS[name]
