@@ -125,18 +125,9 @@ def _print(result: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(
-        title=f"{result['city']}, beta = {result['beta']:g} per cell, {result['estimator']}, {result['reporting']}"
-    )
-    for name in (
-        "cycle",
-        "EMD (cells)",
-        "± sd",
-        "epsilon",
-        "information (nats)",
-        "distortion (cells)",
-        "spent epsilon",
-    ):
+    kind = f"{result['estimator']}, {result['reporting']}"
+    table = Table(title=f"{result['city']}, beta = {result['beta']:g} per cell, {kind}")
+    for name in ("cycle", "EMD", "± sd", "epsilon", "MI (nats)", "distortion", "spent"):
         table.add_column(name, justify="right")
     for row in result["cycles"]:
         table.add_row(
@@ -144,6 +135,5 @@ def _print(result: dict[str, Any]) -> None:
             f"{row['mutual_information_nats']:.3f}", f"{row['distortion']:.3f}", f"{row['spent_epsilon']:.3f}",
         )  # fmt: skip
     Console().print(table)
-    typer.echo(
-        f"EMD and distortion in cells, epsilon per cell. Mean of {result['rounds']} rounds of {result['people']} people; a simulation, seeded."
-    )
+    typer.echo("EMD and distortion in cells, epsilon and spending per cell; a seeded simulation,")
+    typer.echo(f"mean of {result['rounds']} rounds of {result['people']} people.")

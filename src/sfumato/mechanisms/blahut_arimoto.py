@@ -216,10 +216,10 @@ def _iterate(p: FloatArray, kernel: GridKernel, steps: int, tolerance: float | N
     everywhere = bool(seen.all())
     taken = 1
     while taken < steps:
-        z = kernel.product(c, needed=None if everywhere else seen)
+        z = kernel.product(c, needed=True if everywhere else seen)
         ratio = p / z if everywhere else np.divide(p, z, out=np.zeros(cells), where=seen)
         # Inaccurate factors far from everyone only meet weights that are negligible before the floor.
-        g = kernel.product(ratio, needed=None if kernel.form == "dense" else np.zeros(cells, dtype=bool))
+        g = kernel.product(ratio, needed=False)
         if tolerance is not None and math.log(float(g.max())) <= tolerance:
             break
         c *= g
@@ -237,7 +237,7 @@ def _judged(
     if kernel.form == "dense" and float(c.min()) >= 1e-290:
         channel._known["log_z"] = read_only(np.log(z))
     ratio = np.divide(p, z, out=np.zeros(p.size), where=p > 0)
-    gap = max(0.0, math.log(float(kernel.product(ratio, needed=np.zeros(p.size, dtype=bool)).max())))
+    gap = max(0.0, math.log(float(kernel.product(ratio, needed=False).max())))
     objective = float(-np.sum(p * np.log(z)))
     status: Status = "converged" if tolerance is not None and gap <= tolerance else "stopped"
     relative = gap / objective if objective > 0 else gap

@@ -161,7 +161,7 @@ class GridChannel:
         """E d(x, y), in the grid's unit."""
         p = checked_probabilities(prior, self.cells)
         weighted = grid_kernel(self.grid, self.beta, by_distance=True)
-        by_place = weighted.product(self.output_weights, needed=np.zeros(self.cells, dtype=bool))
+        by_place = weighted.product(self.output_weights, needed=False)
         seen = p > 0
         return float(np.sum(p[seen] * by_place[seen] * np.exp(-self.log_normaliser()[seen])))
 

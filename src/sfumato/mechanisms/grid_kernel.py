@@ -33,6 +33,7 @@ _NEGLIGIBLE = 1e-18
 _LONGEST_STENCIL = 7
 _DIRECT_BUDGET = 3e8
 _SMALL_WORK = 4e6
+_TWO_WORKERS_FROM = 250_000
 
 
 def choose_form(grid: Grid, beta: float) -> Form:
@@ -67,7 +68,7 @@ class GridKernel:
             return float(_NEGLIGIBLE * f.sum())
         return float(np.finfo(np.float64).eps * self.norm * math.sqrt(float(f @ f)))
 
-    def product(self, f: FloatArray, *, needed: BoolArray | None = None) -> FloatArray:
+    def product(self, f: FloatArray, *, needed: BoolArray | bool = True) -> FloatArray:
         """K f for f >= 0 of shape (cells,) or (cells, k), guarded. ``needed``: where an accurate value matters."""
         if self.form == "dense":
             return self.values @ f
@@ -79,27 +80,25 @@ class GridKernel:
         """K f for f of any sign, unguarded: its error is absolute, see :meth:`error_scale`."""
         return self.values @ f if self.form == "dense" else self._raw(f)
 
-    def guarded(self, f: FloatArray, *, needed: BoolArray | None = None) -> tuple[FloatArray, int]:
-        """K f, and in how many (needed) cells its relative error may exceed 1e-6 because direct sums were too many."""
+    def guarded(self, f: FloatArray, *, needed: BoolArray | bool = True) -> tuple[FloatArray, int]:
+        """K f, and in how many needed cells its relative error may exceed 1e-6 because direct sums were too many."""
         if self.form == "dense":
             return self.values @ f, 0
         raw = self._raw(f)
-        scale = self.error_scale(f)
-        support = np.flatnonzero(f)
-        if scale == 0.0:
-            return np.maximum(raw, 0.0), 0
-        factor = 1e10 if float(self.grid.cells) * support.size <= _SMALL_WORK else 1e6
-        weak = raw < factor * scale
-        if needed is not None:
-            weak &= needed
-        unsafe = np.flatnonzero(weak)
         lost = 0
-        if unsafe.size:
-            if float(unsafe.size) * support.size <= _DIRECT_BUDGET:
-                raw[unsafe] = self._direct(unsafe, support, f)
-            else:
-                raw[unsafe] += scale
-                lost = int(unsafe.size)
+        scale = self.error_scale(f)
+        if needed is not False and scale > 0.0:
+            weak = raw < (1e10 if float(self.grid.cells) ** 2 <= _SMALL_WORK else 1e6) * scale
+            if needed is not True:
+                weak &= needed
+            unsafe = np.flatnonzero(weak)
+            if unsafe.size:
+                support = np.flatnonzero(f)
+                if float(unsafe.size) * support.size <= _DIRECT_BUDGET:
+                    raw[unsafe] = self._direct(unsafe, support, f)
+                else:
+                    raw[unsafe] += scale
+                    lost = int(unsafe.size)
         if not self.by_distance:
             np.maximum(raw, f, out=raw)
         np.maximum(raw, float(f.sum()) * self.smallest, out=raw)
@@ -128,11 +127,15 @@ class GridKernel:
             return out
         import scipy.fft
 
-        padded = _padded(self.grid)
-        spectrum = scipy.fft.rfft2(f.reshape(rows, columns), s=padded)
+        # Axis by axis, so that the rows that are only padding are never transformed.
+        tall, wide = _padded(self.grid)
+        workers = 2 if self.grid.cells >= _TWO_WORKERS_FROM else 1
+        spectrum = scipy.fft.rfft(f.reshape(rows, columns), n=wide, axis=1, workers=workers)
+        spectrum = scipy.fft.fft(spectrum, n=tall, axis=0, overwrite_x=True, workers=workers)
         spectrum *= self.values
-        result = scipy.fft.irfft2(spectrum, s=padded, overwrite_x=True)
-        return np.ascontiguousarray(result[:rows, :columns]).reshape(-1)
+        spectrum = scipy.fft.ifft(spectrum, axis=0, overwrite_x=True, workers=workers)[:rows]
+        result = scipy.fft.irfft(spectrum, n=wide, axis=1, workers=workers)
+        return np.ascontiguousarray(result[:, :columns]).reshape(-1)
 
 
 def offset_distances(grid: Grid) -> FloatArray:
