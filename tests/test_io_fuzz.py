@@ -110,12 +110,13 @@ def test_random_bytes_are_a_trace_or_an_input_error(ending: str) -> None:
     run()
 
 
-_WORDS = (
-    "type features geometry coordinates properties coordTimes temporalGeometry datetimes prisms crs id name "
-    "locations latitudeE7 longitudeE7 timestamp timestampMs timelineObjects activitySegment placeVisit duration "
-    "location semanticSegments timelinePath point time visit activity topCandidate placeLocation latLng start "
-    "startTime endTime rawSignals position LatLng durationMinutesOffsetFromStartTime lat lon segment"
-).split()  # noqa: SIM905 - a list of words reads better than 45 quoted ones
+_WORDS = [
+    "type", "features", "geometry", "coordinates", "properties", "coordTimes", "temporalGeometry", "datetimes",
+    "prisms", "crs", "id", "name", "locations", "latitudeE7", "longitudeE7", "timestamp", "timestampMs",
+    "timelineObjects", "activitySegment", "placeVisit", "duration", "location", "semanticSegments", "timelinePath",
+    "point", "time", "visit", "activity", "topCandidate", "placeLocation", "latLng", "start", "startTime",
+    "endTime", "rawSignals", "position", "LatLng", "durationMinutesOffsetFromStartTime", "lat", "lon", "segment",
+]  # fmt: skip
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(samples.TIMES),
     lambda children: st.lists(children, max_size=4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,10 @@ def read(path: Path, reading: Reading) -> list[Draft]:
 
     draft = Draft(reading, "1")
     try:
-        with fitdecode.FitReader(str(path), check_crc=fitdecode.CrcCheck.RAISE) as frames:
+        with (
+            warnings.catch_warnings(action="ignore"),
+            fitdecode.FitReader(str(path), check_crc=fitdecode.CrcCheck.RAISE) as frames,
+        ):
             _collect((frame for frame in frames if frame.frame_type == fitdecode.FIT_FRAME_DATA), draft)
     except InputError:
         raise
