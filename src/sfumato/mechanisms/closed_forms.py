@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -22,11 +21,10 @@ from sfumato.errors import InputError, NotConverged
 from sfumato.guarantees import Guarantee
 from sfumato.leakage.conversions import binary_likelihood_ratio, threshold
 from sfumato.leakage.discrete import average_distortion, epsilon_checked, hamming, lip
+from sfumato.leakage.lifts import lift_vertices
 from sfumato.mechanisms.designed import Designed, certified, lip_guarantee
 from sfumato.priors.cells import positive_prior
 from sfumato.priors.sets import Box, Known, PriorSet, Simplex
-
-LARGEST_VERTEX_PROBLEM = 12
 
 
 def resampling_share(prior: npt.ArrayLike, epsilon: float, *, delta: float = 0.0) -> float:
@@ -157,31 +155,6 @@ def hamming_bound(prior: npt.ArrayLike, epsilon: float) -> HammingBound:
         dropped = (p < level) & ~tied
         exact = bool(p[tied].sum() + p[dropped].sum() >= tau * (1 - 1e-12))
     return HammingBound(min(float(value), 1.0), m, exact)
-
-
-def lift_vertices(prior: npt.ArrayLike, epsilon: float, *, epsilon_low: float | None = None) -> FloatArray:
-    """Vertices of {r : p.r = 1, e^-low <= r <= e^eps}: all but one coordinate at a bound (at most n 2^(n-1))."""
-    eps, p = epsilon_checked(epsilon), positive_prior(prior)
-    n = p.size
-    if n > LARGEST_VERTEX_PROBLEM:
-        raise InputError(f"{n} symbols have too many vertices.", f"At most {LARGEST_VERTEX_PROBLEM} are enumerated.")
-    lo, hi = math.exp(-(eps if epsilon_low is None else epsilon_low)), math.exp(eps)
-    if n == 1:
-        return np.ones((1, 1))
-    bits = np.array(list(product((lo, hi), repeat=n - 1)))
-    found = []
-    for free in range(n):
-        others = np.delete(np.arange(n), free)
-        value = (1 - bits @ p[others]) / p[free]
-        keep = (value >= lo * (1 - 1e-12)) & (value <= hi * (1 + 1e-12))
-        vertices = np.empty((int(keep.sum()), n))
-        vertices[:, others] = bits[keep]
-        vertices[:, free] = np.clip(value[keep], lo, hi)
-        found.append(vertices)
-    everything = np.concatenate(found)
-    _, first = np.unique(np.round(everything, 11), axis=0, return_index=True)
-    out: FloatArray = everything[np.sort(first)]
-    return out
 
 
 def best_convex_utility(
