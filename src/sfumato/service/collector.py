@@ -27,7 +27,7 @@ from sfumato.service.models import BatchRequest, CampaignRequest, ReportRequest,
 from sfumato.service.offers import FIRST_PREVIOUS, Signer, grid_of, new_cycle, specification
 from sfumato.service.settings import Settings
 from sfumato.service.store import Campaign, Cycle, Outcome, RelayedBatch, Report, Store
-from sfumato.service.store.reports import Counted
+from sfumato.service.store.records import Counted
 from sfumato.service.writer import Destination, GroupCommit
 
 _CLOSING = Refused(409, "The cycle is being closed; try again in a moment.", headers={"retry-after": "1"})

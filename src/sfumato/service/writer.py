@@ -18,7 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sfumato.service.answers import Refused
 from sfumato.service.metrics import Metrics
 from sfumato.service.store import Outcome, RelayedBatch, Report
-from sfumato.service.store.reports import Counted
+from sfumato.service.store.records import Counted
 
 Item = Report | RelayedBatch
 

@@ -92,7 +92,7 @@ def _engine(url: str) -> AsyncEngine:
         if not folder.is_dir():
             raise InputError(f"There is no folder {folder}.", "Make it, or name another file.")
         engine = create_async_engine(parsed.set(drivername="sqlite+aiosqlite"), hide_parameters=True, pool_size=4)
-        event.listen(engine.sync_engine, "connect", _prepare_sqlite)
+        event.listen(engine.sync_engine, "connect", prepare_sqlite)
         event.listen(engine.sync_engine, "begin", _begin_sqlite)
         return engine
     if family == "postgresql":
@@ -103,7 +103,8 @@ def _engine(url: str) -> AsyncEngine:
     raise InputError(f"There is no store for {family}.", "Use sqlite:///file.db or postgresql://user@host/name.")
 
 
-def _prepare_sqlite(connection: Any, _record: object) -> None:
+def prepare_sqlite(connection: Any, _record: object) -> None:
+    """Make a new SQLite connection durable, patient and forgetful of what it deletes."""
     # Transactions are begun by _begin_sqlite, not by the driver's guess.
     connection.isolation_level = None
     cursor = connection.cursor()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,3 +103,53 @@ class Outcome(enum.Enum):
     TICKET_SPENT = "ticket already spent"
     OVER_CAP = "over the cap of relayed reports"
     CYCLE_CLOSED = "cycle closed"
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What became of each report of a batch, and how many tickets the cycle has now."""
+
+    outcomes: tuple[Outcome, ...]
+    tickets: int
+    relayed_reports: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """A batch with keys and nonces that do not repeat within it, sorted, and its tally by (relayed, cell)."""
+
+    campaign_id: int
+    cycle: int
+    scope: int
+    relayed_cap: int
+    size: int
+    relayed_reports: int
+    keys: tuple[bytes, ...]
+    nonces: tuple[bytes, ...]
+    tally: tuple[tuple[int, int, int], ...]
+
+
+def gathered(
+    campaign_id: int, cycle: int, scope: int, relayed_cap: int, reports: Sequence[Report | RelayedBatch]
+) -> Gathered | None:
+    """The batch gathered, or None if a key or nonce repeats within it."""
+    keys = {report.key for report in reports}
+    nonces = set()
+    tally: Counter[tuple[int, int]] = Counter()
+    direct = relayed_reports = 0
+    for report in reports:
+        if isinstance(report, Report):
+            direct += 1
+            nonces.add(report.nonce)
+            tally[0, report.cell] += 1
+        else:
+            relayed_reports += report.reports
+            for cell, count in report.cells:
+                tally[1, cell] += count
+    if len(keys) < len(reports) or len(nonces) < direct:
+        return None
+    rows = tuple((kind, cell, count) for (kind, cell), count in sorted(tally.items()))
+    return Gathered(
+        campaign_id, cycle, scope, relayed_cap, len(reports), relayed_reports,
+        tuple(sorted(keys)), tuple(sorted(nonces)), rows,
+    )  # fmt: skip

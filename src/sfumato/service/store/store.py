@@ -45,6 +45,7 @@ class Store:
 
     async def close(self) -> None:
         """Give back every connection."""
+        await self.reports.close()
         await self.database.close()
 
     async def ready(self) -> bool:

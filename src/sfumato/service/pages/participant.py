@@ -1,0 +1,125 @@
+"""The participant's page: what will be sent, drawn before it is sent, and what it reveals.
+
+With the bundle, the report is drawn in the browser by ``clients/js``; without it the page takes no place at all and
+says how to take part with the Python client. Either way the page's own requests are the same for everybody.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from sfumato.client.reveals import Reveals, reveals
+from sfumato.grid import Grid
+from sfumato.service.pages.layout import facts, has_bundle, number, page, section, text
+from sfumato.service.pages.maps import grid_map
+from sfumato.units import format_duration, format_length
+
+_LARGEST_REVEALED = 2_500
+
+NOT_HIDDEN = (
+    "That you took part, and roughly when: the operator sees that a ticket was asked for and a report arrived.",
+    "Tickets and reports share no identifier and travel apart with a random delay, but an operator who records "
+    "network addresses or timing can try to link them: tickets are not blind signatures.",
+    "The operator serves this page's code. What it promises against a hostile operator holds only for a client that "
+    "you installed from elsewhere (<code>pip install sfumato</code>, or <code>clients/js</code>).",
+    "Your browser's own location provider may learn nearby Wi-Fi networks when it finds your place.",
+    "Your budget on this page is kept in this browser, for this site; the installed client keeps one for all servers.",
+    "The guarantee is between cells: two points on either side of a border differ by the factor of adjacent cells.",
+    "Reports about the same place add up. Your device refuses when the total passes your own cap.",
+    "Published maps can be compared from cycle to cycle; what that adds about you is within the same bound.",
+)
+
+
+def participant_page(campaign: Mapping[str, Any], channel: Mapping[str, Any]) -> str:
+    """A campaign's page; ``channel`` is empty while a cycle is being closed."""
+    name, grid, cycle = str(campaign["name"]), Grid.from_dict(campaign["grid"]), campaign["cycle"]
+    told = _told(str(channel["payload"])) if channel else None
+    home = f"/campaigns/{text(name)}"
+    towards = "The shade shows where this cycle's reports are drawn towards. " if channel else ""
+    area = f"""<p class="soft">{grid.rows} × {grid.columns} cells of {text(format_length(grid.cell_height))} ×
+{text(format_length(grid.cell_width))}. {towards}A place outside belongs to the nearest cell.</p>
+<div class="map" id="area">{_area_map(grid, channel)}</div>"""
+    check = f"""<p>Cycle {text(cycle["number"])}{_due(campaign)}. One channel version per cycle, the same for everybody,
+listed in the <a href="/api/v1{home}/log">public log</a>:</p><p><code>{text(cycle["version"])}</code></p>"""
+    body = f"""
+<h1>{text(campaign["title"])}</h1>
+<p class="lead">Help draw a map of where people are, without telling anyone where you are. Your device moves your place
+by chance before anything is sent, shows you the result, and sends only that.</p>
+{_take_part(name, has_bundle())}
+{section("reveals", "What one report reveals", _numbers(campaign, told) + _in_words(told, campaign))}
+{section("area-section", "The area", area)}
+{section("hidden", "What is not hidden", f"<ul>{''.join(f'<li>{one}</li>' for one in NOT_HIDDEN)}</ul>")}
+{section("check", "For those who check", check)}
+"""
+    links = f'<a href="{home}/dashboard">Dashboard</a><a href="{home}.json">JSON</a>'
+    return page(str(campaign["title"]), body, links=links, script="participant")
+
+
+def _take_part(name: str, bundle: bool) -> str:
+    if bundle:
+        inside = """<noscript><p>Drawing a report happens on your device and needs JavaScript, or the Python client:
+<code>python -m sfumato.client</code>.</p></noscript><p class="status" role="status">Loading…</p>"""
+    else:
+        inside = f"""<p>This server runs without its browser code, so this page takes no place and sends nothing.
+Take part from a terminal; the place is typed there, stays there, and you see the report before it is sent:</p>
+<pre><code>pip install 'sfumato[service]'
+python -m sfumato.client THIS-ADDRESS {text(name)}</code></pre>"""
+    return (
+        f'<section class="card" id="take-part" data-campaign="{text(name)}" aria-labelledby="take-part-title">'
+        f'<h2 id="take-part-title">Take part</h2><div id="participant">{inside}</div></section>'
+    )
+
+
+def _area_map(grid: Grid, channel: Mapping[str, Any]) -> str:
+    weights = json.loads(str(channel["payload"]))["output_weights"] if channel else [1 / grid.cells] * grid.cells
+    about = f"A grid of {grid.rows} by {grid.columns} cells; darker cells are reported more often."
+    return grid_map(grid, weights, title="The campaign's area", about=about)
+
+
+@lru_cache(maxsize=64)
+def _told(payload: str) -> Reveals | None:
+    channel = json.loads(payload)
+    grid = Grid.from_dict(channel["grid"])
+    if grid.cells > _LARGEST_REVEALED:
+        return None
+    return reveals(grid, np.asarray(channel["output_weights"]), beta_per_m=float(channel["beta_per_m"]))
+
+
+def _numbers(campaign: Mapping[str, Any], told: Reveals | None) -> str:
+    level = campaign["cycle"].get("epsilon_per_km") or {}
+    exact = told.epsilon_per_km if told else level.get("upper")
+    kind = "exact, for this cycle's channel" if (told and told.exact) or level.get("exact") else "upper bound"
+    moved = format_length(float(campaign["cycle"].get("distortion_m") or 0))
+    items = [
+        ("ε per km", number(exact, 4), kind),
+        ("Never above (2β)", number(campaign["two_beta_per_km"], 4), "per km, whatever the server chooses"),
+        ("Typical displacement", moved, "mean, true cell to reported cell"),
+    ]
+    if told:
+        within = f"right guesses between two cells up to {format_length(told.two_cell_within_m)} apart; 50 is a coin"
+        items.insert(2, ("Worst two-cell success", f"{100 * told.two_cell_success:.0f} of 100", within))
+    return facts(items)
+
+
+def _in_words(told: Reveals | None, campaign: Mapping[str, Any]) -> str:
+    level = told.epsilon_per_km if told else float(campaign["two_beta_per_km"])
+    return (
+        f"<p>Whoever sees your report can at most multiply the odds between two places 500 m apart by "
+        f"{math.exp(level / 2):.2f}, and between two places 2 km apart by {math.exp(2 * level):.0f}.</p>"
+    )
+
+
+def _due(campaign: Mapping[str, Any]) -> str:
+    parts = []
+    if campaign.get("cycle_duration_s"):
+        parts.append(f"after {format_duration(float(campaign['cycle_duration_s']))}")
+    if campaign.get("cycle_reports"):
+        parts.append(f"at {int(campaign['cycle_reports']):,} reports")
+    least = int(campaign.get("minimum_tickets") or 0)
+    return f", which closes {' or '.join(parts)}, never with fewer than {least} people" if parts else ""
