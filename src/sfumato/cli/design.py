@@ -1,9 +1,155 @@
-"""Commands of the design part."""
+"""``sfumato design``: noise for chosen secrets under a Gaussian prior, optimal or as published, with its exact loss."""
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
+from pathlib import Path
+from typing import Annotated, Any
+
 import typer
+
+from sfumato.cli.output import print_json, write_whole
+
+_HELP = "Design noise for chosen secrets under a Gaussian prior, optimal or as published, with its exact loss."
 
 
 def register(app: typer.Typer) -> None:
-    """Add this part's commands to the app."""
+    """Add ``design`` to the app, and ``design multiscale`` beneath it."""
+    design_app = typer.Typer(
+        invoke_without_command=True, help=_HELP, context_settings={"help_option_names": ["-h", "--help"]}
+    )
+    design_app.callback()(design_command)
+    if importlib.util.find_spec("sfumato.cli.design_multiscale") is not None:
+        importlib.import_module("sfumato.cli.design_multiscale").register_multiscale(design_app)
+    app.add_typer(design_app, name="design")
+
+
+def design_command(
+    context: typer.Context,
+    kernel: Annotated[
+        str, typer.Option(help="How movement is correlated: rbf, matern12, matern32, matern52 or periodic.")
+    ] = "rbf",
+    length_scale: Annotated[
+        list[float], typer.Option(help="Length scale in sampling steps; repeat for a class of priors.")
+    ] = [6.0],  # noqa: B006 - typer copies it
+    period: Annotated[float, typer.Option(help="Period of the periodic kernel, in steps.")] = 24.0,
+    points: Annotated[int, typer.Option(help="Number of points of the trace.")] = 50,
+    secret: Annotated[
+        list[str] | None,
+        typer.Option(help="A secret: 24, or 24,25 together, or 'all'; repeat for several. Default: the middle point."),
+    ] = None,
+    mse: Annotated[float | None, typer.Option(help="Noise variance per point (budget = points x mse).")] = None,
+    target: Annotated[
+        list[float] | None,
+        typer.Option(help="Instead of --mse: the loss allowed (one, or one per secret); finds the least noise."),
+    ] = None,
+    method: Annotated[
+        str,
+        typer.Option(help="joint, block, published, uniform, concentrated, convex, minimax or prior-shaped."),
+    ] = "convex",
+    nugget: Annotated[
+        float | None,
+        typer.Option(help="White variance in the prior. Default 0 for closed forms, 1e-6 for convex ones."),
+    ] = None,
+    gap: Annotated[float, typer.Option(help="Certified relative gap to reach (convex and minimax).")] = 1e-6,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the noise covariance (.npy).")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Design noise for chosen secrets under a Gaussian prior with unit variance at regular times.
+
+    `loss` is the largest eigenvalue of the exact loss matrix of the worst secret, `direct` what its own released
+    points give away by themselves, `inferential` the rest; `two_sigma` the width of the adversary's 68% interval;
+    `gap` how far from the optimum at most (certified); `jitter` and `certified_loss` the white variance that makes an
+    ill-conditioned kernel certain in double precision, and the loss with it.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    import numpy as np
+
+    from sfumato.arrays import positive
+    from sfumato.errors import InputError
+    from sfumato.mechanisms.secret_design import default_nugget, design
+    from sfumato.secret import parse
+
+    if points < 1 or points > 5000:
+        raise InputError(f"points is {points}.", "It must lie in 1 .. 5000; longer traces: mechanisms.rank_one.")
+    if mse is None and not target:
+        mse = 0.02
+    if mse is not None and target:
+        raise InputError("Both --mse and --target were given.", "One fixes the noise, the other the loss.")
+    names = secret or [str((points - 1) // 2)]
+    rules = [parse(name) for name in names]
+    kernels = [_kernel(kernel, positive(length, "length scale"), period) for length in length_scale]
+    with _progress(not json) as report:
+        solved = design(
+            np.arange(float(points)), rules, kernels,
+            budget=None if mse is None else points * positive(mse, "mse"),
+            targets=target or None, method=method, nugget=nugget, gap=gap, progress=report,
+        )  # fmt: skip
+    value = solved.value
+    certain = value.certified()
+    result: dict[str, Any] = {
+        **value.summary(),
+        "gap": solved.gap,
+        "lower_bound": solved.lower_bound,
+        "nugget": default_nugget(method) if nugget is None else nugget,
+        "jitter": certain.jitter,
+        "certified_loss": float(np.max(certain.losses())),
+        "seconds": solved.seconds,
+        "status": solved.status,
+        "steps": solved.steps,
+        "method": method,
+        "kernel": kernel,
+        "length_scales": list(length_scale),
+        "points": points,
+        "secrets": [s.tolist() for s in value.secrets] if len(value.secrets) <= 100 else len(value.secrets),
+        "mse": value.trace / points,
+    }
+    if output is not None:
+        write_whole(output, lambda path: np.save(path, value.noise_covariance))
+    if json:
+        print_json(result)
+        return
+    for name in ("loss", "direct", "inferential", "two_sigma", "trace", "gap", "nugget", "jitter", "seconds"):
+        shown = result[name]
+        typer.echo(f"{name:12s} {'none' if shown is None else format(shown, '.6g')}")
+    if len(rules) and names != ["all"]:
+        typer.echo("Whoever knows this noise can tell which times it protects.")
+
+
+def _kernel(name: str, length: float, period: float) -> Any:
+    from sfumato.errors import InputError
+    from sfumato.priors import kernels
+
+    if name == "periodic":
+        return kernels.Periodic(period, length)
+    known = {"rbf": "RBF", "matern12": "Matern12", "matern32": "Matern32", "matern52": "Matern52"}
+    if name not in known:
+        raise InputError(f"There is no kernel '{name}'.", f"Choose from {', '.join(known)} and periodic.")
+    return getattr(kernels, known[name])(length)
+
+
+class _progress:
+    """Says the certified gap on stderr while a long design runs, on a terminal only."""
+
+    def __init__(self, wanted: bool) -> None:
+        import sys
+
+        self._console: Any = None
+        if wanted and sys.stderr.isatty():
+            from rich.console import Console
+
+            self._console = Console(stderr=True)
+        self._status: Any = None
+
+    def __enter__(self) -> Any:
+        if self._console is None:
+            return None
+        self._status = self._console.status("designing")
+        self._status.start()
+        return lambda gap: self._status.update(f"designing: certified gap {gap:.2e}")
+
+    def __exit__(self, *_: object) -> None:
+        if self._status is not None:
+            self._status.stop()

@@ -71,3 +71,47 @@ def one_compound(
     design = NoiseDesign(noise, (covariance,), (index,), "joint", nugget, known_losses=read_only([max(t, bound)]))
     gap = max((t - bound) / t, 0.0)
     return Solved(design, "exact", step, gap, t, bound, time.perf_counter() - started)
+
+
+def block_compound(
+    prior: npt.ArrayLike, secret: npt.ArrayLike, *, budget: float, nugget: float = 0.0
+) -> Solved[NoiseDesign]:
+    """The least 1/σ_s² + α* when the noise at the secret must be white and independent of the rest, as published.
+
+    With A, C the regression of the other points, α* ≤ α costs tr(AAᵀ/α - C)₊ elsewhere, which leaves
+    σ_s² = (B - that)/|S|: one convex search over α.
+    """
+    from scipy.optimize import minimize_scalar
+
+    started = time.perf_counter()
+    covariance = checked_prior(prior)
+    (index,) = checked_secrets([secret], len(covariance))
+    positive(budget, "budget")
+    slopes, rest = regression(covariance, index)
+    others = np.setdiff1d(np.arange(len(covariance)), index)
+    size = len(index)
+    if others.size < size:
+        raise NotConverged("Fewer points lie outside the secret than in it.", "Use the joint design.")
+    a, c = slopes[others], rest[np.ix_(others, others)]
+
+    def loss_with(log_alpha: float) -> float:
+        left = budget - float(least_noise_covering(a, c, np.exp(log_alpha) * np.eye(size))[0].sum())
+        return size / left + float(np.exp(log_alpha)) if left > 0 else 1e150 * (1.0 - left / budget)
+
+    # The cheapest α lies above the one that eats the whole budget: bracket from there.
+    low = float(np.log(np.linalg.norm(a, 2) ** 2 / budget)) - 30
+    high = float(np.log(np.linalg.norm(a, 2) ** 2 * size / budget)) + 5
+    grid = np.linspace(low, high, 120)
+    values = [loss_with(x) for x in grid]
+    best = int(np.argmin(values))
+    found = minimize_scalar(
+        loss_with, bounds=(grid[max(best - 1, 0)], grid[min(best + 1, 119)]), method="bounded",
+        options={"xatol": 1e-12},
+    )  # fmt: skip
+    values_c, vectors = least_noise_covering(a, c, np.exp(found.x) * np.eye(size))
+    noise = np.zeros_like(covariance)
+    noise[np.ix_(others, others)] = (vectors * values_c) @ vectors.T
+    noise[index, index] = (budget - float(values_c.sum())) / size
+    loss = loss_with(float(found.x))
+    design = NoiseDesign(read_only(noise), (covariance,), (index,), "block", nugget, known_losses=read_only([loss]))
+    return Solved(design, "exact", int(found.nfev) + 120, objective=loss, seconds=time.perf_counter() - started)
