@@ -108,16 +108,34 @@ def _locator(grid: Grid) -> str:
     scale = 8.0 / _LOCATOR_REACH_DEG
     paths = []
     for ring in rings:
-        xs = [((p[0] - lon + 540) % 360 - 180) * squeeze * scale for p in ring]
-        ys = [(lat - p[1]) * scale for p in ring]
-        if min(xs) < 8 and max(xs) > -8 and min(ys) < 8 and max(ys) > -8 and max(xs) - min(xs) < 250:
-            paths.append("M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in zip(xs, ys, strict=True)) + "Z")
+        placed = [(((p[0] - lon + 540) % 360 - 180) * squeeze * scale, (lat - p[1]) * scale) for p in ring]
+        if max(x for x, _ in placed) - min(x for x, _ in placed) < 250 * squeeze:
+            inside = _clipped(placed, 8.0)
+            if inside:
+                paths.append("M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in inside) + "Z")
     return (
         '<g transform="translate(91 9)"><clipPath id="locator"><rect x="-8" y="-8" width="16" height="16" rx="1.5"/>'
         '</clipPath><rect class="locator-sea" x="-8" y="-8" width="16" height="16" rx="1.5" stroke-width=".3"/>'
         f'<g clip-path="url(#locator)"><path class="locator-land" d="{"".join(paths)}"/></g>'
         '<circle class="locator-here" r=".9"/></g>'
     )
+
+
+def _clipped(ring: list[tuple[float, float]], reach: float) -> list[tuple[float, float]]:
+    """The part of a polygon within a square, one side after the other (Sutherland and Hodgman)."""
+    for axis, sign in ((0, 1.0), (0, -1.0), (1, 1.0), (1, -1.0)):
+        kept: list[tuple[float, float]] = []
+        for before, here in zip([ring[-1], *ring[:-1]], ring, strict=True):
+            a, b = reach - sign * before[axis], reach - sign * here[axis]
+            if (a < 0) != (b < 0):
+                t = a / (a - b)
+                kept.append((before[0] + t * (here[0] - before[0]), before[1] + t * (here[1] - before[1])))
+            if b >= 0:
+                kept.append(here)
+        ring = kept
+        if not ring:
+            return []
+    return ring
 
 
 def sparkline(values: Sequence[float | None], *, title: str) -> str:
