@@ -73,8 +73,9 @@ def optimal_channel(
     if not isinstance(target, Known) and not math.isfinite(low):
         raise InputError("A one-sided promise over a set of priors is not offered.", "Give epsilon_low.")
     kind = _solver(solver, target, d.shape)
-    raw, used, bound, steps = _solved(p, d, target, up=up, low=low, kind=kind, gap=gap, most_seconds=most_seconds)
-    place = merged(raw, d[:, used], p, allowance=0.1 * gap * max(float((p[:, None] * raw * d[:, used]).sum()), 1e-300))
+    aim = min(gap, 1e-9) if d.size <= 10_000 else gap  # small problems cost nothing to solve further
+    raw, used, bound, steps = _solved(p, d, target, up=up, low=low, kind=kind, gap=aim, most_seconds=most_seconds)
+    place = merged(raw, d[:, used], p, allowance=0.1 * aim * max(float((p[:, None] * raw * d[:, used]).sum()), 1e-300))
     kept = np.unique(place)
     gathered = np.zeros((p.size, kept.size))
     np.add.at(gathered.T, np.searchsorted(kept, place), raw.T)
