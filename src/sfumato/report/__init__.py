@@ -1,0 +1,45 @@
+"""One page about one release: a map, the promise in plain words, the error by time, and what is not covered.
+
+The page is one file that asks nothing of any host. With the original it is private and says so on top; without it
+(``original=None``) it is made from the release and the certificate alone and can be published with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sfumato.errors import InputError
+from sfumato.report.belief import adversary_view
+from sfumato.report.chart import error_chart
+from sfumato.report.drawing import drawn_places
+from sfumato.report.map import draw_map
+from sfumato.report.page import assemble
+from sfumato.traces import Trace
+
+__all__ = ["render"]
+
+
+def render(
+    *,
+    release: Trace,
+    certificate: Mapping[str, Any],
+    original: Trace | None = None,
+    audit: Mapping[str, Any] | None = None,
+    dropped: Sequence[str] = (),
+) -> str:
+    """The page as HTML. ``original`` None makes the public page; ``audit`` and ``dropped`` are then refused."""
+    if original is None:
+        if audit is not None or dropped:
+            raise InputError(
+                "A public report cannot show an audit or what was dropped: both come from the original.",
+                "Leave them out, or give the original for a private report.",
+            )
+    elif len(original) != len(release):
+        raise InputError("The original and the release differ in their number of points.", "Give those of one release.")
+    shown = drawn_places(release)
+    view = None if original is None else adversary_view(original, release, certificate, audit)
+    picture = draw_map(release, original, certificate, view, shown)
+    chart = None if original is None else error_chart(original, release, certificate, shown)
+    return assemble(release, certificate, picture=picture, chart=chart, audit=audit, dropped=dropped,
+                    private=original is not None)  # fmt: skip

@@ -1,0 +1,178 @@
+"""The page around the pictures: one HTML file with its style and script inside, and a policy that forbids requests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from typing import Any
+
+from sfumato.report.chart import Chart
+from sfumato.report.drawing import drawn_places, escaped, listed
+from sfumato.report.map import Picture
+from sfumato.report.words import (
+    audit_rows,
+    cards,
+    dropped_words,
+    explanations,
+    headline,
+    not_covered,
+    numbers,
+)
+from sfumato.traces import Trace
+from sfumato.units import format_length
+
+_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+)
+
+
+def assemble(
+    release: Trace,
+    certificate: Mapping[str, Any],
+    *,
+    picture: Picture,
+    chart: Chart | None,
+    audit: Mapping[str, Any] | None,
+    dropped: Sequence[str],
+    private: bool,
+) -> str:
+    """All parts in reading order."""
+    shown = drawn_places(release)
+    data: dict[str, Any] = {"times": release.times_s[shown].round(3).tolist(), **picture.slider}
+    if chart is not None:
+        data |= chart.slider
+    # "<" cannot start a tag inside the script's data.
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    title = "A protected track (private)" if private else "A protected track"
+    return "".join(
+        (
+            '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" '
+            'content="no-referrer"><meta name="robots" content="noindex">',
+            f"<title>{title}</title><style>{_part('page.css')}</style></head><body><main>",
+            _banners(certificate, private=private),
+            f'<header><h1>sfumato</h1><p class="promise">{escaped(headline(certificate))}</p></header>',
+            _cards(certificate, audit),
+            _map(picture, len(shown), len(release)),
+            "" if chart is None else _chart(chart),
+            f"<section><h2>What this means</h2>{listed(explanations(certificate))}</section>",
+            _list("Take care", certificate.get("warnings")),
+            f"<section><h2>What is not covered</h2>{listed(not_covered(certificate))}</section>",
+            "" if not private else _dropped(certificate, dropped),
+            "" if audit is None else _table("What an adversary still learns", audit_rows(audit)),
+            _table("The certificate in numbers", numbers(certificate)),
+            _statement(certificate),
+            _footer(certificate, private=private),
+            f'</main><script type="application/json" id="data">{text}</script>',
+            f"<script>{_part('page.js')}</script></body></html>\n",
+        )
+    )
+
+
+def _part(name: str) -> str:
+    return resources.files("sfumato.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _banners(certificate: Mapping[str, Any], *, private: bool) -> str:
+    rows = []
+    if certificate.get("simulation"):
+        rows.append(
+            '<p class="banner warning" role="note"><strong>Simulation.</strong> The noise came from a fixed seed: '
+            "whoever knows it can undo it. This protects nobody.</p>"
+        )
+    if private:
+        rows.append(
+            '<p class="banner private" role="note"><strong>Private.</strong> This page shows the original track. '
+            "Keep it to yourself; share only the release and its certificate, or the public report.</p>"
+        )
+    else:
+        rows.append(
+            '<p class="banner public" role="note"><strong>Public.</strong> This page was made from the release and '
+            "its certificate only.</p>"
+        )
+    return "".join(rows)
+
+
+def _cards(certificate: Mapping[str, Any], audit: Mapping[str, Any] | None) -> str:
+    body = "".join(
+        f'<div><dt>{escaped(label)}</dt><dd class="big">{escaped(big)}</dd><dd class="fine">{escaped(fine)}</dd></div>'
+        for label, big, fine in cards(certificate, audit)
+    )
+    return f'<dl class="cards">{body}</dl>'
+
+
+def _map(picture: Picture, drawn: int, count: int) -> str:
+    rows = "".join(
+        f'<li><label><input type="checkbox" checked hidden data-layer="{name}"><span class="swatch {name}"></span>'
+        f"{escaped(text)}</label></li>"
+        for name, text in picture.legend
+    )
+    some = "" if drawn == count else f"<p>{drawn} of {count} points are drawn.</p>"
+    return (
+        f'<figure>{picture.svg}<figcaption><ul class="legend">{rows}</ul>{some}'
+        '<div class="timeline" id="timeline" hidden><label for="time">Moment</label>'
+        f'<input id="time" type="range" min="0" max="{drawn - 1}" value="0">'
+        '<output id="said" for="time">walk along the track</output></div></figcaption></figure>'
+    )
+
+
+def _chart(chart: Chart) -> str:
+    legend = "".join(
+        f'<li><label><span class="swatch {name}"></span>{escaped(text)}</label></li>'
+        for name, text in (
+            ("east", "metres east of the truth"),
+            ("north", "metres north of the truth"),
+            ("band-68", f"68% of the noise, ±{format_length(chart.noise_m)}"),
+        )
+    )
+    return (
+        f"<section><h2>How far off the release is, by time</h2><figure>{chart.svg}"
+        f'<figcaption><ul class="legend">{legend}</ul></figcaption></figure></section>'
+    )
+
+
+def _dropped(certificate: Mapping[str, Any], dropped: Sequence[str]) -> str:
+    nothing = "<p>Nothing but positions and times was found in the original.</p>"
+    kept = [str(name) for name in certificate.get("kept") or ()]
+    more = f"<p>Kept because you asked for it:</p>{listed(kept)}" if kept else ""
+    words = "<p>Found in the original and not in the release:</p>" if dropped else ""
+    return f"<section><h2>What was left out</h2>{words}{listed(dropped_words(dropped), empty=nothing)}{more}</section>"
+
+
+def _list(title: str, items: Any) -> str:
+    texts = [str(item) for item in items or ()]
+    return f"<section><h2>{escaped(title)}</h2>{listed(texts)}</section>" if texts else ""
+
+
+def _table(title: str, rows: Sequence[tuple[str, str]]) -> str:
+    body = "".join(f'<tr><th scope="row">{escaped(name)}</th><td>{escaped(value)}</td></tr>' for name, value in rows)
+    return f'<section><h2>{escaped(title)}</h2><div class="sheet"><table>{body}</table></div></section>'
+
+
+def _statement(certificate: Mapping[str, Any]) -> str:
+    guarantee = certificate.get("guarantee") or {}
+    parts = [
+        f"<div><p>{label}</p>{listed(str(item) for item in guarantee.get(key) or ())}</div>"
+        for key, label in (("covers", "It covers"), ("assumes", "It assumes"))
+        if guarantee.get(key)
+    ]
+    if not parts and not guarantee.get("notion"):
+        return ""
+    numerics = f"<p>Numerics: {escaped(guarantee['numerics'])}.</p>" if guarantee.get("numerics") else ""
+    notion = f"<p>{escaped(str(guarantee.get('notion', ''))).capitalize()}.</p>"
+    return f'<section><h2>The promise, exactly</h2>{notion}<div class="two">{"".join(parts)}</div>{numerics}</section>'
+
+
+def _footer(certificate: Mapping[str, Any], *, private: bool) -> str:
+    digest = (certificate.get("release") or {}).get("content_sha256")
+    hashed = f"<p>Release: <code>{escaped(digest)}</code> (SHA-256 of its content).</p>" if digest else ""
+    version = certificate.get("sfumato")
+    made = f"<p>Made by sfumato {escaped(version)}.</p>" if version else ""
+    return (
+        "<footer><p>Anyone can check the promise from the certificate and the release alone: "
+        "<code>sfumato verify certificate.json --release release.gpx</code></p>"
+        f"{hashed}{made}"
+        "<p>This page asks nothing of any server. Land: Natural Earth, public domain.</p></footer>"
+    )
