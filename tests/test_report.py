@@ -1,0 +1,269 @@
+"""The report is one file that asks nothing of any host, and it is public only without the original."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfumato.errors import InputError
+from sfumato.frames import displace, snap
+from sfumato.io import read_trace
+from sfumato.report import render
+from sfumato.report.drawing import MOST_POINTS, drawn_places, nice_step, nice_time_step_s
+from sfumato.report.words import NOT_COVERED, cards, headline, odds_words
+from sfumato.traces import Trace
+
+CERTIFICATE: dict[str, Any] = {
+    "sfumato": "0.1.0", "mechanism": "multiscale", "points": 60, "radius_m": 200.0, "order": 5.0, "epsilon": 0.95,
+    "mu": 0.617, "odds_99": 4.9999, "odds_99_either_way": 5.1, "stay_odds_99": 14.68, "delta_at_epsilon": 0.08,
+    "rms_noise_m": 660.0, "worst_loss": 9.5e-6, "stay_loss": 2.3e-5, "floor_loss": 2.3e-6, "loss_over_floor": 4.1,
+    "loss_at_times": 7e-6, "snap_m": 0.1, "simulation": False, "warnings": [], "kept": [],
+    "randomness": "operating system CSPRNG (os.urandom)",
+    "noise": {"kernel": "white", "sd_m": 660.0},
+    "guarantee": {"notion": "conditional inferential privacy", "covers": ["any one moment"], "assumes": ["a class"],
+                  "not_covered": ["menus of known routes", "the times themselves"], "numerics": "idealised"},
+    "releases": {"meaning": "One of 1."}, "release": {"content_sha256": "ab" * 32},
+}  # fmt: skip
+AUDIT: dict[str, Any] = {
+    "points": 60, "rms_error_raw_m": 655.0, "rms_error_smoothed_m": 400.0, "interval_68_m": 390.0, "coverage_68": 0.7,
+    "floor_m": 320.0, "verdict": "kept.",
+    "prior_used": {"source": "fitted", "kernel": {"kernel": "matern32", "length_scale_s": 300.0, "sd_m": 900.0}},
+}  # fmt: skip
+
+
+def _pair(count: int = 60, lat: float = 48.2, lon: float = 16.37, step_m: float = 90.0) -> tuple[Trace, Trace]:
+    generator = np.random.default_rng(3)
+    path = np.cumsum(generator.normal(0, step_m, (count, 2)), axis=0)
+    y, x = displace(np.full(count, lat), np.full(count, lon), path)
+    times = 1.7e9 + 30.0 * np.arange(count)
+    segment = np.arange(count) // max(count // 3, 1)
+    original = Trace(y, x, times, segment)
+    released = snap(*displace(y, x, generator.normal(0, 660.0, (count, 2))))
+    return original, original.moved_to(*released)
+
+
+def _private(**changes: Any) -> str:
+    original, release = _pair()
+    values: dict[str, Any] = {"certificate": CERTIFICATE, "audit": AUDIT, "dropped": ("elevation", "heart_rate")}
+    return render(release=release, original=original, **{**values, **changes})
+
+
+class _Page(HTMLParser):
+    """Tags opened and closed, and every attribute."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.attributes: list[tuple[str, str, str]] = []
+        self.ids: list[str] = []
+        self.text: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        self.ids += [value or "" for name, value in attrs if name == "id"]
+        if tag not in ("meta", "input", "link", "br"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if not self.open or self.open[-1] not in ("script", "style"):
+            self.text.append(data)
+
+
+def _pages() -> dict[str, str]:
+    original, release = _pair()
+    return {
+        "private": _private(),
+        "public": render(release=release, certificate=CERTIFICATE),
+        "without an audit": render(release=release, original=original, certificate=CERTIFICATE),
+    }
+
+
+@pytest.mark.parametrize("kind", ["private", "public", "without an audit"])
+def test_the_page_asks_nothing_of_any_host(kind: str) -> None:
+    page = _pages()[kind]
+    for address in re.findall(r"[a-z]+://[^\s\"'<>]+", page):
+        assert re.match(r"https?://www\.(w3\.org|topografix\.com)/", address)
+    assert "//" not in re.sub(r"https?://www\.(w3\.org|topografix\.com)/", "", page).replace("<!--", "")
+    lowered = page.lower()
+    for word in ("src=", "href=", "url(", "@import", "fetch(", "xmlhttprequest", "<link", "<img", "<iframe", "beacon"):
+        assert word not in lowered
+    assert "default-src 'none'" in page
+
+
+@pytest.mark.parametrize("kind", ["private", "public", "without an audit"])
+def test_the_page_is_well_formed_and_its_pictures_are_described(kind: str) -> None:
+    page = _Page(_pages()[kind])
+    assert page.open == []
+    assert len(page.ids) == len(set(page.ids))
+    labelled = [value for tag, name, value in page.attributes if tag == "svg" and name == "aria-labelledby"]
+    assert len(labelled) == (1 if kind == "public" else 2)
+    for names in labelled:
+        assert all(name in page.ids for name in names.split())
+    assert ("html", "lang", "en") in page.attributes
+
+
+def test_the_private_page_says_so_on_top_and_shows_everything() -> None:
+    page = _private()
+    assert page.index("Private.") < page.index("<svg")
+    text = " ".join(_Page(page).text)
+    for words in ("cannot tell apart two places at most 200 m apart", "5 : 1", "99 times in 100", "elevation",
+                  "heart rate", "menus of known routes", "the times themselves", "What is not covered", "by time",
+                  "68% interval", "±390 m", "sfumato verify"):  # fmt: skip
+        assert words in text
+    assert 'id="layer-original"' in page
+    assert 'id="layer-band"' in page
+
+
+def test_the_public_page_depends_on_nothing_but_release_and_certificate() -> None:
+    _, release = _pair()
+    page = render(release=release, certificate=CERTIFICATE)
+    assert "Public." in page
+    for word in ("layer-original", "truth", "Private.", "left out", "best guess", "adversary still learns"):
+        assert word not in " ".join(_Page(page).text) + re.sub(r"<(script|style)>.*?</\1>", "", page, flags=re.DOTALL)
+    data = re.search(r'id="data">(.*?)</script>', page)
+    assert data is not None
+    assert set(json.loads(data.group(1))) == {"times", "release"}
+
+
+def test_a_public_page_with_private_things_is_refused() -> None:
+    _, release = _pair()
+    with pytest.raises(InputError, match="public"):
+        render(release=release, certificate=CERTIFICATE, audit=AUDIT)
+    with pytest.raises(InputError, match="public"):
+        render(release=release, certificate=CERTIFICATE, dropped=("elevation",))
+    original, _ = _pair(61)
+    with pytest.raises(InputError, match="number of points"):
+        render(release=release, certificate=CERTIFICATE, original=original)
+
+
+def test_every_text_is_escaped() -> None:
+    nasty = '<script>alert("x")</script>&\'"</style>'
+    texts = {"notion", "numerics"}
+    guarantee = {key: nasty if key in texts else [nasty] for key in CERTIFICATE["guarantee"]}
+    certificate = {**CERTIFICATE, "mechanism": nasty, "warnings": [nasty], "kept": [nasty], "randomness": nasty,
+                   "sfumato": nasty, "release": {"content_sha256": nasty}, "releases": {"meaning": nasty},
+                   "guarantee": guarantee}  # fmt: skip
+    page = _private(certificate=certificate, dropped=(nasty,), audit={**AUDIT, "verdict": nasty})
+    assert "<script>alert" not in page
+    assert page.count("<script") == 2
+    assert page.count("</style>") == 1
+    assert _Page(page).open == []
+
+
+def test_a_million_points_give_a_page_of_bounded_size() -> None:
+    count = 1_000_000
+    generator = np.random.default_rng(0)
+    lat, lon = 48 + np.cumsum(generator.normal(0, 1e-6, count)), 16 + np.cumsum(generator.normal(0, 1e-6, count))
+    original = Trace(lat, lon, 1.0 * np.arange(count), np.arange(count) // 7)
+    page = render(release=original.moved_to(lat, lon), original=original, certificate=CERTIFICATE, audit=AUDIT)
+    assert len(page) < 400_000
+    assert f"of {count} points are drawn" in page
+    assert len(drawn_places(original)) <= MOST_POINTS
+
+
+@pytest.mark.parametrize(
+    ("lat", "lon", "step_m"),
+    [(0.0, 0.0, 90.0), (78.2, 15.6, 90.0), (-16.9, 179.99, 500.0), (89.99, 10.0, 90.0), (-90.0, 0.0, 90.0),
+     (37.7, -122.4, 60_000.0), (52.0, 179.0, 90_000.0)],
+)  # fmt: skip
+def test_the_map_stays_inside_its_frame_anywhere_on_the_globe(lat: float, lon: float, step_m: float) -> None:
+    original, release = _pair(60, lat, lon, step_m)
+    page = render(release=release, original=original, certificate=CERTIFICATE, audit=AUDIT)
+    data = re.search(r'id="data">(.*?)</script>', page)
+    assert data is not None
+    for name in ("release", "original"):
+        pixels = np.array(json.loads(data.group(1))[name]).reshape(-1, 2)
+        assert (pixels >= 0).all()
+        assert (pixels <= [960, 600]).all()
+        steps = np.abs(np.diff(pixels, axis=0)).max()
+        assert steps < 900
+    assert ('class="land"' in page) is True
+
+
+def test_one_point_and_no_time_at_all_still_make_a_page() -> None:
+    original, release = _pair(1)
+    page = render(release=release, original=original, certificate=CERTIFICATE)
+    assert _Page(page).open == []
+    assert "NaN" not in page
+    assert "inf" not in re.sub(r"[a-z]*inf[a-z]+", "", page)
+
+
+def test_a_simulation_is_called_one() -> None:
+    assert "protects nobody" in _private(certificate={**CERTIFICATE, "simulation": True})
+    assert "protects nobody" not in _private()
+
+
+def test_a_bare_certificate_is_enough() -> None:
+    _, release = _pair()
+    page = render(release=release, certificate={})
+    assert all(item in " ".join(_Page(page).text) for item in NOT_COVERED)
+
+
+def test_odds_are_rounded_against_us() -> None:
+    assert odds_words(4.99991) == "5 : 1"
+    assert odds_words(5.001) == "5.01 : 1"
+    assert odds_words(14.68) == "14.7 : 1"
+    assert odds_words(12345.2) == "12 346 : 1"
+    assert odds_words(None) is None
+
+
+def test_the_promise_is_worded_for_its_mechanism() -> None:
+    assert headline(CERTIFICATE) == (
+        "An adversary who knows how you move cannot tell apart two places at most 200 m apart, at any one moment, "
+        "with odds better than 5 : 1, 99 times in 100."
+    )
+    laplace = {**CERTIFICATE, "mechanism": "planar-laplace", "worst_loss": None}
+    assert "sees one released point and nothing else" in headline(laplace)
+    assert "too small" in headline({**CERTIFICATE, "odds_99": None})
+    independent = _private(certificate={**CERTIFICATE, "mechanism": "independent", "worst_loss": None}, audit=None)
+    assert "recorded more densely" in independent
+    assert [row[0] for row in cards({}, None)] == []
+
+
+def test_ticks_are_round() -> None:
+    assert nice_step(1234, 6) == 500
+    assert nice_time_step_s(4 * 3600, 8) == 1800
+    assert nice_time_step_s(30 * 86400, 8) == 4 * 86400
+
+
+def test_the_sample_ride_and_the_land_ship_with_the_package() -> None:
+    data = resources.files("sfumato").joinpath("data")
+    assert len(json.loads(data.joinpath("ne_110m_land.geojson").read_text())["features"]) > 100
+    with resources.as_file(data.joinpath("sample_ride.gpx")) as path:
+        trace = read_trace(path)
+        assert path.stat().st_size < 60_000
+    assert 150 <= len(trace) <= 600
+    assert trace.segments > 5
+    assert "doi:10.15783/C7J010" in data.joinpath("README.md").read_text()
+
+
+def test_a_real_protected_ride_reports_itself() -> None:
+    import sfumato
+
+    with resources.as_file(resources.files("sfumato").joinpath("data/sample_ride.gpx")) as path:
+        protected = sfumato.protect(read_trace(path), rng=1)
+    page = render(
+        release=protected.release, certificate=protected.certificate, original=protected.original,
+        audit=protected.audit().to_dict(), dropped=protected.dropped,
+    )  # fmt: skip
+    text = " ".join(_Page(page).text)
+    assert headline(protected.certificate) in text
+    assert all(item in text for item in protected.certificate["guarantee"]["not_covered"])
+    assert "the adversary's 68% interval" in text
+    public = render(release=protected.release, certificate=protected.certificate)
+    for value in protected.original.lat_deg[:20]:
+        assert f"{value:.5f}" not in public
