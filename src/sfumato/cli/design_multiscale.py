@@ -106,8 +106,8 @@ def _say(out: dict[str, Any]) -> None:
         console.print(
             f"multiscale share alone {row['path_loss']:.4f} x floor (no mixture of Matérn-3/2 scales below "
             f"{row['path_loss_least_possible']:.4f}, gap {100 * row['gap']:.3f}%); with white {row['white_share']:g} "
-            f"and constant {row['constant_share']:g}: worst loss {row['worst_loss']:.4f}, stay loss {row['stay_loss']:g}; "
-            f"a nugget up to {row['free_nugget_share']:.2f} of the sd is free.\n"
+            f"and constant {row['constant_share']:g}: worst loss {row['worst_loss']:.4f}, stay loss "
+            f"{row['stay_loss']:g}; a nugget up to {row['free_nugget_share']:.2f} of the sd is free.\n"
         )
     if "price_table" not in out:
         return

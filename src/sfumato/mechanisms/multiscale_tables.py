@@ -111,7 +111,7 @@ def _window_loss(ladder: Ladder) -> float:
 def constant_share_table(prior_class: str = "day") -> list[dict[str, Any]]:
     """What a constant share costs and covers: the losses × o of one constant unknown place, stay by stay.
 
-    A stay of duration T sampled every minute, and 30 and 365 nights of 8 h sampled every 30 min (continuing noise).
+    A stay sampled every minute; 30 nights of 8 h sampled every 30 min and 120 nights every 80 min (continuing noise).
     """
     from sfumato.priors.classes import prior_class_named
 
@@ -119,7 +119,7 @@ def constant_share_table(prior_class: str = "day") -> list[dict[str, Any]]:
         "stay_30min": np.arange(0, 1800.0, 60.0),
         "stay_8h": np.arange(0, 28800.0, 60.0),
         "nights_30": (np.arange(30)[:, None] * 86400.0 + np.arange(0, 28800.0, 1800.0)).ravel(),
-        "nights_120": (np.arange(120)[:, None] * 86400.0 + np.arange(0, 28800.0, 2400.0)).ravel(),
+        "nights_120": (np.arange(120)[:, None] * 86400.0 + np.arange(0, 28800.0, 4800.0)).ravel(),
     }
     rows = []
     members = prior_class_named(prior_class)
