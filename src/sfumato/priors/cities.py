@@ -1,8 +1,10 @@
 """Two cities as counts per cell: the Gowalla check-ins of central Paris and northern San Francisco on the PRIVIC grids.
 
 The published cells count rows from the north and columns from the *east* (cell = i * columns + j); here row 0 is north
-and column 0 *west*, so that published (i, j) is row i, column ``columns - 1 - j``: the published strong Paris cell 52 =
-(3, 7) is again 52, the vulnerable 93 = (6, 3) is 101. Distances do not change under the mirror.
+and column 0 *west*, so that published (i, j) is row i, column ``columns - 1 - j``. Distances do not change under the
+mirror. Cells named in the paper's figures come from a script that reads it mirrored, from the west as here:
+the strong Paris cell is 52 = (3, 7) in both orders; the vulnerable one is 93 = (6, 3) here (in the south-west, as
+the text says; counted from the east it would be 101). The corner 164 = (10, 14) of the published order is 150 here.
 
 All check-ins inside the grid are shipped (10,079 and 123,026). The published experiments lost their first record to a
 header: its cell is kept in ``first_record_cell``, and :attr:`City.people` leaves it out (10,078 and 123,025).

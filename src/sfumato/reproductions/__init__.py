@@ -47,6 +47,16 @@ REPRODUCTIONS: dict[str, tuple[str, str]] = {
     ),
     "cip-covariances": ("sfumato.reproductions.cip_covariances:run", "the noise covariances of appendix 7.1.2"),
     "cip-illustration": ("sfumato.reproductions.cip_illustration:run", "appendix 7.1.1 on a sample trace"),
+    "privic-table-2": ("sfumato.reproductions.privic_tables:table_2", "PRIVIC, Table 2: Paris, every cycle"),
+    "privic-table-3": ("sfumato.reproductions.privic_tables:table_3", "PRIVIC, Table 3: San Francisco, every cycle"),
+    "privic-figure-2": ("sfumato.reproductions.privic_figure_2:run", "PRIVIC, Figure 2: elasticity around an island"),
+    "privic-figure-3": ("sfumato.reproductions.privic_figure_3:run", "PRIVIC, Figure 3: BA and Laplace compared"),
+    "privic-figure-8": ("sfumato.reproductions.privic_figures_8_9:figure_8", "PRIVIC, Figure 8: Paris by cycle"),
+    "privic-figure-9": (
+        "sfumato.reproductions.privic_figures_8_9:figure_9",
+        "PRIVIC, Figure 9: San Francisco by cycle",
+    ),
+    "privic-figure-10": ("sfumato.reproductions.privic_figure_10:run", "PRIVIC, Figure 10: the last cycle by beta"),
     "l-eff": ("sfumato.reproductions.l_eff:run", "effective length scales of GeoLife (needs ../shared/data)"),
 }
 
