@@ -42,6 +42,7 @@ def create_app(settings: Settings | None = None, *, collector: Collector | None 
     answers.install(app)
     for part in (participate, operate, read, pages):
         app.include_router(part.router)
+    app.router.routes.insert(0, participate.hot_report_route)
     static = Path(str(files("sfumato.service") / "static"))
     if static.is_dir():
         app.mount("/static", StaticFiles(directory=static), name="static")

@@ -64,6 +64,7 @@ class Collector:
         self._token_hash = b""
         self._ticker: asyncio.Task[None] | None = None
         self._look = asyncio.Event()
+        self._refresh_again_at = 0.0
 
     async def start(self) -> None:
         """Open the store, load or make the keys, and begin to write and to close."""
@@ -107,7 +108,9 @@ class Collector:
 
     async def offer(self, name: str) -> Offer:
         """What the campaign takes right now, or 404."""
-        if name not in self._offers:
+        if name not in self._offers and time.monotonic() > self._refresh_again_at:
+            # Another server may have made it; looking at most once a second keeps guesses cheap.
+            self._refresh_again_at = time.monotonic() + 1
             await self.refresh()
         if name not in self._offers:
             raise Refused(404, "There is no campaign of that name; see /api/v1/campaigns.")
@@ -164,11 +167,11 @@ class Collector:
                 self._tickets_key, request.ticket, campaign=name, cycle=offer.cycle.number, now_s=self.now()
             )
         except tickets.TicketRefused as error:
-            self.metrics.reports.labels("ticket refused").inc()
+            self.metrics.refused_tickets.inc()
             raise Refused(401, str(error)) from error
         report = Report(request.cell, bytes.fromhex(request.key), ticket.nonce)
         outcome = await self.writer.submit(offer.destination, report)
-        self.metrics.reports.labels(outcome.value).inc()
+        self.metrics.reports[outcome].inc()
         return self._duplicate(offer, outcome)
 
     async def count_batch(self, name: str, request: BatchRequest) -> bool:
@@ -183,7 +186,7 @@ class Collector:
             raise Refused(422, f"cells: there are {offer.cells} cells, numbered from 0.")
         batch = RelayedBatch(tuple(counts.items()), len(request.cells), bytes.fromhex(request.key))
         outcome = await self.writer.submit(offer.destination, batch)
-        self.metrics.relayed_batches.labels(outcome.value).inc()
+        self.metrics.relayed_batches[outcome].inc()
         return self._duplicate(offer, outcome)
 
     async def close_cycle(self, name: str) -> tuple[bool, int, str]:

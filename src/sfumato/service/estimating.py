@@ -56,24 +56,24 @@ def estimate_cycle(
     pairs = [(channel_from_payload(tally.payload), tally.direct + tally.relayed) for tally in tallies]
     rules = _rules(specification, max_log_change=settings.number("log_weight_change_cap_nats"))
     closed = collection.close_cycle(pairs, rules, previous=previous)
-    assert closed.intervals is not None
+    unknown = np.full(pairs[-1][0].cells, np.nan)
     facts = {
         "emd_to_previous_m": closed.moved,
         "residual": {"statistic": closed.residual.statistic, "p_value": closed.residual.p_value},
         "alarm": _alarm(closed, tallies[-1], settings.number("residual_alarm_p")),
-        "change_capped": len(closed.alarms) > int(closed.residual.alarm),
+        "change_capped": closed.capped,
         "influence": {f"{one.share:g}": one.moved for one in closed.influence},
         "spent_epsilon_per_km": 1000 * closed.spent.upper,
         "gap_nats_per_report": closed.estimate.gap,
         "target": "reporters",
-        "interval_level": closed.intervals.level,
+        "interval_level": None if closed.intervals is None else closed.intervals.level,
     }
     theta = closed.estimate.probabilities
     return CycleResult(
         facts={**facts, **offer_facts(pairs[-1][0], theta)},
         probabilities=theta,
-        low=closed.intervals.lower,
-        high=closed.intervals.upper,
+        low=unknown if closed.intervals is None else closed.intervals.lower,
+        high=unknown if closed.intervals is None else closed.intervals.upper,
         next_channel=closed.next_channel,
         next_facts=offer_facts(closed.next_channel, theta),
     )

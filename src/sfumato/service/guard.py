@@ -98,10 +98,9 @@ class Guard:
             await refusal(refused)(scope, receive, send_with_headers)
             return
         limit = self.report_body_limit if path.endswith(("/reports", "/tickets")) else self.body_limit
-        too_large = Refused(413, f"The body is larger than {limit} bytes.", headers={"connection": "close"})
         for name, value in scope["headers"]:
             if name == b"content-length" and (not value.isdigit() or int(value[:20]) > limit):
-                await refusal(too_large)(scope, receive, send_with_headers)
+                await refusal(_too_large(limit))(scope, receive, send_with_headers)
                 return
         received = 0
 
@@ -110,10 +109,14 @@ class Guard:
             message = await receive()
             received += len(message.get("body", b""))
             if received > limit:
-                raise too_large
+                raise _too_large(limit)
             return message
 
         await self.app(scope, receive_limited, send_with_headers)
+
+
+def _too_large(limit: int) -> Refused:
+    return Refused(413, f"The body is larger than {limit} bytes.", headers={"connection": "close"})
 
 
 def _encoded(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from sfumato.service.store import Outcome
+
 _COMMIT_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
 
@@ -13,11 +15,14 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.reports = Counter(
-            "sfumato_reports", "Reports by what became of them.", ["outcome"], registry=self.registry
-        )
-        self.relayed_batches = Counter(
+        reports = Counter("sfumato_reports", "Reports by what became of them.", ["outcome"], registry=self.registry)
+        self.reports = {outcome: reports.labels(outcome.value) for outcome in Outcome}
+        batches = Counter(
             "sfumato_relayed_batches", "Relayed batches by what became of them.", ["outcome"], registry=self.registry
+        )
+        self.relayed_batches = {outcome: batches.labels(outcome.value) for outcome in Outcome}
+        self.refused_tickets = Counter(
+            "sfumato_tickets_refused", "Reports with a forged or expired ticket.", registry=self.registry
         )
         self.tickets = Counter("sfumato_tickets_issued", "Tickets issued.", registry=self.registry)
         self.closed_cycles = Counter("sfumato_cycles_closed", "Cycles closed by this process.", registry=self.registry)

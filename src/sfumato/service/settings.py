@@ -42,13 +42,11 @@ TABLE = (
     Setting(
         "residual_alarm_p", 1e-4, "The dashboard's alarm is raised when the residual test's p value is below.", 0, 1
     ),
-    Setting("interval_level", 0.95, "The level of the published intervals.", 0.5, 0.999),
-    Setting("bootstrap_rounds", 60, "Resamples behind the published intervals.", 10, 10_000),
     Setting("pooled_cycles", 30, "How many of the latest cycles the estimate pools.", 1, 1000),
     Setting(
         "relayed_cap_reports", 1_000_000, "The most relayed reports of one cycle, in campaigns that allow them.", 0, 1e9
     ),
-    Setting("cells_limit", 100_000, "The most cells of a campaign's grid.", 1, 1_000_000),
+    Setting("cells_limit", 2_500, "The most cells of a grid; above 2,500 no intervals are published.", 1, 1_000_000),
     Setting("ticket_lifetime_s", 21_600, "A ticket is refused when older than this.", 1, 31_557_600),
     Setting(
         "requests_per_minute_per_address",

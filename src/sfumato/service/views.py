@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from sfumato.arrays import jsonable
 from sfumato.service.offers import grid_of
 from sfumato.service.store import Campaign, Cycle, Estimate, Tally
 
@@ -54,8 +55,8 @@ def cycle_view(campaign: Campaign, cycle: Cycle, estimate: Estimate, *, arrays: 
     }
     if arrays:
         view["estimate"] = estimate.probabilities.tolist()
-        view["low"] = estimate.low.tolist()
-        view["high"] = estimate.high.tolist()
+        view["low"] = jsonable(estimate.low)
+        view["high"] = jsonable(estimate.high)
     return view
 
 

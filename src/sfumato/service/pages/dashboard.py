@@ -61,7 +61,7 @@ def _map(grid: Grid, history: Sequence[Cycle]) -> str:
     top = percent(float(np.max(last["estimate"])))
     inside = f"""<div id="map-controls"></div><div class="map" id="map">{drawn}</div>
 <p class="legend" id="legend"><span>0</span><span class="ramp" aria-hidden="true"></span>
-<span>{top} in one cell (square-root scale)</span><span>○ interval wider than twice the estimate</span></p>
+<span>{top} in one cell (square-root scale)</span><span>○ uncertain: interval wider than twice the estimate</span></p>
 <div id="map-table">{_cells(grid, last)}</div>"""
     return section("map-section", title, inside)
 

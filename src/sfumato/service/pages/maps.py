@@ -51,7 +51,7 @@ def grid_map(
     low: Sequence[float] = (),
     high: Sequence[float] = (),
 ) -> str:
-    """An SVG of the grid, darker where the value is larger; a ring marks intervals wider than twice the value."""
+    """An SVG of the grid, darker where the value is larger; a ring marks shares with intervals twice as wide."""
     side, blocks = coarser(grid, np.asarray(values, dtype=np.float64))
     rows, columns = blocks.shape
     width, height = grid.cell_width * side, grid.cell_height * side
@@ -68,7 +68,7 @@ def grid_map(
             f'<rect class="cell q{shade}" x="{column * w:.2f}" y="{row * h:.2f}" width="{w:.2f}" height="{h:.2f}">'
             f"<title>{words}</title></rect>"
         )
-        if intervals and high[index] - low[index] > 2 * value:
+        if intervals and shade > 0 and high[index] - low[index] > 2 * value:
             x, y = (column + 0.5) * w, (row + 0.5) * h
             parts.append(
                 f'<circle class="doubt" cx="{x:.2f}" cy="{y:.2f}" r="{0.16 * min(w, h):.2f}" stroke-width=".35"/>'

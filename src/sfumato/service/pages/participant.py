@@ -18,7 +18,7 @@ from sfumato.client.reveals import Reveals, reveals
 from sfumato.grid import Grid
 from sfumato.service.pages.layout import facts, has_bundle, number, page, section, text
 from sfumato.service.pages.maps import grid_map
-from sfumato.units import format_duration, format_length
+from sfumato.units import format_length
 
 _LARGEST_REVEALED = 2_500
 
@@ -44,7 +44,7 @@ def participant_page(campaign: Mapping[str, Any], channel: Mapping[str, Any]) ->
     towards = "The shade shows where this cycle's reports are drawn towards. " if channel else ""
     area = f"""<p class="soft">{grid.rows} × {grid.columns} cells of {text(format_length(grid.cell_height))} ×
 {text(format_length(grid.cell_width))}. {towards}A place outside belongs to the nearest cell.</p>
-<div class="map" id="area">{_area_map(grid, channel)}</div>"""
+<div class="map" id="area">{_area_map(grid, channel)}</div><p class="legend" id="area-legend"></p>"""
     check = f"""<p>Cycle {text(cycle["number"])}{_due(campaign)}. One channel version per cycle, the same for everybody,
 listed in the <a href="/api/v1{home}/log">public log</a>:</p><p><code>{text(cycle["version"])}</code></p>"""
     body = f"""
@@ -52,8 +52,8 @@ listed in the <a href="/api/v1{home}/log">public log</a>:</p><p><code>{text(cycl
 <p class="lead">Help draw a map of where people are, without telling anyone where you are. Your device moves your place
 by chance before anything is sent, shows you the result, and sends only that.</p>
 {_take_part(name, has_bundle())}
-{section("reveals", "What one report reveals", _numbers(campaign, told) + _in_words(told, campaign))}
 {section("area-section", "The area", area)}
+{section("reveals", "What one report reveals", _numbers(campaign, told) + _in_words(told, campaign))}
 {section("hidden", "What is not hidden", f"<ul>{''.join(f'<li>{one}</li>' for one in NOT_HIDDEN)}</ul>")}
 {section("check", "For those who check", check)}
 """
@@ -118,8 +118,16 @@ def _in_words(told: Reveals | None, campaign: Mapping[str, Any]) -> str:
 def _due(campaign: Mapping[str, Any]) -> str:
     parts = []
     if campaign.get("cycle_duration_s"):
-        parts.append(f"after {format_duration(float(campaign['cycle_duration_s']))}")
+        parts.append(f"after {_duration(float(campaign['cycle_duration_s']))}")
     if campaign.get("cycle_reports"):
         parts.append(f"at {int(campaign['cycle_reports']):,} reports")
     least = int(campaign.get("minimum_tickets") or 0)
-    return f", which closes {' or '.join(parts)}, never with fewer than {least} people" if parts else ""
+    people = "1 person" if least == 1 else f"{least:,} people"
+    return f", which closes {' or '.join(parts)}, never with fewer than {people}" if parts else ""
+
+
+def _duration(seconds: float) -> str:
+    for name, size in (("day", 86400.0), ("hour", 3600.0), ("minute", 60.0)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {name}{'' if seconds == size else 's'}"
+    return f"{seconds:.3g} seconds"
