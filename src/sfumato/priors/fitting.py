@@ -22,7 +22,7 @@ from sfumato.priors.kernels import Kernel, White, kernel_named
 
 _STATES = {"matern12": 1, "matern32": 2, "matern52": 3}
 _DENSE_LIMIT = 1500
-WHITE_RATIO = (1e-8, 1e4)
+WHITE_RATIO = (1e-10, 1e4)
 """The range of τ²/σ²; without a nugget the lower end is the stated jitter."""
 
 

@@ -2,7 +2,7 @@
 
 The process has unit variance and white variance ρ²; its real variance is profiled out: σ̂² = Σ v²/F / (n m). With P the
 stationary covariance and M = P - (filtered covariance), prediction is M ← A M Aᵀ and an observation adds a rank one
-term, so no innovation covariance is needed; ρ² ≥ 1e-8 keeps that subtraction harmless.
+term, so no innovation covariance is needed; ρ² ≥ 1e-10 keeps that subtraction harmless (1e-5 in the log-likelihood).
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
