@@ -1,7 +1,7 @@
 """A channel is P(report y | true x): a row-stochastic matrix, or rows made on demand. It knows no geography.
 
-Rows must sum to one within 1e-6 and are then divided by their sum, so that rounding in a file is forgiven and an error
-is not. Sampling is exact for the stored doubles: outcome y has probability Q[x, y] / sum(Q[x, :]) as a ratio of the
+Rows must sum to one within 1e-6 and are divided by their sum unless it is one within 2e-14, so that rounding in a file
+is forgiven, an error is not, and a channel that was written and read is the same doubles. Sampling is exact for the stored doubles: outcome y has probability Q[x, y] / sum(Q[x, :]) as a ratio of the
 binary fractions the doubles are, because a 64-bit word is compared with exactly rounded cumulative thresholds and,
 when it falls on one, more bits are drawn until the comparison is decided. No outcome of positive probability is lost.
 """
@@ -21,6 +21,7 @@ from sfumato.errors import InputError
 from sfumato.randomness import Randomness, randomness
 
 ROW_TOLERANCE = 1e-6
+ROUNDING = 2e-14
 Random = int | np.random.Generator | Randomness | None
 
 
@@ -274,8 +275,8 @@ def checked_rows(matrix: npt.ArrayLike) -> FloatArray:
             f"Row {row} of the channel sums to {sums[row]:.9g}, not 1.",
             "Each row is P(y | x) over all y; check that rows are inputs and columns outputs.",
         )
-    if off.max() > 0:
-        return read_only(values / sums[:, None])  # type: ignore[no-any-return]
+    if off.max() > ROUNDING:
+        return read_only(np.where(off[:, None] > ROUNDING, values / sums[:, None], values))  # type: ignore[no-any-return]
     return values
 
 
@@ -294,7 +295,7 @@ def checked_probabilities(prior: npt.ArrayLike, count: int | None = None) -> Flo
     total = float(values.sum())
     if abs(total - 1) > ROW_TOLERANCE:
         raise InputError(f"The prior sums to {total:.9g}, not 1.", "For counts, use CellPrior.from_counts.")
-    return read_only(values / total) if total != 1 else values
+    return read_only(values / total) if abs(total - 1) > ROUNDING else values
 
 
 def checked_labels(labels: Sequence[str], count: int, kind: str) -> tuple[str, ...]:
