@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import struct
 import tempfile
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -117,16 +120,14 @@ _WORDS = [
     "point", "time", "visit", "activity", "topCandidate", "placeLocation", "latLng", "start", "startTime",
     "endTime", "rawSignals", "position", "LatLng", "durationMinutesOffsetFromStartTime", "lat", "lon", "segment",
 ]  # fmt: skip
-_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(samples.TIMES),
-    lambda children: st.lists(children, max_size=4)
-    | st.dictionaries(
-        st.sampled_from(_WORDS),
-        children,
-        max_size=6,
-    ),
-    max_leaves=25,
-)  # fmt: skip
+_LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(samples.TIMES)
+
+
+def _grown(children: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    return st.lists(children, max_size=4) | st.dictionaries(st.sampled_from(_WORDS), children, max_size=6)
+
+
+_JSON = st.recursive(_LEAVES, _grown, max_leaves=25)
 
 
 @FUZZ
@@ -169,6 +170,58 @@ def test_almost_right_geojson_is_a_trace_or_an_input_error(kind: object, coordin
 def test_any_table_of_texts_is_a_trace_or_an_input_error(header: list[str], rows: list[list[str]], mark: str) -> None:
     content = "\n".join(mark.join(row) for row in (header, *rows)).encode()
     _read(content, ".csv")
+
+
+def _columns() -> list[pa.Array]:
+    """Two rows of almost every kind that Arrow has."""
+    day = datetime(2024, 5, 1, 12, tzinfo=UTC)
+    return [
+        pa.nulls(2),
+        pa.array([True, False]),
+        pa.array([5, None]),
+        pa.array([5, 6], pa.uint64()),
+        pa.array([5.1, float("nan")]),
+        pa.array([5.1, 5.2]),
+        pa.array([1, 2], pa.float16()) if hasattr(pa, "float16") else pa.array([1.0, 2.0]),
+        pa.array(["5.1", "5.2"]),
+        pa.array(["5.1", None], pa.large_string()),
+        pa.array(["x", "y"]).dictionary_encode(),
+        pa.array([b"ab", b"\x01" * 21]),
+        pa.array([[1.0, 2.0], [3.0]]),
+        pa.array([{"x": 1.0, "y": 2.0}, {"x": 1.0, "y": None}]),
+        pa.array([{"z": 1.0}, None]),
+        pa.array([[1.0, 2.0], [3.0, 4.0]], pa.list_(pa.float64(), 2)),
+        pa.array([Decimal("5.1"), Decimal("5.2")]),
+        pa.array([day, day], pa.timestamp("ns", tz="UTC")),
+        pa.array([day, None], pa.timestamp("ms", tz="Europe/Vienna")),
+        pa.array([0, 1]).cast(pa.timestamp("s")),
+        pa.array([2**62, -(2**62)]).cast(pa.timestamp("s", tz="UTC")),
+        pa.array([day.date(), day.date()]),
+        pa.array([day.time(), day.time()]),
+        pa.array([5, 6], pa.duration("s")),
+        pa.array(samples.TIMES[:2]),
+    ]
+
+
+_COLUMNS = _columns()
+
+
+@settings(FUZZ, max_examples=400)
+@given(
+    st.fixed_dictionaries(
+        {name: st.integers(0, len(_COLUMNS) - 1) for name in ("lat", "lon", "time")},
+        optional={name: st.integers(0, len(_COLUMNS) - 1) for name in ("id", "segment", "geometry", "date", "speed")},
+    )
+)
+def test_any_arrow_table_is_a_trace_or_an_input_error(chosen: dict[str, int]) -> None:
+    table = pa.table({name: _COLUMNS[place] for name, place in chosen.items()})
+    for zone in (None, "Europe/Vienna"):
+        for keep in ((), ("speed",)):
+            try:
+                found = read_traces(table, zone=zone, keep=keep)
+            except InputError:
+                continue
+            assert sum(len(trace) for _, trace in found) == 2
 
 
 @FUZZ
