@@ -1,114 +1,104 @@
-"""A collector in a process of its own, started as people start it, for tests, benchmarks and faults."""
+"""A real collector for tests: a process on a free port, a campaign, and people who send reports to it."""
 
 from __future__ import annotations
 
+import hashlib
 import os
-import signal
+import secrets
+import socket
 import subprocess
 import sys
-import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-import httpx
+import numpy as np
 
-from postgres_server import free_port
+TOKEN = "a-token-only-for-tests-0123456789abcdef"
+WITHOUT_BUNDLE = (
+    "from pathlib import Path; import sfumato.service.pages.layout as layout; layout._BUNDLE = Path('/nonexistent'); "
+    "from sfumato.cli import main; main()"
+)
 
-TOKEN = "a-token-for-tests-only-0123456789abcdef"
+
+class RunningCollector:
+    """The address of a running server and what an operator and a crowd do to it."""
+
+    def __init__(self, url: str) -> None:
+        import httpx
+
+        self.url = url
+        self._calls = httpx.Client(base_url=url, timeout=30, headers={"Authorization": f"Bearer {TOKEN}"})
+
+    def create(self, name: str = "town", **changes: Any) -> None:
+        """A small campaign that closes as soon as the operator says so."""
+        body = {
+            "name": name, "title": "A map of the town", "beta_per_m": 0.001, "cycle_duration_s": 86400,
+            "minimum_cycle_s": 0, "minimum_tickets": 1,
+            "grid": {"south": 48.8286, "west": 2.2855, "north": 48.8756, "east": 2.3845, "cell_size_m": 500.0},
+        }  # fmt: skip
+        reply = self._calls.post("/api/v1/campaigns", json=body | changes)
+        assert reply.status_code == 201, reply.text
+
+    def close(self, name: str = "town") -> dict[str, Any]:
+        """Close the open cycle."""
+        reply = self._calls.post(f"/api/v1/campaigns/{name}/close", json={})
+        assert reply.status_code == 200, reply.text
+        answer: dict[str, Any] = reply.json()
+        return answer
+
+    def crowd(self, people: int, *, name: str = "town", middle: tuple[float, float], seed: int) -> None:
+        """Reports of simulated people around a place, each with a ticket."""
+        from sfumato.client.draw import cell_from_words, weights
+        from sfumato.client.offer import Caps, check_offer
+
+        offer = check_offer(self._calls.get(f"/api/v1/campaigns/{name}/channel").json(), caps=Caps())
+        rng = np.random.default_rng(seed)
+        lat, lon = middle[0] + 0.008 * rng.standard_normal(people), middle[1] + 0.012 * rng.standard_normal(people)
+        for cell in offer.grid.locate(lat, lon, snap=True).tolist():
+            v, k = weights(offer.grid, offer.output_weights, cell, beta_per_m=offer.beta_per_m)
+            drawn = cell_from_words(v, k, rng.integers(0, 2**64, 20, dtype=np.uint64))
+            tag = hashlib.sha256(secrets.token_bytes(32)).hexdigest()
+            asked = self._calls.post(f"/api/v1/campaigns/{name}/tickets", json={"cycle": offer.cycle, "device": tag})
+            body = {
+                "cell": drawn,
+                "version": offer.version,
+                "key": secrets.token_hex(16),
+                "ticket": asked.json()["ticket"],
+            }
+            sent = self._calls.post(f"/api/v1/campaigns/{name}/reports", json=body)
+            assert sent.status_code == 200, sent.text
 
 
-class CollectorProcess:
-    """``sfumato serve`` on a free port (or any other uvicorn application given by ``command``)."""
+@contextmanager
+def running_collector(folder: Path, *, bundle: bool = True) -> Iterator[RunningCollector]:
+    """Start ``sfumato serve`` on a fresh SQLite file, wait until it answers, and stop it by SIGTERM."""
+    import httpx
 
-    def __init__(
-        self, database: str, *, workers: int = 1, command: list[str] | None = None, **settings: object
-    ) -> None:
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-        self.database = database
-        self.command = command or [
-            sys.executable, "-c", "from sfumato.cli import main; main()", "serve",
-            "--port", str(self.port), "--database", database, "--workers", str(workers),
-        ]  # fmt: skip
-        changes = {"city": "none", "operator_token": TOKEN, **settings}
-        self.environment = {
-            **os.environ,
-            **{f"SFUMATO_{name.upper()}": str(value) for name, value in changes.items()},
-            "OMP_NUM_THREADS": "1",
-            "OPENBLAS_NUM_THREADS": "1",
-        }
-        self.log = Path(tempfile.mkstemp(prefix="sfumato-serve-", suffix=".log")[1])
-        self.process: subprocess.Popen[bytes] | None = None
-
-    def start(self, *, within_s: float = 60.0) -> CollectorProcess:
-        """Start and wait until it is ready."""
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                self.command, env=self.environment, stdout=log, stderr=log, start_new_session=True
-            )
-        deadline = time.monotonic() + within_s
-        while time.monotonic() < deadline:
-            if self.process.poll() is not None:
-                raise RuntimeError(
-                    f"The collector ended with {self.process.returncode}: {self.log.read_text()[-2000:]}"
-                )
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    start = ["-c", "from sfumato.cli import main; main()" if bundle else WITHOUT_BUNDLE]
+    command = [sys.executable, *start, "serve", "--port", str(port), "--city", "none"]
+    command += ["--database", f"sqlite:///{folder / 'collector.db'}"]
+    with (folder / "server.log").open("wb") as log:
+        environment = {**os.environ, "SFUMATO_OPERATOR_TOKEN": TOKEN}
+        server = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+    try:
+        url = f"http://127.0.0.1:{port}"
+        deadline = time.monotonic() + 60
+        while True:
             try:
-                if httpx.get(f"{self.url}/ready", timeout=1).status_code == 200:
-                    return self
+                if httpx.get(f"{url}/ready", timeout=2).status_code == 200:
+                    break
             except httpx.HTTPError:
-                time.sleep(0.02)
-        raise RuntimeError(f"The collector was not ready in time: {self.log.read_text()[-2000:]}")
-
-    def kill(self) -> None:
-        """kill -9 the process and every worker of it."""
-        assert self.process is not None
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-
-    def terminate(self) -> float:
-        """SIGTERM, and how many seconds it took to stop."""
-        assert self.process is not None
-        began = time.monotonic()
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(timeout=15)
-        return time.monotonic() - began
-
-    def close(self) -> None:
-        """Stop whatever still runs."""
-        if self.process is not None and self.process.poll() is None:
-            self.kill()
-        self.log.unlink(missing_ok=True)
-
-    def __enter__(self) -> CollectorProcess:
-        """Start."""
-        return self.start()
-
-    def __exit__(self, *_: object) -> None:
-        """Stop."""
-        self.close()
-
-    def create_campaign(self, name: str, **changes: object) -> dict[str, object]:
-        """A small campaign; cycles close on request at one ticket unless told otherwise."""
-        response = httpx.post(
-            f"{self.url}/api/v1/campaigns", json=campaign_request(name, **changes), headers=operator()
-        )
-        assert response.status_code == 201, response.text
-        return dict(response.json()["campaign"])
-
-
-def campaign_request(name: str, **changes: object) -> dict[str, object]:
-    """A campaign of 6 x 6 cells of 500 m in Paris."""
-    return {
-        "name": name,
-        "grid": {"south": 48.84, "west": 2.30, "north": 48.8669, "east": 2.3408, "cell_size_m": 500.0},
-        "beta_per_m": 0.001,
-        "cycle_duration_s": 86_400,
-        "minimum_cycle_s": 0,
-        "minimum_tickets": 1,
-        **changes,
-    }
-
-
-def operator() -> dict[str, str]:
-    """The operator's header."""
-    return {"Authorization": f"Bearer {TOKEN}"}
+                pass
+            if server.poll() is not None or time.monotonic() > deadline:
+                raise AssertionError((folder / "server.log").read_text())
+            time.sleep(0.1)
+        yield RunningCollector(url)
+    finally:
+        server.terminate()
+        server.wait(timeout=15)

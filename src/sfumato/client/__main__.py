@@ -1,0 +1,77 @@
+"""``python -m sfumato.client URL CAMPAIGN``: take part from a terminal, seeing the report before it is sent.
+
+The place is read from standard input ("latitude longitude"), never from the command line, which other users of the
+machine could read and the shell would remember.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from sfumato.client.device import Device
+from sfumato.client.participant import Participant
+from sfumato.errors import InputError, SfumatoError
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the conversation; 0 if the report is counted or was left unsent on purpose."""
+    parser = argparse.ArgumentParser(prog="python -m sfumato.client", description=__doc__.splitlines()[0])
+    parser.add_argument("url", help="address of the collector, for example https://collector.example")
+    parser.add_argument("campaign", help="name of the campaign")
+    parser.add_argument("--device", help="file that holds this device's budget [default: in your state folder]")
+    parser.add_argument("--public-key", help="the server's key, from somewhere else than the server")
+    parser.add_argument(
+        "--longest-delay", type=float, default=10.0, metavar="SECONDS", help="between ticket and report"
+    )
+    parser.add_argument("--yes", action="store_true", help="send without asking")
+    chosen = parser.parse_args(arguments)
+    try:
+        return _take_part(chosen)
+    except SfumatoError as error:
+        sys.stderr.write(f"Error: {error.what}\n       {error.advice}\n")
+        return 2
+
+
+def _take_part(chosen: argparse.Namespace) -> int:
+    device = Device(chosen.device)
+    person = Participant(
+        chosen.url, chosen.campaign, device=device, public_key=chosen.public_key, longest_delay_s=chosen.longest_delay
+    )
+    offer = person.look()
+    told = offer.reveals
+    print(f"Cycle {offer.cycle} of '{offer.campaign}': signed, in the public log, within this device's limits.")
+    kind = "exact" if told.exact else "upper bound"
+    print(f"One report reveals {told.epsilon_per_km:.4g} per km ({kind}; never above {told.two_beta_per_km:.4g}).")
+    print(
+        f"Telling two cells up to {told.two_cell_within_m:.0f} m apart: right {100 * told.two_cell_success:.0f} times "
+        "of 100 at most (50 is a coin)."
+    )
+    prepared = person.prepare(*_place(), offer=offer)
+    row, column = divmod(prepared.cell, offer.grid.columns)
+    print(f"What will be sent: cell {prepared.cell} (row {row}, column {column}), version {prepared.version[:16]}...")
+    if not prepared.drawn_now:
+        print("It was drawn before in this cycle and is not drawn again, wherever you are.")
+    budget = device.budget()
+    print(f"Budget: {budget.spent_per_km:.4g} of {budget.cap_per_km:g} per km spent.")
+    if not chosen.yes and input("Send it? [y/N] ").strip().lower() not in ("y", "yes"):
+        print("Not sent. It is kept; run this again to send it.")
+        return 0
+    print(f"Report {person.send(prepared.epoch)}.")
+    return 0
+
+
+def _place() -> tuple[float, float]:
+    if sys.stdin.isatty():
+        sys.stderr.write("Your latitude and longitude in degrees (they stay on this device): ")
+        sys.stderr.flush()
+    words = sys.stdin.readline().replace(",", " ").split()
+    try:
+        lat, lon = (float(word) for word in words)
+    except ValueError:
+        raise InputError("That is not a place.", "Give two numbers: latitude and longitude in degrees.") from None
+    return lat, lon
+
+
+if __name__ == "__main__":
+    sys.exit(main())
