@@ -1,9 +1,10 @@
 """A channel is P(report y | true x): a row-stochastic matrix, or rows made on demand. It knows no geography.
 
 Rows must sum to one within 1e-6 and are divided by their sum unless it is one within 2e-14, so that rounding in a file
-is forgiven, an error is not, and a channel that was written and read is the same doubles. Sampling is exact for the stored doubles: outcome y has probability Q[x, y] / sum(Q[x, :]) as a ratio of the
-binary fractions the doubles are, because a 64-bit word is compared with exactly rounded cumulative thresholds and,
-when it falls on one, more bits are drawn until the comparison is decided. No outcome of positive probability is lost.
+is forgiven, an error is not, and a channel that was written and read is the same doubles. Sampling is exact for the
+stored doubles: outcome y has probability Q[x, y] / sum(Q[x, :]) as a ratio of the binary fractions the doubles are,
+because a 64-bit word is compared with exactly rounded cumulative thresholds and, when it falls on one, more bits are
+drawn until the comparison is decided. No outcome of positive probability is lost.
 """
 
 from __future__ import annotations
