@@ -25,9 +25,11 @@ from sfumato.mechanisms.calibration import ODDS_DELTA, Target, fulfilled
 from sfumato.mechanisms.exact_losses import stated_grid
 from sfumato.mechanisms.laplace_noise import LaplaceNoise
 from sfumato.mechanisms.multiscale_noise import MultiscaleNoise
+from sfumato.mechanisms.secret_noise import SecretNoise
 from sfumato.mechanisms.trace_noise import Losses, TraceNoise
 from sfumato.mechanisms.universal_bound import restart_multiplier
 from sfumato.priors.classes import PRIOR_CLASSES, PriorClass
+from sfumato.secret import TIMES_ARE_PUBLIC
 
 FORMAT = 1
 GAP_LONGEST_SCALES = 5.0
@@ -185,13 +187,18 @@ def class_name(prior_class: PriorClass) -> str:
 def _check_target(mechanism: TraceNoise, losses: Losses, target: Target) -> None:
     if isinstance(mechanism, LaplaceNoise):
         epsilon = mechanism.epsilon_per_m * target.radius_m * mechanism.redraws
-        kept = (target.odds is None or epsilon <= math.log(target.odds)) and (
-            target.epsilon is None or epsilon <= target.epsilon
-        )
+        kept = laplace_fulfils(target, epsilon)
     else:
         kept = losses.basis is not None and fulfilled(target, losses.basis)
     if not kept:
         raise NotCertified("The noise does not fulfil what was asked for.", "Nothing is released; report this.")
+
+
+def laplace_fulfils(target: Target, epsilon: float) -> bool:
+    """Whether geo-indistinguishability of ``epsilon`` at the radius keeps the wish, as it will be printed."""
+    if target.odds is not None:
+        return epsilon < 700 and math.exp(epsilon) <= target.odds
+    return target.epsilon is None or epsilon <= target.epsilon
 
 
 def _releases(mechanism: TraceNoise) -> dict[str, Any]:
@@ -235,6 +242,17 @@ def _guarantee(terms: Terms, losses: Losses, promised: Mapping[str, Any]) -> Gua
             assumes=("nothing about where you might be, for one report on its own",),
             covers=("where you were at any one released moment, against an adversary who sees that report only",),
             not_covered=not_covered,
+            numerics=numerics,
+            simulation=terms.simulation,
+        )
+    if isinstance(mechanism, SecretNoise):
+        notion, secret_assumes, secret_covers = mechanism.statement()
+        return Guarantee(
+            notion=notion,
+            parameters={name: promised[name] for name in ("epsilon", "order", "radius_m", "mu", "odds_99")},
+            assumes=(*secret_assumes, "the adversary may know the mean path exactly"),
+            covers=secret_covers,
+            not_covered=("Every moment that is not listed under 'secrets'.", TIMES_ARE_PUBLIC, *not_covered),
             numerics=numerics,
             simulation=terms.simulation,
         )

@@ -10,6 +10,8 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from sfumato.cli import app
+from sfumato.cli.output import fail
+from sfumato.errors import SfumatoError
 
 
 def main(folder: str = "demo-output") -> int:
@@ -35,7 +37,10 @@ def main(folder: str = "demo-output") -> int:
     for number, (title, words) in enumerate(steps, start=1):
         command = [str(word) for word in words]
         print(f"\n{number}. {title}\n   $ sfumato {' '.join(command)}\n", flush=True)
-        app(command, standalone_mode=False)
+        try:
+            app(command, standalone_mode=False)
+        except SfumatoError as error:
+            fail(error, json=False)
     print(f"\nOpen {(out / 'report.html').resolve()} in a browser (private: it shows the original).")
     print(f"Share {shared}, {certificate} and {out / 'public_report.html'}.")
     return 0

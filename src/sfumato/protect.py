@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfumato.certificates import Terms, certificate, milliseconds_as_s, released_of
+from sfumato.certificates import Terms, certificate, laplace_fulfils, milliseconds_as_s, released_of
 from sfumato.errors import InputError
 from sfumato.frames import displace, snap
 from sfumato.mechanisms.calibration import Target, calibrated_noise_m, target_of
@@ -137,13 +137,15 @@ def _protect_all(
     rng: Random = None,
     **wish: Any,
 ) -> tuple[Any, Any, Any, Terms, NoiseState | None]:
-    if secrets is not None:
-        raise InputError("Chosen secrets are not supported here.", "Leave them out: every point is protected.")
     if not (math.isfinite(snap_m) and 0.01 <= snap_m <= 1000):
         raise InputError(f"The snapping grid is {snap_m:g} m.", "It must lie between 0.01 m and 1000 m.")
     originals = [(person, rounded_times(trace)) for person, trace in people]
     draw = randomness(rng)
-    chosen, target = choose([trace for _, trace in originals], continuing=state is not None, **wish)
+    extra: dict[str, Any] = {}
+    if secrets is None:
+        chosen, target = choose([trace for _, trace in originals], continuing=state is not None, **wish)
+    else:
+        chosen, target, extra = choose_for_secrets(originals, secrets, continuing=state is not None, **wish)
     noise_state = None
     if state is not None:
         noise_state = opened_state(state, chosen, passphrase=passphrase, save=save_state, rng=draw)
@@ -168,6 +170,7 @@ def _protect_all(
         randomness_source=source,
         simulation=simulation,
         kept=tuple(keep),
+        extra=extra,
     )
     return originals, releases, certificate(terms, released_of(releases)), terms, noise_state
 
@@ -218,6 +221,43 @@ def choose(
     return unit.sized(calibrated_noise_m(target, unit.losses([np.zeros(1)]).worst_loss or math.inf)), target
 
 
+def choose_for_secrets(
+    people: Sequence[tuple[str | None, Trace]],
+    secrets: Any,
+    *,
+    continuing: bool,
+    radius_m: float = 200.0,
+    odds: float | None = None,
+    epsilon: float | None = None,
+    noise_m: float | None = None,
+    level: str | None = None,
+    mechanism: str = "multiscale",
+    prior: str | Kernel | None = None,
+    order: float = 5.0,
+    redraws: int = 1,
+    **others: Any,
+) -> tuple[TraceNoise, Target, dict[str, Any]]:
+    """Noise for chosen times of one trace: designed for its timestamps and one prior (default: the shipped preset)."""
+    from sfumato.mechanisms.secret_noise import secret_noise
+    from sfumato.secret import parse, resolve
+
+    if len(people) != 1:
+        raise InputError("Chosen secrets are for one trace.", "Protect the people of a fleet one by one.")
+    if continuing:
+        raise InputError("Noise for chosen secrets cannot continue over releases.", "Leave --state or --secrets out.")
+    if mechanism not in ("multiscale", "secrets"):
+        raise InputError(f"The mechanism {mechanism} does not take secrets.", "Leave --mechanism out.")
+    if any(value is not None for name, value in others.items() if name != "prior_class"):
+        raise InputError("Noise for chosen secrets has no white or constant share to set.", "Leave the option out.")
+    target = target_of(radius_m=radius_m, odds=odds, epsilon=epsilon, noise_m=noise_m, level=level, order=order)
+    trace = people[0][1]
+    rules = parse(secrets, radius_m=radius_m) if isinstance(secrets, str) else secrets
+    found = resolve(rules, trace.times_s, lat_deg=trace.lat_deg, lon_deg=trace.lon_deg)
+    kernel, fitted = _prior_of("preset" if prior is None else prior, [trace])
+    chosen = secret_noise(trace.times_s, found, kernel, target, fitted=fitted, redraws=redraws)
+    return chosen, target, {"secrets": chosen.block([s.label for s in found])}
+
+
 def _check_fit(
     mechanism: str,
     prior: str | Kernel | None,
@@ -250,7 +290,7 @@ def _laplace_epsilon(target: Target, redraws: int) -> float:
         return math.sqrt(3.0) / target.noise_m
     wanted = math.log(target.odds) if target.odds is not None else float(target.epsilon or 0.0)
     per_metre = wanted / target.radius_m / redraws
-    while per_metre * target.radius_m * redraws > wanted:
+    while not laplace_fulfils(target, per_metre * target.radius_m * redraws):
         per_metre = math.nextafter(per_metre, 0.0)
     return per_metre
 

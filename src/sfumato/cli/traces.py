@@ -120,7 +120,7 @@ def audit(
         print_json(found)
         return
     typer.echo(f"Points compared           {found['points']}")
-    typer.echo(f"Adversary's prior         {found['prior_used']}")
+    typer.echo(f"Adversary's prior         {_prior_words(found['prior_used'])}")
     for name, label in (
         ("rms_error_raw_m", "Error, release as it is"),
         ("rms_error_smoothed_m", "Error after smoothing"),
@@ -130,6 +130,22 @@ def audit(
         typer.echo(f"{label:<26}{'-' if value is None else f'{value:.1f} m per coordinate'}")
     if found["coverage_68"] is not None:
         typer.echo(f"Truth inside it           {100 * found['coverage_68']:.0f}% of the time")
+
+
+def _prior_words(prior: Any) -> str:
+    """Which prior the adversary used, in a few words."""
+    if not isinstance(prior, dict):
+        return str(prior)
+    kernel = prior.get("kernel") or {}
+    parts = kernel.get("parts", [kernel])
+    words = [
+        f"{part['kernel']} {part['length_scale_s']:.3g} s, sd {part['sd_m']:.3g} m"
+        if "length_scale_s" in part
+        else f"{part['kernel']} {part['sd_m']:.3g} m"
+        for part in parts
+        if "kernel" in part and "sd_m" in part
+    ]
+    return f"{prior.get('source', '')}: {' + '.join(words)}" if words else str(prior.get("source", ""))
 
 
 def verify(

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -123,6 +124,25 @@ class UniversalBound:
 
 def universal_bound(ladder: Ladder, prior_class: PriorClass, *, scale_step: float = SCALE_STEP) -> UniversalBound:
     """The certified maximum of the loss over the class, times o, for noise drawn from ``ladder``."""
+    return _bound(
+        tuple(ladder.length_scales_s.tolist()),
+        tuple(ladder.variances.tolist()),
+        ladder.white_share,
+        ladder.constant_share,
+        prior_class,
+        scale_step,
+    )
+
+
+@lru_cache(maxsize=64)
+def _bound(
+    ladder_scales_s: tuple[float, ...],
+    ladder_variances: tuple[float, ...],
+    psi: float,
+    chi: float,
+    prior_class: PriorClass,
+    scale_step: float,
+) -> UniversalBound:
     low, high = (float(value) for value in prior_class.length_scales_s)
     positive(low, "The shortest length scale of the class")
     if not low <= high < math.inf:
@@ -130,7 +150,7 @@ def universal_bound(ladder: Ladder, prior_class: PriorClass, *, scale_step: floa
     count = max(2, math.ceil(math.log(high / low) / scale_step) + 1)
     scales = np.geomspace(low, high, count)
     step = math.log(high / low) / (count - 1)
-    variances = ladder.variances
+    variances, ladder_scales = np.array(ladder_variances), np.array(ladder_scales_s)
     path_loss, worst_kernel, worst_scale, margin = 0.0, "", low, 0.0
     for kernel in prior_class.kernels:
         if kernel not in _CURVATURE:
@@ -138,7 +158,7 @@ def universal_bound(ladder: Ladder, prior_class: PriorClass, *, scale_step: floa
                 f"The class holds '{kernel}', which has no bound that is valid for every sd and any timestamps.",
                 "Use matern32, matern52 and rbf.",
             )
-        losses = path_losses(ladder.length_scales_s, variances, kernel, scales)
+        losses = path_losses(ladder_scales, variances, kernel, scales)
         stretch = 1.0 / (1.0 - _CURVATURE[kernel] * step**2 / 8.0)
         at = int(losses.argmax())
         if losses[at] * stretch > path_loss:
@@ -146,7 +166,7 @@ def universal_bound(ladder: Ladder, prior_class: PriorClass, *, scale_step: floa
             margin = stretch * (1.0 + RELATIVE_MARGIN) - 1.0
     if not math.isfinite(path_loss):
         raise NotCertified("The universal bound is infinite for this ladder.", "Cover the class's length scales.")
-    psi, chi, rho = ladder.white_share, ladder.constant_share, float(prior_class.nugget_share)
+    rho = float(prior_class.nugget_share)
     worst = path_loss
     if rho > 0:
         if psi == 0:

@@ -1,0 +1,163 @@
+"""Verification recomputes everything: one changed byte, number or sentence is found, and the reason is given."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.certificates import SEAL, sealed
+from sfumato.errors import InputError, SfumatoError, VerificationFailed
+from sfumato.io import write_trace
+from sfumato.protect import protect
+from sfumato.traces import Trace
+from sfumato.verification import certificate_text, file_facts, read_certificate, verify
+
+
+def ride(count: int = 25) -> Trace:
+    rng = np.random.default_rng(0)
+    steps = rng.normal(size=(count, 2)).cumsum(axis=0) * 2e-4
+    return Trace(48.5 + steps[:, 0], 2.5 + steps[:, 1], 1.7e9 + np.arange(count) * 10.0)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("verification")
+    done = protect(ride())
+    release, document = folder / "shared.gpx", folder / "shared.json"
+    write_trace(done.release, release)
+    body = dict(done.certificate)
+    document.write_text(certificate_text(sealed({**body, "release": {**body["release"], **file_facts(release)}})))
+    return document, release
+
+
+def test_what_was_written_verifies(files: tuple[Path, Path]) -> None:
+    found = verify(files[0], release=files[1])
+    assert "every byte of the release" in found.checks
+    assert found.to_dict()["ok"]
+
+
+@settings(max_examples=120, deadline=None)
+@given(data=st.data())
+def test_one_changed_byte_of_the_certificate_is_found(files: tuple[Path, Path], data: st.DataObject) -> None:
+    text = files[0].read_bytes()
+    at = data.draw(st.integers(0, len(text) - 1))
+    byte = data.draw(st.integers(0, 255).filter(lambda value: value != text[at]))
+    changed = files[0].with_name("changed.json")
+    changed.write_bytes(text[:at] + bytes([byte]) + text[at + 1 :])
+    with pytest.raises(VerificationFailed):
+        verify(changed, release=files[1])
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_one_changed_byte_of_the_release_is_found(files: tuple[Path, Path], data: st.DataObject) -> None:
+    content = files[1].read_bytes()
+    at = data.draw(st.integers(0, len(content) - 1))
+    byte = data.draw(st.integers(0, 255).filter(lambda value: value != content[at]))
+    changed = files[1].with_name("changed.gpx")
+    changed.write_bytes(content[:at] + bytes([byte]) + content[at + 1 :])
+    with pytest.raises(VerificationFailed, match="bytes differ"):
+        verify(files[0], release=changed)
+
+
+def leaves(value: Any, path: tuple = ()) -> list[tuple]:
+    if isinstance(value, dict):
+        return [leaf for key, item in value.items() for leaf in leaves(item, (*path, key))]
+    if isinstance(value, list):
+        return [leaf for i, item in enumerate(value) for leaf in leaves(item, (*path, i))]
+    return [path]
+
+
+def test_every_single_field_is_recomputed_even_when_the_certificate_is_sealed_again(files: tuple[Path, Path]) -> None:
+    """A forger who recomputes the hash is still caught, field by field (version, source and wish are his to state)."""
+    document = read_certificate(files[0])
+    free = {("sfumato",), ("randomness",), ("kept",)}
+    # A weaker wish is still kept by the same noise, so it may be restated; a stronger one may not.
+    free |= {("target", name) for name in ("odds", "epsilon", "noise_m")}
+    checked = 0
+    for path in leaves(document):
+        if path in free or path == (SEAL,):
+            continue
+        forged = copy.deepcopy(document)
+        place = forged
+        for key in path[:-1]:
+            place = place[key]
+        value = place[path[-1]]
+        if isinstance(value, bool):
+            place[path[-1]] = not value
+        elif isinstance(value, int | float):
+            place[path[-1]] = value * 0.5 if value else 1.0
+        elif value is None:
+            place[path[-1]] = 1.0
+        else:
+            place[path[-1]] = value + " "
+        with pytest.raises(SfumatoError):
+            verify(sealed(forged), release=files[1])
+        checked += 1
+    assert checked > 60
+
+
+def test_a_stronger_wish_than_the_noise_keeps_is_found(files: tuple[Path, Path]) -> None:
+    forged = read_certificate(files[0])
+    forged["target"] = {"odds": 1.5, "epsilon": None, "noise_m": None}
+    with pytest.raises(VerificationFailed, match="do not hold"):
+        verify(sealed(forged), release=files[1])
+
+
+def test_a_smaller_class_of_priors_or_a_heavier_ladder_cannot_be_claimed(files: tuple[Path, Path]) -> None:
+    document = read_certificate(files[0])
+    forged = copy.deepcopy(document)
+    forged["parameters"]["prior_class"]["length_scales_s"] = [10.0, 100.0]
+    forged["prior_class"]["length_scales_s"] = [10.0, 100.0]
+    with pytest.raises(VerificationFailed):
+        verify(sealed(forged), release=files[1])
+    forged = copy.deepcopy(document)
+    forged["parameters"]["ladder"]["weights"] = [0.5, 0.5, 0, 0, 0, 0]
+    with pytest.raises(VerificationFailed):
+        verify(sealed(forged), release=files[1])
+
+
+def test_positions_off_the_grid_are_found(files: tuple[Path, Path]) -> None:
+    done = protect(ride(), snap_m=50.0)
+    moved = done.release.moved_to(done.release.lat_deg + 3e-5, done.release.lon_deg)
+    from sfumato.certificates import certificate, released_of
+
+    forged = certificate(done.terms, released_of([(None, moved)]))
+    with pytest.raises(VerificationFailed, match="grid"):
+        verify(forged, release=moved)
+
+
+def test_another_release_another_format_or_no_release_is_refused(files: tuple[Path, Path], tmp_path: Path) -> None:
+    other = protect(ride()).release
+    write_trace(other, tmp_path / "other.gpx")
+    with pytest.raises(VerificationFailed):
+        verify(files[0], release=tmp_path / "other.gpx")
+    with pytest.raises(VerificationFailed):
+        verify(files[0], release=other)
+    with pytest.raises(InputError):
+        verify(files[0], release=tmp_path / "absent.gpx")
+    with pytest.raises(InputError):
+        verify(tmp_path / "absent.json", release=files[1])
+    (tmp_path / "cut.gpx").write_bytes(files[1].read_bytes()[:200])
+    with pytest.raises(VerificationFailed):
+        verify(files[0], release=tmp_path / "cut.gpx")
+
+
+@pytest.mark.parametrize("text", ["", "null", "[]", "{}", '{"format": 1}', '{"format": NaN}', '{"format": 2'])
+def test_what_is_no_certificate_is_refused(files: tuple[Path, Path], tmp_path: Path, text: str) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(text)
+    with pytest.raises(VerificationFailed):
+        verify(path, release=files[1])
+
+
+def test_a_certificate_means_the_same_after_json(files: tuple[Path, Path]) -> None:
+    document = read_certificate(files[0])
+    assert sealed(json.loads(json.dumps(document))) == document
