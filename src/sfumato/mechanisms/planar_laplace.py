@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -86,14 +85,24 @@ def _axis_intervals(count: int, size: float) -> _Intervals:
     offset = np.arange(count)[None, :] - np.arange(count)[:, None]
     low[:, 1:] = ((offset - 0.5) * size)[:, 1:]
     high[:, :-1] = ((offset + 0.5) * size)[:, :-1]
+    mirrored = low + high < 0  # the density is the same on both sides
+    low, high = np.where(mirrored, -high, low), np.where(mirrored, -low, high)
     spans, of = np.unique(np.stack([low.ravel(), high.ravel()], axis=1), axis=0, return_inverse=True)
     return _Intervals(spans[:, 0], spans[:, 1], of.reshape(count, count).astype(np.int64))
 
 
+def _smallest_side(spans: _Intervals) -> float:
+    sides = spans.high - spans.low
+    finite_sides = sides[np.isfinite(sides)]
+    edges = np.concatenate([spans.low, spans.high])
+    return float(min(finite_sides.min(initial=np.inf), 2 * np.abs(edges[np.isfinite(edges)]).min(initial=1.0)))
+
+
 def _interval_masses(across: _Intervals, down: _Intervals, eps: float) -> FloatArray:
     """masses[j, i] = probability that the step lies in the rectangle (across i) x (down j)."""
-    nodes_x = [_quadrature(low, high, eps) for low, high in zip(across.low, across.high, strict=True)]
-    nodes_y = [_quadrature(low, high, eps) for low, high in zip(down.low, down.high, strict=True)]
+    scale = min(_smallest_side(across), _smallest_side(down)) / 2
+    nodes_x = [_quadrature(low, high, eps, scale) for low, high in zip(across.low, across.high, strict=True)]
+    nodes_y = [_quadrature(low, high, eps, scale) for low, high in zip(down.low, down.high, strict=True)]
     out = np.empty((len(nodes_y), len(nodes_x)))
     for j, (y, wy) in enumerate(nodes_y):
         for i, (x, wx) in enumerate(nodes_x):
@@ -106,29 +115,39 @@ def _interval_masses(across: _Intervals, down: _Intervals, eps: float) -> FloatA
     return out
 
 
-def _quadrature(low: float, high: float, eps: float) -> tuple[FloatArray, FloatArray]:
-    # Panels no longer than two decay lengths, cut where the tail is below e^-45 of its start.
+def _quadrature(low: float, high: float, eps: float, scale: float) -> tuple[FloatArray, FloatArray]:
+    """Gauss-Legendre nodes and weights on panels that double away from the origin, where the density has a kink.
+
+    No panel is longer than four decay lengths, and the tail is cut where it is below e^-45 of its start. ``scale`` is
+    half the smaller side of a cell: outside the origin's own cell one coordinate is at least that large.
+    """
     reach = 45.0 / eps
     a, b = max(low, min(high, 0.0) - reach), min(high, max(low, 0.0) + reach)
-    panels = max(1, math.ceil((b - a) * eps / 4.0))
+    edges, step = [0.0], scale
+    while edges[-1] < max(abs(a), abs(b)):
+        edges.append(edges[-1] + step)
+        step = min(2 * step, 4.0 / eps) if edges[-1] >= 2 * step else step
+    ladder = np.array(edges)
+    inner = np.concatenate([-ladder[::-1], ladder[1:]])
+    panels = np.unique(np.concatenate([[a, b], inner[(inner > a) & (inner < b)]]))
     knots, weights = np.polynomial.legendre.leggauss(24)
-    edges = np.linspace(a, b, panels + 1)
-    half = 0.5 * np.diff(edges)
-    middle = 0.5 * (edges[:-1] + edges[1:])
+    half, middle = 0.5 * np.diff(panels), 0.5 * (panels[:-1] + panels[1:])
     return (middle[:, None] + half[:, None] * knots).ravel(), (half[:, None] * weights).ravel()
 
 
 def _quadrant(a: float, b: float, eps: float) -> float:
-    """Mass of [0, a] x [0, b]: over angles, the radial mass 1 - (1 + eps R) e^(-eps R) up to the border at R."""
-    knots, weights = np.polynomial.legendre.leggauss(64)
-    corner = math.pi / 4 if math.isinf(a) and math.isinf(b) else math.atan2(b, a)
-    total = 0.0
-    for length, angle in ((a, corner), (b, math.pi / 2 - corner)):
-        if angle == 0:
+    """Mass of [0, a] x [0, b]: over angles, the radial mass 1 - (1 + eps R) e^(-eps R) up to the border at R.
+
+    Along the side at distance a the angle is atan(s / a), so each triangle is an integral over s of a / (a^2 + s^2).
+    """
+    total = 0.25 if math.isinf(a) and math.isinf(b) else 0.0
+    for length, side in ((a, b), (b, a)):
+        if math.isinf(length):
             continue
-        for start, stop in pairwise(np.linspace(0, angle, 9)):
-            theta = 0.5 * (start + stop) + 0.5 * (stop - start) * knots
-            radius = eps * length / np.cos(theta) if math.isfinite(length) else np.full(theta.size, math.inf)
-            inside = np.where(np.isinf(radius), 1.0, -np.expm1(-radius) - radius * np.exp(-np.minimum(radius, 745.0)))
-            total += 0.5 * (stop - start) * float(weights @ inside) / (2 * math.pi)
+        s, weights = _quadrature(0.0, side, eps, length)
+        radius = eps * np.hypot(length, s)
+        inside = -np.expm1(-radius) - radius * np.exp(-radius)
+        total += float(weights @ (length / (length * length + s * s) * inside)) / (2 * math.pi)
+        if math.isinf(side):  # beyond the cut everything within the remaining angle counts in full
+            total += math.atan2(length, 45.0 / eps) / (2 * math.pi)
     return total
