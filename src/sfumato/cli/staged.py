@@ -21,6 +21,7 @@ class Staged:
     def __init__(self) -> None:
         self._files: list[tuple[Path, Path]] = []
         self._placed: list[tuple[Path, Path | None]] = []
+        self._backups: list[Path] = []
 
     def __enter__(self) -> Staged:
         return self
@@ -30,9 +31,8 @@ class Staged:
     ) -> None:
         for temporary, _ in self._files:
             temporary.unlink(missing_ok=True)
-        for _, backup in self._placed:
-            if backup is not None:
-                backup.unlink(missing_ok=True)
+        for backup in self._backups:
+            backup.unlink(missing_ok=True)
 
     def add(self, path: str | Path, write: Callable[[Path], None], *, mode: int = 0o644) -> Path:
         """Let ``write`` fill a temporary file beside ``path``; returns that file."""
@@ -61,6 +61,7 @@ class Staged:
                     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".before", dir=target.parent)
                     os.close(handle)
                     backup = Path(name)
+                    self._backups.append(backup)
                     os.replace(target, backup)
                 self._placed.append((target, backup))
                 os.replace(temporary, target)
