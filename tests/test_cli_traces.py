@@ -87,14 +87,14 @@ def test_the_json_of_every_command_is_one_object_with_the_promised_fields(folder
     code, out, _ = run("protect", "ride.gpx", "-o", "s.gpx", "--certificate", "s.json", "--json", folder=folder)
     assert code == 0
     found = no_nan(out)
-    assert PROTECT_FIELDS <= set(found)
+    assert set(found) >= PROTECT_FIELDS
     assert found["outputs"] == {"release": "s.gpx", "certificate": "s.json"}
     assert found["certificate"] == json.loads((folder / "s.json").read_text())
     assert found["epsilon"] == pytest.approx(2.5 * 200**2 * found["worst_loss"])
     assert found["loss_over_floor"] <= 4.2
     code, out, _ = run("audit", "ride.gpx", "s.gpx", "--certificate", "s.json", "--json", folder=folder)
     assert code == 0
-    assert AUDIT_FIELDS <= set(no_nan(out))
+    assert set(no_nan(out)) >= AUDIT_FIELDS
     code, out, _ = run("verify", "s.json", "--release", "s.gpx", "--json", folder=folder)
     assert code == 0
     assert no_nan(out)["ok"] is True
