@@ -106,7 +106,19 @@ def noise_law(certificate: Mapping[str, Any]) -> tuple[Kernel, bool]:
         if not (math.isfinite(epsilon) and epsilon > 0):
             raise InputError("The certificate's noise is described wrongly.", "epsilon_per_m must be above 0.")
         return White(math.sqrt(3.0) / epsilon), True
+    if law.get("kernel") == "designed":
+        return designed_noise(certificate), False
     return kernel_from_dict(law), False
+
+
+def designed_noise(certificate: Mapping[str, Any]) -> Kernel:
+    """The covariance of noise designed for chosen times, rebuilt from the certificate's parameters."""
+    from sfumato.mechanisms.secret_noise import SecretNoise
+
+    try:
+        return SecretNoise.from_dict(certificate["parameters"]).kernel()
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError("The certificate's noise is described wrongly.", "Its parameters are incomplete.") from error
 
 
 def _prior(

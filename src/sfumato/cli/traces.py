@@ -296,8 +296,9 @@ def _say(summary: dict[str, Any], dropped: tuple[str, ...], paths: dict[str, Pat
     typer.echo(f"Protected {summary['points']} points with {summary['mechanism']} noise of "
                f"{format_length(summary['rms_noise_m'])} per coordinate.")  # fmt: skip
     if summary["odds_99"] is not None:
+        when = "at a protected time" if summary["mechanism"] == "secrets" else "at any one moment"
         typer.echo(
-            f"Two places at most {radius} apart cannot be told apart, at any one moment, with odds better than "
+            f"Two places at most {radius} apart cannot be told apart, {when}, with odds better than "
             f"{summary['odds_99']:.3g} : 1, 99 times in 100."
         )
     if summary["worst_loss"] is not None and summary["stay_odds_99"] is not None:

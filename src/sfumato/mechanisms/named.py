@@ -12,6 +12,7 @@ from sfumato.mechanisms.mixed import MixedNoise
 from sfumato.mechanisms.multiscale import Ladder
 from sfumato.mechanisms.multiscale_noise import MultiscaleNoise
 from sfumato.mechanisms.prior_shaped import PriorShapedNoise
+from sfumato.mechanisms.secret_noise import SecretNoise
 from sfumato.mechanisms.trace_noise import TraceNoise
 from sfumato.priors.classes import PriorClass
 from sfumato.priors.kernels import kernel_from_dict
@@ -45,6 +46,8 @@ def mechanism_from_dict(values: Mapping[str, Any]) -> TraceNoise:
             )
         if name == "independent":
             return IndependentNoise(noise_m, PriorClass.from_dict(values["prior_class"]), redraws)
+        if name == "secrets":
+            return SecretNoise.from_dict(values)
         if name == "planar-laplace":
             return LaplaceNoise(float(values["epsilon_per_m"]), redraws)
     except (KeyError, TypeError) as error:

@@ -42,6 +42,13 @@ def headline(certificate: Mapping[str, Any]) -> str:
             f"An adversary who sees one released point and nothing else cannot tell apart two places at most {radius} "
             f"apart with odds better than {odds}."
         )
+    chosen = certificate.get("secrets")
+    if chosen:
+        return (
+            f"At the {chosen['points_protected']} protected points of {chosen['points']}, an adversary who knows how "
+            f"you move cannot tell apart two places at most {radius} apart with odds better than {odds}, 99 times in "
+            "100. The other points are not protected."
+        )
     return (
         f"An adversary who knows how you move cannot tell apart two places at most {radius} apart, at any one moment, "
         f"with odds better than {odds}, 99 times in 100."
@@ -52,7 +59,13 @@ def explanations(certificate: Mapping[str, Any]) -> list[str]:
     """What the sentence means and where it stops, in a few more."""
     rows = []
     noise = _number(certificate.get("rms_noise_m"))
-    if noise is not None:
+    chosen = certificate.get("secrets")
+    if chosen:
+        rows.append(
+            f"Positions were moved at random, most around the protected points, by {format_length(noise or 0.0)} per "
+            f"coordinate on average. {chosen['statement']}"
+        )
+    elif noise is not None:
         rows.append(
             f"Every position was moved at random by about {format_length(noise)} east or west and as much north or "
             "south. Nothing about the amount was chosen from the track."
@@ -75,7 +88,8 @@ def explanations(certificate: Mapping[str, Any]) -> list[str]:
     stay = odds_words(certificate.get("stay_odds_99"))
     if stay is not None:
         rows.append(
-            f"A place you stay at or return to, however long or often, stays protected too, at odds of at most {stay}."
+            f"A place you stay at or return to, however long or often, stays protected too, at odds of at most {stay}, "
+            f"{_where(certificate)}."
         )
     if certificate.get("worst_loss") is None and certificate.get("mechanism") != "planar-laplace":
         rows.append(
@@ -95,10 +109,11 @@ def cards(certificate: Mapping[str, Any], audit: Mapping[str, Any] | None) -> li
     odds = odds_words(certificate.get("odds_99"))
     if odds is not None:
         often = "" if certificate.get("mechanism") == "planar-laplace" else ", 99 times in 100"
-        rows.append(("Odds at any one moment", f"≤ {odds}", f"between two places at most {radius} apart{often}"))
+        when = "at a protected point" if certificate.get("secrets") else "at any one moment"
+        rows.append((f"Odds {when}", f"≤ {odds}", f"between two places at most {radius} apart{often}"))
     stay = odds_words(certificate.get("stay_odds_99"))
     if stay is not None:
-        rows.append(("Odds for a place you stay at", f"≤ {stay}", "however long the stay, however many nights"))
+        rows.append(("Odds for a place you stay at", f"≤ {stay}", f"however long or often you stay, {_where(certificate)}"))
     noise = _number(certificate.get("rms_noise_m"))
     if noise is not None:
         rows.append(("Noise", f"± {format_length(noise)}", "per coordinate, 68 times in 100"))
@@ -162,8 +177,15 @@ def dropped_words(dropped: Sequence[str]) -> list[str]:
     return [_WORDS.get(name, name) for name in dropped]
 
 
+def _where(certificate: Mapping[str, Any]) -> str:
+    """How far a promise about stays reaches: noise that continues covers all releases, redrawn noise this one."""
+    if (certificate.get("releases") or {}).get("mode") == "continuing":
+        return "over all releases made with the same noise state"
+    return "in this release"
+
+
 def _fitted(certificate: Mapping[str, Any]) -> bool:
-    return "fit" in str((certificate.get("parameters") or {}).get("prior_source", ""))
+    return bool((certificate.get("parameters") or {}).get("fitted"))
 
 
 def _number(value: Any) -> float | None:

@@ -1,0 +1,351 @@
+"""Noise for chosen times of one trace: designed for its own timestamps, certified there, for one prior.
+
+Γ = FFᵀ + floor·I, either the least noise that keeps every secret's loss at its target (`convex`, then F is stored), or,
+where the secrets cover too much for that, the prior's own shape under an envelope around the secret times,
+Γ = size²·[(1-φ)·DKD + φ·D²] + floor·I, with K the prior's correlation and D_ii = exp(-½(distance to a secret/width)²).
+The envelope's recipe is stored and everything is recomputed from it. Hypotheses about a secret S differ by at most r at
+each of its times, in the plane: μ² ≤ r²·|S|·λ_max(J_S), exactly r²·J for one time.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.arrays import FloatArray, IntArray, read_only
+from sfumato.errors import InputError, NotCertified
+from sfumato.mechanisms.calibration import Target
+from sfumato.mechanisms.convex import LARGEST_UNION, least_loss, least_noise
+from sfumato.mechanisms.noise_design import losses_of
+from sfumato.mechanisms.prior_shaped import FITTED_WARNING
+from sfumato.mechanisms.trace_noise import Losses, Random, TraceNoise, distinct
+from sfumato.priors.kernels import Kernel, kernel_from_dict
+from sfumato.randomness import randomness
+from sfumato.secret import TIMES_ARE_PUBLIC, Secret
+
+MOST_TIMES = 1200
+CONVEX_TIMES, CONVEX_UNION = 400, 40
+FLOOR_M2 = 1.0  # one metre of white noise at every point: keeps rank-deficient designs certain
+_WIDTHS = (0.5, 1.0, 3.0, 10.0, math.inf)  # in length scales of the prior
+_WHITE = (0.02, 0.1, 0.3, 0.6)
+_ONE_PRIOR = (
+    "Certified for the one kernel named under 'prior' with its sd or a larger one, not for a class: a smoother truth can "
+    "give away more."
+)
+_OWN_TIMES = "Certified for this release's own times only: releasing more points of the same trace voids it."
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DesignedKernel(Kernel):
+    """A covariance known at given times only, in the shape the adversary's tools expect."""
+
+    times_s: FloatArray
+    matrix_m2: FloatArray
+
+    def __call__(self, lags_s: npt.ArrayLike) -> FloatArray:
+        raise InputError("Noise designed for chosen times is not a function of the lag.", "Use covariance(times_s).")
+
+    @property
+    def variance_m2(self) -> float:
+        return float(np.mean(np.diag(self.matrix_m2)))
+
+    def spectral_density(self, omega: npt.ArrayLike) -> FloatArray:
+        raise InputError("Noise designed for chosen times has no spectrum.", "It is not stationary.")
+
+    def covariance(self, times_s: npt.ArrayLike, other_times_s: npt.ArrayLike | None = None) -> FloatArray:
+        """The covariance between any of its own times."""
+        rows = self._places(times_s)
+        columns = rows if other_times_s is None else self._places(other_times_s)
+        return self.matrix_m2[np.ix_(rows, columns)]
+
+    def _places(self, times_s: npt.ArrayLike) -> IntArray:
+        wanted = np.asarray(times_s, dtype=np.float64)
+        places = np.clip(np.searchsorted(self.times_s, wanted), 0, self.times_s.size - 1)
+        if np.any(np.abs(self.times_s[places] - wanted) > 5e-4):
+            raise InputError("The noise was designed for other times.", "Use the times of its own release.")
+        return places.astype(np.int64)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kernel": "designed", "times": int(self.times_s.size)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SecretNoise(TraceNoise):
+    """The noise of one release: ``design`` is its recipe, ``secrets`` index its distinct times in order."""
+
+    prior: Kernel
+    times_s: FloatArray
+    secrets: tuple[IntArray, ...]
+    radii: tuple[float, ...]  # each secret's radius relative to the release's
+    design: Mapping[str, Any]
+    fitted: bool = False
+    redraws: int = 1
+
+    name: ClassVar[str] = "secrets"
+
+    def covariance_m2(self) -> FloatArray:
+        """Γ at the distinct times, (n, n), rebuilt from the recipe."""
+        n = self.times_s.size
+        floor = FLOOR_M2 * np.eye(n)
+        if self.design["kind"] == "factor":
+            raw = np.frombuffer(base64.b64decode(self.design["factor_base64"]), dtype="<f8")
+            factor = raw.reshape(n, -1)
+            return np.asarray(factor @ factor.T + floor)
+        return envelope_noise(
+            self.times_s, self.prior, self.secrets, float(self.design["size_m"]), self.design["width_s"],
+            float(self.design["white_share"]),
+        ) + floor  # fmt: skip
+
+    @property
+    def noise_m(self) -> float:
+        return math.sqrt(float(np.mean(np.diag(self.covariance_m2()))))
+
+    def kernel(self) -> DesignedKernel:
+        """The noise as the adversary's tools take it."""
+        return DesignedKernel(self.times_s, read_only(self.covariance_m2()))
+
+    def law(self) -> dict[str, Any]:
+        return {"kernel": "designed", "times": int(self.times_s.size), "rebuilt_from": "parameters"}
+
+    def parameters(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "noise_m": self.noise_m,
+            "redraws": self.redraws,
+            "prior": self.prior.to_dict(),
+            "fitted": self.fitted,
+            "times_ms": [round(t * 1000) for t in self.times_s.tolist()],
+            "secrets": [_runs(s) for s in self.secrets],
+            "relative_radii": list(self.radii),
+            "design": dict(self.design),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> SecretNoise:
+        """What :meth:`parameters` described."""
+        return cls(
+            kernel_from_dict(values["prior"]),
+            read_only(np.asarray(values["times_ms"], dtype=np.float64) / 1000.0),
+            tuple(_from_runs(runs) for runs in values["secrets"]),
+            tuple(float(r) for r in values["relative_radii"]),
+            dict(values["design"]),
+            bool(values["fitted"]),
+            int(values["redraws"]),
+        )
+
+    def draw(self, times_s: FloatArray, rng: Random = None) -> FloatArray:
+        times, back = distinct(times_s)
+        covariance = self.kernel().covariance(times)
+        values, vectors = np.linalg.eigh(covariance)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        return np.asarray((root @ randomness(rng).normals((times.size, 2)))[back])
+
+    def secret_losses(self) -> FloatArray:
+        """|S|·λ_max(J_S)·(its radius/the release's)² of every secret: μ² over the squared radius."""
+        prior = self.prior.covariance(self.times_s)
+        return weighted_losses(prior, self.covariance_m2(), self.secrets, self.radii)
+
+    def losses(self, times_s: Sequence[FloatArray]) -> Losses:
+        for times in times_s:
+            self.kernel().covariance(distinct(times)[0])  # refuses other times
+        loss = self.redraws * float(np.max(self.secret_losses()))
+        return Losses(
+            worst_loss=None,
+            stay_loss=None,
+            loss_at_times=loss,
+            floor_loss=1.0 / self.noise_m**2,
+            basis=loss,
+            basis_name="loss_at_times",
+            warnings=(
+                *(() if self._every_point() else (TIMES_ARE_PUBLIC,)),
+                _OWN_TIMES,
+                _ONE_PRIOR,
+                *((FITTED_WARNING,) if self.fitted else ()),
+            ),
+        )  # fmt: skip
+
+    def _every_point(self) -> bool:
+        return int(np.unique(np.concatenate(self.secrets)).size) == self.times_s.size
+
+    def statement(self) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+        """(notion, assumes, covers) of its guarantee, in words."""
+        basic = sum(len(s) == 1 for s in self.secrets)
+        return (
+            "conditional inferential privacy (one Gaussian prior, chosen secrets)",
+            (
+                "the path moves like the kernel under 'prior', with that sd or a larger one (which only lowers the loss)",
+            ),
+            (
+                f"{basic} moment(s) each on its own and {len(self.secrets) - basic} group(s) of moments together, "
+                "listed under 'secrets'",
+                "this release at its own times only",
+            ),
+        )
+
+    def block(self, labels: Sequence[str]) -> dict[str, Any]:
+        """The certificate's ``secrets`` block."""
+        covered = np.unique(np.concatenate(self.secrets))
+        return {
+            "count": len(self.secrets),
+            "compound": sum(len(s) > 1 for s in self.secrets),
+            "points_protected": int(covered.size),
+            "points": int(self.times_s.size),
+            "labels": list(dict.fromkeys(label.split(",")[0] for label in labels))[:100],
+            "statement": "Every point is protected." if self._every_point() else TIMES_ARE_PUBLIC,
+        }
+
+
+def weighted_losses(
+    prior: FloatArray, noise: FloatArray, secrets: Sequence[IntArray], radii: Sequence[float]
+) -> FloatArray:
+    """|S|·λ_max(J_S)·radius² of every secret."""
+    sizes = np.array([len(s) for s in secrets], dtype=np.float64)
+    return np.asarray(losses_of([prior], noise, secrets) * sizes * np.asarray(radii) ** 2)
+
+
+def envelope_noise(
+    times_s: FloatArray, prior: Kernel, secrets: Sequence[IntArray], size_m: float, width_s: float | None,
+    white_share: float,
+) -> FloatArray:  # fmt: skip
+    """size²·[(1-φ)·DKD + φ·D²]; ``width_s`` None is no envelope."""
+    chosen = times_s[np.unique(np.concatenate(secrets))]
+    if width_s is None:
+        envelope = np.ones(times_s.size)
+    else:
+        after = np.searchsorted(chosen, times_s)
+        left = np.abs(times_s - chosen[np.clip(after - 1, 0, chosen.size - 1)])
+        right = np.abs(chosen[np.clip(after, 0, chosen.size - 1)] - times_s)
+        envelope = np.exp(-0.5 * (np.minimum(left, right) / width_s) ** 2)
+    shape = (1 - white_share) * prior.covariance(times_s) / prior.variance_m2
+    shape.flat[:: times_s.size + 1] += white_share
+    return np.asarray(size_m**2 * shape * envelope[:, None] * envelope)
+
+
+def secret_noise(
+    times_s: FloatArray, secrets: Sequence[Secret], prior: Kernel, target: Target, *, fitted: bool, redraws: int = 1
+) -> SecretNoise:
+    """The least noise found that keeps ``target`` for every secret of a trace with these (all) times."""
+    times, back = distinct(times_s)
+    if times.size > MOST_TIMES:
+        raise InputError(
+            f"The trace has {times.size} times; noise for chosen secrets is designed for at most {MOST_TIMES}.",
+            "Cut the trace, thin it, or protect every point (leave --secrets out).",
+        )
+    indices = tuple(read_only(np.unique(back[s.indices]), np.int64) for s in secrets)
+    radii = tuple(float(s.radius_m or target.radius_m) / target.radius_m for s in secrets)
+    covariance = prior.covariance(times)
+    allowed = None if target.mu is None else (target.mu / target.radius_m) ** 2 / redraws * (1 - 1e-9)
+    if times.size <= CONVEX_TIMES and np.unique(np.concatenate(indices)).size <= min(CONVEX_UNION, LARGEST_UNION):
+        recipe = _by_convex(covariance, indices, radii, allowed, target)
+    else:
+        recipe = _by_envelope(times, prior, indices, radii, allowed, target)
+    return SecretNoise(prior, read_only(times), indices, radii, recipe, fitted, redraws)
+
+
+def _by_convex(
+    prior: FloatArray, secrets: tuple[IntArray, ...], radii: tuple[float, ...], allowed: float | None, target: Target
+) -> dict[str, Any]:
+    """The convex optimum against Σ + floor (the floor is part of what is released), to a gap of 1%."""
+    # Released: X + F z + floor. The floor only lowers every loss, so designing without it is safe.
+    weights = [1.0 / (len(s) * r * r) for s, r in zip(secrets, radii, strict=True)]
+    if allowed is None:
+        assert target.noise_m is not None
+        budget = len(prior) * max(target.noise_m**2 - FLOOR_M2, 1e-6)
+        solved = least_loss(prior, secrets, budget=budget, targets=weights, gap=1e-2)
+    else:
+        solved = least_noise(prior, secrets, targets=[allowed * w for w in weights], gap=1e-2)
+    noise = solved.value.noise_covariance
+    values, vectors = np.linalg.eigh(noise)
+    kept = values > 1e-12 * values[-1]
+    factor = vectors[:, kept] * np.sqrt(values[kept])
+    grown = factor
+    if allowed is not None:  # rounding toward privacy, on the very factor that is stored
+        for _ in range(60):
+            found = weighted_losses(prior, grown @ grown.T + FLOOR_M2 * np.eye(len(prior)), secrets, radii)
+            if float(np.max(found)) <= allowed:
+                break
+            grown = grown * 1.0005
+        else:
+            raise NotCertified("The design does not keep what was asked for.", "Ask for larger odds.")
+    text = base64.b64encode(np.ascontiguousarray(grown, dtype="<f8").tobytes()).decode()
+    return {"kind": "factor", "rank": int(grown.shape[1]), "factor_base64": text, "gap": solved.gap}
+
+
+def _by_envelope(
+    times_s: FloatArray, prior: Kernel, secrets: tuple[IntArray, ...], radii: tuple[float, ...],
+    allowed: float | None, target: Target,
+) -> dict[str, Any]:  # fmt: skip
+    covariance = prior.covariance(times_s)
+    floor = FLOOR_M2 * np.eye(times_s.size)
+    scale_s = _length_scale(prior)
+
+    def worst(size_m: float, width_s: float | None, white: float) -> float:
+        noise = envelope_noise(times_s, prior, secrets, size_m, width_s, white) + floor
+        return float(np.max(weighted_losses(covariance, noise, secrets, radii)))
+
+    start = math.sqrt(1.0 / allowed) if allowed is not None else float(target.noise_m or 1.0)
+    best: tuple[float, float | None, float] | None = None
+    least = math.inf
+    for width in _WIDTHS:
+        width_s = None if math.isinf(width) else width * scale_s
+        for white in _WHITE:
+            shape = envelope_noise(times_s, prior, secrets, 1.0, width_s, white)
+            # Loss falls about as 1/size², so loss x trace at one size ranks the candidates.
+            price = worst(start, width_s, white) * float(np.trace(shape))
+            if price < least:
+                best, least = (start, width_s, white), price
+    assert best is not None
+    _, width_s, white = best
+    if allowed is None:
+        unit = float(np.mean(np.diag(envelope_noise(times_s, prior, secrets, 1.0, width_s, white))))
+        size = math.sqrt(max(float(target.noise_m or 0.0) ** 2 - FLOOR_M2, 1e-6) / unit)
+    else:
+        size = _least_size(lambda s: worst(s, width_s, white) <= allowed, start)
+    return {"kind": "envelope", "size_m": size, "width_s": width_s, "white_share": white, "gap": None}
+
+
+def _least_size(keeps: Any, start: float) -> float:
+    low, high = 0.0, start
+    while not keeps(high):
+        low, high = high, high * 2
+        if high > 1e7:
+            raise InputError("No amount of noise keeps what was asked for.", "Ask for larger odds.")
+    for _ in range(24):
+        middle = (low + high) / 2
+        low, high = (low, middle) if keeps(middle) else (middle, high)
+    return math.ceil(high * 100) / 100 if keeps(math.ceil(high * 100) / 100) else high
+
+
+def _length_scale(kernel: Kernel) -> float:
+    """The longest length scale named in a kernel, in seconds."""
+    found: list[float] = []
+
+    def collect(part: Any) -> None:
+        if isinstance(part, Mapping):
+            found.extend(float(part[k]) for k in ("length_scale_s", "period_s") if k in part)
+            for value in part.values():
+                collect(value)
+        elif isinstance(part, list):
+            for value in part:
+                collect(value)
+
+    collect(kernel.to_dict())
+    return max(found, default=60.0)
+
+
+def _runs(indices: IntArray) -> list[list[int]]:
+    """Indices as [first, last] runs, which keeps windows short."""
+    breaks = np.flatnonzero(np.diff(indices) != 1)
+    firsts = indices[np.concatenate(([0], breaks + 1))]
+    lasts = indices[np.concatenate((breaks, [len(indices) - 1]))]
+    return [[int(a), int(b)] for a, b in zip(firsts, lasts, strict=True)]
+
+
+def _from_runs(runs: Sequence[Sequence[int]]) -> IntArray:
+    return read_only(np.concatenate([np.arange(a, b + 1) for a, b in runs]), np.int64)  # type: ignore[no-any-return]
