@@ -49,6 +49,16 @@ class RunningCollector:
         answer: dict[str, Any] = reply.json()
         return answer
 
+    def history(self, name: str = "town") -> list[dict[str, Any]]:
+        """The closed cycles."""
+        found: list[dict[str, Any]] = self._calls.get(f"/api/v1/campaigns/{name}/cycles").json()["history"]
+        return found
+
+    def about(self, name: str = "town") -> dict[str, Any]:
+        """The campaign as everybody sees it."""
+        found: dict[str, Any] = self._calls.get(f"/api/v1/campaigns/{name}").json()["campaign"]
+        return found
+
     def crowd(self, people: int, *, name: str = "town", middle: tuple[float, float], seed: int) -> None:
         """Reports of simulated people around a place, each with a ticket."""
         from sfumato.client.draw import cell_from_words, weights

@@ -147,6 +147,10 @@ export function cellMap(
   }
   map.touchZoomRotate.disableRotation();
   map.addControl(new maplibregl.NavigationControl({ showCompass: false }));
+  let moved = false;
+  map.on("dragstart", () => (moved = true));
+  map.on("zoomstart", (event) => (moved ||= event.originalEvent !== undefined));
+  map.on("resize", () => void (moved || map.fitBounds(bounds(grid), { padding: 24, animate: false })));
   const ready = new Promise<void>((resolve) => map.on("load", () => resolve()));
   void ready.then(() => container.setAttribute("data-ready", ""));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {

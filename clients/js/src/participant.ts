@@ -31,7 +31,6 @@ export interface ParticipantOptions {
 interface Answer {
   status: number;
   body: Record<string, unknown>;
-  retry: boolean;
 }
 
 export class Participant {
@@ -135,7 +134,7 @@ export class Participant {
       await this.#mark(epoch, "sent");
       return answer.body.duplicate === true ? "counted before" : "counted";
     }
-    if (answer.status === 410 || (answer.status === 409 && !answer.retry && (await this.#isOver(report.cycle)))) {
+    if (answer.status === 410 || (answer.status === 409 && (await this.#isOver(report.cycle)))) {
       if (report.state === "sent") return "counted before";
       await this.#mark(epoch, "closed");
       return "closed";
@@ -163,7 +162,7 @@ export class Participant {
       const reply = await fetch(address, body === undefined ? common : { ...common, method: "POST", headers, body: JSON.stringify(body) });
       const answer = (await reply.json().catch(() => ({}))) as Record<string, unknown>;
       if (body === undefined && !reply.ok) throw new NotSent(`The server answered ${reply.status}: ${String(answer.error)}`, "Try again later.");
-      return { status: reply.status, body: answer, retry: reply.headers.has("Retry-After") };
+      return { status: reply.status, body: answer };
     } catch (error) {
       if (error instanceof SfumatoError) throw error;
       throw new NotSent("The server cannot be reached.", "Try again later.");

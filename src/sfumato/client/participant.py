@@ -148,8 +148,7 @@ class Participant:
         if status == 200:
             self._mark(epoch, "sent")
             return "counted before" if answer.get("duplicate") else "counted"
-        closed = status == 410 or (status == 409 and not answer.get("retry_after_s") and self._is_over(report["cycle"]))
-        if closed:
+        if status == 410 or (status == 409 and self._is_over(report["cycle"])):
             if report["state"] != "sent":
                 self._mark(epoch, "closed")
             return "counted before" if report["state"] == "sent" else "closed"
@@ -187,9 +186,7 @@ class Participant:
             answer = reply.json()
         except ValueError:
             answer = {}
-        answer = answer if isinstance(answer, dict) else {}
-        answer["retry_after_s"] = reply.headers.get("Retry-After")
-        return reply.status_code, answer
+        return reply.status_code, answer if isinstance(answer, dict) else {}
 
 
 def _ours(everything: dict[str, Any], name: str) -> dict[str, Any]:

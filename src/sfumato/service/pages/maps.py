@@ -75,8 +75,9 @@ def grid_map(
             )
     total = rows * h
     locator = _locator(grid)
+    across = 120 if locator else 102  # the locator stands beside the cells, never over them
     return (
-        f'<svg viewBox="-1 -1 {102:.0f} {total + 2:.2f}" role="img" aria-label="{text(title)}. {text(about)}">'
+        f'<svg viewBox="-1 -1 {across} {max(total, 18) + 2:.2f}" role="img" aria-label="{text(title)}. {text(about)}">'
         f"<title>{text(title)}</title><desc>{text(about)}</desc>{''.join(parts)}{locator}</svg>"
     )
 
@@ -114,7 +115,7 @@ def _locator(grid: Grid) -> str:
             if inside:
                 paths.append("M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in inside) + "Z")
     return (
-        '<g transform="translate(91 9)"><clipPath id="locator"><rect x="-8" y="-8" width="16" height="16" rx="1.5"/>'
+        '<g transform="translate(110 8)"><clipPath id="locator"><rect x="-8" y="-8" width="16" height="16" rx="1.5"/>'
         '</clipPath><rect class="locator-sea" x="-8" y="-8" width="16" height="16" rx="1.5" stroke-width=".3"/>'
         f'<g clip-path="url(#locator)"><path class="locator-land" d="{"".join(paths)}"/></g>'
         '<circle class="locator-here" r=".9"/></g>'

@@ -1,0 +1,221 @@
+"""Pages drawn by the server: complete without JavaScript, safe against names with markup, the same for everybody."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfumato.client.wire import canonical_json
+from sfumato.grid import Grid
+from sfumato.service import pages
+from sfumato.service.pages import layout, maps
+
+GRID = Grid.from_bounds(48.8286, 2.2855, 48.8798, 2.3909, shape=(6, 8))
+HOSTILE = '<script>alert("x")</script>'
+
+
+def campaign(title: str = "A town", grid: Grid = GRID) -> dict[str, Any]:
+    return {
+        "name": "town", "title": title, "grid": grid.to_dict(), "cells": grid.cells, "beta_per_m": 0.001,
+        "two_beta_per_km": 2.0, "floor": 0.01, "reporting": "every-cycle", "cycle_duration_s": 7200,
+        "cycle_reports": 1000, "minimum_tickets": 50,
+        "cycle": {
+            "number": 3, "version": "ab" * 32, "state": "open", "reports": 120, "distortion_m": 812.0,
+            "epsilon_per_km": {"lower": 1.9, "upper": 1.9, "exact": True},
+        },
+    }  # fmt: skip
+
+
+def channel(grid: Grid = GRID) -> dict[str, Any]:
+    payload = {
+        "campaign": "town", "cycle": 3, "grid": grid.to_dict(), "beta_per_m": 0.001, "floor": 0.01,
+        "output_weights": [1 / grid.cells] * grid.cells, "reporting": "every-cycle",
+    }  # fmt: skip
+    return {"payload": canonical_json(payload).decode()}
+
+
+def closed(cycle: int, *, alarm: tuple[str, ...] = (), grid: Grid = GRID) -> dict[str, Any]:
+    estimate = np.random.default_rng(cycle).dirichlet(np.full(grid.cells, 0.5))
+    return {
+        "cycle": cycle, "closed_at_s": 1_790_000_000 + 7200 * cycle, "reports": 1234, "two_beta_per_km": 2.0,
+        "epsilon_per_km": {"lower": 1.87, "upper": 1.87, "exact": True}, "mutual_information_nats": 0.31,
+        "distortion_m": 901.0, "emd_to_previous_m": None if cycle == 1 else 123.4, "target": "reporters",
+        "residual": {"statistic": 40.0, "p_value": 0.42}, "alarm": {"raised": bool(alarm), "reasons": list(alarm)},
+        "influence": {"0.01": 40.0, "0.05": 200.0}, "interval_level": 0.95,
+        "estimate": estimate.tolist(), "low": (0.5 * estimate).tolist(), "high": (1.5 * estimate).tolist(),
+    }  # fmt: skip
+
+
+@pytest.fixture(params=[False, True], ids=["without bundle", "with bundle"])
+def bundle(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> bool:
+    if request.param:
+        for name in ("participant.js", "dashboard.js", "style.css"):
+            (tmp_path / name).write_text("")
+    monkeypatch.setattr(layout, "_BUNDLE", tmp_path)
+    return bool(request.param)
+
+
+class Tags(HTMLParser):
+    """Every start tag with its attributes, and a check that tags are balanced."""
+
+    void = frozenset({"meta", "link", "input", "br", "hr", "img"})
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attributes)))
+        if tag not in self.void:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def every_page() -> dict[str, str]:
+    return {
+        "participant": pages.participant_page(campaign(HOSTILE), channel()),
+        "closing": pages.participant_page(campaign(HOSTILE), {}),
+        "dashboard": pages.dashboard_page(campaign(HOSTILE), [closed(1), closed(2, alarm=(HOSTILE,))]),
+        "empty dashboard": pages.dashboard_page(campaign(HOSTILE), []),
+        "home": pages.home_page([campaign(HOSTILE), campaign("Other")]),
+        "nothing": pages.home_page([]),
+    }
+
+
+@pytest.mark.parametrize("name", list(every_page()))
+def test_pages_are_well_formed_run_no_inline_script_and_load_nothing_from_elsewhere(name: str, bundle: bool) -> None:
+    html = every_page()[name]
+    tags = Tags(html).tags
+    assert "<script>alert" not in html
+    scripts = [attributes for tag, attributes in tags if tag == "script"]
+    assert all(str(one.get("src", "")).startswith("/static/bundle/") for one in scripts)
+    assert bool(scripts) == (bundle and name not in ("home", "nothing"))
+    for _, attributes in tags:
+        for attribute in ("src", "href", "action", "data"):
+            address = attributes.get(attribute) or "/"
+            assert address.startswith(("/", "#")), address
+            assert not address.startswith("//"), address
+        assert not any(attribute.startswith("on") for attribute in attributes)
+    assert not re.search(r"url\((?!#)", html)
+    identifiers = [attributes["id"] for _, attributes in tags if "id" in attributes]
+    assert len(identifiers) == len(set(identifiers))
+
+
+@pytest.mark.parametrize("name", ["participant", "dashboard"])
+def test_pages_can_be_read_by_a_screen_reader(name: str, bundle: bool) -> None:
+    tags = Tags(every_page()[name]).tags
+    assert [tag for tag, _ in tags].count("h1") == 1
+    assert ("html", {"lang": "en"}) in tags
+    for tag, attributes in tags:
+        if tag == "svg":
+            assert attributes["role"] == "img"
+            assert attributes["aria-label"]
+        if tag == "section":
+            assert attributes["aria-labelledby"]
+        if tag == "th":
+            assert attributes["scope"] in ("col", "row")
+    assert any(attributes.get("role") in ("status", "alert") for _, attributes in tags) or not bundle
+
+
+def test_the_page_without_the_bundle_takes_no_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(layout, "_BUNDLE", tmp_path)
+    html = pages.participant_page(campaign(), channel())
+    assert not {"input", "form", "button", "script"} & {tag for tag, _ in Tags(html).tags}
+    assert "takes no place and sends nothing" in html
+    assert "python -m sfumato.client" in html
+
+
+def test_no_function_that_draws_a_page_takes_a_place() -> None:
+    for module in (pages, maps, layout):
+        for _, function in inspect.getmembers(module, inspect.isfunction):
+            assert not {"lat", "lon", "lat_deg", "lon_deg", "place", "request"} & set(
+                inspect.signature(function).parameters
+            )
+
+
+def test_the_page_says_what_a_report_reveals_and_what_is_not_hidden(bundle: bool) -> None:
+    html = pages.participant_page(campaign(), channel())
+    for words in (
+        "Worst two-cell success", "never with fewer than 50 people", "Never above (2β)", "not blind signatures",
+        "installed from elsewhere", "Wi-Fi", "public log", "adjacent cells", "add up", "within the same bound",
+    ):  # fmt: skip
+        assert words.lower() in html.lower(), words
+
+
+def test_the_dashboard_shows_every_number_and_the_alarm(bundle: bool) -> None:
+    calm = pages.dashboard_page(campaign(), [closed(1), closed(2)])
+    for words in (
+        "1,234", "1.87", "0.31 nats", "901 m", "123 m", "p = 0.42", "1 % fake reports", "40 m", "5 % fake reports",
+        "200 m", "No alarm", "95 % interval", ".geojson", ".csv", ".parquet", "dashboard.json",
+    ):  # fmt: skip
+        assert words in calm, words
+    alarmed = pages.dashboard_page(campaign(), [closed(1), closed(2, alarm=("Cell 4 is reported too often.",))])
+    assert 'role="alert"' in alarmed
+    assert "Cell 4 is reported too often." in alarmed
+
+
+def test_the_map_changes_with_the_estimate_and_marks_what_is_uncertain() -> None:
+    first, second = (maps.grid_map(GRID, closed(n)["estimate"], title="t", about="a") for n in (1, 2))
+    assert first != second
+    certain = maps.grid_map(GRID, [1 / 48] * 48, title="t", about="a", low=[0.02] * 48, high=[0.021] * 48)
+    doubtful = maps.grid_map(GRID, [1 / 48] * 48, title="t", about="a", low=[0.0] * 48, high=[0.9] * 48)
+    assert certain.count("doubt") == 0
+    assert doubtful.count("doubt") == 48
+
+
+def test_a_large_grid_is_drawn_in_blocks_that_keep_the_mass() -> None:
+    large = Grid.from_bounds(45.0, 0.0, 46.0, 2.0, shape=(200, 300))
+    values = np.random.default_rng(0).dirichlet(np.full(large.cells, 1.0))
+    side, blocks = maps.coarser(large, values)
+    assert side == 4
+    assert blocks.sum() == pytest.approx(1.0)
+    drawn = maps.grid_map(large, values.tolist(), title="t", about="a")
+    assert drawn.count('<rect class="cell') <= maps.LARGEST_DRAWN
+    assert len(pages.participant_page(campaign(grid=large), channel(large))) < 2_000_000
+
+
+def test_shades_grow_with_the_value_and_an_empty_map_is_pale() -> None:
+    assert maps.shades(np.zeros(4)) == [0, 0, 0, 0]
+    assert maps.shades(np.array([0.0, 0.25, 1.0])) == [0, 4, 8]
+
+
+def test_dark_and_light_ink_can_be_read_on_their_paper() -> None:
+    style = (Path(pages.__file__).parent / "style.css").read_text()
+    light, dark = (dict(re.findall(r"--(\w[\w-]*): (#[0-9a-f]{6})", part)) for part in style.split("@media", 2)[:2])
+    for colours in (light, {**light, **dark}):
+        for ink, paper in (
+            ("ink", "paper"),
+            ("soft", "card"),
+            ("accent", "card"),
+            ("on-accent", "accent"),
+            ("bad", "bad-paper"),
+            ("good", "paper"),
+        ):
+            assert contrast(colours[ink], colours[paper]) >= 4.5, (ink, paper)
+
+
+def contrast(first: str, second: str) -> float:
+    """The contrast ratio of WCAG 2."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    light, dark = sorted((luminance(first), luminance(second)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
