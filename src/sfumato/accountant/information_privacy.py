@@ -14,9 +14,10 @@ the model the promise is stated for: with another prior the total may be off by 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, positive, read_only
@@ -104,8 +105,25 @@ class PosteriorAdaptive:
         )  # fmt: skip
 
 
-def total(*guarantees: Guarantee) -> Guarantee:
-    """Refused for fixed-prior promises: only the posterior-adaptive accountant may add leakages."""
-    from sfumato.leakage.composition import added
+def fixed_prior_rule(prior: npt.ArrayLike) -> Callable[[Sequence[Mapping[str, Any]]], float]:
+    """A ledger's rule for reports designed for one fixed prior about the same symbol: Theorem 4, never the sum.
 
-    added(*(np.nan for _ in guarantees))
+    Entries are ``{"notion": "local information privacy", "epsilon_nats": ...}``; anything else is refused.
+    """
+    p = checked_probabilities(prior)
+
+    def rule(entries: Sequence[Mapping[str, Any]]) -> float:
+        from sfumato.leakage.composition import composed_bound, epsilon_delta_composed
+
+        epsilons = []
+        for entry in entries:
+            if entry.get("notion") != "local information privacy" or "epsilon_nats" not in entry:
+                raise InputError(
+                    "An entry of the ledger is not a report of local information privacy.", "Keep it apart."
+                )
+            if entry.get("delta"):
+                epsilon_delta_composed(entry)
+            epsilons.append(float(entry["epsilon_nats"]))
+        return composed_bound(epsilons, p) if epsilons else 0.0
+
+    return rule
