@@ -35,7 +35,7 @@ def _open_cycle(campaign: Mapping[str, Any]) -> str:
     return (
         f'<p class="lead" id="open-cycle">Cycle {text(cycle["number"])} is {text(cycle["state"])}: about '
         f"{int(cycle['reports']):,} reports so far (rounded down to tens). "
-        f"Version <code>{text(cycle['version'][:12])}…</code>.</p>"
+        f"Version <code>{text(cycle['version'][:12])}…</code></p>"
     )
 
 
