@@ -1,0 +1,119 @@
+"""``sfumato collect simulate`` and ``sfumato reproduce privic-...``: the promised JSON, errors with advice."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from typer.testing import CliRunner
+
+from sfumato.cli import app
+from sfumato.errors import InputError
+
+RUN = CliRunner()
+FIELDS = {"cycle", "emd_mean", "emd_sd", "epsilon", "mutual_information_nats", "distortion", "spent_epsilon"}
+
+
+def simulate(*options):
+    found = RUN.invoke(app, ["collect", "simulate", *options, "--json"])
+    if found.exception is not None and not isinstance(found.exception, SystemExit):
+        raise found.exception
+    return json.loads(found.stdout)
+
+
+def test_the_json_lists_cycles_from_the_uniform_start():
+    found = simulate("--city", "paris", "--beta", "1", "--cycles", "3", "--rounds", "2", "--seed", "0")
+    assert [row["cycle"] for row in found["cycles"]] == [0, 1, 2, 3]
+    assert all(set(row) == FIELDS for row in found["cycles"])
+    assert found["cycles"][0]["emd_mean"] == pytest.approx(2.02262, abs=1e-5)
+    assert found["cycles"][0]["spent_epsilon"] == 0
+    assert (found["ba_steps"], found["ibu_steps"], found["floor"]) == (8, 10, 0.0)
+    assert found["cycles"][3]["spent_epsilon"] > found["cycles"][3]["epsilon"]
+
+
+def test_rounds_are_consecutive_seeds():
+    both = simulate("--cycles", "1", "--rounds", "2", "--seed", "7")["cycles"][1]["emd_mean"]
+    single = [
+        simulate("--cycles", "1", "--rounds", "1", "--seed", seed)["cycles"][1]["emd_mean"] for seed in ("7", "8")
+    ]
+    assert both == pytest.approx(sum(single) / 2, rel=1e-12)
+
+
+def test_joint_once_with_feedback_runs_and_spends_one_report():
+    options = ("--cycles", "3", "--rounds", "1", "--estimator", "joint", "--reporting", "once", "--feedback")
+    found = simulate(*options)
+    assert found["floor"] == 0.01
+    assert found["cycles"][-1]["spent_epsilon"] <= 2.0
+
+
+def test_last_only_leaves_earlier_distances_out_as_null():
+    found = simulate("--cycles", "2", "--rounds", "1", "--estimator", "joint", "--last-only")
+    assert found["cycles"][1]["emd_mean"] is None
+    assert math.isfinite(found["cycles"][2]["emd_mean"])
+
+
+def test_a_csv_of_counts_is_a_city(tmp_path):
+    path = tmp_path / "town.csv"
+    path.write_text("row,column,count\n0,0,50\n0,1,10\n1,2,40\n")
+    found = simulate("--city", str(path), "--cycles", "2", "--rounds", "1")
+    assert found["people"] == 100
+    assert found["grid"] == {"rows": 2, "columns": 3, "unit": "cell"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "a,b\n1,2\n", "row,column,count\n0,0,-1\n", "row,column,count\n0,0,x\n", "row,column,count\n0,0,0\n",
+     "row,column,count\n0,0,1\n0,0,2\n", "row,column,count\n-1,0,5\n", "row,column,count\n0,0,nan\n"],
+)  # fmt: skip
+def test_a_csv_that_cannot_be_used_is_refused(tmp_path, text):
+    path = tmp_path / "town.csv"
+    path.write_text(text)
+    with pytest.raises(InputError):
+        simulate("--city", str(path))
+
+
+def test_a_city_that_is_no_file_is_refused():
+    with pytest.raises(InputError):
+        simulate("--city", "atlantis")
+
+
+def test_people_get_a_table():
+    found = RUN.invoke(app, ["collect", "simulate", "--cycles", "1", "--rounds", "1"])
+    assert found.exit_code == 0
+    assert "paris" in found.stdout
+    assert "2.0226" in found.stdout
+
+
+def reproduce(name, tmp_path, *options):
+    picture = tmp_path / "picture.svg"
+    found = RUN.invoke(app, ["reproduce", name, "--json", "-o", str(picture), *options])
+    result = json.loads(found.stdout)
+    assert found.exit_code == 0, result["claims"]
+    assert result["claims"]
+    assert all(result["claims"].values())
+    assert picture.read_text().startswith("<svg")
+    return result
+
+
+def test_figure_2_holds_for_a_small_island_and_says_that_it_fails_for_the_one_of_the_text(tmp_path):
+    claims = reproduce("privic-figure-2", tmp_path)["claims"]
+    assert any("FAILS" in claim for claim in claims)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["privic-table-2", "privic-table-3", "privic-figure-10"])
+def test_the_tables_of_the_paper_come_out(name, tmp_path):
+    assert reproduce(name, tmp_path, "--quick")["tables"]
+
+
+@pytest.mark.slow
+def test_figure_3_does_not_reproduce_and_says_so(tmp_path):
+    claims = reproduce("privic-figure-3", tmp_path, "--quick")["claims"]
+    assert any("FAILS" in claim for claim in claims)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["privic-figure-8"])
+def test_the_joint_estimate_is_nearer_on_the_same_reports(name, tmp_path):
+    assert reproduce(name, tmp_path, "--quick")["tables"]

@@ -1,0 +1,230 @@
+"""The loop of incremental collection: channels follow the map within caps, forgeries are seen, costs add up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sfumato.collection import (
+    Rules,
+    capped_weights,
+    close_cycle,
+    cohorts,
+    elasticity,
+    fake_report_influence,
+    first_channel,
+    next_channel,
+    residual_test,
+    spent,
+    summary,
+)
+from sfumato.collection.simulation import Protocol, averaged, simulate, simulate_round
+from sfumato.errors import InputError
+from sfumato.estimation import Tally, joint
+from sfumato.grid import Grid
+from sfumato.mechanisms.blahut_arimoto import blahut_arimoto
+from sfumato.mechanisms.grid_channel import uniform_channel
+from sfumato.mechanisms.sampling import draw_tally
+from sfumato.priors.cities import city
+
+PARIS = city("paris")
+
+
+def campaign(cycles, rules, *, forged=0, cell=150):
+    """Run the pure functions as a service would."""
+    channel = first_channel(PARIS.plain_grid, rules)
+    tallies, closed, previous = [], [], None
+    for cycle in range(cycles):
+        counts = draw_tally(channel, PARIS.people, rng=cycle)
+        counts[cell] += forged
+        tallies.append(Tally(channel, counts))
+        closed.append(close_cycle(tallies, rules, previous=previous, with_influence=False))
+        previous = closed[-1].estimate.probabilities
+        channel = closed[-1].next_channel
+    return tallies, closed
+
+
+def test_the_shipped_cities_hold_the_published_check_ins():
+    assert (city("paris").counts.sum(), city("sf").counts.sum()) == (10_079, 123_026)
+    assert (city("paris").people.sum(), city("sf").people.sum()) == (10_078, 123_025)
+    assert city("paris").plain_grid.shape == (11, 15)
+    assert city("sf").plain_grid.shape == (16, 24)
+    assert city("paris").grid.cell_height == pytest.approx(475, abs=1)
+    with pytest.raises(InputError):
+        city("london")
+
+
+@pytest.mark.shared
+def test_the_shipped_counts_are_those_of_the_published_cells(shared_data):
+    import pyarrow.parquet as pq
+
+    for name in ("paris", "sf"):
+        place = city(name)
+        table = pq.read_table(shared_data / "gowalla" / f"gowalla_{name}.parquet")
+        inside = table["cell"].to_numpy() >= 0
+        row = table["cell_i"].to_numpy()[inside].astype(int)
+        column = place.plain_grid.columns - 1 - table["cell_j"].to_numpy()[inside].astype(int)
+        cells = row * place.plain_grid.columns + column
+        np.testing.assert_array_equal(np.bincount(cells, minlength=place.plain_grid.cells), place.counts)
+        assert cells[0] == place.first_record_cell
+        located = place.grid.locate(table["lat"].to_numpy()[inside], table["lon"].to_numpy()[inside])
+        assert np.mean(located == cells) > 0.999
+
+
+def test_every_channel_of_a_campaign_stays_within_two_beta_from_the_first_cycle_on():
+    rules = Rules(beta=1.0)
+    assert first_channel(PARIS.plain_grid, rules).epsilon().upper <= 2.0
+    _, closed = campaign(3, rules)
+    for one in closed:
+        assert one.epsilon.upper <= 2.0
+        assert one.next_channel.output_weights.min() >= (1 - 1e-9) * rules.floor / 165
+        assert not one.alarms
+    assert closed[-1].moved < closed[-2].moved
+    assert set(summary(closed[-1])) >= {"epsilon", "spent_epsilon", "residual", "alarms", "moved"}
+
+
+def test_no_weight_changes_by_more_than_the_cap():
+    rules = Rules(beta=1.0, max_log_change=0.3)
+    channel = first_channel(PARIS.plain_grid, rules)
+    following = next_channel(channel, PARIS.probabilities, rules)
+    change = np.log(following.output_weights / channel.output_weights)
+    assert np.abs(change).max() <= 0.3 + 1e-9
+    assert np.abs(change).max() > 0.29
+    free = next_channel(channel, PARIS.probabilities, Rules(beta=1.0, max_log_change=None))
+    assert np.abs(np.log(free.output_weights / channel.output_weights)).max() > 1
+
+
+def test_capped_weights_sum_to_one_and_are_the_fresh_ones_where_nothing_binds():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        floor, cap = 0.01, rng.uniform(0.05, 3)
+        a, b = ((1 - floor) * rng.dirichlet(np.full(40, 0.3)) + floor / 40 for _ in range(2))
+        c = capped_weights(a, b, cap, floor)
+        assert c.sum() == pytest.approx(1.0, abs=1e-12)
+        assert np.abs(np.log(c / a)).max() <= cap + 1e-9
+        assert c.min() >= floor / 40 * (1 - 1e-9)
+    np.testing.assert_allclose(capped_weights(a, b, 50.0, floor), b, rtol=1e-9)
+
+
+def test_honest_reports_raise_no_alarm_and_a_forged_spike_does():
+    rules = Rules(beta=1.0)
+    _, honest = campaign(2, rules)
+    _, forged = campaign(2, rules, forged=530)
+    assert all(one.residual.p_value > 1e-3 for one in honest)
+    assert forged[0].residual.alarm
+    assert forged[0].residual.worst_cell == 150
+    assert forged[0].alarms
+
+
+def test_the_residual_test_of_a_true_map_is_calibrated():
+    channel = first_channel(PARIS.plain_grid, Rules(beta=1.0))
+    values = [
+        residual_test(Tally(channel, draw_tally(channel, PARIS.people, rng=seed)), PARIS.probabilities).p_value
+        for seed in range(60)
+    ]
+    # Given the people, reports vary less than a multinomial: p-values are large, never small.
+    assert np.mean(np.array(values) < 0.05) <= 0.08
+
+
+def test_more_forged_reports_move_the_estimate_further():
+    channel = first_channel(PARIS.plain_grid, Rules(beta=1.0))
+    tallies = [Tally(channel, draw_tally(channel, PARIS.people, rng=0))]
+    one, five = fake_report_influence(tallies, joint(tallies), shares=(0.01, 0.05))
+    assert 0 < one.moved < five.moved
+    assert five.into_cell > one.into_cell > 0
+
+
+def test_poisoning_destroys_camouflage_but_never_epsilon_and_the_defences_hold_it_back():
+    options = {"beta": 1.0, "cycles": 6, "fake_share": 0.05, "fake_cell": 150}
+    bare = list(simulate_round(PARIS.people, PARIS.plain_grid, Protocol(**options), seed=0))
+    held = list(
+        simulate_round(PARIS.people, PARIS.plain_grid, Protocol(**options, floor=0.01, max_log_change=0.3), seed=0)
+    )
+    assert bare[-1].channel.row(150)[150] > 0.9, "5 % of forged reports make the cell report itself"
+    assert held[-1].channel.row(150)[150] < bare[-1].channel.row(150)[150] - 0.2
+    assert max(cycle.epsilon for cycle in bare) <= 2.0
+
+
+def test_repeating_a_place_costs_the_exact_composition_and_cohorts_cost_one_report():
+    rng = np.random.default_rng(0)
+    channels = [blahut_arimoto(rng.dirichlet(np.ones(165)), PARIS.plain_grid, beta=1.0).value for _ in range(3)]
+    once, always = spent(channels, reporting="once"), spent(channels, reporting="every-cycle")
+    assert once.upper == max(channel.epsilon().upper for channel in channels)
+    assert once.upper < always.upper <= 6.0
+
+
+def test_cohorts_are_disjoint_and_complete():
+    people = np.arange(103)
+    parts = cohorts(people, 7, np.random.default_rng(0).permutation(103))
+    assert sorted(np.concatenate(parts).tolist()) == people.tolist()
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+def test_an_island_hides_in_the_crowd_only_if_few_people_are_on_it():
+    from sfumato.reproductions.privic_figure_2 import VULNERABLE, island
+
+    laplace = uniform_channel(PARIS.plain_grid, 1.6)
+    for mass, hides in ((0.01, True), (None, False)):
+        prior = island(mass)
+        elastic = blahut_arimoto(prior, PARIS.plain_grid, beta=0.8, steps=10, floor=0.0).value
+        moved = elasticity(elastic, VULNERABLE, prior).displacement
+        assert (moved > elasticity(laplace, VULNERABLE, prior).displacement) is hides
+
+
+def test_the_published_loop_starts_uniform_and_improves_and_costs_what_it_costs():
+    rounds = simulate(PARIS.people, PARIS.plain_grid, Protocol(beta=1.0, cycles=5), rounds=2, seed=0)
+    rows = averaged(rounds)
+    assert rows[0]["emd_mean"] == pytest.approx(2.022618, abs=1e-6)
+    assert rows[1]["emd_mean"] == pytest.approx(0.2701, rel=0.06)
+    assert rows[5]["emd_mean"] < rows[1]["emd_mean"]
+    assert 5 < rows[5]["spent_epsilon"] <= 10
+    assert rows[0]["spent_epsilon"] == 0
+
+
+def test_the_joint_estimator_reads_the_very_same_reports():
+    first = list(simulate_round(PARIS.people, PARIS.plain_grid, Protocol(beta=1.0, cycles=2), seed=5))
+    second = list(
+        simulate_round(PARIS.people, PARIS.plain_grid, Protocol(beta=1.0, cycles=2, estimator="joint"), seed=5)
+    )
+    for a, b in zip(first[1:], second[1:], strict=True):
+        np.testing.assert_array_equal(a.tally.counts, b.tally.counts)
+
+
+def test_a_memoised_report_tallied_again_under_later_channels_would_ruin_the_map():
+    """Why a resent report keeps its version: the same y counted under other channels is another experiment."""
+    people = PARIS.people
+    cycles = list(simulate_round(people, PARIS.plain_grid, Protocol(beta=1.0, cycles=6), seed=1))
+    stale = cycles[1].tally.counts
+    honest = joint([cycles[1].tally]).probabilities
+    again = joint([Tally(cycle.channel, stale) for cycle in cycles[1:]], most_steps=1000).probabilities
+    from sfumato.estimation import earth_movers_distance
+
+    truth, grid = PARIS.probabilities, PARIS.plain_grid
+    assert earth_movers_distance(again, truth, grid) > 1.5 * earth_movers_distance(honest, truth, grid)
+
+
+def senseless():
+    grid = Grid.plain(2, 3)
+    channel = uniform_channel(grid, 1.0)
+    return {
+        "an empty cycle": lambda: close_cycle([(channel, np.zeros(6))], Rules(beta=1.0)),
+        "testing an empty cycle": lambda: residual_test(Tally(channel, np.zeros(6)), np.full(6, 1 / 6)),
+        "beta of 0": lambda: Rules(beta=0.0),
+        "a floor of 1": lambda: Rules(beta=1.0, floor=1.0),
+        "an unknown reporting": lambda: Rules(beta=1.0, reporting="often"),
+        "a cap of 0": lambda: Rules(beta=1.0, max_log_change=0.0),
+        "no people": lambda: simulate(np.zeros(6), grid, Protocol(beta=1.0, cycles=1)),
+        "negative people": lambda: simulate(-np.ones(6), grid, Protocol(beta=1.0, cycles=1)),
+        "people of another grid": lambda: simulate(np.ones(7), grid, Protocol(beta=1.0, cycles=1)),
+        "no rounds": lambda: simulate(np.ones(6), grid, Protocol(beta=1.0, cycles=1), rounds=0),
+        "no cycles": lambda: Protocol(beta=1.0, cycles=0),
+        "feedback without the joint estimator": lambda: Protocol(beta=1.0, cycles=1, feedback=True),
+        "forged reports of no cell": lambda: Protocol(beta=1.0, cycles=1, fake_share=0.1),
+    }
+
+
+@pytest.mark.parametrize("what", list(senseless()))
+def test_a_campaign_that_makes_no_sense_is_refused_with_advice(what):
+    with pytest.raises(InputError) as refused:
+        senseless()[what]()
+    assert refused.value.advice
