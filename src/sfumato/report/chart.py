@@ -59,8 +59,8 @@ def error_chart(original: Trace, release: Trace, certificate: Mapping[str, Any],
     svg = (
         f'<svg class="chart" viewBox="0 0 {short(WIDTH)} {short(HEIGHT)}" role="img" aria-labelledby="err-t err-d">'
         f'<title id="err-t">Error of the release by time</title><desc id="err-d">Metres east and north of the true '
-        f"place at each moment. The shaded band of plus or minus {escaped(format_length(noise_m))} holds 68% of them "
-        f"on average; the largest distance drawn is {escaped(largest)}.</desc>"
+        f"place at each moment. The shaded band is plus or minus {escaped(format_length(noise_m))}, one standard "
+        f"deviation of the noise; the largest distance drawn is {escaped(largest)}.</desc>"
         f"{band}{_grid(top, step, height)}{_clock(start, span)}{lines}{cursor}</svg>"
     )
     distance = np.hypot(errors[:, 0], errors[:, 1])

@@ -16,6 +16,7 @@ from sfumato.arrays import FloatArray, IntArray
 from sfumato.frames import frame_for, wrap_longitude
 from sfumato.report.belief import View
 from sfumato.report.drawing import escaped, nice_step, path_data, rounded, short
+from sfumato.report.words import interval_words
 from sfumato.traces import Trace
 from sfumato.units import format_length
 
@@ -63,10 +64,10 @@ def draw_map(
     layers = [(release.lat_deg[shown], release.lon_deg[shown])]
     if original is not None:
         layers.append((original.lat_deg[shown], original.lon_deg[shown]))
-    sheet = _sheet(layers, float(certificate.get("radius_m") or 0.0))
+    half_width_m = view.half_width_m if view is not None else float(certificate.get("rms_noise_m") or 0.0)
+    sheet = _sheet(layers, float(certificate.get("radius_m") or 0.0), half_width_m)
     segment = release.segment[shown]
     released = sheet.pixels(*layers[0])
-    half_width_m = view.half_width_m if view is not None else float(certificate.get("rms_noise_m") or 0.0)
     middle = released
     if view is not None and view.lat_deg is not None and view.lon_deg is not None:
         middle = sheet.pixels(view.lat_deg[shown], view.lon_deg[shown])
@@ -90,16 +91,20 @@ def draw_map(
         if name in slider
     )
     return Picture(
-        _svg(pieces, markers, original is not None, half_width_m), slider, _legend(view, half_width_m, original)
+        _svg(pieces, markers, original is not None, half_width_m),
+        slider,
+        _legend(view, half_width_m, certificate, original),
     )
 
 
-def _legend(view: View | None, half_width_m: float, original: Trace | None) -> tuple[tuple[str, str], ...]:
+def _legend(
+    view: View | None, half_width_m: float, certificate: Mapping[str, Any], original: Trace | None
+) -> tuple[tuple[str, str], ...]:
     width = format_length(half_width_m)
     band = (
         f"the adversary's 68% interval, ±{width} per coordinate around their best guess"
         if view is not None and view.lat_deg is not None
-        else f"68% interval, ±{width} per coordinate"
+        else f"{interval_words(certificate)}, ±{width} per coordinate"
     )
     rows = [("release", "release"), ("band", band)]
     return tuple(([("original", "original (private)")] if original is not None else []) + rows)
@@ -116,7 +121,7 @@ def _svg(pieces: list[str], markers: str, private: bool, half_width_m: float) ->
     )
 
 
-def _sheet(layers: list[tuple[FloatArray, FloatArray]], radius_m: float) -> _Sheet:
+def _sheet(layers: list[tuple[FloatArray, FloatArray]], radius_m: float, half_width_m: float) -> _Sheet:
     lat = np.concatenate([layer[0] for layer in layers])
     lon = np.concatenate([layer[1] for layer in layers])
     lat0, lon0 = float((lat.min() + lat.max()) / 2), _middle_longitude(lon)
@@ -125,7 +130,7 @@ def _sheet(layers: list[tuple[FloatArray, FloatArray]], radius_m: float) -> _She
     metric = extent < LAND_FROM_M or abs(lat0) > 85
     xy = _Sheet(lat0, lon0, metric, (0.0, 0.0), 1.0).metres(lat, lon)
     low, high = xy.min(axis=0), xy.max(axis=0)
-    span = np.maximum(high - low, max(4 * radius_m, 100.0))
+    span = np.maximum(high - low + half_width_m, max(4 * radius_m, 100.0))
     scale = max(span[0] / (WIDTH - 2 * MARGIN), span[1] / (HEIGHT - 2 * MARGIN))
     centre = (low + high) / 2
     return _Sheet(lat0, lon0, metric, (float(centre[0]), float(centre[1])), float(scale))

@@ -16,6 +16,7 @@ from sfumato.report.words import (
     dropped_words,
     explanations,
     headline,
+    interval_words,
     not_covered,
     numbers,
 )
@@ -56,7 +57,7 @@ def assemble(
             f'<header><h1>sfumato</h1><p class="promise">{escaped(headline(certificate))}</p></header>',
             _cards(certificate, audit),
             _map(picture, len(shown), len(release)),
-            "" if chart is None else _chart(chart),
+            "" if chart is None else _chart(chart, certificate),
             f"<section><h2>What this means</h2>{listed(explanations(certificate))}</section>",
             _list("Take care", certificate.get("warnings")),
             f"<section><h2>What is not covered</h2>{listed(not_covered(certificate))}</section>",
@@ -118,13 +119,13 @@ def _map(picture: Picture, drawn: int, count: int) -> str:
     )
 
 
-def _chart(chart: Chart) -> str:
+def _chart(chart: Chart, certificate: Mapping[str, Any]) -> str:
     legend = "".join(
         f'<li><label><span class="swatch {name}"></span>{escaped(text)}</label></li>'
         for name, text in (
             ("east", "metres east of the truth"),
             ("north", "metres north of the truth"),
-            ("band-68", f"68% of the noise, ±{format_length(chart.noise_m)}"),
+            ("band-68", f"{interval_words(certificate)} of the noise, ±{format_length(chart.noise_m)}"),
         )
     )
     return (

@@ -110,13 +110,16 @@ def cards(certificate: Mapping[str, Any], audit: Mapping[str, Any] | None) -> li
     if odds is not None:
         often = "" if certificate.get("mechanism") == "planar-laplace" else ", 99 times in 100"
         when = "at a protected point" if certificate.get("secrets") else "at any one moment"
+        when = when if often else "for one released point"
         rows.append((f"Odds {when}", f"≤ {odds}", f"between two places at most {radius} apart{often}"))
     stay = odds_words(certificate.get("stay_odds_99"))
     if stay is not None:
-        rows.append(("Odds for a place you stay at", f"≤ {stay}", f"however long or often you stay, {_where(certificate)}"))
+        rows.append(
+            ("Odds for a place you stay at", f"≤ {stay}", f"however long or often you stay, {_where(certificate)}")
+        )
     noise = _number(certificate.get("rms_noise_m"))
     if noise is not None:
-        rows.append(("Noise", f"± {format_length(noise)}", "per coordinate, 68 times in 100"))
+        rows.append(("Noise", f"± {format_length(noise)}", f"per coordinate, {_often(certificate)}"))
     smoothed = _number((audit or {}).get("rms_error_smoothed_m"))
     if smoothed is not None:
         rows.append(
@@ -182,6 +185,16 @@ def _where(certificate: Mapping[str, Any]) -> str:
     if (certificate.get("releases") or {}).get("mode") == "continuing":
         return "over all releases made with the same noise state"
     return "in this release"
+
+
+def interval_words(certificate: Mapping[str, Any]) -> str:
+    """What plus or minus one standard deviation of the noise is called: 68% where it is Gaussian and everywhere alike."""
+    return "68% interval" if _often(certificate).startswith("68") else "root mean square"
+
+
+def _often(certificate: Mapping[str, Any]) -> str:
+    uneven = certificate.get("mechanism") == "planar-laplace" or certificate.get("secrets")
+    return "root mean square" if uneven else "68 times in 100"
 
 
 def _fitted(certificate: Mapping[str, Any]) -> bool:
