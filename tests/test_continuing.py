@@ -96,6 +96,17 @@ def test_any_number_of_continuing_releases_stays_within_one_bound_where_redrawn_
     assert bound < basic_losses(prior, redrawn).max() * 100.0**2 <= 4 * bound
 
 
+def test_the_slowest_scales_are_smooth_and_finite_at_neighbouring_milliseconds() -> None:
+    ladder = shipped_ladder("year", white_share=0.0)
+    times = 1.7e9 + np.arange(64) / 1000.0
+    for key in (b"a" * 32, b"b" * 32):
+        path = continuing_path(ladder, times, key)
+        assert np.isfinite(path).all()
+        # The shortest scale moves by about sqrt(3) / 11.67 s: a thousandth of that in a millisecond.
+        assert np.abs(np.diff(path, axis=0)).max() < 1e-3
+        assert np.abs(np.diff(path, n=2, axis=0)).max() < 5e-5
+
+
 def test_people_of_one_state_have_unrelated_noise() -> None:
     key = b"z" * 32
     assert person_key(key, "a") != person_key(key, "b")

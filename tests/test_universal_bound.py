@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -225,6 +226,30 @@ def test_the_share_tables_show_what_each_share_buys() -> None:
         if row["stay_loss"] is not None:
             assert max(row["stay_8h"], row["nights_30"], row["nights_120"]) <= row["stay_loss"]
     assert constant[0]["nights_120"] > 100  # without a constant share a place is learned
+
+
+def test_the_tables_in_the_documentation_are_those_the_command_prints(prices: list[dict]) -> None:
+    text = (Path(__file__).resolve().parents[1] / "docs" / "multiscale.md").read_text(encoding="utf-8")
+
+    def row_of(first: str) -> list[str]:
+        line = next(line for line in text.splitlines() if line.replace("*", "").startswith(f"| {first} |"))
+        return [cell.strip(" *") for cell in line.strip("|").split("|")]
+
+    for row in prices:
+        names = ("matern32", "matern32_least_possible", "three_kernels", "three_kernels_least_possible")
+        assert row_of(row["range"])[1:] == [f"{row[name]:.4f}" for name in names]
+    tables = text.split("A constant share caps")
+    for row in white_share_table():
+        cells = row_of(f"{row['white_share']:g}")
+        assert cells[1] in tables[0]
+        assert cells[1] == f"{row['worst_loss']:.4g}"
+        assert cells[3] == f"{row['window_loss']:.4g}"
+    text = tables[1]
+    for row in constant_share_table():
+        cells = row_of(f"{row['constant_share']:g}")
+        assert [cells[1], *cells[3:]] == [
+            f"{row[name]:.4g}" for name in ("worst_loss", "stay_30min", "stay_8h", "nights_30", "nights_120")
+        ]
 
 
 def test_the_class_must_make_sense() -> None:
