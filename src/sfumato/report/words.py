@@ -188,7 +188,7 @@ def _where(certificate: Mapping[str, Any]) -> str:
 
 
 def interval_words(certificate: Mapping[str, Any]) -> str:
-    """What plus or minus one standard deviation of the noise is called: 68% where it is Gaussian and everywhere alike."""
+    """What plus or minus one standard deviation of the noise is called: 68% if Gaussian and everywhere alike."""
     return "68% interval" if _often(certificate).startswith("68") else "root mean square"
 
 
