@@ -1,9 +1,34 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { defineConfig } from "vite";
+
+/** The licences of every package whose code ends up in the bundle, beside it. */
+function licences() {
+  const folderOf = (id) => {
+    let folder = dirname(id);
+    while (!existsSync(join(folder, "package.json")) || !JSON.parse(readFileSync(join(folder, "package.json"), "utf8")).version) folder = dirname(folder);
+    return folder;
+  };
+  return {
+    name: "licences",
+    generateBundle(_, bundle) {
+      const used = Object.values(bundle).flatMap((chunk) => (chunk.type === "chunk" ? Object.keys(chunk.modules) : []));
+      const folders = new Set(used.filter((id) => id.includes("/node_modules/") && !id.startsWith("\0")).map((id) => folderOf(id.split("?")[0])));
+      const parts = [...folders].sort().map((folder) => {
+        const { name, version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+        const file = readdirSync(folder).find((one) => /^licen[cs]e/i.test(one));
+        return `${name} ${version} (${license ?? "see below"})\n\n${file ? readFileSync(join(folder, file), "utf8").trim() : ""}\n`;
+      });
+      this.emitFile({ type: "asset", fileName: "LICENSES.txt", source: parts.join(`\n${"-".repeat(80)}\n\n`) });
+    },
+  };
+}
 
 // One folder of plain files with fixed names, which the service serves at /static/bundle and the wheel packs.
 export default defineConfig({
   base: "/static/bundle/",
   publicDir: "public",
+  plugins: [licences()],
   build: {
     outDir: "../src/sfumato/service/static/bundle",
     emptyOutDir: true,
