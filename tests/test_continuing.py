@@ -191,13 +191,25 @@ def test_the_same_state_at_two_sizes_is_refused_because_it_would_reveal_the_trac
     protect(ride(), noise_m=100.0, state=path)
     with pytest.raises(InputError, match="Two sizes"):
         protect(ride(), noise_m=200.0, state=path)
-    with pytest.raises(InputError, match="ladder"):
-        protect(ride(), noise_m=100.0, state=path, prior_class="week")
+    with pytest.raises(InputError, match="shares"):
+        protect(ride(), noise_m=100.0, state=path, white_share=0.2)
     with pytest.raises(InputError, match="seed"):
         protect(ride(), noise_m=100.0, state=path, rng=1)
     with pytest.raises(InputError, match="multiscale"):
         protect(ride(), noise_m=100.0, state=tmp_path / "t.json", mechanism="independent")
     assert not (tmp_path / "t.json").exists()
+
+
+def test_a_state_keeps_its_ladder_and_is_certified_with_it(tmp_path: Path) -> None:
+    """Another class, or a ladder that a later version ships, never changes a process that has begun."""
+    path = tmp_path / "s.json"
+    create_state(path, NoiseState.fresh(100.0, LADDER.to_dict()))
+    done = protect(ride(), noise_m=100.0, state=path)
+    assert done.certificate["parameters"]["ladder"] == LADDER.to_dict()
+    assert done.certificate["loss_over_floor"] == pytest.approx(universal_bound(LADDER, DAY).worst_loss)
+    week = protect(ride(), noise_m=100.0, state=path, prior_class="week")
+    assert np.array_equal(week.release.lat_deg, done.release.lat_deg)
+    assert week.certificate["worst_loss"] > done.certificate["worst_loss"]  # the same noise, honestly dearer
 
 
 def test_releases_with_one_state_agree_where_they_overlap(tmp_path: Path) -> None:

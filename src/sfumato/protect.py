@@ -22,7 +22,7 @@ from sfumato.mechanisms.continuing import person_key
 from sfumato.mechanisms.independent import IndependentNoise
 from sfumato.mechanisms.laplace_noise import LaplaceNoise
 from sfumato.mechanisms.mixed import WHITE_SHARE, MixedNoise
-from sfumato.mechanisms.multiscale import shipped_ladder
+from sfumato.mechanisms.multiscale import Ladder, shipped_ladder
 from sfumato.mechanisms.multiscale_noise import MultiscaleNoise
 from sfumato.mechanisms.named import NEED_PRIOR, TRACE_MECHANISMS
 from sfumato.mechanisms.prior_shaped import PriorShapedNoise
@@ -142,6 +142,10 @@ def _protect_all(
     originals = [(person, rounded_times(trace)) for person, trace in people]
     draw = randomness(rng)
     extra: dict[str, Any] = {}
+    if state is not None and not isinstance(state, NoiseState) and Path(state).exists():
+        state = load_state(state, passphrase=passphrase)
+    if isinstance(state, NoiseState) and secrets is None:
+        wish["ladder"] = Ladder.from_dict(state.ladder)  # a process goes on as it began, whatever is shipped now
     if secrets is None:
         chosen, target = choose([trace for _, trace in originals], continuing=state is not None, **wish)
     else:
@@ -196,14 +200,20 @@ def choose(
     redraws: int = 1,
     white_share: float | None = None,
     constant_share: float | None = None,
+    ladder: Ladder | None = None,
     continuing: bool = False,
 ) -> tuple[TraceNoise, Target]:
-    """The mechanism with the least noise that keeps what was asked for."""
+    """The mechanism with the least noise that keeps what was asked for; a given ``ladder`` is certified as it is."""
     target = target_of(radius_m=radius_m, odds=odds, epsilon=epsilon, noise_m=noise_m, level=level, order=order)
     _check_fit(mechanism, prior, redraws, white_share, constant_share, continuing)
     unit: TraceNoise
     if mechanism == "multiscale":
-        ladder = shipped_ladder(prior_class, white_share=white_share, constant_share=constant_share)
+        shipped = shipped_ladder(prior_class, white_share=white_share, constant_share=constant_share)
+        ladder = ladder or shipped
+        if (white_share is not None and ladder.white_share != shipped.white_share) or (
+            constant_share is not None and ladder.constant_share != shipped.constant_share
+        ):
+            raise InputError("The state's noise has other shares.", "Leave the shares out, or use a new state.")
         unit = MultiscaleNoise(ladder, UNIT_TIMES, PRIOR_CLASSES[prior_class], redraws)
         return unit.sized(calibrated_noise_m(target, unit.bound().worst_loss * redraws)), target
     times = [trace.times_s for trace in traces]
@@ -321,18 +331,14 @@ def opened_state(
     save: bool = True,
     rng: Random = None,
 ) -> NoiseState:
-    """The person's state: given, read from its file, or created there before anything is released with it."""
+    """The person's state: as given, or created in its file before anything is released with it."""
     assert isinstance(mechanism, MultiscaleNoise)
     ladder = mechanism.ladder.to_dict()
     if not isinstance(state, NoiseState):
-        path = Path(state)
-        if path.exists():
-            state = load_state(path, passphrase=passphrase)
-        else:
-            fresh = NoiseState.fresh(mechanism.noise_m, ladder, rng)
-            if save:
-                create_state(path, fresh, passphrase=passphrase)
-            state = fresh
+        fresh = NoiseState.fresh(mechanism.noise_m, ladder, rng)
+        if save:
+            create_state(state, fresh, passphrase=passphrase)
+        state = fresh
     state.check_use(mechanism.noise_m, ladder)
     draw = randomness(rng)
     if draw.simulation and not state.simulation:
