@@ -30,7 +30,7 @@ class CollectorProcess:
             sys.executable, "-c", "from sfumato.cli import main; main()", "serve",
             "--port", str(self.port), "--database", database, "--workers", str(workers),
         ]  # fmt: skip
-        changes = {"city": "none", "operator_token": TOKEN, **settings}
+        changes = {"database": database, "city": "none", "operator_token": TOKEN, **settings}
         self.environment = {
             **os.environ,
             **{f"SFUMATO_{name.upper()}": str(value) for name, value in changes.items()},

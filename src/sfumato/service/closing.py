@@ -93,10 +93,14 @@ class Closer:
             result = await in_daemon_thread(lambda: self._estimate(campaign, tallies, before))
             self.metrics.estimate_seconds.observe(time.perf_counter() - began)
             return await self._publish(campaign, cycle, result)
-        except BaseException:
-            # Whatever happened, even a shutdown: another look may take over at once.
+        except asyncio.CancelledError:
+            # A stop: another server, or this one when it is back, may take over at once.
             with contextlib.suppress(Exception):
-                await asyncio.shield(self.store.renew_lease(cycle, closer=self.name, lease_until_s=0.0))
+                await self.store.renew_lease(cycle, closer=self.name, lease_until_s=0.0)
+            raise
+        except Exception:
+            # The cycle takes no report until an estimate succeeds; it is tried again when the lease has run out.
+            self.metrics.failed_estimates.inc()
             raise
         finally:
             renewing.cancel()

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import hashlib
 import hmac
+import logging
 import os
 import secrets
 import sys
@@ -14,8 +15,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from sqlalchemy.exc import SQLAlchemyError
 
 from sfumato.errors import InputError
 from sfumato.service import tickets
@@ -30,6 +29,7 @@ from sfumato.service.store import Campaign, Cycle, Outcome, RelayedBatch, Report
 from sfumato.service.store.records import Counted
 from sfumato.service.writer import Destination, GroupCommit
 
+_log = logging.getLogger("sfumato.service")
 _CLOSING = Refused(409, "The cycle is being closed; try again in a moment.", headers={"retry-after": "1"})
 
 
@@ -256,7 +256,9 @@ class Collector:
             self._look.clear()
             try:
                 await self._close_due()
-            except (SQLAlchemyError, OSError):
+            except Exception as error:
+                # Closing goes on whatever happened; the type only, a message could quote data.
+                _log.warning("Looking at the cycles failed: %s", type(error).__name__)
                 await asyncio.sleep(pause_s)
 
     async def _close_due(self) -> None:

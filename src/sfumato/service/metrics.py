@@ -30,6 +30,7 @@ class Metrics:
             "sfumato_cycles_merged", "Cycles that were due without enough tickets.", registry=self.registry
         )
         self.failed_commits = Counter("sfumato_commits_failed", "Commits given up.", registry=self.registry)
+        self.failed_estimates = Counter("sfumato_estimates_failed", "Estimates that failed.", registry=self.registry)
         self.alarms = Gauge(
             "sfumato_alarms", "Campaigns whose latest cycle raised the poisoning alarm.", registry=self.registry
         )

@@ -1,0 +1,58 @@
+"""Two collectors that are wrong on purpose, to show that the fault test can fail. They exist only here."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from fastapi import FastAPI
+
+from sfumato.service.app import create_app
+from sfumato.service.collector import Collector
+from sfumato.service.settings import Settings
+from sfumato.service.store import Outcome, RelayedBatch, Report, Store
+from sfumato.service.store.records import Counted
+from sfumato.service.store.reports import ReportCounter
+
+
+class RepliesBeforeCommit(ReportCounter):
+    """Says "counted" first and writes a moment later."""
+
+    async def count(
+        self, campaign_id: int, cycle: int, reports: Sequence[Report | RelayedBatch], **rules: Any
+    ) -> Counted:
+        async def later() -> None:
+            await asyncio.sleep(0.2)
+            await ReportCounter.count(self, campaign_id, cycle, reports, **rules)
+
+        self._later = [*getattr(self, "_later", []), asyncio.create_task(later())][-10_000:]
+        return Counted((Outcome.COUNTED,) * len(reports), 0, 0)
+
+
+class ForgetsKeys(ReportCounter):
+    """Drops the uniqueness of keys and tickets: every arrival looks new."""
+
+    async def count(
+        self, campaign_id: int, cycle: int, reports: Sequence[Report | RelayedBatch], **rules: Any
+    ) -> Counted:
+        renamed = [Report(one.cell, os.urandom(16), os.urandom(16)) for one in reports if isinstance(one, Report)]
+        return await ReportCounter.count(self, campaign_id, cycle, renamed, **rules)
+
+
+def _app(kind: type[ReportCounter]) -> FastAPI:
+    settings = Settings.from_environment()
+    store = Store(settings.text("database"))
+    store.reports = kind(store.database)
+    return create_app(settings, collector=Collector(settings, store=store))
+
+
+def replies_before_commit() -> FastAPI:
+    """An application that acknowledges too early."""
+    return _app(RepliesBeforeCommit)
+
+
+def forgets_keys() -> FastAPI:
+    """An application that counts a resent report again."""
+    return _app(ForgetsKeys)

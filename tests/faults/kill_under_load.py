@@ -1,0 +1,275 @@
+"""Kill a collector with -9 at random moments under load, and look for lost and double reports.
+
+    python tests/faults/kill_under_load.py --database sqlite --kills 50
+    python tests/faults/kill_under_load.py --database postgresql --kills 50 --restarts 3
+
+Threads send reports, send again whatever was not acknowledged, and send some acknowledged ones again on purpose; cycles
+are closed on the way. Afterwards the tallies of every cycle must lie between what was acknowledged and that plus what
+nobody knows about (reports whose cycle closed before an answer came): 0 lost, 0 double.
+``--broken replies_before_commit`` and ``--broken forgets_keys`` run collectors that are wrong on purpose.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import random
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent)]
+
+from postgres_server import PostgresServer, postgres_server  # noqa: E402
+from served_collector import CollectorProcess, operator  # noqa: E402
+from sfumato.service import tickets  # noqa: E402
+from sfumato.service.store import Store  # noqa: E402
+
+CELLS = 36
+
+
+@dataclass
+class Ledger:
+    """What the senders know, by cycle: acknowledged cells and cells nobody knows about."""
+
+    acknowledged: dict[int, Counter[int]] = field(default_factory=dict)
+    unknown: dict[int, Counter[int]] = field(default_factory=dict)
+    resent: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def note(self, cycle: int, cell: int, *, acknowledged: bool) -> None:
+        """One report's fate."""
+        with self.lock:
+            book = self.acknowledged if acknowledged else self.unknown
+            book.setdefault(cycle, Counter())[cell] += 1
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the tallies say."""
+
+    acknowledged: int
+    unknown: int
+    resent: int
+    lost: int
+    double: int
+    cycles: int
+    kills: int
+    inconsistent: tuple[str, ...]
+
+    @property
+    def good(self) -> bool:
+        """Nothing lost, nothing double, everything consistent."""
+        return self.lost == 0 and self.double == 0 and not self.inconsistent
+
+
+class Sender(threading.Thread):
+    """One connection that sends reports until told to stop, and never gives up on one."""
+
+    def __init__(self, port: int, key: bytes, ledger: Ledger, stop: threading.Event) -> None:
+        super().__init__(daemon=True)
+        self.port, self.key, self.ledger, self.stop_asked = port, key, ledger, stop
+        self.connection = HTTPConnection("127.0.0.1", port, timeout=20)
+        self.cycle, self.version = 0, ""
+
+    def run(self) -> None:
+        """Send, resend, note."""
+        while not self.stop_asked.is_set():
+            if not self.version:
+                self._look()
+                continue
+            cell = random.randrange(CELLS)
+            body = self._report(cell)
+            first = True
+            while True:
+                status = self._post(body)
+                if status == 200:
+                    self.ledger.note(self.cycle, cell, acknowledged=True)
+                    if random.random() < 0.2:
+                        self.ledger.resent += 1
+                        self._post(body)
+                    break
+                if status == 410:
+                    if not first:
+                        self.ledger.note(self.cycle, cell, acknowledged=False)
+                    self.version = ""
+                    break
+                if status in (401, 422):
+                    raise AssertionError(f"the collector answered {status}")
+                first = False
+                time.sleep(0.02)
+
+    def _report(self, cell: int) -> str:
+        ticket = tickets.issue(
+            self.key, campaign="town", cycle=self.cycle, scope=str(self.cycle), device=os.urandom(32).hex(),
+            expires_at_s=int(time.time()) + 3600,
+        )  # fmt: skip
+        return json.dumps({"cell": cell, "version": self.version, "key": os.urandom(16).hex(), "ticket": ticket})
+
+    def _look(self) -> None:
+        status, text = self._call("GET", "/api/v1/campaigns/town/channel", None)
+        if status == 200:
+            offer = json.loads(text)
+            self.version, self.cycle = offer["version"], json.loads(offer["payload"])["cycle"]
+        else:
+            time.sleep(0.05)
+
+    def _post(self, body: str) -> int:
+        return self._call("POST", "/api/v1/campaigns/town/reports", body)[0]
+
+    def _call(self, method: str, path: str, body: str | None) -> tuple[int, bytes]:
+        try:
+            self.connection.request(method, path, body, {"Content-Type": "application/json"})
+            reply = self.connection.getresponse()
+            return reply.status, reply.read()
+        except (OSError, HTTPException):
+            self.connection.close()
+            return 0, b""
+
+
+def run(
+    database: str, *, kills: int, restarts: int = 0, broken: str = "", senders: int = 12, closes: bool = True,
+    postgres: PostgresServer | None = None, pause_s: tuple[float, float] = (0.15, 0.8),
+) -> Verdict:  # fmt: skip
+    """Load, kill, look."""
+    collector = CollectorProcess(database, closing_lease_s=2, tick_s=0.1)
+    if broken:
+        collector.command = [
+            sys.executable, "-m", "uvicorn", f"broken:{broken}", "--factory", "--app-dir", str(HERE),
+            "--port", str(collector.port), "--no-access-log", "--log-level", "warning",
+        ]  # fmt: skip
+    ledger, stop = Ledger(), threading.Event()
+    with collector:
+        collector.create_campaign("town", minimum_tickets=10)
+        key = asyncio.run(_tickets_key(database))
+        threads = [Sender(collector.port, key, ledger, stop) for _ in range(senders)]
+        for thread in threads:
+            thread.start()
+        faults = ["kill"] * kills + ["restart"] * restarts
+        random.shuffle(faults)
+        for number, fault in enumerate(faults):
+            time.sleep(random.uniform(*pause_s))
+            if closes and number % 4 == 3:
+                closing = threading.Thread(target=_ask_to_close, args=(collector.port,), daemon=True)
+                closing.start()
+                time.sleep(random.uniform(0, 0.3))
+            if fault == "restart" and postgres is not None:
+                postgres.stop("immediate")
+                postgres.start()
+            else:
+                collector.kill()
+                collector.start()
+        time.sleep(0.5)
+        stop.set()
+        for thread in threads:
+            thread.join(timeout=60)
+        assert not any(thread.is_alive() for thread in threads), "a sender never got its answer"
+        if broken:
+            time.sleep(1)
+        _wait_until_open(collector.port)
+        return asyncio.run(_judge(database, ledger, len(faults)))
+
+
+async def _tickets_key(database: str) -> bytes:
+    store = Store(database)
+    found, _ = await store.secret("tickets_key", b"")
+    await store.close()
+    return found
+
+
+async def _judge(database: str, ledger: Ledger, kills: int) -> Verdict:
+    store = Store(database)
+    [campaign] = await store.campaigns()
+    current = await store.current_cycle(campaign.id)
+    tallies = await store.tallies(campaign.id, cells=CELLS, up_to=current.number, pooled=10_000)
+    closed = {cycle.number: cycle for cycle, _ in await store.closed_cycles(campaign.id)}
+    log = await store.log(campaign.id)
+    await store.close()
+    lost = double = 0
+    wrong = []
+    for tally in tallies:
+        sure, unsure = ledger.acknowledged.get(tally.cycle, Counter()), ledger.unknown.get(tally.cycle, Counter())
+        for cell in range(CELLS):
+            found = int(tally.direct[cell])
+            lost += max(0, sure[cell] - found)
+            double += max(0, found - sure[cell] - unsure[cell])
+        tickets_counted = (closed.get(tally.cycle) or current).tickets
+        if tickets_counted != int(tally.direct.sum()):
+            wrong.append(f"cycle {tally.cycle} says {tickets_counted} tickets and tallies {int(tally.direct.sum())}")
+    if [row.cycle for row in log] != list(range(1, current.number + 1)):
+        wrong.append("the log does not list each cycle once")
+    if sorted(closed) != list(range(1, current.number)):
+        wrong.append("a cycle before the current one is not closed, or closed twice")
+    return Verdict(
+        sum(book.total() for book in ledger.acknowledged.values()),
+        sum(book.total() for book in ledger.unknown.values()),
+        ledger.resent, lost, double, current.number, kills, tuple(wrong),
+    )  # fmt: skip
+
+
+def _ask_to_close(port: int) -> None:
+    with contextlib.suppress(OSError, HTTPException):
+        connection = HTTPConnection("127.0.0.1", port, timeout=30)
+        headers = {"Content-Type": "application/json", **operator()}
+        connection.request("POST", "/api/v1/campaigns/town/close", "{}", headers)
+        connection.getresponse().read()
+
+
+def _wait_until_open(port: int) -> None:
+    """A cycle that was being closed when the collector died is taken over and finished."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        with contextlib.suppress(OSError, HTTPException):
+            connection = HTTPConnection("127.0.0.1", port, timeout=10)
+            connection.request("GET", "/api/v1/campaigns/town/channel")
+            if connection.getresponse().status == 200:
+                return
+        time.sleep(0.2)
+    raise AssertionError("the cycle stayed closing")
+
+
+@contextlib.contextmanager
+def databases(kind: str) -> Iterator[tuple[str, PostgresServer | None]]:
+    """An empty database of this kind."""
+    if kind == "sqlite":
+        with tempfile.TemporaryDirectory(prefix="sfumato-faults-") as folder:
+            yield f"sqlite:///{folder}/faults.db", None
+    else:
+        with postgres_server() as server:
+            yield server.url, server
+
+
+def main() -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite")
+    parser.add_argument("--kills", type=int, default=50, help="Random kill -9 of the collector.")
+    parser.add_argument("--restarts", type=int, default=0, help="Crashes and restarts of PostgreSQL itself.")
+    parser.add_argument("--broken", choices=("replies_before_commit", "forgets_keys"), default="")
+    chosen = parser.parse_args()
+    began = time.monotonic()
+    with databases(chosen.database) as (url, postgres):
+        verdict = run(url, kills=chosen.kills, restarts=chosen.restarts, broken=chosen.broken, postgres=postgres)
+    print(
+        f"{chosen.database}: {verdict.kills} faults, {verdict.acknowledged} acknowledged, {verdict.resent} sent again "
+        f"on purpose, {verdict.unknown} of closed cycles unanswered, {verdict.cycles} cycles: "
+        f"{verdict.lost} lost, {verdict.double} double, {len(verdict.inconsistent)} inconsistencies "
+        f"({time.monotonic() - began:.0f} s)"
+    )
+    for line in verdict.inconsistent:
+        print(f"  {line}")
+    return 0 if verdict.good else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
