@@ -7,9 +7,11 @@ One page: the mathematics is in :mod:`sfumato.mechanisms` and :mod:`sfumato.leak
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -344,3 +346,13 @@ def opened_state(
     if draw.simulation and not state.simulation:
         raise InputError("A seed cannot be used with a real state.", "Leave the seed out, or use another state.")
     return state
+
+
+class _CallableModule(ModuleType):
+    """``sfumato.protect`` names this module once something imported it, and the function before: both can be called."""
+
+    def __call__(self, trace: Trace, **options: Any) -> Protected:
+        return protect(trace, **options)
+
+
+sys.modules[__name__].__class__ = _CallableModule
