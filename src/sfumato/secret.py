@@ -127,12 +127,13 @@ class EveryWindow:
         first = np.searchsorted(times, starts, side="left")
         stop = np.searchsorted(times, starts + self.duration_s, side="left")
         stop = np.where(starts + self.duration_s >= times[-1], times.size, stop)
-        found: list[Secret] = []
-        last = (0, 0)
+        kept: list[tuple[int, int]] = []
         for low, high in zip(first.tolist(), stop.tolist(), strict=True):
-            if high > low and not (last[0] <= low and high <= last[1]):
-                last = (low, high)
-                found.append(Secret(np.arange(low, high), f"window of points {low} to {high - 1}"))
+            if kept and kept[-1][0] == low and kept[-1][1] <= high:
+                kept.pop()  # the earlier window lies inside this one
+            if high > low and not (kept and kept[-1][0] <= low and high <= kept[-1][1]):
+                kept.append((low, high))
+        found = [Secret(np.arange(low, high), f"window of points {low} to {high - 1}") for low, high in kept]
         return tuple(found)
 
 

@@ -35,8 +35,8 @@ FLOOR_M2 = 1.0  # one metre of white noise at every point: keeps rank-deficient 
 _WIDTHS = (0.5, 1.0, 3.0, 10.0, math.inf)  # in length scales of the prior
 _WHITE = (0.02, 0.1, 0.3, 0.6)
 _ONE_PRIOR = (
-    "Certified for the one kernel named under 'prior' with its sd or a larger one, not for a class: a smoother truth can "
-    "give away more."
+    "Certified for the one kernel named under 'prior' with its sd or a larger one, not for a class: a smoother truth "
+    "can give away more."
 )
 _OWN_TIMES = "Certified for this release's own times only: releasing more points of the same trace voids it."
 
@@ -178,9 +178,7 @@ class SecretNoise(TraceNoise):
         basic = sum(len(s) == 1 for s in self.secrets)
         return (
             "conditional inferential privacy (one Gaussian prior, chosen secrets)",
-            (
-                "the path moves like the kernel under 'prior', with that sd or a larger one (which only lowers the loss)",
-            ),
+            ("the path moves like the kernel under 'prior', with that sd or a larger one (it only lowers the loss)",),
             (
                 f"{basic} moment(s) each on its own and {len(self.secrets) - basic} group(s) of moments together, "
                 "listed under 'secrets'",
