@@ -10,6 +10,7 @@ import pytest
 from sfumato.errors import InputError
 from sfumato.leakage.gaussian import basic_losses
 from sfumato.mechanisms.exact_losses import largest_independent_loss, largest_loss
+from sfumato.mechanisms.ladder_design import design_ladder
 from sfumato.mechanisms.matern32_process import advance
 from sfumato.mechanisms.multiscale import (
     Ladder,
@@ -81,6 +82,52 @@ def test_the_state_space_and_the_dense_exact_losses_agree(monkeypatch: pytest.Mo
     dense = largest_loss(times, kernel, members)
     monkeypatch.setattr(module, "DENSE_POINTS", 10)
     assert largest_loss(times, kernel, members) == pytest.approx(dense, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("count", "pace", "multiscale", "independent"),
+    [(600, 5.0, 1.92, 104.0), (600, 1.0, 1.87, 351.0), (120, 30.0, 1.91, 23.8), (240, 60.0, 1.88, 12.9)],
+)
+def test_the_finite_sample_losses_of_the_specification(
+    count: int, pace: float, multiscale: float, independent: float
+) -> None:
+    """Spec 3f: a ladder of six scales, sd 30 m, noise 150 m, Matérn-3/2, length scales 20 s - 10 min."""
+    weights = np.array([0.200, 0.254, 0.056, 0.003, 0.001, 0.486])
+    ladder = Ladder(np.array([15.0, 30.0, 60.0, 120.0, 240.0, 480.0]), weights / weights.sum(), 0.0, 0.0)
+    times = np.arange(count) * pace
+    worst, white = 0.0, 0.0
+    for scale in (20.0, 37.0, 60.0, 110.0, 127.0, 600.0):
+        prior = Matern32(scale, 30.0).covariance(times)
+        worst = max(worst, basic_losses(prior, noise_covariance(ladder, times, NOISE_M**2)).max() * NOISE_M**2)
+        if scale == 600.0:
+            white = basic_losses(prior, NOISE_M**2 * np.eye(count)).max() * NOISE_M**2
+    assert worst == pytest.approx(multiscale, rel=6e-3)
+    assert white == pytest.approx(independent, rel=0.02)
+    assert (
+        worst <= universal_bound(ladder, PriorClass(("matern32",), (20, 600), nugget_share=0.0, offset=False)).path_loss
+    )
+
+
+def test_the_weights_printed_in_the_specification_cost_what_it_says() -> None:
+    weights = np.array([0.180, 0.086, 0.094, 0.068, 0.038, 0.107, 0.129, 0.032, 0.212, 0.049])
+    scales = np.array([10.0, 20.0, 80.0, 160.0, 320.0, 640.0, 2560.0, 5120.0, 20480.0, 40960.0])
+    ladder = Ladder(scales, weights / weights.sum(), 0.0, 0.0)
+    bound = universal_bound(ladder, PriorClass(nugget_share=0.0, offset=False))
+    assert bound.path_loss == pytest.approx(3.51, rel=0.01)
+
+
+@pytest.mark.parametrize(("nugget_m", "loss"), [(3.0, 1.97), (10.0, 3.53), (30.0, 10.6)])
+def test_a_nugget_is_not_covered_without_a_white_share(nugget_m: float, loss: float) -> None:
+    """Spec 3f: sd 30 m, length scale 600 s, 900 points at 1 s, the ladder for 20 s - 10 min without a white share."""
+    ladder = Ladder(*design_ladder(("matern32",), 20.0, 600.0).value, white_share=0.0, constant_share=0.0)
+    times = np.arange(900.0)
+    prior = (Matern32(600.0, 30.0) + White(nugget_m)).covariance(times)
+    found = basic_losses(prior, noise_covariance(ladder, times, NOISE_M**2)).max() * NOISE_M**2
+    assert found == pytest.approx(loss, rel=0.03)
+    if nugget_m <= 10:
+        shared = Ladder(ladder.length_scales_s, ladder.weights, 0.05, 0.0)
+        covered = basic_losses(prior, noise_covariance(shared, times, NOISE_M**2)).max() * NOISE_M**2
+        assert covered <= 2.0
 
 
 def test_an_uncovered_nugget_shows_why_there_is_a_white_share() -> None:
