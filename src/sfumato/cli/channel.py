@@ -32,10 +32,13 @@ _MECHANISM_HELP = "; ".join(f"{name}: {words}" for name, words in MECHANISMS.ite
 
 
 def register(app: typer.Typer) -> None:
-    """Add ``channel design`` and ``channel measure``."""
+    """Add ``channel design``, ``channel measure`` and ``channel compare``."""
+    from sfumato.cli.channel_compare import register_compare
+
     channel_app = typer.Typer(no_args_is_help=True, help=__doc__)
     channel_app.command("design")(design)
     channel_app.command("measure")(measure)
+    register_compare(channel_app)
     app.add_typer(channel_app, name="channel")
 
 

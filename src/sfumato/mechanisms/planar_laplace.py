@@ -56,6 +56,16 @@ def planar_laplace_channel(grid: Grid, epsilon: float) -> GeoChannel:
     from sfumato.mechanisms.geo_indistinguishable import certified_geo
 
     eps = positive(epsilon, "epsilon")
+    distances = grid.distance_matrix()
+    return certified_geo(
+        planar_laplace_matrix(grid, eps), distances, eps, unit=grid.unit, inputs=grid.labels(), outputs=grid.labels(),
+        distortion=distances, distortion_name="euclidean", positions_m=grid.centres() if grid.unit == "m" else None,
+    )  # fmt: skip
+
+
+def planar_laplace_matrix(grid: Grid, epsilon: float) -> FloatArray:
+    """The rows of that channel as integrated, before they are certified."""
+    eps = positive(epsilon, "epsilon")
     across = _axis_intervals(grid.columns, grid.cell_width)
     down = _axis_intervals(grid.rows, grid.cell_height)
     masses = _interval_masses(across, down, eps)
@@ -63,11 +73,7 @@ def planar_laplace_channel(grid: Grid, epsilon: float) -> GeoChannel:
     matrix = masses[np.ix_(down.of.ravel(), across.of.ravel())]
     matrix = matrix.reshape(grid.rows, grid.rows, grid.columns, grid.columns)
     matrix = matrix.transpose(0, 2, 1, 3).reshape(grid.cells, grid.cells)
-    distances = grid.distance_matrix()
-    return certified_geo(
-        matrix, distances, eps, unit=grid.unit, inputs=grid.labels(), outputs=grid.labels(), distortion=distances,
-        distortion_name="euclidean", positions_m=grid.centres() if grid.unit == "m" else None,
-    )  # fmt: skip
+    return matrix
 
 
 @dataclass(frozen=True, slots=True, eq=False)

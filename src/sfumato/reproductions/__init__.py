@@ -57,6 +57,7 @@ REPRODUCTIONS: dict[str, tuple[str, str]] = {
         "PRIVIC, Figure 9: San Francisco by cycle",
     ),
     "privic-figure-10": ("sfumato.reproductions.privic_figure_10:run", "PRIVIC, Figure 10: the last cycle by beta"),
+    "lip-comparison": ("sfumato.reproductions.lip_comparison:run", "mechanisms at equal LIP leakage on a 6 x 6 city"),
     "l-eff": ("sfumato.reproductions.l_eff:run", "effective length scales of GeoLife (needs ../shared/data)"),
 }
 

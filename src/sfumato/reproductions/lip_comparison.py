@@ -1,0 +1,127 @@
+"""The comparison on a synthetic city of 6 x 6 cells: nine mechanisms at equal leakage, with what else each gives away.
+
+The published side is the table of our own study of [Jiang2021] (distances in cells). The optimum of the linear program
+is not unique, so mutual information is not compared; Blahut-Arimoto jumps where its support changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from html import escape
+
+import numpy as np
+
+from sfumato.arrays import FloatArray
+from sfumato.grid import Grid
+from sfumato.mechanisms.comparison import MECHANISMS, Compared, compare
+from sfumato.reproductions import Reproduction
+from sfumato.reproductions.picture import COLOURS, Panel, svg
+
+EPSILONS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
+# Average distance in cells: lip-optimal, ldp at eps, Blahut-Arimoto, planar Laplace raw and remapped, exponential
+# raw and remapped, prior resampling.
+PUBLISHED = {
+    "lip-optimal": (1.889245, 1.542530, 1.222844, 0.878118, 0.362130, 0.095886),
+    "ldp-optimal": (2.011185, 1.865519, 1.686012, 1.503437, 1.166884, 0.813729),
+    "blahut-arimoto": (2.009477, 1.874642, 1.667214, 1.538659, 1.405447, 1.237421),
+    "planar-laplace": (3.3786, 2.9739, 2.6507, 2.3893, 1.9941, 1.7097),
+    "planar-laplace+remap": (2.0439, 1.9674, 1.8610, 1.7561, 1.5830, 1.4277),
+    "exponential": (2.7753, 2.5710, 2.3491, 2.1215, 1.7253, 1.4863),
+    "exponential+remap": (2.0631, 2.0161, 1.9240, 1.8005, 1.5512, 1.3877),
+    "prior-resampling+remap": (2.070135, 2.070135, 2.070135, 2.070135, 2.070135, 2.019832),
+}
+# LDP budgets tuned on tenths, and their distance: ours must do at least as well.
+PUBLISHED_TUNED = ((0.8, 1.940497), (1.6, 1.648289), (2.2, 1.442023), (2.9, 1.202547), (4.1, 0.777772), (5.4, 0.367170))
+TOLERANCE = {"lip-optimal": 2e-6, "ldp-optimal": 2e-6, "prior-resampling+remap": 2e-6, "blahut-arimoto": 1e-3}
+
+
+def synthetic_city(size: int) -> tuple[FloatArray, FloatArray]:
+    """Three Gaussian hot spots and a floor on size x size cells of a 6 x 6 plane: (prior, distances)."""
+    c = (np.arange(size) + 0.5) * 6 / size
+    y, x = np.meshgrid(c, c, indexing="ij")
+    heat = np.full(x.shape, 0.02)
+    for weight, east, south, width in ((1.0, 1.5, 1.5, 0.8), (0.6, 4.5, 3.5, 1.1), (0.3, 1.0, 5.0, 0.6)):
+        heat += weight * np.exp(-((x - east) ** 2 + (y - south) ** 2) / (2 * width**2))
+    places = np.stack([x.ravel(), y.ravel()], axis=1)
+    distances = np.linalg.norm(places[:, None] - places[None], axis=2)
+    return (heat / heat.sum()).ravel(), distances
+
+
+def picture(rows: list[Compared], *, unit: str) -> str:
+    """The cost and what else leaks against the LIP leakage, one line per mechanism."""
+    names = [name for name in MECHANISMS if any(row.mechanism == name for row in rows)]
+    targets = np.array(sorted({row.target_lip for row in rows}))
+    fields = (
+        ("average_distortion", f"average distortion ({unit})"),
+        ("mutual_information_nats", "mutual information (nats)"),
+        ("ldp", "local differential privacy (nats)"),
+        ("bayes_error", "error of the best guess"),
+    )
+    if targets.size == 1:
+        return _bars(rows, fields)
+    panels = []
+    for field, label in fields:
+        lines = {
+            name: np.array([float(getattr(row, field)) for row in rows if row.mechanism == name]) for name in names
+        }
+        panels.append(Panel(title=label, x=targets, lines=lines, x_label="LIP leakage (nats)", y_label=""))
+    return svg(panels, columns=2, title="Mechanisms at equal leakage")
+
+
+def _bars(rows: list[Compared], fields: tuple[tuple[str, str], ...]) -> str:
+    """One leakage only: a bar per mechanism and measure."""
+    line, label_width, bar = 18, 170, 220
+    height = 40 + len(rows) * line
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{label_width + len(fields) * (bar + 70)}" height="{height}" '
+        'font-family="sans-serif" font-size="11">'
+    ]
+    for place, row in enumerate(rows):
+        parts.append(f'<text x="4" y="{44 + place * line}">{escape(row.mechanism)}</text>')
+    for column, (field, title) in enumerate(fields):
+        left = label_width + column * (bar + 70)
+        values = [float(getattr(row, field)) for row in rows]
+        largest = max([value for value in values if np.isfinite(value)] + [1e-12])
+        parts.append(f'<text x="{left}" y="18" font-weight="bold">{escape(title)}</text>')
+        for place, value in enumerate(values):
+            size, top = bar * min(1.0, value / largest), 33 + place * line
+            parts.append(f'<rect x="{left}" y="{top}" width="{size:.1f}" height="13" fill="{COLOURS[0]}"/>')
+            parts.append(f'<text x="{left + size + 4:.1f}" y="{top + 11}">{value:.4g}</text>')
+    return "".join([*parts, "</svg>"])
+
+
+def run(quick: bool = False) -> Reproduction:
+    """Regenerate the table; ``quick`` does two of the six leakages."""
+    chosen = (1, 3) if quick else range(len(EPSILONS))
+    prior, distances = synthetic_city(6)
+    epsilons = [EPSILONS[index] for index in chosen]
+    rows = compare(prior, distances, epsilons, grid=Grid.plain(6, 6), distances=distances)
+    claims = {}
+    for index, epsilon in zip(chosen, epsilons, strict=True):
+        here = {row.mechanism: row for row in rows if row.target_lip == epsilon}
+        for name, values in PUBLISHED.items():
+            close = abs(here[name].average_distortion - values[index]) <= TOLERANCE.get(name, 1e-4)
+            claims[f"{name} at {epsilon:g}: {values[index]:g}"] = close
+        budget, tuned = PUBLISHED_TUNED[index]
+        claims[f"ldp tuned at {epsilon:g}: at most {tuned:g}"] = (
+            here["ldp-tuned"].average_distortion <= tuned + 2e-6 and (here["ldp-tuned"].knob or 0) >= budget - 1e-9
+        )
+        claims[f"lip-optimal is the cheapest at {epsilon:g}"] = here["lip-optimal"].average_distortion <= min(
+            row.average_distortion for row in here.values()
+        )
+        claims[f"its ldp is exactly twice {epsilon:g}"] = abs(here["lip-optimal"].ldp - 2 * epsilon) < 1e-5
+        claims[f"no mechanism leaks more than {epsilon:g}"] = max(row.lip for row in here.values()) <= epsilon
+    return Reproduction(
+        name="lip-comparison",
+        title="6 x 6 synthetic city: average distance at equal LIP leakage, with MI, LDP and Bayes error",
+        tables={"comparison": [asdict(row) for row in rows]},
+        claims=claims,
+        picture_svg=picture(rows, unit="cells"),
+        notes=(
+            "LIP-optimal wins this column by construction; at eps >= 2 it already gives away most of the entropy.",
+            "The optimum is not unique: its mutual information depends on the solver and is not compared.",
+            "One synthetic prior: the order of the others is indicative, not general.",
+        ),
+        numbers={"entropy_nats": float(-(prior * np.log(prior)).sum()), "smallest": float(prior.min()),
+                 "best_constant": float((prior @ distances).min())},
+    )  # fmt: skip
