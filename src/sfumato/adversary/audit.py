@@ -1,7 +1,8 @@
 """What an adversary still learns from a release, measured against the truth and against what the certificate implies.
 
-The adversary of an audit is strong on purpose: they know the mechanism, the mean of the trace, and (with ``fit``) the
-kernel that fits the *original* best. Each coordinate is treated alike. For a prior in the certificate's class,
+The adversary of an audit is strong on purpose: they know the mechanism, the mean of the trace (its average place), and
+(with ``fit``) the kernel that fits the *original* best. With ``place="unknown"`` they know how the person moves but not
+where on average. Each coordinate is treated alike. For a prior in the certificate's class,
 
     √V ≥ (worst_loss + 1/σ²)^{-1/2}        at every moment,
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -23,9 +24,11 @@ from sfumato.errors import InputError
 from sfumato.frames import differences_m, unroll
 from sfumato.priors.classes import PriorClass
 from sfumato.priors.fitting import Fitted, fit
-from sfumato.priors.kernels import Kernel, White, kernel_from_dict
+from sfumato.priors.kernels import Constant, Kernel, White, kernel_from_dict
 from sfumato.priors.presets import DEFAULT_PRESET, PRESETS, preset_named
 from sfumato.traces import Trace
+
+_ANYWHERE = 1e4  # sd of an unknown place, in units of the noise: flat for every purpose, yet well conditioned
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,8 +59,17 @@ class Audit:
         return {name: jsonable(getattr(self, name)) for name in self.__dataclass_fields__}
 
 
-def audit(original: Trace, release: Trace, certificate: Mapping[str, Any], *, prior: str | Kernel = "fit") -> Audit:
+def audit(
+    original: Trace,
+    release: Trace,
+    certificate: Mapping[str, Any],
+    *,
+    prior: str | Kernel = "fit",
+    place: Literal["known", "unknown"] = "known",
+) -> Audit:
     """Attack the release with the mechanism's own law and a prior: ``fit``, ``certificate``, a preset, or a kernel."""
+    if place not in ("known", "unknown"):
+        raise InputError(f"The place is '{place}'.", "Choose known or unknown.")
     if len(original) != len(release):
         raise InputError(
             f"The original has {len(original)} points and the release {len(release)}.",
@@ -74,8 +86,9 @@ def audit(original: Trace, release: Trace, certificate: Mapping[str, Any], *, pr
     truth = unroll(lat, lon)
     truth -= truth.mean(axis=0)
     moved = differences_m(lat, lon, release.lat_deg[order], release.lon_deg[order])
-    kernel, used = _prior(prior, times, truth, certificate)
-    belief = believe(times, truth + moved, prior=kernel, noise=noise)
+    kernel, used = _prior(prior, times, truth, certificate, place)
+    believed = kernel if place == "known" else kernel + Constant(_ANYWHERE * math.sqrt(noise.variance_m2))
+    belief = believe(times, truth + moved, prior=believed, noise=noise)
     judged = _judged(kernel, certificate, float(np.min(belief.sd_m)))
     return Audit(
         points=len(original),
@@ -84,7 +97,7 @@ def audit(original: Trace, release: Trace, certificate: Mapping[str, Any], *, pr
         interval_68_m=float(np.sqrt(np.mean(belief.sd_m**2))),
         smallest_interval_68_m=float(np.min(belief.sd_m)),
         coverage_68=belief.coverage(truth),
-        prior_used={**used, "best_linear_estimate_only": linear},
+        prior_used={**used, "average_place": place, "best_linear_estimate_only": linear},
         mechanism=str(certificate.get("mechanism", "unknown")),
         **judged,
     )
@@ -122,12 +135,12 @@ def designed_noise(certificate: Mapping[str, Any]) -> Kernel:
 
 
 def _prior(
-    prior: str | Kernel, times: FloatArray, truth: FloatArray, certificate: Mapping[str, Any]
+    prior: str | Kernel, times: FloatArray, truth: FloatArray, certificate: Mapping[str, Any], place: str
 ) -> tuple[Kernel, dict[str, Any]]:
     if isinstance(prior, Kernel):
         return prior, {"source": "given", "kernel": prior.to_dict()}
     if prior == "fit":
-        fitted = _fitted(times, truth)
+        fitted = _fitted(times, truth, unknown_mean=place == "unknown")
         if fitted is None:
             return _preset(DEFAULT_PRESET, " (too few moments to fit)")
         return fitted.prior, {"source": "fitted to the original", "kernel": fitted.prior.to_dict()}
@@ -147,10 +160,10 @@ def _preset(name: str, why: str = "") -> tuple[Kernel, dict[str, Any]]:
     return kernel, {"source": f"preset {name}{why}", "kernel": kernel.to_dict()}
 
 
-def _fitted(times: FloatArray, truth: FloatArray) -> Fitted | None:
+def _fitted(times: FloatArray, truth: FloatArray, *, unknown_mean: bool) -> Fitted | None:
     if len(np.unique(times)) < 3:
         return None
-    return fit(times, truth)
+    return fit(times, truth, unknown_mean=unknown_mean)
 
 
 def _judged(kernel: Kernel, certificate: Mapping[str, Any], smallest_m: float) -> dict[str, Any]:

@@ -28,7 +28,10 @@ WHITE_RATIO = (1e-10, 1e4)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
-    """The best kernel found, the nugget (m), the mean removed, the log-likelihood, and the number of points."""
+    """The best kernel found, the nugget (m), the mean removed, the log-likelihood, and the number of points.
+
+    With an unknown mean the likelihood is the restricted one (REML), which does not take the mean for known.
+    """
 
     kernel: Kernel
     nugget_m: float
@@ -59,15 +62,30 @@ def fit(
     kernel: str = "matern32",
     nugget: bool = True,
     centre: bool = True,
+    unknown_mean: bool = False,
     length_scales_s: tuple[float, float] | None = None,
 ) -> Fitted:
-    """The maximum likelihood prior of one trace; ``values_m`` is (n,) or (n, coordinates)."""
+    """The maximum likelihood prior of one trace; ``values_m`` is (n,) or (n, coordinates).
+
+    ``centre`` subtracts each coordinate's mean and takes it for known; ``unknown_mean`` integrates over it instead,
+    so that a path much shorter than its length scale is not taken for a small movement.
+    """
     scales = None if length_scales_s is None else [length_scales_s]
     if kernel == "rbf":
+        if unknown_mean:
+            raise InputError("An unknown mean is not fitted with the RBF.", "Use a Matérn kernel.")
         times, values = _checked(times_s, values_m, 0)
         low, high = _box(times, None if scales is None else scales[0])
         return _fit_dense(times, values, kernel, nugget, centre, low, high)
-    return fit_many([times_s], [values_m], kernel=kernel, nugget=nugget, centre=centre, length_scales_s=scales)[0]
+    return fit_many(
+        [times_s],
+        [values_m],
+        kernel=kernel,
+        nugget=nugget,
+        centre=centre,
+        unknown_mean=unknown_mean,
+        length_scales_s=scales,
+    )[0]
 
 
 def fit_many(
@@ -77,6 +95,7 @@ def fit_many(
     kernel: str = "matern32",
     nugget: bool = True,
     centre: bool = True,
+    unknown_mean: bool = False,
     length_scales_s: Sequence[tuple[float, float]] | tuple[float, float] | None = None,
 ) -> list[Fitted]:
     """One fit per trace, all in one compiled call; every trace has the same number of coordinates."""
@@ -96,17 +115,21 @@ def fit_many(
     checked = [_checked(t, v, i) for i, (t, v) in enumerate(zip(times_s, values_m, strict=True))]
     if len({values.shape[1] for _, values in checked}) > 1:
         raise InputError("The traces differ in their number of coordinates.", "Fit them apart.")
-    means = [values.mean(axis=0) if centre else np.zeros(values.shape[1]) for _, values in checked]
+    means = [values.mean(axis=0) if centre or unknown_mean else np.zeros(values.shape[1]) for _, values in checked]
+    moved = [values - mean for (_, values), mean in zip(checked, means, strict=True)]
+    if unknown_mean:
+        moved = [np.column_stack([path, np.ones(len(path))]) for path in moved]
     boxes = [_box(times, _range(length_scales_s, i)) for i, (times, _) in enumerate(checked)]
     out = np.zeros((len(checked), 5))
     fitting_loops.maximise_many(
         np.concatenate([times for times, _ in checked]),
-        np.concatenate([values - mean for (_, values), mean in zip(checked, means, strict=True)]),
+        np.concatenate(moved),
         np.cumsum([0, *(len(times) for times, _ in checked)]),
         _STATES[kernel],
         np.array([low for low, _ in boxes]),
         np.array([high for _, high in boxes]),
         not nugget,
+        unknown_mean,
         1e-7,
         out,
     )

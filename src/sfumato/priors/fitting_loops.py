@@ -1,6 +1,8 @@
 """The compiled loops behind :mod:`sfumato.priors.fitting`: profile likelihood of Matérn + nugget and its maximum.
 
-The process has unit variance and white variance ρ²; its real variance is profiled out: σ̂² = Σ v²/F / (n m). With P the
+The process has unit variance and white variance ρ²; its real variance is profiled out: σ̂² = Σ v²/F / (n m). With an
+unknown mean (``restricted``) the last column of ``values`` is ones; with innovations v of a coordinate and w of the
+ones, Σv²/F becomes Σv²/F - (Σvw/F)²/Σw²/F, log Σw²/F joins the determinant, and n becomes n - 1 (REML). With P the
 stationary covariance and M = P - (filtered covariance), prediction is M ← A M Aᵀ and an observation adds a rank one
 term, so no innovation covariance is needed; ρ² ≥ 1e-10 keeps that subtraction harmless (1e-5 in the log-likelihood).
 """
@@ -18,14 +20,14 @@ _LOG_2PI = math.log(2.0 * math.pi)
 
 
 @_jit
-def _sums_1(times, values, first, last, rate, white):
-    """Σ log F and Σ v²/F for one Matérn-1/2 state."""
+def _sums_1(times, values, first, last, rate, white, products):
+    """Σ log F, and Σ v_c v_last/F and Σ v_c²/F into ``products`` (2, columns), for one Matérn-1/2 state."""
     m = values.shape[1]
+    v = np.zeros(m)
     state = np.zeros(m)
     known = 0.0
     log_sum = 0.0
     product = 1.0
-    squares = 0.0
     for t in range(first, last):
         if t > first:
             e = math.exp(-rate * (times[t] - times[t - 1]))
@@ -35,21 +37,24 @@ def _sums_1(times, values, first, last, rate, white):
         p = 1.0 - known
         F = p + white
         for c in range(m):
-            v = values[t, c] - state[c]
-            squares += v * v / F
-            state[c] += p / F * v
+            v[c] = values[t, c] - state[c]
+            state[c] += p / F * v[c]
+        for c in range(m):
+            products[0, c] += v[c] * v[m - 1] / F
+            products[1, c] += v[c] * v[c] / F
         known += p * p / F
         product *= F
         if product < 1e-100 or product > 1e100:
             log_sum += math.log(product)
             product = 1.0
-    return log_sum + math.log(product), squares
+    return log_sum + math.log(product)
 
 
 @_jit
-def _sums_2(times, values, first, last, rate, white):
-    """Σ log F and Σ v²/F for the two Matérn-3/2 states (f, f'/λ)."""
+def _sums_2(times, values, first, last, rate, white, products):
+    """The same for the two Matérn-3/2 states (f, f'/λ)."""
     m = values.shape[1]
+    v = np.zeros(m)
     s0 = np.zeros(m)
     s1 = np.zeros(m)
     m00 = 0.0
@@ -59,7 +64,6 @@ def _sums_2(times, values, first, last, rate, white):
     a = b = c_ = d = 0.0
     log_sum = 0.0
     product = 1.0
-    squares = 0.0
     for t in range(first, last):
         if t > first:
             new = times[t] - times[t - 1]
@@ -87,10 +91,12 @@ def _sums_2(times, values, first, last, rate, white):
         F = p + white
         g = 1.0 / F
         for c in range(m):
-            v = values[t, c] - s0[c]
-            squares += v * v * g
-            s0[c] += p * g * v
-            s1[c] += q * g * v
+            v[c] = values[t, c] - s0[c]
+            s0[c] += p * g * v[c]
+            s1[c] += q * g * v[c]
+        for c in range(m):
+            products[0, c] += v[c] * v[m - 1] * g
+            products[1, c] += v[c] * v[c] * g
         m00 += p * p * g
         m01 += p * q * g
         m11 += q * q * g
@@ -98,13 +104,14 @@ def _sums_2(times, values, first, last, rate, white):
         if product < 1e-100 or product > 1e100:
             log_sum += math.log(product)
             product = 1.0
-    return log_sum + math.log(product), squares
+    return log_sum + math.log(product)
 
 
 @_jit
-def _sums_3(times, values, first, last, rate, white):
-    """Σ log F and Σ v²/F for the three Matérn-5/2 states (f, f'/λ, f''/λ²)."""
+def _sums_3(times, values, first, last, rate, white, products):
+    """The same for the three Matérn-5/2 states (f, f'/λ, f''/λ²)."""
     m = values.shape[1]
+    v = np.zeros(m)
     s = np.zeros((3, m))
     fresh = np.zeros(3)
     M = np.zeros((3, 3))
@@ -114,7 +121,6 @@ def _sums_3(times, values, first, last, rate, white):
     lag = -1.0
     log_sum = 0.0
     product = 1.0
-    squares = 0.0
     for t in range(first, last):
         if t > first:
             new = times[t] - times[t - 1]
@@ -151,10 +157,12 @@ def _sums_3(times, values, first, last, rate, white):
         F = u[0] + white
         g = 1.0 / F
         for c in range(m):
-            v = values[t, c] - s[0, c]
-            squares += v * v * g
+            v[c] = values[t, c] - s[0, c]
             for i in range(3):
-                s[i, c] += u[i] * g * v
+                s[i, c] += u[i] * g * v[c]
+        for c in range(m):
+            products[0, c] += v[c] * v[m - 1] * g
+            products[1, c] += v[c] * v[c] * g
         for i in range(3):
             for j in range(3):
                 M[i, j] += u[i] * u[j] * g
@@ -162,22 +170,31 @@ def _sums_3(times, values, first, last, rate, white):
         if product < 1e-100 or product > 1e100:
             log_sum += math.log(product)
             product = 1.0
-    return log_sum + math.log(product), squares
+    return log_sum + math.log(product)
 
 
 @_jit
-def profile(times, values, first, last, states, log_length, log_white):
+def profile(times, values, first, last, states, log_length, log_white, restricted):
     """(log-likelihood at the best variance, that variance) of the slice [first, last)."""
+    columns = values.shape[1]
+    products = np.zeros((2, columns))
     rate = math.sqrt(2.0 * states - 1.0) / math.exp(log_length)
     white = math.exp(log_white)
     if states == 1:
-        log_sum, squares = _sums_1(times, values, first, last, rate, white)
+        log_sum = _sums_1(times, values, first, last, rate, white, products)
     elif states == 2:
-        log_sum, squares = _sums_2(times, values, first, last, rate, white)
+        log_sum = _sums_2(times, values, first, last, rate, white, products)
     else:
-        log_sum, squares = _sums_3(times, values, first, last, rate, white)
-    m = values.shape[1]
-    count = (last - first) * m
+        log_sum = _sums_3(times, values, first, last, rate, white, products)
+    m = columns - 1 if restricted else columns
+    count = (last - first - 1) * m if restricted else (last - first) * m
+    squares = 0.0
+    for c in range(m):
+        squares += products[1, c]
+        if restricted:
+            squares -= products[0, c] * products[0, c] / products[1, columns - 1]
+    if restricted:
+        log_sum += math.log(products[1, columns - 1])
     variance = max(squares / count, 1e-12)  # a trace that never moves: a micrometre
     if not (variance < np.inf) or not (log_sum < np.inf):
         return -np.inf, 1.0
@@ -190,7 +207,7 @@ def _inside(x, low, high):
 
 
 @_jit
-def maximise(times, values, first, last, states, low, high, fixed_white, tolerance):
+def maximise(times, values, first, last, states, low, high, fixed_white, restricted, tolerance):
     """A coarse grid, then Nelder-Mead over (log length, log white), kept inside the box. Returns (x, y, ll, evals)."""
     best = -np.inf
     x0 = 0.5 * (low[0] + high[0])
@@ -202,7 +219,7 @@ def maximise(times, values, first, last, states, low, high, fixed_white, toleran
         x = low[0] + (high[0] - low[0]) * (i + 0.5) / columns
         for j in range(rows):
             y = low[1] if fixed_white else low[1] + (high[1] - low[1]) * (j + 0.25) / rows
-            value, _ = profile(times, values, first, last, states, x, y)
+            value, _ = profile(times, values, first, last, states, x, y, restricted)
             evaluations += 1
             if value > best:
                 best = value
@@ -227,7 +244,7 @@ def maximise(times, values, first, last, states, low, high, fixed_white, toleran
             py[2] = y0 - size * step_y
         f[0] = best
         for k in range(1, 3):
-            f[k], _ = profile(times, values, first, last, states, px[k], py[k])
+            f[k], _ = profile(times, values, first, last, states, px[k], py[k], restricted)
             evaluations += 1
         for _ in range(200):
             order = np.argsort(-f)
@@ -243,12 +260,12 @@ def maximise(times, values, first, last, states, low, high, fixed_white, toleran
             cy = 0.5 * (py[0] + py[1])
             rx = _inside(2.0 * cx - px[2], low[0], high[0])
             ry = _inside(2.0 * cy - py[2], low[1], high[1])
-            fr, _ = profile(times, values, first, last, states, rx, ry)
+            fr, _ = profile(times, values, first, last, states, rx, ry, restricted)
             evaluations += 1
             if fr > f[0]:
                 ex = _inside(3.0 * cx - 2.0 * px[2], low[0], high[0])
                 ey = _inside(3.0 * cy - 2.0 * py[2], low[1], high[1])
-                fe, _ = profile(times, values, first, last, states, ex, ey)
+                fe, _ = profile(times, values, first, last, states, ex, ey, restricted)
                 evaluations += 1
                 if fe > fr:
                     px[2], py[2], f[2] = ex, ey, fe
@@ -264,7 +281,7 @@ def maximise(times, values, first, last, states, low, high, fixed_white, toleran
             else:
                 kx = 0.5 * (cx + px[2])
                 ky = 0.5 * (cy + py[2])
-            fk, _ = profile(times, values, first, last, states, kx, ky)
+            fk, _ = profile(times, values, first, last, states, kx, ky, restricted)
             evaluations += 1
             if fk > max(f[2], fr):
                 px[2], py[2], f[2] = kx, ky, fk
@@ -272,7 +289,7 @@ def maximise(times, values, first, last, states, low, high, fixed_white, toleran
             for k in range(1, 3):
                 px[k] = 0.5 * (px[0] + px[k])
                 py[k] = 0.5 * (py[0] + py[k])
-                f[k], _ = profile(times, values, first, last, states, px[k], py[k])
+                f[k], _ = profile(times, values, first, last, states, px[k], py[k], restricted)
                 evaluations += 1
         top = np.argmax(f)
         x0 = px[top]
@@ -282,15 +299,15 @@ def maximise(times, values, first, last, states, low, high, fixed_white, toleran
 
 
 @_jit
-def maximise_many(times, values, starts, states, lows, highs, fixed_white, tolerance, out):
+def maximise_many(times, values, starts, states, lows, highs, fixed_white, restricted, tolerance, out):
     """Each slice [starts[k], starts[k+1]) alone; ``out`` (count, 5) = log length, log white, variance, ll, evals."""
     for k in range(len(starts) - 1):
         first = starts[k]
         last = starts[k + 1]
         x, y, best, evaluations = maximise(
-            times, values, first, last, states, lows[k], highs[k], fixed_white, tolerance
+            times, values, first, last, states, lows[k], highs[k], fixed_white, restricted, tolerance
         )
-        _, variance = profile(times, values, first, last, states, x, y)
+        _, variance = profile(times, values, first, last, states, x, y, restricted)
         out[k, 0] = x
         out[k, 1] = y
         out[k, 2] = variance
