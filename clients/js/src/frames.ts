@@ -76,11 +76,16 @@ function frame(latDeg: number, lonDeg: number): { toMetres(): [number, number]; 
   };
 }
 
-/** A place moved by metres in the frame of its public whole-degree cell. */
+/** A place moved by metres east and north of itself, measured in the frame of its public whole-degree cell. */
 export function displace(latDeg: number, lonDeg: number, eastM: number, northM: number): [number, number] {
   const here = frame(latDeg, lonDeg);
   const [north, east] = here.toMetres();
-  return here.toDegrees(north + northM, east + eastM);
+  // The frame's axes are turned by the meridian convergence here, so that nothing jumps where a path crosses cells.
+  const lon = wrap(lonDeg);
+  const turn = Math.atan(Math.tan((lon - Math.floor(lon) - 0.5) * RADIAN) * Math.sin(latDeg * RADIAN));
+  const cosine = Math.cos(turn);
+  const sine = Math.sin(turn);
+  return here.toDegrees(north + eastM * sine + northM * cosine, east + eastM * cosine - northM * sine);
 }
 
 /** A released place on the nearest node of a public 0.1 m grid, then to 1e-7 degrees: looks only at the released place. */
