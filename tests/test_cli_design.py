@@ -1,0 +1,108 @@
+"""``sfumato design`` and ``sfumato reproduce`` on the command line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from sfumato.cli import app
+from sfumato.errors import InputError
+from sfumato.reproductions import REPRODUCTIONS, reproduce
+
+FIELDS = ("loss", "direct", "inferential", "two_sigma", "trace", "gap", "nugget", "seconds")
+
+
+def design(*words):
+    run = CliRunner().invoke(app, ["design", *words, "--json"])
+    if run.exception is not None and isinstance(run.exception, InputError):
+        raise run.exception
+    assert run.exit_code == 0, run.output
+    return json.loads(run.output)
+
+
+def test_the_issues_own_command_prints_every_field_and_the_golden_loss():
+    base = ("--kernel", "rbf", "--length-scale", "6", "--points", "50", "--secret", "24", "--mse", "0.02")
+    for method, golden in (("joint", 7.608579), ("block", 12.347507), ("uniform", 260.6), ("convex", 7.6085)):
+        found = design(*base, "--method", method)
+        assert all(name in found for name in FIELDS)
+        assert found["loss"] == pytest.approx(golden, rel=1e-4)
+        assert found["direct"] + found["inferential"] == pytest.approx(found["loss"])
+        assert found["trace"] == pytest.approx(1.0)
+        assert found["nugget"] == (1e-6 if method == "convex" else 0)
+
+
+def test_secrets_classes_targets_and_every_point():
+    assert design("--secret", "24,25")["loss"] == pytest.approx(205.533011, rel=1e-5)
+    every = design("--secret", "all", "--mse", "0.35", "--method", "prior-shaped")
+    assert every["loss"] == pytest.approx(1 / 0.35, rel=1e-9)
+    several = design("--points", "20", "--secret", "4", "--secret", "10,11", "--target", "3", "--target", "30")
+    assert several["gap"] < 1e-4
+    assert several["loss"] == pytest.approx(30, rel=1e-6)
+    class_of_two = ("--length-scale", "2", "--length-scale", "3")
+    wide = design("--points", "16", *class_of_two, "--secret", "8", "--method", "minimax", "--gap", "1e-3")
+    assert wide["length_scales"] == [2.0, 3.0]
+    periodic = design("--kernel", "periodic", "--length-scale", "1.1", "--points", "48", "--secret", "24", "--method",
+                      "joint")  # fmt: skip
+    assert periodic["loss"] == pytest.approx(9.898306, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--secret", "50"), ("--secret", "x"), ("--mse", "-1"), ("--kernel", "cosine"), ("--method", "magic"),
+        ("--points", "0"), ("--length-scale", "0"), ("--secret", "1", "--secret", "2", "--method", "joint"),
+        ("--mse", "0.1", "--target", "3"), ("--nugget", "-1"),
+    ],
+)  # fmt: skip
+def test_bad_wishes_are_refused_with_advice(words):
+    with pytest.raises(InputError) as caught:
+        design(*words)
+    assert caught.value.advice
+
+
+def test_reproductions_are_listed_and_unknown_ones_refused():
+    run = CliRunner().invoke(app, ["reproduce", "list", "--json"])
+    assert set(json.loads(run.output)["reproductions"]) == set(REPRODUCTIONS)
+    with pytest.raises(InputError, match="no reproduction"):
+        reproduce("figure-99")
+
+
+def test_the_workshop_figure_holds_and_is_drawn(tmp_path):
+    picture = tmp_path / "figure.svg"
+    run = CliRunner().invoke(app, ["reproduce", "cip-workshop-figure-2", "--quick", "--json", "-o", str(picture)])
+    assert run.exit_code == 0, run.output
+    assert json.loads(run.output)["all_claims_hold"]
+    text = picture.read_text()
+    assert text.startswith("<svg")
+    assert "ours" in text
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+@pytest.mark.parametrize("name", ["cip-covariances", "cip-illustration"])
+def test_the_papers_pictures_hold(name):
+    pytest.importorskip("cvxpy")
+    found = reproduce(name, quick=True)
+    assert all(found.claims.values()), found.claims
+    assert found.picture_svg.count("ours") >= 1
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+def test_figure_2_of_the_paper_holds_in_all_eight_panels():
+    pytest.importorskip("cvxpy")
+    found = reproduce("cip-figure-2", quick=True)
+    assert len(found.tables) == 8
+    assert all(found.claims.values()), found.claims
+    assert all(any(key.startswith("ours") for key in rows[0]) for rows in found.tables.values())
+
+
+@pytest.mark.shared
+@pytest.mark.slow
+def test_geolife_has_the_published_effective_length_scales(shared_data):
+    assert shared_data
+    found = reproduce("l-eff", quick=True)
+    assert all(found.claims.values()), found.tables
+    assert any("field 5" in note for note in found.notes)

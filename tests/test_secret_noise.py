@@ -1,0 +1,104 @@
+"""Chosen secrets end to end: what the certificate says is what was drawn, and the protected times are called public."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import sfumato as sf
+from conftest import ROOT
+from sfumato.cli import app
+from sfumato.errors import InputError
+from sfumato.leakage.gaussian import loss_matrix
+from sfumato.mechanisms.calibration import Target
+from sfumato.mechanisms.secret_noise import SecretNoise, secret_noise
+from sfumato.priors.kernels import Matern32, White
+from sfumato.secret import TIMES_ARE_PUBLIC, basic, compound, every_window
+
+PRIOR = Matern32(66.0, 120.0) + White(1.0)
+TIMES = np.arange(60) * 20.0
+SAMPLE = ROOT / "src" / "sfumato" / "data" / "sample_ride.gpx"
+
+
+def test_every_secret_keeps_the_target_and_the_rest_gets_less_noise():
+    target = Target(radius_m=200.0, odds=5.0)
+    chosen = secret_noise(TIMES, [basic(20), compound([40, 41])], PRIOR, target, fitted=False)
+    allowed = (target.mu / 200.0) ** 2
+    noise = chosen.covariance_m2()
+    prior = PRIOR.covariance(TIMES)
+    for secret in ([20], [40, 41]):
+        exact = len(secret) * np.linalg.eigvalsh(loss_matrix(prior, noise, secret))[-1]
+        assert exact <= allowed
+    assert noise[0, 0] < 0.1 * noise[20, 20]
+    assert chosen.noise_m < 300  # protecting every point would take 328 m
+
+
+def test_its_parameters_rebuild_it_exactly():
+    target = Target(radius_m=200.0, epsilon=1.0)
+    for secrets in ([basic(20), basic(44)], every_window(duration_s=120).at(TIMES)):
+        chosen = secret_noise(TIMES, list(secrets), PRIOR, target, fitted=False)
+        again = SecretNoise.from_dict(json.loads(json.dumps(chosen.parameters())))
+        np.testing.assert_allclose(again.covariance_m2(), chosen.covariance_m2(), rtol=1e-12)
+        assert again.secret_losses() == pytest.approx(chosen.secret_losses())
+        assert np.max(chosen.secret_losses()) <= (target.mu / 200.0) ** 2
+
+
+def test_what_is_drawn_has_the_designed_covariance_and_equal_times_share_it():
+    chosen = secret_noise(TIMES[:8], [basic(3)], PRIOR, Target(radius_m=200.0, odds=5.0), fitted=False)
+    rng = np.random.default_rng(1)
+    draws = np.concatenate([chosen.draw(TIMES[:8], rng).T for _ in range(4000)])
+    designed = chosen.covariance_m2()
+    assert np.max(np.abs(np.cov(draws.T) - designed)) < 0.06 * designed.max()
+    doubled = chosen.draw(np.repeat(TIMES[:8], 2), 5)
+    np.testing.assert_array_equal(doubled[::2], doubled[1::2])
+    with pytest.raises(InputError, match="other times"):
+        chosen.draw(TIMES[:8] + 1.0)
+
+
+def test_a_smaller_radius_for_one_secret_asks_for_less_noise_there():
+    target = Target(radius_m=200.0, odds=5.0)
+    near = secret_noise(TIMES, [basic(20, radius_m=50.0)], PRIOR, target, fitted=False)
+    far = secret_noise(TIMES, [basic(20)], PRIOR, target, fitted=False)
+    assert near.noise_m < 0.5 * far.noise_m
+
+
+@pytest.mark.parametrize("words", ["windows:10min", "place", "24,25"])
+def test_protect_with_secrets_works_from_file_to_verified_file(tmp_path, words):
+    if words == "place":
+        trace = sf.read_trace(SAMPLE)
+        place = {"type": "Point", "coordinates": [float(trace.lon_deg[30]), float(trace.lat_deg[30])]}
+        (tmp_path / "home.geojson").write_text(json.dumps(place))
+        words = str(tmp_path / "home.geojson")
+    out, certificate, page = tmp_path / "out.gpx", tmp_path / "out.json", tmp_path / "out.html"
+    run = CliRunner().invoke(
+        app,
+        ["protect", str(SAMPLE), "-o", str(out), "--secrets", words, "--certificate", str(certificate),
+         "--public-report", str(page), "--json"],
+    )  # fmt: skip
+    assert run.exit_code == 0, run.output
+    found = json.loads(run.output)
+    block = found["certificate"]["secrets"]
+    protected = block["points_protected"]
+    expected = TIMES_ARE_PUBLIC if protected < block["points"] else "Every point is protected."
+    assert block["statement"] == expected
+    assert expected in page.read_text()
+    assert found["odds_99"] <= 5
+    checked = CliRunner().invoke(app, ["verify", str(certificate), "--release", str(out), "--json"])
+    assert checked.exit_code == 0, checked.output
+    damaged = json.loads(certificate.read_text())
+    damaged["loss_at_times"] *= 0.5
+    certificate.write_text(json.dumps(damaged))
+    assert CliRunner().invoke(app, ["verify", str(certificate), "--release", str(out)]).exit_code != 0
+
+
+def test_secrets_that_cannot_be_are_refused():
+    trace = sf.read_trace(SAMPLE)
+    for wish in (
+        {"secrets": "100000"}, {"secrets": "nowhere.geojson"}, {"secrets": "24", "mechanism": "independent"},
+        {"secrets": "24", "white_share": 0.1},
+    ):  # fmt: skip
+        with pytest.raises(InputError):
+            sf.protect(trace, **wish)
