@@ -16,6 +16,7 @@ from sfumato.certificates import SEAL, sealed
 from sfumato.errors import InputError, SfumatoError, VerificationFailed
 from sfumato.io import write_trace
 from sfumato.protect import protect
+from sfumato.signatures import signed
 from sfumato.traces import Trace
 from sfumato.verification import certificate_text, file_facts, read_certificate, verify
 
@@ -156,6 +157,46 @@ def test_what_is_no_certificate_is_refused(files: tuple[Path, Path], tmp_path: P
     path.write_text(text)
     with pytest.raises(VerificationFailed):
         verify(path, release=files[1])
+
+
+def test_releases_close_to_a_cells_border_verify_on_coarse_grids() -> None:
+    rng = np.random.default_rng(3)
+    count = 400
+    at = Trace(48 + rng.normal(size=count) * 0.003, 3 + rng.normal(size=count) * 0.003, np.arange(count) * 60.0)
+    done = protect(at, noise_m=300.0, snap_m=1000.0)
+    assert verify(done.certificate, release=done.release).checks
+
+
+def test_a_signature_says_who_and_a_changed_or_foreign_one_is_found(files: tuple[Path, Path], tmp_path: Path) -> None:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+
+    keys = {}
+    for name in ("me", "you"):
+        key = Ed25519PrivateKey.generate()
+        keys[name] = tmp_path / f"{name}.pem"
+        keys[name].write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+        public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+        (tmp_path / f"{name}.pub").write_bytes(public)
+    document = signed(read_certificate(files[0]), keys["me"])
+    found = verify(document, release=files[1], signer=tmp_path / "me.pub")
+    assert any("signature" in check for check in found.checks)
+    assert verify(document, release=files[1], signer=document["signature"]["public_key"]).checks
+    with pytest.raises(VerificationFailed, match="another key"):
+        verify(document, release=files[1], signer=tmp_path / "you.pub")
+    with pytest.raises(VerificationFailed, match="not signed"):
+        verify(files[0], release=files[1], signer=tmp_path / "me.pub")
+    for change in (
+        {"randomness": "dice"},
+        {"signature": {}},
+        {"signature": {**document["signature"], "value": "AAAA"}},
+    ):
+        with pytest.raises(VerificationFailed, match="signature"):
+            verify(sealed({**document, **change}), release=files[1])
+    with pytest.raises(InputError):
+        signed(document, files[1])
+    with pytest.raises(InputError):
+        signed(document, tmp_path / "absent.pem")
 
 
 def test_a_certificate_means_the_same_after_json(files: tuple[Path, Path]) -> None:

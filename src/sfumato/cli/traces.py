@@ -63,6 +63,7 @@ def protect(
         None, help="Encrypt or open the state with the passphrase in this file."
     ),
     certificate: Path | None = typer.Option(None, help="Write the certificate (JSON) here."),
+    sign: Path | None = typer.Option(None, help="Sign the certificate with the Ed25519 key in this PEM file."),
     report: Path | None = typer.Option(None, help="Write the private report (HTML, 0600, shows the original) here."),
     public_report: Path | None = typer.Option(None, help="Write the report without the original here."),
     keep: list[str] = typer.Option([], help="Keep this field of the track, e.g. elevation; repeat for more."),
@@ -91,7 +92,7 @@ def protect(
     people = _read(source, format=format, zone=zone, columns=_columns(column), keep=keep)
     new_state = state is not None and not state.exists()
     done = _protect(people, options)
-    document = _write(done, paths, output_format, state if new_state else None, passphrase)
+    document = _write(done, paths, output_format, state if new_state else None, passphrase, sign)
     summary = {name: document[name] for name in FIELDS}
     if json:
         print_json({**summary, "certificate": document, "outputs": {k: str(v) for k, v in paths.items()}})
@@ -151,6 +152,7 @@ def _prior_words(prior: Any) -> str:
 def verify(
     certificate: Path = typer.Argument(..., help="The certificate (JSON)."),
     release: Path = typer.Option(..., help="The release it speaks about."),
+    signer: str | None = typer.Option(None, help="Demand a signature by this public key (PEM file or base64)."),
     format: str | None = typer.Option(None, help="The release's format, where ending and content do not tell."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
 ) -> None:
@@ -158,7 +160,7 @@ def verify(
     from sfumato.verification import verify as check
 
     try:
-        found = check(certificate, release=release, format=format)
+        found = check(certificate, release=release, format=format, signer=signer)
     except VerificationFailed as error:
         fail(error, json=json, code=1)
     if json:
@@ -234,6 +236,7 @@ def _write(
     output_format: str | None,
     new_state: Path | None,
     passphrase: str | None,
+    sign: Path | None,
 ) -> dict[str, Any]:
     """Every file that was asked for, or none; a new state is in place before the release is."""
     from sfumato.certificates import sealed
@@ -243,6 +246,7 @@ def _write(
     from sfumato.io import write_trace
     from sfumato.noise_state import create_state
     from sfumato.protect import Protected
+    from sfumato.signatures import signed
     from sfumato.verification import certificate_text, file_facts
 
     chosen = named_format(paths["release"], output_format).name
@@ -255,6 +259,8 @@ def _write(
             written = staged.add(paths["release"], lambda path: write_fleet(fleet, path, format=chosen))
         body = dict(done.certificate)
         document = sealed({**body, "release": {**body["release"], **file_facts(written)}})
+        if sign is not None:
+            document = signed(document, sign)
         if "certificate" in paths:
             text = certificate_text(document)
             staged.add(paths["certificate"], lambda path: _fill(path, text))
