@@ -146,8 +146,8 @@ def test_a_closed_version_an_unknown_version_and_a_missing_cell_are_told_apart(t
     body = report_body(town)
     assert send(town, body).status_code == 200
     late = report_body(town)
-    assert send(town, {**late, "cell": 36}).status_code == 422
-    assert send(town, {**late, "version": "0" * 64}).status_code == 422
+    assert send(town, {**late, "cell": 36}).status_code == 409
+    assert send(town, {**late, "version": "0" * 64}).status_code == 409
     assert close(town)["closed"] is True
     assert send(town, late).status_code == 410
     assert send(town, body).status_code == 410

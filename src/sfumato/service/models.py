@@ -8,12 +8,20 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from sfumato.service.tickets import TICKET_PATTERN
 
 LARGEST_GRID = 1_000_000
-Cell = Annotated[int, Field(ge=0, lt=LARGEST_GRID, description="Number of the reported cell.")]
+
+
+def _integral(value: Any) -> Any:
+    """JSON has one kind of number: 7.0 is the integer 7 (and 7.5 stays what it is, to be refused)."""
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
+
+
+_INTEGRAL = BeforeValidator(_integral)
+Cell = Annotated[int, Field(ge=0, lt=LARGEST_GRID, description="Number of the reported cell."), _INTEGRAL]
 Version = Annotated[
     str, StringConstraints(pattern=r"^[0-9a-f]{64}$", min_length=64, max_length=64),
     Field(description="Version of the channel the report was drawn from."),
@@ -51,7 +59,7 @@ class BatchRequest(Request):
 class TicketRequest(Request):
     """A device asks for its ticket of a cycle."""
 
-    cycle: Annotated[int, Field(ge=1, le=999_999_999)]
+    cycle: Annotated[int, Field(ge=1, le=999_999_999), _INTEGRAL]
     device: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$", min_length=64, max_length=64)]
 
 
@@ -73,20 +81,14 @@ class CampaignRequest(Request):
     grid: GridRequest
     beta_per_m: Annotated[float | None, Field(gt=0, le=10, allow_inf_nan=False)] = None
     epsilon_per_km: Annotated[float | None, Field(gt=0, le=20_000, allow_inf_nan=False)] = None
-    cycle_duration_s: Annotated[int | None, Field(ge=1, le=31_557_600)] = None
-    cycle_reports: Annotated[int | None, Field(ge=1, le=1_000_000_000)] = None
-    minimum_cycle_s: Annotated[int | None, Field(ge=0, le=31_557_600)] = None
-    minimum_tickets: Annotated[int | None, Field(ge=1, le=1_000_000_000)] = None
+    cycle_duration_s: Annotated[int | None, Field(ge=1, le=31_557_600), _INTEGRAL] = None
+    cycle_reports: Annotated[int | None, Field(ge=1, le=1_000_000_000), _INTEGRAL] = None
+    minimum_cycle_s: Annotated[int | None, Field(ge=0, le=31_557_600), _INTEGRAL] = None
+    minimum_tickets: Annotated[int | None, Field(ge=1, le=1_000_000_000), _INTEGRAL] = None
     floor: Annotated[float | None, Field(ge=1e-6, le=1, allow_inf_nan=False)] = None
     reporting: Literal["every-cycle", "once"] = "every-cycle"
     relayed: bool = False
-    relayed_cap_reports: Annotated[int | None, Field(ge=0, le=1_000_000_000)] = None
-
-    @model_validator(mode="after")
-    def _one_of_beta_and_epsilon(self) -> CampaignRequest:
-        if (self.beta_per_m is None) == (self.epsilon_per_km is None):
-            raise ValueError("Give either beta_per_m or epsilon_per_km.")
-        return self
+    relayed_cap_reports: Annotated[int | None, Field(ge=0, le=1_000_000_000), _INTEGRAL] = None
 
 
 class CloseRequest(Request):

@@ -51,6 +51,8 @@ class Signer:
 def specification(request: CampaignRequest, settings: Settings) -> dict[str, Any]:
     """A campaign's plain description: the request with the settings' defaults filled in, and checked."""
     asked = request.model_dump()
+    if (asked["beta_per_m"] is None) == (asked["epsilon_per_km"] is None):
+        raise InputError("A campaign has either beta_per_m or epsilon_per_km.", "Give one of them.")
     grid = Grid.from_bounds(**asked.pop("grid"))
     limit = settings.whole("cells_limit")
     if grid.cells > limit:

@@ -18,7 +18,7 @@ router = APIRouter(tags=["pages"])
 _HTML: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {}}, "description": "A page."}}
 
 
-@router.get("/", response_class=HTMLResponse, responses={**_HTML, **refusals()})
+@router.get("/", response_class=Response, responses={**_HTML, **refusals()})
 async def home(collector: Running) -> Response:
     """The only campaign's page, or the list of campaigns."""
     offers = await collector.offers()
@@ -39,7 +39,7 @@ async def participant_twin(campaign: Name, collector: Running) -> Response:
     return answer(campaign=views.campaign_view(*await collector.fresh(campaign)))
 
 
-@router.get("/campaigns/{campaign}", response_class=HTMLResponse, responses={**_HTML, **refusals(404, 422)})
+@router.get("/campaigns/{campaign}", response_class=Response, responses={**_HTML, **refusals(404, 422)})
 async def participant(campaign: Name, collector: Running) -> Response:
     """A campaign's page: what will be sent, and what it reveals."""
     return await _participant(collector, campaign)
@@ -52,7 +52,7 @@ async def dashboard_twin(campaign: Name, collector: Running) -> Response:
     return answer(campaign=about, history=closed)
 
 
-@router.get("/campaigns/{campaign}/dashboard", response_class=HTMLResponse, responses={**_HTML, **refusals(404, 422)})
+@router.get("/campaigns/{campaign}/dashboard", response_class=Response, responses={**_HTML, **refusals(404, 422)})
 async def dashboard(campaign: Name, collector: Running) -> Response:
     """The operator's dashboard: the map, its uncertainty, the cycles and the alarm."""
     return _page(pages.dashboard_page(*await _dashboard(collector, campaign)))

@@ -1,0 +1,240 @@
+"""``sfumato serve`` as people run it: it needs no setting, stops in time, keeps quiet, and does not grow."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+
+from served_collector import TOKEN, CollectorProcess
+from sfumato.client.wire import device_tag
+from test_service_security import BAD_BODIES
+
+pytestmark = [pytest.mark.service]
+
+
+@pytest.fixture
+def collector(tmp_path: Path) -> Iterator[CollectorProcess]:
+    with CollectorProcess(f"sqlite:///{tmp_path}/x.db") as running:
+        running.create_campaign("town")
+        yield running
+
+
+def send_one(url: str, version: str, cell: int) -> int:
+    home = f"{url}/api/v1/campaigns/town"
+    tag = device_tag("town", "1", os.urandom(32))
+    try:
+        ticket = httpx.post(f"{home}/tickets", json={"cycle": 1, "device": tag}, timeout=20).json()["ticket"]
+        body = {"cell": cell, "version": version, "key": os.urandom(16).hex(), "ticket": ticket}
+        return httpx.post(f"{home}/reports", json=body, timeout=20).status_code
+    except httpx.HTTPError:
+        return 0
+
+
+def test_serve_alone_makes_a_page_a_contract_and_prints_the_token_once(tmp_path: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SFUMATO_")}
+    command = [sys.executable, "-c", "from sfumato.cli import main; main()", "serve", "--port", str(port)]
+    process = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True)
+    try:
+        deadline = time.monotonic() + 90
+        while time.monotonic() < deadline:
+            try:
+                if httpx.get(f"http://127.0.0.1:{port}/ready", timeout=1).status_code == 200:
+                    break
+            except httpx.HTTPError:
+                time.sleep(0.1)
+        page = httpx.get(f"http://127.0.0.1:{port}/")
+        assert page.status_code == 200
+        assert "text/html" in page.headers["content-type"]
+        contract = httpx.get(f"http://127.0.0.1:{port}/openapi.json").json()
+        assert any("report" in path for path in contract["paths"])
+        assert (tmp_path / "sfumato.db").exists()
+    finally:
+        process.terminate()
+        words = process.communicate(timeout=15)[1]
+    assert words.count("Operator token") == 1
+
+
+def test_sigterm_under_load_stops_within_ten_seconds_with_nothing_lost(
+    collector: CollectorProcess, tmp_path: Path
+) -> None:
+    version = httpx.get(f"{collector.url}/api/v1/campaigns/town/channel").json()["version"]
+    statuses: list[int] = []
+    stop = threading.Event()
+
+    def load() -> None:
+        while not stop.is_set():
+            statuses.append(send_one(collector.url, version, 5))
+
+    threads = [threading.Thread(target=load) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    time.sleep(2)
+    took_s = collector.terminate()
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert took_s < 10
+    with sqlite3.connect(tmp_path / "x.db") as connection:
+        [(counted,)] = connection.execute("SELECT sum(reports) FROM tallies").fetchall()
+    acknowledged = statuses.count(200)
+    assert acknowledged > 0
+    assert acknowledged <= counted <= acknowledged + statuses.count(0)
+
+
+def test_nothing_about_who_came_is_written_to_the_log_or_the_database(
+    collector: CollectorProcess, tmp_path: Path
+) -> None:
+    version = httpx.get(f"{collector.url}/api/v1/campaigns/town/channel").json()["version"]
+    marks = {"user-agent": "Mark-of-a-browser/1.0", "x-forwarded-for": "203.0.113.77", "cookie": "mark=cookie"}
+    tag = device_tag("town", "1", os.urandom(32))
+    home = f"{collector.url}/api/v1/campaigns/town"
+    ticket = httpx.post(f"{home}/tickets", json={"cycle": 1, "device": tag}, headers=marks).json()["ticket"]
+    body = {"cell": 3, "version": version, "key": os.urandom(16).hex(), "ticket": ticket}
+    assert httpx.post(f"{home}/reports", json=body, headers=marks).status_code == 200
+    assert httpx.post(f"{home}/reports", content=b"\xff", headers=marks).status_code == 422
+    time.sleep(0.2)
+    log = collector.log.read_text()
+    stored = b"".join(path.read_bytes() for path in tmp_path.glob("x.db*"))
+    for mark in ("Mark-of-a-browser", "203.0.113.77", "mark=cookie", tag, ticket):
+        assert mark not in log
+        assert mark.encode() not in stored
+    assert "POST" not in log
+
+
+def test_bad_bodies_do_not_make_the_server_grow(collector: CollectorProcess) -> None:
+    def resident_kb() -> int:
+        assert collector.process is not None
+        status = Path(f"/proc/{collector.process.pid}/status").read_text()
+        return int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1])
+
+    def attack(rounds: int) -> set[int]:
+        seen = set()
+        with httpx.Client(base_url=collector.url, timeout=30) as client:
+            for _ in range(rounds):
+                for body in BAD_BODIES.values():
+                    try:
+                        answer = client.post("/api/v1/campaigns/town/reports", content=body)
+                        seen.add(answer.status_code)
+                    except httpx.TransportError:
+                        # The server closes the connection on a body it will not read.
+                        seen.add(413)
+        return seen
+
+    attack(5)
+    before = resident_kb()
+    seen = attack(40)
+    assert all(400 <= status < 500 for status in seen)
+    assert resident_kb() - before < 20_000
+    assert httpx.get(f"{collector.url}/ready").status_code == 200
+
+
+@pytest.mark.slow
+def test_two_workers_share_one_database_and_close_a_full_cycle_once(tmp_path: Path) -> None:
+    with CollectorProcess(f"sqlite:///{tmp_path}/x.db", workers=2, tick_s=0.05) as running:
+        running.create_campaign("town", cycle_reports=60)
+        version = httpx.get(f"{running.url}/api/v1/campaigns/town/channel").json()["version"]
+        with ThreadPoolExecutor(8) as threads:
+            statuses = list(threads.map(lambda k: send_one(running.url, version, k % 36), range(60)))
+        assert statuses.count(200) == 60
+        deadline = time.monotonic() + 40
+        while time.monotonic() < deadline:
+            log = httpx.get(f"{running.url}/api/v1/campaigns/town/log").json()["log"]
+            if len(log) == 2:
+                break
+            time.sleep(0.2)
+        time.sleep(1)
+        log = httpx.get(f"{running.url}/api/v1/campaigns/town/log").json()["log"]
+        history = httpx.get(f"{running.url}/api/v1/campaigns/town/cycles").json()["history"]
+        assert [entry["cycle"] for entry in log] == [1, 2]
+        assert [(cycle["cycle"], cycle["tickets"]) for cycle in history] == [(1, 60)]
+
+
+@pytest.mark.slow
+def test_a_crowd_estimates_what_the_librarys_simulation_estimates(tmp_path: Path) -> None:
+    """Two-sample: EMDs to the truth after one cycle, crowds through a real server against simulated tallies."""
+    from scipy.stats import ks_2samp
+
+    from sfumato.client.crowd import drive
+    from sfumato.collection import Rules, close_cycle, first_channel
+    from sfumato.estimation import earth_movers_distance
+    from sfumato.mechanisms.sampling import draw_tally
+    from sfumato.priors.cities import city
+
+    home = city("paris")
+    assert home.grid is not None
+    people, rounds = 300, 6
+    with CollectorProcess(f"sqlite:///{tmp_path}/x.db") as running:
+        served = []
+        for number in range(rounds):
+            name = f"crowd{number}"
+            bounds = {"south": 48.8286, "west": 2.2855, "north": 48.87557, "east": 2.3845, "cell_size_m": 600.0}
+            running.create_campaign(name, grid=bounds, minimum_tickets=people)
+            [cycle] = drive(
+                running.url, name, shares=home.probabilities, grid=home.grid, people=people, token=TOKEN, concurrency=8
+            )
+            assert (cycle.counted, cycle.closed) == (people, True)
+            answer = httpx.get(f"{running.url}/api/v1/campaigns/{name}/estimate", timeout=30).json()["cycle"]
+            assert sum(answer["counts"]) == people
+            served.append(np.array(answer["estimate"]))
+        campaign = httpx.get(f"{running.url}/api/v1/campaigns/crowd0").json()["campaign"]
+    from sfumato.grid import Grid
+
+    grid = Grid.from_dict(campaign["grid"])
+    lat_deg, lon_deg = home.grid.centres_deg()
+    truth = np.bincount(grid.locate(lat_deg, lon_deg, snap=True), home.probabilities, minlength=grid.cells)
+    rules = Rules(beta=campaign["beta_per_m"], reporting="every-cycle")
+    rng = np.random.default_rng(11)
+    simulated = []
+    for _ in range(40):
+        tally = draw_tally(first_channel(grid, rules), rng.multinomial(people, truth), rng=rng)
+        closed = close_cycle([(first_channel(grid, rules), tally)], rules, with_intervals=False, with_influence=False)
+        simulated.append(closed.estimate.probabilities)
+    distance = [[earth_movers_distance(one, truth, grid) for one in group] for group in (served, simulated)]
+    assert ks_2samp(*distance).pvalue > 0.001
+    middle = np.mean(simulated, axis=0)
+    assert earth_movers_distance(np.mean(served, axis=0), middle, grid) < np.median(distance[1])
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["any campaign", "a campaign that exists"])
+def test_schemathesis_finds_no_5xx_and_no_schema_violation(
+    collector: CollectorProcess, tmp_path: Path, known: bool
+) -> None:
+    """Every check of schemathesis, as the operator: once with its own campaign names, once with one that exists."""
+    config = tmp_path / "schemathesis.toml"
+    config.write_text('[parameters]\ncampaign = "town"\n' if known else "")
+    program = Path(sys.executable).parent / "schemathesis"
+    command = [
+        str(program), "--config-file", str(config), "run", f"{collector.url}/openapi.json", "--checks", "all",
+        "--max-examples", "8", "--seed", "1", "-H", f"Authorization: Bearer {TOKEN}", "--continue-on-failure",
+    ]  # fmt: skip
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stdout[-6000:]
+    assert "26 total" in done.stdout or "Operations:" in done.stdout
+
+
+def test_the_contract_is_json_and_names_every_report_route(collector: CollectorProcess) -> None:
+    contract = json.loads(httpx.get(f"{collector.url}/openapi.json").content)
+    posts = [path for path, methods in contract["paths"].items() if "post" in methods]
+    assert sorted(path.rsplit("/", 1)[1] for path in posts) == [
+        "campaigns",
+        "close",
+        "report-batches",
+        "reports",
+        "tickets",
+    ]
