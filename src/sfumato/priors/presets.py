@@ -28,16 +28,16 @@ PRESETS = {
         Preset(
             "geolife-median",
             Matern32(66.0, 123.0) + White(1.0),
-            "Length scale 66 s, sd 123 m, nugget 1 m: the medians stated in the project's specification for Matérn-3/2 + "
-            "nugget fits to 138 random GeoLife trajectories (first 320 s, at most 50 points), where this kernel has the "
+            "Length scale 66 s, sd 123 m, nugget 1 m: the medians the project's specification states for Matérn-3/2 + "
+            "nugget fits to 138 random GeoLife trajectories (first 320 s, at most 50 points); this kernel has the "
             "best likelihood of Matérn 1/2, 3/2, 5/2 and RBF on 85. Compare geolife-320s, which is recomputed by "
             "`python benchmarks/evidence_geolife.py --presets`.",
         ),
         Preset(
             "geolife-320s",
             Matern32(111.0, 127.0) + White(0.9),
-            "Length scale 111 s, sd 127 m, nugget 0.9 m: the medians of one fit per axis to the first 320 s (at most 50 "
-            "points, at least 10 moments) of 1,067 random GeoLife trajectories, printed by "
+            "Length scale 111 s, sd 127 m, nugget 0.9 m: the medians of one fit per axis to the first 320 s (at most "
+            "50 points, at least 10 moments) of 1,067 random GeoLife trajectories, printed by "
             "`python benchmarks/evidence_geolife.py --presets`.",
         ),
     )
