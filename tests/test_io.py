@@ -148,6 +148,20 @@ def test_columns_can_be_named_and_a_date_may_stand_apart(tmp_path: Path) -> None
     assert read_trace(path, zone="UTC").times_s.tolist() == [1714564800.0, 1714564810.0]
 
 
+def test_quoted_lines_row_numbers_and_full_times_beside_a_date_are_understood(tmp_path: Path) -> None:
+    path = tmp_path / "odd.csv"
+    path.write_text('id,date,time,lat,lon,note\n1,x,2024-05-01T12:00:00Z,5.1,-1.2,"two\nlines, one field"\n'
+                    "2,x,2024-05-01T12:00:10Z,5.1,-1.2,\n")  # fmt: skip
+    assert read_trace(path).times_s.tolist() == [1714564800.0, 1714564810.0]
+    assert len(read_traces(path, columns={"id": "id"})) == 2
+
+
+def test_kept_speeds_are_metres_per_second_whatever_the_log_counts_in(tmp_path: Path) -> None:
+    path = tmp_path / "a.rec"
+    path.write_text('2024-05-01T12:00:00Z\t*\t{"_type":"location","lat":5.1,"lon":-1.2,"tst":1714564800,"vel":36}\n')
+    assert read_trace(path, keep=["speed"]).columns["speed"].tolist() == [10.0]
+
+
 def test_a_fleet_is_read_by_its_ids_and_never_as_one_trace(tmp_path: Path) -> None:
     path = tmp_path / "fleet.csv"
     rows = [f"{who},{1714564800 + 10 * k},{5 + k / 100},{-1 - k / 100}" for k in range(4) for who in ("b", "a")]
@@ -424,6 +438,7 @@ BAD: dict[str, tuple[str, str | bytes]] = {
     "no known JSON": ("e.json", "[1, 2, 3]"),
     "deep nesting": ("e.json", "[" * 200_000),
     "unknown encoding": ("e.gpx", '<?xml version="1.0" encoding="klingon"?><gpx/>'),
+    "XML nested too deeply": ("e.kml", "<kml>" + "<a>" * 5000),
     "an entity bomb": (
         "e.gpx",
         '<?xml version="1.0"?><!DOCTYPE gpx [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">'

@@ -63,6 +63,8 @@ class Trace:
             )
         columns: dict[str, FloatArray] = {}
         for name, values in self.columns.items():
+            if name in _TABLE_NAMES:
+                raise InputError(f"A kept column is called {name}, like a trace's own.", "Rename or drop it.")
             column: FloatArray = read_only(values)
             if column.shape != (count,):
                 raise InputError(f"Column '{name}' does not have one value per point.", "Give as many as points.")
@@ -126,9 +128,6 @@ class Trace:
             "time": pa.array(micros).cast(pa.timestamp("us", tz="UTC")),
             "segment": pa.array(self.segment),
         }
-        clash = sorted(set(self.columns) & set(_TABLE_NAMES))
-        if clash:
-            raise InputError(f"A kept column is called {clash[0]}, like a trace's own.", "Rename or drop it.")
         arrays.update({name: pa.array(values) for name, values in self.columns.items()})
         return pa.table(arrays)
 

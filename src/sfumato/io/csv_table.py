@@ -27,7 +27,7 @@ def read(path: Path, reading: Reading) -> list[tuple[str, Trace]]:
         table = arrow_csv.read_csv(
             path,
             read_options=arrow_csv.ReadOptions(encoding=encoding, skip_rows=skipped),
-            parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=False),
+            parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
             # As texts: what looks like a date or a number is read by the same code as in every other format.
             convert_options=arrow_csv.ConvertOptions(
                 include_columns=roles.needed, column_types={name: pa.string() for name in roles.needed},

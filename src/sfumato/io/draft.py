@@ -18,7 +18,7 @@ from sfumato.traces import Trace
 # One word for each thing that files call by many names. Units: metres, m/s, degrees, beats or turns per minute,
 # watts, degrees Celsius.
 _WORDS = {
-    "elevation": ("ele", "alt", "altitude", "altitudemeters", "enhancedaltitude", "elevationm", "height", "altft"),
+    "elevation": ("ele", "alt", "altitude", "altitudemeters", "enhancedaltitude", "elevationm", "height"),
     "speed": ("velocity", "vel", "enhancedspeed", "speedms", "velocitymetersspersecond", "speedmeterspersecond"),
     "course": ("heading", "bearing", "cog", "direction"),
     "heart_rate": ("hr", "heartrate", "heartratebpm", "bpm"),

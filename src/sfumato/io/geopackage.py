@@ -90,6 +90,16 @@ def write(trace: Trace, path: Path) -> None:
     """One layer, ``points``, with time (UTC), segment and the kept columns."""
     if trace.texts:
         raise InputError(f"GeoPackage cannot hold a {next(iter(trace.texts))} here.", "Write GPX, KML or GeoJSON.")
+    clash = {"fid", "geom"} & {name.lower() for name in trace.columns}
+    if clash:
+        raise InputError(f"A kept column is called {clash.pop()}, like GeoPackage's own.", "Rename or drop it.")
+    try:
+        _fill(trace, path)
+    except sqlite3.Error:
+        raise InputError("The GeoPackage cannot be written.", "Check the free space and the folder.") from None
+
+
+def _fill(trace: Trace, path: Path) -> None:
     from pyproj import CRS
 
     path.unlink(missing_ok=True)

@@ -36,7 +36,10 @@ def read(path: Path, reading: Reading) -> list[Draft]:
                 continue
             draft.add(lat, lon, time)
             for key, value in message.items():
-                if key not in ("lat", "lon", "tst", "_type"):
+                if key == "vel":  # OwnTracks counts in km/h
+                    speed = number(value)
+                    draft.saw("speed", None if speed is None else speed / 3.6)
+                elif key not in ("lat", "lon", "tst", "_type"):
                     draft.saw(key, value)
     if last_is_damaged and draft.lat:
         raise InputError("The OwnTracks file ends in the middle of a message.", "It is cut off; copy it again.")

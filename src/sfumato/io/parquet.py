@@ -68,9 +68,13 @@ def write_geo(trace: Trace, path: Path) -> None:
 
 
 def _write(table: Any, path: Path) -> None:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    pq.write_table(table, path, compression="zstd", use_dictionary=["segment"])
+    try:
+        pq.write_table(table, path, compression="zstd", use_dictionary=["segment"])
+    except pa.ArrowException:
+        raise InputError("The Parquet file cannot be written.", "Check the free space and the folder.") from None
 
 
 def _refuse_texts(trace: Trace) -> None:

@@ -114,7 +114,7 @@ def from_arrow(table: pa.Table, reading: Reading, *, roles: Roles | None = None)
         times = _times(table, roles, reading)
         keep = {word: _floats(table.column(name), name) for word, name in roles.keep.items()}
         segment = _segments(table, roles)
-        identities, places = _groups(table, roles)
+        identities, places = _groups(table, roles, named="id" in reading.columns)
     except (pa.ArrowException, TypeError, OverflowError):
         raise InputError("A column of the table cannot be read as numbers.", "Check its types.") from None
     traces: list[tuple[str, Trace]] = []
@@ -196,7 +196,7 @@ def _times(table: pa.Table, roles: Roles, reading: Reading) -> FloatArray:
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
         return parse_epochs(_floats(column, roles.by_role["time"]))
     texts = column.cast(pa.string()).to_pylist()
-    if "date" in roles.by_role:
+    if "date" in roles.by_role and all(text[1:3].count(":") for text in texts[:100]):  # a clock without a day
         days = table.column(roles.by_role["date"]).cast(pa.string()).to_pylist()
         texts = [f"{str(day).strip()}T{text.strip()}" for day, text in zip(days, texts, strict=True)]
     return mixed_times(texts, reading.zone)
@@ -224,7 +224,7 @@ def _renumbered(codes: IntArray) -> IntArray:
     return numbers
 
 
-def _groups(table: pa.Table, roles: Roles) -> tuple[list[str], list[Any]]:
+def _groups(table: pa.Table, roles: Roles, *, named: bool) -> tuple[list[str], list[Any]]:
     """The identities in order of appearance with the rows of each."""
     import pyarrow as pa
 
@@ -238,7 +238,7 @@ def _groups(table: pa.Table, roles: Roles) -> tuple[list[str], list[Any]]:
     codes = _codes(encoded)
     array = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
     labels = [str(label) for label in array.dictionary.to_pylist()]
-    if plain(roles.by_role["id"]) == "id" and len(labels) == rows > 1:
+    if not named and plain(roles.by_role["id"]) in ("id", "uid", "tid") and len(labels) == rows > 1:
         return ["1"], [slice(None)]  # a number per row is no trace's name
     if len(labels) <= 1:
         return labels or ["1"], [slice(None)]

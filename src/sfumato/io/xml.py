@@ -8,6 +8,9 @@ from xml.parsers import expat
 
 from sfumato.errors import InputError
 
+# No track is nested like this; deeper files are made to exhaust their reader.
+_DEEPEST = 100
+
 Start = Callable[[str, dict[str, str]], None]
 End = Callable[[str, str], None]
 
@@ -23,6 +26,7 @@ def parse_xml(path: Path, start: Start, end: End, *, kind: str) -> None:
     parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
     local: dict[str, str] = {}
     pieces: list[str] = []
+    depth = 0
 
     def refuse(*_: object) -> None:
         raise InputError(
@@ -35,9 +39,15 @@ def parse_xml(path: Path, start: Start, end: End, *, kind: str) -> None:
         if short is None:
             short = local[name] = name.rpartition(":")[2]
         pieces.clear()
+        nonlocal depth
+        depth += 1
+        if depth > _DEEPEST:
+            raise InputError(f"The {kind} file is nested too deeply.", "It is not a track; export it again.")
         start(short, attributes)
 
     def closed(name: str) -> None:
+        nonlocal depth
+        depth -= 1
         end(local[name], "".join(pieces))
         pieces.clear()
 
