@@ -100,9 +100,9 @@ def ibu(
 
     theta <- theta . C (q / theta C): [Biswas2023, Def. 2.5], for a published grid channel or any dense one.
     """
-    if isinstance(channel, GridChannel):
-        return joint([(channel, counts)], stop=_checked_steps(steps), start=start)
     began = time.perf_counter()
+    if isinstance(channel, GridChannel):
+        return _update_on_grid(Tally(channel, np.asarray(counts)), _checked_steps(steps), start, began)
     matrix = channel.matrix
     n = checked_counts(counts, matrix.shape[1])
     possible = matrix.max(axis=0) > 0
@@ -118,6 +118,27 @@ def ibu(
     gap = float(max(0.0, g.max() - 1))
     seconds = time.perf_counter() - began
     return Estimate(read_only(theta / theta.sum()), gap, int(steps), int(n.sum()), level, str(steps), seconds)
+
+
+def _update_on_grid(tally: Tally, steps: int, start: npt.ArrayLike | None, began: float) -> Estimate:
+    """The update with c cancelled: theta <- theta (1/Z) K [ q / K(theta / Z) ]."""
+    channel, counts = tally.channel, tally.counts
+    reports = tally.total
+    if reports == 0:
+        raise InputError("No cycle has a report.", "Wait for reports before estimating.")
+    kernel, inverse_z = channel.kernel, np.exp(-channel.log_normaliser())
+    seen = counts > 0
+    q = counts / reports
+    theta = _starting(start, channel.cells)[:, 0]
+    reported = kernel.product(theta * inverse_z)
+    for _ in range(steps):
+        theta = theta * (kernel.product(np.divide(q, reported, out=np.zeros_like(q), where=seen)) * inverse_z)
+        reported = kernel.product(theta * inverse_z)
+    g = kernel.product(np.divide(q, reported, out=np.zeros_like(q), where=seen)) * inverse_z
+    level = float(counts[seen] @ np.log(reported[seen] * channel.output_weights[seen]))
+    theta = theta / theta.sum()
+    gap = float(max(0.0, g.max() - 1))
+    return Estimate(read_only(theta), gap, steps, reports, level, str(steps), time.perf_counter() - began)
 
 
 def steps_by_thinning(
