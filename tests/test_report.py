@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 from html.parser import HTMLParser
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
+from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -267,3 +272,37 @@ def test_a_real_protected_ride_reports_itself() -> None:
     public = render(release=protected.release, certificate=protected.certificate)
     for value in protected.original.lat_deg[:20]:
         assert f"{value:.5f}" not in public
+
+
+@pytest.mark.browser
+def test_a_real_browser_runs_the_page_and_asks_for_nothing_else(tmp_path: Path) -> None:
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("no chromium on this machine")
+    asked: list[str] = []
+    page = _private().encode()
+
+    class Host(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.end_headers()
+            self.wfile.write(page)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Host)
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        done = subprocess.run(
+            [browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+             f"--user-data-dir={tmp_path}", "--virtual-time-budget=2000", "--dump-dom",
+             f"http://127.0.0.1:{server.server_port}/report"],
+            capture_output=True, text=True, timeout=90, check=True,
+        )  # fmt: skip
+    finally:
+        server.shutdown()
+    assert asked == ["/report"]
+    assert '<div class="timeline" id="timeline">' in done.stdout  # the script ran: it shows the slider
