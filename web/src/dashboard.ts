@@ -149,6 +149,11 @@ function chart(title: string, unit: string, marks: Plot.Markish[], options: Plot
     y: { label: unit, grid: true, zero: true, nice: true },
     marks: [Plot.ruleY([0], { strokeOpacity: 0.4 }), ...marks], ...options,
   });
+  // One picture with one name: the names Plot gives to its groups are not allowed on them.
+  drawn.querySelectorAll("g[aria-label]").forEach((group) => group.removeAttribute("aria-label"));
+  const picture = drawn.matches("svg") ? drawn : drawn.querySelector("svg:last-of-type");
+  picture?.setAttribute("role", "img");
+  picture?.setAttribute("aria-label", title);
   return element("figure", {}, element("figcaption", {}, title), drawn as unknown as Node);
 }
 

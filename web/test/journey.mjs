@@ -1,6 +1,7 @@
 // One person's journey in a real browser. Called by tests/test_browser.py with one JSON argument; prints one JSON object.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { violations } from "./accessibility.mjs";
 import { open } from "./browser.mjs";
 
 const { url, campaign, token, place, pictures, executable } = JSON.parse(process.argv[2]);
@@ -25,6 +26,7 @@ async function everyLook(name) {
     await page.setViewportSize({ width, height: 844 });
     await page.waitForTimeout(300);
     found[`${name} ${look} is too wide`] = await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth + 1);
+    found[`${name} ${look} is inaccessible`] = await violations(page);
     await picture(`${name}-${look}`);
   }
   await page.emulateMedia({ colorScheme: "light" });

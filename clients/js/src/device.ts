@@ -47,6 +47,8 @@ export interface Budget {
   readonly capPerKm: number;
   readonly spentPerKm: number;
   readonly leftPerKm: number;
+  /** The deltas added up: 0 unless a live trace is among the entries. */
+  readonly delta: number;
   readonly entries: readonly Entry[];
 }
 
@@ -69,7 +71,8 @@ export function forgetfulStore(): Store {
 function budgetOf(memory: DeviceMemory): Budget {
   const spentPerKm = memory.entries.reduce((sum, entry) => sum + entry.epsilon_per_km, 0);
   const capPerKm = memory.cap_per_km;
-  return { capPerKm, spentPerKm, leftPerKm: Math.max(0, capPerKm - spentPerKm), entries: memory.entries };
+  const delta = memory.entries.reduce((sum, entry) => sum + entry.delta, 0);
+  return { capPerKm, spentPerKm, leftPerKm: Math.max(0, capPerKm - spentPerKm), delta, entries: memory.entries };
 }
 
 /** Add an entry to a memory being changed, or refuse: then nothing is written. */

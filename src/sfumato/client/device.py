@@ -45,6 +45,11 @@ class Budget:
         """What can still be spent."""
         return max(0.0, self.cap_per_km - self.spent_per_km)
 
+    @property
+    def delta(self) -> float:
+        """The deltas added up: 0 unless a live trace is among the entries."""
+        return math.fsum(float(entry["delta"]) for entry in self.entries)
+
 
 class Device:
     """The device's memory on disk. ``cap_per_km`` is set when the file is first made; :meth:`set_cap` changes it."""
