@@ -22,7 +22,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -308,7 +308,7 @@ class Product(Kernel):
         lines = first.spectral_lines()
         for part in rest:
             density, lines = _convolved(density, lines, part)
-        return cast(FloatArray, density(omega))
+        return density(omega)
 
     def spectral_lines(self) -> tuple[FloatArray, FloatArray]:
         lines = self.parts[0].spectral_lines()
