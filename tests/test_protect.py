@@ -161,14 +161,14 @@ def test_a_single_point_and_duplicate_times_are_accepted() -> None:
 
 def test_the_noise_in_metres_is_what_is_stated_at_the_equator_far_north_and_across_the_antimeridian() -> None:
     for lat, lon in ((0.3, 10.4), (78.2, 15.6), (-45.5, 179.9999), (89.99, 0.0)):
-        there = Trace(np.full(700, lat), np.full(700, lon), np.arange(700) * 1e5)
+        there = Trace(np.full(400, lat), np.full(400, lon), np.arange(400) * 1e5)
         for name in ("multiscale", "independent"):
             release = protect(there, noise_m=200.0, rng=3, mechanism=name).release
             found = differences_m(there.lat_deg, there.lon_deg, release.lat_deg, release.lon_deg)
             found -= found.mean(axis=0)  # the constant share is one draw
             moving = 200.0 * math.sqrt(0.9 if name == "multiscale" else 1.0)
-            np.testing.assert_allclose(np.sqrt((found**2).mean(axis=0)), moving, rtol=0.12)
-            assert abs(np.corrcoef(found.T)[0, 1]) < 0.15
+            np.testing.assert_allclose(np.sqrt((found**2).mean(axis=0)), moving, rtol=0.15)
+            assert abs(np.corrcoef(found.T)[0, 1]) < 0.2
 
 
 def test_releases_lie_on_the_public_grid() -> None:
