@@ -36,7 +36,9 @@ def error_chart(original: Trace, release: Trace, certificate: Mapping[str, Any],
     times = original.times_s[shown]
     order = np.argsort(times, kind="stable")
     noise_m = float(certificate.get("rms_noise_m") or 0.0)
-    start, span = float(times.min()), float(max(np.ptp(times), 1.0))
+    start, span = float(times.min()), float(np.ptp(times))
+    if span == 0:
+        start, span = start - 30.0, 60.0  # one moment stands in the middle of a minute
     top = max(float(np.abs(errors).max()), 1.5 * noise_m, 1.0)
     step = nice_step(2 * top, 6)
     top = step * np.ceil(top / step)
@@ -84,7 +86,7 @@ def _grid(top: float, step: float, height: Any) -> str:
 def _signed(metres: float, step: float) -> str:
     if abs(metres) < step / 1000:
         return "0 m"
-    return f"{metres:+.4g}".replace("-", "−")
+    return f"{metres:+,.{0 if step >= 1 else 1}f}".replace("-", "−").replace(",", "\u202f")
 
 
 def _clock(start: float, span: float) -> str:

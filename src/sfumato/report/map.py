@@ -84,7 +84,8 @@ def draw_map(
         pieces.append(_track("original", true, segment, dots=dots))
     pieces.append(_track("release", released, segment, dots=dots))
     pieces += [_scale_bar(sheet), _radius(sheet, float(certificate.get("radius_m") or 0.0))]
-    pieces.append(_inset(sheet, np.concatenate([sheet.pixels(*layer) for layer in layers])))
+    if sheet.metric:
+        pieces.append(_inset(sheet, np.concatenate([sheet.pixels(*layer) for layer in layers])))
     markers = "".join(
         f'<circle id="at-{name}" class="at {name}" r="7" cx="-99" cy="-99"/>'
         for name in ("original", "release")
