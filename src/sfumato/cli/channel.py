@@ -211,7 +211,7 @@ def _made(
         }  # fmt: skip
     if mechanism == "geo-optimal":
         found = geo_indistinguishable.optimal_geo_channel(
-            p, law.distances_m(), epsilon, distortion=costs, gap=max(gap, 2e-5), inputs=names,
+            p, law.distances_m(), epsilon, distortion=costs, gap=max(gap, 5e-5), inputs=names,
             positions_m=law.positions_m,
         )  # fmt: skip
         return found.value.channel, {

@@ -97,7 +97,7 @@ def optimal_geo_channel(
     epsilon: float,
     *,
     distortion: npt.ArrayLike | None = None,
-    gap: float = 2e-5,
+    gap: float = 5e-5,
     most_steps: int = 120,
     unit: str = "m",
     inputs: Sequence[str] = (),

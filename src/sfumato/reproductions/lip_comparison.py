@@ -15,8 +15,8 @@ from sfumato.arrays import FloatArray
 from sfumato.grid import Grid
 from sfumato.mechanisms.comparison import MECHANISMS, Compared, compare
 from sfumato.reproductions import Reproduction
-from sfumato.reproductions.picture import COLOURS, Panel, svg
 
+COLOURS = ("#1f6fb2", "#c2571a", "#e0a030", "#2f8f4e", "#7a4ea3", "#b23a6f", "#555555")
 EPSILONS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 # Average distance in cells: lip-optimal, ldp at eps, Blahut-Arimoto, planar Laplace raw and remapped, exponential
 # raw and remapped, prior resampling.
@@ -59,13 +59,45 @@ def picture(rows: list[Compared], *, unit: str) -> str:
     )
     if targets.size == 1:
         return _bars(rows, fields)
-    panels = []
-    for field, label in fields:
-        lines = {
-            name: np.array([float(getattr(row, field)) for row in rows if row.mechanism == name]) for name in names
-        }
-        panels.append(Panel(title=label, x=targets, lines=lines, x_label="LIP leakage (nats)", y_label=""))
-    return svg(panels, columns=2, title="Mechanisms at equal leakage")
+    wide, tall, gap = 360, 230, 60
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{2 * (wide + gap) + 220}" height="{2 * (tall + gap) + 20}" '
+        'font-family="sans-serif" font-size="11"><rect width="100%" height="100%" fill="white"/>'
+    ]
+    for number, (field, title) in enumerate(fields):
+        left, top = gap + (number % 2) * (wide + gap), 34 + (number // 2) * (tall + gap)
+        values = {name: [float(getattr(r, field)) for r in rows if r.mechanism == name] for name in names}
+        largest = max([v for line in values.values() for v in line if np.isfinite(v)] + [1e-12])
+        parts.append(f'<text x="{left}" y="{top - 8}" font-weight="bold">{escape(title)}</text>')
+        parts.append(f'<rect x="{left}" y="{top}" width="{wide}" height="{tall}" fill="none" stroke="#999"/>')
+        for share in (0.0, 0.5, 1.0):
+            height, target = top + tall * (1 - share), targets[0] + share * (targets[-1] - targets[0])
+            parts.append(f'<text x="{left - 4}" y="{height + 4:.0f}" text-anchor="end">{share * largest:.3g}</text>')
+            place = left + wide * share
+            parts.append(f'<text x="{place:.0f}" y="{top + tall + 14}" text-anchor="middle">{target:.3g}</text>')
+        middle = left + wide / 2
+        parts.append(f'<text x="{middle}" y="{top + tall + 28}" text-anchor="middle">LIP leakage (nats)</text>')
+        for name, line in values.items():
+            points = " ".join(
+                f"{left + wide * (t - targets[0]) / (targets[-1] - targets[0]):.1f},"
+                f"{top + tall * (1 - min(1.0, v / largest)):.1f}"
+                for t, v in zip(targets, line, strict=True)
+            )
+            parts.append(f'<polyline points="{points}" fill="none" stroke-width="1.8" {_stroke(name)}/>')
+    for place, name in enumerate(names):
+        height, left = 46 + 20 * place, 2 * (wide + gap) + 24
+        parts.append(
+            f'<line x1="{left}" x2="{left + 28}" y1="{height}" y2="{height}" stroke-width="2" {_stroke(name)}/>'
+        )
+        parts.append(f'<text x="{left + 34}" y="{height + 4}">{escape(name)}</text>')
+    return "".join([*parts, "</svg>"])
+
+
+def _stroke(name: str) -> str:
+    """One colour per mechanism; a remapped one is dashed."""
+    bases = list(dict.fromkeys(other.removesuffix("+remap") for other in MECHANISMS))
+    dash = ' stroke-dasharray="5 3"' if name.endswith("+remap") else ""
+    return f'stroke="{COLOURS[bases.index(name.removesuffix("+remap"))]}"{dash}'
 
 
 def _bars(rows: list[Compared], fields: tuple[tuple[str, str], ...]) -> str:
