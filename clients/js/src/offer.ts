@@ -153,6 +153,7 @@ export async function checkOffer(document: unknown, caps: Caps, pinnedKey?: stri
   const { payload, version, signature, public_key: key } = (document ?? {}) as Record<string, unknown>;
   if (typeof payload !== "string" || typeof version !== "string" || typeof signature !== "string" || typeof key !== "string")
     throw new Refused("The answer holds no signed channel.", "Is this the address of a sfumato server?");
+  must(globalThis.crypto?.subtle !== undefined, "Signatures can be checked over https only.", "Open the page with https.");
   must(
     pinnedKey === undefined || key === pinnedKey,
     "The server signs with another key than before.",

@@ -14,7 +14,7 @@ export interface Reveals {
 }
 
 export const LARGEST_EXACT = 16384;
-const LARGEST_PAIR_WORK = 4e8;
+const LARGEST_PAIR_WORK = 1e8;
 
 function kernelTable(grid: Grid, beta: number): Float64Array {
   const table = new Float64Array(grid.rows * grid.columns);
@@ -48,7 +48,7 @@ export function reveals(grid: Grid, c: ArrayLike<number>, betaPerM: number, with
   const within = Math.max(withinM, rows > 1 ? grid.cell_height : 0, columns > 1 ? grid.cell_width : 0);
   const distance = (down: number, right: number) => Math.hypot(down * grid.cell_height, right * grid.cell_width);
   const offsets: [number, number, number][] = [];
-  for (let down = 0; down < rows; down++)
+  for (let down = 0; exact && down < rows; down++)
     for (let right = 1 - columns; right < columns; right++)
       if (down > 0 || right > 0) offsets.push([distance(down, right), down, right]);
   offsets.sort((a, b) => a[0] - b[0]);

@@ -20,7 +20,7 @@ from sfumato.arrays import FloatArray
 from sfumato.grid import Grid
 
 LARGEST_EXACT = 16_384
-_LARGEST_PAIR_WORK = 400_000_000
+_LARGEST_PAIR_WORK = 100_000_000
 
 
 @dataclass(frozen=True, slots=True)
