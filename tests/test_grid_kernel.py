@@ -24,7 +24,7 @@ def updated(kernel, z, q, steps):
 def test_the_form_follows_the_size_and_the_reach_of_the_kernel():
     assert choose_form(Grid.plain(16, 24), 1.0) == "dense"
     assert choose_form(Grid.plain(100, 100), 1.0) == "fft"
-    assert choose_form(Grid.plain(100, 100), 10.0) == "truncated"
+    assert choose_form(Grid.plain(100, 100), 15.0) == "truncated"
 
 
 @pytest.mark.parametrize("form", ["dense", "fft", "truncated"])

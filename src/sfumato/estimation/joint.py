@@ -131,6 +131,19 @@ def _update_on_grid(tally: Tally, steps: int, start: npt.ArrayLike | None, began
     q = counts / reports
     theta = _starting(start, channel.cells)[:, 0]
     reported = kernel.product(theta * inverse_z)
+    if kernel.form == "dense" and kernel.smallest > 0.0:
+        # Small grids spend their time in calls, and no report has probability 0 here: no masks, no new arrays.
+        factor, shares = np.empty_like(theta), np.empty_like(theta)
+        for _ in range(steps):
+            np.divide(q, reported, out=reported)
+            np.dot(kernel.values, reported, out=factor)
+            factor *= inverse_z
+            theta *= factor
+            np.multiply(theta, inverse_z, out=shares)
+            np.dot(kernel.values, shares, out=reported)
+        steps, taken = 0, steps
+    else:
+        taken = steps
     for _ in range(steps):
         theta = theta * (kernel.product(np.divide(q, reported, out=np.zeros_like(q), where=seen)) * inverse_z)
         reported = kernel.product(theta * inverse_z)
@@ -138,7 +151,7 @@ def _update_on_grid(tally: Tally, steps: int, start: npt.ArrayLike | None, began
     level = float(counts[seen] @ np.log(reported[seen] * channel.output_weights[seen]))
     theta = theta / theta.sum()
     gap = float(max(0.0, g.max() - 1))
-    return Estimate(read_only(theta), gap, steps, reports, level, str(steps), time.perf_counter() - began)
+    return Estimate(read_only(theta), gap, taken, reports, level, str(taken), time.perf_counter() - began)
 
 
 def steps_by_thinning(

@@ -30,7 +30,8 @@ Form = Literal["dense", "fft", "truncated"]
 
 DENSE_BELOW = 1_000
 _NEGLIGIBLE = 1e-18
-_LONGEST_STENCIL = 7
+_WRAPPED = 1e-20
+_LONGEST_STENCIL = 3
 _DIRECT_BUDGET = 3e8
 _SMALL_WORK = 4e6
 _TWO_WORKERS_FROM = 250_000
@@ -61,12 +62,13 @@ class GridKernel:
     """A lower bound of every entry (0 for the distance-weighted kernel)."""
 
     def error_scale(self, f: FloatArray) -> float:
-        """The size of the absolute error of one product with ``f``: 0 for dense, eps |k| |f| for the FFT."""
+        """The size of the absolute error of one product with ``f``: eps |k| |f| and what wraps, for the FFT."""
         if self.form == "dense":
             return 0.0
         if self.form == "truncated":
             return float(_NEGLIGIBLE * f.sum())
-        return float(np.finfo(np.float64).eps * self.norm * math.sqrt(float(f @ f)))
+        rounding = np.finfo(np.float64).eps * self.norm * math.sqrt(float(f @ f))
+        return float(rounding + _WRAPPED * f.sum())
 
     def product(self, f: FloatArray, *, needed: BoolArray | bool = True) -> FloatArray:
         """K f for f >= 0 of shape (cells,) or (cells, k), guarded. ``needed``: where an accurate value matters."""
@@ -128,7 +130,7 @@ class GridKernel:
         import scipy.fft
 
         # Axis by axis, so that the rows that are only padding are never transformed.
-        tall, wide = _padded(self.grid)
+        tall, wide = _padded(self.grid, self.beta)
         workers = 2 if self.grid.cells >= _TWO_WORKERS_FROM else 1
         spectrum = scipy.fft.rfft(f.reshape(rows, columns), n=wide, axis=1, workers=workers)
         spectrum = scipy.fft.fft(spectrum, n=tall, axis=0, overwrite_x=True, workers=workers)
@@ -179,8 +181,8 @@ def _build(grid: Grid, beta: float, form: Form, by_distance: bool) -> GridKernel
         return GridKernel(grid, beta, form, by_distance, read_only(stencil), 0.0, smallest)
     import scipy.fft
 
-    padded = _padded(grid)
-    # Offsets wrap: index i and padded - i are the same distance. Those beyond the grid only ever meet zeros.
+    padded = _padded(grid, beta)
+    # Offsets wrap: index i and padded - i are the same distance, or so far apart that neither counts.
     down, right = (np.minimum(np.arange(size), size - np.arange(size)) for size in padded)
     wrapped = np.hypot((down * grid.cell_height)[:, None], (right * grid.cell_width)[None, :])
     kernel = np.exp(-beta * wrapped)
@@ -191,10 +193,16 @@ def _build(grid: Grid, beta: float, form: Form, by_distance: bool) -> GridKernel
     return GridKernel(grid, beta, form, by_distance, read_only(spectrum), norm, smallest)
 
 
-def _padded(grid: Grid) -> tuple[int, int]:
+def _padded(grid: Grid, beta: float) -> tuple[int, int]:
+    """Room for the kernel's reach: beyond it, what wraps around is below 1e-20 of the mass."""
     import scipy.fft
 
-    rows, columns = (scipy.fft.next_fast_len(2 * size - 1, real=True) for size in grid.shape)
+    sides = (grid.cell_height, grid.cell_width)
+    needed = (
+        min(2 * size - 1, size + math.ceil(-math.log(_WRAPPED) / (beta * side)))
+        for size, side in zip(grid.shape, sides, strict=True)
+    )
+    rows, columns = (scipy.fft.next_fast_len(size, real=True) for size in needed)
     return int(rows), int(columns)
 
 
