@@ -173,6 +173,23 @@ def test_a_fleet_is_read_by_its_ids_and_never_as_one_trace(tmp_path: Path) -> No
     assert all(len(trace) == 4 and trace.lat_deg[3] == 5.03 for _, trace in traces)
 
 
+def test_a_persons_trips_are_segments_of_one_trace_because_the_noise_is_one_process_per_person() -> None:
+    table = pa.table(
+        {
+            "user_id": ["a", "a", "b", "a", "a"],
+            "trajectory_id": ["1", "1", "1", "2", "2"],
+            "lat": [5.1, 5.2, 5.3, 5.4, 5.5],
+            "lon": [-1.1] * 5,
+            "time": pa.array([100, 110, 120, 50, 60]).cast(pa.timestamp("s", tz="UTC")),
+        }
+    )
+    (first, one), (second, other) = read_traces(table)
+    assert (first, second) == ("a", "b")
+    assert one.segment.tolist() == [0, 0, 1, 1]
+    assert len(other) == 1
+    assert len(read_traces(table.drop_columns(["user_id"]).slice(3))) == 1
+
+
 def test_several_tracks_of_a_file_are_segments_of_one_trace_or_traces_of_their_own(tmp_path: Path) -> None:
     path = tmp_path / "two.gpx"
     track = re.search(r"<trk>.*</trk>", samples.GPX, re.DOTALL)
@@ -550,10 +567,10 @@ def test_real_naive_untimed_and_damaged_files_are_refused(shared_data: Path) -> 
 
 
 @pytest.mark.shared
-def test_a_real_fleet_table_splits_into_its_trips(shared_data: Path) -> None:
+def test_a_real_fleet_table_splits_into_vehicles_and_their_trips(shared_data: Path) -> None:
     path = shared_data / "formats/csv/movingpandas_liverpool_bus_route14_outbound.csv"
     traces = read_traces(path, zone="Europe/London")
-    assert len(traces) == 16
+    assert sum(trace.segments for _, trace in traces) == 16
     assert {"bearing", "operator", "destination"} <= set(traces[0][1].dropped)
 
 

@@ -19,6 +19,13 @@ from sfumato.traces import Trace
 if TYPE_CHECKING:
     import pyarrow as pa
 
+# The noise is one process per person, so a person's name comes before a trip's.
+_PEOPLE = (
+    "userid", "user", "uid", "personid", "person", "participantid", "participant", "subjectid", "individualid",
+    "agentid", "animalid", "vehicleid", "vehicle", "deviceid", "cabid", "cab", "taxiid", "taxi", "driverid", "driver",
+    "mmsi",
+)  # fmt: skip
+_TRIPS = ("traceid", "trajectoryid", "trajid", "trackid", "tripid", "rideid", "tid", "id")
 # Plain names (lower case, letters and digits) in the order of preference.
 _NAMES: dict[str, tuple[str, ...]] = {
     "lat": (
@@ -36,10 +43,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "timestampms", "unixtime", "epoch", "t", "date",
     ),
     "segment": ("segment", "segmentid", "seg", "trkseg", "tracksegid"),
-    "id": (
-        "traceid", "trajectoryid", "trajid", "trackid", "tripid", "rideid", "userid", "vehicleid", "deviceid", "uid",
-        "user", "tid", "cab", "cabid", "taxi", "taxiid", "vehicle", "driver", "id",
-    ),
+    "id": (*_PEOPLE, *_TRIPS),
     "geometry": ("geometry", "geom", "wkbgeometry", "thegeom", "shape"),
 }  # fmt: skip
 _SCALES = {"e7": 1e-7, "e6": 1e-6}
@@ -93,6 +97,10 @@ def find_roles(names: Iterable[str], reading: Reading, *, geometry: str | None =
             "The table has no time column that is known by its name.",
             f"Name it with columns={{'time': ...}}; the table's columns: {', '.join(available)}.",
         )
+    if "segment" not in roles and plain(roles.get("id", "")) in _PEOPLE:
+        trip = next((by_plain[name] for name in _TRIPS[:-1] if name in by_plain), None)
+        if trip is not None and trip not in roles.values():
+            roles["segment"] = trip  # one person's trips
     if "date" not in roles and "date" in by_plain and by_plain["date"] not in roles.values():
         roles["date"] = by_plain["date"]
     others = [name for name in available if name not in roles.values()]
