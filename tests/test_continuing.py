@@ -20,9 +20,10 @@ from sfumato.errors import InputError
 from sfumato.leakage.gaussian import basic_losses
 from sfumato.mechanisms.continuing import continuing_path, keyed_words, milliseconds, person_key
 from sfumato.mechanisms.multiscale import Ladder, noise_covariance, shipped_ladder
-from sfumato.mechanisms.universal_bound import universal_bound
+from sfumato.mechanisms.universal_bound import restart_multiplier, universal_bound
 from sfumato.noise_state import NoiseState, create_state, load_state, state_text
 from sfumato.priors.classes import DAY
+from sfumato.priors.kernels import RBF, Matern32
 from sfumato.protect import protect
 from sfumato.traces import Trace
 
@@ -85,8 +86,6 @@ def test_any_number_of_continuing_releases_stays_within_one_bound_where_redrawn_
     bound = universal_bound(ladder, DAY).worst_loss
     pieces = [np.arange(0.0, 300.0, 10.0) + shift for shift in (0.0, 2.0, 5.0, 8.0)]
     times = np.concatenate(pieces)
-    from sfumato.priors.kernels import Matern32
-
     prior = Matern32(300.0, 1.0).covariance(times)
     joint = noise_covariance(ladder, times, 100.0**2)
     redrawn = joint.copy()
@@ -105,6 +104,21 @@ def test_the_slowest_scales_are_smooth_and_finite_at_neighbouring_milliseconds()
         # The shortest scale moves by about sqrt(3) / 11.67 s: a thousandth of that in a millisecond.
         assert np.abs(np.diff(path, axis=0)).max() < 1e-3
         assert np.abs(np.diff(path, n=2, axis=0)).max() < 5e-5
+
+
+@pytest.mark.parametrize("gap_scales", [1.0, 2.0, 3.0, 5.0])
+def test_restarting_after_a_silent_gap_costs_at_most_the_stated_multiple(gap_scales: float) -> None:
+    ladder = Ladder(np.array([3.0, 20.0]), np.array([0.5, 0.5]), 0.0, 0.0)
+    gap = gap_scales * 20.0
+    piece = np.arange(0.0, 60.0, 1.0)
+    times = np.concatenate([piece, 59.0 + gap + piece, 2 * (59.0 + gap) + piece])
+    which = np.repeat(np.arange(3), piece.size)
+    joint = noise_covariance(ladder, times)
+    restarted = np.where(which[:, None] == which[None, :], joint, 0.0)
+    for kernel in (Matern32(40.0, 0.1), RBF(60.0, 0.1), RBF(400.0, 0.1)):
+        prior = kernel.covariance(times)
+        ratio = (basic_losses(prior, restarted) / basic_losses(prior, joint)).max()
+        assert ratio <= restart_multiplier(gap, 20.0) * (1 + 1e-6)
 
 
 def test_people_of_one_state_have_unrelated_noise() -> None:

@@ -199,6 +199,24 @@ def test_a_signature_says_who_and_a_changed_or_foreign_one_is_found(files: tuple
         signed(document, tmp_path / "absent.pem")
 
 
+def test_another_version_may_word_the_promise_otherwise_but_not_change_a_number(files: tuple[Path, Path]) -> None:
+    document = read_certificate(files[0])
+    older = copy.deepcopy(document)
+    older["sfumato"] = "0.0.9"
+    older["guarantee"]["covers"] = ["the same, in other words"]
+    older["releases"]["meaning"] = "likewise"
+    found = verify(sealed(older), release=files[1])
+    assert found.notes
+    for path in (("guarantee", "parameters", "epsilon"), ("releases", "redraws"), ("worst_loss",), ("mechanism",)):
+        forged = copy.deepcopy(older)
+        place = forged
+        for key in path[:-1]:
+            place = place[key]
+        place[path[-1]] = "magic" if path == ("mechanism",) else place[path[-1]] * 0.5
+        with pytest.raises(VerificationFailed):
+            verify(sealed(forged), release=files[1])
+
+
 def test_a_certificate_means_the_same_after_json(files: tuple[Path, Path]) -> None:
     document = read_certificate(files[0])
     assert sealed(json.loads(json.dumps(document))) == document
