@@ -105,7 +105,7 @@ def planar_laplace(missed: list[str]) -> None:
         judge("faster than qif per point", theirs / ours, 3.0, missed)
     seeded, _ = cpu_seconds(lambda: planar_laplace_noise(POINTS, 0.01, rng=1), times=3)
     print(f"  seeded (a simulation, as qif and privkit always are): {seeded:.3f} s, plain NumPy {numpy_seconds:.3f} s")
-    # privkit draws from a seeded generator, so like is compared with like; its ratio to plain NumPy is the recorded one.
+    # privkit draws from a seeded generator: like is compared with like, by the recorded ratio to plain NumPy.
     judge("faster than privkit (recorded), both seeded", PRIVKIT_OVER_NUMPY * numpy_seconds / seeded, 50.0, missed)
     judge("with the operating system's entropy for every word", PRIVKIT_OVER_NUMPY * numpy_seconds / ours, None, missed)
 
