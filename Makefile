@@ -57,7 +57,8 @@ docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --strict
 
 web:  ## the pages' bundle (needs Node); packed into the wheel when present
-	cd web && npm ci --no-audit --no-fund && npm run build
+	cd clients/js && npm install --no-audit --no-fund --no-package-lock && npm run build
+	cd web && npm install --no-audit --no-fund --no-package-lock && npm run build
 
 demo-collect: $(VENV)/.test
 	$(BIN)/python -m sfumato.service.demo

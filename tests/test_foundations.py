@@ -62,6 +62,8 @@ def test_nonsense_quantities_are_refused_with_an_example(text: str) -> None:
 def test_quantities_are_said_in_the_unit_people_use() -> None:
     assert format_length(1500) == "1.5 km"
     assert format_duration(21600) == "6 h"
+    assert format_duration(86400) == "1 day"
+    assert format_duration(1209600) == "2 weeks"
 
 
 def test_a_file_that_fails_half_way_leaves_nothing_behind(tmp_path) -> None:

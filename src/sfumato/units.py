@@ -39,14 +39,12 @@ def format_length(metres: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Seconds for people: ``"10 s"``, ``"6 h"``."""
-    for name, size in (
-        ("years", 31557600.0),
-        ("weeks", 604800.0),
-        ("days", 86400.0),
-        ("h", 3600.0),
-        ("min", 60.0),
-    ):
+    """Seconds for people: ``"10 s"``, ``"6 h"``, ``"1 week"``."""
+    for name, size in (("year", 31557600.0), ("week", 604800.0), ("day", 86400.0)):
+        if seconds >= size:
+            count = f"{seconds / size:.3g}"
+            return f"{count} {name}" if count == "1" else f"{count} {name}s"
+    for name, size in (("h", 3600.0), ("min", 60.0)):
         if seconds >= size:
             return f"{seconds / size:.3g} {name}"
     return f"{seconds:.3g} s"
