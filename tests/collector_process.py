@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -83,7 +83,9 @@ class RunningCollector:
 
 
 @contextmanager
-def running_collector(folder: Path, *, bundle: bool = True) -> Iterator[RunningCollector]:
+def running_collector(
+    folder: Path, *, bundle: bool = True, settings: Mapping[str, str] | None = None
+) -> Iterator[RunningCollector]:
     """Start ``sfumato serve`` on a fresh SQLite file, wait until it answers, and stop it by SIGTERM."""
     import httpx
 
@@ -94,7 +96,7 @@ def running_collector(folder: Path, *, bundle: bool = True) -> Iterator[RunningC
     command = [sys.executable, *start, "serve", "--port", str(port), "--city", "none"]
     command += ["--database", f"sqlite:///{folder / 'collector.db'}"]
     with (folder / "server.log").open("wb") as log:
-        environment = {**os.environ, "SFUMATO_OPERATOR_TOKEN": TOKEN}
+        environment = {**os.environ, "SFUMATO_OPERATOR_TOKEN": TOKEN, **(settings or {})}
         server = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
     try:
         url = f"http://127.0.0.1:{port}"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shutil
 import subprocess
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -183,6 +186,43 @@ def test_the_live_trace_follows_watch_position_and_goes_on_after_a_reload(tmp_pa
     assert state_1["constant"] == state_2["constant"]  # the same process
     assert state_2["time_s"] > state_1["time_s"]
     assert hosts(found, collector.url) == {urlsplit(collector.url).netloc}
+
+
+class TileHandler(BaseHTTPRequestHandler):
+    """Answers every tile with one transparent pixel."""
+
+    pixel = base64.b64decode(
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+    )
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "image/png")
+        self.send_header("Access-Control-Allow-Origin", "*")
+        self.end_headers()
+        self.wfile.write(self.pixel)
+
+    def log_message(self, *arguments: Any) -> None:
+        pass
+
+
+def test_tiles_are_for_the_dashboard_only(tmp_path: Path) -> None:
+    need()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), TileHandler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    tiles = f"http://127.0.0.1:{server.server_port}"
+    try:
+        with running_collector(tmp_path, settings={"SFUMATO_TILE_URL": tiles + "/{z}/{x}/{y}.png"}) as collector:
+            collector.create()
+            collector.crowd(30, middle=(48.850, 2.330), seed=1)
+            assert collector.close()["closed"]
+            found = browse("tiles.mjs", url=collector.url, campaign="town")
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert any(address.startswith(tiles) for address in found["dashboard"])
+    assert not any(address.startswith(tiles) for address in found["participant"])
+    assert found["problems"] == []
 
 
 def take_part_without_a_browser(collector: RunningCollector, folder: Path) -> None:
