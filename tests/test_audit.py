@@ -47,6 +47,15 @@ def test_every_mechanism_can_be_audited_and_the_answer_is_json(options: dict) ->
     assert found["holds"] is not False
 
 
+def test_noise_designed_for_chosen_times_is_audited_from_its_own_covariance() -> None:
+    protected = protect(walk(60, seed=12), secrets="windows:1min", prior="geolife-median", rng=9)
+    found = protected.audit()
+    assert found.mechanism == "secrets"
+    assert found.points == 60
+    assert found.rms_error_raw_m > found.rms_error_smoothed_m > 0
+    assert found.floor_m is None
+
+
 def test_a_prior_in_the_class_keeps_the_promised_floor() -> None:
     for seed in range(4):
         protected = protect(walk(seed=seed), noise_m=150, rng=seed)

@@ -225,7 +225,7 @@ def basic_losses_statespace(times_s: npt.ArrayLike, prior: Kernel, noise: Kernel
     variance = prior.variance_m2
     with np.errstate(divide="ignore", invalid="ignore"):
         losses = learned / (variance * left)
-    return np.where(left <= 1e-13 * variance, np.inf, losses)
+    return np.where(left <= 1e-13 * min(variance, noise.variance_m2), np.inf, losses)
 
 
 def worst_direction(loss: FloatArray) -> tuple[float, FloatArray]:
