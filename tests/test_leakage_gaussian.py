@@ -30,7 +30,7 @@ from sfumato.leakage.gaussian import (
     two_axis_loss,
     worst_direction,
 )
-from sfumato.priors.kernels import RBF, Matern32, White
+from sfumato.priors.kernels import RBF, Kernel, Matern32, White
 
 TIMES_50 = np.arange(50.0)
 
@@ -90,6 +90,43 @@ def test_a_white_share_of_a_tenth_beats_independent_noise_on_points_pairs_and_wi
     windows = max(worst_direction(loss_matrix(prior, noise, np.arange(i, i + 12)))[0] for i in range(53))
     assert pairs * o == pytest.approx(pair, abs=0.06)
     assert windows * o == pytest.approx(window, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "nugget", "redrawn"),
+    [
+        (RBF(6), 1e-9, {1: 5.714, 6: 5.662, 12: 4.018, 24: 2.857}),
+        (Matern32(6), 0.0, {1: 5.436, 6: 3.160, 12: 2.878, 24: 2.857}),
+    ],
+    ids=["rbf", "matern32"],
+)
+def test_continuing_noise_composes_for_free_and_redrawn_noise_does_not(
+    kernel: Kernel, nugget: float, redrawn: dict[int, float]
+) -> None:
+    """Two traces of 25 points, o = .35: one continuing process against [Meehan2021, Cor. 3.4.1]'s independent draws."""
+    o = 0.35
+    for gap, expected in redrawn.items():
+        times = np.concatenate([np.arange(25.0), 24 + gap + np.arange(25.0)])
+        prior = kernel.covariance(times) + nugget * np.eye(50)
+        apart = o * prior.copy()
+        apart[:25, 25:] = apart[25:, :25] = 0.0
+        assert basic_losses(prior, apart).max() == pytest.approx(expected, abs=1.5e-3)
+        assert basic_losses(prior, o * prior) == pytest.approx(np.full(50, 1 / o), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("truth", "shaped", "independent"),
+    [(1, 5.62, 3.94), (2, 3.89, 7.29), (3, 3.31, 10.44), (4, 3.03, 13.49), (6, 2.86, 19.36), (9, 3.15, 27.78),
+     (12, 3.70, 35.71), (20, 5.34, 54.12)],
+)  # fmt: skip
+def test_noise_shaped_for_another_length_scale_is_priced_exactly(
+    truth: float, shaped: float, independent: float
+) -> None:
+    o, jitter = 0.35, 1e-9 * np.eye(50)
+    prior = RBF(truth).covariance(TIMES_50) + jitter
+    noise = o * (RBF(6).covariance(TIMES_50) + jitter)
+    assert basic_losses(prior, noise).max() == pytest.approx(shaped, rel=5e-3)
+    assert basic_losses(prior, o * np.eye(50)).max() == pytest.approx(independent, rel=5e-3)
 
 
 def test_a_smaller_length_scale_can_lose_more_for_compound_secrets_even_under_independent_noise() -> None:
