@@ -20,6 +20,8 @@ from sfumato.frames import (
     unroll,
     wrap_longitude,
 )
+from sfumato.protect import protect
+from sfumato.traces import Trace
 
 GEOD = Geod(ellps="WGS84")
 PLACES = {
@@ -211,3 +213,25 @@ def test_no_points_are_no_problem() -> None:
     nothing = np.empty(0)
     assert displace(nothing, nothing, np.empty((0, 2)))[0].size == 0
     assert snap(nothing, nothing)[0].size == 0
+
+
+@pytest.mark.parametrize("place", ["equator", "Svalbard, 78 N", "antimeridian, Fiji", "north pole"])
+def test_a_protected_trace_is_displaced_alike_in_every_direction(place: str) -> None:
+    lat, lon = PLACES[place]
+    count = 1000
+    trace = Trace(np.full(count, lat), np.full(count, lon), 1.7e9 + np.arange(count))
+    release = protect(trace, mechanism="independent", noise_m=SD_M, rng=11).release
+    azimuth, _, distance = GEOD.inv(trace.lon_deg, trace.lat_deg, release.lon_deg, release.lat_deg)
+    turned = np.radians(np.asarray(azimuth)[:, None] - np.arange(0, 180, 15))
+    along = np.asarray(distance)[:, None] * np.cos(turned)
+    assert along.std(axis=0) == pytest.approx(np.full(12, SD_M), abs=5 * SD_M / np.sqrt(2 * count))
+    assert np.abs(along.mean(axis=0)).max() < 5 * SD_M / np.sqrt(count)
+
+
+def test_a_protected_flight_across_cells_and_the_antimeridian_lands_near_its_path() -> None:
+    lon = wrap_longitude(np.linspace(175.0, 190.0, 150))
+    trace = Trace(np.linspace(-20.0, 5.0, 150), lon, 1.7e9 + 40.0 * np.arange(150))
+    release = protect(trace, noise_m=300.0, rng=2).release
+    distance = GEOD.inv(trace.lon_deg, trace.lat_deg, release.lon_deg, release.lat_deg)[2]
+    assert distance.max() < 6 * 300.0
+    assert distance.mean() > 50.0
