@@ -188,23 +188,25 @@ class NoiseDesign:
 def losses_of(priors: Sequence[FloatArray], noise: FloatArray, secrets: Sequence[IntArray]) -> FloatArray:
     """λ_max(J_S) of every secret, the worst over the priors, from one factorisation of Σ+Γ per prior, (secrets,)."""
     worst = np.zeros(len(secrets))
+    union = np.unique(np.concatenate(secrets))
     for prior in priors:
-        spread = _spread(prior, noise)
+        seen = _seen(prior, noise, union)
         for k, index in enumerate(secrets):
             own = prior[np.ix_(index, index)]
-            if spread is not None:
-                left = spread[np.ix_(index, index)]
+            if seen is not None:
+                mine = seen[:, np.searchsorted(union, index)]
+                left = own - mine.T @ mine
                 values = np.linalg.eigvalsh(left)
                 if values[0] > 1e4 * len(prior) * np.finfo(np.float64).eps * float(np.max(np.diag(own))):
-                    inside = np.linalg.solve(left, own - left) @ np.linalg.inv(own)
+                    inside = np.linalg.solve(left, mine.T @ mine) @ np.linalg.inv(own)
                     worst[k] = max(worst[k], float(np.linalg.eigvalsh((inside + inside.T) / 2)[-1]))
                     continue
             worst[k] = max(worst[k], _top(loss_matrix(prior, noise, index)))
     return worst
 
 
-def _spread(prior: FloatArray, noise: FloatArray) -> FloatArray | None:
-    """V = Σ - Σ(Σ+Γ)⁻¹Σ, or None where Σ+Γ is singular to working precision."""
+def _seen(prior: FloatArray, noise: FloatArray, union: IntArray) -> FloatArray | None:
+    """L⁻¹Σ_{:U} with LLᵀ = Σ+Γ, so that V_SS = Σ_SS - its columns' products; None where Σ+Γ is singular."""
     from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
     try:
@@ -213,8 +215,7 @@ def _spread(prior: FloatArray, noise: FloatArray) -> FloatArray | None:
         return None
     if float(np.min(np.diag(factor))) ** 2 <= 10 * len(prior) * np.finfo(np.float64).eps * float(np.max(prior)):
         return None
-    white = solve_triangular(factor, prior, lower=True)
-    return np.asarray(prior - white.T @ white)
+    return np.asarray(solve_triangular(factor, prior[:, union], lower=True, check_finite=False))
 
 
 def _top(matrix: FloatArray) -> float:

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,7 +29,7 @@ from sfumato.priors.kernels import Kernel, kernel_from_dict
 from sfumato.randomness import randomness
 from sfumato.secret import TIMES_ARE_PUBLIC, Secret
 
-MOST_TIMES = 1200
+MOST_TIMES = 3000
 CONVEX_TIMES, CONVEX_UNION = 400, 40
 FLOOR_M2 = 1.0  # one metre of white noise at every point: keeps rank-deficient designs certain
 _WIDTHS = (0.5, 1.0, 3.0, 10.0, math.inf)  # in length scales of the prior
@@ -60,11 +60,12 @@ class DesignedKernel(Kernel):
 
     def covariance(self, times_s: npt.ArrayLike, other_times_s: npt.ArrayLike | None = None) -> FloatArray:
         """The covariance between any of its own times."""
-        rows = self._places(times_s)
-        columns = rows if other_times_s is None else self._places(other_times_s)
+        rows = self.places(times_s)
+        columns = rows if other_times_s is None else self.places(other_times_s)
         return self.matrix_m2[np.ix_(rows, columns)]
 
-    def _places(self, times_s: npt.ArrayLike) -> IntArray:
+    def places(self, times_s: npt.ArrayLike) -> IntArray:
+        """Where these times are among its own."""
         wanted = np.asarray(times_s, dtype=np.float64)
         places = np.clip(np.searchsorted(self.times_s, wanted), 0, self.times_s.size - 1)
         if np.any(np.abs(self.times_s[places] - wanted) > 5e-4):
@@ -86,11 +87,17 @@ class SecretNoise(TraceNoise):
     design: Mapping[str, Any]
     fitted: bool = False
     redraws: int = 1
+    _built: dict[str, FloatArray] = field(default_factory=dict, repr=False)
 
     name: ClassVar[str] = "secrets"
 
     def covariance_m2(self) -> FloatArray:
-        """Γ at the distinct times, (n, n), rebuilt from the recipe."""
+        """Γ at the distinct times, (n, n), rebuilt from the recipe once."""
+        if "noise" not in self._built:
+            self._built["noise"] = read_only(self._rebuilt())
+        return self._built["noise"]
+
+    def _rebuilt(self) -> FloatArray:
         n = self.times_s.size
         floor = FLOOR_M2 * np.eye(n)
         if self.design["kind"] == "factor":
@@ -108,7 +115,7 @@ class SecretNoise(TraceNoise):
 
     def kernel(self) -> DesignedKernel:
         """The noise as the adversary's tools take it."""
-        return DesignedKernel(self.times_s, read_only(self.covariance_m2()))
+        return DesignedKernel(self.times_s, self.covariance_m2())
 
     def law(self) -> dict[str, Any]:
         return {"kernel": "designed", "times": int(self.times_s.size), "rebuilt_from": "parameters"}
@@ -142,8 +149,7 @@ class SecretNoise(TraceNoise):
     def draw(self, times_s: FloatArray, rng: Random = None) -> FloatArray:
         times, back = distinct(times_s)
         covariance = self.kernel().covariance(times)
-        values, vectors = np.linalg.eigh(covariance)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        root = np.linalg.cholesky(covariance)  # positive definite: the floor is in it
         return np.asarray((root @ randomness(rng).normals((times.size, 2)))[back])
 
     def secret_losses(self) -> FloatArray:
@@ -153,7 +159,7 @@ class SecretNoise(TraceNoise):
 
     def losses(self, times_s: Sequence[FloatArray]) -> Losses:
         for times in times_s:
-            self.kernel().covariance(distinct(times)[0])  # refuses other times
+            self.kernel().places(distinct(times)[0])  # refuses other times
         loss = self.redraws * float(np.max(self.secret_losses()))
         return Losses(
             worst_loss=None,
@@ -212,17 +218,23 @@ def envelope_noise(
     white_share: float,
 ) -> FloatArray:  # fmt: skip
     """size²·[(1-φ)·DKD + φ·D²]; ``width_s`` None is no envelope."""
-    chosen = times_s[np.unique(np.concatenate(secrets))]
-    if width_s is None:
-        envelope = np.ones(times_s.size)
-    else:
-        after = np.searchsorted(chosen, times_s)
-        left = np.abs(times_s - chosen[np.clip(after - 1, 0, chosen.size - 1)])
-        right = np.abs(chosen[np.clip(after, 0, chosen.size - 1)] - times_s)
-        envelope = np.exp(-0.5 * (np.minimum(left, right) / width_s) ** 2)
+    reach = envelope(times_s, secrets, width_s)
     shape = (1 - white_share) * prior.covariance(times_s) / prior.variance_m2
     shape.flat[:: times_s.size + 1] += white_share
-    return np.asarray(size_m**2 * shape * envelope[:, None] * envelope)
+    shape *= size_m**2 * reach
+    shape *= reach[:, None]
+    return np.asarray(shape)
+
+
+def envelope(times_s: FloatArray, secrets: Sequence[IntArray], width_s: float | None) -> FloatArray:
+    """exp(-½(distance to the nearest secret time/width)²), 1 everywhere for no width."""
+    if width_s is None:
+        return np.ones(times_s.size)
+    chosen = times_s[np.unique(np.concatenate(secrets))]
+    after = np.searchsorted(chosen, times_s)
+    left = np.abs(times_s - chosen[np.clip(after - 1, 0, chosen.size - 1)])
+    right = np.abs(chosen[np.clip(after, 0, chosen.size - 1)] - times_s)
+    return np.asarray(np.exp(-0.5 * (np.minimum(left, right) / width_s) ** 2))
 
 
 def secret_noise(
@@ -279,13 +291,15 @@ def _by_envelope(
     times_s: FloatArray, prior: Kernel, secrets: tuple[IntArray, ...], radii: tuple[float, ...],
     allowed: float | None, target: Target,
 ) -> dict[str, Any]:  # fmt: skip
-    covariance = prior.covariance(times_s)
-    floor = FLOOR_M2 * np.eye(times_s.size)
     scale_s = _length_scale(prior)
+    few, few_secrets, few_radii = _around_first_secret(times_s, secrets, radii)
 
-    def worst(size_m: float, width_s: float | None, white: float) -> float:
-        noise = envelope_noise(times_s, prior, secrets, size_m, width_s, white) + floor
-        return float(np.max(weighted_losses(covariance, noise, secrets, radii)))
+    def worst(
+        size_m: float, width_s: float | None, white: float, times: FloatArray = times_s,
+        chosen: tuple[IntArray, ...] = secrets, their_radii: tuple[float, ...] = radii,
+    ) -> float:  # fmt: skip
+        noise = envelope_noise(times, prior, chosen, size_m, width_s, white) + FLOOR_M2 * np.eye(times.size)
+        return float(np.max(weighted_losses(prior.covariance(times), noise, chosen, their_radii)))
 
     start = math.sqrt(1.0 / allowed) if allowed is not None else float(target.noise_m or 1.0)
     best: tuple[float, float | None, float] | None = None
@@ -293,9 +307,9 @@ def _by_envelope(
     for width in _WIDTHS:
         width_s = None if math.isinf(width) else width * scale_s
         for white in _WHITE:
-            shape = envelope_noise(times_s, prior, secrets, 1.0, width_s, white)
             # Loss falls about as 1/size², so loss x trace at one size ranks the candidates.
-            price = worst(start, width_s, white) * float(np.trace(shape))
+            trace = float(np.sum(envelope(times_s, secrets, width_s) ** 2))
+            price = worst(start, width_s, white, few, few_secrets, few_radii) * trace
             if price < least:
                 best, least = (start, width_s, white), price
     assert best is not None
@@ -304,20 +318,34 @@ def _by_envelope(
         unit = float(np.mean(np.diag(envelope_noise(times_s, prior, secrets, 1.0, width_s, white))))
         size = math.sqrt(max(float(target.noise_m or 0.0) ** 2 - FLOOR_M2, 1e-6) / unit)
     else:
-        size = _least_size(lambda s: worst(s, width_s, white) <= allowed, start)
+        size = _least_size(lambda s: worst(s, width_s, white), allowed, start)
     return {"kind": "envelope", "size_m": size, "width_s": width_s, "white_share": white, "gap": None}
 
 
-def _least_size(keeps: Any, start: float) -> float:
-    low, high = 0.0, start
-    while not keeps(high):
-        low, high = high, high * 2
-        if high > 1e7:
+def _around_first_secret(
+    times_s: FloatArray, secrets: tuple[IntArray, ...], radii: tuple[float, ...]
+) -> tuple[FloatArray, tuple[IntArray, ...], tuple[float, ...]]:
+    """At most 400 consecutive times with the secrets wholly among them: enough to rank candidate shapes."""
+    if times_s.size <= 400:
+        return times_s, secrets, radii
+    largest = max(secrets, key=len)
+    first = int(np.clip(largest[0] - 100, 0, times_s.size - 400))
+    stop = max(first + 400, int(largest[-1]) + 1)
+    inside = [k for k, s in enumerate(secrets) if s[0] >= first and s[-1] < stop]
+    return times_s[first:stop], tuple(secrets[k] - first for k in inside), tuple(radii[k] for k in inside)
+
+
+def _least_size(worst: Callable[[float], float], allowed: float, start: float) -> float:
+    """The least size (to 0.1%, in whole centimetres, rounded toward privacy) with worst(size) ≤ allowed."""
+    size, loss = start, worst(start)
+    for _ in range(60):
+        guess = math.ceil(size * math.sqrt(loss / allowed) * 1.0003 * 100) / 100
+        if guess > 1e7:
             raise InputError("No amount of noise keeps what was asked for.", "Ask for larger odds.")
-    for _ in range(24):
-        middle = (low + high) / 2
-        low, high = (low, middle) if keeps(middle) else (middle, high)
-    return math.ceil(high * 100) / 100 if keeps(math.ceil(high * 100) / 100) else high
+        if loss <= allowed and abs(guess / size - 1) < 1e-3:
+            return size
+        size, loss = guess, worst(guess)
+    raise NotCertified("The size of the noise was not found.", "Ask for larger odds.")
 
 
 def _length_scale(kernel: Kernel) -> float:
