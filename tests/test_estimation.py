@@ -8,7 +8,16 @@ from scipy.optimize import linprog
 
 from sfumato.channel import Channel
 from sfumato.errors import InputError
-from sfumato.estimation import Tally, earth_movers, earth_movers_distance, ibu, joint, tally_reports
+from sfumato.estimation import (
+    Tally,
+    blended,
+    earth_movers,
+    earth_movers_distance,
+    ibu,
+    joint,
+    log_smooth,
+    tally_reports,
+)
 from sfumato.estimation.earth_mover import _linear_program
 from sfumato.estimation.joint import steps_by_thinning, thinned
 from sfumato.estimation.likelihood import Likelihood, stacked_weights
@@ -122,6 +131,35 @@ def test_smoothing_blurs_and_keeps_the_mass():
     assert soft.probabilities.max() < plain.probabilities.max()
 
 
+def test_the_smooth_estimate_is_the_top_of_its_penalised_likelihood():
+    tallies, _ = some_tallies()
+    found = log_smooth(tallies).probabilities
+
+    def value(theta):
+        field = np.log(theta).reshape(6, 8)
+        rough = np.sum(np.diff(field, axis=0) ** 2) + np.sum(np.diff(field, axis=1) ** 2)
+        return log_likelihood(tallies, theta) - 0.15 * rough
+
+    top = value(found)
+    rng = np.random.default_rng(0)
+    for size in (1e-3, 1e-2, 0.1):
+        for _ in range(20):
+            other = found * np.exp(size * rng.normal(size=48))
+            assert value(other / other.sum()) < top
+    assert found.min() > 0
+
+
+def test_a_stronger_pull_gives_a_flatter_map_and_the_blend_lies_between():
+    tallies, _ = some_tallies()
+    soft, hard = log_smooth(tallies, strength=0.3), log_smooth(tallies, strength=100.0)
+    assert np.ptp(np.log(hard.probabilities)) < np.ptp(np.log(soft.probabilities))
+    mixed = blended(tallies)
+    np.testing.assert_allclose(
+        mixed.probabilities, 0.5 * (joint(tallies).probabilities + soft.probabilities), rtol=1e-9
+    )
+    assert 0 < mixed.gap < 1
+
+
 def test_an_empty_cycle_among_others_is_left_out_and_nothing_is_lost():
     tallies, _ = some_tallies()
     empty = Tally(tallies[0].channel, np.zeros(48, dtype=int))
@@ -148,6 +186,7 @@ def bad_input():
         "cells that are no whole numbers": lambda: tally_reports(channel, [0.5]),
         "an unknown rule to stop": lambda: joint([(channel, np.ones(6))], stop="soon"),
         "a start that is no distribution": lambda: joint([(channel, np.ones(6))], start=np.ones(6)),
+        "a pull of 0": lambda: log_smooth([(channel, np.ones(6))], strength=0.0),
         "a negative blur": lambda: joint([(channel, np.ones(6))], smoothing_cells=-1.0),
         "a map of another grid": lambda: earth_movers_distance(np.ones(5), np.ones(6), Grid.plain(2, 3)),
         "a map with NaN": lambda: earth_movers_distance(np.full(6, np.nan), np.ones(6), Grid.plain(2, 3)),

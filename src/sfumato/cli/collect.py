@@ -35,7 +35,10 @@ def simulate_command(
     beta: Annotated[float, typer.Option(help="The loss parameter per cell; a report costs at most 2 beta.")] = 1.0,
     cycles: Annotated[int, typer.Option(help="Cycles of reports after the uniform start (14 Paris, 7 SF).")] = 14,
     estimator: Annotated[
-        str, typer.Option(help="published: the update on each cycle's own reports; joint: all cycles together.")
+        str,
+        typer.Option(
+            help="published: the update on each cycle's own reports; joint: all together; blended: joint and smooth."
+        ),
     ] = "published",
     reporting: Annotated[
         str, typer.Option(help="every-cycle: everyone reports every cycle; once: disjoint cohorts, one report each.")

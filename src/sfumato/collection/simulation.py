@@ -22,6 +22,7 @@ from sfumato.collection.loop import Reporting, spent
 from sfumato.errors import InputError
 from sfumato.estimation.earth_mover import earth_movers_distance
 from sfumato.estimation.joint import ibu, joint
+from sfumato.estimation.smooth import blended
 from sfumato.estimation.tally import Tally, checked_counts
 from sfumato.grid import Grid
 from sfumato.mechanisms.blahut_arimoto import blahut_arimoto
@@ -29,7 +30,7 @@ from sfumato.mechanisms.grid_channel import GridChannel
 from sfumato.mechanisms.sampling import draw_reports
 from sfumato.randomness import randomness
 
-Estimator = Literal["published", "joint"]
+Estimator = Literal["published", "joint", "blended"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +54,12 @@ class Protocol:
     def __post_init__(self) -> None:
         if self.cycles < 1 or self.ba_steps < 1 or self.ibu_steps < 1:
             raise InputError("Cycles and steps start at 1.", "For example 14 cycles, 8 and 10 steps.")
-        if self.estimator not in ("published", "joint"):
-            raise InputError(f"There is no estimator '{self.estimator}'.", "Use published or joint.")
+        if self.estimator not in ("published", "joint", "blended"):
+            raise InputError(f"There is no estimator '{self.estimator}'.", "Use published, joint or blended.")
         if self.reporting not in ("once", "every-cycle"):
             raise InputError(f"The reporting is '{self.reporting}'.", "It is 'once' or 'every-cycle'.")
-        if self.feedback and self.estimator != "joint":
-            raise InputError("Only the joint estimator can be fed back.", "Add --estimator joint.")
+        if self.feedback and self.estimator == "published":
+            raise InputError("Only a joint estimate can be fed back.", "Add --estimator joint.")
         if not 0 <= self.fake_share < 1 or (self.fake_share > 0) != (self.fake_cell is not None):
             raise InputError("Forged reports need a share below 1 and a cell.", "Give both or neither.")
 
@@ -113,10 +114,10 @@ def simulate_round(people: IntArray, grid: Grid, protocol: Protocol, *, seed: in
             theta = ibu(channel, reported, steps=protocol.ibu_steps, start=theta).probabilities
             shown = theta
         judged = True
-        if protocol.estimator == "joint":
+        if protocol.estimator != "published":
             judged = protocol.feedback or not protocol.last_only or cycle == protocol.cycles
             if judged:
-                shown = joint(tallies).probabilities
+                shown = (joint if protocol.estimator == "joint" else blended)(tallies).probabilities
             if protocol.feedback:
                 theta = shown
         yield Cycle(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sfumato.estimation.earth_mover import EarthMovers, earth_movers, earth_movers_distance
 from sfumato.estimation.joint import Estimate, ibu, joint
+from sfumato.estimation.smooth import blended, log_smooth
 from sfumato.estimation.tally import Tally, tally_reports
 from sfumato.estimation.uncertainty import Intervals, intervals
 
@@ -12,10 +13,12 @@ __all__ = [
     "Estimate",
     "Intervals",
     "Tally",
+    "blended",
     "earth_movers",
     "earth_movers_distance",
     "ibu",
     "intervals",
     "joint",
+    "log_smooth",
     "tally_reports",
 ]

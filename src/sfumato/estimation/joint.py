@@ -86,7 +86,7 @@ def joint(
             theta = theta * g
             if blur is not None:
                 theta = blur(theta)
-    return _judged(model, theta, weights, filled, steps, str(stop), began)
+    return judged(model, theta, weights, filled, steps, str(stop), began)
 
 
 def ibu(
@@ -235,7 +235,7 @@ def squarem(
     return theta, taken
 
 
-def _judged(
+def judged(
     model: Likelihood,
     theta: FloatArray,
     weights: FloatArray,

@@ -1,0 +1,88 @@
+"""A map that is smooth in logarithms: maximum a posteriori under independent steps of log density between neighbours.
+
+    maximise   sum_s sum_y n_s(y) log (theta C_s)(y)  -  (strength / 2) sum_{i ~ j} (log theta_i - log theta_j)^2
+
+over neighbouring cells i ~ j. Densities of a city vary by factors, not by amounts, so a step between neighbours is
+Gaussian in the logarithm, with standard deviation 1 / sqrt(strength): 0.3 allows a factor of six either way. Nothing is
+tuned to the data at hand. It helps where reports are few; :func:`blended` averages it with the early-stopped estimate.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.arrays import FloatArray, positive, read_only
+from sfumato.errors import InputError
+from sfumato.estimation.joint import Estimate, joint, judged
+from sfumato.estimation.likelihood import Likelihood, stacked_weights
+from sfumato.estimation.tally import Tally, checked_tallies
+from sfumato.mechanisms.grid_channel import GridChannel
+
+DEFAULT_STRENGTH = 0.3
+
+
+def log_smooth(
+    tallies: Iterable[Tally | tuple[GridChannel, npt.ArrayLike]],
+    *,
+    strength: float = DEFAULT_STRENGTH,
+    most_steps: int = 3_000,
+) -> Estimate:
+    """The map with the largest penalised likelihood, by limited-memory quasi-Newton steps in log density."""
+    from scipy.optimize import minimize
+
+    began = time.perf_counter()
+    filled = checked_tallies(tallies)
+    positive(strength, "strength")
+    if most_steps < 1:
+        raise InputError(f"most_steps is {most_steps}.", "Allow at least one step.")
+    model, weights = Likelihood.of(filled), stacked_weights(filled)
+    reports = sum(tally.total for tally in filled)
+    shape = filled[0].channel.grid.shape
+
+    def objective(log_density: FloatArray) -> tuple[float, FloatArray]:
+        theta = _normalised(log_density)
+        g, level = model.step(theta[:, None], weights)
+        penalty, slope = _roughness(log_density.reshape(shape))
+        value = -reports * float(level[0]) + 0.5 * strength * penalty
+        return value, -reports * theta * (g[:, 0] - 1.0) + strength * slope.ravel()
+
+    found = minimize(
+        objective,
+        np.zeros(model.cells),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": most_steps, "maxfun": 2 * most_steps, "maxcor": 30, "ftol": 1e-13, "gtol": 1e-6},
+    )
+    theta = _normalised(np.asarray(found.x))
+    return judged(model, theta[:, None], weights, filled, int(found.nit), f"smooth {strength:g}", began)
+
+
+def blended(tallies: Iterable[Tally | tuple[GridChannel, npt.ArrayLike]]) -> Estimate:
+    """The average of the early-stopped joint estimate and :func:`log_smooth`."""
+    began = time.perf_counter()
+    filled = checked_tallies(tallies)
+    early, smooth = joint(filled), log_smooth(filled)
+    theta = read_only(0.5 * (early.probabilities + smooth.probabilities))
+    model, weights = Likelihood.of(filled), stacked_weights(filled)
+    return judged(model, theta[:, None], weights, filled, early.iterations, "blended", began)
+
+
+def _normalised(log_density: FloatArray) -> FloatArray:
+    theta: FloatArray = np.exp(log_density - log_density.max())
+    theta /= theta.sum()
+    return theta
+
+
+def _roughness(field: FloatArray) -> tuple[float, FloatArray]:
+    """Sum of squared steps between neighbours, and half its gradient."""
+    down, right = np.diff(field, axis=0), np.diff(field, axis=1)
+    slope = np.zeros_like(field)
+    slope[1:] += down
+    slope[:-1] -= down
+    slope[:, 1:] += right
+    slope[:, :-1] -= right
+    return float(np.sum(down**2) + np.sum(right**2)), slope
