@@ -98,6 +98,7 @@ def _tuned(
     def leakage(channel: Channel) -> float:
         return discrete.lip(channel, p).max
 
+    farthest = float(cost.max())
     match name:
         case "lip-optimal":
             return optimal_channel(p, cost, epsilon, distortion_name=None).value.channel, epsilon
@@ -115,14 +116,16 @@ def _tuned(
                 best, knob = channel, step / 10
             return best, knob
         case "blahut-arimoto":
-            rate = _bracketed(lambda r: leakage(_rate_distortion(p, cost, r)), epsilon)
+            rate = _bracketed(lambda r: leakage(_rate_distortion(p, cost, r)), epsilon, farthest)
             return _rate_distortion(p, cost, rate), rate
         case "exponential":
-            rate = _bracketed(lambda r: leakage(Channel(exponential_matrix(cost, r))), epsilon)
+            rate = _bracketed(lambda r: leakage(Channel(exponential_matrix(cost, r))), epsilon, farthest)
             return Channel(exponential_matrix(cost, rate)), rate
         case "planar-laplace":
             assert grid is not None
-            rate = _bracketed(lambda r: leakage(_normalised(planar_laplace_matrix(grid, r))), epsilon, steps=22)
+            rate = _bracketed(
+                lambda r: leakage(_normalised(planar_laplace_matrix(grid, r))), epsilon, farthest, steps=22
+            )
             return planar_laplace_channel(grid, rate).channel, rate
         case _:
             return resampling_channel(p, epsilon, distortion=cost).channel, None
@@ -142,11 +145,12 @@ def _names(kept: npt.NDArray[np.bool_]) -> tuple[str, ...]:
     return tuple(str(y) for y in np.flatnonzero(kept))
 
 
-def _bracketed(measured: Callable[[float], float], epsilon: float, *, steps: int = 26) -> float:
-    low = 1e-3
-    high = low
-    while measured(high) <= epsilon and high < 1e6:
-        low, high = high, 2 * high
+def _bracketed(measured: Callable[[float], float], epsilon: float, farthest: float, *, steps: int = 26) -> float:
+    # A kernel e^(-rate d), normalised or not, leaks at most 2 rate d: this start is always within the target.
+    low = 0.49 * epsilon / farthest
+    high = 2 * low
+    while measured(high) <= epsilon and high * farthest < 1e6:
+        low, high = high, 1.5 * high
     return largest_rate(measured, epsilon, low=low, high=high, steps=steps)
 
 
