@@ -162,7 +162,8 @@ def _statement(certificate: Mapping[str, Any]) -> str:
     if not parts and not guarantee.get("notion"):
         return ""
     numerics = f"<p>Numerics: {escaped(guarantee['numerics'])}.</p>" if guarantee.get("numerics") else ""
-    notion = f"<p>{escaped(str(guarantee.get('notion', ''))).capitalize()}.</p>"
+    words = str(guarantee.get("notion", ""))
+    notion = f"<p>{escaped(words[:1].upper() + words[1:])}.</p>"
     return f'<section><h2>The promise, exactly</h2>{notion}<div class="two">{"".join(parts)}</div>{numerics}</section>'
 
 

@@ -78,7 +78,7 @@ def explanations(certificate: Mapping[str, Any]) -> list[str]:
         rows.append(
             "“Odds better than” is relative to what the adversary believed before: if both places seemed equally "
             f"likely, after seeing the whole release one seems at most {odds_words(certificate.get('odds_99'))} "
-            "likelier than the other."
+            "likelier than the other, 99 times in 100."
         )
     if certificate.get("mechanism") == "multiscale":
         rows.append(
