@@ -185,7 +185,7 @@ def sample(
     rng: int | np.random.Generator | Randomness | None = None,
 ) -> FloatArray:
     """Exact draws of the process, (n, coordinates), in O(n); times in any order, repeated times get one value."""
-    from sfumato.priors import markov_loops
+    from sfumato.priors import markov_steps
 
     times = finite(times_s, "times_s", dimensions=1)
     draw = randomness(rng)
@@ -199,7 +199,7 @@ def sample(
             out += math.sqrt(variance) * draw.normals((1, coordinates))
             continue
         normals = draw.normals((len(moments), int(states), coordinates))
-        markov_loops.sample_component(moments, states, fixed, rate, variance, normals, out)
+        markov_steps.sample_component(moments, states, fixed, rate, variance, normals, out)
     if form.white_m2 > 0:
         out += math.sqrt(form.white_m2) * draw.normals(out.shape)
     return out[which]
