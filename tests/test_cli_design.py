@@ -53,13 +53,21 @@ def test_secrets_classes_targets_and_every_point():
     [
         ("--secret", "50"), ("--secret", "x"), ("--mse", "-1"), ("--kernel", "cosine"), ("--method", "magic"),
         ("--points", "0"), ("--length-scale", "0"), ("--secret", "1", "--secret", "2", "--method", "joint"),
-        ("--mse", "0.1", "--target", "3"), ("--nugget", "-1"),
+        ("--mse", "0.001", "--target", "3"), ("--nugget", "-1"), ("--target", "3", "--method", "uniform"),
     ],
 )  # fmt: skip
 def test_bad_wishes_are_refused_with_advice(words):
     with pytest.raises(InputError) as caught:
         design(*words)
     assert caught.value.advice
+
+
+def test_a_target_the_budget_does_not_allow_says_the_least_budget_that_works():
+    with pytest.raises(InputError) as caught:
+        design("--secret", "24", "--mse", "0.001", "--target", "3")
+    least = design("--secret", "24", "--target", "3")["trace"]
+    assert f"least budget that works is {least:.6g}" in caught.value.advice
+    assert design("--secret", "24", "--mse", str(least / 50 * 1.001), "--target", "3")["loss"] <= 3 * (1 + 1e-9)
 
 
 def test_reproductions_are_listed_and_unknown_ones_refused():

@@ -263,11 +263,12 @@ def choose_for_secrets(
         raise InputError("Noise for chosen secrets has no white or constant share to set.", "Leave the option out.")
     target = target_of(radius_m=radius_m, odds=odds, epsilon=epsilon, noise_m=noise_m, level=level, order=order)
     trace = people[0][1]
-    rules = parse(secrets, radius_m=radius_m) if isinstance(secrets, str) else secrets
+    listed = [secrets] if isinstance(secrets, str) or not isinstance(secrets, Sequence) else secrets
+    rules = [parse(rule, radius_m=radius_m) if isinstance(rule, str) else rule for rule in listed]
     found = resolve(rules, trace.times_s, lat_deg=trace.lat_deg, lon_deg=trace.lon_deg)
     kernel, fitted = _prior_of("preset" if prior is None else prior, [trace])
     chosen = secret_noise(trace.times_s, found, kernel, target, fitted=fitted, redraws=redraws)
-    return chosen, target, {"secrets": chosen.block([s.label for s in found])}
+    return chosen, target, {"secrets": chosen.block([s.label for s in found], target.radius_m)}
 
 
 def _check_fit(

@@ -42,7 +42,7 @@ def design_command(
     mse: Annotated[float | None, typer.Option(help="Noise variance per point (budget = points x mse).")] = None,
     target: Annotated[
         list[float] | None,
-        typer.Option(help="Instead of --mse: the loss allowed (one, or one per secret); finds the least noise."),
+        typer.Option(help="The loss allowed (one, or one per secret): finds the least noise, at most --mse if given."),
     ] = None,
     method: Annotated[
         str,
@@ -76,8 +76,6 @@ def design_command(
         raise InputError(f"points is {points}.", "It must lie in 1 .. 5000; longer traces: mechanisms.rank_one.")
     if mse is None and not target:
         mse = 0.02
-    if mse is not None and target:
-        raise InputError("Both --mse and --target were given.", "One fixes the noise, the other the loss.")
     names = secret or [str((points - 1) // 2)]
     rules = [parse(name) for name in names]
     kernels = [_kernel(kernel, positive(length, "length scale"), period) for length in length_scale]

@@ -18,7 +18,7 @@ from sfumato.arrays import FloatArray, Solved, finite, positive, read_only
 from sfumato.errors import InputError
 from sfumato.mechanisms import published
 from sfumato.mechanisms.compound import block_compound, one_compound
-from sfumato.mechanisms.convex import NUGGET, least_loss, least_noise
+from sfumato.mechanisms.convex import NUGGET, design_within, least_loss, least_noise
 from sfumato.mechanisms.noise_design import NoiseDesign, checked_secrets, losses_of
 from sfumato.mechanisms.rank_one import block, joint
 from sfumato.secret import Secret, SecretRule, resolve
@@ -50,6 +50,8 @@ def design(
     progress: Callable[[float], None] | None = None,
 ) -> Solved[NoiseDesign]:
     """Noise for the secrets of a trace: the least worst loss at ``budget`` = tr Γ, or the least noise for ``targets``.
+
+    With both, the least noise for the targets if it fits the budget; otherwise the error says the least that works.
 
     Several ``kernels`` are a class: the design's losses are the worst over it, whatever it was designed for
     (``minimax`` and ``convex`` for all of them, the others for the last one: give the smoothest last).
@@ -86,12 +88,14 @@ def design_for(
     """:func:`design` for covariances already made."""
     if method not in METHODS:
         raise InputError(f"There is no method '{method}'.", f"Choose from {', '.join(METHODS)}.")
-    if (budget is None) == (targets is None):
-        raise InputError("Give either a budget or targets.", "A budget fixes the noise, targets fix the losses.")
+    if budget is None and targets is None:
+        raise InputError("Neither a budget nor targets were given.", "A budget fixes the noise, targets the losses.")
     indices = checked_secrets([s.indices for s in secrets], len(np.asarray(priors[0])))
     if targets is not None:
         wanted = list(targets) * len(indices) if len(targets) == 1 else list(targets)
         if method in CONVEX or (method == "joint" and len(indices) == 1):
+            if budget is not None:
+                return design_within(list(priors), indices, budget=budget, targets=wanted, gap=gap, nugget=nugget)
             return least_noise(list(priors), indices, targets=wanted, gap=gap, nugget=nugget, progress=progress)
         raise InputError(f"The method {method} does not take targets.", "Use convex or minimax, or give a budget.")
     assert budget is not None

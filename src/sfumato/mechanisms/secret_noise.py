@@ -188,14 +188,17 @@ class SecretNoise(TraceNoise):
             (
                 f"{basic} moment(s) each on its own and {len(self.secrets) - basic} group(s) of moments together, "
                 "listed under 'secrets'",
+                *(("each secret at its own radius, secrets.own_radii_m",) if any(r != 1.0 for r in self.radii) else ()),
                 "this release at its own times only",
             ),
         )
 
-    def block(self, labels: Sequence[str]) -> dict[str, Any]:
-        """The certificate's ``secrets`` block."""
+    def block(self, labels: Sequence[str], radius_m: float) -> dict[str, Any]:
+        """The certificate's ``secrets`` block; ``own_radii_m`` where a secret's radius is not the release's."""
         covered = np.unique(np.concatenate(self.secrets))
+        own = [r * radius_m for r in self.radii]
         return {
+            "own_radii_m": own if any(r != 1.0 for r in self.radii) else None,
             "count": len(self.secrets),
             "compound": sum(len(s) > 1 for s in self.secrets),
             "points_protected": int(covered.size),
@@ -247,6 +250,8 @@ def secret_noise(
             f"The trace has {times.size} times; noise for chosen secrets is designed for at most {MOST_TIMES}.",
             "Cut the trace, thin it, or protect every point (leave --secrets out).",
         )
+    if any(s.target_loss is not None for s in secrets):
+        raise InputError("A release takes odds or epsilon for its secrets, not target losses.", "Use their radius_m.")
     indices = tuple(read_only(np.unique(back[s.indices]), np.int64) for s in secrets)
     radii = tuple(float(s.radius_m or target.radius_m) / target.radius_m for s in secrets)
     covariance = prior.covariance(times)
