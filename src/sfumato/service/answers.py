@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from sfumato.errors import SfumatoError
+from sfumato.service.store.engine import UNREACHABLE
 
 _log = logging.getLogger("sfumato.service")
 
@@ -76,6 +77,10 @@ def install(app: FastAPI) -> None:
         # Well-formed, but it cannot be done here: 422 is for what does not fit the schema.
         return refusal(Refused(409, str(error)))
 
+    async def on_unreachable(_request: Request, error: Exception) -> Response:
+        _log.warning("The database does not answer: %s", type(error).__name__)
+        return refusal(Refused(503, "The database does not answer; try again.", headers={"retry-after": "2"}))
+
     async def on_surprise(_request: Request, error: Exception) -> Response:
         # The type only: a message could quote the request.
         _log.error("Unexpected %s", type(error).__name__)
@@ -85,6 +90,8 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, on_validation)
     app.add_exception_handler(HTTPException, on_http)
     app.add_exception_handler(SfumatoError, on_own)
+    for unreachable in UNREACHABLE:
+        app.add_exception_handler(unreachable, on_unreachable)
     app.add_exception_handler(Exception, on_surprise)
 
 

@@ -13,11 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from sqlalchemy.exc import SQLAlchemyError
-
 from sfumato.service.answers import Refused
 from sfumato.service.metrics import Metrics
 from sfumato.service.store import Outcome, RelayedBatch, Report
+from sfumato.service.store.engine import UNREACHABLE
 from sfumato.service.store.records import Counted
 
 Item = Report | RelayedBatch
@@ -135,7 +134,7 @@ class GroupCommit:
                     destination.campaign_id, destination.cycle, items,
                     scope=destination.scope, relayed_cap=destination.relayed_cap,
                 )  # fmt: skip
-            except (SQLAlchemyError, OSError):
+            except UNREACHABLE:
                 if time.monotonic() + pause_s > deadline:
                     raise
                 await asyncio.sleep(pause_s)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
-from sqlalchemy.exc import SQLAlchemyError
 from starlette.responses import Response
 
 from sfumato import __version__
@@ -116,12 +115,9 @@ async def health() -> Response:
 @router.get("/ready", response_model=StateAnswer, responses=refusals(503), tags=["watch"])
 async def ready(collector: Running) -> Response:
     """The database answers and reports are being written."""
-    try:
-        if collector.writer.alive and await collector.store.ready():
-            return answer(state="ready")
-    except (SQLAlchemyError, OSError):
-        pass
-    raise Refused(503, "The database does not answer.", headers={"retry-after": "1"})
+    if collector.writer.alive and await collector.store.ready():
+        return answer(state="ready")
+    raise Refused(503, "Reports are not being written.", headers={"retry-after": "1"})
 
 
 @router.get(

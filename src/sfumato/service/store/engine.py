@@ -8,11 +8,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, event, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from sfumato.errors import InputError
@@ -20,6 +21,9 @@ from sfumato.errors import InputError
 # Any fixed number does, as long as every server that shares a database uses the same.
 _MIGRATION_LOCK = 0x5F0A_70
 _WRITES = "sfumato_writes"
+
+UNREACHABLE: tuple[type[Exception], ...] = (SQLAlchemyError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
+"""What a database that is away, starting or restarting raises."""
 
 
 class Database:
