@@ -86,3 +86,27 @@ def test_two_writers_do_not_lose_each_others_entries(tmp_path):
     with pytest.raises(InputError, match="Another process"):
         record(path, "a", entry_from_certificate(certificate(), process="2"), total_loss)
     assert len(json.loads(path.read_text())["entries"]["a"]) == 1
+
+
+def test_protect_enters_the_release_first_and_writes_nothing_past_the_cap(tmp_path):
+    from typer.testing import CliRunner
+
+    from conftest import ROOT
+    from sfumato.cli import app
+
+    sample = str(ROOT / "src" / "sfumato" / "data" / "sample_ride.gpx")
+    ledger, state = tmp_path / "ledger.json", tmp_path / "alice.json"
+
+    def release(name, *more):
+        words = ["protect", sample, "-o", str(tmp_path / name), "--ledger", str(ledger), "--person", "alice", *more]
+        return CliRunner().invoke(app, words)
+
+    first = release("1.gpx", "--state", str(state), "--cap", "1.5e-5", "--json")
+    assert first.exit_code == 0, first.output
+    spent = json.loads(first.output)["worst_loss"]
+    assert release("2.gpx", "--state", str(state)).exit_code == 0
+    assert read_ledger(ledger).spent("alice", total_loss) == pytest.approx(spent)
+    refused = release("3.gpx")  # fresh noise: a second process, past the cap
+    assert isinstance(refused.exception, BudgetExceeded)
+    assert not (tmp_path / "3.gpx").exists()
+    assert isinstance(release("4.gpx", "--mechanism", "independent").exception, InputError)

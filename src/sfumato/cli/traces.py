@@ -66,6 +66,13 @@ def protect(
     sign: Path | None = typer.Option(None, help="Sign the certificate with the Ed25519 key in this PEM file."),
     report: Path | None = typer.Option(None, help="Write the private report (HTML, 0600, shows the original) here."),
     public_report: Path | None = typer.Option(None, help="Write the report without the original here."),
+    ledger: Path | None = typer.Option(
+        None, help="Enter the release in this ledger (JSON, 0600) first; refused if it would pass the ledger's cap."
+    ),
+    person: str | None = typer.Option(None, help="Whose release this is, for the ledger."),
+    cap: float | None = typer.Option(
+        None, help="Start the ledger with this cap: the loss per m² all releases may sum to."
+    ),
     keep: list[str] = typer.Option([], help="Keep this field of the track, e.g. elevation; repeat for more."),
     snap: str = typer.Option("0.1m", help="Grid that released positions are snapped to, after the noise (m)."),
     zone: str | None = typer.Option(None, help="Time zone of times that name none, e.g. Europe/Paris or UTC."),
@@ -92,6 +99,8 @@ def protect(
     people = _read(source, format=format, zone=zone, columns=_columns(column), keep=keep)
     new_state = state is not None and not state.exists()
     done = _protect(people, options)
+    if ledger is not None:
+        _enter(done, ledger, person, cap)
     document = _write(done, paths, output_format, state if new_state else None, passphrase, sign)
     summary = {name: document[name] for name in FIELDS}
     if json:
@@ -228,6 +237,24 @@ def _protect(people: list[tuple[str | None, Trace]], options: dict[str, Any]) ->
     if people[0][0] is None:
         return protect_one(first, keep=kept, **options)
     return protect_fleet([(str(person), trace) for person, trace in people], keep=kept, **options)
+
+
+def _enter(done: Protected | ProtectedFleet, ledger: Path, person: str | None, cap: float | None) -> None:
+    """Enter the release before it is written: a refused one leaves no file, a failed write only overstates."""
+    import hashlib
+    import uuid
+
+    from sfumato.accountant.ledger import record
+    from sfumato.accountant.traces import entry_from_certificate, total_loss
+    from sfumato.protect import Protected
+
+    if not isinstance(done, Protected) or not person:
+        raise InputError("A ledger entry is for one person.", "Name them with --person, and protect one trace.")
+    # Releases of one state are one noise process; the name must not help to find the key.
+    process = uuid.uuid4().hex
+    if done.state is not None:
+        process = hashlib.sha256(b"sfumato noise process\0" + done.state.key).hexdigest()[:32]
+    record(ledger, person, entry_from_certificate(done.certificate, process=process), total_loss, cap=cap)
 
 
 def _write(
