@@ -115,6 +115,27 @@ def test_the_lower_condition_of_the_source_refuses_plain_laplace() -> None:
     assert printed.min() < math.exp(-epsilon)
 
 
+def test_the_conditions_of_the_source_are_infeasible_where_the_corrected_ones_are_not() -> None:
+    """E8, E9: with P_min for P(x) in both; where it is feasible at all, alpha is the corrected one."""
+
+    def printed(p: np.ndarray, rates: np.ndarray, epsilon: float) -> bool:
+        others = p @ rates - p * rates
+        falling = p @ (rates * np.exp(-rates)) - p * rates * np.exp(-rates)
+        above = p.min() + others / rates * np.exp(rates)
+        below = p.min() + falling / rates
+        return bool(above.max() <= math.exp(epsilon) and below.min() >= math.exp(-epsilon))
+
+    for epsilon, s, _, _, _, _ in TABLE:
+        p = np.array(skewed(s))
+        corrected = cl.context_aware(X, p, epsilon, calibration="sufficient").alpha
+        assert corrected is not None
+        feasible = [a for a in np.linspace(0, 1.2, 1201) if printed(p, a * p + epsilon, epsilon)]
+        if (epsilon, s) in ((1, 0.4), (2, 0.6)):
+            assert not feasible
+        else:
+            assert max(feasible) == pytest.approx(corrected, abs=2e-3)
+
+
 def test_alpha_falls_with_skew() -> None:
     """E12: more skew needs more noise, that is a smaller alpha."""
     alphas = [cl.context_aware(X, skewed(s), 1, calibration="sufficient").alpha for s in (0.0, 0.2, 0.4)]

@@ -123,6 +123,7 @@ def test_geo_mechanisms_on_a_grid(tmp_path: Path, mechanism: str) -> None:
 def test_other_mechanisms(prior: Path, mechanism: str) -> None:
     made = answer("design", "--mechanism", mechanism, "--prior", prior, "--epsilon", 1)
     assert made["measures"]["lip"] <= 1
+    assert made["average_distortion"] == made["measures"]["average_distortion"]
 
 
 def test_prior_sets_from_counts(tmp_path: Path) -> None:
@@ -170,6 +171,17 @@ def test_zeros_are_dropped_or_floored_only_on_request(tmp_path: Path) -> None:
     path.write_text("label,value\na,1\nb,0\nc,3\n")
     assert answer("design", "--prior", path, "--epsilon", 1, "--drop-zeros")["measures"]["prior"]["symbols"] == 2
     assert answer("design", "--prior", path, "--epsilon", 1, "--floor", 0.1)["measures"]["prior"]["symbols"] == 3
+
+
+def test_measuring_leaves_out_zeros_only_on_request(tmp_path: Path) -> None:
+    prior, bare = tmp_path / "prior.csv", tmp_path / "q.csv"
+    prior.write_text("0.5\n0.5\n0\n")
+    bare.write_text("0.5,0.5\n0.5,0.5\n0.001,0.999\n")
+    assert "--drop-zeros" in answer("measure", bare, "--prior", prior, code=2)["advice"]
+    over_support = answer("measure", bare, "--prior", prior, "--drop-zeros")
+    assert over_support["lip"] == pytest.approx(0, abs=1e-12)
+    assert over_support["shape"] == [2, 2]
+    assert answer("measure", bare, "--prior", prior, "--floor", 0.3)["lip"] > 3
 
 
 def test_an_infinite_leakage_is_named_and_the_file_is_never_half_written(tmp_path: Path, prior: Path) -> None:

@@ -17,6 +17,7 @@ from sfumato.mechanisms.exponential import exponential_for_epsilon, exponential_
 from sfumato.mechanisms.geo_indistinguishable import irreducible_pairs, optimal_geo_channel
 from sfumato.mechanisms.planar_geometric import planar_geometric_channel
 from sfumato.mechanisms.planar_laplace import (
+    PlanarLaplace,
     _axis_intervals,
     _interval_masses,
     planar_laplace_channel,
@@ -49,6 +50,32 @@ def test_the_noise_is_as_long_to_the_north_as_to_the_east_at_every_latitude(lati
         inside = np.asarray(distance)[quarters == quarter]
         assert inside.size == pytest.approx(count / 4, rel=0.03)
         assert inside.mean() == pytest.approx(2 / epsilon, rel=0.02)
+
+
+def test_the_mechanism_on_the_earth_moves_snaps_and_states_its_promise() -> None:
+    mechanism = PlanarLaplace(0.01)
+    lat, lon = mechanism.release(np.full(3000, 60.5), np.full(3000, 10.5), rng=5)
+    distance = np.asarray(GEOD.inv(np.full(3000, 10.5), np.full(3000, 60.5), lon, lat)[2])
+    assert distance.mean() == pytest.approx(200, rel=0.05)
+    statement = mechanism.guarantee()
+    assert statement.parameters["epsilon_per_m"] == 0.01
+    assert "add" in statement.not_covered[0]
+    with pytest.raises(InputError):
+        PlanarLaplace(0.0)
+    with pytest.raises(InputError):
+        mechanism.release([1.0, 2.0], [1.0])
+
+
+def test_every_word_of_a_release_comes_from_the_operating_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def urandom(count: int) -> bytes:
+        asked.append(count)
+        return bytes(range(256)) * (count // 256) + bytes(count % 256)
+
+    monkeypatch.setattr("os.urandom", urandom)
+    planar_laplace_noise(1000, 0.01)
+    assert sum(asked) == 16_000
 
 
 def test_bad_arguments_are_refused() -> None:

@@ -127,6 +127,20 @@ class Channel:
         np.add.at(matrix.T, target, self.matrix.T)
         return Channel(matrix, inputs=self.inputs, outputs=tuple(outputs), positions_m=self.positions_m)
 
+    def restricted(self, inputs: npt.ArrayLike) -> Channel:
+        """The channel of some of its inputs only, in the order given; every output stays."""
+        kept = np.asarray(inputs, dtype=np.int64)
+        if kept.size == 0 or kept.min() < 0 or kept.max() >= self.shape[0]:
+            raise InputError("The inputs to keep are none, or not all inputs of the channel.", "Give indexes.")
+        return Channel(
+            self.matrix[kept],
+            inputs=tuple(self.inputs[x] for x in kept),
+            outputs=self.outputs,
+            distortion=None if self.distortion is None else self.distortion[kept],
+            distortion_name=self.distortion_name,
+            positions_m=None if self.positions_m is None else self.positions_m[kept],
+        )
+
     def alongside(self, other: Channel) -> Channel:
         """Two conditionally independent reports about the same x, as one channel with pairs as outputs."""
         if other.shape[0] != self.shape[0]:

@@ -98,6 +98,7 @@ def design(
         "distance_unit": "cell" if cells is not None and cell_size is None else "m",
         "seconds": time.perf_counter() - began,
     }  # fmt: skip
+    answer.setdefault("average_distortion", answer["measures"]["average_distortion"])
     if output is not None:
         write_whole(output, lambda path: write_channel(made, path))
         answer["channel"] = str(output)
@@ -121,6 +122,7 @@ def measure(
     grid: str | None = typer.Option(None, help="ROWSxCOLUMNS: coordinates for a prior without them."),
     cell_size: str | None = typer.Option(None, help="Side of a cell of --grid, for example 500m."),
     floor: float = typer.Option(0.0, help="Mix the prior with this share of the uniform one."),
+    drop_zeros: bool = typer.Option(False, help="Leave out symbols of prior probability 0, and their rows."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:  # fmt: skip
     """Every leakage of a channel under a prior, in nats, with its average distortion and the best guess's error."""
@@ -131,12 +133,19 @@ def measure(
 
     made = read_channel(channel)
     cells = grid_of(grid, cell_size)
-    law = (
-        _prior_with_zeros(prior, cells, floor)
-        if floor == 0
-        else prior_of(prior, grid=cells, floor=floor, drop_zeros=False)[0]
+    law = matched(
+        prior_of(prior, grid=cells, floor=floor, drop_zeros=True, keep_zeros=True)[0],
+        made,
+        named=bool(read_cells(prior).labels),
     )
-    law = matched(law, made, named=bool(read_cells(prior).labels))
+    if law.zeros.size:
+        if not drop_zeros:
+            raise InputError(
+                f"{law.zeros.size} symbol(s) have prior probability 0: no leakage is defined for them.",
+                "Measure over the others with --drop-zeros, or give them a floor (--floor 0.01).",
+            )
+        law, kept = law.without_zeros()
+        made = made.restricted(kept)
     costs, name = measured_distortion(distortion, made, law)
     answer: dict[str, Any] = {"ok": True, **_measures(made, law, costs, name)}
     if epsilon is not None:
@@ -148,23 +157,6 @@ def measure(
     _print_measures(answer)
     if epsilon is not None:
         typer.echo(f"(epsilon, delta) at {epsilon:g}: delta_low {low:.6g}, delta_up {up:.6g}")
-
-
-def _prior_with_zeros(path: Path, grid: Any, floor: float) -> CellPrior:
-    """For measuring, symbols of probability 0 stay: leakage is over the support and the answer says how many."""
-    from sfumato.cli.channel_inputs import counts_or_probabilities, positions_of
-    from sfumato.io.cells import read_cells
-    from sfumato.priors.cells import CellPrior
-
-    table = read_cells(path)
-    probabilities, _ = counts_or_probabilities(table.values)
-    positions = positions_of(table)[0]
-    labels = table.labels
-    if grid is not None:
-        if grid.cells != probabilities.size:
-            raise InputError(f"The grid has {grid.cells} cells and the prior {probabilities.size}.", "They must match.")
-        positions, labels = grid.centres(), labels or grid.labels()
-    return CellPrior(probabilities, labels=labels, positions_m=positions)
 
 
 def _made(

@@ -61,8 +61,12 @@ def counts_or_probabilities(values: FloatArray) -> tuple[FloatArray, bool]:
     return values / total, True
 
 
-def prior_of(path: Path, *, grid: Grid | None, floor: float, drop_zeros: bool) -> tuple[CellPrior, FloatArray | None]:
+def prior_of(
+    path: Path, *, grid: Grid | None, floor: float, drop_zeros: bool, keep_zeros: bool = False
+) -> tuple[CellPrior, FloatArray | None]:
     """The prior of a file with places where it or the grid gives them, and the counts if it held counts."""
+    if not 0 <= floor < 1:
+        raise InputError(f"The floor is {floor}.", "It is a share between 0 and 1, for example 0.01.")
     table = read_cells(path)
     probabilities, counted = counts_or_probabilities(table.values)
     positions, error = positions_of(table)
@@ -81,7 +85,7 @@ def prior_of(path: Path, *, grid: Grid | None, floor: float, drop_zeros: bool) -
     counts: FloatArray | None = table.values if counted else None
     if floor:
         prior = prior.floored(floor)
-    if prior.zeros.size:
+    if prior.zeros.size and not keep_zeros:
         if not drop_zeros:
             raise InputError(
                 f"{prior.zeros.size} symbol(s) have prior probability 0: nothing can be promised about them.",
