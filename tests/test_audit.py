@@ -137,6 +137,8 @@ def test_priors_can_be_chosen_and_unknown_ones_are_refused() -> None:
     own = audit(protected.original, protected.release, protected.certificate, prior="certificate")
     assert own.holds
     assert own.smallest_interval_68_m == pytest.approx(own.floor_m, rel=1e-6)  # prior-shaped noise attains the floor
+    default = audit(protected.original, protected.release, protected.certificate, prior="preset")
+    assert default.prior_used["source"] == "preset geolife-median"
     given = audit(protected.original, protected.release, protected.certificate, prior=Matern32(66, 123))
     assert given.prior_used["source"] == "given"
     with pytest.raises(InputError, match="no prior"):

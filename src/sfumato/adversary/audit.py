@@ -161,9 +161,9 @@ def _prior(
             raise InputError("The certificate names no prior.", "Use --prior fit or a preset.")
         kernel = kernel_from_dict(description)
         return kernel, {"source": "certificate", "kernel": kernel.to_dict()}
-    if prior in PRESETS:
-        return _preset(prior)
-    raise InputError(f"There is no prior '{prior}'.", f"Choose fit, certificate, {', '.join(PRESETS)}.")
+    if prior == "preset" or prior in PRESETS:
+        return _preset(DEFAULT_PRESET if prior == "preset" else prior)
+    raise InputError(f"There is no prior '{prior}'.", f"Choose fit, certificate, preset, {', '.join(PRESETS)}.")
 
 
 def _preset(name: str, why: str = "") -> tuple[Kernel, dict[str, Any]]:
