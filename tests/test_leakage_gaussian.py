@@ -286,7 +286,7 @@ def test_two_axes_are_bracketed_between_the_larger_single_maximum_and_their_sum(
         assert values.max() <= found.upper * (1 + 1e-12)
         reached = found.move[:, 0] @ x @ found.move[:, 0] + found.move[:, 1] @ y @ found.move[:, 1]
         assert np.all(np.linalg.norm(found.move, axis=1) <= 1 + 1e-12)
-        assert reached <= found.lower * (1 + 1e-9)
+        assert reached == pytest.approx(found.lower, rel=1e-9)
     assert two_axis_loss(np.array([[3.0]]), np.array([[5.0]])).upper == 5.0
 
 

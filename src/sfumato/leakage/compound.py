@@ -45,14 +45,21 @@ def compound_loss_exact(loss: FloatArray) -> float:
         )
     if not np.all(np.isfinite(loss)):
         return math.inf
-    half = size // 2
+    return _best_signs(loss)[0]
+
+
+def _best_signs(loss: FloatArray) -> tuple[float, FloatArray]:
+    """The largest ΔᵀJΔ over sign vectors, and one that attains it."""
+    half = len(loss) // 2
     # Δ and -Δ give the same value, so the last sign is fixed.
-    first, second = _signs(half), _signs(size - half)
+    first, second = _signs(half), _signs(len(loss) - half)
     second = second[second[:, -1] > 0]
     own_first = np.einsum("ij,jk,ik->i", first, loss[:half, :half], first)
     own_second = np.einsum("ij,jk,ik->i", second, loss[half:, half:], second)
     cross = first @ loss[:half, half:] @ second.T
-    return float(np.max(own_first[:, None] + own_second[None, :] + 2 * cross))
+    values = own_first[:, None] + own_second[None, :] + 2 * cross
+    i, j = np.unravel_index(int(np.argmax(values)), values.shape)
+    return float(values[i, j]), np.concatenate([first[i], second[j]])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,9 +96,7 @@ def two_axis_loss(loss_x: FloatArray, loss_y: FloatArray, *, starts: int = 64) -
     lower, move = _ascend(x, y, starts)
     upper = size * max(float(np.linalg.eigvalsh(x)[-1]), float(np.linalg.eigvalsh(y)[-1]))
     if size <= _LARGEST_ENUMERATION:
-        one_x, one_y = compound_loss_exact(x), compound_loss_exact(y)
-        upper = min(upper, one_x + one_y)
-        lower = max(lower, one_x, one_y)
+        upper = min(upper, compound_loss_exact(x) + compound_loss_exact(y))
     upper = min(upper, _dual(x, y, move))
     return TwoAxisLoss(lower, max(lower, upper), move)
 
@@ -105,6 +110,10 @@ def _ascend(x: FloatArray, y: FloatArray, starts: int) -> tuple[float, FloatArra
             begin = np.full((size, 2), 1e-3)
             begin[:, axis] = np.where(vector >= 0, 1.0, -1.0)
             begins.append(begin)
+        if size <= _LARGEST_ENUMERATION:  # never end below what one coordinate alone reaches
+            alone = np.zeros((size, 2))
+            alone[:, axis] = _best_signs(matrix)[1]
+            begins.append(alone)
     moves = np.stack(begins)
     moves /= np.linalg.norm(moves, axis=2, keepdims=True)
     values = np.full(len(moves), -math.inf)
