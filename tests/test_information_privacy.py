@@ -276,6 +276,8 @@ def test_impossible_epsilons_are_refused(epsilon: float) -> None:
 
 
 def test_bad_input_is_refused_with_advice() -> None:
+    with pytest.raises(InputError, match="nothing is protected"):
+        optimal_channel(P, d.hamming(3), 300)
     with pytest.raises(InputError, match="drop-zeros"):
         optimal_channel([0.5, 0.5, 0.0], d.hamming(3), 1)
     with pytest.raises(InputError):

@@ -27,6 +27,7 @@ from sfumato.priors.cells import positive_prior
 from sfumato.priors.sets import Known, PriorSet, Simplex
 
 Solver = Literal["auto", "lp", "output-generation"]
+MOST_EPSILON = 30.0
 
 
 def optimal_channel(
@@ -47,17 +48,23 @@ def optimal_channel(
     """Least average distortion subject to e^-epsilon_low <= lift <= e^epsilon, certified.
 
     ``prior`` weighs the cost and, unless ``priors`` says otherwise, is the prior of the promise. ``epsilon_low`` makes
-    it asymmetric (ALIP); infinity leaves only the upper side (pointwise maximal leakage). ``outputs`` label the columns
-    of ``distortion``; the channel keeps only those it uses. ``solver``: ``output-generation`` needs a known prior;
-    ``auto`` chooses it there, the interior point for every prior, and the linear program for other sets (whose lower
-    bound is then the solver's own, accurate to about 1e-9, where the others are proved independently of the solver).
+    it asymmetric (ALIP); infinity, or more than 30, leaves only the upper side (pointwise maximal leakage).
+    ``outputs`` label the columns of ``distortion``; the channel keeps only those it uses. ``solver``:
+    ``output-generation`` needs a known prior; ``auto`` chooses it there, the interior point for every prior, and the
+    linear program for other sets (whose lower bound is then the solver's own, accurate to about 1e-9, where the others
+    are proved independently of the solver).
     """
     began = time.perf_counter()
     up = epsilon_checked(epsilon)
+    if up > MOST_EPSILON:
+        raise InputError(
+            f"epsilon is {up:g}: beyond {MOST_EPSILON:g} nats nothing is protected and doubles do not suffice.",
+            "Ask for a smaller epsilon.",
+        )
     low = up if epsilon_low is None else float(epsilon_low)
     if math.isnan(low) or low <= 0:
         raise InputError(f"epsilon_low is {low}.", "It must be greater than 0; infinity drops the lower side.")
-    low = math.inf if low > 700 else low
+    low = math.inf if low > MOST_EPSILON else low
     d = finite(distortion, "The distortion", dimensions=2)
     p = positive_prior(prior, d.shape[0])
     if d.min() < 0:
@@ -89,6 +96,7 @@ def optimal_channel(
         positions_m=None if positions_m is None else finite(positions_m, "positions_m", dimensions=2),
     )  # fmt: skip
     cost = average_distortion(channel, p, d[:, columns])
+    bound = max(bound, 0.0)  # distortions are not negative
     reached = max(0.0, cost - bound) / cost if cost > 0 else 0.0
     designed = Designed(
         channel=channel, priors=target, leakage=leakage, prior=p, cost=cost, lower_bound=min(bound, cost),
