@@ -135,6 +135,9 @@ def test_the_rate_limit_refills_counts_addresses_apart_and_remembers_none() -> N
     assert limit.wait_s("203.0.113.8", now_s=0.0) == 0.0
     assert limit.wait_s("203.0.113.7", now_s=1.5) == 0.0
     assert limit.wait_s("127.0.0.1", now_s=0.0) == 0.0
+    assert [limit.wait_s(f"2001:db8::{k:x}", now_s=0.0) for k in range(60)] == [0.0] * 60
+    assert limit.wait_s("2001:db8::ffff", now_s=0.0) > 0, "a visitor has every address of its prefix"
+    assert limit.wait_s("2001:db8:0:1::1", now_s=0.0) == 0.0
     kept = repr(vars(limit))
     assert "203.0.113" not in kept
 

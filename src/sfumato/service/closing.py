@@ -88,8 +88,8 @@ class Closer:
             tallies = await self.store.tallies(
                 campaign.id, cells=cells, up_to=cycle.number, pooled=self.settings.whole("pooled_cycles")
             )
-            history = await self.store.closed_cycles(campaign.id)
-            before = history[-1][1] if history else None
+            latest = await self.store.closed_cycle(campaign.id)
+            before = None if latest is None else latest[1]
             result = await in_daemon_thread(lambda: self._estimate(campaign, tallies, before))
             self.metrics.estimate_seconds.observe(time.perf_counter() - began)
             return await self._publish(campaign, cycle, result)

@@ -50,10 +50,10 @@ class RateLimit:
 
     def wait_s(self, address: str, *, now_s: float | None = None) -> float:
         """0 if this request may pass (it is counted), else after how many seconds the next may."""
-        if not self.per_minute or _is_loopback(address):
+        if not self.per_minute or address in ("127.0.0.1", "::1"):
             return 0.0
         now = time.monotonic() if now_s is None else now_s
-        name = hashlib.blake2b(address.encode(), key=self._key, digest_size=16).digest()
+        name = hashlib.blake2b(_household(address), key=self._key, digest_size=16).digest()
         left, then = self._buckets.pop(name, (float(self.per_minute), now))
         left = min(float(self.per_minute), left + (now - then) * self.per_minute / 60)
         wait = 0.0 if left >= 1 else (1 - left) * 60 / self.per_minute
@@ -123,10 +123,10 @@ def _encoded(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
     return [(name.encode(), value.encode()) for name, value in headers.items()]
 
 
-def _is_loopback(address: str) -> bool:
-    if address in ("127.0.0.1", "::1"):
-        return True
+def _household(address: str) -> bytes:
+    """What one visitor holds: an IPv4 address, or the 64-bit prefix of an IPv6 one, of which it has every address."""
     try:
-        return ipaddress.ip_address(address).is_loopback
+        parsed = ipaddress.ip_address(address)
     except ValueError:
-        return False
+        return address.encode()
+    return parsed.packed[:8] if parsed.version == 6 else parsed.packed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Path, Query
 from starlette.responses import Response
 
 from sfumato import __version__
@@ -26,6 +26,7 @@ from sfumato.service.offers import grid_of
 from sfumato.service.routes.common import Name, Running, refusals
 
 router = APIRouter(tags=["read"])
+PathNumber = Annotated[int, Path(ge=1, le=999_999_999, description="A closed cycle.")]
 CycleNumber = Annotated[int | None, Query(ge=1, le=999_999_999, description="A closed cycle; the latest if left out.")]
 
 _FILES: dict[str, tuple[str, Callable[[Grid, Mapping[str, Any]], bytes]]] = {
@@ -69,7 +70,7 @@ async def cycles(campaign: Name, collector: Running) -> Response:
 
 
 @router.get("/api/v1/campaigns/{campaign}/cycles/{number}", response_model=CycleAnswer, responses=refusals(404, 422))
-async def cycle(campaign: Name, number: int, collector: Running) -> Response:
+async def cycle(campaign: Name, number: PathNumber, collector: Running) -> Response:
     """One closed cycle with its estimate, intervals, counts and output weights."""
     return answer(cycle=(await full_cycle(collector, campaign, number))[1])
 
@@ -144,10 +145,10 @@ async def history(collector: Collector, name: str, *, arrays: bool) -> list[dict
 async def full_cycle(collector: Collector, name: str, number: int | None) -> tuple[Grid, dict[str, Any]]:
     """One closed cycle with everything, and the campaign's grid; 404 if there is none."""
     found = await collector.campaign(name)
-    closed = {pair[0].number: pair for pair in await collector.store.closed_cycles(found.id)}
-    if not closed or (number is not None and number not in closed):
+    closed = await collector.store.closed_cycle(found.id, number)
+    if closed is None:
         raise Refused(404, "That cycle is not closed (yet).")
-    cycle, estimate = closed[number if number is not None else max(closed)]
+    cycle, estimate = closed
     grid = grid_of(found.specification)
     [tally] = await collector.store.tallies(found.id, cells=grid.cells, up_to=cycle.number, pooled=1)
     return grid, views.with_counts(views.cycle_view(found, cycle, estimate, arrays=True), cycle, tally)

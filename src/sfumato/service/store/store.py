@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Row, delete, func, insert, select, update
+from sqlalchemy import Row, Select, Table, delete, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -55,18 +55,18 @@ class Store:
 
     async def secret(self, name: str, new: bytes) -> tuple[bytes, bool]:
         """The secret called ``name``, made from ``new`` if there is none yet; True if it was made now."""
-        dialect = sqlite if self.database.dialect == "sqlite" else postgresql
         async with self.database.writing() as connection:
-            add = dialect.insert(secrets).values(name=name, value=new).on_conflict_do_nothing()
-            await connection.execute(add)
+            await connection.execute(self._insert(secrets).values(name=name, value=new).on_conflict_do_nothing())
             found = (await connection.execute(select(secrets.c.value).where(secrets.c.name == name))).scalar_one()
         return bytes(found), bytes(found) == new
 
     async def replace_secret(self, name: str, value: bytes) -> None:
         """Put ``value`` in the place of a secret."""
+        add = self._insert(secrets).values(name=name, value=value)
         async with self.database.writing() as connection:
-            await connection.execute(delete(secrets).where(secrets.c.name == name))
-            await connection.execute(insert(secrets).values(name=name, value=value))
+            await connection.execute(
+                add.on_conflict_do_update(index_elements=[secrets.c.name], set_={"value": add.excluded.value})
+            )
 
     async def campaigns(self) -> list[Campaign]:
         """Every campaign, oldest first."""
@@ -195,20 +195,27 @@ class Store:
 
     async def closed_cycles(self, campaign_id: int) -> list[tuple[Cycle, Estimate]]:
         """Every closed cycle with its estimate, oldest first."""
-        statement = (
-            select(*_CYCLE_COLUMNS, estimates.c.facts.label("estimate_facts"), *estimates.c[3:])
-            .join(estimates, (estimates.c.campaign_id == cycles.c.campaign_id) & (estimates.c.cycle == cycles.c.number))
-            .where(cycles.c.campaign_id == campaign_id)
-            .order_by(cycles.c.number)
-        )
         async with self.database.reading() as connection:
-            return [(_cycle(row), _estimate(row)) for row in await connection.execute(statement)]
+            rows = await connection.execute(_closed(campaign_id).order_by(cycles.c.number))
+            return [(_cycle(row), _estimate(row)) for row in rows]
+
+    async def closed_cycle(self, campaign_id: int, number: int | None = None) -> tuple[Cycle, Estimate] | None:
+        """One closed cycle (the latest by default) with its estimate, or None."""
+        statement = _closed(campaign_id).order_by(cycles.c.number.desc()).limit(1)
+        if number is not None:
+            statement = statement.where(cycles.c.number == number)
+        async with self.database.reading() as connection:
+            row = (await connection.execute(statement)).one_or_none()
+        return None if row is None else (_cycle(row), _estimate(row))
 
     async def log(self, campaign_id: int) -> Sequence[Row[Any]]:
         """The public log of versions, oldest first."""
         statement = select(channel_log).where(channel_log.c.campaign_id == campaign_id)
         async with self.database.reading() as connection:
             return list(await connection.execute(statement.order_by(channel_log.c.position)))
+
+    def _insert(self, table: Table) -> Any:
+        return (sqlite if self.database.dialect == "sqlite" else postgresql).insert(table)
 
     async def _changed_one(self, statement: Any) -> bool:
         async with self.database.writing() as connection:
@@ -229,6 +236,15 @@ async def _open_cycle(connection: AsyncConnection, campaign_id: int, new: NewCyc
             previous=new.previous, entry=new.entry, signature=new.entry_signature,
         )
     )  # fmt: skip
+
+
+def _closed(campaign_id: int) -> Select[Any]:
+    together = (estimates.c.campaign_id == cycles.c.campaign_id) & (estimates.c.cycle == cycles.c.number)
+    return (
+        select(*_CYCLE_COLUMNS, estimates.c.facts.label("estimate_facts"), *estimates.c[3:])
+        .join(estimates, together)
+        .where(cycles.c.campaign_id == campaign_id)
+    )
 
 
 def _is(cycle: Cycle) -> tuple[Any, Any]:
