@@ -8,6 +8,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.engines.local import fleet_table, protect_table
+from sfumato.engines.people import columns_by_person
 from sfumato.errors import InputError
 from sfumato.traces import Trace
 
@@ -45,6 +46,17 @@ def test_tables_of_other_libraries_are_taken(library: str) -> None:
     other = table.to_pandas() if library == "pandas" else pytest.importorskip("polars").from_arrow(table)
     out, _ = protect_table(other, noise_m=100.0)
     assert out.num_rows == 12
+
+
+def test_a_person_goes_before_a_trip_because_noise_belongs_to_people() -> None:
+    table = pa.table(points(2))
+    trips = table.append_column("trip_id", pa.array([f"t{i // 3}" for i in range(12)]))
+    out, certificate = protect_table(trips, noise_m=100.0)
+    assert certificate["people"] == 2
+    assert set(out.column("id").to_pylist()) == {"p0", "p1"}
+    assert out.column("segment").to_pylist() == [0, 0, 0, 1, 1, 1] * 2
+    assert columns_by_person(["lat", "lon", "time", "trip_id"]) == {}
+    assert columns_by_person(["user", "trip"], {"id": "trip"}) == {"id": "trip"}
 
 
 def test_nobody_is_refused() -> None:

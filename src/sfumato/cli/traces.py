@@ -214,6 +214,7 @@ def _read(
     source: Path, *, format: str | None, zone: str | None, columns: dict[str, str] | None, keep: list[str]
 ) -> list[tuple[str | None, Trace]]:
     """One person, or the people of a table with an id column."""
+    from sfumato.engines.people import column_names, columns_by_person
     from sfumato.io import read_trace, read_traces
     from sfumato.io.formats import format_named, format_of
 
@@ -221,6 +222,7 @@ def _read(
         raise InputError(f"There is no file {source}.", "Check its name.")
     chosen = format_named(format) if format else format_of(source)
     if chosen.name in _TABLES:
+        columns = columns_by_person(column_names(source), columns) or None
         people = read_traces(source, format=format, zone=zone, columns=columns, keep=keep)
         if len(people) > 1:
             return [(person, trace) for person, trace in people]
@@ -326,7 +328,8 @@ def _say(summary: dict[str, Any], dropped: tuple[str, ...], paths: dict[str, Pat
     from sfumato.units import format_length
 
     radius = format_length(summary["radius_m"])
-    typer.echo(f"Protected {summary['points']} points with {summary['mechanism']} noise of "
+    crowd = "" if summary["people"] == 1 else f" of {summary['people']} people (each with noise of their own)"
+    typer.echo(f"Protected {summary['points']} points{crowd} with {summary['mechanism']} noise of "
                f"{format_length(summary['rms_noise_m'])} per coordinate.")  # fmt: skip
     if summary["odds_99"] is not None:
         when = "at a protected time" if summary["mechanism"] == "secrets" else "at any one moment"

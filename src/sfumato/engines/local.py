@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sfumato.engines.people import columns_by_person
 from sfumato.errors import InputError
 from sfumato.io import read_traces
 from sfumato.protect import Protected, ProtectedFleet, protect, protect_fleet
@@ -17,7 +18,8 @@ from sfumato.traces import Trace
 
 def protect_table(table: Any, *, zone: str | None = None, **options: Any) -> tuple[Any, dict[str, Any]]:
     """The released Arrow table (id when there are several people, lat, lon, time, segment) and its certificate."""
-    people = read_traces(table, zone=zone)
+    names = getattr(table, "column_names", None) or list(getattr(table, "columns", []))
+    people = read_traces(table, zone=zone, columns=columns_by_person([str(name) for name in names]) or None)
     if len(people) == 1:
         done: Protected = protect(people[0][1], **options)
         return done.release.to_table(), dict(done.certificate)
