@@ -117,6 +117,26 @@ def test_both_directions_agree():
     assert np.all(found <= np.array(WEIGHTS) * there.objective * (1 + 1e-6))
 
 
+def test_random_problems_of_every_kind_are_solved_both_ways_to_a_certified_gap():
+    rng = np.random.default_rng(5)
+    for kernel_type in (RBF, Matern32) * 6:
+        n = int(rng.integers(3, 16))
+        kernel = kernel_type(float(rng.uniform(0.5, 6)), float(10 ** rng.uniform(-2, 3)))
+        prior = kernel.covariance(np.sort(rng.uniform(0, n, n)))
+        prior += 10 ** rng.uniform(-7, -2) * kernel.variance_m2 * np.eye(n)
+        secrets = [
+            np.sort(rng.choice(n, size=int(rng.integers(1, min(4, n) + 1)), replace=False))
+            for _ in range(int(rng.integers(1, 6)))
+        ]
+        targets = 10 ** rng.uniform(-1, 1, len(secrets)) / kernel.variance_m2
+        budget = n * kernel.variance_m2 * 10 ** rng.uniform(-3, 1)
+        there = least_loss(prior, secrets, budget=budget, targets=targets, gap=1e-4)
+        back = least_noise(prior, secrets, targets=targets * there.objective, gap=1e-4)
+        assert max(there.gap, back.gap) < 1e-3
+        assert back.objective == pytest.approx(budget, rel=2e-3)
+        assert np.all(back.value.losses() <= targets * there.objective * (1 + 1e-9))
+
+
 def test_every_point_attains_the_floor_exactly_for_a_constant_diagonal():
     for kernel in (RBF(1), RBF(6), Matern32(9)):
         prior = prior_of(kernel, 50, 1e-9)

@@ -164,10 +164,11 @@ def _by_interior_point(
     n = len(priors[0])
     if budget is None:
         spread = 1.0
-        m, t = program.start(spread * np.eye(n))
-        while t > 0.5:
-            spread *= 2
-            m, t = program.start(spread * np.eye(n))
+        while program.start(spread * np.eye(n))[1] > 0.5:
+            spread *= 2.0
+        while spread > 1e-12 and program.start(spread / 2 * np.eye(n))[1] <= 0.5:
+            spread /= 2.0
+        m, _ = program.start(spread * np.eye(n))
         t, tau = 1.0, program.degree / (program.trace(m))
     else:
         shapes = [np.eye(n) * (budget / (2 * n)), sum(scaled) * (budget / (2 * np.trace(sum(scaled))))]
@@ -183,18 +184,21 @@ def _by_interior_point(
         except np.linalg.LinAlgError:
             break
         steps += used
-        _collect(best, program, m, t, priors, secrets, targets, unit)
+        _collect(best, program, m, t, tau, priors, secrets, targets, unit)
         if progress is not None:
             progress(best.gap)
         if best.gap <= gap:
             break
-        idle = idle + 1 if best.gap > 0.9 * before else 0
+        # Early stages may prove nothing yet; later ones stop improving at the rounding of the barrier.
+        idle = idle + 1 if best.gap > 0.9 * before and before < 0.5 else 0
+        if tau > 1e30:
+            break
         tau *= 10.0
     return steps
 
 
 def _collect(
-    best: _Best, program: Program, m: FloatArray, t: float, priors: tuple[FloatArray, ...],
+    best: _Best, program: Program, m: FloatArray, t: float, tau: float, priors: tuple[FloatArray, ...],
     secrets: tuple[IntArray, ...], targets: FloatArray, unit: float,
 ) -> None:  # fmt: skip
     noise = program.noise(m) * unit
@@ -204,8 +208,9 @@ def _collect(
             best.offer(noise, float(np.max(losses_of(priors, noise, secrets) / targets)))
         else:
             best.offer(*_just_enough(noise, priors, secrets, targets))
-        multipliers = program.multipliers(m, t)
-        best.prove(dual_terms(priors, secrets, targets, multipliers), multipliers)
+        step, step_t, _ = program.step(m, t, tau)
+        for multipliers in (program.multipliers(m, t), program.multipliers(m, t, step, step_t)):
+            best.prove(dual_terms(priors, secrets, targets, multipliers), multipliers)
     except np.linalg.LinAlgError:
         return
 

@@ -248,8 +248,13 @@ class Program:
         return out
 
     # ------------------------------------------------------------------ the dual
-    def multipliers(self, m: FloatArray, t: float) -> Multipliers:
-        """X_k = (Σ+Γ)⁻¹Σ_{:k}Q_k^{-1/2} for every prior and secret, (n, |S_k|) each."""
+    def multipliers(
+        self, m: FloatArray, t: float, change: FloatArray | None = None, change_t: float = 0.0
+    ) -> Multipliers:
+        """X_k = (Σ+Γ)⁻¹Σ_{:k}Λ_k^{1/2} for every prior and secret, (n, |S_k|) each, with Λ_k = Q_k⁻¹.
+
+        Given the Newton step (dM, dt), Λ_k = Q_k⁻¹ - Q_k⁻¹dQ_kQ_k⁻¹ instead: right to second order off the centre.
+        """
         factors: list[FloatArray] = [np.empty(0)] * (len(self.priors) * len(self.secrets))
         noise = self.noise(m) if self.slopes is not None else m
         for number, (prior, inner) in enumerate(zip(self.priors, self.inner, strict=True)):
@@ -257,12 +262,19 @@ class Program:
                 reach = np.linalg.solve(prior + noise, prior[:, self.union])
             else:
                 reach = self._reach(m, inner)
-            spread = inner - inner @ np.linalg.solve(m + inner, inner)
+            seen = np.linalg.solve(m + inner, inner)
+            spread = inner - inner @ seen
+            moved = None if change is None else seen.T @ change @ seen
             for group in (g for g in self.groups if g.prior == number):
-                room = spread[group.places[:, :, None], group.places[:, None, :]] - group.allowed(t)[0]
-                values, vectors = np.linalg.eigh(room)
-                floor = 1e-3 * np.maximum(values[:, -1:], 1e-300) * 1e-12
+                block = (group.places[:, :, None], group.places[:, None, :])
+                allowed, slide, _ = group.allowed(t)
+                values, vectors = np.linalg.eigh(spread[block] - allowed)
+                floor = 1e-15 * np.maximum(values[:, -1:], 1e-300)
                 roots = vectors / np.sqrt(np.maximum(values, floor))[:, None, :]
+                if moved is not None:
+                    shift = roots.transpose(0, 2, 1) @ (moved[block] + change_t * slide) @ roots
+                    shrunk, axes = np.linalg.eigh(np.eye(shift.shape[1]) - (shift + shift.transpose(0, 2, 1)) / 2)
+                    roots = roots @ (axes * np.sqrt(np.maximum(shrunk, 0.0))[:, None, :])
                 for k, places, root in zip(group.members, group.places, roots, strict=True):
                     factors[number * len(self.secrets) + int(k)] = reach[:, places] @ root
         return Multipliers(tuple(factors))
