@@ -16,9 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.arrays import IntArray, positive
-from sfumato.collection.defences import Influence, ResidualTest, capped_weights, fake_report_influence, residual_test
+from sfumato.collection.defences import (
+    Influence,
+    ResidualTest,
+    capped_weights,
+    fake_report_influence,
+    monitored_distance,
+    residual_test,
+)
 from sfumato.errors import InputError
-from sfumato.estimation.earth_mover import earth_movers_distance
 from sfumato.estimation.joint import Estimate, joint
 from sfumato.estimation.tally import Tally, checked_tallies
 from sfumato.estimation.uncertainty import LARGEST_COVARIANCE, Intervals, intervals
@@ -97,7 +103,7 @@ class ClosedCycle:
     """Of the last channel, for the estimated map."""
     distortion: float
     moved: float | None
-    """Earth mover's distance to the previous estimate, in the grid's unit."""
+    """Earth mover's distance to the previous estimate, in the grid's unit (from blocks above 2,500 cells)."""
     capped: bool
     """Whether the next channel would have changed more than the cap allows: usual in the first cycles."""
     alarms: tuple[str, ...]
@@ -134,12 +140,12 @@ def close_cycle(
         intervals=shown,
         next_channel=following,
         residual=residual,
-        influence=fake_report_influence(filled, estimate) if with_influence else (),
+        influence=fake_report_influence(filled, estimate, candidates=4 if small else 1) if with_influence else (),
         epsilon=last.channel.epsilon(),
         spent=spent([tally.channel for tally in filled], reporting=rules.reporting),
         mutual_information_nats=last.channel.mutual_information(theta),
         distortion=last.channel.distortion(theta),
-        moved=None if previous is None else earth_movers_distance(previous, theta, last.channel.grid),
+        moved=None if previous is None else monitored_distance(previous, theta, last.channel.grid),
         capped=rules.max_log_change is not None and _cap_binds(last.channel, following, rules.max_log_change),
         alarms=tuple(alarms),
     )

@@ -28,6 +28,7 @@ PARTS = 5
 REPEATS = 5
 MOST_STEPS = 6_000
 _THINNING_SEED = 20_231_015
+_MANY_REPEATS_UP_TO = 2_500
 
 Random = int | np.random.Generator | Randomness | None
 
@@ -61,10 +62,10 @@ def joint(
 ) -> Estimate:
     """Estimate from every cycle's tally together.
 
-    ``stop``: "predict" chooses the number of steps by 5 x 5 thinning; "converge" runs SQUAREM until the certified
-    gap is at most ``gap``; a number takes that many steps. ``smoothing_cells`` > 0 blurs each step by that many
-    cells (stable but biased). ``rng`` only thins reports; its default is a fixed seed, so that the same tallies give
-    the same estimate.
+    ``stop``: "predict" chooses the number of steps by 5 x 5 thinning (5 x 1 above 2,500 cells); "converge" runs SQUAREM
+    until the certified gap is at most ``gap``; a number takes that many steps. ``smoothing_cells`` > 0 blurs each step
+    by that many cells (stable but biased). ``rng`` only thins reports; its default is a fixed seed, so that the same
+    tallies give the same estimate.
     """
     began = time.perf_counter()
     filled = checked_tallies(tallies)
@@ -77,7 +78,14 @@ def joint(
         theta, steps = squarem(model, theta, weights, gap=gap, most_steps=most_steps)
     else:
         steps = (
-            steps_by_thinning(filled, start=theta, most_steps=most_steps, smoothing_cells=smoothing_cells, rng=rng)
+            steps_by_thinning(
+                filled,
+                start=theta,
+                most_steps=most_steps,
+                repeats=REPEATS if model.cells <= _MANY_REPEATS_UP_TO else 1,
+                smoothing_cells=smoothing_cells,
+                rng=rng,
+            )
             if stop == "predict"
             else _checked_steps(stop)
         )

@@ -73,14 +73,16 @@ class Likelihood:
             whole = len(self.groups) == 1
             used = weights if whole else weights[:, list(group.members), :]
             shares = (theta[:, None, :] * inverse_z).reshape(self.cells, channels * columns)
-            reported = group.kernel.product(shares)
             used = used.reshape(self.cells, channels * columns)
+            dense = group.kernel.form == "dense"
+            # On large grids only what was reported must be accurate; far from everyone, theta is negligible.
+            reported = group.kernel.product(shares, needed=True if dense or score is not None else used > 0)
             if score is not None:
                 judged = (score if whole else score[:, list(group.members), :]).reshape(self.cells, -1)
                 terms = np.where(judged > 0, judged * np.log(np.where(judged > 0, reported, 1.0)), 0.0)
                 level += terms.reshape(self.cells, channels, columns).sum(axis=(0, 1))
             ratio = np.divide(used, reported, out=np.zeros_like(used), where=used > 0)
-            back = group.kernel.product(ratio).reshape(self.cells, channels, columns)
+            back = group.kernel.product(ratio, needed=dense).reshape(self.cells, channels, columns)
             back *= inverse_z
             g += back.sum(axis=1)
         return g, level

@@ -76,7 +76,9 @@ class GridKernel:
             return self.values @ f
         if f.ndim == 1:
             return self.guarded(f, needed=needed)[0]
-        return np.stack([self.guarded(f[:, k], needed=needed)[0] for k in range(f.shape[1])], axis=1)
+        columns = range(f.shape[1])
+        masks = [needed[:, k] if isinstance(needed, np.ndarray) and needed.ndim == 2 else needed for k in columns]
+        return np.stack([self.guarded(f[:, k], needed=masks[k])[0] for k in columns], axis=1)
 
     def signed_product(self, f: FloatArray) -> FloatArray:
         """K f for f of any sign, unguarded: its error is absolute, see :meth:`error_scale`."""
