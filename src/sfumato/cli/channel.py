@@ -147,7 +147,8 @@ def measure(
         law, kept = law.without_zeros()
         made = made.restricted(kept)
     costs, name = measured_distortion(distortion, made, law)
-    answer: dict[str, Any] = {"ok": True, **_measures(made, law, costs, name)}
+    unit = "cell" if cells is not None and cell_size is None else "m"
+    answer: dict[str, Any] = {"ok": True, **_measures(made, law, costs, name), "distance_unit": unit}
     if epsilon is not None:
         low, up = epsilon_delta(made, law.probabilities, epsilon)
         answer["epsilon_delta"] = {"epsilon": epsilon, "delta_low": low, "delta_up": up}
