@@ -170,6 +170,24 @@ def test_the_accountant_refuses_a_report_beyond_its_budget_before_it_is_drawn() 
     assert any("stopping" in words for words in statement.assumes)
 
 
+def test_a_set_of_priors_is_updated_vertex_by_vertex_and_covers_every_mixture() -> None:
+    rng = np.random.default_rng(2)
+    vertices = rng.dirichlet(np.ones(3) * 3, size=2)
+    channels, outputs = [], []
+    account = PosteriorAdaptive.start(vertices, budget=1.0)
+    for epsilon, output in ((0.5, 0), (0.5, 0)):
+        solved = optimal_channel(account.predictives.mean(axis=0), rng.random((3, 3)), epsilon, priors=account.priors)
+        channels.append(solved.value.channel)
+        outputs.append(min(output, solved.value.channel.shape[1] - 1))
+        account = account.report(channels[-1], outputs[-1])
+    assert account.spent <= 1.0 + 1e-9
+    likelihood = channels[0].matrix[:, outputs[0]] * channels[1].matrix[:, outputs[1]]
+    for weight in np.linspace(0, 1, 11):
+        p = weight * vertices[0] + (1 - weight) * vertices[1]
+        assert np.abs(np.log(likelihood / (p @ likelihood))).max() <= account.spent + 1e-9
+    assert "mixture" in account.guarantee().assumes[0]
+
+
 def test_a_channel_for_the_old_prior_costs_more_than_its_epsilon_once_the_belief_moved() -> None:
     p = np.array([0.5, 0.3, 0.2])
     fixed = optimal_channel(p, d.hamming(3), 1.0).value.channel

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import InputError
+from sfumato.mechanisms.information_privacy import optimal_channel
 from sfumato.priors.cells import CellPrior, positive_prior
 from sfumato.priors.sets import (
     Box,
@@ -187,3 +188,14 @@ def test_a_cell_prior_is_checked_floored_and_loses_its_zeros_only_on_request() -
         CellPrior([0.5, 0.4])  # type: ignore[arg-type]
     with pytest.raises(InputError):
         prior.distances_m()
+
+
+@pytest.mark.parametrize("priors", SETS[1:], ids=lambda s: type(s).__name__)
+def test_no_member_of_a_set_breaks_a_promise_designed_for_it(priors: PriorSet) -> None:
+    """Attack: thousands of priors of the set, found without its support functions."""
+    rng = np.random.default_rng(6)
+    designed = optimal_channel(priors.centre, rng.random((3, 4)), 0.8, priors=priors).value
+    q = designed.channel.matrix
+    for p in members(priors, rng, 1000):
+        ratio = np.log(q / (p @ q))
+        assert np.abs(ratio).max() <= 0.8

@@ -18,24 +18,28 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, positive, read_only
 from sfumato.channel import Channel, checked_probabilities, checked_rows
 from sfumato.errors import BudgetExceeded, InputError
 from sfumato.guarantees import Guarantee
-from sfumato.leakage.discrete import lip
+from sfumato.leakage.discrete import lip, lip_over_set
+from sfumato.priors.sets import Known, Polytope
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PosteriorAdaptive:
     """What has been spent and what is believed about the next symbol. Immutable: each report returns the next one.
 
-    Start with :meth:`start`; ask :attr:`predictive` for the prior to design for; :meth:`report` records the channel
-    used and its output. ``spent_up`` and ``spent_low`` are sums of leakages measured for the predictive priors.
+    Start with :meth:`start`; ask :attr:`predictive` (or :attr:`priors`) for what to design for; :meth:`report` records
+    the channel used and its output. Several priors (one per row) stand for every mixture of them: each is updated by
+    Bayes' rule, and the predictive of any mixture stays a mixture of the predictives. ``spent_up`` and ``spent_low``
+    are sums of leakages measured for the predictive priors.
     """
 
-    predictive: FloatArray
+    predictives: FloatArray
     transition: FloatArray | None
     budget: float
     spent_up: float = 0.0
@@ -46,12 +50,28 @@ class PosteriorAdaptive:
     def start(
         cls, prior: npt.ArrayLike, *, budget: float, transition: npt.ArrayLike | None = None
     ) -> PosteriorAdaptive:
-        """``transition`` is P(x_{k+1} | x_k) for a moving symbol; without it every report is about the same symbol."""
-        p = checked_probabilities(prior)
+        """``transition`` is P(x_{k+1} | x_k) for a moving symbol; without it every report is about the same symbol.
+
+        ``prior`` is one prior, or the vertices of a set of priors, one per row.
+        """
+        values = np.asarray(getattr(prior, "probabilities", prior), dtype=np.float64)
+        p = read_only(np.stack([checked_probabilities(row) for row in np.atleast_2d(values)]))
+        size = p.shape[1]
         moves = None if transition is None else checked_rows(transition)
-        if moves is not None and moves.shape != (p.size, p.size):
-            raise InputError(f"The transition is {moves.shape} for {p.size} symbols.", "Give a square matrix.")
+        if moves is not None and moves.shape != (size, size):
+            raise InputError(f"The transition is {moves.shape} for {size} symbols.", "Give a square matrix.")
         return cls(p, moves, positive(budget, "budget"))
+
+    @property
+    def predictive(self) -> FloatArray:
+        """What is believed about the next symbol (of a set: its first vertex)."""
+        first: FloatArray = self.predictives[0]
+        return first
+
+    @property
+    def priors(self) -> Known | Polytope:
+        """The prior, or every mixture of the vertices, that the next report must be designed for."""
+        return Known(self.predictive) if self.predictives.shape[0] == 1 else Polytope(self.predictives)
 
     @property
     def spent(self) -> float:
@@ -70,16 +90,22 @@ class PosteriorAdaptive:
         may be made (and is, by :meth:`check`) before the report is drawn.
         """
         up, low = self.check(channel)
-        posterior = channel.posterior(self.predictive, output)
-        following = posterior if self.transition is None else posterior @ self.transition
+        following = np.stack([channel.posterior(prior, output) for prior in self.predictives])
+        if self.transition is not None:
+            following = following @ self.transition
         return PosteriorAdaptive(
-            read_only(following / following.sum()), self.transition, self.budget, self.spent_up + up,
-            self.spent_low + low, self.reports + 1,
-        )  # fmt: skip
+            predictives=read_only(following / following.sum(axis=1, keepdims=True)),
+            transition=self.transition,
+            budget=self.budget,
+            spent_up=self.spent_up + up,
+            spent_low=self.spent_low + low,
+            reports=self.reports + 1,
+        )
 
     def check(self, channel: Channel) -> tuple[float, float]:
         """(up, low) leakage of the channel for the predictive prior, or BudgetExceeded."""
-        leakage = lip(channel, self.predictive)
+        single = self.predictives.shape[0] == 1
+        leakage = lip(channel, self.predictive) if single else lip_over_set(channel, self.priors)
         up, low = self.spent_up + leakage.up, self.spent_low + leakage.low
         if max(up, low) > self.budget * (1 + 1e-12):
             raise BudgetExceeded(
@@ -90,13 +116,15 @@ class PosteriorAdaptive:
 
     def guarantee(self) -> Guarantee:
         """The statement for everything reported so far."""
-        moving = self.transition is not None
+        single = self.predictives.shape[0] == 1
+        prior = "the one of this filter" if single else "a mixture of those of this filter"
+        moves = "" if self.transition is None else " and moves by its transitions"
         return Guarantee(
             notion="local information privacy, posterior-adaptive",
             parameters={"epsilon_up_nats": self.spent_up, "epsilon_low_nats": self.spent_low, "reports": self.reports,
                         "budget_nats": self.budget},
             assumes=(
-                "the adversary's prior is the one of this filter" + (" and moves by its transitions" if moving else ""),
+                f"the adversary's prior is {prior}{moves}",
                 "channels, budgets, timing and stopping depend on earlier reports and independent coins only",
                 "a report depends on the past only through the present symbol, given the earlier reports",
             ),
