@@ -39,7 +39,7 @@ def test_calibrated_noise_keeps_the_odds_and_a_centimetre_less_would_not(
 
 
 @settings(max_examples=100, deadline=None)
-@given(radius=st.floats(1, 1000), epsilon=st.floats(0.01, 50), order=st.floats(1.01, 64))
+@given(radius=st.floats(1, 500), epsilon=st.floats(0.1, 50), order=st.floats(1.01, 16))
 def test_calibrated_noise_keeps_epsilon(radius: float, epsilon: float, order: float) -> None:
     noise_m = calibrated_noise_m(Target(radius_m=radius, epsilon=epsilon, order=order), 4.0)
     assert renyi_epsilon(mu_of(4.0 / noise_m**2, radius), order) <= epsilon
