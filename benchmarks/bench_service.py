@@ -25,8 +25,8 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
 
 import httpx  # noqa: E402
 
-from served_collector import TOKEN, CollectorProcess  # noqa: E402
 from postgres_server import postgres_server, programs  # noqa: E402
+from served_collector import TOKEN, CollectorProcess  # noqa: E402
 from sfumato.client.wire import device_tag  # noqa: E402
 
 NEEDED_SHARE = 0.40
@@ -99,7 +99,8 @@ def single_reports(
     print(
         f"{name}: {statistics.median(rates[name]):.0f} durable reports/s (p50 {latest[name]['p50_ms']:.1f} ms, "
         f"p99 {latest[name]['p99_ms']:.1f} ms); empty POST {statistics.median(rates['empty']):.0f}/s "
-        f"(p99 {latest['empty']['p99_ms']:.1f} ms); share {share:.2f}, needed {NEEDED_SHARE:.2f}: {verdict(share >= NEEDED_SHARE)}"
+        f"(p99 {latest['empty']['p99_ms']:.1f} ms); share {share:.2f}, needed {NEEDED_SHARE:.2f}: "
+        f"{verdict(share >= NEEDED_SHARE)}"
     )
     counted = exact_tickets(collector, "bench")
     # wrk stops without waiting for its last answers, so a few more than it saw may be counted; never fewer.

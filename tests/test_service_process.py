@@ -205,7 +205,40 @@ def test_a_crowd_of_ten_thousand_estimates_what_the_librarys_simulation_estimate
     assert 0.5 * min(to_truth[1:]) < to_truth[0] < 1.5 * max(to_truth[1:])
 
 
-@pytest.mark.parametrize("known", [False, True], ids=["any campaign", "a campaign that exists"])
+def test_a_crowd_from_the_command_line_reports_and_closes_a_cycle(collector: CollectorProcess) -> None:
+    command = [
+        sys.executable, "-c", "from sfumato.cli import main; main()", "collect", "crowd", "--url", collector.url,
+        "--city", "paris", "--people", "40", "--campaign", "town", "--token", TOKEN, "--concurrency", "4", "--json",
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["ok"] is True
+    [cycle] = result["cycles"]
+    assert (cycle["cycle"], cycle["counted"], cycle["refused"], cycle["closed"]) == (1, 40, 0, True)
+    served = httpx.get(f"{collector.url}/api/v1/campaigns/town/estimate", timeout=30).json()["cycle"]
+    assert (served["tickets"], sum(served["counts"])) == (40, 40)
+
+
+def test_a_crowd_without_a_server_says_what_to_do() -> None:
+    command = [sys.executable, "-c", "from sfumato.cli import main; main()", "collect", "crowd", "--url", "ftp://x"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2
+    assert "http://" in done.stderr
+
+
+@pytest.mark.slow
+def test_the_demonstration_runs_a_server_and_a_crowd_and_prints_the_page() -> None:
+    command = [sys.executable, "-m", "sfumato.service.demo", "--exit", "--people", "60", "--cycles", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "60 reports" in done.stdout
+    assert "/campaigns/paris/dashboard" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "known", [pytest.param(False, marks=pytest.mark.slow), True], ids=["any campaign", "a campaign that exists"]
+)
 def test_schemathesis_finds_no_5xx_and_no_schema_violation(
     collector: CollectorProcess, tmp_path: Path, known: bool
 ) -> None:

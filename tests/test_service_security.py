@@ -190,7 +190,7 @@ def test_exports_agree_with_one_another(town: TestClient, tmp_path: Path) -> Non
     assert [float(row["estimate"]) for row in rows] == cycle["estimate"]
     assert sum(cycle["estimate"]) == pytest.approx(1)
     assert [int(row["reports"]) for row in rows] == cycle["counts"]
-    assert all(float(row["low"]) <= float(row["high"]) for row in rows)
+    assert all(float(row["low"]) <= float(row["estimate"]) <= float(row["high"]) for row in rows)
     shapes = town.get(f"{address}.geojson").json()["features"]
     assert [shape["properties"]["estimate"] for shape in shapes] == cycle["estimate"]
     ring = shapes[0]["geometry"]["coordinates"][0]
@@ -207,6 +207,10 @@ def test_exports_agree_with_one_another(town: TestClient, tmp_path: Path) -> Non
     assert shapely.from_wkb(table["geometry"][0].as_py()).bounds == pytest.approx(
         tuple(float(rows[0][name]) for name in ("west", "south", "east", "north"))
     )
+    geopandas = pytest.importorskip("geopandas")
+    frame = geopandas.read_parquet(path)
+    assert frame.crs.equals("OGC:CRS84")
+    assert frame.geometry.is_valid.all()
     assert town.get(f"{address}.csv?cycle=9").status_code == 404
 
 

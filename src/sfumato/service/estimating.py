@@ -72,8 +72,9 @@ def estimate_cycle(
     return CycleResult(
         facts={**facts, **offer_facts(pairs[-1][0], theta)},
         probabilities=theta,
-        low=unknown if closed.intervals is None else closed.intervals.lower,
-        high=unknown if closed.intervals is None else closed.intervals.upper,
+        # The estimate is smoothed and the interval is not: it is widened where it would leave its own estimate out.
+        low=unknown if closed.intervals is None else np.minimum(closed.intervals.lower, theta),
+        high=unknown if closed.intervals is None else np.maximum(closed.intervals.upper, theta),
         next_channel=closed.next_channel,
         next_facts=offer_facts(closed.next_channel, theta),
     )
