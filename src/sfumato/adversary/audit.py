@@ -1,8 +1,15 @@
 """What an adversary still learns from a release, measured against the truth and against what the certificate implies.
 
-The adversary of an audit is strong on purpose: they know the mechanism, the mean of the trace (its average place), and
+The adversary of an audit is strong on purpose: they know the mechanism, the mean around which the person moves, and
 (with ``fit``) the kernel that fits the *original* best. With ``place="unknown"`` they know how the person moves but not
-where on average. Each coordinate is treated alike. For a prior in the certificate's class,
+where. Each coordinate is treated alike.
+
+The mean they know is not the average of this trace, which would tell them more than any prior: it is the mean of the
+law the trace was drawn from. The trace says where that is only up to N(m̂, s²) (generalised least squares), so errors
+and coverage are averaged over it, in closed form: with the error e at m̂ and c = 1 - (smoother applied to ones), the
+error at m̂ + s z is e + c s z.
+
+For a prior in the certificate's class,
 
     √V ≥ (worst_loss + 1/σ²)^{-1/2}        at every moment,
 
@@ -86,21 +93,44 @@ def audit(
     truth = unroll(lat, lon)
     truth -= truth.mean(axis=0)
     moved = differences_m(lat, lon, release.lat_deg[order], release.lon_deg[order])
-    kernel, used = _prior(prior, times, truth, certificate, place)
-    believed = kernel if place == "known" else kernel + Constant(_ANYWHERE * math.sqrt(noise.variance_m2))
-    belief = believe(times, truth + moved, prior=believed, noise=noise)
-    judged = _judged(kernel, certificate, float(np.min(belief.sd_m)))
+    kernel, used = _prior(prior, times, truth, certificate)
+    errors, slack, sd = _attacked(times, truth, moved, kernel, noise, place)
+    judged = _judged(kernel, certificate, float(np.min(sd)))
     return Audit(
         points=len(original),
         rms_error_raw_m=float(np.sqrt(np.mean(moved**2))),
-        rms_error_smoothed_m=belief.rms_error_m(truth),
-        interval_68_m=float(np.sqrt(np.mean(belief.sd_m**2))),
-        smallest_interval_68_m=float(np.min(belief.sd_m)),
-        coverage_68=belief.coverage(truth),
-        prior_used={**used, "average_place": place, "best_linear_estimate_only": linear},
+        rms_error_smoothed_m=float(np.sqrt(np.mean(errors**2) + np.mean(slack**2))),
+        interval_68_m=float(np.sqrt(np.mean(sd**2))),
+        smallest_interval_68_m=float(np.min(sd)),
+        coverage_68=_coverage(errors, slack, sd),
+        prior_used={**used, "mean": place, "best_linear_estimate_only": linear},
         mechanism=str(certificate.get("mechanism", "unknown")),
         **judged,
     )
+
+
+def _attacked(
+    times: FloatArray, truth: FloatArray, moved: FloatArray, kernel: Kernel, noise: Kernel, place: str
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Errors (n, 2) of the smoothed positions, their slack (n,) from the mean we do not know, and √V (n,)."""
+    if place == "unknown":
+        anywhere = Constant(_ANYWHERE * math.sqrt(noise.variance_m2))
+        belief = believe(times, truth + moved, prior=kernel + anywhere, noise=noise)
+        return belief.errors_m(truth), np.zeros(len(times)), belief.sd_m
+    centre = believe(times, truth, prior=Constant(1e3 * math.sqrt(kernel.variance_m2)), noise=kernel)
+    mean, mean_sd = centre.mean_m[0], float(centre.sd_m[0])
+    ones = np.ones((len(times), 1))
+    belief = believe(times, np.hstack([truth - mean + moved, ones]), prior=kernel, noise=noise)
+    errors = belief.mean_m[:, :2] - (truth - mean)
+    return errors, np.abs(1.0 - belief.mean_m[:, 2]) * mean_sd, belief.sd_m
+
+
+def _coverage(errors: FloatArray, slack: FloatArray, sd: FloatArray) -> float:
+    """The mean probability that |e + slack z| ≤ √V, z standard normal."""
+    from scipy.special import ndtr
+
+    width, half = np.maximum(slack, 1e-9)[:, None], sd[:, None]
+    return float(np.mean(ndtr((half - errors) / width) - ndtr((-half - errors) / width)))
 
 
 def noise_law(certificate: Mapping[str, Any]) -> tuple[Kernel, bool]:
@@ -146,12 +176,12 @@ def designed_noise(certificate: Mapping[str, Any]) -> Kernel:
 
 
 def _prior(
-    prior: str | Kernel, times: FloatArray, truth: FloatArray, certificate: Mapping[str, Any], place: str
+    prior: str | Kernel, times: FloatArray, truth: FloatArray, certificate: Mapping[str, Any]
 ) -> tuple[Kernel, dict[str, Any]]:
     if isinstance(prior, Kernel):
         return prior, {"source": "given", "kernel": prior.to_dict()}
     if prior == "fit":
-        fitted = _fitted(times, truth, unknown_mean=place == "unknown")
+        fitted = _fitted(times, truth)
         if fitted is None:
             return _preset(DEFAULT_PRESET, " (too few moments to fit)")
         return fitted.prior, {"source": "fitted to the original", "kernel": fitted.prior.to_dict()}
@@ -171,10 +201,10 @@ def _preset(name: str, why: str = "") -> tuple[Kernel, dict[str, Any]]:
     return kernel, {"source": f"preset {name}{why}", "kernel": kernel.to_dict()}
 
 
-def _fitted(times: FloatArray, truth: FloatArray, *, unknown_mean: bool) -> Fitted | None:
+def _fitted(times: FloatArray, truth: FloatArray) -> Fitted | None:
     if len(np.unique(times)) < 3:
         return None
-    return fit(times, truth, unknown_mean=unknown_mean)
+    return fit(times, truth, unknown_mean=True)
 
 
 def _judged(kernel: Kernel, certificate: Mapping[str, Any], smallest_m: float) -> dict[str, Any]:
