@@ -188,6 +188,7 @@ def _made(
     )
 
     p, names = law.probabilities, law.labels
+    unit = "cell" if grid[0] is not None and grid[1] is None else "m"
     square = costs.shape[0] == costs.shape[1]
     outputs = names if square else ()
     if mechanism in ("lip-optimal", "ldp-optimal"):
@@ -204,7 +205,7 @@ def _made(
         }  # fmt: skip
     if mechanism == "geo-optimal":
         found = geo_indistinguishable.optimal_geo_channel(
-            p, law.distances_m(), epsilon, distortion=costs, gap=max(gap, 5e-5), inputs=names,
+            p, law.distances_m(), epsilon, distortion=costs, gap=max(gap, 5e-5), unit=unit, inputs=names,
             positions_m=law.positions_m,
         )  # fmt: skip
         return found.value.channel, {
@@ -219,7 +220,7 @@ def _made(
         made, guarantee = designed.channel, designed.guarantee
     else:
         if mechanism == "exponential":
-            geo = exponential.exponential_for_epsilon(law.distances_m(), epsilon, inputs=names)
+            geo = exponential.exponential_for_epsilon(law.distances_m(), epsilon, unit=unit, inputs=names)
         else:
             cells = grid_of(grid[0], grid[1])
             if cells is None or cells.cells != law.size:
