@@ -192,7 +192,7 @@ def a_million_cells(queue):
     del counts, places
     start = resident_mb()
     kernel = grid_kernel(grid, 1.0)
-    seconds = best_of(lambda: ba._iterate(prior, kernel, 2, None), 7)
+    seconds = best_of(lambda: ba._iterate(prior, kernel, 2, None), 10)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
     weights, _ = ba._iterate(prior, kernel, 3, None)
     queue.put((seconds, peak - start, bool(np.isfinite(weights).all() and weights.min() >= 0)))
@@ -213,7 +213,7 @@ def a_million_reports():
         channel._known.pop("alias", None)
         draw_reports(channel, people)
 
-    return best_of(fresh, 5)
+    return best_of(fresh, 30)
 
 
 def growth(quick):
@@ -228,7 +228,7 @@ def growth(quick):
         grid = Grid.plain(side, side)
         kernel = grid_kernel(grid, 1.0)
         prior = np.random.default_rng(0).dirichlet(np.ones(grid.cells))
-        seconds = best_of(lambda p=prior, k=kernel: ba._iterate(p, k, 2, None), 5)
+        seconds = best_of(lambda p=prior, k=kernel: ba._iterate(p, k, 2, None), 10)
         held = kernel.values.nbytes
         rows.append((grid.cells, kernel.form, seconds, held))
         measured = f"{1e3 * seconds:9.3f} ms per step  kernel {held / 1e6:8.2f} MB"

@@ -26,7 +26,7 @@ def figure_9(*, quick: bool = False) -> Reproduction:
 
 
 def _figure(key: str, name: str, title: str, quick: bool) -> Reproduction:
-    rounds = 2 if quick else 5
+    rounds = 1 if quick else 5
     place = city(name)
     series = {}
     rows = []
