@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from sfumato.arrays import FloatArray
 
-COLOURS = ("#1f6fb2", "#c2571a", "#2f8f4e", "#7a4ea3", "#444444", "#b23a6f")
+COLOURS = ("#1f6fb2", "#c2571a", "#2f8f4e", "#444444", "#b23a6f", "#8a7a1f")
+OURS = "#7a4ea3"  # the same in every panel
 WIDTH, HEIGHT = 300, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 10, 26, 34
 
@@ -114,7 +115,7 @@ def _panel(panel: Panel) -> str:
     out.append(f'<text x="{WIDTH / 2}" y="{HEIGHT - 8}" text-anchor="middle">{escape(panel.x_label)}</text>')
     out.append(f'<text x="4" y="{_TOP - 4}">{escape(panel.y_label)}</text>')
     for number, (name, values) in enumerate(drawn.items()):
-        colour = COLOURS[number % len(COLOURS)]
+        colour = OURS if name.startswith("ours") else COLOURS[number % len(COLOURS)]
         ok = np.isfinite(values) & ((values > 0) | (not panel.log_y))
         points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(px(x[ok]), py(values[ok]), strict=True))
         out.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.6"/>')
