@@ -50,6 +50,7 @@ def test_the_shipped_cities_hold_the_published_check_ins():
     assert city("paris").plain_grid.shape == (11, 15)
     assert city("sf").plain_grid.shape == (16, 24)
     assert city("paris").grid.cell_height == pytest.approx(475, abs=1)
+    assert city("paris").prior().probabilities.sum() == pytest.approx(1.0)
     with pytest.raises(InputError):
         city("london")
 

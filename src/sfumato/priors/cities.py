@@ -23,6 +23,7 @@ import numpy as np
 from sfumato.arrays import FloatArray, IntArray, read_only
 from sfumato.errors import InputError
 from sfumato.grid import Grid, metres_per_degree
+from sfumato.priors.cells import CellPrior
 
 _BOUNDS = {
     # north, west, cell height and width in degrees, rows, columns, cell of the first record (row, column)
@@ -56,6 +57,10 @@ class City:
         """The distribution of :attr:`people`."""
         share: FloatArray = self.people / self.people.sum()
         return share
+
+    def prior(self) -> CellPrior:
+        """The same as a prior, with the cells' labels."""
+        return CellPrior(self.probabilities, labels=self.plain_grid.labels())
 
 
 @lru_cache(maxsize=4)

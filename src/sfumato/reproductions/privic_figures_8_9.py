@@ -34,7 +34,7 @@ def _figure(key: str, name: str, title: str, quick: bool) -> Reproduction:
     last = {}
     for beta in (0.5, 1.0):
         published = published_rows(name, beta, rounds)
-        # The joint estimate of San Francisco at beta 0.5 takes thousands of steps: the last cycle of one round is shown.
+        # The joint estimate of San Francisco at beta 0.5 takes thousands of steps: one round's last cycle is shown.
         long = name == "sf" and beta == 0.5
         protocol = published_protocol(name, beta, estimator="joint", last_only=quick or long)
         together = []
