@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import sfumato as sf
 from conftest import ROOT
+from sfumato.certificates import sealed
 from sfumato.cli import app
 from sfumato.errors import InputError
 from sfumato.leakage.gaussian import loss_matrix
@@ -17,6 +18,7 @@ from sfumato.mechanisms.calibration import Target
 from sfumato.mechanisms.secret_noise import SecretNoise, secret_noise
 from sfumato.priors.kernels import Matern32, White
 from sfumato.secret import TIMES_ARE_PUBLIC, basic, compound, every_window
+from sfumato.verification import certificate_text
 
 PRIOR = Matern32(66.0, 120.0) + White(1.0)
 TIMES = np.arange(60) * 20.0
@@ -88,10 +90,10 @@ def test_protect_with_secrets_works_from_file_to_verified_file(tmp_path, words):
     assert found["odds_99"] <= 5
     checked = CliRunner().invoke(app, ["verify", str(certificate), "--release", str(out), "--json"])
     assert checked.exit_code == 0, checked.output
-    damaged = json.loads(certificate.read_text())
-    damaged["loss_at_times"] *= 0.5
-    certificate.write_text(json.dumps(damaged))
-    assert CliRunner().invoke(app, ["verify", str(certificate), "--release", str(out)]).exit_code != 0
+    sound = json.loads(certificate.read_text())
+    for change in ({"loss_at_times": sound["loss_at_times"] / 2}, {"secrets": {**block, "points_protected": 10_000}}):
+        certificate.write_text(certificate_text(sealed({**sound, **change})))  # a forger who seals again
+        assert CliRunner().invoke(app, ["verify", str(certificate), "--release", str(out)]).exit_code == 1
 
 
 def test_secrets_that_cannot_be_are_refused():

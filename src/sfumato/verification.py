@@ -22,6 +22,7 @@ from sfumato.errors import InputError, SfumatoError, VerificationFailed
 from sfumato.frames import frame_for, snap
 from sfumato.mechanisms.calibration import Target
 from sfumato.mechanisms.named import mechanism_from_dict
+from sfumato.mechanisms.secret_noise import SecretNoise
 from sfumato.signatures import SIGNATURE, check_signer
 from sfumato.traces import Trace
 
@@ -171,11 +172,14 @@ def _check_seal(document: Mapping[str, Any]) -> None:
 
 
 def _terms(document: Mapping[str, Any]) -> Terms:
-    known = {"secrets"}
     try:
         wish = document["target"]
+        mechanism = mechanism_from_dict(document["parameters"])
+        extra: dict[str, Any] = {}
+        if isinstance(mechanism, SecretNoise):
+            extra["secrets"] = mechanism.block(document["secrets"]["labels"], float(document["radius_m"]))
         return Terms(
-            mechanism=mechanism_from_dict(document["parameters"]),
+            mechanism=mechanism,
             target=Target(
                 radius_m=float(document["radius_m"]),
                 odds=wish["odds"],
@@ -187,7 +191,7 @@ def _terms(document: Mapping[str, Any]) -> Terms:
             randomness_source=str(document["randomness"]),
             simulation=bool(document["simulation"]),
             kept=tuple(document["kept"]),
-            extra={name: document[name] for name in known if name in document},
+            extra=extra,
         )
     except VerificationFailed:
         raise
