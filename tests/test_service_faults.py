@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.service, pytest.mark.slow]
 
 def test_a_killed_collector_on_sqlite_loses_nothing_and_counts_nothing_twice() -> None:
     with databases("sqlite") as (url, _):
-        verdict = run(url, kills=4)
+        verdict = run(url, kills=3, senders=6)
     assert verdict.acknowledged > 50
     assert verdict.resent > 0
     assert verdict.good, verdict
@@ -32,18 +32,18 @@ def test_a_killed_collector_and_a_crashed_postgresql_lose_nothing_and_count_noth
     if programs() is None:
         pytest.skip("PostgreSQL's programs (initdb, pg_ctl) are not installed")
     with databases("postgresql") as (url, server):
-        verdict = run(url, kills=3, restarts=1, postgres=server)
+        verdict = run(url, kills=2, restarts=1, postgres=server, senders=6)
     assert verdict.acknowledged > 50
     assert verdict.good, verdict
 
 
 def test_a_collector_that_replies_before_it_commits_is_caught() -> None:
     with databases("sqlite") as (url, _):
-        verdict = run(url, kills=2, broken="replies_before_commit", closes=False)
+        verdict = run(url, kills=1, broken="replies_before_commit", closes=False, senders=6)
     assert verdict.lost > 0
 
 
 def test_a_collector_that_forgets_keys_is_caught() -> None:
     with databases("sqlite") as (url, _):
-        verdict = run(url, kills=1, broken="forgets_keys", closes=False)
+        verdict = run(url, kills=1, broken="forgets_keys", closes=False, senders=6)
     assert verdict.double > 0

@@ -47,6 +47,11 @@ class Ledger:
     resent: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
+    def total(self) -> int:
+        """How many reports were acknowledged."""
+        with self.lock:
+            return sum(book.total() for book in self.acknowledged.values())
+
     def note(self, cycle: int, cell: int, *, acknowledged: bool) -> None:
         """One report's fate."""
         with self.lock:
@@ -107,7 +112,7 @@ class Sender(threading.Thread):
                 if status in (401, 422):
                     raise AssertionError(f"the collector answered {status}")
                 first = False
-                time.sleep(0.02)
+                time.sleep(0.1)
 
     def _report(self, cell: int) -> str:
         ticket = tickets.issue(
@@ -158,6 +163,7 @@ def run(
         faults = ["kill"] * kills + ["restart"] * restarts
         random.shuffle(faults)
         for number, fault in enumerate(faults):
+            _wait_for_load(ledger)
             time.sleep(random.uniform(*pause_s))
             if closes and number % 4 == 3:
                 closing = threading.Thread(target=_ask_to_close, args=(collector.port,), daemon=True)
@@ -211,10 +217,17 @@ async def _judge(database: str, ledger: Ledger, kills: int) -> Verdict:
     if sorted(closed) != list(range(1, current.number)):
         wrong.append("a cycle before the current one is not closed, or closed twice")
     return Verdict(
-        sum(book.total() for book in ledger.acknowledged.values()),
+        ledger.total(),
         sum(book.total() for book in ledger.unknown.values()),
         ledger.resent, lost, double, current.number, kills, tuple(wrong),
     )  # fmt: skip
+
+
+def _wait_for_load(ledger: Ledger, *, at_least: int = 20, within_s: float = 20.0) -> None:
+    """A fault is only worth something under load: wait for some more acknowledged reports."""
+    goal, deadline = ledger.total() + at_least, time.monotonic() + within_s
+    while ledger.total() < goal and time.monotonic() < deadline:
+        time.sleep(0.02)
 
 
 def _ask_to_close(port: int) -> None:
