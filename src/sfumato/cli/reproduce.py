@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,7 +34,8 @@ def reproduce_command(
         listing = {key: text for key, (_, text) in REPRODUCTIONS.items()}
         print_json({"reproductions": listing}) if json else _print_listing(listing)
         return
-    result = reproduce(name, quick=quick)
+    with _waiting(f"reproducing {name}"):
+        result = reproduce(name, quick=quick)
     if output is not None:
         write_whole(output, lambda path: _write_text(path, result.picture_svg))
     if json:
@@ -42,6 +46,18 @@ def reproduce_command(
             typer.echo(f"Picture: {output}")
     if not all(result.claims.values()):
         raise typer.Exit(1)
+
+
+@contextlib.contextmanager
+def _waiting(words: str) -> Iterator[None]:
+    """A spinner on stderr while a long run works, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(words):
+        yield
 
 
 def _write_text(path: Path, text: str) -> None:
