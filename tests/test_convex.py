@@ -94,6 +94,16 @@ def test_several_secrets_reach_a_gap_that_an_independent_evaluation_confirms():
     assert ours.loss_at(1.0) == pytest.approx(lower, rel=1e-9)
 
 
+def test_what_a_solution_claims_can_be_proved_again_from_what_it_carries():
+    prior = prior_of(RBF(6), 50)
+    for secrets, weights in ((SEVERAL, WEIGHTS), ([[24, 25]], [1.0]), ([[24]], [1.0])):
+        solved = least_loss(prior, secrets, budget=1.0, targets=weights)
+        again = independent_lower_bound(prior, secrets, weights, 1.0, solved.value.proof)
+        assert again == pytest.approx(solved.lower_bound, rel=1e-9)
+        upper = np.max(exact_losses([prior], solved.value.noise_covariance, secrets) / weights)
+        assert (upper - again) / upper < 1e-4
+
+
 def test_the_lower_bound_holds_for_any_factors_and_any_noise():
     prior = prior_of(RBF(3), 20)
     rng = np.random.default_rng(1)

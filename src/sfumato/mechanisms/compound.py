@@ -68,7 +68,9 @@ def one_compound(
     noise = read_only((vectors * values) @ vectors.T)
     terms = dual_terms((covariance,), (index,), (1.0,), Multipliers((vectors,)))
     bound = terms.loss_at(budget)
-    design = NoiseDesign(noise, (covariance,), (index,), "joint", nugget, known_losses=read_only([max(t, bound)]))
+    design = NoiseDesign(
+        noise, (covariance,), (index,), "joint", nugget, known_losses=read_only([max(t, bound)]), proof=(vectors,)
+    )
     gap = max((t - bound) / t, 0.0)
     return Solved(design, "exact", step, gap, t, bound, time.perf_counter() - started)
 

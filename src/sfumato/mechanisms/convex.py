@@ -94,7 +94,9 @@ def least_noise(
         noise = read_only((vectors * values) @ vectors.T)
         terms = dual_terms(covariances, indices, wanted, Multipliers((vectors,)))
         trace, bound = float(values.sum()), terms.budget_for()
-        design = NoiseDesign(noise, covariances, indices, "convex", nugget, known_losses=read_only(wanted))
+        design = NoiseDesign(
+            noise, covariances, indices, "convex", nugget, known_losses=read_only(wanted), proof=(vectors,)
+        )
         return Solved(
             design, "exact", 1, max((trace - bound) / trace, 0.0), trace, bound, time.perf_counter() - started
         )
@@ -262,7 +264,8 @@ def _finished(
             f"The prior is too ill-conditioned: add a nugget (the convex designs use {NUGGET:g} of the variance).",
         )
     noise = read_only((best.noise + best.noise.T) / 2)
-    design = NoiseDesign(noise, priors, secrets, method, nugget)
+    proof = () if best.multipliers is None else best.multipliers.factors
+    design = NoiseDesign(noise, priors, secrets, method, nugget, proof=proof)
     status: Literal["converged", "stopped"] = "converged" if best.gap <= gap else "stopped"
     return Solved(design, status, steps, max(best.gap, 0.0), best.upper, best.lower, time.perf_counter() - started)
 
@@ -270,8 +273,9 @@ def _finished(
 def _relabelled(found: Solved[NoiseDesign], target: float, method: str, started: float) -> Solved[NoiseDesign]:
     value = found.value
     design = NoiseDesign(
-        value.noise_covariance, value.priors, value.secrets, method, value.nugget, value.jitter, value.known_losses
-    )
+        value.noise_covariance, value.priors, value.secrets, method, value.nugget, value.jitter, value.known_losses,
+        value.proof,
+    )  # fmt: skip
     assert found.objective is not None
     assert found.lower_bound is not None
     return Solved(

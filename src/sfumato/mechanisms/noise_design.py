@@ -78,6 +78,7 @@ class NoiseDesign:
 
     ``priors`` are the covariances an adversary may believe (several = a class), ``secrets`` index sets,
     ``jitter`` the white variance already inside ``noise_covariance`` that keeps ill-conditioned kernels certifiable.
+    ``proof`` holds the dual factors X, priors x secrets, from which anyone recomputes the lower bound (`certificates`).
     """
 
     noise_covariance: FloatArray
@@ -87,6 +88,7 @@ class NoiseDesign:
     nugget: float = 0.0
     jitter: float = 0.0
     known_losses: FloatArray | None = field(default=None)
+    proof: tuple[FloatArray, ...] = ()
 
     @property
     def trace(self) -> float:

@@ -35,7 +35,10 @@ def joint(prior: npt.ArrayLike, secret: int, *, budget: float, nugget: float = 0
     v = np.linalg.solve(rest + budget * np.eye(len(h)), h)
     loss = float(h @ v)
     noise = read_only(budget * np.outer(v, v) / (v @ v))
-    design = NoiseDesign(noise, (covariance,), (index,), "joint", nugget, known_losses=read_only([loss]))
+    known = read_only([loss])
+    design = NoiseDesign(
+        noise, (covariance,), (index,), "joint", nugget, known_losses=known, proof=(read_only(v[:, None]),)
+    )
     return Solved(design, "exact", 1, 0.0, objective=loss, lower_bound=loss, seconds=time.perf_counter() - started)
 
 
