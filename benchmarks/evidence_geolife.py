@@ -1,7 +1,7 @@
 """What a smoothing adversary keeps of real traces: GeoLife and the San Francisco cabs, under multiscale and independent
 noise of the same size.
 
-    python benchmarks/evidence_geolife.py [--traces 800] [--noise 150] [--cabs] [--presets] [--quick] [--json]
+    python benchmarks/evidence_geolife.py [--traces 400] [--noise 150] [--cabs] [--presets] [--quick] [--json]
 
 For every trace: fit Matérn-3/2 + nugget to the original (a strong adversary), draw the noise, attack with the exact
 posterior, and compare with what the universal bound promises. Needs ../shared/data; exits 0 and says so without it.
@@ -201,7 +201,7 @@ def short_fits(count: int = 1200, compared: int = 138, seed: int = 0) -> dict[st
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--traces", type=int, default=800)
+    parser.add_argument("--traces", type=int, default=400)
     parser.add_argument("--noise", type=float, default=150.0)
     parser.add_argument("--cabs", action="store_true", help="also ten days of every taxi")
     parser.add_argument("--presets", action="store_true", help="also the figures of the presets")

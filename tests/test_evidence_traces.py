@@ -31,7 +31,7 @@ def evidence() -> Any:
 @pytest.fixture(scope="module")
 def geolife() -> dict[str, Any]:
     module = evidence()
-    return module.summary(module.attack(module.geolife(800), 150.0))
+    return module.summary(module.attack(module.geolife(400), 150.0))
 
 
 @pytest.fixture(scope="module")
