@@ -70,6 +70,21 @@ def test_serve_alone_makes_a_page_a_contract_and_prints_the_token_once(tmp_path:
     assert words.count("Operator token") == 1
 
 
+def test_a_server_that_cannot_start_says_why_in_words(tmp_path: Path) -> None:
+    serve = [sys.executable, "-c", "from sfumato.cli import main; main()", "serve", "--port", "0"]
+    for options, words in (
+        (["--database", "mysql://x/y"], "sqlite:///file.db"),
+        (["--database", "postgresql://nobody@127.0.0.1:1/x"], "Is it running"),
+        (["--database", f"sqlite:///{tmp_path}/x.db", "--city", "rome"], "paris, sf or none"),
+    ):
+        done = subprocess.run(
+            [*serve, *options], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+        )
+        assert done.returncode != 0
+        assert words in done.stderr
+        assert "Traceback" not in done.stderr
+
+
 def test_sigterm_under_load_stops_within_ten_seconds_with_nothing_lost(
     collector: CollectorProcess, tmp_path: Path
 ) -> None:

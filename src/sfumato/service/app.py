@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.resources import files
@@ -12,13 +14,26 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.staticfiles import StaticFiles
 
 from sfumato import __version__
+from sfumato.errors import SfumatoError
 from sfumato.service import answers
 from sfumato.service.collector import Collector
 from sfumato.service.guard import Guard
 from sfumato.service.routes import operate, pages, participate, read
 from sfumato.service.settings import Settings
+from sfumato.service.store.engine import UNREACHABLE
 
 _ABOUT = "Incremental collection of obfuscated locations. The server never receives, stores or logs a true location."
+
+
+_KNOWN: tuple[type[Exception], ...] = (SfumatoError, *UNREACHABLE)
+
+
+def _explain(error: Exception) -> None:
+    """Say in two lines why the server cannot start, instead of a traceback."""
+    what = error.what if isinstance(error, SfumatoError) else f"The database cannot be used ({type(error).__name__})."
+    advice = error.advice if isinstance(error, SfumatoError) else "Is it running, and are its address and user right?"
+    print(f"Error: {what}\n       {advice}", file=sys.stderr, flush=True)
+    logging.getLogger("uvicorn.error").addFilter(lambda record: "Traceback" not in record.getMessage())
 
 
 def create_app(settings: Settings | None = None, *, collector: Collector | None = None) -> FastAPI:
@@ -28,7 +43,11 @@ def create_app(settings: Settings | None = None, *, collector: Collector | None 
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        await running.start()
+        try:
+            await running.start()
+        except _KNOWN as error:
+            _explain(error)
+            raise
         try:
             yield
         finally:
