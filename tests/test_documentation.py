@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 import pytest
 import typer.main
-from conftest import ROOT
 
+from conftest import ROOT
 from sfumato.cli import app
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
@@ -68,5 +68,7 @@ def links() -> Iterator[tuple[Path, str]]:
 
 
 def test_no_link_between_pages_is_broken() -> None:
-    broken = [f"{page.relative_to(ROOT)} -> {target}" for page, target in links() if not (page.parent / target).exists()]
+    broken = [
+        f"{page.relative_to(ROOT)} -> {target}" for page, target in links() if not (page.parent / target).exists()
+    ]
     assert not broken

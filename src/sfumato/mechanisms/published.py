@@ -1,7 +1,7 @@
 """The mechanisms of [Meehan2021] as published: baselines for ours, with their own bounds beside the exact loss.
 
-SDP_A (Sec. 4, App. 7.3.1) takes the noise at the secret white and independent of the rest, G_S ~ N(0, σ_s²I), and replaces
-the inverse of ÃᵀB̃Ã by Ã⁺B̃⁻¹Ã⁺ᵀ with the left inverse of Ã = [I; Σ_usΣ_ss⁻¹]:
+SDP_A (Sec. 4, App. 7.3.1) takes the noise at the secret white and independent of the rest, G_S ~ N(0, σ_s²I), and
+replaces the inverse of ÃᵀB̃Ã by Ã⁺B̃⁻¹Ã⁺ᵀ with the left inverse of Ã = [I; Σ_usΣ_ss⁻¹]:
 
     max β  s.t.  Ã⁺(Γ + diag(0, Σ_u|s))Ã⁺ᵀ ⪰ βI,  Γ ⪰ 0,  tr Γ ≤ B.
 
@@ -130,7 +130,7 @@ def multiple_secrets(
 
 
 def exact_sdp(prior: npt.ArrayLike, secret: npt.ArrayLike, *, budget: float, solver: str = "CLARABEL") -> float:
-    """The least loss over every Γ as a Schur-complement SDP in a general solver: the cross-check of our closed forms."""
+    """The least loss over every Γ as a Schur-complement SDP in a general solver: a cross-check of our closed forms."""
     cvxpy = _cvxpy()
     covariance = checked_prior(prior)
     (index,) = checked_secrets([secret], len(covariance))
