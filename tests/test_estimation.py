@@ -242,3 +242,15 @@ def test_a_large_grid_is_merged_and_says_so():
     found = earth_movers(a, np.roll(a, 1), grid)
     assert found.block > 1
     assert found.lower <= found.value <= found.upper
+
+
+@pytest.mark.parametrize("reports", [1, 2, 3])
+def test_a_handful_of_reports_gives_a_finite_estimate_without_a_warning(reports: int) -> None:
+    grid = Grid.plain(4, 4)
+    counts = np.zeros(16, dtype=np.int64)
+    counts[5] = reports
+    channel = GridChannel(grid, 1.0, np.full(16, 1 / 16))
+    with np.errstate(all="raise"):
+        estimate = joint([Tally(channel, counts)])
+    assert np.isfinite(estimate.probabilities).all()
+    assert estimate.probabilities.sum() == pytest.approx(1.0)

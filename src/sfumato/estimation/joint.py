@@ -177,7 +177,11 @@ def steps_by_thinning(
     held = np.concatenate([thinned(tallies, parts, randomness(_stream(rng, r))) for r in range(repeats)], axis=2)
     full = np.stack([tally.counts for tally in tallies], axis=1).astype(np.float64)[:, :, None]
     kept = full - held
-    kept /= kept.sum(axis=(0, 1))
+    totals = kept.sum(axis=(0, 1))
+    if not totals.any():
+        return 0
+    # With a handful of reports a part may hold them all, which leaves nothing to predict it from.
+    held, kept = held[:, :, totals > 0], kept[:, :, totals > 0] / totals[totals > 0]
     theta = np.repeat(_starting(None, model.cells) if start is None else start, held.shape[2], axis=1)
     blur = _blur(tallies, smoothing_cells)
     best_steps, best_level, next_check = 0, -np.inf, 0
