@@ -229,9 +229,13 @@ def test_odds_are_rounded_against_us() -> None:
 def test_the_promise_is_worded_for_its_mechanism() -> None:
     assert headline(CERTIFICATE) == (
         "An adversary who knows how you move cannot tell apart two places at most 200 m apart, at any one moment, "
-        "with odds better than 5 : 1, 99 times in 100."
+        "with odds better than 5 : 1, 99 times in 100; for a place you stay at or hardly leave, with odds better than "
+        "14.7 : 1, in this release."
     )
-    laplace = {**CERTIFICATE, "mechanism": "planar-laplace", "worst_loss": None}
+    assert headline({**CERTIFICATE, "stay_odds_99": None}).endswith("5 : 1, 99 times in 100.")
+    laplace = {
+        **CERTIFICATE, "mechanism": "planar-laplace", "worst_loss": None, "odds_99": None, "odds_per_point": 5.0
+    }  # fmt: skip
     assert "sees one released point and nothing else" in headline(laplace)
     assert "too small" in headline({**CERTIFICATE, "odds_99": None})
     independent = _private(certificate={**CERTIFICATE, "mechanism": "independent", "worst_loss": None}, audit=None)

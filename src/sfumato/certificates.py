@@ -19,38 +19,26 @@ import numpy as np
 
 from sfumato import __version__
 from sfumato.arrays import FloatArray, jsonable
+from sfumato.certificate_words import class_name, guarantee, releases
 from sfumato.errors import NotCertified
-from sfumato.guarantees import IDEALISED, Guarantee
-from sfumato.mechanisms.calibration import ODDS_DELTA, Target, fulfilled
-from sfumato.mechanisms.exact_losses import stated_grid
+from sfumato.mechanisms.calibration import NOISE_STEP_M, ODDS_DELTA, Target, calibrated_noise_m, fulfilled
+from sfumato.mechanisms.exact_losses import stated_grid, stated_independent
+from sfumato.mechanisms.independent import IndependentNoise
 from sfumato.mechanisms.laplace_noise import LaplaceNoise
 from sfumato.mechanisms.multiscale_noise import MultiscaleNoise
 from sfumato.mechanisms.secret_noise import SecretNoise
 from sfumato.mechanisms.trace_noise import Losses, TraceNoise
-from sfumato.mechanisms.universal_bound import restart_multiplier
-from sfumato.priors.classes import PRIOR_CLASSES, PriorClass
-from sfumato.secret import TIMES_ARE_PUBLIC
 
 FORMAT = 1
-GAP_LONGEST_SCALES = 5.0
 SEAL = "certificate_sha256"
-
-NOT_COVERED = (
-    "The odds and delta average over traces that move like the prior class says; one fixed or atypical trace may fare "
-    "worse.",
-    "An adversary with a menu of known routes, roads or places (a mixture of means) can learn more.",
-    "An adversary who knows where you truly were at a nearby time: knowing one point 10 s or 60 s away has been "
-    "measured to give 13.3 or 2.0 times the floor.",
-    "Questions about several moments together (direction, speed, the shape of the path) beyond the losses stated.",
-    "The times themselves, the gaps between them, the number of points and of segments: they are released as they are.",
-    "The whole-degree cell (about 100 km) the path lies in.",
-    "Anything you asked to keep, and what you tell or publish elsewhere.",
-    "Noise state, seed and private report: whoever reads one of them can undo the protection.",
-)
-STAYS_NOT_COVERED = (
-    "A place returned to on many days, or stayed at for longer than the longest length scale: this mechanism has no "
-    "constant share, so an unknown place is learned from a long stay."
-)
+SAME_DEG = 1.5e-7  # released degrees have seven decimals
+DESIGN_SLACK = 0.02  # noise designed for chosen secrets meets its budget to the solver's gap
+SOURCES = {  # what randomness may say: (simulation, continuing)
+    "operating system CSPRNG (os.urandom)": (False, False),
+    "seeded generator (simulation)": (True, False),
+    "key from the operating system CSPRNG, AES-256": (False, True),
+    "seeded key (simulation), AES-256": (True, True),
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +75,6 @@ class Terms:
     snap_m: float
     randomness_source: str
     simulation: bool
-    class_name: str | None = None
     kept: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)  # e.g. what protected secrets add; part of the seal
 
@@ -113,8 +100,8 @@ def numbers(mechanism: TraceNoise, losses: Losses, target: Target) -> dict[str, 
         epsilon = mechanism.epsilon_per_m * radius_m * mechanism.redraws
         odds = math.exp(epsilon) if epsilon < 700 else None
         return {
-            **out, "epsilon": epsilon, "mu": None, "odds_99": odds, "odds_99_either_way": odds,
-            "odds_99_after_coarsening": odds, "delta_at_epsilon": 0.0, "stay_odds_99": None,
+            **out, "epsilon": epsilon, "mu": None, "odds_99": None, "odds_99_either_way": None,
+            "odds_99_after_coarsening": None, "odds_per_point": odds, "delta_at_epsilon": 0.0, "stay_odds_99": None,
             "geo_indistinguishability_per_m": mechanism.epsilon_per_m,
         }  # fmt: skip
     assert losses.basis is not None
@@ -127,6 +114,7 @@ def numbers(mechanism: TraceNoise, losses: Losses, target: Target) -> dict[str, 
         "mu": mu,
         "odds_99": odds_at(mu, ODDS_DELTA),
         "odds_99_either_way": odds_at(mu, ODDS_DELTA, two_sided=True),
+        "odds_per_point": None,
         "odds_99_after_coarsening": odds_after_coarsening(mu, ODDS_DELTA),
         "delta_at_epsilon": delta_at(epsilon, mu),
         "stay_odds_99": None if stay is None else odds_at(stay, ODDS_DELTA),
@@ -139,7 +127,8 @@ def certificate(terms: Terms, released: Released, *, file: Mapping[str, Any] | N
     losses = mechanism.losses(released.times_s)
     promised = numbers(mechanism, losses, target)
     _check_target(mechanism, losses, target)
-    statement = _guarantee(terms, losses, promised)
+    _check_source(terms)
+    statement = guarantee(mechanism, losses, promised, snap_m=terms.snap_m, simulation=terms.simulation)
     prior_class = getattr(mechanism, "prior_class", None)
     most = max((len(np.unique(times)) for times in released.times_s), default=0)
     body: dict[str, Any] = {
@@ -156,17 +145,17 @@ def certificate(terms: Terms, released: Released, *, file: Mapping[str, Any] | N
         "worst_loss": losses.worst_loss,
         "stay_loss": losses.stay_loss,
         "loss_at_times": losses.loss_at_times,
-        "loss_at_times_grid": stated_grid(most) if losses.loss_at_times is not None and prior_class else None,
+        "loss_at_times_grid": _grid(mechanism, most) if losses.loss_at_times is not None and prior_class else None,
         "floor_loss": losses.floor_loss,
         "loss_over_floor": None if losses.worst_loss is None else losses.worst_loss / losses.floor_loss,
         "epsilon_follows_from": losses.basis_name,
         "simulation": terms.simulation,
         "guarantee": statement.to_dict(),
-        "warnings": list(losses.warnings),
+        "warnings": [*losses.warnings, *_double_positions(released)],
         "noise": mechanism.law(),
         "parameters": mechanism.parameters(),
         "target": target.to_dict(),
-        "releases": _releases(mechanism),
+        "releases": releases(mechanism),
         "randomness": terms.randomness_source,
         "snap_m": terms.snap_m,
         "kept": list(terms.kept),
@@ -178,20 +167,56 @@ def certificate(terms: Terms, released: Released, *, file: Mapping[str, Any] | N
     return sealed(body)
 
 
-def class_name(prior_class: PriorClass) -> str:
-    """``day``, ``week``, ``year``, or ``custom``."""
-    wanted = prior_class.to_dict()
-    return next((name for name, known in PRIOR_CLASSES.items() if known.to_dict() == wanted), "custom")
+def _grid(mechanism: TraceNoise, points: int) -> str | None:
+    return stated_independent(points) if isinstance(mechanism, IndependentNoise) else stated_grid(points)
+
+
+def _double_positions(released: Released) -> tuple[str, ...]:
+    """A warning where one moment has two positions: both get the same noise, so their difference is the true one."""
+    moments = 0
+    for times, lat, lon in zip(released.times_s, released.lat_deg, released.lon_deg, strict=True):
+        order = np.argsort(times, kind="stable")
+        again = np.diff(times[order]) == 0
+        apart = (np.abs(np.diff(lat[order])) > SAME_DEG) | (np.abs(np.diff(lon[order])) > SAME_DEG)
+        moments += int(np.unique(times[order][1:][again & apart]).size)
+    if not moments:
+        return ()
+    return (
+        f"{moments} moment(s) have more than one position. Positions of one moment get the same noise, so the way "
+        "from one to the other is released exactly: keep one position for each moment.",
+    )
+
+
+def _check_source(terms: Terms) -> None:
+    known = SOURCES.get(terms.randomness_source)
+    continuing = isinstance(terms.mechanism, MultiscaleNoise) and terms.mechanism.key is not None
+    if known != (terms.simulation, continuing):
+        raise NotCertified(
+            "The source of the randomness is not one that is known, or does not fit the release.",
+            "Use the operating system's (no rng), or a seed for a simulation.",
+        )
 
 
 def _check_target(mechanism: TraceNoise, losses: Losses, target: Target) -> None:
+    """The noise keeps the wish, and is the noise that this wish (not a weaker one) leads to."""
     if isinstance(mechanism, LaplaceNoise):
         epsilon = mechanism.epsilon_per_m * target.radius_m * mechanism.redraws
         kept = laplace_fulfils(target, epsilon)
+        wanted = math.log(target.odds) if target.odds is not None else target.epsilon
+        own = wanted is None or epsilon >= wanted * (1 - 1e-9)
     else:
         kept = losses.basis is not None and fulfilled(target, losses.basis)
+        own = True
+        if kept and target.noise_m is None and not isinstance(mechanism, SecretNoise):
+            least = calibrated_noise_m(target, float(losses.basis or 0.0) * mechanism.noise_m**2)
+            own = mechanism.noise_m <= least * (1 + 1e-6) + NOISE_STEP_M
+    if target.noise_m is not None:
+        slack = DESIGN_SLACK if isinstance(mechanism, SecretNoise) else 1e-12
+        own = abs(mechanism.noise_m - target.noise_m) <= slack * target.noise_m
     if not kept:
         raise NotCertified("The noise does not fulfil what was asked for.", "Nothing is released; report this.")
+    if not own:
+        raise NotCertified("The noise is not the one that was asked for.", "Nothing is released; report this.")
 
 
 def laplace_fulfils(target: Target, epsilon: float) -> bool:
@@ -199,108 +224,6 @@ def laplace_fulfils(target: Target, epsilon: float) -> bool:
     if target.odds is not None:
         return epsilon < 700 and math.exp(epsilon) <= target.odds
     return target.epsilon is None or epsilon <= target.epsilon
-
-
-def _releases(mechanism: TraceNoise) -> dict[str, Any]:
-    redraws = int(getattr(mechanism, "redraws", 1))
-    if isinstance(mechanism, MultiscaleNoise):
-        longest = mechanism.ladder.longest_s
-        gap = GAP_LONGEST_SCALES * longest
-        if mechanism.key is not None:
-            return {
-                "mode": "continuing",
-                "meaning": "The noise is one process per person: any number of releases made with the same state, in "
-                "any order, together keep the losses stated.",
-            }
-        return {
-            "mode": "redrawn",
-            "redraws": redraws,
-            "loss_multiplier": redraws,
-            "meaning": f"This release's noise was drawn for it alone, as one of {redraws}. The losses stated hold for "
-            f"{redraws} such release(s) of one person together; every further one adds as much again.",
-            "gap_s": gap,
-            "gap_rule": f"Releases that lie at least {GAP_LONGEST_SCALES:g} longest length scales apart count as one "
-            f"for worst_loss, up to a factor of {restart_multiplier(gap, longest):.4f}; for stay_loss they never do.",
-        }
-    return {
-        "mode": "redrawn",
-        "redraws": redraws,
-        "loss_multiplier": redraws,
-        "meaning": f"The losses stated hold for {redraws} release(s) of one person; every further one adds as much.",
-    }
-
-
-def _guarantee(terms: Terms, losses: Losses, promised: Mapping[str, Any]) -> Guarantee:
-    mechanism = terms.mechanism
-    radius, order = terms.target.radius_m, terms.target.order
-    not_covered = NOT_COVERED if losses.stay_loss is not None else (*NOT_COVERED, STAYS_NOT_COVERED)
-    numerics = f"{IDEALISED}; released positions are snapped after the noise to a public grid of {terms.snap_m:g} m"
-    if isinstance(mechanism, LaplaceNoise):
-        return Guarantee(
-            notion="geo-indistinguishability of each point",
-            parameters={"epsilon_per_m": mechanism.epsilon_per_m},
-            assumes=("nothing about where you might be, for one report on its own",),
-            covers=("where you were at any one released moment, against an adversary who sees that report only",),
-            not_covered=not_covered,
-            numerics=numerics,
-            simulation=terms.simulation,
-        )
-    if isinstance(mechanism, SecretNoise):
-        notion, secret_assumes, secret_covers = mechanism.statement()
-        return Guarantee(
-            notion=notion,
-            parameters={name: promised[name] for name in ("epsilon", "order", "radius_m", "mu", "odds_99")},
-            assumes=(*secret_assumes, "the adversary may know the mean path exactly"),
-            covers=secret_covers,
-            not_covered=("Every moment that is not listed under 'secrets'.", TIMES_ARE_PUBLIC, *not_covered),
-            numerics=numerics,
-            simulation=terms.simulation,
-        )
-    covers = [
-        "where you were at any one moment, released or not: two places at most "
-        f"{radius:g} m apart stay indistinguishable (Rényi divergence of order {order:g} at most epsilon)"
-    ]
-    if isinstance(mechanism, MultiscaleNoise):
-        bound = mechanism.bound()
-        assumes = [_class_words(mechanism.prior_class)]
-        if bound.free_offset_sd is not None:
-            share = bound.free_offset_share
-            covers.append(
-                "an unknown constant offset of the whole path: inside worst_loss while the path's own sd is at least "
-                f"{bound.free_offset_sd * mechanism.noise_m:.3g} m"
-                + (f" or the offset's at most {share:.3g} times it" if share and math.isfinite(share) else "")
-                + ", and never beyond stay_loss"
-            )
-            covers.append(
-                "one unknown place, stayed at for any time or any number of nights: at most stay_loss (stay_odds_99)"
-            )
-        covers.append("any timestamps, sampling rate and duration")
-    elif losses.worst_loss is not None:
-        assumes = ["the path moves like the kernel under 'prior', with any sd"]
-    else:
-        assumes = [_class_words(getattr(mechanism, "prior_class"))]  # noqa: B009
-        covers.append("this release at its own times only")
-    parameters = {name: promised[name] for name in ("epsilon", "order", "radius_m", "mu", "odds_99")}
-    return Guarantee(
-        notion="conditional inferential privacy (Gaussian priors, basic secrets at every moment)",
-        parameters=parameters,
-        assumes=(*assumes, "the adversary may know the mean path exactly; the noise is independent of the path"),
-        covers=tuple(covers),
-        not_covered=not_covered,
-        numerics=numerics,
-        simulation=terms.simulation,
-    )
-
-
-def _class_words(members: PriorClass) -> str:
-    low, high = members.length_scales_s
-    sd = "any sd" if math.isinf(members.sd_m[1]) and members.sd_m[0] == 0 else f"sd in {members.sd_m} m"
-    return (
-        "around a mean the adversary may know, the path is Gaussian with one of the kernels "
-        f"{', '.join(members.kernels)}, "
-        f"a length scale from {low:g} s to {high:g} s, {sd}, a nugget of at most {members.nugget_share:g} of the sd"
-        + (", and an unknown offset" if members.offset else "")
-    )
 
 
 def released_of(people: Sequence[tuple[str | None, Any]]) -> Released:

@@ -47,6 +47,13 @@ def stated_grid(points: int) -> str | None:
     return None
 
 
+def stated_independent(points: int) -> str | None:
+    """The same for independent noise, whose largest loss is known without a grid."""
+    if points > MARKOV_POINTS:
+        return None
+    return "the supremum over the class: every kernel, length scale, sd and nugget, no offset, at the released moments"
+
+
 def largest_loss(times_s: FloatArray, noise: Kernel, prior_class: PriorClass) -> float | None:
     """The largest exact loss per m² of any point, over the grid of :func:`stated_grid`; None where too costly."""
     from scipy.linalg import cholesky, solve_triangular

@@ -28,7 +28,13 @@ DENSER_WARNING = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndependentNoise(TraceNoise):
-    """Normals of sd ``noise_m`` per coordinate, one pair per distinct time."""
+    """Normals of sd ``noise_m`` per coordinate, one pair per distinct time.
+
+    Losses are those at the released moments, for members of ``prior_class`` without an offset: the supremum over sd,
+    length scale and nugget is Σ_j k(t_i − t_j)²/o at the longest length scale (h_j ≤ k_j with a nugget, and P ⪰ 0).
+    With an offset, or at a moment in between, all that is left of it is h_j ≤ 1: n/o for n distinct times, which is
+    ``stay_loss``.
+    """
 
     size_m: float
     prior_class: PriorClass
@@ -38,6 +44,7 @@ class IndependentNoise(TraceNoise):
 
     def __post_init__(self) -> None:
         positive(self.size_m, "The noise in metres")
+        object.__setattr__(self, "prior_class", replace(self.prior_class, offset=False))
 
     @property
     def noise_m(self) -> float:
@@ -80,6 +87,6 @@ class IndependentNoise(TraceNoise):
             loss_at_times=exact,
             floor_loss=1.0 / variance,
             basis=most if exact is None else exact,
-            basis_name="number of points" if exact is None else "loss_at_times",
+            basis_name="stay_loss" if exact is None else "loss_at_times",
             warnings=(DENSER_WARNING,),
         )

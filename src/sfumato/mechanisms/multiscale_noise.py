@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.arrays import FloatArray, positive
-from sfumato.errors import InputError
+from sfumato.errors import InputError, NotCertified
 from sfumato.mechanisms.continuing import continuing_path
 from sfumato.mechanisms.exact_losses import largest_loss
 from sfumato.mechanisms.multiscale import Ladder, sample_path
@@ -17,6 +17,8 @@ from sfumato.mechanisms.trace_noise import Losses, Random, TraceNoise
 from sfumato.mechanisms.universal_bound import UniversalBound, universal_bound
 from sfumato.priors.classes import PriorClass
 from sfumato.priors.kernels import Constant, Kernel, Matern32, Sum, White
+
+BOUND_TOLERANCE = 1e-6  # of the factorisation behind an exact loss; anything above it is a broken bound
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,10 +93,14 @@ class MultiscaleNoise(TraceNoise):
     def losses(self, times_s: Sequence[FloatArray]) -> Losses:
         variance, bound = self.size_m**2, self.bound()
         worst = bound.worst_loss * self.redraws / variance
-        exact: float | None = 0.0
         kernel = self.kernel()
-        for times in times_s if affordable(times_s) else ():
-            exact = max(exact or 0.0, largest_loss(times, kernel, self.prior_class) or 0.0)
+        found = [largest_loss(times, kernel, self.prior_class) or 0.0 for times in times_s if affordable(times_s)]
+        exact = max(found, default=0.0) * self.redraws
+        if exact > worst * (1 + BOUND_TOLERANCE):
+            raise NotCertified(
+                f"The exact loss at the release's times is {exact / worst:.6g} times the universal bound.",
+                "The bound is broken, so nothing is released; please report this.",
+            )
         stay = None if bound.stay_loss is None else bound.stay_loss * self.redraws / variance
         warnings = []
         if self.redraws > 1:
@@ -102,7 +108,7 @@ class MultiscaleNoise(TraceNoise):
         return Losses(
             worst_loss=worst,
             stay_loss=stay,
-            loss_at_times=min(exact * self.redraws, worst) if exact else None,
+            loss_at_times=min(exact, worst) if exact else None,
             floor_loss=1.0 / variance,
             basis=worst,
             basis_name="worst_loss",

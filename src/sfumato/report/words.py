@@ -34,13 +34,14 @@ def odds_words(odds: Any) -> str | None:
 def headline(certificate: Mapping[str, Any]) -> str:
     """The promise in one sentence."""
     radius = format_length(_number(certificate.get("radius_m")) or 0.0)
-    odds = odds_words(certificate.get("odds_99"))
+    pointwise = certificate.get("mechanism") == "planar-laplace"
+    odds = odds_words(certificate.get("odds_per_point" if pointwise else "odds_99"))
     if odds is None:
         return f"At a radius of {radius} this noise is too small for a promise in odds; the numbers are below."
-    if certificate.get("mechanism") == "planar-laplace":
+    if pointwise:
         return (
             f"An adversary who sees one released point and nothing else cannot tell apart two places at most {radius} "
-            f"apart with odds better than {odds}."
+            f"apart with odds better than {odds} (per point; nothing is promised for the path)."
         )
     chosen = certificate.get("secrets")
     if chosen:
@@ -49,10 +50,22 @@ def headline(certificate: Mapping[str, Any]) -> str:
             f"you move cannot tell apart two places at most {radius} apart with odds better than {odds}, 99 times in "
             "100. The other points are not protected."
         )
+    released_only = certificate.get("mechanism") == "independent"
+    when = "at the released moments" if released_only else "at any one moment"
     return (
-        f"An adversary who knows how you move cannot tell apart two places at most {radius} apart, at any one moment, "
-        f"with odds better than {odds}, 99 times in 100."
+        f"An adversary who knows how you move cannot tell apart two places at most {radius} apart, {when}, "
+        f"with odds better than {odds}, 99 times in 100{_stays(certificate)}."
     )
+
+
+def _stays(certificate: Mapping[str, Any]) -> str:
+    """The limit of the promise that belongs into the same sentence: an unknown place is learned faster than a path."""
+    stay = odds_words(certificate.get("stay_odds_99"))
+    if stay is not None:
+        return f"; for a place you stay at or hardly leave, with odds better than {stay}, {_where(certificate)}"
+    if certificate.get("mechanism") == "independent":
+        return "; a place you stay at or hardly leave is not protected"
+    return ""
 
 
 def explanations(certificate: Mapping[str, Any]) -> list[str]:
@@ -86,10 +99,15 @@ def explanations(certificate: Mapping[str, Any]) -> list[str]:
             "recording more often does not remove it."
         )
     stay = odds_words(certificate.get("stay_odds_99"))
-    if stay is not None:
+    if stay is not None and certificate.get("mechanism") == "independent":
         rows.append(
-            f"A place you stay at or return to, however long or often, stays protected too, at odds of at most {stay}, "
-            f"{_where(certificate)}."
+            "A place you stay at or hardly leave, and the moments between the released ones, are protected at odds of "
+            f"at most {stay} only, and less with every further point."
+        )
+    elif stay is not None:
+        rows.append(
+            f"A place you stay at or return to, however long or often, is protected too, at odds of at most {stay}, "
+            f"{_where(certificate)}. So is a path that hardly leaves a place the adversary does not know."
         )
     if certificate.get("worst_loss") is None and certificate.get("mechanism") != "planar-laplace":
         rows.append(
@@ -106,17 +124,23 @@ def cards(certificate: Mapping[str, Any], audit: Mapping[str, Any] | None) -> li
     """Big numbers: label, number, one line of meaning."""
     rows: list[tuple[str, str, str]] = []
     radius = format_length(_number(certificate.get("radius_m")) or 0.0)
-    odds = odds_words(certificate.get("odds_99"))
-    if odds is not None:
-        often = "" if certificate.get("mechanism") == "planar-laplace" else ", 99 times in 100"
-        when = "at a protected point" if certificate.get("secrets") else "at any one moment"
-        when = when if often else "for one released point"
-        rows.append((f"Odds {when}", f"≤ {odds}", f"between two places at most {radius} apart{often}"))
+    pointwise = certificate.get("mechanism") == "planar-laplace"
+    odds = odds_words(certificate.get("odds_per_point" if pointwise else "odds_99"))
     stay = odds_words(certificate.get("stay_odds_99"))
-    if stay is not None:
-        rows.append(
-            ("Odds for a place you stay at", f"≤ {stay}", f"however long or often you stay, {_where(certificate)}")
+    if odds is not None:
+        moving = "" if stay is None else f"; for a place you stay at ≤ {stay}"
+        often = "" if pointwise else f", 99 times in 100{moving}"
+        when = {"planar-laplace": "for one released point", "independent": "at a released moment"}.get(
+            str(certificate.get("mechanism")),
+            "at a protected point" if certificate.get("secrets") else "at any one moment",
         )
+        rows.append((f"Odds {when}", f"≤ {odds}", f"between two places at most {radius} apart{often}"))
+    if stay is not None:
+        released_only = certificate.get("mechanism") == "independent"
+        fine = (
+            "with this number of points" if released_only else f"however long or often you stay, {_where(certificate)}"
+        )
+        rows.append(("Odds for a place you stay at", f"≤ {stay}", fine))
     noise = _number(certificate.get("rms_noise_m"))
     if noise is not None:
         rows.append(("Noise", f"± {format_length(noise)}", f"per coordinate, {_often(certificate)}"))
@@ -137,9 +161,10 @@ def numbers(certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Points", _figure(certificate.get("points"))),
         ("Radius r", _metres(certificate.get("radius_m"))),
         ("μ (Gaussian differential privacy at r)", _figure(certificate.get("mu"))),
-        (f"ε (Rényi, order {order:g})" if order is not None else "ε", _figure(certificate.get("epsilon"))),
+        (_epsilon_name(certificate, order), _figure(certificate.get("epsilon"))),
         ("δ at that ε", _figure(certificate.get("delta_at_epsilon"))),
         ("Odds, 99 times in 100, either way", odds_words(certificate.get("odds_99_either_way")) or "not stated"),
+        ("Odds per point, surely", odds_words(certificate.get("odds_per_point")) or "not stated"),
         ("Noise per coordinate (standard deviation)", _metres(certificate.get("rms_noise_m"))),
         ("Worst loss, any times", _per_square_metre(certificate.get("worst_loss"))),
         ("Loss at this release's times", _per_square_metre(certificate.get("loss_at_times"))),
@@ -195,6 +220,13 @@ def interval_words(certificate: Mapping[str, Any]) -> str:
 def _often(certificate: Mapping[str, Any]) -> str:
     uneven = certificate.get("mechanism") == "planar-laplace" or certificate.get("secrets")
     return "root mean square" if uneven else "68 times in 100"
+
+
+def _epsilon_name(certificate: Mapping[str, Any], order: float | None) -> str:
+    """Which ε it is: pure and per report for planar Laplace noise, Rényi for Gaussian noise."""
+    if certificate.get("mechanism") == "planar-laplace":
+        return "ε of one point at r (geo-indistinguishability)"
+    return f"ε (Rényi, order {order:g})" if order is not None else "ε"
 
 
 def _fitted(certificate: Mapping[str, Any]) -> bool:
