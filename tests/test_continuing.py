@@ -215,15 +215,46 @@ def test_the_same_state_at_two_sizes_is_refused_because_it_would_reveal_the_trac
 
 
 def test_a_state_keeps_its_ladder_and_is_certified_with_it(tmp_path: Path) -> None:
-    """Another class, or a ladder that a later version ships, never changes a process that has begun."""
+    """A ladder that a later version ships never changes a process that has begun."""
     path = tmp_path / "s.json"
     create_state(path, NoiseState.fresh(100.0, LADDER.to_dict()))
     done = protect(ride(), noise_m=100.0, state=path)
     assert done.certificate["parameters"]["ladder"] == LADDER.to_dict()
     assert done.certificate["loss_over_floor"] == pytest.approx(universal_bound(LADDER, DAY).worst_loss)
-    week = protect(ride(), noise_m=100.0, state=path, prior_class="week")
-    assert np.array_equal(week.release.lat_deg, done.release.lat_deg)
-    assert week.certificate["worst_loss"] > done.certificate["worst_loss"]  # the same noise, honestly dearer
+
+
+def test_a_state_of_one_class_is_refused_for_another_with_advice_that_can_be_followed(tmp_path: Path) -> None:
+    """The day's ladder promises next to nothing for a week: odds of 20 000, where 5 were asked for."""
+    path = tmp_path / "s.json"
+    protect(ride(), state=path)
+    for wish in ({}, {"noise_m": 660.27}):
+        with pytest.raises(InputError, match="prior class: day, not week") as caught:
+            protect(ride(), state=path, prior_class="week", **wish)
+        assert "--class day" in str(caught.value)
+        assert "--noise" not in str(caught.value)
+    week = tmp_path / "w.json"
+    first, second = (protect(ride(), state=week, prior_class="week") for _ in range(2))
+    assert load_state(week).prior_class == "week"
+    assert first.certificate["odds_99"] <= 5.0
+    assert np.array_equal(first.release.lat_deg, second.release.lat_deg)
+
+
+def test_the_advice_for_another_wish_says_what_the_states_own_noise_gives(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    protect(ride(), state=path)
+    with pytest.raises(InputError, match=r"--noise 660.27m \(which gives odds of 5 : 1 at 200 m, not 3\)"):
+        protect(ride(), odds=3.0, state=path)
+    with pytest.raises(InputError, match=r"which gives epsilon 0.935, not 0.5"):
+        protect(ride(), epsilon=0.5, state=path)
+
+
+def test_a_passphrase_for_a_state_that_is_not_encrypted_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    protect(ride(), noise_m=100.0, state=path)
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="not encrypted"):
+        protect(ride(), noise_m=100.0, state=path, passphrase="correct horse")
+    assert path.read_bytes() == before
 
 
 def test_releases_with_one_state_agree_where_they_overlap(tmp_path: Path) -> None:

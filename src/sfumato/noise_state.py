@@ -28,12 +28,16 @@ _SCRYPT = {"n": 2**15, "r": 8, "p": 1}
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class NoiseState:
-    """The key and what it may be used for. ``simulation`` marks keys that came from a seed."""
+    """The key and what it may be used for: size, ladder, and the class of priors the ladder was chosen for.
+
+    ``simulation`` marks keys that came from a seed.
+    """
 
     key: bytes
     noise_m: float
     ladder: Mapping[str, Any]
     simulation: bool = False
+    prior_class: str = "day"
 
     def __post_init__(self) -> None:
         if len(self.key) != KEY_BYTES:
@@ -43,17 +47,28 @@ class NoiseState:
         return "<NoiseState, its key not shown>"
 
     @classmethod
-    def fresh(cls, noise_m: float, ladder: Mapping[str, Any], rng: Random = None) -> NoiseState:
+    def fresh(
+        cls, noise_m: float, ladder: Mapping[str, Any], rng: Random = None, *, prior_class: str = "day"
+    ) -> NoiseState:
         """A new person: 32 bytes of the operating system's entropy (or of a seed, as a simulation)."""
         draw = randomness(rng)
-        return cls(draw.words(KEY_BYTES // 8).tobytes(), float(noise_m), dict(ladder), draw.simulation)
+        return cls(draw.words(KEY_BYTES // 8).tobytes(), float(noise_m), dict(ladder), draw.simulation, prior_class)
 
-    def check_use(self, noise_m: float, ladder: Mapping[str, Any]) -> None:
-        """Refuse to use the same process at another size or with another ladder."""
+    def check_class(self, prior_class: str) -> None:
+        """Refuse another class of priors: the ladder was chosen for one, and promises next to nothing for a wider."""
+        if self.prior_class != prior_class:
+            raise InputError(
+                f"This state was made for another ladder or prior class: {self.prior_class}, not {prior_class}.",
+                f"Use --class {self.prior_class}, or a new state (its releases add to those made with this one).",
+            )
+
+    def check_use(self, noise_m: float, ladder: Mapping[str, Any], instead: str = "") -> None:
+        """Refuse to use the same process at another size or ladder; ``instead`` says what its own size promises."""
         if self.noise_m != noise_m:
             raise InputError(
                 f"This state's noise is {self.noise_m:g} m; this release would need {noise_m:g} m.",
-                f"Two sizes of the same noise would reveal the trace: use --noise {self.noise_m:g}m, or a new state.",
+                f"Two sizes of the same noise would reveal the trace: use --noise {self.noise_m:g}m{instead}, or a new "
+                "state (its releases add to those made with this one).",
             )
         if dict(self.ladder) != dict(ladder):
             raise InputError(
@@ -88,6 +103,7 @@ def state_text(state: NoiseState, passphrase: str | None = None) -> str:
         "noise_m": state.noise_m,
         "ladder": dict(state.ladder),
         "simulation": state.simulation,
+        "prior_class": state.prior_class,
     }
     outer: dict[str, Any] = {"sfumato_state": FORMAT, "warning": _WARNING}
     if passphrase is None:
@@ -112,11 +128,18 @@ def load_state(path: str | Path, *, passphrase: str | None = None) -> NoiseState
     body: Any = outer.get("state")
     if "encrypted" in outer:
         body = _decrypted(outer["encrypted"], passphrase)
+    elif passphrase is not None:
+        raise InputError(
+            f"The state {file} is not encrypted, though a passphrase is given.",
+            "Leave the passphrase out, or start a new state with it.",
+        )
     elif os.name == "posix" and mode & 0o077:
         raise InputError(f"Others can read the state {file}, which undoes the noise.", f"Run: chmod 600 {file}")
     try:
         key = base64.b64decode(body["key"], validate=True)
-        return NoiseState(key, float(body["noise_m"]), dict(body["ladder"]), bool(body["simulation"]))
+        return NoiseState(
+            key, float(body["noise_m"]), dict(body["ladder"]), bool(body["simulation"]), str(body["prior_class"])
+        )
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"The state {file} is damaged.", "Restore it from a copy.") from error
 

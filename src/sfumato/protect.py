@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sfumato.certificate_words import class_name
 from sfumato.certificates import Terms, certificate, laplace_fulfils, milliseconds_as_s, released_of
 from sfumato.errors import InputError
 from sfumato.frames import displace, snap
-from sfumato.mechanisms.calibration import Target, calibrated_noise_m, target_of
+from sfumato.mechanisms.calibration import ODDS_DELTA, Target, calibrated_noise_m, target_of
 from sfumato.mechanisms.continuing import person_key
 from sfumato.mechanisms.independent import IndependentNoise
 from sfumato.mechanisms.laplace_noise import LaplaceNoise
@@ -146,7 +147,8 @@ def _protect_all(
     extra: dict[str, Any] = {}
     if state is not None and not isinstance(state, NoiseState) and Path(state).exists():
         state = load_state(state, passphrase=passphrase)
-    if isinstance(state, NoiseState) and secrets is None:
+    if isinstance(state, NoiseState) and secrets is None and wish.get("mechanism", "multiscale") == "multiscale":
+        state.check_class(wish.get("prior_class", "day"))
         wish["ladder"] = Ladder.from_dict(state.ladder)  # a process goes on as it began, whatever is shipped now
     if secrets is None:
         chosen, target = choose([trace for _, trace in originals], continuing=state is not None, **wish)
@@ -154,7 +156,7 @@ def _protect_all(
         chosen, target, extra = choose_for_secrets(originals, secrets, continuing=state is not None, **wish)
     noise_state = None
     if state is not None:
-        noise_state = opened_state(state, chosen, passphrase=passphrase, save=save_state, rng=draw)
+        noise_state = opened_state(state, chosen, target, passphrase=passphrase, save=save_state, rng=draw)
         assert isinstance(chosen, MultiscaleNoise)
         chosen = chosen.keyed(noise_state.key)
     releases = []
@@ -329,6 +331,7 @@ def _prior_of(prior: str | Kernel | None, traces: Sequence[Trace]) -> tuple[Kern
 def opened_state(
     state: NoiseState | str | Path,
     mechanism: TraceNoise,
+    target: Target,
     *,
     passphrase: str | None = None,
     save: bool = True,
@@ -338,15 +341,27 @@ def opened_state(
     assert isinstance(mechanism, MultiscaleNoise)
     ladder = mechanism.ladder.to_dict()
     if not isinstance(state, NoiseState):
-        fresh = NoiseState.fresh(mechanism.noise_m, ladder, rng)
+        fresh = NoiseState.fresh(mechanism.noise_m, ladder, rng, prior_class=class_name(mechanism.prior_class))
         if save:
             create_state(state, fresh, passphrase=passphrase)
         state = fresh
-    state.check_use(mechanism.noise_m, ladder)
+    state.check_use(mechanism.noise_m, ladder, _what_it_gives(mechanism.sized(state.noise_m), target))
     draw = randomness(rng)
     if draw.simulation and not state.simulation:
         raise InputError("A seed cannot be used with a real state.", "Leave the seed out, or use another state.")
     return state
+
+
+def _what_it_gives(mechanism: MultiscaleNoise, target: Target) -> str:
+    """The odds or ε of noise of another size than the wish needs, in words."""
+    from sfumato.leakage.gaussian import mu_of, odds_at, renyi_epsilon
+
+    mu = mu_of(mechanism.bound().worst_loss / mechanism.noise_m**2, target.radius_m)
+    if target.odds is not None:
+        return f" (which gives odds of {odds_at(mu, ODDS_DELTA):.3g} : 1 at {target.radius_m:g} m, not {target.odds:g})"
+    if target.epsilon is not None:
+        return f" (which gives epsilon {renyi_epsilon(mu, target.order):.3g}, not {target.epsilon:g})"
+    return ""
 
 
 class _CallableModule(ModuleType):
