@@ -77,14 +77,11 @@ def leaves(value: Any, path: tuple = ()) -> list[tuple]:
 
 
 def test_every_single_field_is_recomputed_even_when_the_certificate_is_sealed_again(files: tuple[Path, Path]) -> None:
-    """A forger who recomputes the hash is still caught, field by field (version, source and wish are his to state)."""
+    """A forger who recomputes the hash is still caught, field by field: version, source and wish included."""
     document = read_certificate(files[0])
-    free = {("sfumato",), ("randomness",), ("kept",)}
-    # A weaker wish is still kept by the same noise, so it may be restated; a stronger one may not.
-    free |= {("target", name) for name in ("odds", "epsilon", "noise_m")}
     checked = 0
     for path in leaves(document):
-        if path in free or path == (SEAL,):
+        if path == (SEAL,):
             continue
         forged = copy.deepcopy(document)
         place = forged
@@ -199,22 +196,86 @@ def test_a_signature_says_who_and_a_changed_or_foreign_one_is_found(files: tuple
         signed(document, tmp_path / "absent.pem")
 
 
-def test_another_version_may_word_the_promise_otherwise_but_not_change_a_number(files: tuple[Path, Path]) -> None:
+def test_sentences_that_cannot_be_written_again_are_refused_whatever_version_they_claim(
+    files: tuple[Path, Path],
+) -> None:
+    forged = read_certificate(files[0])
+    forged["sfumato"] = "0.0.9"
+    with pytest.raises(VerificationFailed, match=r"Made by sfumato 0\.0\.9; this is .*--ignore-wording"):
+        verify(sealed(forged), release=files[1])
+    forged["guarantee"]["covers"] = ["everything, anonymous for ever"]
+    forged["guarantee"]["not_covered"] = []
+    with pytest.raises(VerificationFailed):
+        verify(sealed(forged), release=files[1])
+    forged["sfumato"] = read_certificate(files[0])["sfumato"]
+    with pytest.raises(VerificationFailed, match="covers"):
+        verify(sealed(forged), release=files[1])
+    for odd in ("9\x1b[2J", None, "a b", ["0.1.0"]):
+        with pytest.raises(VerificationFailed, match="unknown version"):
+            verify(sealed({**forged, "sfumato": odd}), release=files[1])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"target": {"odds": None, "epsilon": None, "noise_m": 150.0}},
+        {"target": {"odds": 50.0, "epsilon": None, "noise_m": None}},
+        {"target": {"odds": 5.01, "epsilon": None, "noise_m": None}},
+        {"target": {"odds": None, "epsilon": 3.0, "noise_m": None}},
+        {"randomness": "dice"},
+        {"randomness": "seeded generator (simulation)"},
+        {"randomness": "key from the operating system CSPRNG, AES-256"},
+        {"simulation": True},
+        {"simulation": 0},
+    ],
+    ids=str,
+)
+def test_another_wish_or_another_source_of_randomness_cannot_be_claimed(
+    files: tuple[Path, Path], change: dict[str, Any]
+) -> None:
+    document = read_certificate(files[0])
+    with pytest.raises(VerificationFailed):
+        verify(sealed({**document, **change}), release=files[1])
+
+
+@pytest.mark.parametrize("mechanism", ["independent", "planar-laplace", "mixed"])
+def test_no_mechanism_lets_its_wish_be_weakened_afterwards(mechanism: str) -> None:
+    prior = {"prior": "preset"} if mechanism == "mixed" else {}
+    for wish in ({"odds": 5.0}, {"epsilon": 0.8}, {"noise_m": 77.7}):
+        done = protect(ride(), mechanism=mechanism, **wish, **prior)
+        assert verify(done.certificate, release=done.release).checks
+        name = next(iter(wish))
+        weaker = {**done.certificate["target"], name: wish[name] * (0.99 if name == "noise_m" else 1.01)}
+        with pytest.raises(VerificationFailed, match="do not hold"):
+            verify(sealed({**done.certificate, "target": weaker}), release=done.release)
+
+
+def test_without_the_wording_another_version_may_word_the_promise_otherwise_but_not_change_a_number(
+    files: tuple[Path, Path],
+) -> None:
     document = read_certificate(files[0])
     older = copy.deepcopy(document)
     older["sfumato"] = "0.0.9"
     older["guarantee"]["covers"] = ["the same, in other words"]
     older["releases"]["meaning"] = "likewise"
-    found = verify(sealed(older), release=files[1])
+    found = verify(sealed(older), release=files[1], ignore_wording=True)
+    assert not found.wording_checked
+    assert not found.to_dict()["wording_checked"]
+    assert not any("sentence" in check for check in found.checks)
     assert found.notes
-    for path in (("guarantee", "parameters", "epsilon"), ("releases", "redraws"), ("worst_loss",), ("mechanism",)):
+    assert verify(document, release=files[1]).wording_checked
+    for path, value in (
+        (("guarantee", "parameters", "epsilon"), 0.1), (("releases", "redraws"), 2), (("worst_loss",), 1e-9),
+        (("mechanism",), "magic"), (("releases", "mode"), "continuing"), (("guarantee", "simulation"), True),
+        (("guarantee", "covers"), 7), (("odds_per_point",), 1.5), (("randomness",), "dice"),
+    ):  # fmt: skip
         forged = copy.deepcopy(older)
         place = forged
         for key in path[:-1]:
             place = place[key]
-        place[path[-1]] = "magic" if path == ("mechanism",) else place[path[-1]] * 0.5
+        place[path[-1]] = value
         with pytest.raises(VerificationFailed):
-            verify(sealed(forged), release=files[1])
+            verify(sealed(forged), release=files[1], ignore_wording=True)
 
 
 def test_a_certificate_means_the_same_after_json(files: tuple[Path, Path]) -> None:

@@ -27,7 +27,10 @@ from sfumato.signatures import SIGNATURE, check_signer
 from sfumato.traces import Trace
 
 TOLERANCE = 1e-9  # relative; numbers are recomputed by the same formulas, perhaps on another machine
-_SENTENCES = ("guarantee", "warnings", "releases", "loss_at_times_grid")
+_SENTENCES = (  # all else is a number or a name, and is compared whatever the wording
+    "guarantee.notion", "guarantee.assumes", "guarantee.covers", "guarantee.not_covered", "guarantee.numerics",
+    "warnings", "releases.meaning", "releases.gap_rule", "loss_at_times_grid", "secrets.statement",
+)  # fmt: skip
 LOSS_TOLERANCE = 1e-6  # exact losses go through a factorisation
 
 
@@ -38,10 +41,16 @@ class Verified:
     certificate: Mapping[str, Any]
     checks: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    wording_checked: bool = True
 
     def to_dict(self) -> dict[str, Any]:
         """The fields of ``verify --json``."""
-        return {"ok": True, "checks": list(self.checks), "notes": list(self.notes)}
+        return {
+            "ok": True,
+            "wording_checked": self.wording_checked,
+            "checks": list(self.checks),
+            "notes": list(self.notes),
+        }
 
 
 def read_certificate(source: str | Path | Mapping[str, Any]) -> dict[str, Any]:
@@ -70,10 +79,13 @@ def verify(
     release: str | Path | Trace | Sequence[tuple[str | None, Trace]],
     format: str | None = None,
     signer: str | Path | None = None,
+    ignore_wording: bool = False,
 ) -> Verified:
     """Recompute everything from certificate + release; :class:`VerificationFailed` with the reason if they disagree.
 
-    ``signer`` (a public key in base64, or its PEM file) demands a valid signature by that key.
+    ``signer`` (a public key in base64, or its PEM file) demands a valid signature by that key. A certificate of another
+    version is refused, since its sentences cannot be written again here; ``ignore_wording`` checks the numbers only,
+    and then no sentence of the certificate has been checked.
     """
     document = read_certificate(source)
     notes: list[str] = []
@@ -88,7 +100,16 @@ def verify(
     if signed_by is not None:
         checks.append(f"the signature of {signed_by}")
     if document.get("sfumato") != __version__:
-        notes.append(f"Made by sfumato {document.get('sfumato')}, checked by {__version__}.")
+        made_by = _version_words(document.get("sfumato"))
+        if not ignore_wording:
+            raise VerificationFailed(
+                f"Made by sfumato {made_by}; this is {__version__}: install "
+                f"{'that' if ' ' in made_by else made_by} to verify, or use "
+                "--ignore-wording to check the numbers only."
+            )
+        notes.append(f"Made by sfumato {made_by}, checked by {__version__}.")
+    if ignore_wording:
+        notes.append("No sentence of the certificate was checked: believe its numbers only.")
     file: dict[str, Any] = {}
     recorded = document.get("release")
     if not isinstance(recorded, dict):
@@ -122,11 +143,28 @@ def verify(
     except SfumatoError as error:
         raise VerificationFailed(f"The certificate's terms do not hold: {error.what}", error.advice) from error
     again["sfumato"] = document["sfumato"]
-    same_version = document["sfumato"] == __version__  # another version may word the same promise otherwise
-    _compare(again, {name: value for name, value in document.items() if name != SIGNATURE}, words=same_version)
-    sentences = " and every sentence" if same_version else ""
+    words = not ignore_wording
+    _compare(again, {name: value for name, value in document.items() if name != SIGNATURE}, words=words)
+    sentences = " and every sentence" if words else ""
     checks.append(f"universal bound, losses, epsilon, delta, odds{sentences}, recomputed")
-    return Verified(document, tuple(checks), tuple(notes))
+    return Verified(document, tuple(checks), tuple(notes), words)
+
+
+def check_belongs(document: Mapping[str, Any], release: Trace) -> None:
+    """Refuse a certificate that was changed, or that speaks about another release than this one."""
+    _check_seal(document)
+    recorded = document.get("release")
+    found = recorded.get("content_sha256") if isinstance(recorded, Mapping) else None
+    if released_of([(None, release)]).digest() != found:
+        raise VerificationFailed(
+            "The certificate belongs to another release: positions or times differ.", "Give the release's own."
+        )
+
+
+def _version_words(version: Any) -> str:
+    """A version as it may be printed: the certificate's author wrote it."""
+    known = isinstance(version, str) and re.fullmatch(r"[0-9][0-9A-Za-z.+-]{0,39}", version)
+    return str(version) if known else "of an unknown version"
 
 
 def certificate_text(document: Mapping[str, Any]) -> str:
@@ -227,7 +265,7 @@ def _on_a_neighbours_grid(lat_deg: float, lon_deg: float, snap_m: float) -> bool
 def _compare(expected: Any, found: Any, where: str = "", *, words: bool = True) -> None:
     """Field by field; the first disagreement is the reason. Without ``words`` sentences may differ, numbers not."""
     both = isinstance(expected, dict) and isinstance(found, dict)
-    if not words and not both and not _number(expected) and re.split(r"[.\[]", where)[0] in _SENTENCES:
+    if not words and where in _SENTENCES and _sentences(expected) and _sentences(found):
         return
     if both:
         for key in sorted(expected.keys() | found.keys()):
@@ -251,6 +289,10 @@ def _compare(expected: Any, found: Any, where: str = "", *, words: bool = True) 
     raise VerificationFailed(
         f"The field '{where}' says {found!r}; recomputed it is {expected!r}.", "The certificate was changed."
     )
+
+
+def _sentences(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(item, str) for item in value))
 
 
 def _number(value: Any) -> bool:
