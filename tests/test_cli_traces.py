@@ -126,6 +126,82 @@ def test_verify_exits_1_with_the_reason(folder: Path) -> None:
     assert no_nan(out)["ok"] is False
 
 
+def test_verify_says_what_it_did_not_check(folder: Path) -> None:
+    """A forged version with forged sentences: refused, and never called a certificate that holds."""
+    from sfumato.certificates import sealed
+    from sfumato.verification import certificate_text
+
+    run("protect", "ride.gpx", "-o", "s.gpx", "--certificate", "s.json", folder=folder)
+    forged = json.loads((folder / "s.json").read_text())
+    forged["sfumato"] = "0.0.9"
+    forged["guarantee"]["covers"] = ["everything, anonymous for ever"]
+    (folder / "s.json").write_text(certificate_text(sealed(forged)))
+    code, out, error = run("verify", "s.json", "--release", "s.gpx", folder=folder)
+    assert code == 1
+    assert "install 0.0.9 to verify, or use --ignore-wording to check the numbers only" in error
+    code, out, _ = run("verify", "s.json", "--release", "s.gpx", "--ignore-wording", folder=folder)
+    assert code == 0
+    assert "The numbers hold; the wording was not checked." in out
+    assert "The certificate holds" not in out
+    code, out, _ = run("verify", "s.json", "--release", "s.gpx", "--ignore-wording", "--json", folder=folder)
+    assert no_nan(out)["wording_checked"] is False
+
+
+@pytest.mark.parametrize("mechanism", ["multiscale", "independent", "planar-laplace", "mixed", "prior-shaped"])
+def test_the_terminal_says_what_the_report_says(folder: Path, mechanism: str) -> None:
+    from sfumato.report.words import headline
+
+    prior = ["--prior", "preset"] if mechanism in ("mixed", "prior-shaped") else []
+    words = ["protect", "ride.gpx", "-o", "s.csv", "--mechanism", mechanism, *prior, "--certificate", "s.json"]
+    code, out, _ = run(*words, folder=folder)
+    assert code == 0
+    document = json.loads((folder / "s.json").read_text())
+    assert headline(document) in out
+    assert ("Rényi" in out) == (mechanism != "planar-laplace")
+    if mechanism == "planar-laplace":
+        assert "at any one moment" not in out
+        assert "99 times in 100" not in out
+        assert "per point" in out
+    if document["stay_odds_99"] is not None:
+        assert "for a place you stay at or hardly leave, with odds better than" in out
+
+
+def test_one_line_says_how_to_get_less_noise(folder: Path) -> None:
+    _, out, _ = run("protect", "ride.gpx", "-o", "a.gpx", folder=folder)
+    assert "For less noise: --level low (odds of 20 : 1) needs 384 m; half the radius needs 330 m" in out
+    _, out, _ = run("protect", "ride.gpx", "-o", "b.gpx", "--level", "low", "--json", folder=folder)
+    assert no_nan(out)["rms_noise_m"] == pytest.approx(384, abs=0.5)
+    _, out, _ = run("protect", "ride.gpx", "-o", "c.gpx", "--level", "low", folder=folder)
+    assert "--level low" not in out
+    assert "half the radius" in out
+    for words in (["--noise", "150m"], ["--state", "s.json"]):
+        assert "For less noise" not in run("protect", "ride.gpx", "-o", "d.gpx", *words, folder=folder)[1]
+
+
+def test_audit_refuses_the_certificate_of_another_release(folder: Path) -> None:
+    for name in ("a", "b"):
+        run("protect", "ride.gpx", "-o", f"{name}.gpx", "--certificate", f"{name}.json", folder=folder)
+    assert run("audit", "ride.gpx", "a.gpx", "--certificate", "a.json", folder=folder)[0] == 0
+    code, out, error = run("audit", "ride.gpx", "a.gpx", "--certificate", "b.json", folder=folder)
+    assert code == 1
+    assert "another release" in error
+    assert "Error after smoothing" not in out
+    text = (folder / "a.json").read_text()
+    (folder / "a.json").write_text(text.replace('"order": 5.0', '"order": 4.0', 1))
+    assert run("audit", "ride.gpx", "a.gpx", "--certificate", "a.json", folder=folder)[0] == 1
+
+
+def test_a_passphrase_for_a_plain_state_is_refused(folder: Path) -> None:
+    (folder / "p.txt").write_text("open sesame\n")
+    assert run("protect", "ride.gpx", "-o", "a.gpx", "--state", "s.json", folder=folder)[0] == 0
+    code, _, error = run(
+        "protect", "ride.gpx", "-o", "b.gpx", "--state", "s.json", "--passphrase-file", "p.txt", folder=folder
+    )
+    assert code == 2
+    assert "not encrypted" in error
+    assert not (folder / "b.gpx").exists()
+
+
 BAD_FILES = {
     "empty.gpx": "",
     "nothing.gpx": '<gpx version="1.1" xmlns="http://www.topografix.com/GPX/1/1"><trk><trkseg/></trk></gpx>',
@@ -172,13 +248,7 @@ def test_bad_input_is_refused_and_nothing_is_written(tmp_path: Path, name: str) 
 )  # fmt: skip
 def test_options_out_of_range_are_refused_and_nothing_is_written(folder: Path, words: list[str]) -> None:
     before = {path: path.read_bytes() for path in folder.iterdir()}
-    # A zone is only used for times without one.
-    source = "ride.gpx"
-    if words[0] == "--zone":
-        (folder / "naive.csv").write_text("lat,lon,time\n48,2,2020-01-02T00:00:00\n")
-        before[folder / "naive.csv"] = (folder / "naive.csv").read_bytes()
-        source = "naive.csv"
-    code, _, error = run("protect", source, "-o", "out.gpx", *words, folder=folder)
+    code, _, error = run("protect", "ride.gpx", "-o", "out.gpx", *words, folder=folder)
     assert code != 0
     assert error
     assert {path: path.read_bytes() for path in folder.iterdir()} == before

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 # What protect --json prints beside certificate and outputs, all of it from the certificate.
 FIELDS = (
-    "points", "people", "epsilon", "order", "radius_m", "mu", "odds_99", "odds_99_either_way", "delta_at_epsilon",
-    "rms_noise_m", "mechanism", "prior_class", "worst_loss", "stay_loss", "stay_odds_99", "loss_at_times", "floor_loss",
-    "loss_over_floor", "simulation", "warnings", "releases",
+    "points", "people", "epsilon", "order", "radius_m", "mu", "odds_99", "odds_99_either_way", "odds_per_point",
+    "delta_at_epsilon", "rms_noise_m", "mechanism", "prior_class", "worst_loss", "stay_loss", "stay_odds_99",
+    "loss_at_times", "floor_loss", "loss_over_floor", "simulation", "warnings", "releases",
 )  # fmt: skip
 _TABLES = ("csv", "parquet", "geoparquet")
 
@@ -106,7 +106,7 @@ def protect(
     if json:
         print_json({**summary, "certificate": document, "outputs": {k: str(v) for k, v in paths.items()}})
         return
-    _say(summary, done.dropped, {**paths, **({} if state is None else {"state": state})})
+    _say(document, done.dropped, {**paths, **({} if state is None else {"state": state})})
 
 
 def audit(
@@ -122,10 +122,15 @@ def audit(
     from sfumato.adversary.audit import audit as measure
     from sfumato.io import read_trace
     from sfumato.protect import rounded_times
-    from sfumato.verification import read_certificate
+    from sfumato.verification import check_belongs, read_certificate
 
     first = rounded_times(read_trace(original, zone=zone, columns=_columns(column)))
-    found = measure(first, read_trace(release), read_certificate(certificate), prior=prior).to_dict()
+    second, document = read_trace(release), read_certificate(certificate)
+    try:
+        check_belongs(document, second)
+    except VerificationFailed as error:
+        fail(error, json=json, code=1)
+    found = measure(first, second, document, prior=prior).to_dict()
     if json:
         print_json(found)
         return
@@ -162,6 +167,9 @@ def verify(
     certificate: Path = typer.Argument(..., help="The certificate (JSON)."),
     release: Path = typer.Option(..., help="The release it speaks about."),
     signer: str | None = typer.Option(None, help="Demand a signature by this public key (PEM file or base64)."),
+    ignore_wording: bool = typer.Option(
+        False, "--ignore-wording", help="Check the numbers only: for a certificate that another version worded."
+    ),
     format: str | None = typer.Option(None, help="The release's format, where ending and content do not tell."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
 ) -> None:
@@ -169,13 +177,16 @@ def verify(
     from sfumato.verification import verify as check
 
     try:
-        found = check(certificate, release=release, format=format, signer=signer)
+        found = check(certificate, release=release, format=format, signer=signer, ignore_wording=ignore_wording)
     except VerificationFailed as error:
         fail(error, json=json, code=1)
     if json:
         print_json(found.to_dict())
         return
-    typer.echo("The certificate holds. Recomputed and found equal:")
+    if found.wording_checked:
+        typer.echo("The certificate holds. Recomputed and found equal:")
+    else:
+        typer.echo("The numbers hold; the wording was not checked. Recomputed and found equal:")
     for line in found.checks:
         typer.echo(f"  - {line}")
     for line in found.notes:
@@ -323,26 +334,46 @@ def _page(done: Protected | ProtectedFleet, document: dict[str, Any], *, private
     )
 
 
-def _say(summary: dict[str, Any], dropped: tuple[str, ...], paths: dict[str, Path]) -> None:
-    """What was promised, in a few sentences; everything else is in the certificate."""
+def _less_noise(document: dict[str, Any]) -> str | None:
+    """How to be moved less, with the numbers: for noise that was chosen by odds or epsilon, and can still be chosen."""
+    from sfumato.mechanisms.calibration import LEVELS, Target, calibrated_noise_m
     from sfumato.units import format_length
 
-    radius = format_length(summary["radius_m"])
+    chosen = document["target"]["noise_m"] is None and document["releases"]["mode"] == "redrawn"
+    if document["mechanism"] != "multiscale" or not chosen:
+        return None
+    noise_m = float(document["rms_noise_m"])
+    low = Target(radius_m=document["radius_m"], odds=LEVELS["low"])
+    needed_m = calibrated_noise_m(low, document["worst_loss"] * noise_m**2)
+    half = f"half the radius needs {format_length(noise_m / 2)}"
+    if needed_m >= noise_m:
+        return f"For less noise: {half}, at the same odds."
+    return (
+        f"For less noise: --level low (odds of {LEVELS['low']:g} : 1) needs {format_length(needed_m)}; {half}, at the "
+        "same odds."
+    )
+
+
+def _say(summary: dict[str, Any], dropped: tuple[str, ...], paths: dict[str, Path]) -> None:
+    """What was promised, in a few sentences; everything else is in the certificate."""
+    from sfumato.report.words import headline
+    from sfumato.units import format_length
+
     crowd = "" if summary["people"] == 1 else f" of {summary['people']} people (each with noise of their own)"
     typer.echo(f"Protected {summary['points']} points{crowd} with {summary['mechanism']} noise of "
                f"{format_length(summary['rms_noise_m'])} per coordinate.")  # fmt: skip
-    if summary["odds_99"] is not None:
-        when = "at a protected time" if summary["mechanism"] == "secrets" else "at any one moment"
-        typer.echo(
-            f"Two places at most {radius} apart cannot be told apart, {when}, with odds better than "
-            f"{summary['odds_99']:.3g} : 1, 99 times in 100."
-        )
-    if summary["worst_loss"] is not None and summary["stay_odds_99"] is not None:
-        typer.echo(f"One place stayed at for any length of time: {summary['stay_odds_99']:.3g} : 1.")
-    typer.echo(f"epsilon {summary['epsilon']:.4g} (Rényi order {summary['order']:g}), "
-               f"delta {summary['delta_at_epsilon']:.2g} at that epsilon.")  # fmt: skip
+    typer.echo(headline(summary))
+    if summary["mechanism"] == "planar-laplace":
+        typer.echo(f"epsilon {summary['epsilon']:.4g} per point at {format_length(summary['radius_m'])} "
+                   f"({summary['geo_indistinguishability_per_m']:.4g} per metre).")  # fmt: skip
+    else:
+        typer.echo(f"epsilon {summary['epsilon']:.4g} (Rényi order {summary['order']:g}), "
+                   f"delta {summary['delta_at_epsilon']:.2g} at that epsilon.")  # fmt: skip
     if summary["loss_over_floor"] is not None:
         typer.echo(f"Worst loss over the class of priors: {summary['loss_over_floor']:.3f} x the floor.")
+    advice = _less_noise(summary)
+    if advice:
+        typer.echo(advice)
     for warning in summary["warnings"]:
         typer.echo(f"Warning: {warning}")
     if summary["simulation"]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from sfumato.arrays import FloatArray
 from sfumato.errors import InputError
-from sfumato.io.times import mixed_times
+from sfumato.io.times import mixed_times, zone_named
 from sfumato.traces import Trace
 
 # One word for each thing that files call by many names. Units: metres, m/s, degrees, beats or turns per minute,
@@ -67,6 +67,7 @@ class Reading:
         for word in words:
             if word in _NEVER:
                 raise InputError(f"{word} cannot be kept.", _NEVER[word])
+        zone_named(zone)  # a name that does not exist is refused even where no time needs it
         return cls(zone, dict(columns or {}), words)
 
 
