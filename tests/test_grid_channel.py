@@ -129,3 +129,56 @@ def test_a_guarantee_states_the_exact_level_and_what_it_does_not_cover():
 def test_weights_that_are_no_weights_are_refused(weights):
     with pytest.raises(InputError):
         GridChannel(Grid.plain(2, 3), 1.0, weights)
+
+
+def information_by_rows(channel, p):
+    """Brute force in logarithms, row by row: I(X; Y) and E d."""
+    places = np.flatnonzero(p)
+    rows = np.array([channel.row(int(x)) for x in places])
+    q = p[places] @ rows
+    used = rows > 0
+    terms = np.where(
+        used, rows * (np.where(used, np.log(np.where(used, rows, 1.0)), 0.0) - np.log(np.maximum(q, 1e-320))), 0.0
+    )
+    distances = np.array([channel.grid.distances_from(int(x)) for x in places])
+    return float(p[places] @ terms.sum(axis=1)), float(p[places] @ (rows * distances).sum(axis=1))
+
+
+@pytest.mark.parametrize(("shape", "beta"), [((1, 1600), 1.0), ((20, 40), 40.0)])
+def test_information_and_distortion_are_right_where_the_weights_are_hundreds_of_nats_away(shape, beta):
+    grid = Grid.plain(*shape)
+    c = np.zeros(grid.cells)
+    c[[0, -1]] = 0.5
+    channel = GridChannel(grid, beta, c)
+    p = np.full(grid.cells, 1 / grid.cells)
+    information, distortion = information_by_rows(channel, p)
+    assert 0.69 < information < 0.6932
+    assert channel.mutual_information(p) == pytest.approx(information, rel=1e-6)
+    assert channel.distortion(p) == pytest.approx(distortion, rel=1e-9)
+    assert channel.report_distribution(p)[[0, -1]] == pytest.approx([0.5, 0.5], abs=1e-3)
+
+
+def test_information_is_finite_on_a_long_grid_with_the_default_floor():
+    from sfumato.mechanisms.blahut_arimoto import blahut_arimoto
+
+    grid = Grid.plain(30, 800)
+    p = np.zeros(grid.cells)
+    p[:20] = 1 / 20
+    channel = blahut_arimoto(p, grid, beta=1.0).value
+    found = channel.mutual_information(p)
+    assert 0.5 < found < np.log(20)
+    near = Grid.plain(30, 40)
+    p_near = np.zeros(near.cells)
+    p_near[:20] = 1 / 20
+    assert found == pytest.approx(blahut_arimoto(p_near, near, beta=1.0).value.mutual_information(p_near), rel=0.02)
+
+
+def test_a_number_that_cannot_be_computed_is_refused_and_never_reads_as_no_leakage(monkeypatch):
+    from sfumato.errors import NotCertified
+
+    grid = Grid.plain(2, 3)
+    channel = GridChannel(grid, 1.0, np.full(6, 1 / 6))
+    monkeypatch.setattr(GridChannel, "distortion", lambda self, prior: float("nan"))
+    with pytest.raises(NotCertified) as refused:
+        channel.mutual_information(np.full(6, 1 / 6))
+    assert refused.value.advice

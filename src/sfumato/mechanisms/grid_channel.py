@@ -36,6 +36,8 @@ EXACT_UP_TO = 5_000
 """Cells up to which log Z and epsilon are computed exactly, over all pairs."""
 _EXACT_WITH_ZEROS_UP_TO = 700
 _LINEAR_IS_SAFE = 1e-290
+_SMALLEST_LOG_Z = -700.0
+"""1/Z is a double down to here; below, sums are formed row by row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,26 +154,35 @@ class GridChannel:
     def report_distribution(self, prior: npt.ArrayLike) -> FloatArray:
         """q = p C, the distribution of a report when the place has distribution ``prior``."""
         p = checked_probabilities(prior, self.cells)
-        shares = np.exp(np.where(p > 0, np.log(np.maximum(p, 1e-323)) - self.log_normaliser(), -np.inf))
-        q: FloatArray = self.output_weights * self.kernel.product(shares)
+        if self._by_rows(p):
+            q: FloatArray = np.zeros(self.cells)
+            for x in np.flatnonzero(p):
+                q += p[x] * self.row(int(x))
+        else:
+            shares = np.exp(np.where(p > 0, np.log(np.maximum(p, 1e-323)) - self.log_normaliser(), -np.inf))
+            q = self.output_weights * self.kernel.product(shares)
         q /= q.sum()
         return q
 
     def distortion(self, prior: npt.ArrayLike) -> float:
         """E d(x, y), in the grid's unit."""
         p = checked_probabilities(prior, self.cells)
-        weighted = grid_kernel(self.grid, self.beta, by_distance=True)
-        by_place = weighted.product(self.output_weights, needed=False)
         seen = p > 0
-        return float(np.sum(p[seen] * by_place[seen] * np.exp(-self.log_normaliser()[seen])))
+        if self._by_rows(p):
+            places = np.flatnonzero(p)
+            return float(sum(p[x] * float(self.row(int(x)) @ self.grid.distances_from(int(x))) for x in places))
+        weighted = grid_kernel(self.grid, self.beta, by_distance=True)
+        by_place = weighted.product(self.output_weights, needed=seen)
+        return _certified(float(np.sum(p[seen] * by_place[seen] * np.exp(-self.log_normaliser()[seen]))))
 
     def mutual_information(self, prior: npt.ArrayLike) -> float:
         """I(X; Y) in nats: sum_y q log(c / q) - sum_x p log Z - beta E d."""
         p = checked_probabilities(prior, self.cells)
         q = self.report_distribution(p)
         seen = (q > 0) & (self.output_weights > 0)
-        ratio = float(np.sum(q[seen] * np.log(self.output_weights[seen] / q[seen])))
-        return max(0.0, ratio - float(p @ self.log_normaliser()) - self.beta * self.distortion(p))
+        # A difference of logarithms: the quotient overflows where q is a denormal.
+        ratio = float(np.sum(q[seen] * (np.log(self.output_weights[seen]) - np.log(q[seen]))))
+        return max(0.0, _certified(ratio - float(p @ self.log_normaliser()) - self.beta * self.distortion(p)))
 
     def version(self, cycle: int) -> str:
         """SHA-256 of (grid, beta, c, cycle): one public name for one channel of one cycle.
@@ -211,6 +222,17 @@ class GridChannel:
                 "smallest_weight_times_cells": float(self.output_weights.min()) * self.cells,
             },
         )
+
+    def _by_rows(self, p: FloatArray) -> bool:
+        """Whether 1/Z of some place that occurs is no double, so that sums are formed from rows, each in logarithms."""
+        if float(self.log_normaliser()[p > 0].min()) >= _SMALLEST_LOG_Z:
+            return False
+        if self.cells > EXACT_UP_TO:
+            raise NotCertified(
+                "Some places are so far from every weight that this channel cannot be judged at this size.",
+                "Mix a floor into the output weights: floor=0.01.",
+            )
+        return True
 
     def _log_normaliser(self) -> FloatArray:
         weights = self.output_weights
@@ -265,6 +287,16 @@ class GridChannel:
         # The FFT's error scale with a margin of ten, against the smallest normaliser.
         scale = 10 * self.kernel.error_scale(self.output_weights)
         return scale / float(np.exp(self.log_normaliser().min()))
+
+
+def _certified(value: float) -> float:
+    # max(0, nan) is 0 in Python: a number that could not be computed must never read as "no leakage".
+    if not math.isfinite(value):
+        raise NotCertified(
+            "The information and distortion of this channel cannot be computed.",
+            "Mix a floor into the output weights: floor=0.01.",
+        )
+    return value
 
 
 def neighbour_arcs(grid: Grid) -> tuple[IntArray, FloatArray, float]:
