@@ -141,3 +141,17 @@ def test_senseless_targets_are_refused_with_advice(options):
 def test_a_prior_that_is_none_is_refused(prior):
     with pytest.raises(InputError):
         blahut_arimoto(prior, Grid.plain(2, 3), beta=1.0)
+
+
+def test_a_place_that_never_occurs_does_not_turn_the_solution_into_nan():
+    found = blahut_arimoto_matrix([0.5, 0.5, 0.0], 1000 * (1 - np.eye(3)), beta=1.0)
+    np.testing.assert_allclose(found.value.matrix, [[1, 0, 0], [0, 1, 0], [0.5, 0.5, 0]], atol=1e-12)
+    assert np.isfinite(found.objective)
+
+
+def test_the_objective_of_a_single_place_is_a_number_even_where_far_cells_have_no_normaliser():
+    p = np.zeros(384)
+    p[0] = 1.0
+    found = blahut_arimoto(p, Grid.plain(16, 24), beta=30.0, floor=0.0)
+    assert found.objective == pytest.approx(0.0, abs=1e-9)
+    assert np.isfinite(found.lower_bound)

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import linprog
 
 from sfumato.channel import Channel
-from sfumato.errors import InputError
+from sfumato.errors import InputError, NotCertified
 from sfumato.estimation import (
     Tally,
     blended,
@@ -22,7 +22,7 @@ from sfumato.estimation.earth_mover import _linear_program
 from sfumato.estimation.joint import steps_by_thinning, thinned
 from sfumato.estimation.likelihood import Likelihood, stacked_weights
 from sfumato.grid import Grid
-from sfumato.mechanisms.blahut_arimoto import blahut_arimoto
+from sfumato.mechanisms.blahut_arimoto import blahut_arimoto, with_floor
 from sfumato.mechanisms.grid_channel import GridChannel, uniform_channel
 from sfumato.mechanisms.sampling import draw_tally
 from sfumato.priors.cities import city
@@ -254,3 +254,35 @@ def test_a_handful_of_reports_gives_a_finite_estimate_without_a_warning(reports:
         estimate = joint([Tally(channel, counts)])
     assert np.isfinite(estimate.probabilities).all()
     assert estimate.probabilities.sum() == pytest.approx(1.0)
+
+
+def far_apart():
+    """All weight on two corners, hundreds of nats from most cells."""
+    grid = Grid.plain(20, 40)
+    c = np.zeros(grid.cells)
+    c[[0, -1]] = 0.5
+    counts = np.zeros(grid.cells, dtype=np.int64)
+    counts[[0, -1]] = (500, 400)
+    return GridChannel(grid, 40.0, c), counts
+
+
+@pytest.mark.parametrize(
+    "estimate",
+    [
+        lambda channel, counts: joint([(channel, counts)]),
+        lambda channel, counts: joint([(channel, counts)], stop="converge"),
+        lambda channel, counts: ibu(channel, counts),
+    ],
+    ids=["joint", "converge", "ibu"],
+)
+def test_an_estimate_that_cannot_be_computed_is_refused_and_is_never_the_uniform_start(estimate):
+    with pytest.raises(NotCertified) as refused:
+        estimate(*far_apart())
+    assert "floor" in refused.value.advice
+
+
+def test_with_the_floor_that_the_refusal_advises_the_same_reports_are_estimated():
+    channel, counts = far_apart()
+    floored = GridChannel(channel.grid, channel.beta, with_floor(channel.output_weights, 0.01))
+    for found in (joint([(floored, counts)]), ibu(floored, counts)):
+        assert found.probabilities[[0, -1]] == pytest.approx([5 / 9, 4 / 9], abs=0.02)

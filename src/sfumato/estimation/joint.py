@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, read_only
 from sfumato.channel import Channel, checked_probabilities
-from sfumato.errors import InputError
-from sfumato.estimation.likelihood import Likelihood, stacked_weights
+from sfumato.errors import InputError, NotCertified
+from sfumato.estimation.likelihood import Likelihood, inverse_normaliser, stacked_weights
 from sfumato.estimation.tally import Tally, checked_counts, checked_tallies
 from sfumato.mechanisms.grid_channel import GridChannel
 from sfumato.randomness import Randomness, randomness
@@ -134,7 +134,7 @@ def _update_on_grid(tally: Tally, steps: int, start: npt.ArrayLike | None, began
     reports = tally.total
     if reports == 0:
         raise InputError("No cycle has a report.", "Wait for reports before estimating.")
-    kernel, inverse_z = channel.kernel, np.exp(-channel.log_normaliser())
+    kernel, inverse_z = channel.kernel, inverse_normaliser(channel)
     seen = counts > 0
     q = counts / reports
     theta = _starting(start, channel.cells)[:, 0]
@@ -191,6 +191,11 @@ def steps_by_thinning(
         if check:
             next_check = max(taken + 1, int(taken * 1.04))
             predicted = float(level.sum())
+            if not np.isfinite(predicted):
+                raise NotCertified(
+                    "The likelihood of these reports cannot be computed.",
+                    "Mix a floor into the output weights (floor=0.01), or start from a map without zeros.",
+                )
             if predicted > best_level:
                 best_steps, best_level = taken, predicted
             elif taken > 1.5 * best_steps + 20:

@@ -19,8 +19,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.arrays import FloatArray
+from sfumato.errors import NotCertified
 from sfumato.estimation.tally import Tally
+from sfumato.mechanisms.grid_channel import GridChannel
 from sfumato.mechanisms.grid_kernel import GridKernel
+
+_SMALLEST_LOG_Z = -700.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,7 +52,7 @@ class Likelihood:
         groups = tuple(
             _Group(
                 tallies[members[0]].channel.kernel,
-                np.stack([np.exp(-tallies[index].channel.log_normaliser()) for index in members], axis=1),
+                np.stack([inverse_normaliser(tallies[index].channel) for index in members], axis=1),
                 tuple(members),
             )
             for members in by_beta.values()
@@ -86,6 +90,19 @@ class Likelihood:
             back *= inverse_z
             g += back.sum(axis=1)
         return g, level
+
+
+def inverse_normaliser(channel: GridChannel) -> FloatArray:
+    """1/Z for every cell; refused where it is no double, because every product with it would be noise or NaN."""
+    log_z = channel.log_normaliser()
+    lost = int(np.count_nonzero(log_z < _SMALLEST_LOG_Z))
+    if lost:
+        raise NotCertified(
+            f"{lost} cells are so far from every weight of a channel that nothing can be estimated through it.",
+            "Mix a floor into the output weights (floor=0.01, --floor 0.01), or take a smaller beta.",
+        )
+    out: FloatArray = np.exp(-log_z)
+    return out
 
 
 def stacked_weights(tallies: Sequence[Tally]) -> FloatArray:

@@ -30,7 +30,7 @@ import numpy.typing as npt
 from sfumato.arrays import FloatArray, read_only
 from sfumato.errors import InputError
 from sfumato.estimation.joint import Estimate, Random, joint
-from sfumato.estimation.likelihood import Likelihood
+from sfumato.estimation.likelihood import Likelihood, inverse_normaliser
 from sfumato.estimation.tally import Tally, checked_tallies
 from sfumato.mechanisms.grid_channel import GridChannel
 from sfumato.randomness import randomness
@@ -211,7 +211,7 @@ class _Operator:
 
     @classmethod
     def of(cls, tally: Tally, theta: FloatArray) -> _Operator:
-        inverse_z = np.exp(-tally.channel.log_normaliser())
+        inverse_z = inverse_normaliser(tally.channel)
         spread = tally.channel.kernel.product(theta * inverse_z)
         return cls(tally, inverse_z, tally.channel.output_weights / spread, spread)
 

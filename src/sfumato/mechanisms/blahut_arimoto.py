@@ -105,10 +105,11 @@ def blahut_arimoto_matrix(
     def solve(beta: float) -> Solved[Channel]:
         # Shifting a row by its smallest distortion changes neither the channel nor the updates, and keeps K from 0.
         kernel = np.exp(-beta * (d - d.min(axis=1, keepdims=True)))
+        seen = p > 0
         c = np.full(d.shape[1], 1.0 / d.shape[1])
         taken = 1
         while taken < steps:
-            g = kernel.T @ (p / (kernel @ c))
+            g = kernel.T @ np.divide(p, kernel @ c, out=np.zeros_like(p), where=seen)
             if tolerance is not None and math.log(float(g.max())) <= tolerance:
                 break
             c *= g
@@ -116,10 +117,9 @@ def blahut_arimoto_matrix(
             taken += 1
         c = with_floor(c, floor)
         z = kernel @ c
-        gap = max(0.0, math.log(float((kernel.T @ (p / z)).max())))
-        matrix = kernel * c[None, :]
-        matrix /= matrix.sum(axis=1, keepdims=True)
-        objective = float(-(p @ np.log(z)) + beta * (p @ d.min(axis=1)))
+        gap = max(0.0, math.log(float((kernel.T @ np.divide(p, z, out=np.zeros_like(p), where=seen)).max())))
+        matrix = _rows(kernel, c, beta * d)
+        objective = float(-(p[seen] @ np.log(z[seen])) + beta * (p @ d.min(axis=1)))
         status: Status = "converged" if tolerance is not None and gap <= tolerance else "stopped"
         return Solved(
             Channel(matrix, distortion=d),
@@ -163,6 +163,19 @@ def blahut_arimoto_matrix(
     while low > 1e-12 and close_enough(solve(low)):
         low /= 2
     return _smallest(solve, low, high, close_enough)
+
+
+def _rows(kernel: FloatArray, c: FloatArray, exponents: FloatArray) -> FloatArray:
+    """c(y) exp(-exponent) by rows, in logarithms where a row of the kernel does not meet the weights."""
+    matrix = kernel * c[None, :]
+    totals = matrix.sum(axis=1)
+    for x in np.flatnonzero(totals < 1e-290):
+        with np.errstate(divide="ignore"):
+            logits = np.log(c) - exponents[x]
+        matrix[x] = np.exp(logits - logits.max())
+        totals[x] = matrix[x].sum()
+    matrix /= totals[:, None]
+    return matrix
 
 
 def exact_epsilon(matrix: FloatArray, metric: FloatArray) -> float:
@@ -247,7 +260,8 @@ def _judged(
         channel._known["log_z"] = read_only(np.log(z))
     ratio = np.divide(p, z, out=np.zeros(p.size), where=p > 0)
     gap = max(0.0, math.log(float(kernel.product(ratio, needed=False).max())))
-    objective = float(-np.sum(p * np.log(z)))
+    seen = p > 0
+    objective = float(-np.sum(p[seen] * np.log(z[seen])))
     status: Status = "converged" if tolerance is not None and gap <= tolerance else "stopped"
     relative = gap / objective if objective > 0 else gap
     return Solved(channel, status, taken, relative, objective, objective - gap)
