@@ -54,8 +54,14 @@ def from_validation(error: ValidationError | RequestValidationError) -> Refused:
     return Refused(422, "The request does not fit the schema; see errors and /openapi.json.", errors=details[:20])
 
 
+def surprise(error: Exception) -> Response:
+    """An error nobody expected. Only its type is logged: a message, or a traceback, could quote the request."""
+    _log.error("Unexpected %s", type(error).__name__)
+    return refusal(Refused(500, "The server made a mistake. It was not your request; try again later."))
+
+
 def install(app: FastAPI) -> None:
-    """Make every error of ``app`` an answer in the envelope."""
+    """Make every expected error of ``app`` an answer in the envelope; :mod:`.guard` answers the others."""
 
     async def on_refused(_request: Request, error: Exception) -> Response:
         assert isinstance(error, Refused)
@@ -81,18 +87,12 @@ def install(app: FastAPI) -> None:
         _log.warning("The database does not answer: %s", type(error).__name__)
         return refusal(Refused(503, "The database does not answer; try again.", headers={"retry-after": "2"}))
 
-    async def on_surprise(_request: Request, error: Exception) -> Response:
-        # The type only: a message could quote the request.
-        _log.error("Unexpected %s", type(error).__name__)
-        return refusal(Refused(500, "The server made a mistake. It was not your request; try again later."))
-
     app.add_exception_handler(Refused, on_refused)
     app.add_exception_handler(RequestValidationError, on_validation)
     app.add_exception_handler(HTTPException, on_http)
     app.add_exception_handler(SfumatoError, on_own)
     for unreachable in UNREACHABLE:
         app.add_exception_handler(unreachable, on_unreachable)
-    app.add_exception_handler(Exception, on_surprise)
 
 
 def _methods(app: FastAPI, path: str) -> list[str]:

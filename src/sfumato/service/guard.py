@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from sfumato.service.answers import Refused, refusal
+from sfumato.service.answers import Refused, refusal, surprise
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -86,8 +86,12 @@ class Guard:
         path = scope["path"]
         headers = self.dashboard_headers if path.endswith("/dashboard") else self.headers
 
+        started = False
+
         async def send_with_headers(message: Message) -> None:
+            nonlocal started
             if message["type"] == "http.response.start":
+                started = True
                 message["headers"] = [*message.get("headers", ()), *headers]
             await send(message)
 
@@ -112,7 +116,15 @@ class Guard:
                 raise _too_large(limit)
             return message
 
-        await self.app(scope, receive_limited, send_with_headers)
+        try:
+            await self.app(scope, receive_limited, send_with_headers)
+        except Exception as error:
+            # Answered here and not raised again: the framework would answer without the headers, and the server would
+            # write the message and the traceback, which could quote the request, to its log.
+            answered = surprise(error)
+            if started:
+                raise RuntimeError("An answer broke off.") from None
+            await answered(scope, receive, send_with_headers)
 
 
 def _too_large(limit: int) -> Refused:
