@@ -36,7 +36,13 @@ def operator_only(
 
 
 async def read_body(request: Request, model: type[Model]) -> Model:
-    """The body as ``model``: parsed and validated in one pass that knows its own depth and size limits."""
+    """The body as ``model``: parsed and validated in one pass that knows its own depth and size limits.
+
+    Only JSON that calls itself JSON is read: another page can make a browser send text/plain anywhere without asking.
+    """
+    kind = request.headers.get("content-type", "")
+    if kind.partition(";")[0].strip().lower() != "application/json":
+        raise Refused(415, "The body must be JSON: Content-Type: application/json.")
     body = await request.body()
     try:
         return model.model_validate_json(body)
@@ -46,9 +52,20 @@ async def read_body(request: Request, model: type[Model]) -> Model:
 
 def body_of(model: type[BaseModel]) -> dict[str, Any]:
     """The OpenAPI description of a body that :func:`read_body` reads."""
-    schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
-    schema.pop("$defs", None)
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+    schema = model.model_json_schema()
+    whole = _inlined(schema, schema.pop("$defs", {}))
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": whole}}}}
+
+
+def _inlined(part: Any, definitions: dict[str, Any]) -> Any:
+    """A JSON schema with its references replaced by what they refer to."""
+    if isinstance(part, list):
+        return [_inlined(item, definitions) for item in part]
+    if not isinstance(part, dict):
+        return part
+    if "$ref" in part:
+        return _inlined(definitions[part["$ref"].rpartition("/")[2]], definitions)
+    return {name: _inlined(value, definitions) for name, value in part.items()}
 
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:

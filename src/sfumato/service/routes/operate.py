@@ -24,18 +24,19 @@ router = APIRouter(prefix="/api/v1/campaigns", tags=["operate"], dependencies=[D
     "",
     status_code=201,
     response_model=CampaignAnswer,
-    responses=refusals(400, 401, 409, 413, 422),
+    responses=refusals(400, 401, 409, 413, 415, 422),
+    openapi_extra=body_of(CampaignRequest),
 )
-async def create(body: CampaignRequest, collector: Running) -> Response:
+async def create(collector: Running, request: Request) -> Response:
     """A new campaign, with its first cycle open."""
-    campaign, cycle = await collector.create_campaign(body)
+    campaign, cycle = await collector.create_campaign(await read_body(request, CampaignRequest))
     return answer(201, campaign=views.campaign_view(campaign, cycle))
 
 
 @router.post(
     "/{campaign}/report-batches",
     response_model=BatchAnswer,
-    responses=refusals(400, 401, 403, 404, 409, 410, 413, 422, 503),
+    responses=refusals(400, 401, 403, 404, 409, 410, 413, 415, 422, 503),
     openapi_extra=body_of(BatchRequest),
 )
 async def relay(campaign: Name, collector: Running, request: Request) -> Response:
@@ -48,9 +49,11 @@ async def relay(campaign: Name, collector: Running, request: Request) -> Respons
 @router.post(
     "/{campaign}/close",
     response_model=CloseAnswer,
-    responses=refusals(400, 401, 404, 409, 413, 422),
+    responses=refusals(400, 401, 404, 409, 413, 415, 422),
+    openapi_extra=body_of(CloseRequest),
 )
-async def close(campaign: Name, body: CloseRequest, collector: Running) -> Response:
+async def close(campaign: Name, collector: Running, request: Request) -> Response:
     """Close the open cycle now, if it has its minimum of tickets and time."""
+    await read_body(request, CloseRequest)
     closed, cycle, reason = await collector.close_cycle(campaign)
     return answer(closed=closed, cycle=cycle, reason=reason)

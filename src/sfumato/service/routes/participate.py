@@ -25,7 +25,7 @@ async def channel(campaign: Name, collector: Running) -> Response:
 @router.post(
     "/tickets",
     response_model=TicketAnswer,
-    responses=refusals(400, 404, 409, 413, 422),
+    responses=refusals(400, 404, 409, 413, 415, 422),
     openapi_extra=body_of(TicketRequest),
 )
 async def ticket(campaign: Name, request: Request) -> Response:
@@ -42,7 +42,7 @@ _KNOWN = b'{"ok":true,"error":null,"errors":[],"status":200,"duplicate":true}'
 @router.post(
     "/reports",
     response_model=ReportAnswer,
-    responses=refusals(400, 401, 404, 409, 410, 413, 422, 503),
+    responses=refusals(400, 401, 404, 409, 410, 413, 415, 422, 503),
     openapi_extra=body_of(ReportRequest),
 )
 async def report(campaign: Name, request: Request) -> Response:
