@@ -111,8 +111,15 @@ def _in_words(told: Reveals | None, campaign: Mapping[str, Any]) -> str:
     level = told.epsilon_per_km if told else float(campaign["two_beta_per_km"])
     return (
         f"<p>Whoever sees your report can at most multiply the odds between two places 500 m apart by "
-        f"{math.exp(level / 2):.2f}, and between two places 2 km apart by {math.exp(2 * level):.0f}.</p>"
+        f"{_factor(level / 2)}, and between two places 2 km apart by {_factor(2 * level)}.</p>"
     )
+
+
+def _factor(exponent: float) -> str:
+    """exp(exponent) in words that stay finite: a campaign may ask for a level at which nothing is hidden."""
+    if exponent < 23:
+        return f"{math.exp(exponent):,.{2 if exponent < 4 else 0}f}"
+    return f"more than 10<sup>{math.floor(exponent / math.log(10))}</sup>"
 
 
 def _due(campaign: Mapping[str, Any]) -> str:
