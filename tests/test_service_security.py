@@ -66,6 +66,58 @@ def test_a_body_without_a_length_is_cut_off_at_the_limit(town: TestClient) -> No
     assert answer.status_code == 413
 
 
+@pytest.mark.parametrize("path", ["reports", "tickets", "report-batches", "close", ""])
+def test_a_body_without_a_length_is_too_large_on_every_route(town: TestClient, path: str) -> None:
+    def endless() -> Iterator[bytes]:
+        for _ in range(100):
+            yield b"0" * 10_000
+
+    address = f"/api/v1/campaigns/town/{path}" if path else "/api/v1/campaigns"
+    headers = {"content-type": "application/json", **operator()}
+    assert town.post(address, content=endless(), headers=headers).status_code == 413
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
+@pytest.mark.parametrize("path", ["reports", "tickets", "report-batches", "close", ""])
+def test_only_a_body_that_calls_itself_json_is_read(town: TestClient, path: str, kind: str) -> None:
+    address = f"/api/v1/campaigns/town/{path}" if path else "/api/v1/campaigns"
+    headers = {**operator(), **({"content-type": kind} if kind else {})}
+    answer = town.post(address, content=b'{"cycle": 1, "device": "' + b"0" * 64 + b'"}', headers=headers)
+    assert answer.status_code == 415
+    assert set(answer.json()) == ENVELOPE
+
+
+def test_nobody_but_the_operator_learns_whether_a_body_fits(town: TestClient) -> None:
+    for path in ("/api/v1/campaigns", "/api/v1/campaigns/town/close", "/api/v1/campaigns/town/report-batches"):
+        assert town.post(path, content=b"{", headers={"content-type": "application/json"}).status_code == 401
+
+
+def test_an_unexpected_error_is_answered_like_any_other_and_its_message_is_logged_nowhere(
+    town: TestClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    secret = "cell 17 of somebody"
+
+    async def broken(*_: object) -> bool:
+        raise ValueError(secret)
+
+    monkeypatch.setattr("sfumato.service.collector.Collector.count_report", broken)
+    strict = TestClient(town.app, raise_server_exceptions=True)  # what the server process would log is raised here
+    answer = strict.post("/api/v1/campaigns/town/reports", json=report_body(town))
+    assert answer.status_code == 500
+    assert set(answer.json()) == ENVELOPE
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert secret not in answer.text + caplog.text
+    assert "ValueError" in caplog.text
+
+
+def test_a_campaign_that_hides_nothing_still_has_its_page(town: TestClient) -> None:
+    create(town, "open", beta_per_m=10.0)
+    page = town.get("/campaigns/open")
+    assert page.status_code == 200
+    assert "more than 10<sup>" in page.text
+
+
 def test_an_error_never_repeats_what_was_sent(town: TestClient) -> None:
     secret = "48.8566,2.3522"
     for changes in ({"key": secret}, {"cell": secret}, {"version": secret}, {secret: 1}):
