@@ -10,7 +10,7 @@ from scipy.stats import chi2
 
 from sfumato.errors import InputError
 from sfumato.grid import Grid
-from sfumato.mechanisms.grid_channel import GridChannel
+from sfumato.mechanisms.grid_channel import GridChannel, uniform_channel
 from sfumato.mechanisms.sampling import draw_report, draw_reports, draw_tally, pick, relative_log_weights
 from sfumato.mechanisms.sampling_loops import alias_draw, whole_weights
 from sfumato.randomness import Randomness
@@ -65,18 +65,46 @@ def test_one_report_keeps_every_cell_however_unlikely():
     assert pick(log_weights, 0) == 0
 
 
-def test_ratios_of_whole_weights_never_exceed_the_certified_level():
-    channel = peaky(4, 6, seed=3)
-    rows = []
-    for x in range(channel.cells):
-        limbs, total = np.empty((channel.cells, 4), dtype=np.uint64), np.zeros(4, dtype=np.uint64)
-        whole_weights(relative_log_weights(channel, x), limbs, total)
-        sum_ = int.from_bytes(total.tobytes(), "little")
-        rows.append([math.log(int.from_bytes(limb.tobytes(), "little")) - math.log(sum_) for limb in limbs])
-    logs, distances = np.array(rows), channel.grid.distance_matrix()
-    gaps = (logs[:, None, :] - logs[None, :, :]).max(axis=2)
-    off = ~np.eye(channel.cells, dtype=bool)
-    assert (gaps[off] / distances[off]).max() <= channel.epsilon().upper + 1e-9
+def drawn_log_probabilities(channel, x):
+    """What :func:`draw_report` draws from, from the whole numbers themselves."""
+    limbs, total = np.empty((channel.cells, 4), dtype=np.uint64), np.zeros(4, dtype=np.uint64)
+    whole_weights(relative_log_weights(channel, x), limbs, total)
+    weights = [int.from_bytes(limb.tobytes(), "little") for limb in limbs]
+    assert sum(weights) == int.from_bytes(total.tobytes(), "little")
+    return np.array([math.log(weight) for weight in weights]) - math.log(sum(weights))
+
+
+@pytest.mark.parametrize(
+    "channel",
+    [
+        peaky(4, 6, seed=3),
+        uniform_channel(Grid.plain(1, 200), 1.0),
+        uniform_channel(Grid.plain(3, 90), 2.0),
+        uniform_channel(Grid.plain(2, 1400), 0.1),
+        GridChannel(Grid.plain(2, 150), 1.0, peaky(2, 150, seed=1, floor=1e-6).output_weights),
+    ],
+    ids=["small", "long", "steep", "far", "peaky"],
+)
+def test_what_a_device_draws_never_exceeds_the_certified_level(channel):
+    width = channel.grid.columns
+    step = max(1, channel.cells // 120)
+    near = [(x, x + 1) for x in range(0, channel.cells - 1, step) if (x + 1) % width]
+    near += [(x, x + width) for x in range(0, channel.cells - width, step)]
+    apart = [(x, channel.cells - 1 - x) for x in range(0, channel.cells // 2, 5 * step)]
+    logs = {x: drawn_log_probabilities(channel, x) for pair in near + apart for x in pair}
+    level = channel.epsilon().upper
+    for x, z in near + apart:
+        worst = np.abs(logs[x] - logs[z]).max() / channel.grid.distances_from(x)[z]
+        assert worst <= level + 1e-11
+
+
+def test_only_weights_below_2_to_the_minus_139_of_the_heaviest_are_lifted():
+    channel = uniform_channel(Grid.plain(1, 200), 1.0)
+    drawn, exact = drawn_log_probabilities(channel, 0), channel.log_row(0)
+    lifted = exact < exact.max() - 139 * math.log(2)
+    assert 0 < lifted.sum() < 200
+    assert np.abs(drawn - exact)[~lifted].max() < 1e-12
+    np.testing.assert_allclose(drawn[lifted], exact.max() - 139 * math.log(2), atol=1e-12)
 
 
 def test_alias_tables_resolve_thresholds_below_one_in_2_to_the_53():

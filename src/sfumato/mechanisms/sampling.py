@@ -1,9 +1,12 @@
 """Exact draws from a grid channel: one report on a device, or millions in a simulation; the OS's entropy by default.
 
-*One report* (:func:`draw_report`) has one shape whatever the place: every cell's weight is formed in logarithms,
-rounded once to a whole number of 2^-192ths of the heaviest (at least 1, so no cell is ever lost), and one 256-bit
-word picks a position below their sum by multiplication. Rounding moves each log-probability by less than 1e-13, and
-lifting the smallest weights to 1 can only bring two rows nearer to each other, so epsilon holds at every distance.
+*One report* (:func:`draw_report`) has one shape whatever the place: every cell's weight w_x(y), relative to the
+heaviest, is formed in logarithms, lifted to 2^-139 where it is smaller, rounded once to 53 bits, and one 256-bit word
+picks a position below their sum by multiplication. Rounding moves each log-probability by less than 1e-12. Lifting to t
+keeps epsilon: let W_x be the sum over y. The report that x makes most often has w_x = 1 >= w_z, hence
+W_z / W_x <= P_x / P_z <= exp(epsilon d) there; and where P_x / P_z = (w_x / w_z) (W_z / W_x) is changed by lifting, its
+first factor either falls (w_z lifted) or is at most 1 (w_x lifted). The sums change by less than cells 2^-139. So
+epsilon, as certified, holds at every distance up to 1e-12 in the logarithm.
 
 *Millions* (:func:`draw_reports`): alias tables up to about 1,500 cells, one 64-bit word per report; half of it chooses
 the column, half is compared with the column's threshold, and where those bits tie more are drawn, so outcomes below

@@ -11,28 +11,26 @@ from sfumato.mechanisms.grid_loops import compiled
 
 @compiled
 def whole_weights(log_weights: Any, limbs: Any, total: Any) -> None:
-    """Each weight as floor(exp(log_weight) 2^192), at least 1, in four 64-bit limbs; and their sum, below 2^256."""
+    """Each weight as a 53-bit number of 2^-192ths, in four 64-bit limbs; and their sum, below 2^256.
+
+    Weights below 2^-139 are lifted to 2^-139, so that none has fewer than 53 bits: flooring a smaller one to a handful
+    of units would change its logarithm, and with it epsilon, by up to ln 2.
+    """
     low32 = np.uint64(0xFFFFFFFF)
     for y in range(log_weights.size):
         # exp(l) = 2^(l / ln 2) = 2^whole * 2^part: whole shifts, 2^part in (1/2, 1] gives the 53-bit mantissa.
         binary = log_weights[y] / 0.6931471805599453
         whole = np.floor(binary) + 1.0
-        if whole < -192.0:
-            whole = -192.0
-            binary = -193.0
+        if binary < -139.0:
+            whole = -139.0
+            binary = -139.0
         mantissa = np.uint64(np.exp2(binary - whole) * 9007199254740992.0)
         shift = int(whole) + 139
         word = np.zeros(4, dtype=np.uint64)
-        if shift < 0:
-            down = np.uint64(-shift)
-            word[0] = mantissa >> down if down < np.uint64(64) else np.uint64(0)
-        else:
-            limb, up = shift // 64, np.uint64(shift % 64)
-            word[limb] = mantissa << up
-            if up > np.uint64(11) and limb < 3:
-                word[limb + 1] = mantissa >> (np.uint64(64) - up)
-        if word[0] == 0 and word[1] == 0 and word[2] == 0 and word[3] == 0:
-            word[0] = np.uint64(1)
+        limb, up = shift // 64, np.uint64(shift % 64)
+        word[limb] = mantissa << up
+        if up > np.uint64(11) and limb < 3:
+            word[limb + 1] = mantissa >> (np.uint64(64) - up)
         carry = np.uint64(0)
         for k in range(4):
             limbs[y, k] = word[k]
