@@ -70,6 +70,16 @@ def test_a_target_the_budget_does_not_allow_says_the_least_budget_that_works():
     assert design("--secret", "24", "--mse", str(least / 50 * 1.001), "--target", "3")["loss"] <= 3 * (1 + 1e-9)
 
 
+def test_a_target_for_every_point_is_weighed_against_the_budget_as_noise_not_as_loss():
+    with pytest.raises(InputError) as caught:
+        design("--secret", "all", "--target", "5", "--mse", "0.15")  # n/target = 10, the budget 7.5
+    assert "least budget that works is 10 (at least 10 is proved)" in caught.value.advice
+    allowed = design("--secret", "all", "--target", "20", "--mse", "0.1")  # n/target = 2.5, the budget 5
+    assert allowed["trace"] == pytest.approx(2.5)
+    assert allowed["loss"] == pytest.approx(20)
+    assert allowed["lower_bound"] == pytest.approx(2.5)
+
+
 def test_reproductions_are_listed_and_unknown_ones_refused():
     run = CliRunner().invoke(app, ["reproduce", "list", "--json"])
     assert set(json.loads(run.output)["reproductions"]) == set(REPRODUCTIONS)

@@ -102,7 +102,9 @@ def least_noise(
         )
     if len(covariances) == 1 and _floor_applies(covariances[0], indices, wanted):
         budget = len(covariances[0]) / float(wanted[0])
-        return least_loss(covariances[0], indices, budget=budget, nugget=nugget)
+        shaped = least_loss(covariances[0], indices, budget=budget, nugget=nugget).value
+        # Every Γ_ii ≥ 1/e, since Z_i alone reveals 1/Γ_ii: the trace n/e is the least there is.
+        return Solved(shaped, "exact", 0, 0.0, budget, budget, time.perf_counter() - started)
     best = _Best("noise", None)
     if union_size(covariances, indices) > LARGEST_UNION:
         raise InputError(
