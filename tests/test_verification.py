@@ -281,3 +281,17 @@ def test_without_the_wording_another_version_may_word_the_promise_otherwise_but_
 def test_a_certificate_means_the_same_after_json(files: tuple[Path, Path]) -> None:
     document = read_certificate(files[0])
     assert sealed(json.loads(json.dumps(document))) == document
+
+
+@pytest.mark.parametrize("ending", ["gpx", "geojson", "csv", "parquet", "geoparquet", "kml", "gpkg"])
+def test_what_was_kept_cannot_be_left_unsaid(tmp_path: Path, ending: str) -> None:
+    plain = ride(4)
+    trace = Trace(plain.lat_deg, plain.lon_deg, plain.times_s, columns={"elevation": [1.0, 2.0, 3.0, 4.0]})
+    path = tmp_path / f"r.{ending}"
+    for keep in ([], ["elevation"]):
+        done = protect(trace, keep=keep)
+        write_trace(done.release, path)
+        assert verify(done.certificate, release=path).checks
+        assert verify(done.certificate, release=done.release).checks
+    with pytest.raises(VerificationFailed, match="elevation"):
+        verify(sealed({**done.certificate, "kept": []}), release=path)

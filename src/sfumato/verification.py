@@ -136,6 +136,7 @@ def verify(
         )
     checks.append("positions and times of the release")
     terms = _terms(document)
+    _check_kept(people, terms.kept)
     _check_grid(released, terms.snap_m)
     checks.append(f"positions on the public {terms.snap_m:g} m grid")
     try:
@@ -236,6 +237,17 @@ def _terms(document: Mapping[str, Any]) -> Terms:
     except (KeyError, TypeError, ValueError) as error:
         reason = error.what if isinstance(error, SfumatoError) else "a field is missing or has the wrong type"
         raise VerificationFailed(f"The certificate's terms cannot be used: {reason}.", "It was changed.") from error
+
+
+def _check_kept(people: Sequence[tuple[str | None, Trace]], kept: Sequence[str]) -> None:
+    """What the release holds beside positions and times must be named in the certificate."""
+    held = {str(name) for _, trace in people for name in (*trace.dropped, *trace.columns, *trace.texts)}
+    unnamed = sorted(held - set(kept))
+    if unnamed:
+        raise VerificationFailed(
+            f"The release also holds {', '.join(unnamed)}, which the certificate does not name as kept.",
+            "One of the two files was changed.",
+        )
 
 
 def _check_grid(released: Released, snap_m: float) -> None:
