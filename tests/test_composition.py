@@ -219,3 +219,19 @@ def test_bad_compositions_are_refused() -> None:
         k.worst_together((1, 1), np.full(10, 0.1))
     with pytest.raises(InputError):
         k.sequence_bound([1], [0.2, 0.2], 0.1)
+
+
+@pytest.mark.parametrize(
+    "epsilons", [(7.3, 7.3), (13.0,), (28.0,), (15.0, 15.0), (30.0,), (12.0, 12.0, 12.0), (300.0,)]
+)
+def test_the_worst_case_lies_between_actual_channels_and_theorem_4_for_large_epsilons(
+    epsilons: tuple[float, ...],
+) -> None:
+    p = np.array([0.5, 0.3, 0.2])
+    worst = k.worst_together(epsilons, p)
+    assert max(epsilons) <= worst <= k.composed_bound(epsilons, p)
+    if len(epsilons) == 1:
+        assert worst == pytest.approx(epsilons[0], abs=1e-9)
+    if epsilons[0] <= 8:
+        channel = optimal_channel(p, d.hamming(3), epsilons[0]).value.channel
+        assert k.together([channel] * len(epsilons), p).max <= worst
