@@ -30,15 +30,18 @@ from sfumato.priors.cities import city
 PARIS = city("paris")
 
 
-def campaign(cycles, rules, *, forged=0, cell=150):
-    """Run the pure functions as a service would."""
+def campaign(cycles, rules, *, forged=0, cell=150, begin=0, cohorted=False):
+    """Run the pure functions as a service would; ``forged`` reports of ``cell`` per cycle from cycle ``begin`` on."""
+    everyone = np.repeat(np.arange(165), PARIS.people)
+    groups = cohorts(everyone, cycles, np.random.default_rng(0).permutation(everyone.size))
     channel = first_channel(PARIS.plain_grid, rules)
     tallies, closed, previous = [], [], None
     for cycle in range(cycles):
-        counts = draw_tally(channel, PARIS.people, rng=cycle)
-        counts[cell] += forged
+        people = np.bincount(groups[cycle], minlength=165) if cohorted else PARIS.people
+        counts = draw_tally(channel, people, rng=cycle)
+        counts[cell] += forged if cycle >= begin else 0
         tallies.append(Tally(channel, counts))
-        closed.append(close_cycle(tallies, rules, previous=previous, with_influence=False))
+        closed.append(close_cycle(tallies, rules, previous=previous, with_influence=False, with_intervals=False))
         previous = closed[-1].estimate.probabilities
         channel = closed[-1].next_channel
     return tallies, closed
@@ -144,6 +147,42 @@ def test_poisoning_destroys_camouflage_but_never_epsilon_and_the_defences_hold_i
     assert bare[-1].channel.row(150)[150] > 0.9, "5 % of forged reports make the cell report itself"
     assert held[-1].channel.row(150)[150] < bare[-1].channel.row(150)[150] - 0.2
     assert max(cycle.epsilon for cycle in bare) <= 2.0
+
+
+@pytest.mark.parametrize(
+    ("share", "begin", "cohorted"), [(0.05, 0, False), (0.05, 0, True), (0.05, 3, True), (0.02, 0, True)]
+)
+def test_with_the_default_rules_the_channel_never_follows_a_forged_spike(share, begin, cohorted):
+    people = int(PARIS.people.sum()) / (6 if cohorted else 1)
+    forged = round(share / (1 - share) * people)
+    tallies, closed = campaign(6, Rules(beta=1.0), forged=forged, begin=begin, cohorted=cohorted)
+    assert tallies[0].channel.row(150)[150] == pytest.approx(0.168, abs=0.001)
+    assert closed[-1].next_channel.row(150)[150] < 0.2, "it is not sent to itself more than under the first channel"
+    for tally, one in zip(tallies[begin:], closed[begin:], strict=True):
+        assert one.residual.alarm, "the alarm does not fall silent while forging goes on"
+        assert one.residual.worst_cell == 150
+        assert one.next_channel is tally.channel, "the next channel does not follow a suspicious estimate"
+        assert not one.capped
+    assert all(not one.residual.alarm for one in closed[:begin])
+
+
+def test_an_honest_campaign_makes_most_of_its_gain_under_the_default_cap():
+    def lost(channel):
+        return channel.mutual_information(PARIS.probabilities) + channel.distortion(PARIS.probabilities)
+
+    tallies, closed = campaign(8, Rules(beta=1.0), cohorted=True)
+    _, free = campaign(8, Rules(beta=1.0, max_log_change=None), cohorted=True)
+    start = lost(tallies[0].channel)
+    assert start - lost(closed[-1].next_channel) > 0.8 * (start - lost(free[-1].next_channel)) > 0
+    assert not any(one.alarms for one in (*closed, *free))
+
+
+def test_a_simulation_can_hold_its_channel_on_alarm_too():
+    options = {"beta": 1.0, "cycles": 3, "fake_share": 0.05, "fake_cell": 150, "floor": 0.01}
+    held = list(simulate_round(PARIS.people, PARIS.plain_grid, Protocol(**options, hold_on_alarm=True), seed=0))
+    free = list(simulate_round(PARIS.people, PARIS.plain_grid, Protocol(**options), seed=0))
+    assert held[3].channel is held[1].channel
+    assert held[3].channel.row(150)[150] < 0.2 < 0.9 < free[3].channel.row(150)[150]
 
 
 def test_repeating_a_place_costs_the_exact_composition_and_cohorts_cost_one_report():

@@ -58,6 +58,9 @@ def simulate_command(
     max_log_change: Annotated[
         float | None, typer.Option(help="Cap on the change of log c between cycles (none).")
     ] = None,
+    hold_on_alarm: Annotated[
+        bool, typer.Option("--hold-on-alarm", help="Keep the channel after a cycle that raises the residual alarm.")
+    ] = False,
     last_only: Annotated[
         bool, typer.Option("--last-only", help="With joint: estimate after the last cycle only (faster).")
     ] = False,
@@ -76,7 +79,7 @@ def simulate_command(
         beta=beta, cycles=cycles, ba_steps=steps[0] if ba_steps is None else ba_steps,
         ibu_steps=steps[1] if ibu_steps is None else ibu_steps, estimator=estimator, reporting=reporting,  # type: ignore[arg-type]
         floor=(0.01 if feedback else 0.0) if floor is None else floor, feedback=feedback, max_log_change=max_log_change,
-        fake_share=fake_share, fake_cell=fake_cell, last_only=last_only,
+        fake_share=fake_share, fake_cell=fake_cell, last_only=last_only, hold_on_alarm=hold_on_alarm,
     )  # fmt: skip
     with _progress(rounds * cycles) as advance:
         finished = simulate(place.people, place.plain_grid, protocol, rounds=rounds, seed=seed, progress=advance)

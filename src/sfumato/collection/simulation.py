@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from sfumato.arrays import FloatArray, IntArray
-from sfumato.collection.defences import capped_weights
+from sfumato.collection.defences import capped_weights, residual_test
 from sfumato.collection.loop import Reporting, spent
 from sfumato.errors import InputError
 from sfumato.estimation.earth_mover import earth_movers_distance
@@ -46,6 +46,8 @@ class Protocol:
     floor: float = 0.0
     feedback: bool = False
     max_log_change: float | None = None
+    hold_on_alarm: bool = False
+    """Keep the channel after a cycle whose reports, estimated jointly, raise the residual test's alarm."""
     fake_share: float = 0.0
     fake_cell: int | None = None
     last_only: bool = False
@@ -91,16 +93,10 @@ def simulate_round(people: IntArray, grid: Grid, protocol: Protocol, *, seed: in
     theta = np.full(grid.cells, 1.0 / grid.cells)
     channels: list[GridChannel] = []
     tallies: list[Tally] = []
+    kept = False
     yield Cycle(0, earth_movers_distance(theta, truth, grid), 0.0, 0.0, 0.0, 0.0, theta)
     for cycle in range(1, protocol.cycles + 1):
-        channel = blahut_arimoto(
-            theta, grid, beta=protocol.beta, steps=protocol.ba_steps, floor=protocol.floor
-        ).value  # fmt: skip
-        if protocol.max_log_change is not None and channels:
-            limited = capped_weights(
-                channels[-1].output_weights, channel.output_weights, protocol.max_log_change, protocol.floor
-            )
-            channel = GridChannel(grid, protocol.beta, limited)
+        channel = channels[-1] if kept else _channel(theta, grid, protocol, channels)
         reporters = everyone if order is None else everyone[order[cycle - 1 :: protocol.cycles]]
         reported = np.bincount(draw_reports(channel, reporters, rng=source), minlength=grid.cells)
         if protocol.fake_share:
@@ -120,6 +116,9 @@ def simulate_round(people: IntArray, grid: Grid, protocol: Protocol, *, seed: in
                 shown = (joint if protocol.estimator == "joint" else blended)(tallies).probabilities
             if protocol.feedback:
                 theta = shown
+        if protocol.hold_on_alarm:
+            fitted = shown if judged and protocol.estimator == "joint" else joint(tallies).probabilities
+            kept = residual_test(tally, fitted, earlier=tallies[:-1]).alarm
         yield Cycle(
             cycle=cycle,
             emd=earth_movers_distance(shown, truth, grid) if judged else float("nan"),
@@ -131,6 +130,16 @@ def simulate_round(people: IntArray, grid: Grid, protocol: Protocol, *, seed: in
             channel=channel,
             tally=tally,
         )
+
+
+def _channel(theta: FloatArray, grid: Grid, protocol: Protocol, channels: list[GridChannel]) -> GridChannel:
+    fresh = blahut_arimoto(theta, grid, beta=protocol.beta, steps=protocol.ba_steps, floor=protocol.floor).value
+    if protocol.max_log_change is None or not channels:
+        return fresh
+    limited = capped_weights(
+        channels[-1].output_weights, fresh.output_weights, protocol.max_log_change, protocol.floor
+    )  # fmt: skip
+    return GridChannel(grid, protocol.beta, limited)
 
 
 def simulate(

@@ -54,14 +54,20 @@ def estimate_cycle(
 ) -> CycleResult:
     """Estimate from the pooled cycles, judge the last one, and make the next channel under the caps."""
     pairs = [(channel_from_payload(tally.payload), tally.direct + tally.relayed) for tally in tallies]
-    rules = _rules(specification, max_log_change=settings.number("log_weight_change_cap_nats"))
+    alarm_p = settings.number("residual_alarm_p")
+    rules = _rules(
+        specification, max_log_change=settings.number("log_weight_change_cap_nats"), alarm_p=alarm_p
+    )  # fmt: skip
     closed = collection.close_cycle(pairs, rules, previous=previous)
+    alarm = _alarm(closed, tallies[-1], alarm_p)
+    # No channel follows reports that raised an alarm, of whichever test.
+    following = pairs[-1][0] if alarm["raised"] else closed.next_channel
     unknown = np.full(pairs[-1][0].cells, np.nan)
     facts = {
         "emd_to_previous_m": closed.moved,
         "residual": {"statistic": closed.residual.statistic, "p_value": closed.residual.p_value},
-        "alarm": _alarm(closed, tallies[-1], settings.number("residual_alarm_p")),
-        "change_capped": closed.capped,
+        "alarm": alarm,
+        "change_capped": closed.capped and not alarm["raised"],
         "influence": {f"{one.share:g}": one.moved for one in closed.influence},
         "spent_epsilon_per_km": 1000 * closed.spent.upper,
         "gap_nats_per_report": closed.estimate.gap,
@@ -75,22 +81,19 @@ def estimate_cycle(
         # The estimate is smoothed and the interval is not: it is widened where it would leave its own estimate out.
         low=unknown if closed.intervals is None else np.minimum(closed.intervals.lower, theta),
         high=unknown if closed.intervals is None else np.maximum(closed.intervals.upper, theta),
-        next_channel=closed.next_channel,
-        next_facts=offer_facts(closed.next_channel, theta),
+        next_channel=following,
+        next_facts=offer_facts(following, theta),
     )
 
 
 def _alarm(closed: collection.ClosedCycle, last: Tally, alarm_p: float) -> dict[str, Any]:
-    reasons = []
-    if closed.residual.p_value < alarm_p:
-        reasons.append(
-            "The reports of this cycle fit no map through the published channel "
-            f"(p = {closed.residual.p_value:.1e}); cell {closed.residual.worst_cell} is reported too often."
-        )
+    reasons = list(closed.alarms)
     if last.relayed.any() and last.direct.any():
         p_value = relayed_differ_p(last.direct, last.relayed)
         if p_value < alarm_p:
-            reasons.append(f"Relayed reports differ from those sent with tickets (p = {p_value:.1e}).")
+            reasons.append(
+                f"Relayed reports differ from those sent with tickets (p = {p_value:.1e}). The channel is kept."
+            )
     return {"raised": bool(reasons), "reasons": reasons}
 
 
@@ -107,10 +110,11 @@ def relayed_differ_p(direct: npt.ArrayLike, relayed: npt.ArrayLike) -> float:
     return float(chi2_contingency(table, correction=False).pvalue)
 
 
-def _rules(specification: Mapping[str, Any], *, max_log_change: float | None) -> collection.Rules:
+def _rules(specification: Mapping[str, Any], *, max_log_change: float | None, alarm_p: float = 0.0) -> collection.Rules:
     return collection.Rules(
         beta=specification["beta_per_m"],
         floor=specification["floor"],
         max_log_change=max_log_change,
         reporting=specification["reporting"],
+        alarm_p=alarm_p,
     )

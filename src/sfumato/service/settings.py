@@ -38,9 +38,13 @@ TABLE = (
         "minimum_tickets", 50, "A cycle never closes with fewer spent tickets (k); it is merged with the next.", 1, 1e9
     ),
     Setting("floor", 0.01, "The share of a channel's output weights that is spread evenly.", 1e-6, 1.0),
-    Setting("log_weight_change_cap_nats", 1.0, "The most a log output weight may change between two cycles.", 0.01, 20),
+    Setting("log_weight_change_cap_nats", 0.2, "The most a log output weight may change between two cycles.", 0.01, 20),
     Setting(
-        "residual_alarm_p", 1e-4, "The dashboard's alarm is raised when the residual test's p value is below.", 0, 1
+        "residual_alarm_p",
+        1e-4,
+        "Below this p value of the residual test the alarm is raised and the channel is kept.",
+        0,
+        1,
     ),
     Setting("pooled_cycles", 30, "How many of the latest cycles the estimate pools.", 1, 1000),
     Setting(
