@@ -176,6 +176,18 @@ def test_a_passphrase_hides_the_key(tmp_path: Path) -> None:
         load_state(path, passphrase="correct horse")
 
 
+def test_an_edited_state_is_refused(tmp_path: Path) -> None:
+    """Another size would reveal the trace; ``simulation`` switched off would let a seed pass for the real thing."""
+    path = tmp_path / "alice.json"
+    create_state(path, NoiseState.fresh(150.0, LADDER.to_dict(), 7))
+    outer = json.loads(path.read_text())
+    assert load_state(path).simulation
+    for change in ({"simulation": False}, {"noise_m": 15.0}, {"prior_class": "week"}, {"check": "00"}, {"more": 1}):
+        path.write_text(json.dumps({**outer, "state": {**outer["state"], **change}}))
+        with pytest.raises(InputError, match="was changed"):
+            load_state(path)
+
+
 def test_an_existing_state_is_never_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "alice.json"
     create_state(path, NoiseState.fresh(1.0, LADDER.to_dict()))

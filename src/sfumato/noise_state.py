@@ -8,6 +8,7 @@ would give the truth away. It is written once, before the first release, and nev
 from __future__ import annotations
 
 import base64
+import hmac
 import json
 import os
 import tempfile
@@ -105,12 +106,19 @@ def state_text(state: NoiseState, passphrase: str | None = None) -> str:
         "simulation": state.simulation,
         "prior_class": state.prior_class,
     }
+    body["check"] = _check(state.key, body)
     outer: dict[str, Any] = {"sfumato_state": FORMAT, "warning": _WARNING}
     if passphrase is None:
         outer["state"] = body
     else:
         outer["encrypted"] = _encrypted(json.dumps(body).encode(), passphrase)
     return json.dumps(outer, indent=1) + "\n"
+
+
+def _check(key: bytes, body: Mapping[str, Any]) -> str:
+    """Finds an edit of the state, which could release the same noise at two sizes; not a thief's, who has the key."""
+    plain = {name: value for name, value in body.items() if name != "check"}
+    return hmac.new(key, json.dumps(plain, sort_keys=True).encode(), "sha256").hexdigest()
 
 
 def load_state(path: str | Path, *, passphrase: str | None = None) -> NoiseState:
@@ -137,10 +145,14 @@ def load_state(path: str | Path, *, passphrase: str | None = None) -> NoiseState
         raise InputError(f"Others can read the state {file}, which undoes the noise.", f"Run: chmod 600 {file}")
     try:
         key = base64.b64decode(body["key"], validate=True)
+        if not hmac.compare_digest(str(body["check"]).encode(), _check(key, body).encode()):
+            raise InputError(f"The state {file} was changed after it was made.", "Restore it from a copy.")
         return NoiseState(
             key, float(body["noise_m"]), dict(body["ladder"]), bool(body["simulation"]), str(body["prior_class"])
         )
     except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
         raise InputError(f"The state {file} is damaged.", "Restore it from a copy.") from error
 
 
