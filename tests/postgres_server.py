@@ -51,6 +51,12 @@ class PostgresServer:
         """Stop; ``immediate`` is a crash of the whole server."""
         self._run("pg_ctl", "-D", str(self.folder / "data"), "-m", mode, "-w", "stop")
 
+    def processes(self) -> list[int]:
+        """The server's own processes, the first one and its children."""
+        first = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
+        children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
+        return [first, *map(int, children)]
+
     def create_database(self, name: str) -> str:
         """An empty database and its URL."""
         address = ("-h", "127.0.0.1", "-p", str(self.port), "-U", "sfumato")

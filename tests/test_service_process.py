@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import sqlite3
 import subprocess
@@ -18,6 +19,7 @@ import httpx
 import numpy as np
 import pytest
 
+from postgres_server import postgres_server, programs
 from served_collector import TOKEN, CollectorProcess
 from sfumato.client.wire import device_tag
 from test_service_security import BAD_BODIES
@@ -110,6 +112,50 @@ def test_sigterm_under_load_stops_within_ten_seconds_with_nothing_lost(
     acknowledged = statuses.count(200)
     assert acknowledged > 0
     assert acknowledged <= counted <= acknowledged + statuses.count(0)
+
+
+def test_sigterm_stops_within_ten_seconds_even_when_the_database_is_held_by_somebody(
+    collector: CollectorProcess, tmp_path: Path
+) -> None:
+    version = httpx.get(f"{collector.url}/api/v1/campaigns/town/channel").json()["version"]
+    statuses: list[int] = []
+    holder = sqlite3.connect(tmp_path / "x.db", isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    try:
+        waiting = threading.Thread(target=lambda: statuses.append(send_one(collector.url, version, 5)))
+        waiting.start()
+        time.sleep(1)
+        took_s = collector.terminate()
+        waiting.join()
+    finally:
+        holder.execute("ROLLBACK")
+        holder.close()
+    assert took_s < 9
+    assert statuses in ([503], [0])
+    assert "Traceback" not in collector.log.read_text()
+
+
+@pytest.mark.postgres
+@pytest.mark.skipif(programs() is None, reason="PostgreSQL is not installed")
+def test_sigterm_stops_within_ten_seconds_even_when_postgresql_is_frozen() -> None:
+    with postgres_server() as server, CollectorProcess(server.url) as collector:
+        collector.create_campaign("town")
+        version = httpx.get(f"{collector.url}/api/v1/campaigns/town/channel").json()["version"]
+        frozen = server.processes()
+        statuses: list[int] = []
+        for process in frozen:
+            os.kill(process, signal.SIGSTOP)
+        try:
+            waiting = threading.Thread(target=lambda: statuses.append(send_one(collector.url, version, 5)))
+            waiting.start()
+            time.sleep(1)
+            took_s = collector.terminate()
+            waiting.join()
+        finally:
+            for process in frozen:
+                os.kill(process, signal.SIGCONT)
+        assert took_s < 9.5
+        assert statuses in ([503], [0])
 
 
 def test_nothing_about_who_came_is_written_to_the_log_or_the_database(

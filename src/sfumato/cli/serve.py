@@ -10,7 +10,7 @@ import typer
 from sfumato.errors import InputError, MissingExtra
 
 _APP = "sfumato.service.app:create_app"
-_STOP_WITHIN_S = 8
+_STOP_WITHIN_S = 3
 
 
 def register(app: typer.Typer) -> None:

@@ -26,11 +26,14 @@ from sfumato.service.models import BatchRequest, CampaignRequest, ReportRequest,
 from sfumato.service.offers import FIRST_PREVIOUS, Signer, grid_of, new_cycle, specification
 from sfumato.service.settings import Settings
 from sfumato.service.store import Campaign, Cycle, Outcome, RelayedBatch, Report, Store
+from sfumato.service.store.engine import UNREACHABLE
 from sfumato.service.store.records import Counted
 from sfumato.service.writer import Destination, GroupCommit
 
 _log = logging.getLogger("sfumato.service")
 _CLOSING = Refused(409, "The cycle is being closed; try again in a moment.", headers={"retry-after": "1"})
+# With the 3 s the server gives requests on their way (cli/serve.py), a stop takes less than 10 s.
+_LEASE_WITHIN_S, _WRITE_WITHIN_S, _CLOSE_WITHIN_S = 0.5, 1.5, 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,13 +91,19 @@ class Collector:
         self._ticker = asyncio.get_running_loop().create_task(self._tick())
 
     async def stop(self) -> None:
-        """Write what is waiting, let go of a cycle being closed, and close the store."""
+        """Write what is waiting, let go of a cycle being closed, and close the store.
+
+        Each step is given up after a while: a database that is frozen rather than gone would hold the process for
+        ever. Nothing acknowledged is lost by that, and an unacknowledged report is sent again by its device.
+        """
         if self._ticker is not None:
             self._ticker.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._ticker
-        await self.writer.stop()
-        await self.store.close()
+            await asyncio.wait({self._ticker}, timeout=_LEASE_WITHIN_S)
+        for step, within_s in ((self.writer.stop(), _WRITE_WITHIN_S), (self.store.close(), _CLOSE_WITHIN_S)):
+            try:
+                await asyncio.wait_for(step, within_s)
+            except UNREACHABLE:  # a TimeoutError is an OSError
+                _log.warning("The database does not answer; stopping without it.")
 
     # -- what the routes ask ------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ written down. A limit is a bucket that refills evenly.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import ipaddress
 import os
@@ -118,6 +119,12 @@ class Guard:
 
         try:
             await self.app(scope, receive_limited, send_with_headers)
+        except asyncio.CancelledError:
+            # The server is stopping and this request took too long: nothing was acknowledged.
+            if started:
+                raise
+            stopping = Refused(503, "The server is stopping; send the same again.", headers={"retry-after": "2"})
+            await refusal(stopping)(scope, receive, send_with_headers)
         except Exception as error:
             # Answered here and not raised again: the framework would answer without the headers, and the server would
             # write the message and the traceback, which could quote the request, to its log.

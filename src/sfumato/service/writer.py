@@ -135,7 +135,7 @@ class GroupCommit:
                     scope=destination.scope, relayed_cap=destination.relayed_cap,
                 )  # fmt: skip
             except UNREACHABLE:
-                if time.monotonic() + pause_s > deadline:
+                if self._stopping or time.monotonic() + pause_s > deadline:
                     raise
                 await asyncio.sleep(pause_s)
                 pause_s = min(2 * pause_s, 0.5)
