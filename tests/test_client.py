@@ -8,6 +8,7 @@ import math
 import stat
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import accumulate
 from pathlib import Path
@@ -15,12 +16,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato.client
 from sfumato.client import Caps, Device, LiveTrace, NotSent, Participant, draw
+from sfumato.client.offer import check_offer
 from sfumato.client.reveals import reveals
+from sfumato.client.wire import channel_version, to_base64url
 from sfumato.errors import BudgetExceeded, InputError, SfumatoError, VerificationFailed
 from sfumato.grid import Grid
 
@@ -242,6 +247,17 @@ def person(collector: Collector, tmp_path: Path) -> Participant:
     return Participant(collector.url, "golden", device=Device(tmp_path / "device.json"), longest_delay_s=0)
 
 
+def signed(payload: str) -> dict[str, str]:
+    """Any text as a hostile server would publish it: hashed and signed as it should be."""
+    key = Ed25519PrivateKey.generate()
+    return {
+        "payload": payload,
+        "version": channel_version(payload.encode()),
+        "signature": to_base64url(key.sign(payload.encode())),
+        "public_key": to_base64url(key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)),
+    }
+
+
 def again(person: Participant, **options: Any) -> Participant:
     """The same device after a restart."""
     return Participant(person.url, "golden", device=Device(person.device.path), longest_delay_s=0, **options)
@@ -350,6 +366,75 @@ def test_a_server_that_shows_two_versions_in_a_cycle_is_refused(collector: Colle
         again(person).look(read_log=False)
     with pytest.raises(VerificationFailed, match="does not list exactly"):
         again(person).look()
+
+
+@pytest.mark.parametrize(
+    "spelling", ["HTTP://127.0.0.1:{port}", "http://127.0.0.1:{port}//", " http://127.0.0.1:{port}/ "]
+)
+def test_another_spelling_of_the_address_is_the_same_campaign(
+    collector: Collector, person: Participant, spelling: str
+) -> None:
+    drawn = person.prepare(48.85, 2.34)
+    url = spelling.format(port=collector.server.server_port)
+    again_drawn = Participant(url, "golden", device=Device(person.device.path)).prepare(48.83, 2.39)
+    assert (again_drawn.cell, again_drawn.drawn_now) == (drawn.cell, False)
+
+
+def test_another_address_of_the_same_server_draws_no_second_report(collector: Collector, person: Participant) -> None:
+    person.prepare(48.85, 2.34)
+    elsewhere = Participant(f"http://localhost:{collector.server.server_port}", "golden", device=person.device)
+    with pytest.raises(InputError, match="another address"):
+        elsewhere.prepare(48.83, 2.39)
+    assert len(person.device.budget().entries) == 1
+
+
+@pytest.mark.parametrize(
+    "url", ["collector.example", "ftp://x.example", "https://me:pw@x.example", "https://x:99999", ""]
+)
+def test_an_address_that_is_no_plain_url_is_refused(tmp_path: Path, url: str) -> None:
+    with pytest.raises(InputError, match="address"):
+        Participant(url, "golden", device=Device(tmp_path / "device.json"))
+
+
+def test_a_log_that_changes_what_this_device_saw_was_rewritten(collector: Collector, person: Participant) -> None:
+    person.look()
+    with person.device.change() as memory:
+        next(iter(memory["campaigns"].values()))["versions"]["1"] = "0" * 64
+    with pytest.raises(VerificationFailed, match="rewritten"):
+        again(person).look()
+
+
+@pytest.mark.parametrize("log", [None, "log", {"0": 1}, [None], [[]], 7])
+def test_a_log_of_another_shape_is_refused_in_words(collector: Collector, person: Participant, log: Any) -> None:
+    collector.log = log
+    with pytest.raises(VerificationFailed):
+        person.look()
+
+
+def test_a_report_kept_from_an_earlier_cycle_shows_what_its_own_channel_gave_away(person: Participant) -> None:
+    offer = person.look()
+    drawn = person.prepare(48.85, 2.34, offer=offer)
+    later = replace(offer, reveals=replace(offer.reveals, epsilon_per_km=0.1))
+    assert person.prepare(48.85, 2.34, offer=later).reveals == drawn.reveals
+
+
+@pytest.mark.parametrize(
+    "payload",
+    ["{", "[]", "[" * 100_000, '{"cycle": ' + "9" * 5000 + "}", '{"beta_per_m": NaN}'],
+    ids=["cut", "list", "deep", "huge", "nan"],
+)
+def test_a_signed_text_that_is_no_channel_is_refused_in_words(payload: str) -> None:
+    with pytest.raises(VerificationFailed):
+        check_offer(signed(payload), caps=Caps())
+
+
+@pytest.mark.parametrize("field", ["beta_per_m", "floor", "cycle", "rows", "north_deg"])
+def test_a_number_too_large_for_a_double_is_refused_in_words(field: str) -> None:
+    channel = json.loads(OFFERS["good"]["payload"])
+    (channel if field in channel else channel["grid"])[field] = 10**400
+    payload = json.dumps(channel)
+    with pytest.raises(VerificationFailed):
+        check_offer(signed(payload), caps=Caps())
 
 
 def test_a_key_is_pinned_on_first_use_or_from_elsewhere(collector: Collector, person: Participant) -> None:

@@ -20,6 +20,8 @@ export interface KeptReport {
   key: string;
   state: "drawn" | "sent" | "closed";
   drawn_at_s: number;
+  /** What the channel it was drawn from gives away, by the names of the Python client. */
+  reveals?: Record<string, number | boolean>;
 }
 
 export interface CampaignMemory extends Memory {

@@ -222,18 +222,26 @@ export function checkAgainstMemory(offer: Offer, memory: Memory, caps: Caps): vo
   }
 }
 
-/** The public log is an unbroken signed chain that lists this very version, and only it, for the cycle. */
-export async function checkLog(entries: unknown, offer: Offer): Promise<void> {
+/**
+ * The public log is an unbroken signed chain, one entry per cycle, that lists this very version for the cycle. A log that
+ * does not list what this device saw before (`seen`) was rewritten; cycles count up one by one, so that skipping numbers
+ * cannot widen the limit on the change of c.
+ */
+export async function checkLog(entries: unknown, offer: Offer, seen: Record<string, string> = {}): Promise<void> {
   must(Array.isArray(entries), "The public log is missing.");
   let previous = "0".repeat(64);
-  const found: string[] = [];
-  for (const [index, entry] of (entries as Record<string, unknown>[]).entries()) {
-    must(entry.index === index && entry.previous === previous, "The public log's chain is broken.");
-    const { campaign, cycle, version } = entry;
+  const listed: Record<string, string> = {};
+  for (const [index, entry] of (entries as (Record<string, unknown> | null)[]).entries()) {
+    must(entry?.index === index && entry.previous === previous, "The public log's chain is broken.");
+    const { campaign, cycle, version } = entry!;
+    must(campaign === offer.campaign, "The public log is another campaign's.");
+    must(cycle === index + 1, "The public log skips or repeats a cycle.");
     previous = await sha256Hex(JSON.stringify({ campaign, cycle, index, previous, version }));
-    must(entry.entry === previous, "An entry of the public log does not match its hash.");
-    must(await verified(previous, String(entry.signature), offer.publicKey), "The public log is not signed by the server.");
-    if (campaign === offer.campaign && cycle === offer.cycle) found.push(String(version));
+    must(entry!.entry === previous, "An entry of the public log does not match its hash.");
+    must(await verified(previous, String(entry!.signature), offer.publicKey), "The public log is not signed by the server.");
+    listed[index + 1] = String(version);
   }
-  must(found.length === 1 && found[0] === offer.version, "The public log does not list exactly this version.");
+  must(listed[offer.cycle] === offer.version, "The public log does not list exactly this version.");
+  for (const [cycle, version] of Object.entries(seen))
+    must(listed[cycle] === version, "The public log was rewritten.", "Do not take part, and publish both logs.");
 }

@@ -42,7 +42,7 @@ export class Participant {
   readonly #longestDelayS: number;
 
   constructor(url: string, campaign: string, options: ParticipantOptions = {}) {
-    this.url = url.replace(/\/+$/, "");
+    this.url = address(url);
     this.campaign = campaign;
     this.device = options.device ?? new Device();
     this.caps = { ...DEFAULT_CAPS, ...options.caps };
@@ -57,10 +57,10 @@ export class Participant {
   /** Fetch and check the current channel: no place, no ticket, the same request as everybody's. */
   async look(): Promise<Offer> {
     const document = await this.#call("channel");
-    const pinned = this.#key ?? this.#ours(await this.device.read()).public_key;
-    const offer = await checkOffer(document.body, this.caps, pinned);
+    const memory = this.#ours(await this.device.read());
+    const offer = await checkOffer(document.body, this.caps, this.#key ?? memory.public_key);
     must(offer.campaign === this.campaign, "The channel belongs to another campaign.");
-    await checkLog((await this.#call("log")).body.log, offer);
+    await checkLog((await this.#call("log")).body.log, offer, memory.versions);
     await this.device.change((memory) => {
       const ours = this.#ours(memory);
       checkAgainstMemory(offer, ours, this.caps);
@@ -89,6 +89,7 @@ export class Participant {
       const kept = ours.reports[offer.epoch];
       if (kept !== undefined) return prepared(offer, kept, false);
       checkAgainstMemory(offer, ours, this.caps);
+      this.#refuseAnotherAddress(memory, offer);
       const nowS = Math.floor(Date.now() / 1000);
       const waited = nowS - Object.values(ours.reports).reduce((last, report) => Math.max(last, report.drawn_at_s), 0);
       if (waited < this.caps.minimumEpochS)
@@ -106,10 +107,19 @@ export class Participant {
         key: randomHex(16),
         state: "drawn",
         drawn_at_s: nowS,
+        reveals: keptReveals(offer.reveals),
       };
       ours.reports[offer.epoch] = fresh;
       return prepared(offer, fresh, true);
     });
+  }
+
+  /** Two addresses that sign one campaign with one key are one server: one report per epoch through both. */
+  #refuseAnotherAddress(memory: DeviceMemory, offer: Offer): void {
+    const ours = this.#ours(memory);
+    for (const [name, other] of Object.entries(memory.campaigns))
+      if (other !== ours && name.endsWith(` ${this.campaign}`) && other.public_key === offer.publicKey && offer.epoch in other.reports)
+        throw new SfumatoError("This device drew this campaign's report through another address of the same server.", "Use that address again.");
   }
 
   /** Send the kept report of an epoch: a ticket, a random delay, then the report, with nothing shared between them. */
@@ -170,7 +180,30 @@ export class Participant {
   }
 }
 
+/** What a report gives away is what the channel it was drawn from gives away, not the channel of today. */
 function prepared(offer: Offer, kept: KeptReport, drawnNow: boolean): Prepared {
   const { cell, version, cycle, state } = kept;
-  return { campaign: offer.campaign, epoch: offer.epoch, cell, version, cycle, state, drawnNow, reveals: offer.reveals };
+  const reveals = kept.reveals ? shownReveals(kept.reveals) : offer.reveals;
+  return { campaign: offer.campaign, epoch: offer.epoch, cell, version, cycle, state, drawnNow, reveals };
+}
+
+function keptReveals(told: Reveals): NonNullable<KeptReport["reveals"]> {
+  return Object.fromEntries(Object.entries(told).map(([name, value]) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), value]));
+}
+
+function shownReveals(kept: NonNullable<KeptReport["reveals"]>): Reveals {
+  return Object.fromEntries(Object.entries(kept).map(([name, value]) => [name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase()), value])) as unknown as Reveals;
+}
+
+/** One spelling for one server: another spelling would be another campaign, and another report of the same cycle. */
+function address(url: string): string {
+  let parts: URL | undefined;
+  try {
+    parts = new URL(url);
+  } catch {
+    // Refused below.
+  }
+  if (parts === undefined || !/^https?:$/.test(parts.protocol) || parts.username || parts.search || parts.hash)
+    throw new SfumatoError("The server's address is not a plain http or https URL.", "Write it like https://collector.example.");
+  return `${parts.protocol}//${parts.host.replace(/\.(?=:|$)/, "")}${parts.pathname.replace(/\/+$/, "")}`;
 }

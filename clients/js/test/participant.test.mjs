@@ -56,6 +56,45 @@ test("a report is drawn, kept and debited once, whatever the place and however o
   assert.doesNotMatch(await store.read(), /48\.8|2\.34/);
 });
 
+test("another spelling or another address of the same server never draws a second report", async (t) => {
+  t.mock.method(globalThis, "fetch", async (address) =>
+    new Response(JSON.stringify(address.endsWith("/log") ? { log: offers.log } : offers.good)));
+  const device = new sfumato.Device(sfumato.forgetfulStore());
+  const at = (url) => new sfumato.Participant(url, "golden", { device, longestDelayS: 0 });
+  const first = at("https://collector.example");
+  const offer = await first.look();
+  const { cell } = await first.prepare(48.85, 2.34, offer);
+  for (const url of ["HTTPS://Collector.Example:443//", "https://collector.example./"]) {
+    const again = at(url);
+    const shown = await again.prepare(48.83, 2.39, await again.look());
+    assert.deepEqual([shown.cell, shown.drawnNow], [cell, false]);
+  }
+  const other = at("https://mirror.example");
+  await assert.rejects(other.prepare(48.83, 2.39, await other.look()), /another address/);
+  assert.equal((await device.budget()).entries.length, 1);
+  for (const url of ["ftp://collector.example", "collector.example", "https://me@collector.example"]) assert.throws(() => at(url), /not a plain/);
+});
+
+test("a log that forgets or changes what this device saw is refused", async (t) => {
+  server(t);
+  const store = sfumato.forgetfulStore();
+  await taking(store).look();
+  const memory = JSON.parse(store.read());
+  Object.values(memory.campaigns)[0].versions["1"] = "0".repeat(64);
+  store.write(JSON.stringify(memory));
+  await assert.rejects(taking(store).look(), /rewritten/);
+});
+
+test("a kept report shows what its own channel gives away", async (t) => {
+  server(t);
+  const store = sfumato.forgetfulStore();
+  const first = taking(store);
+  const offer = await first.look();
+  const report = await first.prepare(48.85, 2.34, offer);
+  const later = { ...offer, reveals: { ...offer.reveals, epsilonPerKm: 0.1 } };
+  assert.deepEqual((await taking(store).drawn(later)).reveals, report.reveals);
+});
+
 test("the report is on the device before it is shown", async (t) => {
   server(t);
   const kept = sfumato.forgetfulStore();

@@ -69,12 +69,13 @@ def _require(condition: bool, what: str, advice: str = "Do not take part; ask th
 
 def _number(value: Any, name: str) -> float:
     _require(isinstance(value, int | float) and not isinstance(value, bool), f"The channel's {name} is not a number.")
-    _require(math.isfinite(value), f"The channel's {name} is not finite.")
+    _require(abs(value) < 1e308, f"The channel's {name} is not finite.")  # NaN fails too, and huge integers compare
     return float(value)
 
 
 def _whole(value: Any, name: str) -> int:
     _require(isinstance(value, int) and not isinstance(value, bool), f"The channel's {name} is not a whole number.")
+    _require(abs(value) <= 2**53, f"The channel's {name} is too large.")
     return int(value)
 
 
@@ -180,22 +181,33 @@ def check_against_memory(offer: Offer, memory: Mapping[str, Any], *, caps: Caps)
         _require(change <= limit, f"log c moved by {change:.2f} since cycle {last}; the most is {limit:.2f}.")
 
 
-def check_log(entries: Sequence[Mapping[str, Any]], offer: Offer) -> None:
-    """The public log is an unbroken signed chain that lists this very version, and only it, for the cycle."""
-    previous, found = "0" * 64, []
+def check_log(entries: Any, offer: Offer, *, seen: Mapping[str, str] | None = None) -> None:
+    """The public log is an unbroken signed chain, one entry per cycle, that lists this very version for the cycle.
+
+    ``seen`` is cycle -> version as this device met them: a log that now says something else was rewritten, not
+    appended to. Cycles count up one by one, so that skipping numbers cannot widen the limit on the change of c.
+    """
+    _require(isinstance(entries, Sequence) and not isinstance(entries, str), "The public log is missing.")
+    previous, listed = "0" * 64, {}
     for number, entry in enumerate(entries):
         _require(
-            entry.get("index") == number and entry.get("previous") == previous, "The public log's chain is broken."
+            isinstance(entry, Mapping) and entry.get("index") == number and entry.get("previous") == previous,
+            "The public log's chain is broken.",
         )
-        campaign, cycle, version = (
-            str(entry.get("campaign")),
-            _whole(entry.get("cycle"), "cycle"),
-            str(entry.get("version")),
-        )
-        previous = log_entry(campaign=campaign, index=number, cycle=cycle, version=version, previous=previous)
+        campaign, cycle, version = str(entry.get("campaign")), entry.get("cycle"), str(entry.get("version"))
+        _require(campaign == offer.campaign, "The public log is another campaign's.")
+        _require(_whole(cycle, "cycle") == number + 1, "The public log skips or repeats a cycle.")
+        previous = log_entry(campaign=campaign, index=number, cycle=number + 1, version=version, previous=previous)
         _require(entry.get("entry") == previous, "An entry of the public log does not match its hash.")
         signature = str(entry.get("signature"))
         verify_signature(previous.encode("ascii"), signature=signature, public_key=offer.public_key)
-        if campaign == offer.campaign and cycle == offer.cycle:
-            found.append(version)
-    _require(found == [offer.version], "The public log does not list exactly this channel version for the cycle.")
+        listed[str(number + 1)] = version
+    _require(
+        listed.get(str(offer.cycle)) == offer.version,
+        "The public log does not list exactly this channel version for the cycle.",
+    )
+    _require(
+        all(listed.get(cycle) == version for cycle, version in (seen or {}).items()),
+        "The public log was rewritten: it does not list a version this device saw before.",
+        "Do not take part, and publish both logs.",
+    )

@@ -11,8 +11,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from sfumato.client.device import Device, debit
 from sfumato.client.draw import WORDS_PER_REPORT, cell_from_words, weights
@@ -23,6 +24,7 @@ from sfumato.errors import InputError, MissingExtra, SfumatoError, VerificationF
 from sfumato.randomness import randomness
 
 Outcome = Literal["counted", "counted before", "closed"]
+_LARGEST_ANSWER = 64 * 2**20  # bytes; a channel of 65,536 cells takes 2 MB, a log of 100,000 cycles 40 MB
 
 
 class NotSent(SfumatoError, ConnectionError):
@@ -57,7 +59,7 @@ class Participant:
         longest_delay_s: float = 10.0,
     ) -> None:
         """``public_key`` pins the server's key from elsewhere; without it the first key seen is pinned."""
-        self.url = url.rstrip("/")
+        self.url = _address(url)
         self.campaign = campaign
         self.device = device or Device()
         self.caps = caps or Caps()
@@ -80,7 +82,7 @@ class Participant:
         if offer.campaign != self.campaign:
             raise VerificationFailed("The channel belongs to another campaign.", "Do not take part.")
         if read_log:
-            check_log(self._json("GET", f"{self._home}/log")["log"], offer)
+            check_log(self._json("GET", f"{self._home}/log").get("log"), offer, seen=memory.get("versions"))
         with self.device.change() as everything:
             ours = _ours(everything, self._name)
             check_against_memory(offer, ours, caps=self.caps)
@@ -103,6 +105,7 @@ class Participant:
             if kept is not None:
                 return _prepared(offer, kept, drawn_now=False)
             check_against_memory(offer, ours, caps=self.caps)
+            _refuse_another_address(everything, offer, self._name)
             waited_s = now_s - max((report["drawn_at_s"] for report in ours["reports"].values()), default=0)
             if waited_s < self.caps.minimum_epoch_s:
                 raise InputError(
@@ -120,6 +123,7 @@ class Participant:
                 "key": entropy.words(2).tobytes().hex(),
                 "state": "drawn",
                 "drawn_at_s": int(now_s),
+                "reveals": asdict(offer.reveals),
             }
             ours["reports"][offer.epoch] = kept
         return _prepared(offer, kept, drawn_now=True)
@@ -158,7 +162,10 @@ class Participant:
 
     def _is_over(self, cycle: int) -> bool:
         status, document = self._call("GET", f"{self._home}/channel", None)
-        return status == 200 and int(json.loads(document["payload"])["cycle"]) > cycle
+        try:
+            return status == 200 and int(json.loads(document["payload"])["cycle"]) > cycle
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return False
 
     def _mark(self, epoch: str, state: str) -> None:
         with self.device.change() as everything:
@@ -178,13 +185,20 @@ class Participant:
             raise MissingExtra("httpx", "service") from error
         headers = {"User-Agent": "sfumato", "Accept": "application/json", "Connection": "close"}
         try:
-            with httpx.Client(timeout=30, follow_redirects=False, trust_env=True) as connection:
-                reply = connection.request(method, address, json=body, headers=headers)
+            with (
+                httpx.Client(timeout=30, follow_redirects=False, trust_env=True) as connection,
+                connection.stream(method, address, json=body, headers=headers) as reply,
+            ):
+                content = bytearray()
+                for part in reply.iter_bytes():
+                    content += part
+                    if len(content) > _LARGEST_ANSWER:
+                        raise NotSent("The server's answer is larger than 64 MB.", "Is this a sfumato server?")
         except httpx.HTTPError as error:
             raise NotSent(f"The server cannot be reached ({type(error).__name__}).", "Try again later.") from error
         try:
-            answer = reply.json()
-        except ValueError:
+            answer = json.loads(content)
+        except (ValueError, RecursionError):
             answer = {}
         return reply.status_code, answer if isinstance(answer, dict) else {}
 
@@ -197,7 +211,36 @@ def _ours(everything: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _prepared(offer: Offer, kept: Mapping[str, Any], *, drawn_now: bool) -> Prepared:
+    # What the report gives away is what the channel it was drawn from gives away, not the channel of today.
+    told = Reveals(**kept["reveals"]) if "reveals" in kept else offer.reveals
     return Prepared(
         campaign=offer.campaign, epoch=offer.epoch, cell=int(kept["cell"]), version=str(kept["version"]),
-        cycle=int(kept["cycle"]), state=str(kept["state"]), drawn_now=drawn_now, reveals=offer.reveals,
+        cycle=int(kept["cycle"]), state=str(kept["state"]), drawn_now=drawn_now, reveals=told,
     )  # fmt: skip
+
+
+def _address(url: str) -> str:
+    """One spelling for one server: another spelling would be another campaign, and another report of the same cycle."""
+    advice = "Write it like https://collector.example."
+    try:
+        parts = urlsplit(url.strip())
+        port = parts.port
+    except ValueError as error:
+        raise InputError("The server's address is not a URL.", advice) from error
+    usual = {"http": 80, "https": 443}
+    if parts.scheme not in usual or not parts.hostname or parts.username is not None or parts.query or parts.fragment:
+        raise InputError("The server's address is not a plain http or https URL.", advice)
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname.rstrip(".")
+    where = host if port in (None, usual[parts.scheme]) else f"{host}:{port}"
+    return f"{parts.scheme}://{where}{parts.path.rstrip('/')}"
+
+
+def _refuse_another_address(everything: Mapping[str, Any], offer: Offer, name: str) -> None:
+    """Two addresses that sign one campaign with one key are one server: one report per epoch through both."""
+    for other, memory in everything["campaigns"].items():
+        same = other != name and other.rpartition(" ")[2] == offer.campaign
+        if same and memory.get("public_key") == offer.public_key and offer.epoch in memory.get("reports", {}):
+            raise InputError(
+                "This device already drew this campaign's report through another address of the same server.",
+                f"Use {other.rpartition(' ')[0]} again: a second report of one cycle would reveal more.",
+            )

@@ -57,7 +57,10 @@ def verify_payload(payload: bytes, *, version: str, signature: str, public_key: 
     if channel_version(payload) != version:
         raise VerificationFailed("The channel's version is not the hash of its text.", "Do not report through it.")
     verify_signature(payload, signature=signature, public_key=public_key)
-    value = json.loads(payload)
+    try:
+        value = json.loads(payload)
+    except (ValueError, RecursionError):
+        value = None
     if not isinstance(value, dict):
         raise VerificationFailed("The channel's text is not an object.", "Do not report through it.")
     return value
