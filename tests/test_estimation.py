@@ -286,3 +286,11 @@ def test_with_the_floor_that_the_refusal_advises_the_same_reports_are_estimated(
     floored = GridChannel(channel.grid, channel.beta, with_floor(channel.output_weights, 0.01))
     for found in (joint([(floored, counts)]), ibu(floored, counts)):
         assert found.probabilities[[0, -1]] == pytest.approx([5 / 9, 4 / 9], abs=0.02)
+
+
+@pytest.mark.parametrize("cells", [[99], [-1], [1.5], []])
+def test_a_region_with_unknown_cells_is_refused_with_advice(cells):
+    channel = uniform_channel(Grid.plain(2, 3), 1.0)
+    with pytest.raises(InputError) as refused:
+        joint([(channel, np.ones(6))]).region(cells)
+    assert refused.value.advice

@@ -160,3 +160,21 @@ def test_a_device_refuses_weights_of_zero():
     grid = Grid.plain(2, 2)
     with pytest.raises(InputError):
         draw_report(GridChannel(grid, 1.0, np.array([1.0, 0.0, 1.0, 1.0])), 0)
+
+
+@pytest.mark.parametrize(
+    "people", [-np.ones(25), np.full(25, np.nan), np.ones(24), np.full(25, 1.5)], ids=["negative", "NaN", "few", "half"]
+)
+def test_people_who_cannot_be_counted_are_refused_with_advice(people):
+    with pytest.raises(InputError) as refused:
+        draw_tally(peaky(5, 5), people, rng=0)
+    assert refused.value.advice
+
+
+@pytest.mark.parametrize("cell", [1.7, float("nan"), 25, -1])
+def test_a_device_refuses_a_cell_that_is_none(cell):
+    with pytest.raises(InputError) as refused:
+        draw_report(peaky(5, 5), cell)
+    assert refused.value.advice
+    with pytest.raises(InputError):
+        peaky(5, 5).sample(cell)

@@ -153,3 +153,18 @@ def test_a_region_of_unknown_cells_is_refused(cells):
         found.region(cells)
     with pytest.raises(InputError):
         region_interval(tallies, cells)
+
+
+def test_intervals_around_the_estimate_of_another_grid_and_without_replicates_are_refused_with_advice():
+    grid, other = Grid.plain(2, 3), Grid.plain(2, 2)
+    tallies = [(uniform_channel(grid, 1.0), np.full(6, 10))]
+    elsewhere = joint([(uniform_channel(other, 1.0), np.full(4, 10))])
+    for ask in (
+        lambda: intervals(tallies, estimate=elsewhere),
+        lambda: region_interval(tallies, [0], estimate=elsewhere),
+        lambda: intervals(tallies, method="bootstrap", replicates=0),
+        lambda: intervals(tallies).region([1.5]),
+    ):
+        with pytest.raises(InputError) as refused:
+            ask()
+        assert refused.value.advice

@@ -20,7 +20,7 @@ from sfumato.arrays import FloatArray, read_only
 from sfumato.channel import Channel, checked_probabilities
 from sfumato.errors import InputError, NotCertified
 from sfumato.estimation.likelihood import Likelihood, inverse_normaliser, stacked_weights
-from sfumato.estimation.tally import Tally, checked_counts, checked_tallies
+from sfumato.estimation.tally import Tally, checked_counts, checked_region, checked_tallies
 from sfumato.mechanisms.grid_channel import GridChannel
 from sfumato.randomness import Randomness, randomness
 
@@ -47,7 +47,7 @@ class Estimate:
 
     def region(self, cells: npt.ArrayLike) -> float:
         """The estimated share of people in these cells."""
-        return float(self.probabilities[np.unique(np.asarray(cells, dtype=np.int64))].sum())
+        return float(self.probabilities[checked_region(cells, self.probabilities.size)].sum())
 
 
 def joint(

@@ -31,7 +31,7 @@ from sfumato.arrays import FloatArray, read_only
 from sfumato.errors import InputError
 from sfumato.estimation.joint import Estimate, Random, joint
 from sfumato.estimation.likelihood import Likelihood, inverse_normaliser
-from sfumato.estimation.tally import Tally, checked_tallies
+from sfumato.estimation.tally import Tally, checked_region, checked_tallies
 from sfumato.mechanisms.grid_channel import GridChannel
 from sfumato.randomness import randomness
 
@@ -61,10 +61,7 @@ class Intervals:
     def region(self, cells: npt.ArrayLike) -> tuple[float, float]:
         """The interval of the share of people in these cells together."""
         chosen = np.zeros(self.centre.size)
-        index = np.unique(np.asarray(cells, dtype=np.int64))
-        if index.size == 0 or index[0] < 0 or index[-1] >= chosen.size:
-            raise InputError("The region is empty or has unknown cells.", "Give cell indexes of the grid.")
-        chosen[index] = 1.0
+        chosen[checked_region(cells, chosen.size)] = 1.0
         if self.covariance is not None:
             middle, sd = float(chosen @ self.centre), math.sqrt(max(0.0, float(chosen @ self.covariance @ chosen)))
             reach = _normal_quantile(self.level) * sd
@@ -95,8 +92,10 @@ def intervals(
     """
     filled = checked_tallies(tallies)
     _checked(target, reporting, level)
-    known = estimate or joint(filled)
+    known = _fitting(estimate, filled)
     if method == "bootstrap":
+        if replicates < 2:
+            raise InputError(f"{replicates} replicates were asked for.", "Take at least 2; 200 is usual.")
         return _bootstrap(filled, known, target, reporting, level, replicates, rng)
     if method != "sandwich":
         raise InputError(f"There is no method '{method}'.", "Use sandwich or bootstrap.")
@@ -125,12 +124,9 @@ def region_interval(
     """One region on a grid of any size: the same sandwich with conjugate gradients, never holding a matrix."""
     filled = checked_tallies(tallies)
     _checked(target, reporting, level)
-    theta = _lifted((estimate or joint(filled)).probabilities)
+    theta = _lifted(_fitting(estimate, filled).probabilities)
     chosen = np.zeros(theta.size)
-    index = np.unique(np.asarray(cells, dtype=np.int64))
-    if index.size == 0 or index[0] < 0 or index[-1] >= theta.size:
-        raise InputError("The region is empty or has unknown cells.", "Give cell indexes of the grid.")
-    chosen[index] = 1.0
+    chosen[checked_region(cells, theta.size)] = 1.0
     operators = [_Operator.of(tally, theta) for tally in filled]
     totals = np.array([tally.total for tally in filled], dtype=np.float64)
     n = float(totals.sum())
@@ -322,6 +318,18 @@ def _normal_quantile(level: float) -> float:
     from scipy.special import ndtri
 
     return float(ndtri(0.5 + level / 2))
+
+
+def _fitting(estimate: Estimate | None, tallies: Sequence[Tally]) -> Estimate:
+    if estimate is None:
+        return joint(tallies)
+    cells = tallies[0].channel.cells
+    if estimate.probabilities.size != cells:
+        raise InputError(
+            f"The estimate has {estimate.probabilities.size} cells and the tallies {cells}.",
+            "Give the estimate of these tallies, or none.",
+        )
+    return estimate
 
 
 def _checked(target: str, reporting: str, level: float) -> None:

@@ -129,7 +129,7 @@ class GridChannel:
 
         cells = np.asarray(x)
         if cells.ndim == 0:
-            return np.asarray(draw_report(self, int(cells), rng=rng), dtype=np.int64)
+            return np.asarray(draw_report(self, cells.item(), rng=rng), dtype=np.int64)
         return draw_reports(self, cells.ravel(), rng=rng).reshape(cells.shape)
 
     def log_normaliser(self) -> FloatArray:

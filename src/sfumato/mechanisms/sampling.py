@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.arrays import FloatArray, IntArray
+from sfumato.arrays import FloatArray, IntArray, finite
 from sfumato.channel import Random
 from sfumato.errors import InputError
 from sfumato.mechanisms.grid_channel import GridChannel
@@ -39,7 +39,11 @@ _WORD_BITS = 256
 
 def draw_report(channel: GridChannel, cell: int, *, rng: Random = None) -> int:
     """One report of ``cell``: the same number of operations and random bits for every place."""
-    log_weights = relative_log_weights(channel, cell)
+    if isinstance(cell, bool) or not isinstance(cell, int | np.integer):
+        raise InputError("The cell is not a whole number.", "Give a cell index, for example from Grid.locate.")
+    if not 0 <= cell < channel.cells:
+        raise InputError("The place is outside the grid.", "Drop it, or locate it with snap=True.")
+    log_weights = relative_log_weights(channel, int(cell))
     word = int.from_bytes(randomness(rng).words(_WORD_BITS // 64).astype("<u8").tobytes(), "little")
     return pick(log_weights, word)
 
@@ -85,7 +89,12 @@ def draw_reports(channel: GridChannel, cells: npt.ArrayLike, *, rng: Random = No
 
 def draw_tally(channel: GridChannel, people: npt.ArrayLike, *, rng: Random = None) -> IntArray:
     """Reports per cell when ``people[x]`` people are in cell x and each reports once."""
-    counts = np.asarray(people, dtype=np.int64)
+    values = finite(people, "The people", dimensions=1)
+    if values.size != channel.cells:
+        raise InputError(f"There are {values.size} counts for {channel.cells} cells.", "Give one per cell of the grid.")
+    if values.min(initial=0.0) < 0 or np.any(values != np.floor(values)):
+        raise InputError("Some counts are negative or not whole.", "Give whole numbers of people, at least 0.")
+    counts = values.astype(np.int64)
     reports = draw_reports(channel, np.repeat(np.arange(channel.cells), counts), rng=rng)
     return np.bincount(reports, minlength=channel.cells).astype(np.int64)
 
