@@ -296,3 +296,46 @@ def test_a_free_output_is_always_reported() -> None:
     solved = optimal_channel(P, np.array([[1.0, 0.0], [2.0, 0.0], [3.0, 0.0]]), 1)
     assert solved.objective == 0
     assert solved.value.channel.outputs == ("1",)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-4, 1e-7, 1e-9, 1e6])
+def test_the_unit_of_the_distortion_changes_nothing_and_the_bound_is_proved(scale: float) -> None:
+    p = np.array([0.5, 0.3, 0.2])
+    costs = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
+    for priors, solver in ((TVBall(p, 0.05), "auto"), (None, "lp")):
+        one = optimal_channel(p, costs, 1.0, priors=priors, solver=solver)
+        solved = optimal_channel(p, scale * costs, 1.0, priors=priors, solver=solver)
+        assert solved.objective is not None
+        assert solved.lower_bound is not None
+        assert solved.objective / scale == pytest.approx(one.objective, rel=1e-6)
+        assert solved.status == "converged"
+        assert solved.lower_bound <= solved.objective
+        assert solved.lower_bound / scale >= 0.999998 * one.objective
+    latent = latent_channel([0.7, 0.3], [[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]], scale * costs, 0.5)
+    assert latent.objective / scale == pytest.approx(
+        latent_channel([0.7, 0.3], [[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]], costs, 0.5).objective, rel=1e-5
+    )
+
+
+def test_the_bound_of_a_prior_set_is_valid_for_any_multipliers_the_solver_returns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from scipy import optimize
+
+    p, costs = np.array([0.5, 0.3, 0.2]), np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
+    sets = (TVBall(p, 0.05), Box(0.8 * p, np.minimum(1.2 * p, 1)), Polytope([p, [0.4, 0.4, 0.2]]))
+    optima = [optimal_channel(p, costs, 1.0, priors=priors).objective for priors in sets]
+    honest, rng = optimize.linprog, np.random.default_rng(5)
+
+    def disturbed(*arguments: object, **options: object) -> object:
+        result = honest(*arguments, **options)
+        for part in (result.ineqlin, result.eqlin):
+            part.marginals = part.marginals + 0.02 * rng.standard_normal(part.marginals.shape)
+        return result
+
+    monkeypatch.setattr(optimize, "linprog", disturbed)
+    for priors, optimum in zip(sets, optima, strict=True):
+        for _ in range(10):
+            solved = optimal_channel(p, costs, 1.0, priors=priors)
+            assert solved.lower_bound <= optimum
+            assert solved.status == "stopped"

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, Solved, finite
 from sfumato.channel import Channel, checked_probabilities, checked_rows
-from sfumato.errors import InputError
+from sfumato.errors import InputError, NotCertified
 from sfumato.guarantees import Guarantee
 from sfumato.leakage.discrete import average_distortion, epsilon_checked, lip
 from sfumato.mechanisms.designed import NUMERICS, Designed, certified, lip_guarantee, merged
@@ -51,8 +51,8 @@ def optimal_channel(
     it asymmetric (ALIP); infinity, or more than 30, leaves only the upper side (pointwise maximal leakage).
     ``outputs`` label the columns of ``distortion``; the channel keeps only those it uses. ``solver``:
     ``output-generation`` needs a known prior; ``auto`` chooses it there, the interior point for every prior, and the
-    linear program for other sets (whose lower bound is then the solver's own, accurate to about 1e-9, where the others
-    are proved independently of the solver).
+    linear program for other sets. Every lower bound is recomputed here from the solver's multipliers and is valid
+    whatever they are; a gap that is not reached is said (``status`` "stopped").
     """
     began = time.perf_counter()
     up = epsilon_checked(epsilon)
@@ -96,15 +96,15 @@ def optimal_channel(
         positions_m=None if positions_m is None else finite(positions_m, "positions_m", dimensions=2),
     )  # fmt: skip
     cost = average_distortion(channel, p, d[:, columns])
-    bound = max(bound, 0.0)  # distortions are not negative
-    reached = max(0.0, cost - bound) / cost if cost > 0 else 0.0
+    bound = _below(bound, cost)
+    reached = (cost - bound) / cost if cost > 0 else 0.0
     designed = Designed(
-        channel=channel, priors=target, leakage=leakage, prior=p, cost=cost, lower_bound=min(bound, cost),
+        channel=channel, priors=target, leakage=leakage, prior=p, cost=cost, lower_bound=bound,
         guarantee=lip_guarantee(target, leakage, up=up, low=low),
     )  # fmt: skip
     return Solved(
         value=designed, status="converged" if reached <= gap else "stopped", steps=steps, gap=reached,
-        objective=cost, lower_bound=min(bound, cost), seconds=time.perf_counter() - began,
+        objective=cost, lower_bound=bound, seconds=time.perf_counter() - began,
     )  # fmt: skip
 
 
@@ -123,6 +123,7 @@ def latent_channel(
     epsilon: float,
     *,
     epsilon_low: float | None = None,
+    gap: float = 1e-5,
     inputs: Sequence[str] = (),
 ) -> Solved[Designed]:
     """Protect a latent S (S -> X -> Y) and nothing else: the cheapest channel on X for which Y says little about S.
@@ -138,10 +139,10 @@ def latent_channel(
     if d.shape[0] != rows.shape[1] or d.min() < 0:
         raise InputError(f"The distortion has {d.shape[0]} rows for {rows.shape[1]} symbols.", "Give d(x, y) >= 0.")
     p = checked_probabilities(ps @ rows)
-    raw, objective, steps = best_for_latent(p, d, rows, up=up, low=low)
+    raw, bound, steps = best_for_latent(p, d, rows, up=up, low=low)
     raw = np.maximum(raw, 0)
     raw /= raw.sum(axis=1, keepdims=True)
-    place = merged(raw, d, p, allowance=1e-7 * max(objective, 1e-300))
+    place = merged(raw, d, p, allowance=1e-7 * max(bound, 1e-300))
     kept = np.unique(place)
     gathered = np.zeros((p.size, kept.size))
     np.add.at(gathered.T, np.searchsorted(kept, place), raw.T)
@@ -149,6 +150,7 @@ def latent_channel(
     channel = Channel(shipped, inputs=tuple(inputs), outputs=tuple(str(y) for y in kept), distortion=d[:, kept])
     leakage = lip(checked_rows(rows @ channel.matrix), ps)
     cost = average_distortion(channel, p, d[:, kept])
+    bound = _below(bound, cost)
     guarantee = Guarantee(
         notion="local information privacy of a latent variable",
         parameters={"epsilon_up_nats": up, "epsilon_low_nats": low, "measured_up_nats": leakage.up,
@@ -160,12 +162,24 @@ def latent_channel(
     )  # fmt: skip
     designed = Designed(
         channel=channel, priors=Known(ps), leakage=leakage, guarantee=guarantee, prior=p, cost=cost,
-        lower_bound=min(objective, cost),
+        lower_bound=bound,
     )  # fmt: skip
+    reached = (cost - bound) / cost if cost > 0 else 0.0
     return Solved(
-        value=designed, status="converged", steps=steps, gap=max(0.0, cost - objective) / max(cost, 1e-300),
-        objective=cost, lower_bound=min(objective, cost), seconds=time.perf_counter() - began,
+        value=designed, status="converged" if reached <= gap else "stopped", steps=steps, gap=reached,
+        objective=cost, lower_bound=bound, seconds=time.perf_counter() - began,
     )  # fmt: skip
+
+
+def _below(bound: float, cost: float) -> float:
+    """The bound between 0 (distortions are not negative) and the cost; one above the cost by more than rounding is
+    no bound at all, and is not hidden.
+    """
+    if bound > cost * (1 + 1e-9):
+        raise NotCertified(
+            f"The lower bound is {bound:.12g} and a channel costs {cost:.12g}: the bound is wrong.", "Report this."
+        )
+    return min(max(bound, 0.0), cost)
 
 
 def _repaired_for_latent(
@@ -234,11 +248,9 @@ def _solved(
 
         inside = solve(p, d, lo=1.0, hi=hi, balanced=False, tolerance=0.1 * gap)
         return inside.matrix, everything, ldp_bound(p, d, inside.multipliers, hi=hi), inside.steps
-    raw, objective, steps = best_over_set(p, d, target, up=up, low=low)
-    # HiGHS is accurate to about 1e-7 of its own objective; for a known prior the bound is proved independently.
-    bound = objective * (1 - 1e-9)
+    raw, bound, steps = best_over_set(p, d, target, up=up, low=low)
     if isinstance(target, Known):
-        bound = max(bound - 1e-7 * objective, _dual_bound(p, d, raw, lo=lo, hi=hi))
+        bound = max(bound, _dual_bound(p, d, lo=lo, hi=hi))
     return np.maximum(raw, 0), everything, bound, steps
 
 
@@ -268,7 +280,7 @@ def ldp_bound(p: FloatArray, d: FloatArray, multipliers: FloatArray, *, hi: floa
     return float(multipliers.sum()) - high
 
 
-def _dual_bound(p: FloatArray, d: FloatArray, raw: FloatArray, *, lo: float, hi: float) -> float:
+def _dual_bound(p: FloatArray, d: FloatArray, *, lo: float, hi: float) -> float:
     from sfumato.mechanisms.channel_interior_point import solve
 
     inside = solve(p, d, lo=lo, hi=hi, tolerance=1e-10)
