@@ -23,7 +23,7 @@ from sfumato.errors import InputError
 from sfumato.estimation import Tally, joint
 from sfumato.grid import Grid
 from sfumato.mechanisms.blahut_arimoto import blahut_arimoto
-from sfumato.mechanisms.grid_channel import uniform_channel
+from sfumato.mechanisms.grid_channel import GridChannel, uniform_channel
 from sfumato.mechanisms.sampling import draw_tally
 from sfumato.priors.cities import city
 
@@ -243,9 +243,32 @@ def test_a_memoised_report_tallied_again_under_later_channels_would_ruin_the_map
     assert earth_movers_distance(again, truth, grid) > 1.5 * earth_movers_distance(honest, truth, grid)
 
 
+RULES = Rules(beta=1.0)
+
+
+def forging(cell):
+    return Protocol(beta=1.0, cycles=1, fake_share=0.1, fake_cell=cell)
+
+
+def test_an_enormous_cap_is_no_cap():
+    rng = np.random.default_rng(0)
+    before, fresh = rng.dirichlet(np.ones(20)), rng.dirichlet(np.ones(20))
+    np.testing.assert_allclose(capped_weights(before, fresh, 1000.0, 0.0), fresh, rtol=1e-9)
+
+
+def test_the_forecast_of_forged_reports_only_forges_what_the_channel_can_report():
+    channel = GridChannel(Grid.plain(3, 4), 1.0, np.where(np.arange(12) < 2, 0.5, 0.0))
+    counts = np.where(np.arange(12) < 2, 50, 0)
+    found = fake_report_influence([(channel, counts)], joint([(channel, counts)]))
+    assert {one.cell for one in found} <= {0, 1}
+    closed = close_cycle([(channel, counts)], Rules(beta=1.0))
+    assert closed.influence
+
+
 def senseless():
     grid = Grid.plain(2, 3)
     channel = uniform_channel(grid, 1.0)
+    elsewhere = joint([(uniform_channel(Grid.plain(2, 2), 1.0), np.ones(4))])
     return {
         "an empty cycle": lambda: close_cycle([(channel, np.zeros(6))], Rules(beta=1.0)),
         "testing an empty cycle": lambda: residual_test(Tally(channel, np.zeros(6)), np.full(6, 1 / 6)),
@@ -258,6 +281,18 @@ def senseless():
         "people of another grid": lambda: simulate(np.ones(7), grid, Protocol(beta=1.0, cycles=1)),
         "no rounds": lambda: simulate(np.ones(6), grid, Protocol(beta=1.0, cycles=1), rounds=0),
         "no cycles": lambda: Protocol(beta=1.0, cycles=0),
+        "forged reports of an unknown cell": lambda: simulate(np.ones(6), grid, forging(6)),
+        "forged reports of a negative cell": lambda: simulate(np.ones(6), grid, forging(-1)),
+        "a simulated cap of 0": lambda: Protocol(beta=1.0, cycles=1, max_log_change=0.0),
+        "fewer people than cycles": lambda: simulate(np.ones(6), grid, Protocol(beta=1.0, cycles=7, reporting="once")),
+        "a last cycle without reports": lambda: close_cycle([(channel, np.ones(6)), (channel, np.zeros(6))], RULES),
+        "no Blahut-Arimoto steps": lambda: Rules(beta=1.0, ba_steps=0),
+        "an alarm above 1": lambda: Rules(beta=1.0, alarm_p=2.0),
+        "spending by an unknown reporting": lambda: spent([channel], reporting="x"),
+        "spending on two grids": lambda: spent([channel, uniform_channel(Grid.plain(2, 2), 1.0)], reporting="once"),
+        "cohorts by no permutation": lambda: cohorts(np.arange(3), 1, np.zeros(3, dtype=np.int64)),
+        "cohorts of no cycle": lambda: cohorts(np.arange(3), 0, np.arange(3)),
+        "influence on the estimate of another grid": lambda: fake_report_influence([(channel, np.ones(6))], elsewhere),
         "feedback without the joint estimator": lambda: Protocol(beta=1.0, cycles=1, feedback=True),
         "forged reports of no cell": lambda: Protocol(beta=1.0, cycles=1, fake_share=0.1),
     }

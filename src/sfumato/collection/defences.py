@@ -37,7 +37,8 @@ def capped_weights(previous: FloatArray, fresh: FloatArray, max_log_change: floa
     clip(s fresh) for the one scale s that sums to 1: it exists, because the lower limits sum to at most 1 (``previous``
     respects the floor) and the upper ones to e^cap.
     """
-    growth = math.exp(positive(max_log_change, "max_log_change"))
+    # A factor of e^700 is no cap any more, and the largest that a double holds.
+    growth = math.exp(min(positive(max_log_change, "max_log_change"), 700.0))
     low = np.maximum(previous / growth, np.minimum(floor / previous.size, previous))
     high = previous * growth
 
@@ -147,6 +148,9 @@ def fake_report_influence(
     filled = checked_tallies(tallies)
     last = filled[-1]
     grid = last.channel.grid
+    checked_probabilities(estimate.probabilities, grid.cells)
+    if candidates < 1:
+        raise InputError(f"{candidates} cells to forge.", "Try at least one.")
     cells = _forged_cells(grid, estimate.probabilities, last.channel, candidates)
     steps = max(1, estimate.iterations)
     before = joint(filled, stop=steps).probabilities
@@ -178,7 +182,8 @@ def _forged_cells(grid: Grid, theta: FloatArray, channel: GridChannel, count: in
     possible = channel.output_weights > 0
     centre = theta @ grid.centres()
     away = np.linalg.norm(grid.centres() - centre, axis=1)
-    far = np.argsort(np.where(possible, -away, np.inf))[:count]
-    ordered = np.argsort(np.where(possible, theta, np.inf))
-    fullest = np.argsort(np.where(possible, -theta, np.inf))[:1]
-    return sorted({int(cell) for cell in (*far, *ordered[: max(1, count - 2)], *fullest)})
+    # A forged report of a cell that the channel never reports is refused, so only the others are worth forging.
+    cells = np.flatnonzero(possible)
+    far = cells[np.argsort(-away[cells], kind="stable")[:count]]
+    ordered = cells[np.argsort(theta[cells], kind="stable")]
+    return sorted({int(cell) for cell in (*far, *ordered[: max(1, count - 2)], cells[np.argmax(theta[cells])])})

@@ -56,6 +56,8 @@ class Rules:
     def __post_init__(self) -> None:
         positive(self.beta, "beta")
         checked_floor(self.floor)
+        if isinstance(self.ba_steps, bool) or int(self.ba_steps) != self.ba_steps or self.ba_steps < 1:
+            raise InputError(f"{self.ba_steps} Blahut-Arimoto steps.", "Take at least 1 (the uniform channel).")
         if self.max_log_change is not None:
             positive(self.max_log_change, "max_log_change")
         if not 0 <= self.alarm_p <= 1:
@@ -87,10 +89,14 @@ def spent(channels: Sequence[GridChannel], *, reporting: Reporting) -> EpsilonRa
 
     Once: the dearest single channel. Every cycle: T beta + Lip(sum_t log Z_t), exactly; at most 2 beta T.
     """
+    if reporting not in ("once", "every-cycle"):
+        raise InputError(f"The reporting is '{reporting}'.", "It is 'once' or 'every-cycle'.")
     if reporting == "every-cycle":
         return spent_by_one_place(list(channels))
     if not channels:
         return EpsilonRange(0.0, 0.0)
+    if any(channel.grid != channels[0].grid for channel in channels):
+        raise InputError("The channels belong to different grids.", "Compare channels of one grid only.")
     levels = [channel.epsilon() for channel in channels]
     return EpsilonRange(max(level.lower for level in levels), max(level.upper for level in levels), levels[0].unit)
 
@@ -130,7 +136,10 @@ def close_cycle(
     ``previous`` is the previous cycle's estimate, where there is one. After an alarm the next channel is the last one:
     to go on, leave the suspicious tallies out. The estimate itself holds every report, forged or not.
     """
-    filled = checked_tallies(tallies)
+    entries = [entry if isinstance(entry, Tally) else Tally(entry[0], np.asarray(entry[1])) for entry in tallies]
+    filled = checked_tallies(entries)
+    if entries[-1].total == 0:
+        raise InputError("The last cycle has no report.", "Keep it open until somebody reports.")
     last = filled[-1]
     estimate = joint(filled)
     theta = estimate.probabilities
@@ -161,14 +170,17 @@ def close_cycle(
 
 
 def _cap_binds(previous: GridChannel, following: GridChannel, cap: float) -> bool:
-    change = np.abs(np.log(following.output_weights) - np.log(previous.output_weights))
+    used = previous.output_weights > 0  # a weight of 0 stays 0
+    change = np.abs(np.log(following.output_weights[used]) - np.log(previous.output_weights[used]))
     return bool(change.max() >= cap * (1 - 1e-9))
 
 
 def cohorts(people: IntArray, cycles: int, order: IntArray) -> list[IntArray]:
     """Disjoint cohorts: ``people`` are the true cells, ``order`` a random permutation of them; one part per cycle."""
-    if order.shape != people.shape:
+    if order.shape != people.shape or not np.array_equal(np.sort(order), np.arange(people.size)):
         raise InputError("The order does not fit the people.", "Give a permutation of all of them.")
+    if cycles < 1:
+        raise InputError(f"{cycles} cycles were asked for.", "Take at least 1.")
     shuffled = people[order]
     return [shuffled[cycle::cycles] for cycle in range(cycles)]
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sfumato.arrays import FloatArray, IntArray
+from sfumato.arrays import FloatArray, IntArray, positive
 from sfumato.collection.defences import capped_weights, residual_test
 from sfumato.collection.loop import Reporting, spent
 from sfumato.errors import InputError
@@ -62,6 +62,8 @@ class Protocol:
             raise InputError(f"The reporting is '{self.reporting}'.", "It is 'once' or 'every-cycle'.")
         if self.feedback and self.estimator == "published":
             raise InputError("Only a joint estimate can be fed back.", "Add --estimator joint.")
+        if self.max_log_change is not None:
+            positive(self.max_log_change, "max_log_change")
         if not 0 <= self.fake_share < 1 or (self.fake_share > 0) != (self.fake_cell is not None):
             raise InputError("Forged reports need a share below 1 and a cell.", "Give both or neither.")
 
@@ -84,8 +86,17 @@ class Cycle:
 def simulate_round(people: IntArray, grid: Grid, protocol: Protocol, *, seed: int) -> Iterator[Cycle]:
     """Cycle 0 (the uniform start; nothing reported, nothing spent), then one :class:`Cycle` after another."""
     counts = checked_counts(people, grid.cells)
+    if protocol.fake_cell is not None and not 0 <= protocol.fake_cell < grid.cells:
+        raise InputError(
+            f"There is no cell {protocol.fake_cell} to forge reports of.", f"The cells are 0 .. {grid.cells - 1}."
+        )
     if counts.sum() == 0:
         raise InputError("There is nobody.", "At least one cell needs a count above 0.")
+    if protocol.reporting == "once" and counts.sum() < protocol.cycles:
+        raise InputError(
+            f"{int(counts.sum())} people who report once cannot fill {protocol.cycles} cycles.",
+            "Ask for fewer cycles, or let everyone report in every cycle.",
+        )
     truth = counts / counts.sum()
     source = randomness(seed)
     everyone = np.repeat(np.arange(grid.cells), counts)
