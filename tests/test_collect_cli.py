@@ -69,8 +69,39 @@ def test_a_csv_of_counts_is_a_city(tmp_path):
 def test_a_csv_that_cannot_be_used_is_refused(tmp_path, text):
     path = tmp_path / "town.csv"
     path.write_text(text)
-    with pytest.raises(InputError):
+    with pytest.raises(InputError) as refused:
         simulate("--city", str(path))
+    assert refused.value.advice
+
+
+@pytest.mark.parametrize("count", ["99999999999999999999999", "1000000000000"])
+def test_more_people_than_can_be_drawn_are_refused_with_advice(tmp_path, count):
+    path = tmp_path / "town.csv"
+    path.write_text(f"row,column,count\n0,0,{count}\n")
+    with pytest.raises(InputError, match="100,000,000") as refused:
+        simulate("--city", str(path))
+    assert refused.value.advice
+
+
+def test_a_csv_of_a_spreadsheet_with_a_byte_order_mark_is_read(tmp_path):
+    path = tmp_path / "town.csv"
+    path.write_text("row,column,count\n0,0,50\n0,1,10\n", encoding="utf-8-sig")
+    assert simulate("--city", str(path), "--cycles", "1", "--rounds", "1")["people"] == 60
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--fake-share", ".1", "--fake-cell", "9999"), ("--fake-share", ".1", "--fake-cell", "-1"),
+     ("--reporting", "once", "--cycles", "20000")],
+)  # fmt: skip
+def test_options_that_make_no_sense_are_refused_with_advice(options):
+    with pytest.raises(InputError) as refused:
+        simulate(*options)
+    assert refused.value.advice
+
+
+def test_an_enormous_cap_runs():
+    assert simulate("--cycles", "2", "--rounds", "1", "--max-log-change", "1000", "--floor", "0.01")["ok"]
 
 
 def test_a_city_that_is_no_file_is_refused():

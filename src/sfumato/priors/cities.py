@@ -31,6 +31,8 @@ _BOUNDS = {
     "sf": (37.7228 + 16 * 0.0044875, -122.5153, 0.0044875, 0.005683, 16, 24, (7, 15)),
 }
 CITIES = tuple(_BOUNDS)
+MOST_PEOPLE = 100_000_000
+"""In one file of counts: every one of them is drawn."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,7 +91,7 @@ def city_from_csv(path: str | Path) -> City:
 
 def _read(path: Path) -> tuple[IntArray, tuple[int, int]]:
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")  # spreadsheets put a byte-order mark first
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path.name} cannot be read.", "Give a CSV with the columns row, column, count.") from error
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
@@ -101,7 +103,10 @@ def _read(path: Path) -> tuple[IntArray, tuple[int, int]]:
         try:
             row, column, count = (int(entry[key]) for key in ("row", "column", "count"))
         except (TypeError, ValueError) as error:
-            raise InputError(f"Line {number} of {path.name} is not three whole numbers.") from error
+            raise InputError(
+                f"Line {number} of {path.name} is not three whole numbers.",
+                "Write row,column,count, for example 0,3,25.",
+            ) from error
         if row < 0 or column < 0 or count < 0:
             raise InputError(f"Line {number} of {path.name} has a negative number.", "Everything starts at 0.")
         if (row, column) in cells:
@@ -109,6 +114,10 @@ def _read(path: Path) -> tuple[IntArray, tuple[int, int]]:
         cells[row, column] = count
     if not cells or sum(cells.values()) == 0:
         raise InputError(f"{path.name} counts nobody.", "At least one cell needs a count above 0.")
+    if sum(cells.values()) > MOST_PEOPLE:
+        raise InputError(
+            f"{path.name} counts more than {MOST_PEOPLE:,} people.", "Divide all counts by the same number first."
+        )
     rows, columns = (1 + max(key[axis] for key in cells) for axis in (0, 1))
     if rows * columns > 1_000_000:
         raise InputError(f"{path.name} spans {rows} x {columns} cells.", "At most a million cells are simulated.")
