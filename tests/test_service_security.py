@@ -198,12 +198,20 @@ def test_no_metric_is_labelled_by_anything_but_the_outcome(town: TestClient) -> 
     body = report_body(town)
     send(town, body)
     send(town, body)
-    text = town.get("/metrics").text
+    text = town.get("/metrics", headers=operator()).text
     labels = set(re.findall(r"[{,]([a-z_]+)=", text))
     assert labels == {"outcome", "le"}
     assert body["version"] not in text
     assert "town" not in text
     assert re.search(r'sfumato_reports_total\{outcome="duplicate"\} [1-9]', text)
+
+
+def test_metrics_are_for_the_operators_machine_or_token(town: TestClient) -> None:
+    assert town.get("/metrics").status_code == 401
+    assert town.get("/metrics", headers={"Authorization": "Bearer " + "x" * 40}).status_code == 401
+    assert "sfumato_reports_total" in town.get("/metrics", headers=operator()).text
+    here = TestClient(town.app, client=("127.0.0.1", 50000))
+    assert here.get("/metrics").status_code == 200
 
 
 def test_health_readiness_and_the_server_page_answer(town: TestClient) -> None:

@@ -39,6 +39,7 @@ _COMMON = {
     "strict-transport-security": "max-age=31536000",
 }
 _REMEMBERED_ADDRESSES = 100_000
+LOOPBACK = ("127.0.0.1", "::1")
 
 
 class RateLimit:
@@ -51,7 +52,7 @@ class RateLimit:
 
     def wait_s(self, address: str, *, now_s: float | None = None) -> float:
         """0 if this request may pass (it is counted), else after how many seconds the next may."""
-        if not self.per_minute or address in ("127.0.0.1", "::1"):
+        if not self.per_minute or address in LOOPBACK:
             return 0.0
         now = time.monotonic() if now_s is None else now_s
         name = hashlib.blake2b(_household(address), key=self._key, digest_size=16).digest()

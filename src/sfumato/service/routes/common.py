@@ -24,11 +24,10 @@ def collector_of(request: Request) -> Collector:
 
 
 Running = Annotated[Collector, Depends(collector_of)]
+Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 
 
-def operator_only(
-    collector: Running, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
-) -> None:
+def operator_only(collector: Running, credentials: Credentials) -> None:
     """Refuse everybody but the operator."""
     if credentials is None or not collector.is_operator(credentials.credentials):
         headers = {"www-authenticate": "Bearer"}

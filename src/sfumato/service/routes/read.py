@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
 from sfumato import __version__
@@ -13,6 +13,7 @@ from sfumato.grid import Grid
 from sfumato.service import exports, views
 from sfumato.service.answers import Refused, answer
 from sfumato.service.collector import Collector
+from sfumato.service.guard import LOOPBACK
 from sfumato.service.models import (
     CampaignAnswer,
     CampaignsAnswer,
@@ -23,7 +24,7 @@ from sfumato.service.models import (
     StateAnswer,
 )
 from sfumato.service.offers import grid_of
-from sfumato.service.routes.common import Name, Running, refusals
+from sfumato.service.routes.common import Credentials, Name, Running, operator_only, refusals
 
 router = APIRouter(tags=["read"])
 PathNumber = Annotated[int, Path(ge=1, le=999_999_999, description="A closed cycle.")]
@@ -122,10 +123,15 @@ async def ready(collector: Running) -> Response:
 
 
 @router.get(
-    "/metrics", response_class=Response, tags=["watch"], responses={200: {"content": {"text/plain": {}}}, **refusals()}
+    "/metrics",
+    response_class=Response,
+    tags=["watch"],
+    responses={200: {"content": {"text/plain": {}}}, **refusals(401)},
 )
-async def metrics(collector: Running) -> Response:
-    """Prometheus metrics of this process."""
+async def metrics(collector: Running, request: Request, credentials: Credentials) -> Response:
+    """Prometheus metrics of this process, for the operator's machine or token: exact totals show single arrivals."""
+    if not (request.client and request.client.host in LOOPBACK):
+        operator_only(collector, credentials)
     return Response(collector.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
