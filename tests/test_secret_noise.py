@@ -12,13 +12,14 @@ import sfumato as sf
 from conftest import ROOT
 from sfumato.certificates import sealed
 from sfumato.cli import app
-from sfumato.errors import InputError
+from sfumato.errors import InputError, VerificationFailed
 from sfumato.leakage.gaussian import loss_matrix
 from sfumato.mechanisms.calibration import Target
-from sfumato.mechanisms.secret_noise import SecretNoise, secret_noise
-from sfumato.priors.kernels import Matern32, White
+from sfumato.mechanisms.secret_noise import SecretNoise, secret_noise, weighted_losses
+from sfumato.priors.kernels import RBF, Matern32, Matern52, White
+from sfumato.report.words import headline
 from sfumato.secret import TIMES_ARE_PUBLIC, basic, compound, every_window
-from sfumato.verification import certificate_text
+from sfumato.verification import certificate_text, verify
 
 PRIOR = Matern32(66.0, 120.0) + White(1.0)
 TIMES = np.arange(60) * 20.0
@@ -94,6 +95,73 @@ def test_protect_with_secrets_works_from_file_to_verified_file(tmp_path, words):
     for change in ({"loss_at_times": sound["loss_at_times"] / 2}, {"secrets": {**block, "points_protected": 10_000}}):
         certificate.write_text(certificate_text(sealed({**sound, **change})))  # a forger who seals again
         assert CliRunner().invoke(app, ["verify", str(certificate), "--release", str(out)]).exit_code == 1
+
+
+def test_a_larger_sd_at_the_same_nugget_is_not_promised_for_it_can_give_away_more():
+    times = np.arange(60) * 10.0
+    narrow = Matern32(600.0, 30.0) + White(20.0)
+    chosen = secret_noise(times, [basic(30)], narrow, Target(radius_m=200.0, odds=5.0), fitted=False)
+    noise, claimed = chosen.covariance_m2(), float(np.max(chosen.secret_losses()))
+    wider = (Matern32(600.0, 60.0) + White(20.0)).covariance(times)
+    assert np.max(weighted_losses(wider, noise, chosen.secrets, chosen.radii)) > 10 * claimed
+    assert np.max(weighted_losses(4 * narrow.covariance(times), noise, chosen.secrets, chosen.radii)) <= claimed
+    said = " ".join((*chosen.statement()[1], *chosen.losses([times]).warnings))
+    assert "nugget included" in said
+    assert "with that sd or a larger one" not in said
+    assert "Not for a larger sd at the same nugget" in said
+
+
+def test_a_stay_and_the_rest_of_the_class_are_named_with_their_odds_where_the_promise_stands():
+    times = np.arange(60) * 50.0
+    chosen = secret_noise(times, [basic(i) for i in range(21)], PRIOR, Target(radius_m=200.0, odds=5.0), fitted=False)
+    noise = chosen.covariance_m2()
+    flat = np.full((21, 21), 1e12) + 1e-3 * np.eye(21)  # one place that could be anywhere, seen at its own points
+    by_definition = loss_matrix(flat, noise[:21, :21], [7])[0, 0]
+    assert chosen.losses([times]).stay_loss == pytest.approx(by_definition, rel=1e-4)
+    assert by_definition > 5 * np.max(chosen.secret_losses())
+    block = chosen.block(200.0)
+    for member in (Matern32(600.0, 1.0), RBF(300.0, 120.0), Matern52(21600.0, 5.0)):
+        found = np.max(
+            weighted_losses(member.covariance(times) + 1e-9 * np.eye(60), noise, chosen.secrets, chosen.radii)
+        )
+        assert found <= block["loss_over_class"]
+    assert block["loss_over_class"] > 50 * np.max(chosen.secret_losses())
+    document = {"radius_m": 200.0, "odds_99": 5.0, "mechanism": "secrets", "secrets": block}
+    sentence = headline(document)
+    assert "one way of moving only (matern32 66 s, sd 120 m + white sd 1 m)" in sentence
+    assert "does not cover a place you stay at" in sentence
+    assert "more than a million : 1" in sentence
+    assert "other points are not protected" in sentence
+
+
+def test_the_class_named_with_secrets_is_the_one_looked_at_and_nothing_is_promised_over_it():
+    trace = sf.read_trace(SAMPLE)
+    day, year = (sf.protect(trace, secrets="24", prior_class=name).certificate for name in ("day", "year"))
+    assert (day["secrets"]["checked_class"], year["secrets"]["checked_class"]) == ("day", "year")
+    assert year["secrets"]["loss_over_class"] >= day["secrets"]["loss_over_class"]
+    assert year["prior_class"] is None
+    with pytest.raises(InputError, match="no prior class"):
+        sf.protect(trace, secrets="24", prior_class="decade")
+
+
+def test_nothing_is_said_about_other_points_where_every_point_is_protected():
+    trace = sf.read_trace(SAMPLE)
+    done = sf.protect(trace, secrets="all").certificate
+    assert "other points" not in headline(done)
+    assert headline(done).startswith("At every point")
+    assert TIMES_ARE_PUBLIC not in done["guarantee"]["not_covered"]
+    assert not any("not listed" in line for line in done["guarantee"]["not_covered"])
+
+
+def test_the_secrets_are_named_by_their_own_points_so_that_other_labels_do_not_verify():
+    trace = sf.read_trace(SAMPLE)
+    done = sf.protect(trace, secrets=[basic(3), basic(4), compound([9, 11, 12], label="home")])
+    block = done.certificate["secrets"]
+    assert block["labels"] == ["points 3 to 4, each on its own", "points 9, 11 to 12 together"]
+    forged = sealed({**done.certificate, "secrets": {**block, "labels": ["every point"]}})
+    with pytest.raises(VerificationFailed, match="labels"):
+        verify(forged, release=done.release)
+    verify(done.certificate, release=done.release)
 
 
 def test_secrets_that_cannot_be_are_refused():

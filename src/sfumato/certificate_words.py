@@ -117,7 +117,18 @@ def guarantee(
             parameters=parameters,
             assumes=(*secret_assumes, "the adversary may know the mean path exactly"),
             covers=secret_covers,
-            not_covered=("Every moment that is not listed under 'secrets'.", TIMES_ARE_PUBLIC, *not_covered),
+            not_covered=(
+                "Every way of moving other than the one kernel under 'prior'; secrets.loss_over_class says how much "
+                "more the members of a class can give away.",
+                "An unknown place stayed at during the protected moments: stay_loss (stay_odds_99) is what it can give "
+                "away.",
+                *(
+                    ()
+                    if mechanism.every_point()
+                    else ("Every moment that is not listed under 'secrets'.", TIMES_ARE_PUBLIC)
+                ),
+                *not_covered,
+            ),
             numerics=numerics,
             simulation=simulation,
         )

@@ -246,12 +246,16 @@ def choose_for_secrets(
     noise_m: float | None = None,
     level: str | None = None,
     mechanism: str = "multiscale",
+    prior_class: str = "day",
     prior: str | Kernel | None = None,
     order: float = 5.0,
     redraws: int = 1,
     **others: Any,
 ) -> tuple[TraceNoise, Target, dict[str, Any]]:
-    """Noise for chosen times of one trace: designed for its timestamps and one prior (default: the shipped preset)."""
+    """Noise for chosen times of one trace: designed for its timestamps and one prior (default: the shipped preset).
+
+    ``prior_class`` is only what the certificate's ``loss_over_class`` is computed for: nothing is promised over it.
+    """
     from sfumato.mechanisms.secret_noise import secret_noise
     from sfumato.secret import parse, resolve
 
@@ -261,7 +265,7 @@ def choose_for_secrets(
         raise InputError("Noise for chosen secrets cannot continue over releases.", "Leave --state or --secrets out.")
     if mechanism not in ("multiscale", "secrets"):
         raise InputError(f"The mechanism {mechanism} does not take secrets.", "Leave --mechanism out.")
-    if any(value is not None for name, value in others.items() if name != "prior_class"):
+    if any(value is not None for value in others.values()):
         raise InputError("Noise for chosen secrets has no white or constant share to set.", "Leave the option out.")
     target = target_of(radius_m=radius_m, odds=odds, epsilon=epsilon, noise_m=noise_m, level=level, order=order)
     trace = people[0][1]
@@ -269,8 +273,11 @@ def choose_for_secrets(
     rules = [parse(rule, radius_m=radius_m) if isinstance(rule, str) else rule for rule in listed]
     found = resolve(rules, trace.times_s, lat_deg=trace.lat_deg, lon_deg=trace.lon_deg)
     kernel, fitted = _prior_of("preset" if prior is None else prior, [trace])
-    chosen = secret_noise(trace.times_s, found, kernel, target, fitted=fitted, redraws=redraws)
-    return chosen, target, {"secrets": chosen.block([s.label for s in found], target.radius_m)}
+    chosen = secret_noise(
+        trace.times_s, found, kernel, target, fitted=fitted, redraws=redraws,
+        checked_class=prior_class_named(prior_class),
+    )  # fmt: skip
+    return chosen, target, {"secrets": chosen.block(target.radius_m)}
 
 
 def _check_fit(

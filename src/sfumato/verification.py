@@ -30,6 +30,7 @@ TOLERANCE = 1e-9  # relative; numbers are recomputed by the same formulas, perha
 _SENTENCES = (  # all else is a number or a name, and is compared whatever the wording
     "guarantee.notion", "guarantee.assumes", "guarantee.covers", "guarantee.not_covered", "guarantee.numerics",
     "warnings", "releases.meaning", "releases.gap_rule", "loss_at_times_grid", "secrets.statement",
+    "secrets.limits", "secrets.loss_over_class_grid",
 )  # fmt: skip
 LOSS_TOLERANCE = 1e-6  # exact losses go through a factorisation
 
@@ -216,7 +217,7 @@ def _terms(document: Mapping[str, Any]) -> Terms:
         mechanism = mechanism_from_dict(document["parameters"])
         extra: dict[str, Any] = {}
         if isinstance(mechanism, SecretNoise):
-            extra["secrets"] = mechanism.block(document["secrets"]["labels"], float(document["radius_m"]))
+            extra["secrets"] = mechanism.block(float(document["radius_m"]))
         return Terms(
             mechanism=mechanism,
             target=Target(

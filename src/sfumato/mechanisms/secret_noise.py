@@ -20,11 +20,25 @@ import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, IntArray, read_only
 from sfumato.errors import InputError, NotCertified
+from sfumato.leakage.gaussian import mu_of, odds_at
 from sfumato.mechanisms.calibration import Target
 from sfumato.mechanisms.convex import LARGEST_UNION, least_loss, least_noise
 from sfumato.mechanisms.noise_design import losses_of
 from sfumato.mechanisms.prior_shaped import FITTED_WARNING
+from sfumato.mechanisms.secret_checks import (
+    class_called,
+    from_runs,
+    grid_words,
+    kernel_words,
+    labels_of,
+    limit_words,
+    longest_scale_s,
+    loss_over_class,
+    one_place_loss,
+    runs,
+)
 from sfumato.mechanisms.trace_noise import Losses, Random, TraceNoise, distinct
+from sfumato.priors.classes import DAY, PriorClass
 from sfumato.priors.kernels import Kernel, kernel_from_dict
 from sfumato.randomness import randomness
 from sfumato.secret import TIMES_ARE_PUBLIC, Secret
@@ -35,8 +49,9 @@ FLOOR_M2 = 1.0  # one metre of white noise at every point: keeps rank-deficient 
 _WIDTHS = (0.5, 1.0, 3.0, 10.0, math.inf)  # in length scales of the prior
 _WHITE = (0.02, 0.1, 0.3, 0.6)
 _ONE_PRIOR = (
-    "Certified for the one kernel named under 'prior' with its sd or a larger one, not for a class: a smoother truth "
-    "can give away more."
+    "Certified for exactly the kernel named under 'prior', or all of it (nugget included) times one factor above 1. "
+    "Not for a larger sd at the same nugget, another length scale or kernel (secrets.loss_over_class says how much "
+    "those can give away), nor for an unknown place stayed at (stay_loss)."
 )
 _OWN_TIMES = "Certified for this release's own times only: releasing more points of the same trace voids it."
 
@@ -87,6 +102,7 @@ class SecretNoise(TraceNoise):
     design: Mapping[str, Any]
     fitted: bool = False
     redraws: int = 1
+    checked_class: PriorClass = DAY  # not what is promised: what `loss_over_class` is about
     _built: dict[str, FloatArray] = field(default_factory=dict, repr=False)
 
     name: ClassVar[str] = "secrets"
@@ -128,9 +144,10 @@ class SecretNoise(TraceNoise):
             "prior": self.prior.to_dict(),
             "fitted": self.fitted,
             "times_ms": [round(t * 1000) for t in self.times_s.tolist()],
-            "secrets": [_runs(s) for s in self.secrets],
+            "secrets": [runs(s) for s in self.secrets],
             "relative_radii": list(self.radii),
             "design": dict(self.design),
+            "checked_class": self.checked_class.to_dict(),
         }
 
     @classmethod
@@ -139,11 +156,12 @@ class SecretNoise(TraceNoise):
         return cls(
             kernel_from_dict(values["prior"]),
             read_only(np.asarray(values["times_ms"], dtype=np.float64) / 1000.0),
-            tuple(_from_runs(runs) for runs in values["secrets"]),
+            tuple(from_runs(runs) for runs in values["secrets"]),
             tuple(float(r) for r in values["relative_radii"]),
             dict(values["design"]),
             bool(values["fitted"]),
             int(values["redraws"]),
+            PriorClass.from_dict(values["checked_class"]),
         )
 
     def draw(self, times_s: FloatArray, rng: Random = None) -> FloatArray:
@@ -157,26 +175,31 @@ class SecretNoise(TraceNoise):
         prior = self.prior.covariance(self.times_s)
         return weighted_losses(prior, self.covariance_m2(), self.secrets, self.radii)
 
+    def stay_loss(self) -> float:
+        """The loss if all protected points are one unknown place, and no other point is there."""
+        return self.redraws * one_place_loss(self.covariance_m2(), self.secrets, self.radii)
+
     def losses(self, times_s: Sequence[FloatArray]) -> Losses:
         for times in times_s:
             self.kernel().places(distinct(times)[0])  # refuses other times
         loss = self.redraws * float(np.max(self.secret_losses()))
         return Losses(
             worst_loss=None,
-            stay_loss=None,
+            stay_loss=self.stay_loss(),
             loss_at_times=loss,
             floor_loss=1.0 / self.noise_m**2,
             basis=loss,
             basis_name="loss_at_times",
             warnings=(
-                *(() if self._every_point() else (TIMES_ARE_PUBLIC,)),
+                *(() if self.every_point() else (TIMES_ARE_PUBLIC,)),
                 _OWN_TIMES,
                 _ONE_PRIOR,
                 *((FITTED_WARNING,) if self.fitted else ()),
             ),
         )  # fmt: skip
 
-    def _every_point(self) -> bool:
+    def every_point(self) -> bool:
+        """Whether no point is left unprotected."""
         return int(np.unique(np.concatenate(self.secrets)).size) == self.times_s.size
 
     def statement(self) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
@@ -184,7 +207,10 @@ class SecretNoise(TraceNoise):
         basic = sum(len(s) == 1 for s in self.secrets)
         return (
             "conditional inferential privacy (one Gaussian prior, chosen secrets)",
-            ("the path moves like the kernel under 'prior', with that sd or a larger one (it only lowers the loss)",),
+            (
+                "the path moves like exactly the kernel under 'prior', or all of it (nugget included) times one factor "
+                "above 1, which only lowers the loss; any other kernel, length scale or share of the nugget is outside",
+            ),
             (
                 f"{basic} moment(s) each on its own and {len(self.secrets) - basic} group(s) of moments together, "
                 "listed under 'secrets'",
@@ -193,19 +219,42 @@ class SecretNoise(TraceNoise):
             ),
         )
 
-    def block(self, labels: Sequence[str], radius_m: float) -> dict[str, Any]:
-        """The certificate's ``secrets`` block; ``own_radii_m`` where a secret's radius is not the release's."""
+    def block(self, radius_m: float) -> dict[str, Any]:
+        """The certificate's ``secrets`` block, all of it from the mechanism, so that verification writes it again.
+
+        ``own_radii_m`` where a secret's radius is not the release's; ``limits`` says what the same release allows
+        adversaries that the promise does not speak about.
+        """
         covered = np.unique(np.concatenate(self.secrets))
         own = [r * radius_m for r in self.radii]
+        noise = self.covariance_m2()
+        over = self.redraws * loss_over_class(self.times_s, noise, self.secrets, self.radii, self.checked_class)
+        stay_odds = odds_at(mu_of(max(self.stay_loss(), self.redraws * float(np.max(self.secret_losses()))), radius_m))
+        over_odds = odds_at(mu_of(over, radius_m))
         return {
+            "checked_class": class_called(self.checked_class),
+            "loss_over_class": over,
+            "odds_99_over_class": over_odds if math.isfinite(over_odds) else None,
+            "loss_over_class_grid": grid_words(self.times_s.size),
+            "limits": self._limits(stay_odds, over_odds),
             "own_radii_m": own if any(r != 1.0 for r in self.radii) else None,
             "count": len(self.secrets),
             "compound": sum(len(s) > 1 for s in self.secrets),
             "points_protected": int(covered.size),
             "points": int(self.times_s.size),
-            "labels": list(dict.fromkeys(label.split(",")[0] for label in labels))[:100],
-            "statement": "Every point is protected." if self._every_point() else TIMES_ARE_PUBLIC,
+            "labels": labels_of(self.secrets)[:100],
+            "statement": "Every point is protected." if self.every_point() else TIMES_ARE_PUBLIC,
         }
+
+    def _limits(self, stay_odds: float, over_odds: float) -> str:
+        groups = "; for groups of points together without limit" if any(len(s) > 1 for s in self.secrets) else ""
+        elsewhere = "" if self.every_point() else " A place where you also were at unprotected points is not hidden."
+        return (
+            f"This holds for one way of moving only ({kernel_words(self.prior)}) and at these times only. It does not "
+            "cover a place you stay at: if all protected points are one unknown place, odds can reach "
+            f"{limit_words(stay_odds)} here.{elsewhere} Under other ways of moving (class "
+            f"{class_called(self.checked_class)}) odds at a protected point can reach {limit_words(over_odds)}{groups}."
+        )
 
 
 def weighted_losses(
@@ -241,9 +290,13 @@ def envelope(times_s: FloatArray, secrets: Sequence[IntArray], width_s: float | 
 
 
 def secret_noise(
-    times_s: FloatArray, secrets: Sequence[Secret], prior: Kernel, target: Target, *, fitted: bool, redraws: int = 1
-) -> SecretNoise:
-    """The least noise found that keeps ``target`` for every secret of a trace with these (all) times."""
+    times_s: FloatArray, secrets: Sequence[Secret], prior: Kernel, target: Target, *, fitted: bool, redraws: int = 1,
+    checked_class: PriorClass = DAY,
+) -> SecretNoise:  # fmt: skip
+    """The least noise found that keeps ``target`` for every secret of a trace with these (all) times.
+
+    ``checked_class`` is not promised anything: it is what ``loss_over_class`` of the certificate is computed for.
+    """
     times, back = distinct(times_s)
     if times.size > MOST_TIMES:
         raise InputError(
@@ -260,7 +313,7 @@ def secret_noise(
         recipe = _by_convex(covariance, indices, radii, allowed, target)
     else:
         recipe = _by_envelope(times, prior, indices, radii, allowed, target)
-    return SecretNoise(prior, read_only(times), indices, radii, recipe, fitted, redraws)
+    return SecretNoise(prior, read_only(times), indices, radii, recipe, fitted, redraws, checked_class)
 
 
 def _by_convex(
@@ -296,7 +349,7 @@ def _by_envelope(
     times_s: FloatArray, prior: Kernel, secrets: tuple[IntArray, ...], radii: tuple[float, ...],
     allowed: float | None, target: Target,
 ) -> dict[str, Any]:  # fmt: skip
-    scale_s = _length_scale(prior)
+    scale_s = longest_scale_s(prior)
     few, few_secrets, few_radii = _around_first_secret(times_s, secrets, radii)
 
     def worst(
@@ -351,32 +404,3 @@ def _least_size(worst: Callable[[float], float], allowed: float, start: float) -
             return size
         size, loss = guess, worst(guess)
     raise NotCertified("The size of the noise was not found.", "Ask for larger odds.")
-
-
-def _length_scale(kernel: Kernel) -> float:
-    """The longest length scale named in a kernel, in seconds."""
-    found: list[float] = []
-
-    def collect(part: Any) -> None:
-        if isinstance(part, Mapping):
-            found.extend(float(part[k]) for k in ("length_scale_s", "period_s") if k in part)
-            for value in part.values():
-                collect(value)
-        elif isinstance(part, list):
-            for value in part:
-                collect(value)
-
-    collect(kernel.to_dict())
-    return max(found, default=60.0)
-
-
-def _runs(indices: IntArray) -> list[list[int]]:
-    """Indices as [first, last] runs, which keeps windows short."""
-    breaks = np.flatnonzero(np.diff(indices) != 1)
-    firsts = indices[np.concatenate(([0], breaks + 1))]
-    lasts = indices[np.concatenate((breaks, [len(indices) - 1]))]
-    return [[int(a), int(b)] for a, b in zip(firsts, lasts, strict=True)]
-
-
-def _from_runs(runs: Sequence[Sequence[int]]) -> IntArray:
-    return read_only(np.concatenate([np.arange(a, b + 1) for a, b in runs]), np.int64)  # type: ignore[no-any-return]

@@ -45,10 +45,12 @@ def headline(certificate: Mapping[str, Any]) -> str:
         )
     chosen = certificate.get("secrets")
     if chosen:
+        every = chosen["points_protected"] == chosen["points"]
+        where = "every point" if every else f"the {chosen['points_protected']} protected of {chosen['points']} points"
+        rest = "" if every else " The other points are not protected."
         return (
-            f"At the {chosen['points_protected']} protected points of {chosen['points']}, an adversary who knows how "
-            f"you move cannot tell apart two places at most {radius} apart with odds better than {odds}, 99 times in "
-            "100. The other points are not protected."
+            f"At {where}, an adversary who believes that you move in the one way assumed cannot tell apart two places "
+            f"at most {radius} apart with odds better than {odds}, 99 times in 100. {chosen['limits']}{rest}"
         )
     released_only = certificate.get("mechanism") == "independent"
     when = "at the released moments" if released_only else "at any one moment"
@@ -104,7 +106,7 @@ def explanations(certificate: Mapping[str, Any]) -> list[str]:
             "A place you stay at or hardly leave, and the moments between the released ones, are protected at odds of "
             f"at most {stay} only, and less with every further point."
         )
-    elif stay is not None:
+    elif stay is not None and not chosen:
         rows.append(
             f"A place you stay at or return to, however long or often, is protected too, at odds of at most {stay}, "
             f"{_where(certificate)}. So is a path that hardly leaves a place the adversary does not know."
@@ -140,6 +142,8 @@ def cards(certificate: Mapping[str, Any], audit: Mapping[str, Any] | None) -> li
         fine = (
             "with this number of points" if released_only else f"however long or often you stay, {_where(certificate)}"
         )
+        if certificate.get("secrets"):
+            fine = "not promised: what this release allows if all protected points are one unknown place"
         rows.append(("Odds for a place you stay at", f"≤ {stay}", fine))
     noise = _number(certificate.get("rms_noise_m"))
     if noise is not None:
