@@ -196,3 +196,75 @@ def test_an_infinite_leakage_is_named_and_the_file_is_never_half_written(tmp_pat
     two.write_text("0.5\n0.5\n")
     assert "match" in answer("measure", bare, "--prior", two, code=2)["advice"]
     assert np.isfinite(found["mutual_information_nats"])
+
+
+@pytest.mark.parametrize("mechanism", ["planar-laplace", "planar-geometric"])
+def test_a_grid_with_a_cell_size_promises_per_metre(prior: Path, mechanism: str) -> None:
+    made = answer("design", "--prior", prior, "--mechanism", mechanism, "--grid", "1x3", "--cell-size", "500m",
+                  "--epsilon", 0.002)  # fmt: skip
+    promised = made["guarantee"]["parameters"]
+    assert promised["epsilon_per_m"] == 0.002
+    assert promised["measured_epsilon_per_m"] == pytest.approx(made["measures"]["geo_epsilon_per_m"])
+    assert made["measures"]["geo_epsilon_per_m"] <= 0.002
+    assert not any("cell" in key for key in promised)
+    assert "d m apart" in made["guarantee"]["covers"][0]
+
+
+def test_places_in_cells_are_never_taken_for_metres(tmp_path: Path, prior: Path) -> None:
+    saved = tmp_path / "cells.json"
+    made = answer("design", "--prior", prior, "--grid", "1x3", "--epsilon", 1, "-o", saved)
+    assert "geo_epsilon_per_cell" in made["measures"]
+    assert "geo_epsilon_per_m" not in made["measures"]
+    assert "geo_epsilon_per_m" not in answer("measure", saved, "--prior", prior)
+    found = answer("measure", saved, "--prior", prior, "--grid", "1x3")
+    assert found["geo_epsilon_per_cell"] == made["measures"]["geo_epsilon_per_cell"]
+    assert "geo_epsilon_per_m" not in found
+
+
+def test_a_grid_that_contradicts_the_coordinates_is_refused(tmp_path: Path) -> None:
+    near = tmp_path / "near.csv"
+    near.write_text("label,value,x_m,y_m\na,.5,0,0\nb,.3,1,0\nc,.2,2,0\n")
+    for size in (("--cell-size", "500m"), ()):
+        run("design", "--prior", near, "--mechanism", "planar-laplace", "--grid", "1x3", *size, "--epsilon", 0.002,
+            code=2)  # fmt: skip
+    made = answer("design", "--prior", near, "--mechanism", "planar-laplace", "--grid", "1x3", "--cell-size", "1m",
+                  "--epsilon", 0.5)  # fmt: skip
+    assert made["measures"]["geo_epsilon_per_m"] <= 0.5
+
+
+def test_longitudes_are_unwrapped_at_their_largest_gap(tmp_path: Path) -> None:
+    bare = tmp_path / "q.csv"
+    bare.write_text(".8,.1,.1\n.1,.8,.1\n.1,.1,.8\n")
+    across = tmp_path / "across.csv"
+    across.write_text("label,value,lat,lon\n0,.5,0,175\n1,.3,0,-175\n2,.2,0,-170\n")
+    # the nearest pair is 5 degrees apart on the equator
+    assert answer("measure", bare, "--prior", across)["geo_epsilon_per_m"] == pytest.approx(
+        np.log(8) / (5 * 111_319.49), rel=2e-3
+    )
+    for text in ("0,.5,0,0\n1,.3,0,170\n2,.2,0,-170\n", "0,.5,90,0\n1,.3,90,10\n2,.2,90,20\n"):
+        across.write_text("label,value,lat,lon\n" + text)
+        run("measure", bare, "--prior", across, code=2)
+
+
+@pytest.mark.parametrize("mechanism", ["planar-laplace", "planar-geometric", "exponential", "top-k"])
+def test_a_rectangular_distortion_is_refused_where_reports_are_symbols(
+    tmp_path: Path, prior: Path, mechanism: str
+) -> None:
+    wide = tmp_path / "d.csv"
+    wide.write_text("0,1\n1,0\n2,1\n")
+    run("design", "--prior", prior, "--mechanism", mechanism, "--grid", "1x3", "--distortion", wide, "--epsilon", 1,
+        code=2)  # fmt: skip
+
+
+def test_a_prior_in_another_order_is_matched_by_label_also_when_labels_are_numbers(tmp_path: Path, prior: Path) -> None:
+    saved, other = tmp_path / "c.parquet", tmp_path / "other.csv"
+    made = answer("design", "--prior", prior, "--epsilon", 1, "-o", saved)
+    other.write_text("label,value\n2,.2\n0,.5\n1,.3\n")
+    assert answer("measure", saved, "--prior", other)["lip"] == pytest.approx(made["measures"]["lip"], abs=1e-12)
+
+
+def test_the_optimal_geo_channel_records_the_name_of_its_distortion(tmp_path: Path, places: Path) -> None:
+    saved = tmp_path / "geo.json"
+    answer("design", "--prior", places, "--mechanism", "geo-optimal", "--distortion", "euclidean", "--epsilon", 0.01,
+           "-o", saved)  # fmt: skip
+    assert answer("measure", saved, "--prior", places)["distortion"] == "euclidean"

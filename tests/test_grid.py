@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from pyproj import Geod
 
 from sfumato.errors import InputError
-from sfumato.grid import Grid, HexCells, metres_per_degree
+from sfumato.grid import Grid, HexCells, ground_distances, metres_per_degree
+from sfumato.leakage.discrete import geo_epsilon
 
 PARIS = (48.80, 2.20, 48.92, 2.45)
 
@@ -118,3 +119,58 @@ def test_hexagons_answer_the_same_questions() -> None:
     assert distances[distances > 0].min() > 1500
     with pytest.raises(InputError):
         HexCells.from_ids(["nonsense"])
+
+
+def test_ground_distances_are_just_below_the_geodesic() -> None:
+    pyproj = pytest.importorskip("pyproj")
+    rng = np.random.default_rng(3)
+    for reach, short in ((0.1, 1e-8), (8.0, 3e-5), (170.0, 0.01)):
+        lat = np.clip(rng.uniform(-80, 80) + rng.uniform(-reach, reach, 40) / 2, -90, 90)
+        lon = rng.uniform(-reach, reach, 40) / 2
+        a, b = (np.repeat(np.arange(40), 40), np.tile(np.arange(40), 40))
+        true = pyproj.Geod(ellps="WGS84").inv(lon[a], lat[a], lon[b], lat[b])[2]
+        mine = ground_distances(lat, lon).ravel()
+        assert np.all(mine <= true + 1e-6)
+        assert np.all(mine >= true * (1 - short) - 1e-6)
+
+
+def test_a_wide_grid_admits_the_error_of_its_plane_and_makes_no_promise_per_metre() -> None:
+    from sfumato.mechanisms.planar_laplace import planar_laplace_channel
+
+    seam = Grid.from_bounds(0, -180, 5, 180, shape=(1, 8))
+    assert seam.plane_error > 0.5
+    tall = Grid.from_bounds(55, 0, 75, 10, shape=(5, 5))
+    for grid in (seam, tall):
+        with pytest.raises(InputError, match="on the ground"):
+            planar_laplace_channel(grid, 1e-5)
+    city = Grid.from_bounds(52, 13, 53, 14, shape=(4, 4))
+    made = planar_laplace_channel(city, 1e-4)
+    promised = made.guarantee.parameters
+    ground = ground_distances(*city.centres_deg())
+    assert 0 < promised["plane_error"] < 0.02
+    assert geo_epsilon(made.channel, ground) <= promised["epsilon_per_ground_m"]
+    assert any("ground" in words for words in made.guarantee.assumes)
+
+
+def test_cells_and_shapes_that_are_not_whole_are_refused() -> None:
+    grid = Grid.plain(2, 3)
+    for cell in (1.7, -1, 6):
+        with pytest.raises(InputError):
+            grid.distances_from(cell)  # type: ignore[arg-type]
+    with pytest.raises(InputError):
+        Grid.from_bounds(0, 0, 1, 1, shape=(2.5, 2))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="no width"):
+        Grid.from_bounds(10, 180, 11, -180, cell_size_m=100)
+    hexagons = HexCells(("a", "b"), np.array([1.0, 2.0]), np.array([1.0, 2.0]))
+    for cell in (999, -1):
+        with pytest.raises(InputError):
+            hexagons.distances_from(cell)
+
+
+def test_a_grid_on_paper_may_be_measured_in_metres() -> None:
+    grid = Grid.plain(1, 3, 500, 500, unit="m")
+    assert grid.unit == "m"
+    assert grid.plane_error == 0
+    assert Grid.from_dict(grid.to_dict()) == grid
+    with pytest.raises(InputError, match="paper"):
+        grid.centres_deg()

@@ -14,6 +14,7 @@ from sfumato.errors import InputError
 if TYPE_CHECKING:
     from sfumato.arrays import FloatArray
     from sfumato.channel import Channel
+    from sfumato.grid import Grid
     from sfumato.priors.cells import CellPrior
     from sfumato.priors.sets import PriorSet
 
@@ -75,7 +76,8 @@ def design(
         raise InputError(f"The floor is {floor}.", "It is a share between 0 and 1, for example 0.01.")
     began = time.perf_counter()
     cells = grid_of(grid, cell_size)
-    law, counts = prior_of(prior, grid=cells, floor=floor, drop_zeros=drop_zeros)
+    law, counts, plane_error = prior_of(prior, grid=cells, floor=floor, drop_zeros=drop_zeros)
+    unit = _unit(cells)
     costs = design_distortion(distortion, law)
     target = prior_set_of(priors, law, counts, beta)
     if target is not None and mechanism != "lip-optimal":
@@ -84,7 +86,7 @@ def design(
         raise InputError(f"--epsilon-low is not used by {mechanism}.", "It is for lip-optimal.")
     made, said = _made(
         mechanism, law, costs, epsilon, distortion_name=distortion, epsilon_low=epsilon_low, target=target,
-        grid=(grid, cell_size, drop_zeros), gap=gap, max_seconds=max_seconds,
+        cells=cells, plane_error=plane_error, gap=gap, max_seconds=max_seconds,
     )  # fmt: skip
     if remap:
         from sfumato.mechanisms.remap import remapped
@@ -94,8 +96,8 @@ def design(
         made = remapped(made, law, costs, answers=law.labels)
     answer: dict[str, Any] = {
         "ok": True, "mechanism": mechanism, "epsilon": epsilon, "remapped": remap, **said,
-        "measures": _measures(made, law, made.distortion if made.distortion is not None else None, distortion),
-        "distance_unit": "cell" if cells is not None and cell_size is None else "m",
+        "measures": _measures(made, law, made.distortion if made.distortion is not None else None, distortion, unit),
+        "distance_unit": unit, "plane_error": plane_error,
         "seconds": time.perf_counter() - began,
     }  # fmt: skip
     answer.setdefault("average_distortion", answer["measures"]["average_distortion"])
@@ -147,8 +149,8 @@ def measure(
         law, kept = law.without_zeros()
         made = made.restricted(kept)
     costs, name = measured_distortion(distortion, made, law)
-    unit = "cell" if cells is not None and cell_size is None else "m"
-    answer: dict[str, Any] = {"ok": True, **_measures(made, law, costs, name), "distance_unit": unit}
+    unit = _unit(cells)
+    answer: dict[str, Any] = {"ok": True, **_measures(made, law, costs, name, unit), "distance_unit": unit}
     if epsilon is not None:
         low, up = epsilon_delta(made, law.probabilities, epsilon)
         answer["epsilon_delta"] = {"epsilon": epsilon, "delta_low": low, "delta_up": up}
@@ -169,7 +171,8 @@ def _made(
     distortion_name: str,
     epsilon_low: float | None,
     target: PriorSet | None,
-    grid: tuple[str | None, str | None, bool],
+    cells: Grid | None,
+    plane_error: float,
     gap: float,
     max_seconds: float | None,
 ) -> tuple[Channel, dict[str, Any]]:
@@ -177,7 +180,6 @@ def _made(
     import numpy as np
 
     from sfumato.channel import Channel
-    from sfumato.cli.channel_inputs import grid_of
     from sfumato.mechanisms import (
         closed_forms,
         exponential,
@@ -188,8 +190,14 @@ def _made(
     )
 
     p, names = law.probabilities, law.labels
-    unit = "cell" if grid[0] is not None and grid[1] is None else "m"
+    unit = _unit(cells)
+    places_m = law.positions_m if unit == "m" else None  # a file's places are metres
     square = costs.shape[0] == costs.shape[1]
+    if not square and mechanism not in ("lip-optimal", "ldp-optimal", "geo-optimal", "prior-resampling"):
+        raise InputError(
+            f"{mechanism} reports one of the {law.size} symbols; the distortion has {costs.shape[1]} columns.",
+            "Use hamming, euclidean or a square file.",
+        )
     outputs = names if square else ()
     if mechanism in ("lip-optimal", "ldp-optimal"):
         from sfumato.priors.sets import Simplex
@@ -197,7 +205,7 @@ def _made(
         wanted = Simplex(law.size) if mechanism == "ldp-optimal" else target
         solved = information_privacy.optimal_channel(
             p, costs, epsilon, priors=wanted, epsilon_low=epsilon_low, gap=gap, inputs=names, outputs=outputs,
-            distortion_name=distortion_name, positions_m=law.positions_m, most_seconds=max_seconds,
+            distortion_name=distortion_name, positions_m=places_m, most_seconds=max_seconds,
         )  # fmt: skip
         return solved.value.channel, {
             "average_distortion": solved.objective, "lower_bound": solved.lower_bound, "gap": solved.gap,
@@ -206,7 +214,7 @@ def _made(
     if mechanism == "geo-optimal":
         found = geo_indistinguishable.optimal_geo_channel(
             p, law.distances_m(), epsilon, distortion=costs, gap=max(gap, 5e-5), unit=unit, inputs=names,
-            positions_m=law.positions_m,
+            positions_m=places_m, plane_error=plane_error, distortion_name=distortion_name,
         )  # fmt: skip
         return found.value.channel, {
             "average_distortion": found.objective, "lower_bound": found.lower_bound, "gap": found.gap,
@@ -220,9 +228,10 @@ def _made(
         made, guarantee = designed.channel, designed.guarantee
     else:
         if mechanism == "exponential":
-            geo = exponential.exponential_for_epsilon(law.distances_m(), epsilon, unit=unit, inputs=names)
+            geo = exponential.exponential_for_epsilon(
+                law.distances_m(), epsilon, unit=unit, plane_error=plane_error, inputs=names
+            )
         else:
-            cells = grid_of(grid[0], grid[1])
             if cells is None or cells.cells != law.size:
                 raise InputError(f"{mechanism} needs --grid, with one line of the prior per cell.", "Add --grid 6x6.")
             build = (
@@ -230,18 +239,23 @@ def _made(
                 if mechanism == "planar-laplace"
                 else (planar_geometric.planar_geometric_channel)
             )
-            geo = build(cells, epsilon)
+            geo = build(cells, epsilon, plane_error=plane_error)
         made, guarantee = geo.channel, geo.guarantee
     used = made.shape[1] == costs.shape[1]
     where = np.arange(costs.shape[1]) if used else np.array([names.index(label) for label in made.outputs])
     made = Channel(
         made.matrix, inputs=names, outputs=tuple(names[y] for y in where) if square else made.outputs,
-        distortion=costs[:, where], distortion_name=distortion_name, positions_m=law.positions_m,
+        distortion=costs[:, where], distortion_name=distortion_name, positions_m=places_m,
     )  # fmt: skip
     return made, {"status": "exact", "gap": None, "guarantee": guarantee.to_dict()}
 
 
-def _measures(channel: Channel, law: CellPrior, costs: FloatArray | None, name: str) -> dict[str, Any]:
+def _unit(cells: Grid | None) -> str:
+    """What distances are measured in: the places of a file are metres, those of a grid without a size are cells."""
+    return "m" if cells is None else cells.unit
+
+
+def _measures(channel: Channel, law: CellPrior, costs: FloatArray | None, name: str, unit: str) -> dict[str, Any]:
     """Every measure the issue of a channel's user asks for; infinite ones are null and named in ``infinite``."""
     import math
 
@@ -268,8 +282,8 @@ def _measures(channel: Channel, law: CellPrior, costs: FloatArray | None, name: 
     if positions is not None and channel.shape[0] > 1:
         step = positions[:, None, :] - positions[None, :, :]
         distances = np.hypot(step[..., 0], step[..., 1])
-        found["geo_epsilon_per_m"] = discrete.geo_epsilon(channel, distances)
-        found["adversary_error_m"] = discrete.adversary_error(channel, p, distances)
+        found[f"geo_epsilon_per_{unit}"] = discrete.geo_epsilon(channel, distances)
+        found[f"adversary_error_{unit}"] = discrete.adversary_error(channel, p, distances)
     if costs is not None:
         found["average_distortion"] = discrete.average_distortion(channel, p, costs)
         found["distortion"] = name
@@ -291,9 +305,11 @@ def _print_measures(found: dict[str, Any]) -> None:
         "mutual_information_nats": "mutual information",
         "maximal_leakage": "maximal leakage",
         "geo_epsilon_per_m": "geo-indistinguishability per metre",
+        "geo_epsilon_per_cell": "geo-indistinguishability per cell",
         "average_distortion": "average distortion",
         "bayes_error": "error of the best guess",
         "adversary_error_m": "distance of the best guess (m)",
+        "adversary_error_cell": "distance of the best guess (cells)",
     }
     for key, text in words.items():
         if key in found:

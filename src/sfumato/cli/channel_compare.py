@@ -59,7 +59,7 @@ def compare_command(
 
         assert prior is not None
         cells = grid_of(grid, cell_size)
-        law, _ = prior_of(prior, grid=cells, floor=floor, drop_zeros=drop_zeros)
+        law, _, _ = prior_of(prior, grid=cells, floor=floor, drop_zeros=drop_zeros)
         costs = design_distortion(distortion, law)
         probabilities = law.probabilities
         distances = law.distances_m() if law.positions_m is not None else None

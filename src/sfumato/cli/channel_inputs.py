@@ -9,7 +9,7 @@ import numpy as np
 from sfumato.arrays import FloatArray
 from sfumato.channel import Channel
 from sfumato.errors import InputError
-from sfumato.grid import Grid, metres_per_degree
+from sfumato.grid import Grid, metres_per_degree, plane_deviation
 from sfumato.io.cells import CellTable, read_cells, read_matrix
 from sfumato.priors.cells import CellPrior
 from sfumato.priors.sets import PriorSet, Simplex, TVBall, prior_from_counts
@@ -27,7 +27,7 @@ def grid_of(shape: str | None, cell_size: str | None) -> Grid | None:
     if len(parts) != 2 or not all(part.strip().isdigit() and int(part) > 0 for part in parts):
         raise InputError(f"'{shape}' is not a grid.", "Write --grid ROWSxCOLUMNS, for example 6x8.")
     size = 1.0 if cell_size is None else length_m(cell_size)
-    return Grid.plain(int(parts[0]), int(parts[1]), size, size)
+    return Grid.plain(int(parts[0]), int(parts[1]), size, size, unit="cell" if cell_size is None else "m")
 
 
 def positions_of(table: CellTable) -> tuple[FloatArray | None, float]:
@@ -36,12 +36,25 @@ def positions_of(table: CellTable) -> tuple[FloatArray | None, float]:
         return np.column_stack([table.x_m, table.y_m]), 0.0
     if table.lat_deg is None or table.lon_deg is None:
         return None, 0.0
-    middle = 0.5 * float(table.lat_deg.min() + table.lat_deg.max())
+    lat, lon = table.lat_deg, table.lon_deg % 360.0
+    if np.abs(lat).max(initial=0.0) > 89.9:
+        raise InputError("A cell lies at a pole, where degrees are no places.", "Give x_m and y_m.")
+    # The plane is cut open at the largest gap in longitude, wherever that is on the globe.
+    around = np.sort(lon)
+    gaps = np.diff(around, append=around[:1] + 360.0)
+    west = around[(int(np.argmax(gaps)) + 1) % around.size]
+    east_deg = (lon - west) % 360.0
+    if east_deg.max(initial=0.0) > 180:
+        raise InputError("The cells span more than 180 degrees of longitude.", "Give x_m and y_m, or fewer cells.")
+    middle = 0.5 * float(lat.min() + lat.max())
     north_m, east_m = metres_per_degree(middle)
-    east_deg = (table.lon_deg - table.lon_deg[0] + 180.0) % 360.0 - 180.0
-    edges = [metres_per_degree(float(edge))[1] / east_m - 1 for edge in (table.lat_deg.min(), table.lat_deg.max())]
-    positions = np.column_stack([east_deg * east_m, (table.lat_deg - middle) * north_m])
-    return positions, max(abs(edge) for edge in edges)
+    positions = np.column_stack([east_deg * east_m, (lat - middle) * north_m])
+    if lat.size > 1_500:  # the extremes decide; all pairs would be many
+        rank = np.lexsort((lat, east_deg)), np.lexsort((east_deg, lat))
+        ends = np.unique(np.concatenate([part for order in rank for part in (order[:300], order[-300:])]))
+    else:
+        ends = np.arange(lat.size)
+    return positions, plane_deviation(positions[ends], lat[ends], lon[ends])
 
 
 def counts_or_probabilities(values: FloatArray) -> tuple[FloatArray, bool]:
@@ -63,8 +76,10 @@ def counts_or_probabilities(values: FloatArray) -> tuple[FloatArray, bool]:
 
 def prior_of(
     path: Path, *, grid: Grid | None, floor: float, drop_zeros: bool, keep_zeros: bool = False
-) -> tuple[CellPrior, FloatArray | None]:
-    """The prior of a file with places where it or the grid gives them, and the counts if it held counts."""
+) -> tuple[CellPrior, FloatArray | None, float]:
+    """The prior of a file with places where it or the grid gives them, the counts if it held counts, and by which
+    share a distance between places may be off.
+    """
     if not 0 <= floor < 1:
         raise InputError(f"The floor is {floor}.", "It is a share between 0 and 1, for example 0.01.")
     table = read_cells(path)
@@ -72,13 +87,14 @@ def prior_of(
     positions, error = positions_of(table)
     if error > 0.02:
         raise InputError(
-            f"The cells span so many latitudes that distances in one plane are off by {error:.0%}.",
+            f"The cells span so much of the earth that distances in one plane are off by {error:.0%}.",
             "Give x_m and y_m in a projection of your choice.",
         )
     labels = table.labels
     if grid is not None:
         if grid.cells != probabilities.size:
             raise InputError(f"The grid has {grid.cells} cells and the prior {probabilities.size}.", "They must match.")
+        error = _disagreement(positions, error, grid)
         positions = grid.centres()
         labels = labels or grid.labels()
     prior = CellPrior(probabilities, labels=labels, positions_m=positions)
@@ -93,7 +109,30 @@ def prior_of(
             )
         prior, kept = prior.without_zeros()
         counts = None if counts is None else counts[kept]
-    return prior, counts
+    return prior, counts, error
+
+
+def _disagreement(positions: FloatArray | None, error: float, grid: Grid) -> float:
+    """By which share the grid's distances are off, from the file's own places if it has any; refused above 1 %."""
+    if positions is None:
+        return 0.0
+    if grid.unit != "m":
+        raise InputError(
+            "The prior file has coordinates and --grid has no size to compare them with.",
+            "Add --cell-size, for example 500m, or leave --grid out.",
+        )
+    off = 0.0
+    for cell in range(grid.cells):
+        there = np.hypot(*(positions - positions[cell]).T)
+        here = grid.distances_from(cell)
+        apart = here > 0
+        off = max(off, float(np.abs(there[apart] / here[apart] - 1).max(initial=0.0)))
+    if off > 0.01:
+        raise InputError(
+            f"The coordinates of the prior file and the --grid disagree: distances differ by up to {off:.0%}.",
+            "Cells go row by row from the north-west; check the order, --grid and --cell-size, or leave --grid out.",
+        )
+    return (1 + off) * (1 + error) - 1
 
 
 def matched(prior: CellPrior, channel: Channel, *, named: bool) -> CellPrior:
@@ -104,9 +143,11 @@ def matched(prior: CellPrior, channel: Channel, *, named: bool) -> CellPrior:
             "They must match; use the prior the channel was designed for.",
         )
     default = tuple(str(index) for index in range(prior.size))
-    if not named or channel.inputs == default or prior.labels == channel.inputs:
+    if not named or prior.labels == channel.inputs:
         return prior
     if set(prior.labels) != set(channel.inputs):
+        if channel.inputs == default:  # a bare matrix has no labels of its own
+            return prior
         missing = len(set(channel.inputs) - set(prior.labels))
         raise InputError(
             f"The prior lacks {missing} of the channel's inputs by label.", "Use the same labels, or leave them out."

@@ -29,13 +29,18 @@ def exponential_matrix(distances: npt.ArrayLike, rate: float) -> FloatArray:
 
 
 def exponential_for_epsilon(
-    distances: npt.ArrayLike, epsilon: float, *, unit: str = "m", inputs: Sequence[str] = ()
+    distances: npt.ArrayLike,
+    epsilon: float,
+    *,
+    unit: str = "m",
+    plane_error: float = 0.0,
+    inputs: Sequence[str] = (),
 ) -> GeoChannel:
     """The exponential mechanism with the largest rate whose measured geo-indistinguishability is at most epsilon."""
     d = finite(distances, "The distances", dimensions=2)
     eps = positive(epsilon, "epsilon")
     rate = largest_rate(lambda r: geo_epsilon(exponential_matrix(d, r), d), eps, low=0.4 * eps, high=1.05 * eps)
     return certified_geo(
-        exponential_matrix(d, rate), d, eps, unit=unit, inputs=tuple(inputs), outputs=tuple(inputs), distortion=d,
-        distortion_name="euclidean",
+        exponential_matrix(d, rate), d, eps, unit=unit, plane_error=plane_error, inputs=tuple(inputs),
+        outputs=tuple(inputs), distortion=d, distortion_name="euclidean",
     )  # fmt: skip

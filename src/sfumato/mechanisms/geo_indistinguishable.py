@@ -42,12 +42,36 @@ class GeoChannel:
         return self.channel.sample(x, rng)
 
 
-def geo_guarantee(epsilon: float, measured: float, *, unit: str = "m") -> Guarantee:
-    """The statement of geo-indistinguishability, with the measured value beside the nominal one."""
+MOST_PLANE_ERROR = 0.02
+
+
+def checked_plane_error(error: float) -> float:
+    """The relative error of the plane distances are measured in; refused above 2 %."""
+    if not 0 <= error <= MOST_PLANE_ERROR:
+        raise InputError(
+            f"Distances in the plane of these cells are off by up to {error:.0%} of those on the ground.",
+            "A promise per metre needs at most 2 %: make the area smaller, or cut it into several grids.",
+        )
+    return error
+
+
+def geo_guarantee(epsilon: float, measured: float, *, unit: str = "m", plane_error: float = 0.0) -> Guarantee:
+    """The statement of geo-indistinguishability, with the measured value beside the nominal one.
+
+    ``plane_error``: how far the metres of the distances may be from metres on the ground, as a share.
+    """
+    parameters = {f"epsilon_per_{unit}": epsilon, f"measured_epsilon_per_{unit}": measured}
+    assumes: tuple[str, ...] = ("nothing about the adversary's prior",)
+    if checked_plane_error(plane_error) > 0:
+        parameters |= {"plane_error": plane_error, "epsilon_per_ground_m": epsilon / (1 - plane_error)}
+        assumes += (
+            f"metres are those of the plane of the cells, off by at most {plane_error:.2g} of a distance on the "
+            "ground: per metre on the ground epsilon_per_ground_m holds",
+        )
     return Guarantee(
         notion="geo-indistinguishability",
-        parameters={f"epsilon_per_{unit}": epsilon, f"measured_epsilon_per_{unit}": measured},
-        assumes=("nothing about the adversary's prior",),
+        parameters=parameters,
+        assumes=assumes,
         covers=(f"one report: places d {unit} apart are told apart with odds of at most e^(epsilon d)",),
         not_covered=("several reports about the same place: their epsilons add", "places far apart are told apart"),
         numerics=NUMERICS,
@@ -55,9 +79,16 @@ def geo_guarantee(epsilon: float, measured: float, *, unit: str = "m") -> Guaran
 
 
 def certified_geo(
-    matrix: FloatArray, distances: FloatArray, epsilon: float, *, unit: str = "m", **labels: object
+    matrix: FloatArray,
+    distances: FloatArray,
+    epsilon: float,
+    *,
+    unit: str = "m",
+    plane_error: float = 0.0,
+    **labels: object,
 ) -> GeoChannel:
     """Mix with a constant channel until the *measured* epsilon is at most the nominal one, and state it."""
+    checked_plane_error(plane_error)
     raw = np.maximum(np.asarray(matrix, dtype=np.float64), 0)
     raw = raw / raw.sum(axis=1, keepdims=True)
     mean = raw.mean(axis=0)
@@ -67,7 +98,8 @@ def certified_geo(
         channel = Channel(mixed / mixed.sum(axis=1, keepdims=True), **labels)  # type: ignore[arg-type]
         measured = geo_epsilon(channel, distances)
         if measured <= epsilon * (1 - 1e-13):
-            return GeoChannel(channel, epsilon, measured, geo_guarantee(epsilon, measured, unit=unit))
+            promise = geo_guarantee(epsilon, measured, unit=unit, plane_error=plane_error)
+            return GeoChannel(channel, epsilon, measured, promise)
         share = 1e-15 if share == 0 else 4 * share
         if share > 1e-2:
             break
@@ -100,6 +132,8 @@ def optimal_geo_channel(
     gap: float = 5e-5,
     most_steps: int = 120,
     unit: str = "m",
+    plane_error: float = 0.0,
+    distortion_name: str | None = None,
     inputs: Sequence[str] = (),
     positions_m: npt.ArrayLike | None = None,
 ) -> Solved[GeoChannel]:
@@ -127,9 +161,9 @@ def optimal_geo_channel(
     np.add.at(gathered.T, np.searchsorted(kept, place), found.T)
     names = tuple(inputs)
     shipped = certified_geo(
-        gathered, far, g, unit=unit, inputs=names,
+        gathered, far, g, unit=unit, plane_error=plane_error, inputs=names,
         outputs=tuple(names[y] for y in kept) if names and d.shape[1] == p.size else tuple(str(y) for y in kept),
-        distortion=d[:, kept], distortion_name="euclidean" if distortion is None else None,
+        distortion=d[:, kept], distortion_name="euclidean" if distortion is None else distortion_name,
         positions_m=None if positions_m is None else finite(positions_m, "positions_m", dimensions=2),
     )  # fmt: skip
     cost = average_distortion(shipped.channel, p, d[:, kept])

@@ -11,14 +11,15 @@ import numpy as np
 from sfumato.arrays import FloatArray, positive
 from sfumato.errors import InputError
 from sfumato.grid import Grid
-from sfumato.mechanisms.geo_indistinguishable import GeoChannel, certified_geo
+from sfumato.mechanisms.geo_indistinguishable import GeoChannel, certified_geo, checked_plane_error
 
 _DECADES = 42.0
 
 
-def planar_geometric_channel(grid: Grid, epsilon: float) -> GeoChannel:
-    """The channel of the clamped lattice noise, for ``epsilon`` per unit of the grid."""
+def planar_geometric_channel(grid: Grid, epsilon: float, *, plane_error: float | None = None) -> GeoChannel:
+    """The channel of the clamped lattice noise, for ``epsilon`` per unit of the grid (see planar_laplace_channel)."""
     eps = positive(epsilon, "epsilon")
+    off = checked_plane_error(grid.plane_error if plane_error is None else plane_error)
     reach = [int(np.ceil(_DECADES / (eps * size))) + 1 for size in (grid.cell_height, grid.cell_width)]
     reach = [max(steps, count) for steps, count in zip(reach, grid.shape, strict=True)]
     if reach[0] * reach[1] > 60_000_000:
@@ -35,7 +36,7 @@ def planar_geometric_channel(grid: Grid, epsilon: float) -> GeoChannel:
     matrix = folded.reshape(grid.columns, grid.columns, grid.rows, grid.rows).transpose(2, 0, 3, 1)
     distances = grid.distance_matrix()
     return certified_geo(
-        matrix.reshape(grid.cells, grid.cells), distances, eps, unit=grid.unit, inputs=grid.labels(),
+        matrix.reshape(grid.cells, grid.cells), distances, eps, unit=grid.unit, plane_error=off, inputs=grid.labels(),
         outputs=grid.labels(), distortion=distances, distortion_name="euclidean",
         positions_m=grid.centres() if grid.unit == "m" else None,
     )  # fmt: skip

@@ -95,20 +95,23 @@ class PlanarLaplace:
         )
 
 
-def planar_laplace_channel(grid: Grid, epsilon: float) -> GeoChannel:
+def planar_laplace_channel(grid: Grid, epsilon: float, *, plane_error: float | None = None) -> GeoChannel:
     """Planar Laplace from a cell's centre, clamped to the grid's rectangle and snapped to a cell; exact epsilon.
 
     ``epsilon`` is per unit of the grid. Clamping and snapping are post-processing, so the exact epsilon of the channel
     is at most the nominal one; it is measured on the matrix. Cell masses are sums of positive quadrature terms with
-    full tails, so even the smallest is accurate to about 1e-13 of itself.
+    full tails, so even the smallest is accurate to about 1e-13 of itself. ``plane_error`` is that of the grid unless
+    given; the guarantee states it, and above 2 % a promise per metre is refused.
     """
-    from sfumato.mechanisms.geo_indistinguishable import certified_geo
+    from sfumato.mechanisms.geo_indistinguishable import certified_geo, checked_plane_error
 
     eps = positive(epsilon, "epsilon")
+    off = checked_plane_error(grid.plane_error if plane_error is None else plane_error)
     distances = grid.distance_matrix()
     return certified_geo(
-        planar_laplace_matrix(grid, eps), distances, eps, unit=grid.unit, inputs=grid.labels(), outputs=grid.labels(),
-        distortion=distances, distortion_name="euclidean", positions_m=grid.centres() if grid.unit == "m" else None,
+        planar_laplace_matrix(grid, eps), distances, eps, unit=grid.unit, plane_error=off, inputs=grid.labels(),
+        outputs=grid.labels(), distortion=distances, distortion_name="euclidean",
+        positions_m=grid.centres() if grid.unit == "m" else None,
     )  # fmt: skip
 
 
@@ -140,7 +143,8 @@ def _axis_intervals(count: int, size: float) -> _Intervals:
     offset = np.arange(count)[None, :] - np.arange(count)[:, None]
     low[:, 1:] = ((offset - 0.5) * size)[:, 1:]
     high[:, :-1] = ((offset + 0.5) * size)[:, :-1]
-    mirrored = low + high < 0  # the density is the same on both sides
+    with np.errstate(invalid="ignore"):  # one cell alone reaches from minus to plus infinity
+        mirrored = low + high < 0  # the density is the same on both sides
     low, high = np.where(mirrored, -high, low), np.where(mirrored, -low, high)
     spans, of = np.unique(np.stack([low.ravel(), high.ravel()], axis=1), axis=0, return_inverse=True)
     return _Intervals(spans[:, 0], spans[:, 1], of.reshape(count, count).astype(np.int64))

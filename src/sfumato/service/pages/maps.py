@@ -99,7 +99,7 @@ def _land() -> list[Any]:
 def _locator(grid: Grid) -> str:
     """A small window on the coarse coastline around the grid: where on earth this is. Says nothing about anybody."""
     rings = _land()
-    if grid.unit != "m" or not rings:
+    if grid.north_deg is None or not rings:
         return ""
     assert grid.north_deg is not None
     assert grid.west_deg is not None
