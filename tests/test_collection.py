@@ -303,3 +303,12 @@ def test_a_campaign_that_makes_no_sense_is_refused_with_advice(what):
     with pytest.raises(InputError) as refused:
         senseless()[what]()
     assert refused.value.advice
+
+
+def test_distances_between_very_many_places_are_refused_before_they_fill_the_memory():
+    from sfumato.priors.cells import CellPrior
+
+    many = CellPrior(np.full(30_000, 1 / 30_000), positions_m=np.zeros((30_000, 2)))
+    with pytest.raises(InputError) as refused:
+        many.distances_m()
+    assert refused.value.advice

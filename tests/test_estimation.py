@@ -28,6 +28,8 @@ from sfumato.mechanisms.sampling import draw_tally
 from sfumato.priors.cities import city
 from sfumato.randomness import randomness
 
+PARIS = city("paris")
+
 
 def some_tallies(cycles=3, betas=(1.0,), seed=0, people=None):
     grid = Grid.plain(6, 8)
@@ -293,4 +295,17 @@ def test_a_region_with_unknown_cells_is_refused_with_advice(cells):
     channel = uniform_channel(Grid.plain(2, 3), 1.0)
     with pytest.raises(InputError) as refused:
         joint([(channel, np.ones(6))]).region(cells)
+    assert refused.value.advice
+
+
+def test_an_estimate_that_ran_out_of_steps_says_so():
+    channel = blahut_arimoto(PARIS.probabilities, PARIS.plain_grid, beta=1.0).value
+    tallies = [Tally(channel, draw_tally(channel, PARIS.people, rng=0))]
+    short = joint(tallies, stop="converge", gap=1e-9, most_steps=5)
+    assert short.gap > 1e-9
+    assert short.stopped_by == "most_steps"
+    assert joint(tallies, most_steps=2).stopped_by == "most_steps"
+    assert joint(tallies, stop="converge", gap=1e-3).stopped_by == "converge"
+    with pytest.raises(InputError) as refused:
+        joint(tallies, stop="converge", smoothing_cells=0.5)
     assert refused.value.advice

@@ -43,6 +43,7 @@ class Estimate:
     reports: int
     log_likelihood: float
     stopped_by: str
+    """What was asked for: predict, converge or a number of steps; "most_steps" where those ran out first."""
     seconds: float = 0.0
 
     def region(self, cells: npt.ArrayLike) -> float:
@@ -75,6 +76,8 @@ def joint(
     blur = _blur(filled, smoothing_cells)
     steps = 0
     if stop == "converge":
+        if smoothing_cells:
+            raise InputError("A smoothed step does not converge to the best likelihood.", "Use stop='predict'.")
         theta, steps = squarem(model, theta, weights, gap=gap, most_steps=most_steps)
     else:
         steps = (
@@ -94,7 +97,8 @@ def joint(
             theta = theta * g
             if blur is not None:
                 theta = blur(theta)
-    return judged(model, theta, weights, filled, steps, str(stop), began)
+    reason = "most_steps" if isinstance(stop, str) and steps >= most_steps else str(stop)
+    return judged(model, theta, weights, filled, steps, reason, began)
 
 
 def ibu(

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sfumato.arrays import FloatArray, IntArray, finite, read_only
 from sfumato.channel import checked_labels, checked_probabilities
 from sfumato.errors import InputError
+from sfumato.grid import LARGEST_DISTANCE_MATRIX
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,6 +94,11 @@ class CellPrior:
             raise InputError(
                 "The prior has no coordinates, so there are no distances.",
                 "Add columns lat and lon, or x_m and y_m, to the prior file, or use --distortion hamming.",
+            )
+        if len(self.positions_m) > LARGEST_DISTANCE_MATRIX:
+            raise InputError(
+                f"The distances between {len(self.positions_m):,} places are too many to hold.",
+                f"Use at most {LARGEST_DISTANCE_MATRIX:,} places, or a grid, whose distances are never stored.",
             )
         step = self.positions_m[:, None, :] - self.positions_m[None, :, :]
         distances: FloatArray = np.hypot(step[..., 0], step[..., 1])

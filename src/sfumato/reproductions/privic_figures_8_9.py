@@ -47,8 +47,10 @@ def _figure(key: str, name: str, title: str, quick: bool) -> Reproduction:
         series[f"published, beta {beta:g}"] = [(row["cycle"] + 1, row["emd_mean"]) for row in published[1:]]
         if together:
             series[f"joint, beta {beta:g}"] = [(row["cycle"] + 1, row["emd_mean"]) for row in together[1:]]
+            # One round's joint estimate is compared with that round's own published one, of the same reports.
+            same = published_rows(name, beta, 1) if long and rounds > 1 else published
             claims[f"beta = {beta:g}: the joint estimate of the same reports is nearer to the truth"] = (
-                together[-1]["emd_mean"] < published[-1]["emd_mean"]
+                together[-1]["emd_mean"] < same[-1]["emd_mean"]
             )
         distances = [row["emd_mean"] for row in published]
         last[beta] = distances[-1]
@@ -60,5 +62,9 @@ def _figure(key: str, name: str, title: str, quick: bool) -> Reproduction:
     return Reproduction(
         key, title, {"EMD (cells)": rows}, claims,
         lines(series, title=f"{title}: distance to the truth after each of {cycles} cycles", x="N", y="EMD (cells)"),
-        (f"Mean of {rounds} rounds; the same reports for both estimators.",),
+        (
+            f"Mean of {rounds} rounds; the same reports for both estimators.",
+            *(("San Francisco, beta = 0.5: the joint estimate is of the first round only, at its last cycle.",)
+              if name == "sf" and not quick else ()),
+        ),
     )  # fmt: skip
