@@ -11,6 +11,7 @@ from scipy import stats
 
 from sfumato.channel import Channel, ImplicitChannel, RowsOfProbabilities, _ExactRow
 from sfumato.errors import InputError
+from sfumato.io.cells import read_cells
 from sfumato.io.channels import read_channel, write_channel
 from sfumato.randomness import Randomness
 
@@ -164,3 +165,43 @@ def test_a_damaged_file_is_refused(tmp_path: Path, text: str) -> None:
         read_channel(path)
     with pytest.raises(InputError):
         read_channel(tmp_path / "absent.parquet")
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv", ".json"])
+def test_odd_labels_survive_every_file(tmp_path: Path, ending: str) -> None:
+    names = ("#1", "#2", "a\nb", "a\r\nb", "c\x85d", "e\u2028f", "g\x0ch", 'q"uote')
+    channel = Channel(np.eye(8), inputs=names, outputs=names)
+    path = tmp_path / f"odd{ending}"
+    write_channel(channel, path)
+    back = read_channel(path)
+    assert (back.inputs, back.outputs) == (names, names)
+    np.testing.assert_array_equal(back.matrix, channel.matrix)
+
+
+def test_a_label_that_begins_with_a_hash_is_a_cell_and_only_the_top_is_comment(tmp_path: Path) -> None:
+    path = tmp_path / "prior.csv"
+    path.write_text("# counts of May\n\nlabel,value\nb,20\n#2,30\nc,10\n")
+    table = read_cells(path)
+    assert table.labels == ("b", "#2", "c")
+    assert table.values.tolist() == [20, 30, 10]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("m.json", "[[1,0],[0,1],7]"),
+        ("m.json", '{"format": "sfumato channel", "version": 1, "matrix": [[1.0]], "inputs": 5}'),
+        ("m.csv", "# only a comment\n"),
+    ],
+)
+def test_what_is_not_a_matrix_is_refused_and_not_shortened(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError):
+        read_channel(tmp_path / name)
+
+
+@pytest.mark.parametrize(("name", "text"), [("p.csv", "label,value\n"), ("p.json", '[{"label": null, "value": 1}]')])
+def test_a_prior_without_rows_or_labels_is_refused(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError):
+        read_cells(tmp_path / name)

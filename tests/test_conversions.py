@@ -161,3 +161,15 @@ def test_corollary_6_as_printed_fails() -> None:
         overhead = math.log(1 + variation / min(p1, p2))
         assert (epsilon + overhead <= c.lip_to_ldp(epsilon, p1).nats) is within
     assert corrected < 1.2 < 1.277811
+
+
+def test_a_conversion_says_when_it_is_attained_and_refuses_impossible_input() -> None:
+    assert "three symbols" in c.lip_to_ldp(1, 0.1).holds
+    assert not c.lip_to_ldp(1, 0.4).tight  # only two symbols can have a smallest probability above 1/3
+    with pytest.raises(InputError):
+        c.lip_to_ldp(1, 0.7)
+    for bad in ([[0, np.nan], [1, 0]], [[0, -1], [-1, 0]], [[0, 1, 2], [1, 0, 1]]):
+        with pytest.raises(InputError):
+            c.geo_to_lip(1, [0.5, 0.5], bad)
+        with pytest.raises(InputError):
+            c.lip_to_geo(1, [0.5, 0.5], bad)

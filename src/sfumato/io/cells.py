@@ -7,6 +7,7 @@ A prior file holds one probability or count per line, or columns ``label``, ``va
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -76,8 +77,9 @@ def read_matrix(path: str | Path) -> FloatArray:
     where = Path(path)
     if where.suffix.lower() == ".json":
         found = _load_json(where)
-        rows: list[list[Any]] = found if isinstance(found, list) else []
-        texts = [[str(cell) for cell in row] for row in rows if isinstance(row, list)]
+        if not isinstance(found, list) or not all(isinstance(row, list) for row in found):
+            raise InputError(f"{where.name} is not a list of rows.", "Give [[...], [...]], one list per input.")
+        texts = [[str(cell) for cell in row] for row in found]
     else:
         texts = [row for _, row in _csv_rows(where)]
     if not texts:
@@ -89,19 +91,25 @@ def read_matrix(path: str | Path) -> FloatArray:
 
 def _csv_rows(where: Path) -> list[tuple[int, list[str]]]:
     try:
-        text = where.read_text(encoding="utf-8-sig")
+        text = where.read_bytes().decode("utf-8-sig")  # line ends as they are: a label may hold one
     except OSError as error:
         raise InputError(f"Cannot read {where}: {error.strerror}.", "Check the name of the file.") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{where.name} is not a text file.", "Give CSV, Parquet or JSON.") from error
-    sample = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
+    # Only the lines before the first row are comments: further down a leading # belongs to a label.
+    skipped, rest = 0, text
+    while rest:
+        line, newline, after = rest.partition("\n")
+        if line.strip() and not line.startswith("#"):
+            break
+        skipped, rest = skipped + 1, after if newline else ""
+    sample = rest.partition("\n")[0]
     delimiter = ";" if sample.count(";") > sample.count(",") else "\t" if "\t" in sample and "," not in sample else ","
-    numbered = csv.reader(text.splitlines(), delimiter=delimiter)
-    return [
-        (line, row)
-        for line, row in enumerate(numbered, start=1)
-        if row and any(cell.strip() for cell in row) and not row[0].startswith("#")
-    ]
+    reader = csv.reader(io.StringIO(rest, newline=""), delimiter=delimiter)
+    try:
+        return [(skipped + reader.line_num, row) for row in reader if row and any(cell.strip() for cell in row)]
+    except csv.Error as error:
+        raise InputError(f"{where.name} is not CSV: {error}.", "Check the quotes and the line ends.") from error
 
 
 def _from_columns(columns: Mapping[str, Sequence[Any]], where: Path) -> CellTable:
@@ -116,7 +124,11 @@ def _from_columns(columns: Mapping[str, Sequence[Any]], where: Path) -> CellTabl
     for one, other in (("lat", "lon"), ("x_m", "y_m")):
         if (one in found) != (other in found):
             raise InputError(f"{where.name} has only one of {one} and {other}.", "Give both.")
+    if len(found["value"]) == 0:
+        raise InputError(f"{where.name} has a header and no rows.", "Give one line per cell.")
     numbers = {name: _numbers(found[name], name, where) for name in found if name != "label"}
+    if any(label is None for label in found.get("label", ())):
+        raise InputError(f"A label in {where.name} is missing.", "Give every cell a label, or none.")
     labels = tuple(str(label).strip() for label in found.get("label", ()))
     if len(set(labels)) != len(labels):
         raise InputError(f"Some labels in {where.name} are the same.", "Make them different.")

@@ -30,7 +30,7 @@ def write_channel(channel: Channel, path: str | Path) -> None:
         case ".parquet" | ".pq":
             _write_parquet(channel, where)
         case ".csv":
-            where.write_text(_as_csv(channel), encoding="utf-8")
+            where.write_bytes(_as_csv(channel).encode())  # bytes: a label may hold a line end, which must stay
         case ".json":
             where.write_text(json.dumps(_as_json(channel), allow_nan=False), encoding="utf-8")
         case _:
@@ -129,19 +129,28 @@ def _as_csv(channel: Channel) -> str:
 
 def _read_csv(where: Path) -> Channel:
     try:
-        text = where.read_text(encoding="utf-8-sig")
+        text = where.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise InputError(f"Cannot read {where}: {error.strerror}.", "Check the name of the file.") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{where.name} is not a text file.", "Give CSV, Parquet or JSON.") from error
-    lines = text.splitlines()
-    body = [line for line in lines if line.strip() and not line.startswith("#")]
-    if not body:
+    # Comments stand before the first row only: further down a leading # belongs to a label.
+    comments, rest = [], text
+    while rest:
+        line, newline, after = rest.partition("\n")
+        if line.strip() and not line.startswith("#"):
+            break
+        comments.append(line)
+        rest = after if newline else ""
+    if not rest:
         raise InputError(f"{where.name} is empty.", "Give one row of probabilities per input.")
-    if "P(" not in body[0]:
+    try:
+        rows = [row for row in csv.reader(io.StringIO(rest, newline="")) if row]
+    except csv.Error as error:
+        raise InputError(f"{where.name} is not CSV: {error}.", "Check the quotes and the line ends.") from error
+    if not any(name.startswith("P(") for name in rows[0]):
         return Channel(read_matrix(where))
-    note = _parsed(lines[0][1:], where) if lines[0].startswith("#") else {}
-    rows = list(csv.reader(body))
+    note = _parsed(comments[0][1:], where) if comments and comments[0].startswith("#") else {}
     if len({len(row) for row in rows}) != 1 or len(set(rows[0])) != len(rows[0]):
         raise InputError(f"The rows of {where.name} have different lengths or repeated columns.", "Check the file.")
     return _from_columns({name: [row[i] for row in rows[1:]] for i, name in enumerate(rows[0])}, note, where)
@@ -180,9 +189,12 @@ def _read_json(where: Path) -> Channel:
         raise InputError(f"{where.name} holds something that is not a number.", "Check the file.") from error
     if parts["matrix"] is None:
         raise InputError(f"{where.name} has no matrix.", "Check the file.")
+    labels = [found.get(kind) or [] for kind in ("inputs", "outputs")]
+    if not all(isinstance(names, list) and all(isinstance(label, str) for label in names) for names in labels):
+        raise InputError(f"The labels in {where.name} are not lists of text.", "Check the file.")
     name = found.get("distortion_name")
     return Channel(
-        parts["matrix"], inputs=tuple(found.get("inputs") or ()), outputs=tuple(found.get("outputs") or ()),
+        parts["matrix"], inputs=tuple(labels[0]), outputs=tuple(labels[1]),
         distortion=parts["distortion"], distortion_name=name if isinstance(name, str) else None,
         positions_m=parts["positions_m"],
     )  # fmt: skip

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.arrays import FloatArray
+from sfumato.arrays import FloatArray, finite
 from sfumato.channel import checked_probabilities
 from sfumato.errors import InputError
 from sfumato.leakage.discrete import ChannelLike, epsilon_checked, ldp, lip, matrix_of
@@ -42,8 +42,15 @@ def lip_to_ldp(epsilon: float, smallest: float) -> Converted:
     logarithm with a ratio: erratum E2.)
     """
     eps, p = epsilon_checked(epsilon), _smallest(smallest)
+    if p > 0.5:
+        raise InputError(f"The smallest of several probabilities is {p}.", "It is at most 1/2.")
     value = min(2 * eps, _log_expm1_plus(eps, p) - math.log(p))
-    return Converted(value, "for the prior the channel was designed for, x in its support", True)
+    return Converted(
+        value,
+        "for the prior the channel was designed for, x in its support; attained with three symbols or more "
+        "(two symbols: largest_likelihood_ratio)",
+        p <= 1 / 3,  # three symbols need a smallest probability of at most 1/3
+    )
 
 
 def binary_likelihood_ratio(p: float, epsilon: float) -> float:
@@ -148,9 +155,8 @@ def lip_to_maximal_leakage(epsilon: float) -> Converted:
 def geo_to_lip(epsilon_per_m: float, prior: npt.ArrayLike, distances_m: npt.ArrayLike) -> Converted:
     """g-geo-indistinguishability gives max_x ln sum_x' p_x' e^(g d(x, x'))-LIP."""
     g = epsilon_checked(epsilon_per_m, "epsilon_per_m")
-    p, d = checked_probabilities(prior), np.asarray(distances_m, dtype=np.float64)
-    if d.shape != (p.size, p.size):
-        raise InputError(f"The distances have shape {d.shape} for {p.size} symbols.", "Give one per pair.")
+    p = checked_probabilities(prior)
+    d = _distances(distances_m, p.size)
     exponents = g * d[p > 0]
     top = exponents.max(axis=1, keepdims=True)
     value = float((top[:, 0] + np.log((p * np.exp(exponents - top)).sum(axis=1))).max())
@@ -159,7 +165,7 @@ def geo_to_lip(epsilon_per_m: float, prior: npt.ArrayLike, distances_m: npt.Arra
 
 def lip_to_geo(epsilon: float, prior: npt.ArrayLike, distances_m: npt.ArrayLike) -> Converted:
     """eps-LIP gives only c(eps, p_min) / d_min per metre: LIP has no notion of distance."""
-    d = np.asarray(distances_m, dtype=np.float64)
+    d = _distances(distances_m, checked_probabilities(prior).size)
     apart = d[~np.eye(d.shape[0], dtype=bool)]
     if apart.size == 0 or apart.min() <= 0:
         raise InputError("Two symbols share a place.", "Merge symbols at the same place first.")
@@ -236,6 +242,15 @@ def largest_useful_variation(epsilon: float, smallest_1: float, smallest_2: floa
 
 def _log_expm1_plus(eps: float, p: float) -> float:
     return math.log(math.expm1(eps) + p)
+
+
+def _distances(distances_m: npt.ArrayLike, count: int) -> FloatArray:
+    d: FloatArray = finite(distances_m, "The distances", dimensions=2)
+    if d.shape != (count, count) or d.min(initial=0.0) < 0:
+        raise InputError(
+            f"The distances have shape {d.shape} for {count} symbols, or are negative.", "Give one per pair."
+        )
+    return d
 
 
 def _smallest(p: float) -> float:
