@@ -248,6 +248,16 @@ def test_bad_input_is_refused_with_advice(call: object) -> None:
     assert caught.value.advice
 
 
+@pytest.mark.parametrize("which", ["prior", "noise"])
+def test_a_matrix_that_is_no_covariance_is_refused_even_where_the_sum_is_one(which: str) -> None:
+    odd = np.array([[1.0, 1.5, 0.0], [1.5, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    prior, noise = (odd, 10 * np.eye(3)) if which == "prior" else (10 * np.eye(3), odd)
+    for call in (lambda: loss_matrix(prior, noise, [0]), lambda: basic_losses(prior, noise),
+                 lambda: posterior_covariance(prior, noise)):  # fmt: skip
+        with pytest.raises(InputError, match="indefinite"):
+            call()
+
+
 def test_the_stated_jitter_makes_a_smooth_kernel_well_posed() -> None:
     prior, flat = RBF(20).covariance(TIMES_50), np.zeros((50, 50))
     jitter = stated_jitter(prior, flat)

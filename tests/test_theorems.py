@@ -108,6 +108,21 @@ def test_more_noise_in_the_loewner_order_never_raises_any_loss(seed):
     assert np.linalg.eigvalsh(less - more)[0] >= -1e-8 * np.linalg.eigvalsh(less)[-1]
 
 
+def test_theorem_3_4_is_refused_for_correlated_noise_and_holds_for_any_noise_within_the_secret():
+    prior = RBF(6.0).covariance(np.arange(20.0)) + 1e-6 * np.eye(20)
+    noise = 0.1 * np.eye(20)
+    noise[9, 10] = noise[10, 9] = 0.099  # inside the secret: the least variance is 0.001, not 0.1
+    exact = np.linalg.eigvalsh(loss_matrix(prior, noise, [9, 10]))[-1]
+    assert exact <= gp_loss_bound(prior, noise, [9, 10]).total * (1 + 1e-9)
+    for call in (
+        lambda: gp_loss_bound(prior, noise, [9]),
+        lambda: misspecified_epsilon(prior, prior, noise, [9], order=2, radius=1.0, region=1.0),
+        lambda: independent_dimensions((prior, prior), (noise, noise), [9]),
+    ):
+        with pytest.raises(InputError, match="correlated"):
+            call()
+
+
 def test_erratum_1_the_effective_covariance_has_the_noise_variance_not_its_root():
     prior = RBF(1).covariance(np.arange(10.0))
     secret = np.arange(0, 10, 2)

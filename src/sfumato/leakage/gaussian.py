@@ -86,6 +86,9 @@ def _pair(prior_m2: npt.ArrayLike, noise_m2: npt.ArrayLike) -> tuple[FloatArray,
         raise InputError(f"The prior has {len(prior)} points and the noise {len(noise)}.", "They must be the same.")
     if np.any(np.diag(prior) <= 0):
         raise InputError("The prior variance is 0 at a point.", "A place the adversary already knows is no secret.")
+    # Their sum may be positive definite though one of them is no covariance at all.
+    for matrix in (prior, noise):
+        _refuse_unless_semidefinite(matrix)
     return prior, noise
 
 
@@ -111,6 +114,17 @@ def _factor(total: FloatArray) -> FloatArray | None:
         return None
     threshold = 10 * len(total) * _EPS * float(np.max(np.diag(total)))
     return factor if float(np.min(np.diag(factor))) ** 2 > threshold else None
+
+
+def _refuse_unless_semidefinite(matrix: FloatArray) -> None:
+    """One Cholesky factor settles the usual case; eigenvalues are computed only where it fails."""
+    from scipy.linalg import LinAlgError, cholesky
+
+    room = 1e2 * len(matrix) * _EPS * float(np.max(np.abs(np.diag(matrix)), initial=0.0))
+    try:
+        cholesky(matrix + room * np.eye(len(matrix)), lower=True, check_finite=False)
+    except LinAlgError:
+        _refuse_indefinite(matrix)
 
 
 def _refuse_indefinite(matrix: FloatArray) -> None:

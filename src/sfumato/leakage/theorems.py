@@ -63,16 +63,20 @@ def _parts(
     return sigma, gamma, own, others, slopes, (inner + inner.T) / 2
 
 
+def _refuse_correlated(gamma: FloatArray, own: npt.NDArray[np.int64], others: npt.NDArray[np.int64]) -> None:
+    if np.any(np.abs(gamma[np.ix_(own, others)]) > 1e-12 * np.max(np.diag(gamma))):
+        raise InputError(
+            "The noise at the secret is correlated with the rest, so the loss does not split.",
+            "Use the exact loss matrix; Lemma 3.2 and Theorem 3.4 assume independent noise.",
+        )
+
+
 def additive_decomposition(
     prior: npt.ArrayLike, noise: npt.ArrayLike, secret: Sequence[int] | npt.NDArray[np.int64]
 ) -> Decomposition:
     """Lemma 3.2 for Gaussian noise; it needs the noise at S independent of the rest (checked)."""
     _, gamma, own, others, slopes, inner = _parts(prior, noise, secret)
-    if np.any(np.abs(gamma[np.ix_(own, others)]) > 1e-12 * np.max(np.diag(gamma))):
-        raise InputError(
-            "The noise at the secret is correlated with the rest, so the loss does not split.",
-            "Use the exact loss matrix; Lemma 3.2 assumes independent noise.",
-        )
+    _refuse_correlated(gamma, own, others)
     direct = np.asarray(np.linalg.inv(gamma[np.ix_(own, own)]), dtype=np.float64)
     inferential = slopes.T @ np.linalg.solve(inner + gamma[np.ix_(others, others)], slopes)
     return Decomposition(direct, np.asarray((inferential + inferential.T) / 2))
@@ -99,14 +103,22 @@ class LossBound:
 def gp_loss_bound(
     prior: npt.ArrayLike, noise: npt.ArrayLike, secret: Sequence[int] | npt.NDArray[np.int64]
 ) -> LossBound:
-    """Theorem 3.4; σ_s² is the least noise variance at the secret. Tight for basic secrets with independent noise."""
+    """Theorem 3.4 for noise at the secret that is independent of the rest (checked): tight for basic secrets.
+
+    The theorem takes Γ_SS = σ_s²I; for any other Γ_SS, σ_s² is its least eigenvalue, with which the bound still holds.
+    """
     _, gamma, own, others, slopes, inner = _parts(prior, noise, secret)
+    _refuse_correlated(gamma, own, others)
     alpha = 0.0
     if others.size:
         effective = slopes.T @ np.linalg.solve(inner + gamma[np.ix_(others, others)], slopes)
         alpha = float(np.linalg.eigvalsh((effective + effective.T) / 2)[-1])
-    least = float(np.min(np.diag(gamma)[own]))
-    return LossBound(1 / least if least > 0 else math.inf, alpha, own.size)
+    spectrum = np.linalg.eigvalsh(gamma[np.ix_(own, own)])
+    if spectrum[0] < -1e-10 * max(float(spectrum[-1]), 0.0) or spectrum[-1] < 0:
+        raise InputError("The noise covariance is indefinite.", "A covariance has no negative eigenvalue.")
+    least = float(spectrum[0])
+    known = least <= 1e-14 * float(spectrum[-1])
+    return LossBound(math.inf if known else 1 / least, alpha, own.size)
 
 
 # --------------------------------------------------------------------------- Theorem 3.3
