@@ -23,6 +23,7 @@ from sfumato.randomness import Randomness, randomness
 
 ROW_TOLERANCE = 1e-6
 ROUNDING = 2e-14
+LARGEST_DENSE = 25_000_000
 Random = int | np.random.Generator | Randomness | None
 
 
@@ -106,23 +107,17 @@ class Channel:
             self._thresholds[x] = _ExactRow.of(self.matrix[x])
         return self._thresholds[x]
 
-    def compose(self, after: Channel) -> Channel:
+    def compose(self, after: Channel | ImplicitChannel) -> Channel:
         """X -> Y -> Z: the outputs of this channel are the inputs of ``after``."""
-        if after.shape[0] != self.shape[1]:
-            raise InputError(
-                f"The first channel has {self.shape[1]} outputs and the second {after.shape[0]} inputs.",
-                "They must match.",
-            )
+        _chained(self.shape, after.shape)
+        then = after.to_dense()
         return Channel(
-            self.matrix @ after.matrix, inputs=self.inputs, outputs=after.outputs, positions_m=self.positions_m
+            self.matrix @ then.matrix, inputs=self.inputs, outputs=then.outputs, positions_m=self.positions_m
         )
 
     def post_process(self, relabel: npt.ArrayLike, *, outputs: Sequence[str] = ()) -> Channel:
         """Replace output y by ``relabel[y]`` (whole numbers from 0): what a receiver may always do."""
-        target = np.asarray(relabel)
-        if target.shape != (self.shape[1],) or not np.issubdtype(target.dtype, np.integer) or target.min() < 0:
-            raise InputError(f"The relabelling is not {self.shape[1]} whole numbers from 0.", "Give one per output.")
-        size = max(int(target.max()) + 1, len(outputs))
+        target, size = _relabelling(relabel, self.shape[1], len(outputs))
         matrix = np.zeros((self.shape[0], size))
         np.add.at(matrix.T, target, self.matrix.T)
         return Channel(matrix, inputs=self.inputs, outputs=tuple(outputs), positions_m=self.positions_m)
@@ -156,20 +151,16 @@ class Channel:
 
     def posterior(self, prior: npt.ArrayLike, y: int) -> FloatArray:
         """P(x | y), by Bayes' rule; refused for a report of probability 0."""
-        p = checked_probabilities(prior, self.shape[0])
-        joint = p * self.matrix[:, _index(y, self.shape[1])]
-        total = joint.sum()
-        if total <= 0:
-            raise InputError(
-                f"Output {y} has probability 0 under this prior.", "Only a possible report has a posterior."
-            )
-        out: FloatArray = joint / total
-        return out
+        return _bayes(checked_probabilities(prior, self.shape[0]), self.matrix[:, _index(y, self.shape[1])], y)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ImplicitChannel:
-    """Q(y | x) proportional to ``output_weights[y] * exp(log_kernel_row(x)[y])``, one row at a time."""
+    """Q(y | x) proportional to ``output_weights[y] * exp(log_kernel_row(x)[y])``, one row at a time.
+
+    Everything a :class:`Channel` answers is answered row by row, without the matrix; what needs all of it at once
+    (measures, files) goes through :meth:`to_dense`, which is refused above 25 million entries (0.2 GB).
+    """
 
     log_kernel_row: Callable[[int], FloatArray]
     output_weights: FloatArray
@@ -180,8 +171,10 @@ class ImplicitChannel:
         if weights.min(initial=0.0) < 0 or weights.sum() <= 0:
             raise InputError("The output weights are negative or all 0.", "Give weights of at least 0.")
         object.__setattr__(self, "output_weights", weights)
-        if self.inputs is None:
-            object.__setattr__(self, "inputs", weights.size)
+        count = weights.size if self.inputs is None else self.inputs
+        if isinstance(count, bool) or int(count) != count or count < 1:
+            raise InputError(f"There are {count} inputs.", "A channel needs at least one, a whole number.")
+        object.__setattr__(self, "inputs", int(count))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -191,8 +184,14 @@ class ImplicitChannel:
 
     def log_row(self, x: int) -> FloatArray:
         """ln P(y | x) for every y."""
+        kernel = np.asarray(self.log_kernel_row(_index(x, self.shape[0])), dtype=np.float64)
+        if kernel.shape != self.output_weights.shape:
+            raise InputError(
+                f"The kernel row of input {x} has shape {kernel.shape} for {self.shape[1]} outputs.",
+                "Give one number per output.",
+            )
         with np.errstate(divide="ignore"):
-            logits = np.log(self.output_weights) + self.log_kernel_row(_index(x, self.shape[0]))
+            logits = np.log(self.output_weights) + kernel
         top = logits.max()
         if not np.isfinite(top):
             raise InputError(f"The kernel row of input {x} is not finite.")
@@ -206,8 +205,40 @@ class ImplicitChannel:
         return out
 
     def to_dense(self) -> Channel:
-        """The whole matrix."""
+        """The whole matrix; refused above 25 million entries."""
+        _small_enough(*self.shape)
         return Channel(np.stack([self.row(x) for x in range(self.shape[0])]))
+
+    def push_forward(self, prior: npt.ArrayLike) -> FloatArray:
+        """The distribution of the report: m = p Q, row by row."""
+        p = checked_probabilities(prior, self.shape[0])
+        out = np.zeros(self.shape[1])
+        for x in np.flatnonzero(p > 0):
+            out += p[x] * self.row(int(x))
+        return out
+
+    def posterior(self, prior: npt.ArrayLike, y: int) -> FloatArray:
+        """P(x | y), by Bayes' rule; refused for a report of probability 0."""
+        p, at = checked_probabilities(prior, self.shape[0]), _index(y, self.shape[1])
+        column = np.zeros(p.size)
+        for x in np.flatnonzero(p > 0):
+            column[x] = self.row(int(x))[at]
+        return _bayes(p, column, y)
+
+    def post_process(self, relabel: npt.ArrayLike, *, outputs: Sequence[str] = ()) -> Channel:
+        """Replace output y by ``relabel[y]`` (whole numbers from 0), as a matrix over the new outputs."""
+        target, size = _relabelling(relabel, self.shape[1], len(outputs))
+        _small_enough(self.shape[0], size)
+        matrix = np.stack([np.bincount(target, self.row(x), minlength=size) for x in range(self.shape[0])])
+        return Channel(matrix, outputs=tuple(outputs))
+
+    def compose(self, after: Channel | ImplicitChannel) -> Channel:
+        """X -> Y -> Z, as a matrix over the outputs of ``after``."""
+        _chained(self.shape, after.shape)
+        _small_enough(self.shape[0], after.shape[1])
+        then = after.to_dense()
+        matrix = np.stack([self.row(x) @ then.matrix for x in range(self.shape[0])])
+        return Channel(matrix, outputs=then.outputs)
 
     def sample(self, x: int | npt.ArrayLike, rng: Random = None) -> IntArray:
         """One report for every true symbol in ``x``, exact for the doubles of :meth:`row`."""
@@ -323,6 +354,37 @@ def checked_labels(labels: Sequence[str], count: int, kind: str) -> tuple[str, .
     if len(set(names)) != count:
         raise InputError(f"Some {kind} labels are the same.", "Make them different.")
     return names
+
+
+def _small_enough(rows: int, columns: int) -> None:
+    if rows * columns > LARGEST_DENSE:
+        raise InputError(
+            f"The matrix of this channel would have {rows} x {columns} entries.",
+            "Use its rows (row, push_forward, posterior), or fewer cells.",
+        )
+
+
+def _chained(first: tuple[int, int], second: tuple[int, int]) -> None:
+    if second[0] != first[1]:
+        raise InputError(
+            f"The first channel has {first[1]} outputs and the second {second[0]} inputs.", "They must match."
+        )
+
+
+def _relabelling(relabel: npt.ArrayLike, count: int, named: int) -> tuple[IntArray, int]:
+    target = np.asarray(relabel)
+    if target.shape != (count,) or not np.issubdtype(target.dtype, np.integer) or target.min() < 0:
+        raise InputError(f"The relabelling is not {count} whole numbers from 0.", "Give one per output.")
+    return target.astype(np.int64), max(int(target.max()) + 1, named)
+
+
+def _bayes(prior: FloatArray, column: FloatArray, y: int) -> FloatArray:
+    joint = prior * column
+    total = joint.sum()
+    if total <= 0:
+        raise InputError(f"Output {y} has probability 0 under this prior.", "Only a possible report has a posterior.")
+    out: FloatArray = joint / total
+    return out
 
 
 def _index(x: int, count: int) -> int:
