@@ -168,7 +168,9 @@ def test_nothing_about_who_came_is_written_to_the_log_or_the_database(
     ticket = httpx.post(f"{home}/tickets", json={"cycle": 1, "device": tag}, headers=marks).json()["ticket"]
     body = {"cell": 3, "version": version, "key": os.urandom(16).hex(), "ticket": ticket}
     assert httpx.post(f"{home}/reports", json=body, headers=marks).status_code == 200
-    assert httpx.post(f"{home}/reports", content=b"\xff", headers=marks).status_code == 422
+    assert httpx.post(f"{home}/reports", content=b"\xff", headers=marks).status_code == 415
+    json_marks = {**marks, "content-type": "application/json"}
+    assert httpx.post(f"{home}/reports", content=b"\xff", headers=json_marks).status_code == 422
     time.sleep(0.2)
     log = collector.log.read_text()
     stored = b"".join(path.read_bytes() for path in tmp_path.glob("x.db*"))

@@ -14,7 +14,7 @@ from sfumato.service.models import Refusal
 
 Model = TypeVar("Model", bound=BaseModel)
 Name = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", max_length=63, description="A campaign's name.")]
-_bearer = HTTPBearer(auto_error=False, description="The operator's token.")
+bearer = HTTPBearer(auto_error=False, description="The operator's token.")
 
 
 def collector_of(request: Request) -> Collector:
@@ -24,10 +24,11 @@ def collector_of(request: Request) -> Collector:
 
 
 Running = Annotated[Collector, Depends(collector_of)]
-Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 
 
-def operator_only(collector: Running, credentials: Credentials) -> None:
+def operator_only(
+    collector: Running, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+) -> None:
     """Refuse everybody but the operator."""
     if credentials is None or not collector.is_operator(credentials.credentials):
         headers = {"www-authenticate": "Bearer"}

@@ -24,7 +24,7 @@ from sfumato.service.models import (
     StateAnswer,
 )
 from sfumato.service.offers import grid_of
-from sfumato.service.routes.common import Credentials, Name, Running, operator_only, refusals
+from sfumato.service.routes.common import Name, Running, bearer, operator_only, refusals
 
 router = APIRouter(tags=["read"])
 PathNumber = Annotated[int, Path(ge=1, le=999_999_999, description="A closed cycle.")]
@@ -128,10 +128,10 @@ async def ready(collector: Running) -> Response:
     tags=["watch"],
     responses={200: {"content": {"text/plain": {}}}, **refusals(401)},
 )
-async def metrics(collector: Running, request: Request, credentials: Credentials) -> Response:
+async def metrics(collector: Running, request: Request) -> Response:
     """Prometheus metrics of this process, for the operator's machine or token: exact totals show single arrivals."""
     if not (request.client and request.client.host in LOOPBACK):
-        operator_only(collector, credentials)
+        operator_only(collector, await bearer(request))
     return Response(collector.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
@@ -141,10 +141,10 @@ async def all_campaigns(collector: Collector) -> list[dict[str, Any]]:
     return [views.campaign_view(*pair) for pair in found]
 
 
-async def history(collector: Collector, name: str, *, arrays: bool) -> list[dict[str, Any]]:
-    """The closed cycles of a campaign."""
+async def history(collector: Collector, name: str, *, arrays: bool, latest: int | None = None) -> list[dict[str, Any]]:
+    """The closed cycles of a campaign, or the ``latest`` ones."""
     found = await collector.campaign(name)
-    closed = await collector.store.closed_cycles(found.id)
+    closed = await collector.store.closed_cycles(found.id, latest=latest)
     return [views.cycle_view(found, *pair, arrays=arrays) for pair in closed]
 
 
