@@ -232,6 +232,21 @@ def test_every_page_has_its_json_twin(town: TestClient) -> None:
     assert town.get("/campaigns/nowhere").status_code == 404
 
 
+def test_the_dashboard_shows_the_latest_cycles_and_not_every_one_there_ever_was(
+    town: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(town, "long")
+    for number in (1, 2, 3):
+        body = report_body(town, "long", ticket=ticket(town, "long", cycle=number))
+        assert send(town, body, "long").status_code == 200
+        assert close(town, "long")["closed"]
+    monkeypatch.setattr("sfumato.service.routes.pages._SHOWN_CYCLES", 2)
+    shown = town.get("/campaigns/long/dashboard.json").json()["history"]
+    assert [cycle["cycle"] for cycle in shown] == [2, 3]
+    assert len(town.get("/api/v1/campaigns/long/cycles").json()["history"]) == 3
+    assert town.get("/campaigns/long/dashboard").status_code == 200
+
+
 def test_exports_agree_with_one_another(town: TestClient, tmp_path: Path) -> None:
     import csv
     import io

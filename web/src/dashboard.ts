@@ -193,7 +193,7 @@ function start(): void {
 /** A new cycle changes most of the page: it is the server's to draw, so the page is loaded again. */
 async function refresh(): Promise<void> {
   const fresh = await fetched();
-  if (fresh.history.length !== twin.history.length) return location.reload();
+  if (fresh.history.at(-1)?.cycle !== twin.history.at(-1)?.cycle) return location.reload();
   const { number, state, reports, version } = fresh.campaign.cycle;
   byId("open-cycle").textContent = `Cycle ${number} is ${state}: about ${reports.toLocaleString("en")} reports so far (rounded down to tens). Version ${version.slice(0, 12)}…`;
 }

@@ -15,6 +15,8 @@ from sfumato.service.routes.common import Name, Running, refusals
 from sfumato.service.routes.read import all_campaigns, history
 
 router = APIRouter(tags=["pages"])
+# Anybody may ask for the dashboard, with its arrays over all cells: without a limit a year of cycles is 50 MB per look.
+_SHOWN_CYCLES = 60
 _HTML: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {}}, "description": "A page."}}
 
 
@@ -67,7 +69,7 @@ async def _participant(collector: Collector, name: str) -> Response:
 async def _dashboard(collector: Collector, name: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     about = views.campaign_view(*await collector.fresh(name))
     about["tile_url"] = collector.settings.text("tile_url") or None
-    return about, await history(collector, name, arrays=True)
+    return about, await history(collector, name, arrays=True, latest=_SHOWN_CYCLES)
 
 
 def _page(html: str) -> Response:

@@ -193,11 +193,12 @@ class Store:
                 counts[row.cycle][row.relayed, row.cell] = row.reports
         return [_tally(number, payload, counts[number]) for number, payload in payloads.items()]
 
-    async def closed_cycles(self, campaign_id: int) -> list[tuple[Cycle, Estimate]]:
-        """Every closed cycle with its estimate, oldest first."""
+    async def closed_cycles(self, campaign_id: int, *, latest: int | None = None) -> list[tuple[Cycle, Estimate]]:
+        """Every closed cycle (or the ``latest`` ones) with its estimate, oldest first."""
+        statement = _closed(campaign_id).order_by(cycles.c.number.desc()).limit(latest)
         async with self.database.reading() as connection:
-            rows = await connection.execute(_closed(campaign_id).order_by(cycles.c.number))
-            return [(_cycle(row), _estimate(row)) for row in rows]
+            rows = list(await connection.execute(statement))
+        return [(_cycle(row), _estimate(row)) for row in reversed(rows)]
 
     async def closed_cycle(self, campaign_id: int, number: int | None = None) -> tuple[Cycle, Estimate] | None:
         """One closed cycle (the latest by default) with its estimate, or None."""
