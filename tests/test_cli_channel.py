@@ -268,3 +268,40 @@ def test_the_optimal_geo_channel_records_the_name_of_its_distortion(tmp_path: Pa
     answer("design", "--prior", places, "--mechanism", "geo-optimal", "--distortion", "euclidean", "--epsilon", 0.01,
            "-o", saved)  # fmt: skip
     assert answer("measure", saved, "--prior", places)["distortion"] == "euclidean"
+
+
+def test_a_set_from_counts_states_its_method_and_its_error_probability(tmp_path: Path) -> None:
+    counts = tmp_path / "counts.csv"
+    counts.write_text("50\n30\n20\n")
+    made = answer("design", "--prior", counts, "--priors", "clopper-pearson", "--beta", 0.1, "--epsilon", 1)
+    assert made["prior_set"] == {"method": "clopper-pearson", "beta": 0.1, "holds_with_probability": 0.9}
+    assert any("probability 0.9" in words for words in made["guarantee"]["assumes"])
+    counts.write_text("50\n30\n20\n0\n")
+    run("design", "--prior", counts, "--priors", "clopper-pearson", "--drop-zeros", "--epsilon", 1, code=2)
+
+
+@pytest.mark.parametrize("mechanism", ["lip-optimal", "ldp-optimal", "prior-resampling", "top-k"])
+@pytest.mark.parametrize("epsilon", ["1e-13", "1e-300"])
+def test_an_epsilon_that_drowns_in_rounding_is_refused(prior: Path, mechanism: str, epsilon: str) -> None:
+    run("design", "--prior", prior, "--mechanism", mechanism, "--epsilon", epsilon, code=2)
+
+
+@pytest.mark.parametrize("options", [("--gap", "nan"), ("--gap", -1), ("--max-seconds", -1)])
+def test_impossible_limits_of_the_solver_are_refused(prior: Path, options: tuple[object, ...]) -> None:
+    run("design", "--prior", prior, "--epsilon", 1, *options, code=2)
+
+
+def test_comparing_what_cannot_be_compared_is_refused(tmp_path: Path, prior: Path) -> None:
+    run("compare", "--prior", prior, "--distortion", "hamming", "--mechanism", "planar-laplace", code=2)
+    one, header = tmp_path / "one.csv", tmp_path / "header.csv"
+    one.write_text("1\n")
+    header.write_text("label,value\n")
+    run("compare", "--prior", one, "--distortion", "hamming", code=2)
+    run("compare", "--prior", header, "--distortion", "hamming", code=2)
+
+
+def test_negative_distortions_are_refused_by_measure_too(tmp_path: Path, prior: Path) -> None:
+    bare, costs = tmp_path / "q.csv", tmp_path / "d.csv"
+    bare.write_text(".7,.2,.1\n.1,.8,.1\n.25,.25,.5\n")
+    costs.write_text("0,-1,1\n1,0,1\n1,1,0\n")
+    run("measure", bare, "--prior", prior, "--distortion", costs, code=2)

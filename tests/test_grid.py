@@ -174,3 +174,17 @@ def test_a_grid_on_paper_may_be_measured_in_metres() -> None:
     assert Grid.from_dict(grid.to_dict()) == grid
     with pytest.raises(InputError, match="paper"):
         grid.centres_deg()
+
+
+def test_hexagons_may_cross_the_date_line() -> None:
+    pytest.importorskip("h3")
+    found = HexCells.from_bounds(10, 179, 11, -179, resolution=4)
+    _, lon = found.centres_deg()
+    assert np.all(np.abs(lon) > 179)
+    assert (lon > 0).any()
+    assert (lon < 0).any()
+
+
+def test_no_cell_has_its_centre_beyond_the_pole() -> None:
+    with pytest.raises(InputError, match="pole"):
+        Grid.from_bounds(-90, 0, -89.5, 1, cell_size_m=40_000)

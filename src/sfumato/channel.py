@@ -229,7 +229,9 @@ class ImplicitChannel:
         """Replace output y by ``relabel[y]`` (whole numbers from 0), as a matrix over the new outputs."""
         target, size = _relabelling(relabel, self.shape[1], len(outputs))
         _small_enough(self.shape[0], size)
-        matrix = np.stack([np.bincount(target, self.row(x), minlength=size) for x in range(self.shape[0])])
+        matrix: FloatArray = np.empty((self.shape[0], size))
+        for x in range(self.shape[0]):
+            matrix[x] = np.bincount(target, self.row(x), minlength=size)
         return Channel(matrix, outputs=tuple(outputs))
 
     def compose(self, after: Channel | ImplicitChannel) -> Channel:

@@ -131,6 +131,8 @@ class Grid:
             cell_height, cell_width = height_m / rows, width_m / columns
         if columns * cell_width / east_m > 360 + cell_width / east_m:
             raise InputError("The grid would wrap around the earth.", "Make it narrower.")
+        if north - (rows - 0.5) * cell_height / north_m < -90:
+            raise InputError("The last row of cells would have its centre beyond the south pole.", "Use shape instead.")
         return cls(
             rows=rows, columns=columns, cell_height=cell_height, cell_width=cell_width, unit="m",
             north_deg=float(north), west_deg=float(west),
@@ -285,14 +287,20 @@ class HexCells:
 
     @classmethod
     def from_bounds(cls, south: float, west: float, north: float, east: float, *, resolution: int) -> HexCells:
-        """The hexagons whose centre lies in the rectangle."""
+        """The hexagons whose centre lies in the rectangle; ``west`` > ``east`` crosses the date line."""
         h3 = _h3()
         if not 0 <= resolution <= 15:
             raise InputError(f"The H3 resolution is {resolution}.", "It lies in 0 .. 15; 9 is about 350 m across.")
-        if not (-90 <= south < north <= 90 and -180 <= west < east <= 180):
+        if not (-90 <= south < north <= 90 and -180 <= west <= 180 and -180 <= east <= 180 and west != east):
             raise InputError("The bounds are not a rectangle.", "Give south, west, north, east in degrees.")
-        ring = [(south, west), (south, east), (north, east), (north, west)]
-        ids = sorted(h3.polygon_to_cells(h3.LatLngPoly(ring), resolution))
+        # West of east, one rectangle; otherwise it crosses the date line and is two.
+        spans = [(west, east)] if west < east else [(west, 180.0), (-180.0, east)]
+        found: set[str] = set()
+        for left, right in spans:
+            if left < right:
+                ring = [(south, left), (south, right), (north, right), (north, left)]
+                found |= set(h3.polygon_to_cells(h3.LatLngPoly(ring), resolution))
+        ids = sorted(found)
         if not ids:
             raise InputError("No hexagon has its centre in the rectangle.", "Use a finer resolution.")
         return cls.from_ids(ids)

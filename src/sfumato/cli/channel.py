@@ -66,8 +66,11 @@ def design(
 ) -> None:  # fmt: skip
     """Design a channel, certify its leakage on the matrix that ships, and save it with labels and distortion."""
     from sfumato.cli.channel_inputs import design_distortion, grid_of, prior_of, prior_set_of
+    from sfumato.io.cells import read_cells
     from sfumato.io.channels import write_channel
 
+    if not gap > 0 or (max_seconds is not None and not max_seconds > 0):
+        raise InputError("--gap and --max-seconds are greater than 0.", "For example --gap 1e-6 --max-seconds 60.")
     if mechanism not in MECHANISMS:
         raise InputError(f"There is no mechanism '{mechanism}'.", f"Use one of: {', '.join(MECHANISMS)}.")
     if output is not None and output.suffix.lower() not in (".parquet", ".pq", ".csv", ".json"):
@@ -79,6 +82,12 @@ def design(
     law, counts, plane_error = prior_of(prior, grid=cells, floor=floor, drop_zeros=drop_zeros)
     unit = _unit(cells)
     costs = design_distortion(distortion, law)
+    counted = priors in ("clopper-pearson", "weissman")
+    if counted and drop_zeros and counts is not None and law.size < read_cells(prior).values.size:
+        raise InputError(
+            f"--priors {priors} holds jointly for all cells; those never seen cannot be dropped from it.",
+            "Use --floor 0.01 instead of --drop-zeros, or merge rare cells.",
+        )
     target = prior_set_of(priors, law, counts, beta)
     if target is not None and mechanism != "lip-optimal":
         raise InputError(f"--priors is not used by {mechanism}.", "It is for lip-optimal.")
@@ -88,6 +97,13 @@ def design(
         mechanism, law, costs, epsilon, distortion_name=distortion, epsilon_low=epsilon_low, target=target,
         cells=cells, plane_error=plane_error, gap=gap, max_seconds=max_seconds,
     )  # fmt: skip
+    if counted:
+        said["prior_set"] = {"method": priors, "beta": beta, "holds_with_probability": 1 - beta}
+        said["guarantee"]["assumes"] = [
+            *said["guarantee"]["assumes"],
+            f"that set was built from the counts ({priors}): it holds the true prior with probability {1 - beta:g}, if "
+            "the counts are independent draws",
+        ]
     if remap:
         from sfumato.mechanisms.remap import remapped
 

@@ -45,6 +45,8 @@ def compare_command(
         raise InputError("There is no epsilon.", "Give --epsilon 1, repeated for several.")
     if svg is not None and svg.suffix.lower() != ".svg":
         raise InputError(f"The picture cannot be written as '{svg.suffix}'.", "Use .svg.")
+    if prior is not None and grid is None and any(name.startswith("planar-laplace") for name in mechanism):
+        raise InputError("Planar Laplace needs a grid.", "Add --grid ROWSxCOLUMNS, one line of the prior per cell.")
     cells: Grid | None
     distances: FloatArray | None
     if synthetic is not None:

@@ -168,6 +168,8 @@ def design_distortion(name: str, prior: CellPrior) -> FloatArray:
     matrix = read_matrix(name)
     if matrix.shape[0] != prior.size:
         raise InputError(f"The distortion has {matrix.shape[0]} rows for {prior.size} symbols.", "One row per symbol.")
+    if matrix.min() < 0:
+        raise InputError("The distortion has negative entries.", "Distortions are at least 0.")
     return matrix
 
 
@@ -194,6 +196,8 @@ def measured_distortion(name: str | None, channel: Channel, prior: CellPrior) ->
     matrix = read_matrix(name)
     if matrix.shape != channel.shape:
         raise InputError(f"The distortion is {matrix.shape} and the channel {channel.shape}.", "They must match.")
+    if matrix.min() < 0:
+        raise InputError("The distortion has negative entries.", "Distortions are at least 0.")
     return matrix, name
 
 

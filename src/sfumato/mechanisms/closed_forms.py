@@ -20,9 +20,9 @@ from sfumato.channel import Channel
 from sfumato.errors import InputError, NotConverged
 from sfumato.guarantees import Guarantee
 from sfumato.leakage.conversions import binary_likelihood_ratio, threshold
-from sfumato.leakage.discrete import average_distortion, epsilon_checked, hamming, lip
+from sfumato.leakage.discrete import average_distortion, hamming, lip
 from sfumato.leakage.lifts import lift_vertices
-from sfumato.mechanisms.designed import Designed, certified, lip_guarantee
+from sfumato.mechanisms.designed import Designed, certified, design_epsilon, lip_guarantee
 from sfumato.priors.cells import positive_prior
 from sfumato.priors.sets import Box, Known, PriorSet, Simplex
 
@@ -33,7 +33,7 @@ def resampling_share(prior: npt.ArrayLike, epsilon: float, *, delta: float = 0.0
     ``min{1, 1 - e^-eps + delta e^-eps / (1 - p_min), ((e^eps - 1) p_min + delta) / (1 - p_min)}``. The source's
     ``min{delta e^eps, ...}`` for continuous X breaks the additive definition (E6); there it is delta itself.
     """
-    eps, p = epsilon_checked(epsilon), positive_prior(prior)
+    eps, p = design_epsilon(epsilon), positive_prior(prior)
     if not 0 <= delta < 1:
         raise InputError(f"delta is {delta}.", "It lies in [0, 1).")
     smallest = float(p.min())
@@ -73,7 +73,7 @@ def binary_channel(probability: float | tuple[float, float], epsilon: float, *, 
     ends = (float(probability),) if isinstance(probability, int | float) else tuple(float(q) for q in probability)
     if len(ends) > 2 or any(not 0 < q < 1 for q in ends) or ends[0] > ends[-1]:
         raise InputError(f"The probability of symbol 1 is {probability}.", "Give p or (low, high) inside (0, 1).")
-    eps = epsilon_checked(epsilon)
+    eps = design_epsilon(epsilon)
     one = min(binary_likelihood_ratio(q, eps) for q in ends)
     zero = min(binary_likelihood_ratio(1 - q, eps) for q in ends)
     at_zero = (zero - 1) / (zero * one - 1)
@@ -92,7 +92,7 @@ def top_k_channel(prior: npt.ArrayLike, epsilon: float, *, inputs: Sequence[str]
     k maximises e^eps/(e^eps + k - 1) times the prior mass of the k likeliest; a symbol outside reports one of them at
     random.
     """
-    eps, p = epsilon_checked(epsilon), positive_prior(prior)
+    eps, p = design_epsilon(epsilon), positive_prior(prior)
     order = np.argsort(-p, kind="stable")
     e = math.exp(eps)
     accuracy = [e / (e + k - 1) * float(p[order[:k]].sum()) for k in range(1, p.size + 1)]
@@ -126,7 +126,7 @@ def hamming_bound(prior: npt.ArrayLike, epsilon: float) -> HammingBound:
     fractional; or p(T) + p(strictly smaller, dropped) >= tau with T every symbol of the fractional one's probability
     (checked on 20,000 cases, not fully proved).
     """
-    eps, p = epsilon_checked(epsilon), positive_prior(prior)
+    eps, p = design_epsilon(epsilon), positive_prior(prior)
     e, tau = math.exp(eps), threshold(eps)
     segments: list[tuple[float, float, int, bool]] = []
     for x, q in enumerate(p):

@@ -75,12 +75,17 @@ def compare(
     unknown = set(mechanisms) - set(MECHANISMS)
     if unknown:
         raise InputError(f"There is no mechanism {sorted(unknown)}.", f"Use some of: {', '.join(MECHANISMS)}.")
+    if p.size < 2 or cost.max() <= 0:
+        raise InputError("There is nothing to compare.", "Give at least two symbols and a distortion that is not 0.")
+    gridded = grid is not None and grid.cells == p.size
+    if not gridded and all(name.startswith("planar-laplace") for name in mechanisms):
+        raise InputError("Planar Laplace needs a grid.", "Add --grid ROWSxCOLUMNS, one line of the prior per cell.")
     metric = None if distances is None else finite(distances, "The distances", dimensions=2)
     found = []
     for epsilon in epsilons:
         made: dict[str, tuple[Channel, float | None]] = {}
         for name in mechanisms:
-            if name.startswith("planar-laplace") and (grid is None or grid.cells != p.size):
+            if name.startswith("planar-laplace") and not gridded:
                 continue
             if progress is not None:
                 progress(f"{name} at {epsilon:g}")

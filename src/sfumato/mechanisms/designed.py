@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, IntArray
 from sfumato.channel import Channel, Random
-from sfumato.errors import NotCertified
+from sfumato.errors import InputError, NotCertified
 from sfumato.guarantees import Guarantee
-from sfumato.leakage.discrete import Leakage, lip, lip_over_set
+from sfumato.leakage.discrete import Leakage, epsilon_checked, lip, lip_over_set
 from sfumato.priors.sets import Known, PriorSet
 
 NUMERICS = (
@@ -26,6 +26,20 @@ NUMERICS = (
     "reports are drawn exactly from the stored doubles"
 )
 _MARGIN = 2e-13
+
+
+LEAST_EPSILON = 1e-9
+
+
+def design_epsilon(epsilon: float, name: str = "epsilon") -> float:
+    """An epsilon a design can be certified for: below 1e-9 it drowns in the rounding of the matrix."""
+    eps = epsilon_checked(epsilon, name)
+    if eps < LEAST_EPSILON:
+        raise InputError(
+            f"{name} is {eps:g}: less than {LEAST_EPSILON:g} cannot be told from 0 in doubles.",
+            "Report a constant, or ask for more.",
+        )
+    return eps
 
 
 @dataclass(frozen=True, slots=True, eq=False)

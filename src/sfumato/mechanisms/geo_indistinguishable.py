@@ -140,6 +140,7 @@ def optimal_geo_channel(
     """The optimum for ``epsilon`` per unit of ``distances``; distortion is the distance itself unless given."""
     began = time.perf_counter()
     g = positive(epsilon, "epsilon")
+    positive(gap, "gap")
     far = finite(distances, "The distances", dimensions=2)
     p = positive_prior(prior, far.shape[0])
     if far.shape != (p.size, p.size) or np.any(far[~np.eye(p.size, dtype=bool)] <= 0) or not np.allclose(far, far.T):

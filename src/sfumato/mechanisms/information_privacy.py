@@ -15,12 +15,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.arrays import FloatArray, Solved, finite
+from sfumato.arrays import FloatArray, Solved, finite, positive
 from sfumato.channel import Channel, checked_probabilities, checked_rows
 from sfumato.errors import InputError, NotCertified
 from sfumato.guarantees import Guarantee
-from sfumato.leakage.discrete import average_distortion, epsilon_checked, lip
-from sfumato.mechanisms.designed import NUMERICS, Designed, certified, lip_guarantee, merged
+from sfumato.leakage.discrete import average_distortion, lip
+from sfumato.mechanisms.designed import NUMERICS, Designed, certified, design_epsilon, lip_guarantee, merged
 from sfumato.mechanisms.linear_program import best_for_latent, best_over_set
 from sfumato.mechanisms.output_generation import generate, proved_bound
 from sfumato.priors.cells import positive_prior
@@ -55,7 +55,7 @@ def optimal_channel(
     whatever they are; a gap that is not reached is said (``status`` "stopped").
     """
     began = time.perf_counter()
-    up = epsilon_checked(epsilon)
+    up = design_epsilon(epsilon)
     if up > MOST_EPSILON:
         raise InputError(
             f"epsilon is {up:g}: beyond {MOST_EPSILON:g} nats nothing is protected and doubles do not suffice.",
@@ -64,6 +64,10 @@ def optimal_channel(
     low = up if epsilon_low is None else float(epsilon_low)
     if math.isnan(low) or low <= 0:
         raise InputError(f"epsilon_low is {low}.", "It must be greater than 0; infinity drops the lower side.")
+    design_epsilon(min(low, up), "epsilon_low")
+    positive(gap, "gap")
+    if most_seconds is not None:
+        positive(most_seconds, "most_seconds")
     low = math.inf if low > MOST_EPSILON else low
     d = finite(distortion, "The distortion", dimensions=2)
     p = positive_prior(prior, d.shape[0])
@@ -131,8 +135,8 @@ def latent_channel(
     ``given[s, x]`` = P(x | s). The promise is about S; about X itself there is none (its leakage is often infinite).
     """
     began = time.perf_counter()
-    up = epsilon_checked(epsilon)
-    low = up if epsilon_low is None else epsilon_checked(epsilon_low, "epsilon_low")
+    up = design_epsilon(epsilon)
+    low = up if epsilon_low is None else design_epsilon(epsilon_low, "epsilon_low")
     rows = checked_rows(given)
     ps = positive_prior(secret_prior, rows.shape[0])
     d = finite(distortion, "The distortion", dimensions=2)
