@@ -102,3 +102,19 @@ def test_several_secrets_keep_their_own_radius():
     assert [s.radius_m for s in found] == [50, 200]
     with pytest.raises(InputError, match="none of the secrets"):
         secret.resolve([], np.arange(4.0))
+
+
+@pytest.mark.parametrize(
+    "area",
+    [
+        {"type": "Feature", "properties": {"radius_m": "100m"}, "geometry": {"type": "Point", "coordinates": [2, 48]}},
+        {"type": "Point", "coordinates": ["east", "north"]},
+        {"type": "Polygon", "coordinates": [[["a", "b"]] * 4]},
+    ],
+)
+def test_a_geojson_with_words_for_numbers_is_refused_with_advice(tmp_path, area):
+    path = tmp_path / "HOME.GEOJSON"
+    path.write_text(json.dumps(area))
+    with pytest.raises(InputError) as caught:
+        secret.parse(str(path))
+    assert caught.value.advice

@@ -253,7 +253,9 @@ def areas_from_geojson(value: Mapping[str, Any], *, radius_m: float = 200.0) -> 
             return (_polygon(value["coordinates"]),)
         if kind == "MultiPolygon":
             return tuple(_polygon(rings) for rings in value["coordinates"])
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
+    except InputError:
+        raise
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError, RecursionError) as error:
         raise InputError(f"The GeoJSON {kind or 'object'} is malformed.", "Check its coordinates.") from error
     raise InputError(f"GeoJSON of type {kind!r} is not an area.", "Use Point, MultiPoint, Polygon or MultiPolygon.")
 
@@ -350,7 +352,7 @@ def parse(text: str, *, radius_m: float = 200.0) -> SecretRule:
         return stays(at_least_s=duration_s(rest or "10min"))
     if text and all(part.strip().isdigit() for part in text.split(",")):
         return compound([int(part) for part in text.split(",")])
-    if text.endswith((".geojson", ".json")):
+    if text.lower().endswith((".geojson", ".json")):
         return places(text, radius_m=radius_m)
     raise InputError(
         f"'{text}' does not name secrets.",
