@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -78,6 +79,42 @@ def test_a_target_for_every_point_is_weighed_against_the_budget_as_noise_not_as_
     assert allowed["trace"] == pytest.approx(2.5)
     assert allowed["loss"] == pytest.approx(20)
     assert allowed["lower_bound"] == pytest.approx(2.5)
+
+
+def test_the_file_written_holds_the_jitter_that_is_certified(tmp_path):
+    path = tmp_path / "noise.npy"
+    found = design("--secret", "24", "--method", "joint", "-o", str(path))
+    written = np.load(path)
+    assert found["jitter"] > 0
+    assert np.trace(written) == pytest.approx(found["trace"] + 50 * found["jitter"], rel=1e-12)
+    assert np.linalg.eigvalsh(written)[0] > 0.5 * found["jitter"]
+    assert any("jitter" in note for note in found["notes"])
+
+
+def test_a_loss_beyond_double_precision_is_stated_as_more_than_what_can_be_certified():
+    found = design("--secret", "24", "--method", "concentrated")
+    assert found["loss"] is None
+    assert f"more than {found['certified_loss']:.6g}" in found["notes"][0]
+
+
+def test_minimax_stops_at_a_gap_it_reaches_in_seconds_unless_told_otherwise():
+    words = ("--points", "16", "--length-scale", "2", "--length-scale", "3", "--secret", "all", "--mse", "0.35")
+    found = design(*words, "--method", "minimax")
+    assert found["status"] == "converged"
+    assert found["gap"] <= 1e-3
+    assert found["lower_bound"] <= found["loss"]
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+def test_published_noise_for_several_secrets_has_the_trace_asked_for_and_says_so():
+    pytest.importorskip("cvxpy")
+    found = design("--method", "published", "--points", "20", "--secret", "5", "--secret", "14", "--mse", "0.02")
+    assert found["mse"] == pytest.approx(0.02)
+    assert any("trace asked for" in note for note in found["notes"])
+    best = design(
+        "--points", "20", "--secret", "5", "--secret", "14", "--mse", "0.02", "--nugget", "0", "--gap", "1e-3"
+    )
+    assert found["loss"] > best["lower_bound"]
 
 
 def test_reproductions_are_listed_and_unknown_ones_refused():

@@ -9,10 +9,12 @@ from sfumato.errors import InputError
 from sfumato.mechanisms.certificates import dual_terms
 from sfumato.mechanisms.compound import block_compound, one_compound
 from sfumato.mechanisms.convex import design_within, least_loss, least_noise
+from sfumato.mechanisms.secret_design import design
 from sfumato.mechanisms.secrets_barrier import Program, centre
 from sfumato.mechanisms.two_axes import least_loss_two_axes, stacked_prior
 from sfumato.mechanisms.weighted_variance import most_weighted_variance
 from sfumato.priors.kernels import RBF, Matern32
+from sfumato.secret import basic
 
 SEVERAL = [[5], [24, 25], [30], [40, 44]]
 WEIGHTS = [1.0, 20.0, 1.0, 2.0]
@@ -264,3 +266,46 @@ def test_clarabel_agrees_with_the_closed_form():
         assert exact_sdp(prior, secret, budget=0.4) == pytest.approx(
             one_compound(prior, secret, budget=0.4).objective, rel=1e-4
         )
+
+
+def test_each_secret_is_weighed_by_its_own_radius_and_kept_to_its_own_target():
+    times = np.arange(50.0)
+    plain = design(times, [basic(10), basic(40)], RBF(6.0), budget=1.0).value.losses()
+    own = design(times, [basic(10, radius_m=10.0), basic(40, radius_m=1.0)], RBF(6.0), budget=1.0)
+    losses = own.value.losses()
+    assert losses[0] < 0.8 * plain[0]  # the wide one gets the noise
+    assert losses[0] * 100 == pytest.approx(max(losses[0] * 100, losses[1]), rel=1e-4)
+    assert own.value.guarantee().parameters["mu"] == pytest.approx(10 * np.sqrt(losses[0]), rel=1e-4)
+    with pytest.raises(InputError, match="radii of their own"):
+        own.value.guarantee(radius_m=1.0)
+    kept = design(times, [basic(10, target_loss=20.0), basic(40, target_loss=50.0)], RBF(6.0), budget=1.0)
+    assert np.all(kept.value.losses() <= np.array([20.0, 50.0]) * (1 + 1e-6))
+    assert kept.value.trace <= 1.0
+    with pytest.raises(InputError, match="cannot be met"):
+        design(times, [basic(10, target_loss=5.0), basic(40, target_loss=50.0)], RBF(6.0), budget=1.0)
+    for wrong, word in (
+        ([basic(10, target_loss=5.0), basic(40)], "target loss"),
+        ([basic(10, radius_m=5.0), basic(40)], "radius"),
+    ):
+        with pytest.raises(InputError, match=f"1 of 2 secrets have a {word}"):
+            design(times, wrong, RBF(6.0), budget=1.0)
+    with pytest.raises(InputError, match="does not weigh"):
+        design(times, [basic(10, radius_m=2.0), basic(40, radius_m=1.0)], RBF(6.0), budget=1.0, method="concentrated")
+
+
+def test_one_time_in_the_plane_is_one_time_in_the_guarantee():
+    prior = prior_of(RBF(3.0), 12)
+    both = least_loss_two_axes(prior, prior, [[5]], budget=1.0).value
+    assert both.guarantee(radius_m=2.0).parameters["mu"] == pytest.approx(2.0 * np.sqrt(both.losses()[0]))
+
+
+def test_beyond_the_largest_union_the_gap_is_never_worse_than_the_floor_and_the_priors_own_shape(monkeypatch):
+    monkeypatch.setattr("sfumato.mechanisms.convex.LARGEST_UNION", 10)
+    monkeypatch.setattr("sfumato.mechanisms.convex.descend", lambda *_: 0)
+    prior = prior_of(RBF(6.0), 24)
+    secrets = [[i] for i in range(24)] + [[3, 4]]
+    solved = least_loss(prior, secrets, budget=0.48, targets=[1.0] * 24 + [60.0])
+    assert solved.lower_bound == pytest.approx(50.0)
+    assert solved.objective == pytest.approx(np.max(exact_losses([prior], prior * 0.02 / prior[0, 0], secrets)
+                                                    / np.array([1.0] * 24 + [60.0])), rel=1e-3)  # fmt: skip
+    assert independent_lower_bound(prior, secrets, [1.0] * 24 + [60.0], 0.48, solved.value.proof) == pytest.approx(50.0)

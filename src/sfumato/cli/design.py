@@ -52,8 +52,13 @@ def design_command(
         float | None,
         typer.Option(help="White variance in the prior. Default 0 for closed forms, 1e-6 for convex ones."),
     ] = None,
-    gap: Annotated[float, typer.Option(help="Certified relative gap to reach (convex and minimax).")] = 1e-6,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the noise covariance (.npy).")] = None,
+    gap: Annotated[
+        float | None,
+        typer.Option(help="Certified relative gap to reach. Default 1e-6 for convex, 1e-3 for minimax."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write the noise covariance (.npy), the jitter in it.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Design noise for chosen secrets under a Gaussian prior with unit variance at regular times.
@@ -103,17 +108,39 @@ def design_command(
         "points": points,
         "secrets": [s.tolist() for s in value.secrets] if len(value.secrets) <= 100 else len(value.secrets),
         "mse": value.trace / points,
+        "notes": _notes(method, len(value.secrets), value.summary()["loss"], certain),
     }
-    if output is not None:
-        write_whole(output, lambda path: np.save(path, value.noise_covariance))
+    if output is not None:  # what is certified is what is written
+        write_whole(output, lambda path: np.save(path, certain.noise_covariance))
+        result["written_trace"] = certain.trace
     if json:
         print_json(result)
         return
     for name in ("loss", "direct", "inferential", "two_sigma", "trace", "gap", "nugget", "jitter", "seconds"):
         shown = result[name]
         typer.echo(f"{name:12s} {'none' if shown is None else format(shown, '.6g')}")
+    for note in result["notes"]:
+        typer.echo(note)
     if len(rules) and names != ["all"]:
         typer.echo("Whoever knows this noise can tell which times it protects.")
+
+
+def _notes(method: str, secrets: int, loss: float | None, certain: Any) -> list[str]:
+    """What the numbers do not say by themselves."""
+    notes = []
+    if method == "published" and secrets > 1:
+        notes.append(
+            "Multiple Secrets as published gives every SDP_A the whole budget and exceeds it; here each got as much "
+            "less, so that the noise has the trace asked for."
+        )
+    if loss is None:
+        notes.append(
+            f"The loss is beyond double precision: more than {float(certain.losses().max()):.6g}, which is what is "
+            f"left with a white jitter of {certain.jitter:.3g} added."
+        )
+    elif certain.jitter > 0:
+        notes.append(f"Written and certified_loss hold a white jitter of {certain.jitter:.3g} per point.")
+    return notes
 
 
 def _kernel(name: str, length: float, period: float) -> Any:

@@ -245,6 +245,12 @@ def _by_first_order(
     progress: Callable[[float], None] | None,
 ) -> int:  # fmt: skip
     assert best.budget is not None
+    n = len(priors[0])
+    for prior in priors:  # noise shaped like a prior is a good design where most points are secrets
+        shaped = prior * (best.budget / float(np.trace(prior)))
+        best.offer(shaped, float(np.max(losses_of(priors, shaped, secrets) / targets)))
+    floor = _floor_multipliers(n, len(priors), secrets, targets)
+    best.prove(dual_terms(priors, secrets, targets, floor), floor)
 
     def report(noise: FloatArray, multipliers: Multipliers) -> bool:
         best.offer(noise, float(np.max(losses_of(priors, noise, secrets) / targets)))
@@ -254,6 +260,22 @@ def _by_first_order(
         return best.gap <= gap
 
     return descend(priors, secrets, targets, best.budget, report)
+
+
+def _floor_multipliers(n: int, priors: int, secrets: tuple[IntArray, ...], targets: FloatArray) -> Multipliers:
+    """X = e_i for every single time i (once, at its least target): the bound is then the floor Σ 1/e_i over B."""
+    least: dict[int, int] = {}
+    for k, secret in enumerate(secrets):
+        if len(secret) == 1 and (int(secret[0]) not in least or targets[k] < targets[least[int(secret[0])]]):
+            least[int(secret[0])] = k
+    chosen = {k: i for i, k in least.items()}
+    factors = []
+    for k in range(priors * len(secrets)):
+        x = np.zeros((n, 1))
+        if k in chosen:  # the first prior alone suffices
+            x[chosen[k], 0] = 1.0
+        factors.append(x)
+    return Multipliers(tuple(factors))
 
 
 def _finished(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -89,6 +89,8 @@ class NoiseDesign:
     jitter: float = 0.0
     known_losses: FloatArray | None = field(default=None)
     proof: tuple[FloatArray, ...] = ()
+    radii: tuple[float, ...] = ()  # each secret's own; empty = the one asked about
+    axes: int = 1  # 2: the coordinates are stacked, so a time is a pair of indices
 
     @property
     def trace(self) -> float:
@@ -161,19 +163,27 @@ class NoiseDesign:
         if jitter == 0.0 and self.known_losses is None:
             return self
         covered = read_only(self.noise_covariance + jitter * np.eye(len(self.noise_covariance)))
-        return NoiseDesign(covered, self.priors, self.secrets, self.method, self.nugget, self.jitter + jitter)
+        return replace(self, noise_covariance=covered, jitter=self.jitter + jitter, known_losses=None, proof=())
 
     def guarantee(
-        self, *, radius_m: float, order: float = 5.0, delta: float = 0.01, simulation: bool = False
+        self, *, radius_m: float | None = None, order: float = 5.0, delta: float = 0.01, simulation: bool = False
     ) -> Guarantee:
-        """What the worst secret is promised, for hypotheses that differ by at most ``radius_m`` at each time."""
-        positive(radius_m, "radius_m")
-        sizes = np.array([len(s) for s in self.secrets])
+        """What the worst secret is promised, for hypotheses that differ by at most ``radius_m`` at each time.
+
+        Secrets designed with radii of their own keep them; ``radius_m`` is then left out.
+        """
+        if (radius_m is None) != bool(self.radii):
+            raise InputError(
+                "The secrets have radii of their own." if self.radii else "No radius was given.",
+                "Leave radius_m out." if self.radii else "Give radius_m.",
+            )
+        own = self.radii or tuple(positive(float(radius_m or 0.0), "radius_m") for _ in self.secrets)
+        sizes = np.array([len(s) // self.axes for s in self.secrets])
         losses = self.losses()
-        mu = float(np.max([mu_of(loss * size, radius_m) for loss, size in zip(losses, sizes, strict=True)]))
+        mu = float(np.max([mu_of(loss * size, r) for loss, size, r in zip(losses, sizes, own, strict=True)]))
         epsilon = renyi_epsilon(mu, order)
         parameters: dict[str, Any] = {
-            "radius_m": radius_m, "mu": mu, "order": order, "epsilon": epsilon,
+            "radius_m": radius_m if radius_m is not None else list(own), "mu": mu, "order": order, "epsilon": epsilon,
             "delta_at_epsilon": delta_at(epsilon, mu), "odds_99": odds_at(mu, delta),
             "worst_loss": float(np.max(losses)), "trace_m2": self.trace, "jitter_m2": self.jitter,
         }  # fmt: skip

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 METHODS = ("joint", "block", "published", "uniform", "concentrated", "convex", "minimax", "prior-shaped")
 CONVEX = ("convex", "minimax")
+MINIMAX_GAP = 1e-3
 
 
 def default_nugget(method: str) -> float:
@@ -44,7 +46,7 @@ def design(
     targets: Sequence[float] | None = None,
     method: str = "convex",
     nugget: float | None = None,
-    gap: float = 1e-6,
+    gap: float | None = None,
     lat_deg: FloatArray | None = None,
     lon_deg: FloatArray | None = None,
     progress: Callable[[float], None] | None = None,
@@ -52,10 +54,14 @@ def design(
     """Noise for the secrets of a trace: the least worst loss at ``budget`` = tr Γ, or the least noise for ``targets``.
 
     With both, the least noise for the targets if it fits the budget; otherwise the error says the least that works.
+    Secrets may bring their own: ``target_loss`` (all of them or none) stands for ``targets``; with different
+    ``radius_m`` (all or none) the least of max λ_max(J_S)·(radius/largest radius)² is sought.
 
     Several ``kernels`` are a class: the design's losses are the worst over it, whatever it was designed for
     (``minimax`` and ``convex`` for all of them, the others for the last one: give the smoothest last).
-    ``nugget`` is a share of the prior variance (default: :func:`default_nugget`).
+    ``nugget`` is a share of the prior variance (default: :func:`default_nugget`); ``gap`` defaults to 1e-6, for minimax
+    to 1e-3, which takes seconds where 1e-6 takes minutes. ``published`` noise for several secrets is brought to the
+    budget (each SDP_A gets as much less); as published it exceeds it: :func:`published.multiple_secrets`.
     """
     times = finite(times_s, "times_s", dimensions=1)
     found = resolve(secrets, times, lat_deg=lat_deg, lon_deg=lon_deg)
@@ -66,12 +72,24 @@ def design(
     if not members:
         raise InputError("No kernel was given.", "Give at least one.")
     priors = [k.covariance(times) + share * k.variance_m2 * np.eye(times.size) for k in members]
-    own = [s.target_loss for s in found]
-    if targets is None and budget is None and all(t is not None for t in own):
-        targets = [float(t) for t in own if t is not None]
+    own = _all_or_none([s.target_loss for s in found], "target loss")
+    if own and targets is not None:
+        raise InputError("The secrets bring their own target losses, and others were given.", "Give them once.")
+    reached = gap if gap is not None else (MINIMAX_GAP if method == "minimax" else 1e-6)
     return design_for(
-        priors, found, budget=budget, targets=targets, method=method, nugget=share, gap=gap, progress=progress
-    )
+        priors, found, budget=budget, targets=own or targets, method=method, nugget=share, gap=reached,
+        progress=progress,
+    )  # fmt: skip
+
+
+def _all_or_none(values: Sequence[float | None], name: str) -> list[float]:
+    given = [float(v) for v in values if v is not None]
+    if given and len(given) < len(values):
+        raise InputError(
+            f"{len(given)} of {len(values)} secrets have a {name} of their own.",
+            f"Give every secret a {name}, or none.",
+        )
+    return given
 
 
 def design_for(
@@ -91,6 +109,17 @@ def design_for(
     if budget is None and targets is None:
         raise InputError("Neither a budget nor targets were given.", "A budget fixes the noise, targets the losses.")
     indices = checked_secrets([s.indices for s in secrets], len(np.asarray(priors[0])))
+    radii = tuple(_all_or_none([s.radius_m for s in secrets], "radius"))
+    weights = [(max(radii) / r) ** 2 for r in radii] if len(set(radii)) > 1 else None
+    solved = _chosen(priors, indices, budget, targets, weights, method, nugget, gap, progress)
+    return replace(solved, value=replace(solved.value, radii=radii)) if radii else solved
+
+
+def _chosen(
+    priors: Sequence[npt.ArrayLike], indices: tuple[npt.NDArray[np.int64], ...], budget: float | None,
+    targets: Sequence[float] | None, weights: list[float] | None, method: str, nugget: float, gap: float,
+    progress: Callable[[float], None] | None,
+) -> Solved[NoiseDesign]:  # fmt: skip
     if targets is not None:
         wanted = list(targets) * len(indices) if len(targets) == 1 else list(targets)
         if method in CONVEX or (method == "joint" and len(indices) == 1):
@@ -100,7 +129,11 @@ def design_for(
         raise InputError(f"The method {method} does not take targets.", "Use convex or minimax, or give a budget.")
     assert budget is not None
     if method in CONVEX:
-        return least_loss(list(priors), indices, budget=budget, gap=gap, nugget=nugget, progress=progress)
+        return least_loss(
+            list(priors), indices, budget=budget, targets=weights, gap=gap, nugget=nugget, progress=progress
+        )
+    if weights is not None and method not in ("uniform", "prior-shaped"):
+        raise InputError(f"The method {method} does not weigh secrets by their radii.", "Use convex or minimax.")
     solved = _at_budget(np.asarray(priors[-1], dtype=np.float64), indices, budget, method, nugget)
     return solved if len(priors) == 1 else _over_class(solved, priors)
 
@@ -130,7 +163,7 @@ def _at_budget(
         solved = (
             published.sdp_a(prior, secrets[0], budget=budget, nugget=nugget)
             if len(secrets) == 1
-            else published.multiple_secrets(prior, secrets, budget=budget, nugget=nugget)
+            else _published_within(prior, secrets, budget, nugget)
         )
     elif method == "prior-shaped":
         positive(budget, "budget")
@@ -145,6 +178,23 @@ def _at_budget(
     seconds = time.perf_counter() - started
     loss = float(np.max(solved.value.losses()))
     return _beside_optimum(solved, loss, seconds)
+
+
+def _published_within(
+    prior: FloatArray, secrets: tuple[npt.NDArray[np.int64], ...], budget: float, nugget: float
+) -> Solved[NoiseDesign]:
+    """Multiple Secrets with each SDP_A's share of the budget lowered until the noise that results has this trace.
+
+    For single times SDP_A and SDP_B are linear in the budget, so one rescaling is exact; with compound secrets SDP_A is
+    not, and the algorithm runs once more at the lower budget before the rest is scaled away.
+    """
+    positive(budget, "budget")
+    found = published.multiple_secrets(prior, secrets, budget=budget, nugget=nugget)
+    if any(len(s) > 1 for s in secrets):
+        found = published.multiple_secrets(prior, secrets, budget=budget**2 / found.value.trace, nugget=nugget)
+    value = found.value
+    noise = read_only(value.noise_covariance * (budget / value.trace))
+    return replace(found, value=replace(value, noise_covariance=noise))
 
 
 def _beside_optimum(solved: Solved[NoiseDesign], loss: float, seconds: float) -> Solved[NoiseDesign]:

@@ -9,6 +9,7 @@ bring their cross-covariance. All designs of `convex` apply unchanged.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +43,7 @@ def least_loss_two_axes(
     """Least worst loss for secret places; ``budget`` is the trace over both axes."""
     prior = stacked_prior(prior_x, prior_y, cross)
     pairs = stacked_secrets(secrets, len(prior) // 2)
-    return least_loss(prior, pairs, budget=budget, targets=targets, gap=gap)
+    return _in_the_plane(least_loss(prior, pairs, budget=budget, targets=targets, gap=gap))
 
 
 def least_noise_two_axes(
@@ -51,4 +52,8 @@ def least_noise_two_axes(
 ) -> Solved[NoiseDesign]:  # fmt: skip
     """Least total noise over both axes that keeps every secret place's loss at its target."""
     prior = stacked_prior(prior_x, prior_y, cross)
-    return least_noise(prior, stacked_secrets(secrets, len(prior) // 2), targets=targets, gap=gap)
+    return _in_the_plane(least_noise(prior, stacked_secrets(secrets, len(prior) // 2), targets=targets, gap=gap))
+
+
+def _in_the_plane(solved: Solved[NoiseDesign]) -> Solved[NoiseDesign]:
+    return replace(solved, value=replace(solved.value, axes=2))
