@@ -6,7 +6,10 @@ import inspect
 import json
 import math
 import stat
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -155,6 +158,28 @@ def test_a_damaged_or_readable_memory_is_refused_and_left_alone(tmp_path: Path) 
     path.chmod(0o644)
     with pytest.raises(InputError, match="chmod 600"):
         Device(path).budget()
+
+
+def test_a_killed_process_loses_no_debit_and_leaves_no_copy_of_the_memory_behind(tmp_path: Path) -> None:
+    path = tmp_path / "device.json"
+    spend = (
+        "import sys; from sfumato.client.device import Device; d = Device(sys.argv[1], cap_per_km=1e9)\n"
+        "while True: d.debit('x', epsilon_per_km=1.0); print('debited', flush=True)"
+    )
+    spent = 0
+    for pause_s in (0.01, 0.03):
+        with subprocess.Popen([sys.executable, "-c", spend, str(path)], stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            first = process.stdout.readline()
+            time.sleep(pause_s)
+            process.kill()
+            debited = (first + process.stdout.read()).count(b"\n")
+        entries = len(Device(path).budget().entries)
+        assert debited <= entries - spent <= debited + 1
+        spent = entries
+    (tmp_path / ".device.json.abandoned").write_text("a copy")
+    Device(path).debit("x", epsilon_per_km=1.0)
+    assert {item.name for item in tmp_path.iterdir()} == {"device.json", "device.json.lock"}
 
 
 def test_many_threads_spend_no_more_than_the_cap(tmp_path: Path) -> None:

@@ -86,6 +86,8 @@ class Device:
             self._write(memory)
 
     def _write(self, memory: Mapping[str, Any]) -> None:
+        for abandoned in self.path.parent.glob(f".{self.path.name}.*"):
+            abandoned.unlink(missing_ok=True)  # by a process that was killed: only the holder of the lock writes one
         handle, name = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.parent)
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
