@@ -25,6 +25,7 @@ from sfumato.grid import Grid
 from sfumato.mechanisms.blahut_arimoto import blahut_arimoto
 from sfumato.mechanisms.grid_channel import GridChannel, uniform_channel
 from sfumato.mechanisms.sampling import draw_tally
+from sfumato.priors.cells import CellPrior
 from sfumato.priors.cities import city
 
 PARIS = city("paris")
@@ -312,3 +313,14 @@ def test_distances_between_very_many_places_are_refused_before_they_fill_the_mem
     with pytest.raises(InputError) as refused:
         many.distances_m()
     assert refused.value.advice
+
+
+def test_a_prior_knows_its_grid_and_refuses_one_of_another_size() -> None:
+    prior = city("paris").prior()
+    assert prior.grid is not None
+    assert prior.grid.shape == (11, 15)
+    assert prior.labels[-1] == "r10c14"
+    assert prior.floored(0.1).grid is prior.grid
+    np.testing.assert_allclose(prior.distances_m()[0, 1], prior.grid.cell_width)
+    with pytest.raises(InputError, match="one probability per cell"):
+        CellPrior(prior.probabilities, grid=Grid.plain(3, 3))

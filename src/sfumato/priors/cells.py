@@ -11,19 +11,28 @@ import numpy.typing as npt
 from sfumato.arrays import FloatArray, IntArray, finite, read_only
 from sfumato.channel import checked_labels, checked_probabilities
 from sfumato.errors import InputError
-from sfumato.grid import LARGEST_DISTANCE_MATRIX
+from sfumato.grid import LARGEST_DISTANCE_MATRIX, Grid
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellPrior:
-    """Probabilities of the symbols, in order, with labels and, where they have any, places in metres."""
+    """Probabilities of the symbols, in order, with labels and, where they have any, places in metres or their grid."""
 
     probabilities: FloatArray
     labels: tuple[str, ...] = ()
     positions_m: FloatArray | None = None
+    grid: Grid | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "probabilities", checked_probabilities(self.probabilities))
+        if self.grid is not None:
+            if self.grid.cells != self.size:
+                raise InputError(
+                    f"The grid has {self.grid.cells:,} cells and the prior {self.size:,} probabilities.",
+                    "Give one probability per cell, row 0 the northernmost.",
+                )
+            if not self.labels:
+                object.__setattr__(self, "labels", self.grid.labels())
         object.__setattr__(self, "labels", checked_labels(self.labels, self.size, "prior"))
         if self.positions_m is not None:
             positions = finite(self.positions_m, "positions_m", dimensions=2)
@@ -41,6 +50,7 @@ class CellPrior:
         *,
         labels: Sequence[str] = (),
         positions_m: npt.ArrayLike | None = None,
+        grid: Grid | None = None,
         floor: float = 0.0,
     ) -> CellPrior:
         """Counts or weights divided by their total, then mixed with a share ``floor`` of the uniform distribution."""
@@ -51,6 +61,7 @@ class CellPrior:
             values / values.sum(),
             labels=tuple(labels),
             positions_m=None if positions_m is None else finite(positions_m, "positions_m", dimensions=2),
+            grid=grid,
         )
         return prior.floored(floor) if floor else prior
 
@@ -79,7 +90,7 @@ class CellPrior:
         if not 0 < share < 1:
             raise InputError(f"The floor is {share}.", "It is a share between 0 and 1, for example 0.01.")
         mixed = (1 - share) * self.probabilities + share / self.size
-        return CellPrior(mixed / mixed.sum(), labels=self.labels, positions_m=self.positions_m)
+        return CellPrior(mixed / mixed.sum(), labels=self.labels, positions_m=self.positions_m, grid=self.grid)
 
     def without_zeros(self) -> tuple[CellPrior, IntArray]:
         """The prior on its support, and which symbols those were."""
@@ -90,6 +101,8 @@ class CellPrior:
 
     def distances_m(self) -> FloatArray:
         """Distances between the symbols' places."""
+        if self.positions_m is None and self.grid is not None and self.grid.unit == "m":
+            return self.grid.distance_matrix()
         if self.positions_m is None:
             raise InputError(
                 "The prior has no coordinates, so there are no distances.",

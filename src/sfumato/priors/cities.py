@@ -61,8 +61,8 @@ class City:
         return share
 
     def prior(self) -> CellPrior:
-        """The same as a prior, with the cells' labels."""
-        return CellPrior(self.probabilities, labels=self.plain_grid.labels())
+        """The same as a prior on the city's grid."""
+        return CellPrior(self.probabilities, grid=self.grid or self.plain_grid)
 
 
 @lru_cache(maxsize=4)
