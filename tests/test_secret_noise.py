@@ -41,8 +41,12 @@ def test_every_secret_keeps_the_target_and_the_rest_gets_less_noise():
 
 def test_its_parameters_rebuild_it_exactly():
     target = Target(radius_m=200.0, epsilon=1.0)
-    for secrets in ([basic(20), basic(44)], every_window(duration_s=120).at(TIMES)):
-        chosen = secret_noise(TIMES, list(secrets), PRIOR, target, fitted=False)
+    long = np.arange(70) * 20.0
+    for times, secrets, kind in (
+        (TIMES, [basic(20), basic(44)], "factor"), (long, every_window(duration_s=120).at(long), "envelope"),
+    ):  # fmt: skip
+        chosen = secret_noise(times, list(secrets), PRIOR, target, fitted=False)
+        assert chosen.design["kind"] == kind
         again = SecretNoise.from_dict(json.loads(json.dumps(chosen.parameters())))
         np.testing.assert_allclose(again.covariance_m2(), chosen.covariance_m2(), rtol=1e-12)
         assert again.secret_losses() == pytest.approx(chosen.secret_losses())
@@ -95,6 +99,16 @@ def test_protect_with_secrets_works_from_file_to_verified_file(tmp_path, words):
     for change in ({"loss_at_times": sound["loss_at_times"] / 2}, {"secrets": {**block, "points_protected": 10_000}}):
         certificate.write_text(certificate_text(sealed({**sound, **change})))  # a forger who seals again
         assert CliRunner().invoke(app, ["verify", str(certificate), "--release", str(out)]).exit_code == 1
+
+
+def test_windows_over_some_tens_of_points_get_the_certified_optimum_not_the_envelope():
+    times = np.arange(44) * 50.0
+    chosen = secret_noise(
+        times, list(every_window(duration_s=300).at(times)), PRIOR, Target(radius_m=200.0, odds=5.0), fitted=False
+    )
+    assert chosen.design["kind"] == "factor"
+    assert chosen.design["gap"] <= 0.03
+    assert np.max(chosen.secret_losses()) <= (Target(radius_m=200.0, odds=5.0).mu / 200.0) ** 2
 
 
 def test_a_larger_sd_at_the_same_nugget_is_not_promised_for_it_can_give_away_more():

@@ -43,7 +43,10 @@ def protect(
     order: float = typer.Option(5.0, help="Rényi order, greater than 1."),
     mechanism: str = typer.Option("multiscale", help="multiscale, prior-shaped, mixed, independent or planar-laplace."),
     prior_class: str = typer.Option(
-        "day", "--class", help="Length scales covered: day (10 s - 6 h), week or year (for daily sharing)."
+        "day",
+        "--class",
+        help="Length scales covered: day (10 s - 6 h), week or year (for daily sharing). With --secrets nothing is "
+        "promised over it: it is what secrets.loss_over_class is computed for.",
     ),
     prior: str | None = typer.Option(
         None, help="For prior-shaped and mixed: a preset's name, 'preset' for the default one, or 'fit'."

@@ -23,6 +23,7 @@ from sfumato.errors import InputError, NotCertified
 from sfumato.leakage.gaussian import mu_of, odds_at
 from sfumato.mechanisms.calibration import Target
 from sfumato.mechanisms.convex import LARGEST_UNION, least_loss, least_noise
+from sfumato.mechanisms.envelope import envelope, envelope_noise
 from sfumato.mechanisms.noise_design import losses_of
 from sfumato.mechanisms.prior_shaped import FITTED_WARNING
 from sfumato.mechanisms.secret_checks import (
@@ -44,7 +45,8 @@ from sfumato.randomness import randomness
 from sfumato.secret import TIMES_ARE_PUBLIC, Secret
 
 MOST_TIMES = 3000
-CONVEX_TIMES, CONVEX_UNION = 400, 40
+CONVEX_TIMES, CONVEX_UNION = 400, 60
+_GAP, _LARGE_GAP, _LARGE_UNION = 1e-2, 3e-2, 40  # a longer search would save less noise than it takes time
 FLOOR_M2 = 1.0  # one metre of white noise at every point: keeps rank-deficient designs certain
 _WIDTHS = (0.5, 1.0, 3.0, 10.0, math.inf)  # in length scales of the prior
 _WHITE = (0.02, 0.1, 0.3, 0.6)
@@ -265,30 +267,6 @@ def weighted_losses(
     return np.asarray(losses_of([prior], noise, secrets) * sizes * np.asarray(radii) ** 2)
 
 
-def envelope_noise(
-    times_s: FloatArray, prior: Kernel, secrets: Sequence[IntArray], size_m: float, width_s: float | None,
-    white_share: float,
-) -> FloatArray:  # fmt: skip
-    """size²·[(1-φ)·DKD + φ·D²]; ``width_s`` None is no envelope."""
-    reach = envelope(times_s, secrets, width_s)
-    shape = (1 - white_share) * prior.covariance(times_s) / prior.variance_m2
-    shape.flat[:: times_s.size + 1] += white_share
-    shape *= size_m**2 * reach
-    shape *= reach[:, None]
-    return np.asarray(shape)
-
-
-def envelope(times_s: FloatArray, secrets: Sequence[IntArray], width_s: float | None) -> FloatArray:
-    """exp(-½(distance to the nearest secret time/width)²), 1 everywhere for no width."""
-    if width_s is None:
-        return np.ones(times_s.size)
-    chosen = times_s[np.unique(np.concatenate(secrets))]
-    after = np.searchsorted(chosen, times_s)
-    left = np.abs(times_s - chosen[np.clip(after - 1, 0, chosen.size - 1)])
-    right = np.abs(chosen[np.clip(after, 0, chosen.size - 1)] - times_s)
-    return np.asarray(np.exp(-0.5 * (np.minimum(left, right) / width_s) ** 2))
-
-
 def secret_noise(
     times_s: FloatArray, secrets: Sequence[Secret], prior: Kernel, target: Target, *, fitted: bool, redraws: int = 1,
     checked_class: PriorClass = DAY,
@@ -319,15 +297,16 @@ def secret_noise(
 def _by_convex(
     prior: FloatArray, secrets: tuple[IntArray, ...], radii: tuple[float, ...], allowed: float | None, target: Target
 ) -> dict[str, Any]:
-    """The convex optimum against Σ + floor (the floor is part of what is released), to a gap of 1%."""
+    """The convex optimum against Σ + floor (the floor is part of what is released), to a gap of 1% (3% if large)."""
+    gap = _GAP if np.unique(np.concatenate(secrets)).size <= _LARGE_UNION else _LARGE_GAP
     # Released: X + F z + floor. The floor only lowers every loss, so designing without it is safe.
     weights = [1.0 / (len(s) * r * r) for s, r in zip(secrets, radii, strict=True)]
     if allowed is None:
         assert target.noise_m is not None
         budget = len(prior) * max(target.noise_m**2 - FLOOR_M2, 1e-6)
-        solved = least_loss(prior, secrets, budget=budget, targets=weights, gap=1e-2)
+        solved = least_loss(prior, secrets, budget=budget, targets=weights, gap=gap)
     else:
-        solved = least_noise(prior, secrets, targets=[allowed * w for w in weights], gap=1e-2)
+        solved = least_noise(prior, secrets, targets=[allowed * w for w in weights], gap=gap)
     noise = solved.value.noise_covariance
     values, vectors = np.linalg.eigh(noise)
     kept = values > 1e-12 * values[-1]
