@@ -42,6 +42,17 @@ def design_epsilon(epsilon: float, name: str = "epsilon") -> float:
     return eps
 
 
+def bound_below(bound: float, cost: float) -> float:
+    """The bound between 0 (distortions are not negative) and the cost; one above the cost by more than rounding is
+    no bound at all, and is not hidden.
+    """
+    if bound > cost * (1 + 1e-9):
+        raise NotCertified(
+            f"The lower bound is {bound:.12g} and a channel costs {cost:.12g}: the bound is wrong.", "Report this."
+        )
+    return min(max(bound, 0.0), cost)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Designed:
     """A channel, the priors it is certified for, its measured leakage and its average distortion under ``prior``."""

@@ -22,7 +22,7 @@ from sfumato.channel import Channel, Random
 from sfumato.errors import InputError, NotCertified
 from sfumato.guarantees import Guarantee
 from sfumato.leakage.discrete import average_distortion, geo_epsilon
-from sfumato.mechanisms.designed import NUMERICS, merged
+from sfumato.mechanisms.designed import NUMERICS, bound_below, merged
 from sfumato.priors.cells import positive_prior
 
 LARGEST_PROBLEM = 12_000_000
@@ -168,10 +168,11 @@ def optimal_geo_channel(
         positions_m=None if positions_m is None else finite(positions_m, "positions_m", dimensions=2),
     )  # fmt: skip
     cost = average_distortion(shipped.channel, p, d[:, kept])
-    reached = max(0.0, cost - bound) / cost if cost > 0 else 0.0
+    bound = bound_below(bound, cost)
+    reached = (cost - bound) / cost if cost > 0 else 0.0
     return Solved(
         value=shipped, status="converged" if reached <= gap else "stopped", steps=steps, gap=reached, objective=cost,
-        lower_bound=min(bound, cost), seconds=time.perf_counter() - began,
+        lower_bound=bound, seconds=time.perf_counter() - began,
     )  # fmt: skip
 
 

@@ -17,10 +17,18 @@ import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, Solved, finite, positive
 from sfumato.channel import Channel, checked_probabilities, checked_rows
-from sfumato.errors import InputError, NotCertified
+from sfumato.errors import InputError
 from sfumato.guarantees import Guarantee
 from sfumato.leakage.discrete import average_distortion, lip
-from sfumato.mechanisms.designed import NUMERICS, Designed, certified, design_epsilon, lip_guarantee, merged
+from sfumato.mechanisms.designed import (
+    NUMERICS,
+    Designed,
+    bound_below,
+    certified,
+    design_epsilon,
+    lip_guarantee,
+    merged,
+)
 from sfumato.mechanisms.linear_program import best_for_latent, best_over_set
 from sfumato.mechanisms.output_generation import generate, proved_bound
 from sfumato.priors.cells import positive_prior
@@ -100,7 +108,7 @@ def optimal_channel(
         positions_m=None if positions_m is None else finite(positions_m, "positions_m", dimensions=2),
     )  # fmt: skip
     cost = average_distortion(channel, p, d[:, columns])
-    bound = _below(bound, cost)
+    bound = bound_below(bound, cost)
     reached = (cost - bound) / cost if cost > 0 else 0.0
     designed = Designed(
         channel=channel, priors=target, leakage=leakage, prior=p, cost=cost, lower_bound=bound,
@@ -154,7 +162,7 @@ def latent_channel(
     channel = Channel(shipped, inputs=tuple(inputs), outputs=tuple(str(y) for y in kept), distortion=d[:, kept])
     leakage = lip(checked_rows(rows @ channel.matrix), ps)
     cost = average_distortion(channel, p, d[:, kept])
-    bound = _below(bound, cost)
+    bound = bound_below(bound, cost)
     guarantee = Guarantee(
         notion="local information privacy of a latent variable",
         parameters={"epsilon_up_nats": up, "epsilon_low_nats": low, "measured_up_nats": leakage.up,
@@ -173,17 +181,6 @@ def latent_channel(
         value=designed, status="converged" if reached <= gap else "stopped", steps=steps, gap=reached,
         objective=cost, lower_bound=bound, seconds=time.perf_counter() - began,
     )  # fmt: skip
-
-
-def _below(bound: float, cost: float) -> float:
-    """The bound between 0 (distortions are not negative) and the cost; one above the cost by more than rounding is
-    no bound at all, and is not hidden.
-    """
-    if bound > cost * (1 + 1e-9):
-        raise NotCertified(
-            f"The lower bound is {bound:.12g} and a channel costs {cost:.12g}: the bound is wrong.", "Report this."
-        )
-    return min(max(bound, 0.0), cost)
 
 
 def _repaired_for_latent(
