@@ -33,6 +33,7 @@ _SENTENCES = (  # all else is a number or a name, and is compared whatever the w
     "secrets.limits", "secrets.loss_over_class_grid",
 )  # fmt: skip
 LOSS_TOLERANCE = 1e-6  # exact losses go through a factorisation
+_FACTORISED = ("loss_at_times", "stay_loss", "secrets.loss_over_class", "secrets.odds_99_over_class")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -294,7 +295,7 @@ def _compare(expected: Any, found: Any, where: str = "", *, words: bool = True) 
             _compare(one, other, f"{where}[{index}]", words=words)
         return
     if _number(expected) and _number(found):
-        allowed = LOSS_TOLERANCE if where == "loss_at_times" else TOLERANCE
+        allowed = LOSS_TOLERANCE if where in _FACTORISED else TOLERANCE
         if abs(expected - found) <= allowed * max(abs(expected), abs(found)):
             return
     elif type(expected) is type(found) and expected == found:
