@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 
 import typer
 
-from sfumato import __version__
-from sfumato.cli.output import fail
-from sfumato.errors import SfumatoError
+# Before NumPy is loaded: our matrix products are many and small, and the BLAS's threads only wait for one another.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+from sfumato import __version__  # noqa: E402
+from sfumato.cli.output import fail  # noqa: E402
+from sfumato.errors import SfumatoError  # noqa: E402
 
 app = typer.Typer(
     name="sfumato",
