@@ -40,7 +40,7 @@ extras: $(VENV)/.test
 tools: $(VENV)/.dev
 
 demo: $(VENV)/.core  ## protect an embedded sample and say where the files are
-	$(BIN)/python -m sfumato.demo demo-output
+	$(BIN)/python -m sfumato.cli.demo demo-output
 
 test: $(VENV)/.test  ## the tests, in minutes, without ../shared, a browser or a database
 	$(BIN)/python -m pytest -n 2 -m "not slow and not service and not browser and not postgres"
@@ -65,7 +65,7 @@ web:  ## the pages' bundle (needs Node); packed into the wheel when present
 	cd web && npm install --no-audit --no-fund --no-package-lock && npm run build
 
 demo-collect: $(VENV)/.test
-	$(BIN)/python -m sfumato.service.demo
+	$(BIN)/python -m sfumato.cli.demo_collect
 
 clean:
 	rm -rf $(VENV) demo-output test-output dist build site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from sfumato.leakage.discrete import average_distortion
-from sfumato.mechanisms.geo_indistinguishable import optimal_geo_channel
-from sfumato.mechanisms.information_privacy import optimal_channel
-from sfumato.mechanisms.planar_laplace import planar_laplace_noise
+from sfumato.mechanisms.channels.geo_optimal import optimal_geo_channel
+from sfumato.mechanisms.channels.lip_optimal import optimal_channel
+from sfumato.mechanisms.channels.planar_laplace import planar_laplace_noise
 from sfumato.reproductions.lip_comparison import synthetic_city
 
 ORACLES = Path(__file__).resolve().parents[1].parent / "shared" / "oracles"

@@ -81,8 +81,8 @@ def naive_seconds(prior, matrix, distances, beta, some):
 def against_the_loop(quick):
     """Requirement 1."""
     from sfumato.estimation import ibu
-    from sfumato.mechanisms.blahut_arimoto import blahut_arimoto
-    from sfumato.mechanisms.sampling import draw_tally
+    from sfumato.mechanisms.grids.blahut_arimoto import blahut_arimoto
+    from sfumato.mechanisms.grids.sampling import draw_tally
     from sfumato.priors.cities import city
 
     ok = True
@@ -131,7 +131,7 @@ def _qif(side, tolerance, queue):
 def against_qif(quick):
     """Requirement 2. qif may need an hour: it is stopped once ours is shown to be more than ten times faster."""
     from sfumato.grid import Grid
-    from sfumato.mechanisms.blahut_arimoto import blahut_arimoto
+    from sfumato.mechanisms.grids.blahut_arimoto import blahut_arimoto
 
     try:
         import qif  # noqa: F401
@@ -179,8 +179,8 @@ def a_million_cells(queue):
     import scipy.fft  # noqa: F401  (part of start-up)
 
     from sfumato.grid import Grid
-    from sfumato.mechanisms import blahut_arimoto as ba
-    from sfumato.mechanisms.grid_kernel import grid_kernel
+    from sfumato.mechanisms.grids import blahut_arimoto as ba
+    from sfumato.mechanisms.grids.kernel import grid_kernel
 
     grid = Grid.plain(1000, 1000)
     rng = np.random.default_rng(0)
@@ -200,8 +200,8 @@ def a_million_cells(queue):
 
 def a_million_reports():
     """Requirement 4."""
-    from sfumato.mechanisms.blahut_arimoto import blahut_arimoto
-    from sfumato.mechanisms.sampling import draw_reports
+    from sfumato.mechanisms.grids.blahut_arimoto import blahut_arimoto
+    from sfumato.mechanisms.grids.sampling import draw_reports
     from sfumato.priors.cities import city
 
     place = city("sf")
@@ -219,8 +219,8 @@ def a_million_reports():
 def growth(quick):
     """Requirement 5."""
     from sfumato.grid import Grid
-    from sfumato.mechanisms import blahut_arimoto as ba
-    from sfumato.mechanisms.grid_kernel import grid_kernel
+    from sfumato.mechanisms.grids import blahut_arimoto as ba
+    from sfumato.mechanisms.grids.kernel import grid_kernel
 
     sizes = (10, 20, 32, 64, 100, 200) if quick else (10, 20, 32, 64, 100, 200, 400, 1000)
     rows = []

@@ -24,9 +24,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="up to 1e5 points")
     options = parser.parse_args()
-    from sfumato.leakage.gaussian import basic_losses, basic_losses_statespace
-    from sfumato.mechanisms.multiscale import shipped_ladder
-    from sfumato.mechanisms.multiscale_noise import MultiscaleNoise
+    from sfumato.leakage.loss import basic_losses, basic_losses_statespace
+    from sfumato.mechanisms.traces.multiscale.ladder import shipped_ladder
+    from sfumato.mechanisms.traces.multiscale.noise import MultiscaleNoise
     from sfumato.priors.classes import DAY
     from sfumato.priors.kernels import kernel_from_dict
     from sfumato.priors.presets import DEFAULT_PRESET, preset_named

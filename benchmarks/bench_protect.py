@@ -32,10 +32,10 @@ def _make(path: str, points: int) -> None:
 
 def _protect(source: str, target: str, continuing: bool, queue: multiprocessing.Queue) -> None:
     """The whole journey in a process of its own, so that its peak memory is its own."""
+    from sfumato.certificates.state import NoiseState
     from sfumato.io import read_trace, write_trace
-    from sfumato.mechanisms.multiscale import shipped_ladder
-    from sfumato.noise_state import NoiseState
-    from sfumato.protect import protect
+    from sfumato.mechanisms.traces.multiscale.ladder import shipped_ladder
+    from sfumato.protection import protect
     from sfumato.traces import Trace
 
     state = NoiseState.fresh(660.27, shipped_ladder().to_dict()) if continuing else None
@@ -53,7 +53,7 @@ def _protect(source: str, target: str, continuing: bool, queue: multiprocessing.
 
 def _draw(points: int, queue: multiprocessing.Queue) -> None:
     """As many normals, from the same generator, in chunks."""
-    from sfumato.mechanisms.multiscale import normals_per_time, shipped_ladder
+    from sfumato.mechanisms.traces.multiscale.ladder import normals_per_time, shipped_ladder
     from sfumato.randomness import randomness
 
     draw, width = randomness(), normals_per_time(shipped_ladder())

@@ -24,9 +24,9 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
 
 import httpx  # noqa: E402
-
 from postgres_server import postgres_server, programs  # noqa: E402
 from served_collector import TOKEN, CollectorProcess  # noqa: E402
+
 from sfumato.client.wire import device_tag  # noqa: E402
 
 NEEDED_SHARE = 0.40

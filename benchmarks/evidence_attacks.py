@@ -18,15 +18,15 @@ NOISE_M = 150.0
 
 
 def multiscale(prior_class: str = "day", **shares: float):
-    from sfumato.mechanisms.multiscale import shipped_ladder
-    from sfumato.mechanisms.multiscale_noise import MultiscaleNoise
+    from sfumato.mechanisms.traces.multiscale.ladder import shipped_ladder
+    from sfumato.mechanisms.traces.multiscale.noise import MultiscaleNoise
     from sfumato.priors.classes import PRIOR_CLASSES
 
     return MultiscaleNoise(shipped_ladder(prior_class, **shares), NOISE_M, PRIOR_CLASSES[prior_class])
 
 
 def smoothing() -> bool:
-    from sfumato.adversary.gaussian import remaining_sd_m
+    from sfumato.adversary.posterior import remaining_sd_m
     from sfumato.priors.kernels import Matern32, White, kernel_from_dict
 
     prior = Matern32(300, 1000) + White(1)

@@ -16,7 +16,7 @@ import numpy as np
 
 from sfumato.collection import Rules, close_cycle, cohorts, first_channel
 from sfumato.estimation import Tally, earth_movers_distance
-from sfumato.mechanisms.sampling import draw_tally
+from sfumato.mechanisms.grids.sampling import draw_tally
 from sfumato.priors.cities import city
 from sfumato.randomness import randomness
 

@@ -74,9 +74,9 @@ def cabs(days_each: int = 10, seed: int = 0) -> list[tuple[str, Any]]:
 
 def mechanisms(noise_m: float) -> dict[str, tuple[Any, dict[str, Any]]]:
     """The two noises and what their certificates say."""
-    from sfumato.mechanisms.independent import IndependentNoise
-    from sfumato.mechanisms.multiscale import shipped_ladder
-    from sfumato.mechanisms.multiscale_noise import MultiscaleNoise
+    from sfumato.mechanisms.traces.independent import IndependentNoise
+    from sfumato.mechanisms.traces.multiscale.ladder import shipped_ladder
+    from sfumato.mechanisms.traces.multiscale.noise import MultiscaleNoise
     from sfumato.priors.classes import DAY
 
     multiscale = MultiscaleNoise(shipped_ladder("day"), noise_m, DAY)

@@ -7,14 +7,12 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from repository import SHARED
 
 # CI searches the same examples every time, so that a landing never depends on luck; elsewhere the search goes on.
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("search", deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "search")
-
-ROOT = Path(__file__).resolve().parents[1]
-SHARED = ROOT.parent / "shared"
 
 
 @pytest.fixture(scope="session")

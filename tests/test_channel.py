@@ -12,7 +12,7 @@ from scipy import stats
 from sfumato.channel import Channel, ImplicitChannel, RowsOfProbabilities, _ExactRow
 from sfumato.errors import InputError
 from sfumato.io.cells import read_cells
-from sfumato.io.channels import read_channel, write_channel
+from sfumato.io.channel_files import read_channel, write_channel
 from sfumato.randomness import Randomness
 
 Q = [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.25, 0.25, 0.5]]

@@ -20,7 +20,7 @@ from sfumato.frames import (
     unroll,
     wrap_longitude,
 )
-from sfumato.protect import protect
+from sfumato.protection import protect
 from sfumato.traces import Trace
 
 GEOD = Geod(ellps="WGS84")

@@ -52,6 +52,12 @@ def positive(value: float, name: str, *, at_most: float = math.inf) -> float:
     return number
 
 
+def distinct(times_s: FloatArray) -> tuple[FloatArray, Any]:
+    """Sorted distinct times and how to spread values back over all of them."""
+    times, back = np.unique(finite(times_s, "times_s", dimensions=1), return_inverse=True)
+    return times, back.reshape(-1)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Solved(Generic[Value]):
     """What a solver found and how far to believe it.

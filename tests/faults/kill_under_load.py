@@ -32,6 +32,7 @@ sys.path[:0] = [str(HERE.parent)]
 
 from postgres_server import PostgresServer, postgres_server  # noqa: E402
 from served_collector import CollectorProcess, operator  # noqa: E402
+
 from sfumato.service import tickets  # noqa: E402
 from sfumato.service.store import Store  # noqa: E402
 

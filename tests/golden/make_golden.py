@@ -20,7 +20,7 @@ from sfumato.client.reveals import reveals
 from sfumato.client.wire import canonical_json, channel_version, log_entry, to_base64url
 from sfumato.frames import displace, snap
 from sfumato.grid import Grid
-from sfumato.mechanisms.multiscale import shipped_ladder
+from sfumato.mechanisms.traces.multiscale.ladder import shipped_ladder
 from sfumato.randomness import randomness
 
 HERE = Path(__file__).resolve().parent

@@ -15,12 +15,12 @@ from sfumato.channel import Channel
 from sfumato.grid import Grid
 from sfumato.leakage import conversions as c
 from sfumato.leakage import discrete as d
-from sfumato.mechanisms.closed_forms import most_information, resampling_channel, top_k_channel
-from sfumato.mechanisms.exponential import exponential_for_epsilon
-from sfumato.mechanisms.geo_indistinguishable import optimal_geo_channel
-from sfumato.mechanisms.information_privacy import optimal_channel, worst_case_channel
-from sfumato.mechanisms.planar_geometric import planar_geometric_channel
-from sfumato.mechanisms.planar_laplace import planar_laplace_channel
+from sfumato.mechanisms.channels.closed_forms import most_information, resampling_channel, top_k_channel
+from sfumato.mechanisms.channels.exponential import exponential_for_epsilon
+from sfumato.mechanisms.channels.geo_optimal import optimal_geo_channel
+from sfumato.mechanisms.channels.lip_optimal import optimal_channel, worst_case_channel
+from sfumato.mechanisms.channels.planar_geometric import planar_geometric_channel
+from sfumato.mechanisms.channels.planar_laplace import planar_laplace_channel
 from sfumato.priors.sets import Box, TVBall
 
 GRID = Grid.plain(3, 3)

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from sfumato.leakage.gaussian import loss_matrix
-from sfumato.mechanisms.secret_design import CONVEX, METHODS, design
+from sfumato.leakage.loss import loss_matrix
+from sfumato.mechanisms.designs.design import CONVEX, METHODS, design
 from sfumato.priors.kernels import RBF, Matern32
 from sfumato.secret import basic, compound, every_point
 

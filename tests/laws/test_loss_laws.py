@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.leakage.gaussian import (
+from sfumato.leakage.loss import (
     basic_losses,
     basic_losses_statespace,
     compound_loss_bound,

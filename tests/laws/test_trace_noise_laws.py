@@ -7,15 +7,15 @@ import math
 import numpy as np
 import pytest
 
-from sfumato.leakage.gaussian import basic_losses
-from sfumato.mechanisms.independent import IndependentNoise
-from sfumato.mechanisms.laplace_noise import LaplaceNoise
-from sfumato.mechanisms.mixed import MixedNoise
-from sfumato.mechanisms.multiscale import shipped_ladder
-from sfumato.mechanisms.multiscale_noise import MultiscaleNoise
-from sfumato.mechanisms.named import mechanism_from_dict
-from sfumato.mechanisms.prior_shaped import PriorShapedNoise
-from sfumato.mechanisms.trace_noise import TraceNoise
+from sfumato.leakage.loss import basic_losses
+from sfumato.mechanisms.traces.independent import IndependentNoise
+from sfumato.mechanisms.traces.interface import TraceNoise
+from sfumato.mechanisms.traces.mixed import MixedNoise
+from sfumato.mechanisms.traces.multiscale.ladder import shipped_ladder
+from sfumato.mechanisms.traces.multiscale.noise import MultiscaleNoise
+from sfumato.mechanisms.traces.planar_laplace import LaplaceNoise
+from sfumato.mechanisms.traces.prior_shaped import PriorShapedNoise
+from sfumato.mechanisms.traces.trace_registry import mechanism_from_dict
 from sfumato.priors.classes import DAY
 from sfumato.priors.kernels import RBF, Matern32, Periodic, White
 

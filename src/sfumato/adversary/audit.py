@@ -25,7 +25,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sfumato.adversary.gaussian import believe
+from sfumato.adversary.posterior import believe
 from sfumato.arrays import FloatArray, jsonable
 from sfumato.errors import InputError
 from sfumato.frames import differences_m, unroll
@@ -158,7 +158,7 @@ def noise_law(certificate: Mapping[str, Any]) -> tuple[Kernel, bool]:
 
 def _designed(certificate: Mapping[str, Any]) -> Kernel:
     """Noise designed for chosen times is no function of the lag: its covariance is rebuilt from the mechanism."""
-    from sfumato.mechanisms.named import mechanism_from_dict
+    from sfumato.mechanisms.traces.trace_registry import mechanism_from_dict
 
     mechanism: Any = mechanism_from_dict(certificate.get("parameters", {}))
     kernel: Kernel = mechanism.kernel()
@@ -167,7 +167,7 @@ def _designed(certificate: Mapping[str, Any]) -> Kernel:
 
 def designed_noise(certificate: Mapping[str, Any]) -> Kernel:
     """The covariance of noise designed for chosen times, rebuilt from the certificate's parameters."""
-    from sfumato.mechanisms.secret_noise import SecretNoise
+    from sfumato.mechanisms.traces.chosen_secrets import SecretNoise
 
     try:
         return SecretNoise.from_dict(certificate["parameters"]).kernel()

@@ -67,7 +67,7 @@ def design(
     """Design a channel, certify its leakage on the matrix that ships, and save it with labels and distortion."""
     from sfumato.cli.channel_inputs import design_distortion, grid_of, prior_of, prior_set_of
     from sfumato.io.cells import read_cells
-    from sfumato.io.channels import write_channel
+    from sfumato.io.channel_files import write_channel
 
     if not gap > 0 or (max_seconds is not None and not max_seconds > 0):
         raise InputError("--gap and --max-seconds are greater than 0.", "For example --gap 1e-6 --max-seconds 60.")
@@ -105,7 +105,7 @@ def design(
             "the counts are independent draws",
         ]
     if remap:
-        from sfumato.mechanisms.remap import remapped
+        from sfumato.mechanisms.channels.remap import remapped
 
         if costs.shape[0] != costs.shape[1]:
             raise InputError("--remap needs a square distortion.", "Use hamming, euclidean or a square file.")
@@ -146,7 +146,7 @@ def measure(
     """Every leakage of a channel under a prior, in nats, with its average distortion and the best guess's error."""
     from sfumato.cli.channel_inputs import grid_of, matched, measured_distortion, prior_of
     from sfumato.io.cells import read_cells
-    from sfumato.io.channels import read_channel
+    from sfumato.io.channel_files import read_channel
     from sfumato.leakage.discrete import epsilon_delta
 
     made = read_channel(channel)
@@ -196,11 +196,11 @@ def _made(
     import numpy as np
 
     from sfumato.channel import Channel
-    from sfumato.mechanisms import (
+    from sfumato.mechanisms.channels import (
         closed_forms,
         exponential,
-        geo_indistinguishable,
-        information_privacy,
+        geo_optimal,
+        lip_optimal,
         planar_geometric,
         planar_laplace,
     )
@@ -219,7 +219,7 @@ def _made(
         from sfumato.priors.sets import Simplex
 
         wanted = Simplex(law.size) if mechanism == "ldp-optimal" else target
-        solved = information_privacy.optimal_channel(
+        solved = lip_optimal.optimal_channel(
             p, costs, epsilon, priors=wanted, epsilon_low=epsilon_low, gap=gap, inputs=names, outputs=outputs,
             distortion_name=distortion_name, positions_m=places_m, most_seconds=max_seconds,
         )  # fmt: skip
@@ -228,7 +228,7 @@ def _made(
             "status": solved.status, "steps": solved.steps, "guarantee": solved.value.guarantee.to_dict(),
         }  # fmt: skip
     if mechanism == "geo-optimal":
-        found = geo_indistinguishable.optimal_geo_channel(
+        found = geo_optimal.optimal_geo_channel(
             p, law.distances_m(), epsilon, distortion=costs, gap=max(gap, 5e-5), unit=unit, inputs=names,
             positions_m=places_m, plane_error=plane_error, distortion_name=distortion_name,
         )  # fmt: skip

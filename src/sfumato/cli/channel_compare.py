@@ -36,7 +36,7 @@ def compare_command(
 ) -> None:
     """Compare mechanisms tuned to the same LIP leakage: cost, MI, LDP, maximal leakage, best guess, geo-ind."""
     from sfumato.grid import Grid
-    from sfumato.mechanisms.comparison import MECHANISMS, compare
+    from sfumato.mechanisms.channels.comparison import MECHANISMS, compare
     from sfumato.reproductions.lip_comparison import picture, synthetic_city
 
     if (prior is None) == (synthetic is None):

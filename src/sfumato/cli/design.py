@@ -74,7 +74,7 @@ def design_command(
 
     from sfumato.arrays import positive
     from sfumato.errors import InputError
-    from sfumato.mechanisms.secret_design import default_nugget, design
+    from sfumato.mechanisms.designs.design import default_nugget, design
     from sfumato.secret import parse
 
     if points < 1 or points > 5000:

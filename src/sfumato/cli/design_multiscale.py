@@ -30,7 +30,7 @@ def multiscale(
     import json as json_module
 
     from sfumato.arrays import jsonable
-    from sfumato.mechanisms import multiscale_tables as made
+    from sfumato.mechanisms.traces.multiscale import price_tables as made
 
     out: dict[str, Any] = {"ladders": _ladders(shortest, longest, kernel)}
     if tables:
@@ -52,7 +52,7 @@ def _fill(path: Path, text: str) -> None:
 
 
 def _ladders(shortest: str | None, longest: str | None, kernels: list[str]) -> list[dict[str, Any]]:
-    from sfumato.mechanisms.multiscale_tables import solve
+    from sfumato.mechanisms.traces.multiscale.price_tables import solve
     from sfumato.priors.classes import DAY, PRIOR_CLASSES, PriorClass
     from sfumato.units import duration_s
 

@@ -11,7 +11,7 @@ from sfumato.cli.output import fail, print_json
 from sfumato.errors import InputError, VerificationFailed
 
 if TYPE_CHECKING:
-    from sfumato.protect import Protected, ProtectedFleet
+    from sfumato.protection import Protected, ProtectedFleet
     from sfumato.traces import Trace
 
 # What protect --json prints beside certificate and outputs, all of it from the certificate.
@@ -123,9 +123,9 @@ def audit(
 ) -> None:
     """Errors and intervals are per coordinate, in metres."""
     from sfumato.adversary.audit import audit as measure
+    from sfumato.certificates.verify import check_belongs, read_certificate
     from sfumato.io import read_trace
-    from sfumato.protect import rounded_times
-    from sfumato.verification import check_belongs, read_certificate
+    from sfumato.protection import rounded_times
 
     first = rounded_times(read_trace(original, zone=zone, columns=_columns(column)))
     second, document = read_trace(release), read_certificate(certificate)
@@ -177,7 +177,7 @@ def verify(
     json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
 ) -> None:
     """Everything is recomputed from these two files; a hash finds changes but is no signature."""
-    from sfumato.verification import verify as check
+    from sfumato.certificates.verify import verify as check
 
     try:
         found = check(certificate, release=release, format=format, signer=signer, ignore_wording=ignore_wording)
@@ -245,8 +245,8 @@ def _read(
 
 
 def _protect(people: list[tuple[str | None, Trace]], options: dict[str, Any]) -> Protected | ProtectedFleet:
-    from sfumato.protect import protect as protect_one
-    from sfumato.protect import protect_fleet
+    from sfumato.protection import protect as protect_one
+    from sfumato.protection import protect_fleet
 
     first = people[0][1]
     kept = [*first.columns, *first.texts]
@@ -261,8 +261,8 @@ def _enter(done: Protected | ProtectedFleet, ledger: Path, person: str | None, c
     import uuid
 
     from sfumato.accountant.ledger import record
-    from sfumato.accountant.traces import entry_from_certificate, total_loss
-    from sfumato.protect import Protected
+    from sfumato.accountant.trace_losses import entry_from_certificate, total_loss
+    from sfumato.protection import Protected
 
     if not isinstance(done, Protected) or not person:
         raise InputError("A ledger entry is for one person.", "Name them with --person, and protect one trace.")
@@ -282,15 +282,15 @@ def _write(
     sign: Path | None,
 ) -> dict[str, Any]:
     """Every file that was asked for, or none; a new state is in place before the release is."""
-    from sfumato.certificates import sealed
+    from sfumato.certificates.build import sealed
+    from sfumato.certificates.sign import signed
+    from sfumato.certificates.state import create_state
+    from sfumato.certificates.verify import certificate_text, file_facts
     from sfumato.cli.staged import Staged
     from sfumato.engines.local import write_fleet
     from sfumato.io import output_format as named_format
     from sfumato.io import write_trace
-    from sfumato.noise_state import create_state
-    from sfumato.protect import Protected
-    from sfumato.signatures import signed
-    from sfumato.verification import certificate_text, file_facts
+    from sfumato.protection import Protected
 
     chosen = named_format(paths["release"], output_format).name
     with Staged() as staged:
@@ -322,7 +322,7 @@ def _fill(path: Path, text: str) -> None:
 
 
 def _page(done: Protected | ProtectedFleet, document: dict[str, Any], *, private: bool) -> str:
-    from sfumato.protect import Protected
+    from sfumato.protection import Protected
     from sfumato.report import render
 
     if not isinstance(done, Protected):
@@ -339,7 +339,7 @@ def _page(done: Protected | ProtectedFleet, document: dict[str, Any], *, private
 
 def _less_noise(document: dict[str, Any]) -> str | None:
     """How to be moved less, with the numbers: for noise that was chosen by odds or epsilon, and can still be chosen."""
-    from sfumato.mechanisms.calibration import LEVELS, Target, calibrated_noise_m
+    from sfumato.mechanisms.traces.calibration import LEVELS, Target, calibrated_noise_m
     from sfumato.units import format_length
 
     chosen = document["target"]["noise_m"] is None and document["releases"]["mode"] == "redrawn"

@@ -2,8 +2,8 @@
 
 The noise per axis, in units of ``noise_m``, is moving + white + constant: a sum of independent Matern-3/2 processes of
 published length scales and weights, a fresh normal per distinct time, one normal per person
-(:class:`sfumato.mechanisms.multiscale.Ladder`). Each process is two numbers (x, u), u the slope times l / sqrt 3, of
-stationary covariance I. Over a step dt, with s = sqrt 3 dt / l,
+(:class:`sfumato.mechanisms.traces.multiscale.ladder.Ladder`). Each process is two numbers (x, u), u the slope times
+l / sqrt 3, of stationary covariance I. Over a step dt, with s = sqrt 3 dt / l,
 
     (x, u) <- A (x, u) + L (n1, n2),   A = e^-s [[1+s, s], [-s, 1-s]],   L = Cholesky factor of I - A A^T,
 
@@ -11,9 +11,9 @@ so it is exact at any timestamps, causal and O(1) per position. While the proces
 any times lose no more than the bound of the whole path, so it is debited once, when the process starts; losing its
 state starts another process, which is debited again.
 
-*Order of the normals* (that of :func:`sfumato.mechanisms.multiscale.sample_path`, and the same in JavaScript): once,
-the constant east and north; then per time and scale east n1 n2 and north n1 n2; then the white east and north. A
-repeated time repeats its release and consumes nothing. One normal is one 64-bit word through
+*Order of the normals* (that of :func:`sfumato.mechanisms.traces.multiscale.ladder.sample_path`, and the same in JavaScript):
+once, the constant east and north; then per time and scale east n1 n2 and north n1 n2; then the white east and north.
+A repeated time repeats its release and consumes nothing. One normal is one 64-bit word through
 :func:`sfumato.randomness.uniforms_from_words` and the inverse normal distribution function.
 """
 
@@ -32,7 +32,7 @@ from sfumato.arrays import FloatArray, positive
 from sfumato.client.device import Device, debit
 from sfumato.errors import InputError
 from sfumato.frames import displace, snap
-from sfumato.mechanisms.multiscale import Ladder, shipped_ladder
+from sfumato.mechanisms.traces.multiscale.ladder import Ladder, shipped_ladder
 from sfumato.randomness import randomness
 
 DELTA = 1e-6

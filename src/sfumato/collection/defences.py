@@ -23,7 +23,7 @@ from sfumato.estimation.earth_mover import earth_movers
 from sfumato.estimation.joint import Estimate, joint
 from sfumato.estimation.tally import Tally, checked_tallies
 from sfumato.grid import Grid
-from sfumato.mechanisms.grid_channel import GridChannel
+from sfumato.mechanisms.grids.grid_channel import GridChannel
 
 DEFAULT_ALARM_P = 1e-4
 _LEAST_EXPECTED = 0.1

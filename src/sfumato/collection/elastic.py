@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.channel import checked_probabilities
-from sfumato.mechanisms.grid_channel import GridChannel
+from sfumato.mechanisms.grids.grid_channel import GridChannel
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -30,8 +30,8 @@ from sfumato.estimation.joint import Estimate, joint
 from sfumato.estimation.tally import Tally, checked_tallies
 from sfumato.estimation.uncertainty import LARGEST_COVARIANCE, Intervals, intervals
 from sfumato.grid import Grid
-from sfumato.mechanisms.blahut_arimoto import DEFAULT_FLOOR, DEFAULT_STEPS, blahut_arimoto, checked_floor
-from sfumato.mechanisms.grid_channel import EpsilonRange, GridChannel, spent_by_one_place
+from sfumato.mechanisms.grids.blahut_arimoto import DEFAULT_FLOOR, DEFAULT_STEPS, blahut_arimoto, checked_floor
+from sfumato.mechanisms.grids.grid_channel import EpsilonRange, GridChannel, spent_by_one_place
 
 Reporting = Literal["once", "every-cycle"]
 

@@ -25,9 +25,9 @@ from sfumato.estimation.joint import ibu, joint
 from sfumato.estimation.smooth import blended
 from sfumato.estimation.tally import Tally, checked_counts
 from sfumato.grid import Grid
-from sfumato.mechanisms.blahut_arimoto import blahut_arimoto
-from sfumato.mechanisms.grid_channel import GridChannel
-from sfumato.mechanisms.sampling import draw_reports
+from sfumato.mechanisms.grids.blahut_arimoto import blahut_arimoto
+from sfumato.mechanisms.grids.grid_channel import GridChannel
+from sfumato.mechanisms.grids.sampling import draw_reports
 from sfumato.randomness import randomness
 
 Estimator = Literal["published", "joint", "blended"]

@@ -1,6 +1,6 @@
 """A table in, a protected table out, on this machine: one person, or a fleet told apart by an id column.
 
-Options are those of :func:`sfumato.protect.protect`. Noise is drawn in chunks, so a million points stay well under a
+Options are those of :func:`sfumato.protection.protect`. Noise is drawn in chunks, so a million points stay well under a
 gigabyte.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 from sfumato.engines.people import columns_by_person
 from sfumato.errors import InputError
 from sfumato.io import read_traces
-from sfumato.protect import Protected, ProtectedFleet, protect, protect_fleet
+from sfumato.protection import Protected, ProtectedFleet, protect, protect_fleet
 from sfumato.traces import Trace
 
 

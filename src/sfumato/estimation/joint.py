@@ -21,7 +21,7 @@ from sfumato.channel import Channel, checked_probabilities
 from sfumato.errors import InputError, NotCertified
 from sfumato.estimation.likelihood import Likelihood, inverse_normaliser, stacked_weights
 from sfumato.estimation.tally import Tally, checked_counts, checked_region, checked_tallies
-from sfumato.mechanisms.grid_channel import GridChannel
+from sfumato.mechanisms.grids.grid_channel import GridChannel
 from sfumato.randomness import Randomness, randomness
 
 PARTS = 5

@@ -21,8 +21,8 @@ import numpy as np
 from sfumato.arrays import FloatArray
 from sfumato.errors import NotCertified
 from sfumato.estimation.tally import Tally
-from sfumato.mechanisms.grid_channel import GridChannel
-from sfumato.mechanisms.grid_kernel import GridKernel
+from sfumato.mechanisms.grids.grid_channel import GridChannel
+from sfumato.mechanisms.grids.kernel import GridKernel
 
 _SMALLEST_LOG_Z = -700.0
 

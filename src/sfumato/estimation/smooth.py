@@ -20,7 +20,7 @@ from sfumato.errors import InputError
 from sfumato.estimation.joint import Estimate, joint, judged
 from sfumato.estimation.likelihood import Likelihood, stacked_weights
 from sfumato.estimation.tally import Tally, checked_tallies
-from sfumato.mechanisms.grid_channel import GridChannel
+from sfumato.mechanisms.grids.grid_channel import GridChannel
 
 DEFAULT_STRENGTH = 0.3
 

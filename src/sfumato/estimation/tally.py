@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from sfumato.arrays import IntArray, finite, read_only
 from sfumato.errors import InputError
-from sfumato.mechanisms.grid_channel import GridChannel
+from sfumato.mechanisms.grids.grid_channel import GridChannel
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -32,7 +32,7 @@ from sfumato.errors import InputError
 from sfumato.estimation.joint import Estimate, Random, joint
 from sfumato.estimation.likelihood import Likelihood, inverse_normaliser
 from sfumato.estimation.tally import Tally, checked_region, checked_tallies
-from sfumato.mechanisms.grid_channel import GridChannel
+from sfumato.mechanisms.grids.grid_channel import GridChannel
 from sfumato.randomness import randomness
 
 Target = Literal["reporters", "population"]
@@ -243,7 +243,7 @@ def _conjugate_gradients(
 def _bootstrap(
     tallies: Sequence[Tally], estimate: Estimate, target: Target, reporting: str, level: float, count: int, rng: Random
 ) -> Intervals:
-    from sfumato.mechanisms.sampling import draw_reports
+    from sfumato.mechanisms.grids.sampling import draw_reports
 
     source = randomness(rng)
     steps = UNDERSMOOTHING * max(1, estimate.iterations)

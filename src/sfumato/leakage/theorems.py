@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, positive
 from sfumato.errors import InputError
-from sfumato.leakage.compound import TwoAxisLoss, two_axis_loss
-from sfumato.leakage.gaussian import loss_matrix
-from sfumato.leakage.gaussian_odds import renyi_epsilon
+from sfumato.leakage.loss import loss_matrix
+from sfumato.leakage.odds import renyi_epsilon
+from sfumato.leakage.several_moments import TwoAxisLoss, two_axis_loss
 
 # --------------------------------------------------------------------------- Theorem 3.1
 
@@ -32,7 +32,7 @@ def prior_posterior_gap(epsilon: float, *, order: float, delta: float) -> float:
 def best_prior_posterior_gap(mu: float, *, delta: float) -> float:
     """Theorem 3.1 at its best order, for Gaussian noise with ε(λ) = λμ²/2: μ²/2 + μ√(2 log 1/δ).
 
-    The exact quantile is μ²/2 + μΦ⁻¹(1-δ) (:func:`sfumato.leakage.gaussian.odds_at` gives its exponential).
+    The exact quantile is μ²/2 + μΦ⁻¹(1-δ) (:func:`sfumato.leakage.loss.odds_at` gives its exponential).
     """
     positive(mu, "mu")
     order = 1 + math.sqrt(2 * math.log(1 / delta)) / mu

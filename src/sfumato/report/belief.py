@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.adversary.audit import noise_law
-from sfumato.adversary.gaussian import believe
+from sfumato.adversary.posterior import believe
 from sfumato.arrays import FloatArray
 from sfumato.errors import SfumatoError
 from sfumato.frames import differences_m, displace, unroll

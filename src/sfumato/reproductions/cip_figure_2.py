@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from sfumato.arrays import FloatArray
-from sfumato.mechanisms.compound import one_compound
-from sfumato.mechanisms.noise_design import NoiseDesign
-from sfumato.mechanisms.published import concentrated, multiple_secrets, sdp_a, uniform
-from sfumato.mechanisms.rank_one import joint
-from sfumato.mechanisms.secret_design import design_for
+from sfumato.mechanisms.designs.design import design_for
+from sfumato.mechanisms.designs.noise_design import NoiseDesign
+from sfumato.mechanisms.designs.one_compound import one_compound
+from sfumato.mechanisms.designs.published import concentrated, multiple_secrets, sdp_a, uniform
+from sfumato.mechanisms.designs.rank_one import joint
 from sfumato.priors.kernels import RBF, Kernel, Periodic
 from sfumato.reproductions import Reproduction
 from sfumato.reproductions.picture import Panel, svg

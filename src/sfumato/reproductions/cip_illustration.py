@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from sfumato.arrays import FloatArray
-from sfumato.leakage.gaussian import posterior_covariance
-from sfumato.mechanisms.convex import least_loss
-from sfumato.mechanisms.noise_design import NoiseDesign
-from sfumato.mechanisms.published import multiple_secrets, uniform
+from sfumato.leakage.loss import posterior_covariance
+from sfumato.mechanisms.designs.convex import least_loss
+from sfumato.mechanisms.designs.noise_design import NoiseDesign
+from sfumato.mechanisms.designs.published import multiple_secrets, uniform
 from sfumato.priors.kernels import RBF
 from sfumato.reproductions import Reproduction
 from sfumato.reproductions.picture import PathMap, svg

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.leakage.gaussian import loss_matrix, worst_direction
+from sfumato.leakage.loss import loss_matrix, worst_direction
 from sfumato.leakage.theorems import gp_loss_bound
-from sfumato.mechanisms.compound import one_compound
+from sfumato.mechanisms.designs.one_compound import one_compound
 from sfumato.priors.kernels import RBF
 from sfumato.reproductions import Reproduction
 from sfumato.reproductions.picture import Panel, svg

@@ -13,7 +13,7 @@ import numpy as np
 
 from sfumato.arrays import FloatArray
 from sfumato.grid import Grid
-from sfumato.mechanisms.comparison import MECHANISMS, Compared, compare
+from sfumato.mechanisms.channels.comparison import MECHANISMS, Compared, compare
 from sfumato.reproductions import Reproduction
 
 COLOURS = ("#1f6fb2", "#c2571a", "#e0a030", "#2f8f4e", "#7a4ea3", "#b23a6f", "#555555")

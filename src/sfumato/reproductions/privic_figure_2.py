@@ -11,8 +11,8 @@ import numpy as np
 
 from sfumato.arrays import FloatArray
 from sfumato.collection.elastic import elasticity
-from sfumato.mechanisms.blahut_arimoto import blahut_arimoto
-from sfumato.mechanisms.grid_channel import uniform_channel
+from sfumato.mechanisms.grids.blahut_arimoto import blahut_arimoto
+from sfumato.mechanisms.grids.grid_channel import uniform_channel
 from sfumato.priors.cities import city
 from sfumato.reproductions import Reproduction
 from sfumato.reproductions.privic_picture import maps

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.estimation import earth_movers_distance, ibu, joint
-from sfumato.mechanisms.blahut_arimoto import blahut_arimoto
-from sfumato.mechanisms.sampling import draw_tally
+from sfumato.mechanisms.grids.blahut_arimoto import blahut_arimoto
+from sfumato.mechanisms.grids.sampling import draw_tally
 from sfumato.priors.cities import city
 from sfumato.reproductions import Reproduction
 from sfumato.reproductions.privic_picture import lines

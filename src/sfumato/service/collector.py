@@ -304,7 +304,7 @@ class Collector:
             self._announce(f"Operator token (shown once, keep it): {token}")
 
     async def _make_demonstration(self) -> None:
-        from sfumato.service.demonstration import demonstration
+        from sfumato.service.first_campaign import demonstration
 
         city = self.settings.text("city")
         if city != "none":

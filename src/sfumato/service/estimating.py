@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from sfumato import collection
 from sfumato.arrays import FloatArray
-from sfumato.mechanisms.grid_channel import GridChannel
+from sfumato.mechanisms.grids.grid_channel import GridChannel
 from sfumato.service.offers import channel_from_payload, grid_of
 from sfumato.service.settings import Settings
 from sfumato.service.store import Tally

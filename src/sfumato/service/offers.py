@@ -19,7 +19,7 @@ from sfumato.arrays import FloatArray
 from sfumato.client.wire import canonical_json, channel_version, log_entry, to_base64url
 from sfumato.errors import InputError
 from sfumato.grid import Grid
-from sfumato.mechanisms.grid_channel import GridChannel
+from sfumato.mechanisms.grids.grid_channel import GridChannel
 from sfumato.service.models import CampaignRequest
 from sfumato.service.settings import Settings
 from sfumato.service.store import NewCycle

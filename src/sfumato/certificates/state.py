@@ -1,0 +1,193 @@
+"""A person's noise state: the key that lets noise continue, in a file that only its owner may read.
+
+Whoever reads the state can undo the noise of every release made with it, so the file is 0600, or encrypted with a
+passphrase (scrypt and AES-256-GCM). It also fixes the size and ladder of the noise: the same process at two sizes
+would give the truth away. It is written once, before the first release, and never changes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import InputError
+from sfumato.mechanisms.traces.interface import Random
+from sfumato.mechanisms.traces.multiscale.continuing import KEY_BYTES
+from sfumato.randomness import randomness
+
+FORMAT = 1
+_WARNING = "Keep this file secret: whoever reads it can undo the noise of every release made with it."
+_SCRYPT = {"n": 2**15, "r": 8, "p": 1}
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class NoiseState:
+    """The key and what it may be used for: size, ladder, and the class of priors the ladder was chosen for.
+
+    ``simulation`` marks keys that came from a seed.
+    """
+
+    key: bytes
+    noise_m: float
+    ladder: Mapping[str, Any]
+    simulation: bool = False
+    prior_class: str = "day"
+
+    def __post_init__(self) -> None:
+        if len(self.key) != KEY_BYTES:
+            raise InputError("The state's key has the wrong length.", "Restore the state from a copy.")
+
+    def __repr__(self) -> str:
+        return "<NoiseState, its key not shown>"
+
+    @classmethod
+    def fresh(
+        cls, noise_m: float, ladder: Mapping[str, Any], rng: Random = None, *, prior_class: str = "day"
+    ) -> NoiseState:
+        """A new person: 32 bytes of the operating system's entropy (or of a seed, as a simulation)."""
+        draw = randomness(rng)
+        return cls(draw.words(KEY_BYTES // 8).tobytes(), float(noise_m), dict(ladder), draw.simulation, prior_class)
+
+    def check_class(self, prior_class: str) -> None:
+        """Refuse another class of priors: the ladder was chosen for one, and promises next to nothing for a wider."""
+        if self.prior_class != prior_class:
+            raise InputError(
+                f"This state was made for another ladder or prior class: {self.prior_class}, not {prior_class}.",
+                f"Use --class {self.prior_class}, or a new state (its releases add to those made with this one).",
+            )
+
+    def check_use(self, noise_m: float, ladder: Mapping[str, Any], instead: str = "") -> None:
+        """Refuse to use the same process at another size or ladder; ``instead`` says what its own size promises."""
+        if self.noise_m != noise_m:
+            raise InputError(
+                f"This state's noise is {self.noise_m:g} m; this release would need {noise_m:g} m.",
+                f"Two sizes of the same noise would reveal the trace: use --noise {self.noise_m:g}m{instead}, or a new "
+                "state (its releases add to those made with this one).",
+            )
+        if dict(self.ladder) != dict(ladder):
+            raise InputError(
+                "This state was made with another ladder or prior class.", "Use the same class, or a new state."
+            )
+
+
+def _encrypted(plain: bytes, passphrase: str) -> dict[str, Any]:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    salt, nonce = os.urandom(16), os.urandom(12)
+    sealed = AESGCM(_stretched(passphrase, salt, **_SCRYPT)).encrypt(nonce, plain, b"sfumato state")
+    encode = {name: base64.b64encode(value).decode() for name, value in
+              (("salt", salt), ("nonce", nonce), ("data", sealed))}  # fmt: skip
+    return {"kdf": "scrypt", **_SCRYPT, "cipher": "AES-256-GCM", **encode}
+
+
+def _stretched(passphrase: str, salt: bytes, *, n: int, r: int, p: int) -> bytes:
+    from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
+
+    if not passphrase:
+        raise InputError("The passphrase is empty.", "Give one, or leave the option out.")
+    if not (2 <= n <= 2**20 and 1 <= r <= 64 and 1 <= p <= 16):
+        raise InputError("The state asks for absurd scrypt settings.", "Restore the state from a copy.")
+    return Scrypt(salt=salt, length=32, n=n, r=r, p=p).derive(passphrase.encode())
+
+
+def state_text(state: NoiseState, passphrase: str | None = None) -> str:
+    """The file's content, encrypted when a passphrase is given."""
+    body = {
+        "key": base64.b64encode(state.key).decode(),
+        "noise_m": state.noise_m,
+        "ladder": dict(state.ladder),
+        "simulation": state.simulation,
+        "prior_class": state.prior_class,
+    }
+    body["check"] = _check(state.key, body)
+    outer: dict[str, Any] = {"sfumato_state": FORMAT, "warning": _WARNING}
+    if passphrase is None:
+        outer["state"] = body
+    else:
+        outer["encrypted"] = _encrypted(json.dumps(body).encode(), passphrase)
+    return json.dumps(outer, indent=1) + "\n"
+
+
+def _check(key: bytes, body: Mapping[str, Any]) -> str:
+    """Finds an edit of the state, which could release the same noise at two sizes; not a thief's, who has the key."""
+    plain = {name: value for name, value in body.items() if name != "check"}
+    return hmac.new(key, json.dumps(plain, sort_keys=True).encode(), "sha256").hexdigest()
+
+
+def load_state(path: str | Path, *, passphrase: str | None = None) -> NoiseState:
+    """Read a state file; refused when others may read it unencrypted, or when the passphrase is wrong."""
+    file = Path(path)
+    try:
+        outer = json.loads(file.read_text())
+        mode = file.stat().st_mode
+    except OSError as error:
+        raise InputError(f"Cannot read the state {file}: {error.strerror}.") from error
+    except ValueError as error:
+        raise InputError(f"{file} is not a state file.", "Give the file that --state wrote.") from error
+    if not isinstance(outer, dict) or outer.get("sfumato_state") != FORMAT:
+        raise InputError(f"{file} is not a state file of format {FORMAT}.", "Give the file that --state wrote.")
+    body: Any = outer.get("state")
+    if "encrypted" in outer:
+        body = _decrypted(outer["encrypted"], passphrase)
+    elif passphrase is not None:
+        raise InputError(
+            f"The state {file} is not encrypted, though a passphrase is given.",
+            "Leave the passphrase out, or start a new state with it.",
+        )
+    elif os.name == "posix" and mode & 0o077:
+        raise InputError(f"Others can read the state {file}, which undoes the noise.", f"Run: chmod 600 {file}")
+    try:
+        key = base64.b64decode(body["key"], validate=True)
+        if not hmac.compare_digest(str(body["check"]).encode(), _check(key, body).encode()):
+            raise InputError(f"The state {file} was changed after it was made.", "Restore it from a copy.")
+        return NoiseState(
+            key, float(body["noise_m"]), dict(body["ladder"]), bool(body["simulation"]), str(body["prior_class"])
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"The state {file} is damaged.", "Restore it from a copy.") from error
+
+
+def _decrypted(sealed: Mapping[str, Any], passphrase: str | None) -> Any:
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    if passphrase is None:
+        raise InputError("The state is encrypted.", "Give its passphrase with --passphrase-file.")
+    try:
+        salt, nonce, data = (base64.b64decode(sealed[name]) for name in ("salt", "nonce", "data"))
+        key = _stretched(passphrase, salt, n=int(sealed["n"]), r=int(sealed["r"]), p=int(sealed["p"]))
+        return json.loads(AESGCM(key).decrypt(nonce, data, b"sfumato state"))
+    except InvalidTag as error:
+        raise InputError("The passphrase does not open this state.", "Check it, or restore the state.") from error
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError("The encrypted state is damaged.", "Restore it from a copy.") from error
+
+
+def create_state(path: str | Path, state: NoiseState, *, passphrase: str | None = None) -> None:
+    """Write a new state: beside, flushed to disk, 0600, then linked into place; an existing file is never touched."""
+    target = Path(path)
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent or ".")  # mkstemp is 0600
+        try:
+            with os.fdopen(handle, "w") as out:
+                out.write(state_text(state, passphrase))
+                out.flush()
+                os.fsync(out.fileno())
+            os.link(name, target)
+        finally:
+            os.unlink(name)
+    except FileExistsError as error:
+        raise InputError(f"The state {target} appeared meanwhile.", "Run the command again.") from error
+    except OSError as error:
+        raise InputError(f"Cannot write the state {target}: {error.strerror}.", "Choose another folder.") from error

@@ -1,0 +1,313 @@
+"""Check a certificate against the release it speaks about: everything is recomputed, nothing is taken on trust.
+
+The certificate's own terms (mechanism, ladder, class, radius, order, wish) and the release's times and positions are
+fed to the code that writes certificates, and every field must come out the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato import __version__
+from sfumato.certificates.build import FORMAT, SEAL, Released, Terms, certificate, released_of, sealed
+from sfumato.certificates.sign import SIGNATURE, check_signer
+from sfumato.errors import InputError, SfumatoError, VerificationFailed
+from sfumato.frames import frame_for, snap
+from sfumato.mechanisms.traces.calibration import Target
+from sfumato.mechanisms.traces.chosen_secrets import SecretNoise
+from sfumato.mechanisms.traces.trace_registry import mechanism_from_dict
+from sfumato.traces import Trace
+
+TOLERANCE = 1e-9  # relative; numbers are recomputed by the same formulas, perhaps on another machine
+_SENTENCES = (  # all else is a number or a name, and is compared whatever the wording
+    "guarantee.notion", "guarantee.assumes", "guarantee.covers", "guarantee.not_covered", "guarantee.numerics",
+    "warnings", "releases.meaning", "releases.gap_rule", "loss_at_times_grid", "secrets.statement",
+    "secrets.limits", "secrets.loss_over_class_grid",
+)  # fmt: skip
+LOSS_TOLERANCE = 1e-6  # exact losses go through a factorisation
+_FACTORISED = ("loss_at_times", "stay_loss", "secrets.loss_over_class", "secrets.odds_99_over_class")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verified:
+    """What was checked, and the certificate that passed."""
+
+    certificate: Mapping[str, Any]
+    checks: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    wording_checked: bool = True
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields of ``verify --json``."""
+        return {
+            "ok": True,
+            "wording_checked": self.wording_checked,
+            "checks": list(self.checks),
+            "notes": list(self.notes),
+        }
+
+
+def read_certificate(source: str | Path | Mapping[str, Any]) -> dict[str, Any]:
+    """The certificate in a file, or a mapping as it is."""
+    if isinstance(source, Mapping):
+        return dict(source)
+    path = Path(source)
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_constant)
+    except OSError as error:
+        raise InputError(f"Cannot read {path}: {error.strerror}.", "Give the certificate's file.") from error
+    except ValueError as error:
+        raise VerificationFailed("The certificate is not valid JSON.", "It was changed or cut off.") from error
+    if not isinstance(value, dict):
+        raise VerificationFailed("The certificate is not a JSON object.", "It was changed or cut off.")
+    return value
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+def verify(
+    source: str | Path | Mapping[str, Any],
+    *,
+    release: str | Path | Trace | Sequence[tuple[str | None, Trace]],
+    format: str | None = None,
+    signer: str | Path | None = None,
+    ignore_wording: bool = False,
+) -> Verified:
+    """Recompute everything from certificate + release; :class:`VerificationFailed` with the reason if they disagree.
+
+    ``signer`` (a public key in base64, or its PEM file) demands a valid signature by that key. A certificate of another
+    version is refused, since its sentences cannot be written again here; ``ignore_wording`` checks the numbers only,
+    and then no sentence of the certificate has been checked.
+    """
+    document = read_certificate(source)
+    notes: list[str] = []
+    checks: list[str] = []
+    _check_seal(document)
+    checks.append("the certificate's own hash")
+    if isinstance(source, str | Path) and Path(source).read_bytes() != certificate_text(document).encode():
+        raise VerificationFailed(
+            "The certificate's text is not what was written, though it means the same.", "A byte of it was changed."
+        )
+    signed_by = check_signer(document, signer)
+    if signed_by is not None:
+        checks.append(f"the signature of {signed_by}")
+    if document.get("sfumato") != __version__:
+        made_by = _version_words(document.get("sfumato"))
+        if not ignore_wording:
+            raise VerificationFailed(
+                f"Made by sfumato {made_by}; this is {__version__}: install "
+                f"{'that' if ' ' in made_by else made_by} to verify, or use "
+                "--ignore-wording to check the numbers only."
+            )
+        notes.append(f"Made by sfumato {made_by}, checked by {__version__}.")
+    if ignore_wording:
+        notes.append("No sentence of the certificate was checked: believe its numbers only.")
+    file: dict[str, Any] = {}
+    recorded = document.get("release")
+    if not isinstance(recorded, dict):
+        raise VerificationFailed("The certificate names no release.", "It was changed.")
+    if isinstance(release, str | Path):
+        if "file_sha256" in recorded:
+            file = file_facts(release)
+            if file["file_sha256"] != recorded["file_sha256"]:
+                raise VerificationFailed(
+                    "The release is not the file that was certified: its bytes differ.", "Use the original file."
+                )
+            checks.append("every byte of the release")
+        people = read_release(release, fleet=document.get("people") != 1, format=format)
+    elif isinstance(release, Trace):
+        people = [(None, release)]
+        file = {key: value for key, value in recorded.items() if key != "content_sha256"}
+    else:
+        people = list(release)
+        file = {key: value for key, value in recorded.items() if key != "content_sha256"}
+    released = released_of(people)
+    if released.digest() != recorded.get("content_sha256"):
+        raise VerificationFailed(
+            "The release's positions or times are not those that were certified.", "Use the original release."
+        )
+    checks.append("positions and times of the release")
+    terms = _terms(document)
+    _check_kept(people, terms.kept)
+    _check_grid(released, terms.snap_m)
+    checks.append(f"positions on the public {terms.snap_m:g} m grid")
+    try:
+        again = certificate(terms, released, file=file)
+    except SfumatoError as error:
+        raise VerificationFailed(f"The certificate's terms do not hold: {error.what}", error.advice) from error
+    again["sfumato"] = document["sfumato"]
+    words = not ignore_wording
+    _compare(again, {name: value for name, value in document.items() if name != SIGNATURE}, words=words)
+    sentences = " and every sentence" if words else ""
+    checks.append(f"universal bound, losses, epsilon, delta, odds{sentences}, recomputed")
+    return Verified(document, tuple(checks), tuple(notes), words)
+
+
+def check_belongs(document: Mapping[str, Any], release: Trace) -> None:
+    """Refuse a certificate that was changed, or that speaks about another release than this one."""
+    _check_seal(document)
+    recorded = document.get("release")
+    found = recorded.get("content_sha256") if isinstance(recorded, Mapping) else None
+    if released_of([(None, release)]).digest() != found:
+        raise VerificationFailed(
+            "The certificate belongs to another release: positions or times differ.", "Give the release's own."
+        )
+
+
+def _version_words(version: Any) -> str:
+    """A version as it may be printed: the certificate's author wrote it."""
+    known = isinstance(version, str) and re.fullmatch(r"[0-9][0-9A-Za-z.+-]{0,39}", version)
+    return str(version) if known else "of an unknown version"
+
+
+def certificate_text(document: Mapping[str, Any]) -> str:
+    """A certificate as it is written to a file."""
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def file_facts(path: str | Path) -> dict[str, Any]:
+    """What a certificate says about the file: its hash and size."""
+    digest = hashlib.sha256()
+    size = 0
+    try:
+        with open(path, "rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+                size += len(block)
+    except OSError as error:
+        raise InputError(f"Cannot read {path}: {error.strerror}.", "Give the release's file.") from error
+    return {"file_sha256": digest.hexdigest(), "file_bytes": size}
+
+
+def read_release(path: str | Path, *, fleet: bool, format: str | None = None) -> list[tuple[str | None, Trace]]:
+    """The people of a released file."""
+    from sfumato.io import read_trace, read_traces
+
+    try:
+        if fleet:
+            return [(person, trace) for person, trace in read_traces(path, format=format)]
+        return [(None, read_trace(path, format=format))]
+    except InputError as error:
+        raise VerificationFailed(f"The release cannot be read: {error.what}", error.advice) from error
+
+
+def _check_seal(document: Mapping[str, Any]) -> None:
+    if document.get("format") != FORMAT or document.get("kind") != "sfumato trace certificate":
+        raise VerificationFailed("This is not a sfumato trace certificate of a known format.", "Check the file.")
+    try:
+        expected = sealed(document)[SEAL]
+    except (TypeError, ValueError) as error:
+        raise VerificationFailed("The certificate cannot be read.", "It was changed.") from error
+    if document.get(SEAL) != expected:
+        raise VerificationFailed("The certificate's own hash does not fit its content.", "It was changed.")
+
+
+def _terms(document: Mapping[str, Any]) -> Terms:
+    try:
+        wish = document["target"]
+        mechanism = mechanism_from_dict(document["parameters"])
+        extra: dict[str, Any] = {}
+        if isinstance(mechanism, SecretNoise):
+            extra["secrets"] = mechanism.block(float(document["radius_m"]))
+        return Terms(
+            mechanism=mechanism,
+            target=Target(
+                radius_m=float(document["radius_m"]),
+                odds=wish["odds"],
+                epsilon=wish["epsilon"],
+                noise_m=wish["noise_m"],
+                order=float(document["order"]),
+            ),
+            snap_m=float(document["snap_m"]),
+            randomness_source=str(document["randomness"]),
+            simulation=bool(document["simulation"]),
+            kept=tuple(document["kept"]),
+            extra=extra,
+        )
+    except VerificationFailed:
+        raise
+    except (KeyError, TypeError, ValueError) as error:
+        reason = error.what if isinstance(error, SfumatoError) else "a field is missing or has the wrong type"
+        raise VerificationFailed(f"The certificate's terms cannot be used: {reason}.", "It was changed.") from error
+
+
+def _check_kept(people: Sequence[tuple[str | None, Trace]], kept: Sequence[str]) -> None:
+    """What the release holds beside positions and times must be named in the certificate."""
+    held = {str(name) for _, trace in people for name in (*trace.dropped, *trace.columns, *trace.texts)}
+    unnamed = sorted(held - set(kept))
+    if unnamed:
+        raise VerificationFailed(
+            f"The release also holds {', '.join(unnamed)}, which the certificate does not name as kept.",
+            "One of the two files was changed.",
+        )
+
+
+def _check_grid(released: Released, snap_m: float) -> None:
+    for lat, lon in zip(released.lat_deg, released.lon_deg, strict=True):
+        again = snap(lat, lon, snap_m)
+        off = np.flatnonzero(np.maximum(np.abs(again[0] - lat), np.abs(again[1] - lon)) > 1.5e-7)
+        off = off[[not _on_a_neighbours_grid(lat[i], lon[i], snap_m) for i in off]] if off.size else off
+        if off.size:
+            raise VerificationFailed(
+                f"{off.size} released position(s) are not on the stated {snap_m:g} m grid.",
+                "The release was changed after the noise.",
+            )
+
+
+def _on_a_neighbours_grid(lat_deg: float, lon_deg: float, snap_m: float) -> bool:
+    """A point snapped close to a cell's border may have landed just beyond it, on the grid of the cell it came from."""
+    reach_deg = min(0.9, 2.0 * snap_m / 111_000.0 / max(np.cos(np.radians(lat_deg)), 0.02))
+    for north in (-reach_deg, 0.0, reach_deg):
+        for east in (-reach_deg, 0.0, reach_deg):
+            frame = frame_for(float(np.clip(lat_deg + north, -90.0, 90.0)), lon_deg + east)
+            steps = frame.to_metres([lat_deg], [lon_deg])[0] / snap_m
+            if np.abs(steps - np.rint(steps)).max() * snap_m < 0.02:  # released degrees have seven decimals
+                return True
+    return False
+
+
+def _compare(expected: Any, found: Any, where: str = "", *, words: bool = True) -> None:
+    """Field by field; the first disagreement is the reason. Without ``words`` sentences may differ, numbers not."""
+    both = isinstance(expected, dict) and isinstance(found, dict)
+    if not words and where in _SENTENCES and _sentences(expected) and _sentences(found):
+        return
+    if both:
+        for key in sorted(expected.keys() | found.keys()):
+            name = f"{where}.{key}" if where else key
+            if key == SEAL:
+                continue
+            if key not in found or key not in expected:
+                raise VerificationFailed(f"The field '{name}' is {'missing' if key not in found else 'not known'}.")
+            _compare(expected[key], found[key], name, words=words)
+        return
+    if isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
+        for index, (one, other) in enumerate(zip(expected, found, strict=True)):
+            _compare(one, other, f"{where}[{index}]", words=words)
+        return
+    if _number(expected) and _number(found):
+        allowed = LOSS_TOLERANCE if where in _FACTORISED else TOLERANCE
+        if abs(expected - found) <= allowed * max(abs(expected), abs(found)):
+            return
+    elif type(expected) is type(found) and expected == found:
+        return
+    raise VerificationFailed(
+        f"The field '{where}' says {found!r}; recomputed it is {expected!r}.", "The certificate was changed."
+    )
+
+
+def _sentences(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(item, str) for item in value))
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,1 @@
+"""Noise covariances designed for chosen secrets, with certified gaps."""

@@ -1,0 +1,1 @@
+"""Channels that a collector publishes over the cells of a grid, and draws from them."""

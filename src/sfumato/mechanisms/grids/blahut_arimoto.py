@@ -1,0 +1,335 @@
+"""Blahut-Arimoto: the channel that leaks least for its average distortion, on a grid or for any distortion matrix.
+
+    minimise I(X; Y) + beta E d(X, Y)   by   c <- c . K(p / K c),     C(y | x) = c(y) exp(-beta d(x, y)) / Z(x)
+
+started from uniform c; "n steps" are n - 1 updates, as in [Biswas2023, Sec. 2]. With g = K(p / K c), the objective
+-sum p log Z is within log max_y g(y) of the best possible: a certified gap, recomputed at the weights as shipped.
+
+A floor mixes a little uniform into c, once, after the last update: c <- (1 - floor) c + floor / m. It keeps 2 beta,
+keeps every cell observable (converged weights vanish on most cells, so that the reports no longer determine the
+places), and keeps the FFT away from its noise. Targets other than beta are met by bisection and then checked on the
+shipped channel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.arrays import FloatArray, Solved, finite, positive, read_only
+from sfumato.channel import Channel, checked_probabilities
+from sfumato.errors import InputError, NotConverged
+from sfumato.grid import Grid
+from sfumato.mechanisms.grids.grid_channel import GridChannel
+from sfumato.mechanisms.grids.kernel import Form, GridKernel, grid_kernel
+
+DEFAULT_STEPS = 8
+DEFAULT_FLOOR = 0.01
+_BISECTIONS = 60
+
+Answer = TypeVar("Answer")
+Status = Literal["exact", "converged", "stopped"]
+
+
+def blahut_arimoto(
+    prior: npt.ArrayLike,
+    grid: Grid,
+    *,
+    beta: float | None = None,
+    distortion: float | None = None,
+    epsilon: float | None = None,
+    steps: int = DEFAULT_STEPS,
+    tolerance: float | None = None,
+    floor: float = DEFAULT_FLOOR,
+    form: Form | None = None,
+) -> Solved[GridChannel]:
+    """The channel after ``steps`` steps, or earlier if its certified gap (nats) falls to ``tolerance``.
+
+    Give exactly one of ``beta`` (per unit of the grid), ``distortion`` (the largest average distance accepted) or
+    ``epsilon`` (the largest exact geo-indistinguishability accepted). The returned channel satisfies the target.
+    """
+    p = checked_probabilities(prior, grid.cells)
+    floor = checked_floor(floor)
+    steps = _checked_steps(steps)
+    _one_target(beta, distortion, epsilon)
+
+    def solve(beta: float) -> Solved[GridChannel]:
+        kernel = grid_kernel(grid, beta, form=form)
+        c, taken = _iterate(p, kernel, steps, tolerance)
+        channel = GridChannel(grid, beta, with_floor(c, floor))
+        return _judged(p, channel, kernel, taken, tolerance)
+
+    if beta is not None:
+        return solve(positive(beta, "beta"))
+    if epsilon is not None:
+        target = positive(epsilon, "epsilon")
+        # beta <= epsilon <= 2 beta brackets the answer; the level grows with beta.
+        return _largest(
+            solve, target / 2, target, lambda found: found.value.epsilon().upper <= target, found_at_low=True
+        )
+    assert distortion is not None
+    target = positive(distortion, "distortion")
+    low, high = _bracket(lambda b: solve(b).value.distortion(p) <= target, grid)
+    return _smallest(solve, low, high, lambda found: found.value.distortion(p) <= target)
+
+
+def blahut_arimoto_matrix(
+    prior: npt.ArrayLike,
+    distortion: npt.ArrayLike,
+    *,
+    beta: float | None = None,
+    average_distortion: float | None = None,
+    epsilon: float | None = None,
+    metric: npt.ArrayLike | None = None,
+    steps: int = 1000,
+    tolerance: float | None = 1e-7,
+    floor: float = 0.0,
+) -> Solved[Channel]:
+    """The same for any (inputs, outputs) distortion matrix, dense. No 2 beta holds unless the distortion is a metric.
+
+    ``epsilon`` asks for exact geo-indistinguishability with respect to ``metric`` (inputs, inputs), by default the
+    distortion itself, which must then be square.
+    """
+    d = finite(distortion, "The distortion", dimensions=2)
+    if d.min(initial=0.0) < 0:
+        raise InputError("The distortion has negative entries.", "Distortions are at least 0.")
+    p = checked_probabilities(prior, d.shape[0])
+    floor = checked_floor(floor)
+    steps = _checked_steps(steps)
+    _one_target(beta, average_distortion, epsilon)
+
+    def solve(beta: float) -> Solved[Channel]:
+        # Shifting a row by its smallest distortion changes neither the channel nor the updates, and keeps K from 0.
+        kernel = np.exp(-beta * (d - d.min(axis=1, keepdims=True)))
+        seen = p > 0
+        c = np.full(d.shape[1], 1.0 / d.shape[1])
+        taken = 1
+        while taken < steps:
+            g = kernel.T @ np.divide(p, kernel @ c, out=np.zeros_like(p), where=seen)
+            if tolerance is not None and math.log(float(g.max())) <= tolerance:
+                break
+            c *= g
+            c /= c.sum()
+            taken += 1
+        c = with_floor(c, floor)
+        z = kernel @ c
+        gap = max(0.0, math.log(float((kernel.T @ np.divide(p, z, out=np.zeros_like(p), where=seen)).max())))
+        matrix = _rows(kernel, c, beta * d)
+        objective = float(-(p[seen] @ np.log(z[seen])) + beta * (p @ d.min(axis=1)))
+        status: Status = "converged" if tolerance is not None and gap <= tolerance else "stopped"
+        return Solved(
+            Channel(matrix, distortion=d),
+            status,
+            taken,
+            gap / objective if objective > 0 else gap,
+            objective,
+            objective - gap,
+        )
+
+    if beta is not None:
+        return solve(positive(beta, "beta"))
+    if epsilon is not None:
+        target = positive(epsilon, "epsilon")
+        ground = finite(d if metric is None else metric, "The metric", dimensions=2)
+        if ground.shape != (d.shape[0], d.shape[0]):
+            raise InputError("The metric is not (inputs, inputs).", "Give metric= for a distortion that is not square.")
+        scale = _matrix_scale(d)
+
+        def within(found: Solved[Channel]) -> bool:
+            return exact_epsilon(found.value.matrix, ground) <= target
+
+        low = 1e-6 / scale
+        high = low
+        while within(solve(high)) and high * scale < 1e4:
+            low, high = high, high * 2
+        return _largest(solve, low, high, within)
+    assert average_distortion is not None
+    target = positive(average_distortion, "average_distortion")
+
+    def close_enough(found: Solved[Channel]) -> bool:
+        return float(p @ (found.value.matrix * d).sum(axis=1)) <= target
+
+    low = high = 1.0 / _matrix_scale(d)
+    while not close_enough(solve(high)):
+        low, high = high, high * 2
+        if high * _matrix_scale(d) > 1e5:
+            raise NotConverged(
+                f"An average distortion of {target:g} cannot be reached.", "Ask for a larger one, or lower the floor."
+            )
+    while low > 1e-12 and close_enough(solve(low)):
+        low /= 2
+    return _smallest(solve, low, high, close_enough)
+
+
+def _rows(kernel: FloatArray, c: FloatArray, exponents: FloatArray) -> FloatArray:
+    """c(y) exp(-exponent) by rows, in logarithms where a row of the kernel does not meet the weights."""
+    matrix = kernel * c[None, :]
+    totals = matrix.sum(axis=1)
+    for x in np.flatnonzero(totals < 1e-290):
+        with np.errstate(divide="ignore"):
+            logits = np.log(c) - exponents[x]
+        matrix[x] = np.exp(logits - logits.max())
+        totals[x] = matrix[x].sum()
+    matrix /= totals[:, None]
+    return matrix
+
+
+def exact_epsilon(matrix: FloatArray, metric: FloatArray) -> float:
+    """max over y and x != x' of log(C(y|x) / C(y|x')) / d(x, x'), by brute force; infinite where supports differ."""
+    best = 0.0
+    with np.errstate(divide="ignore"):
+        logs = np.log(matrix)
+    for x in range(matrix.shape[0]):
+        possible = matrix[x] > 0
+        top = (logs[x, possible][None, :] - logs[:, possible]).max(axis=1)
+        others = np.arange(matrix.shape[0]) != x
+        if np.any(metric[x, others] <= 0):
+            raise InputError("Two inputs are at distance 0.", "Merge them: they cannot be told apart by the metric.")
+        best = max(best, float((top[others] / metric[x, others]).max(initial=0.0)))
+    return best
+
+
+def with_floor(c: FloatArray, floor: float) -> FloatArray:
+    """(1 - floor) c + floor / m, summing to one."""
+    c = c / c.sum()
+    if floor:
+        c = (1 - floor) * c + floor / c.size
+        c = c / c.sum()
+    return read_only(c)  # type: ignore[no-any-return]
+
+
+def checked_floor(floor: float) -> float:
+    """A floor in [0, 1)."""
+    value = float(floor)
+    if not 0.0 <= value < 1.0:
+        raise InputError(f"The floor is {value:g}.", "It is a share of uniform mixed into the weights: 0 .. 1.")
+    return value
+
+
+def _checked_steps(steps: int) -> int:
+    if int(steps) != steps or steps < 1:
+        raise InputError(f"{steps} Blahut-Arimoto steps were asked for.", "Take at least 1 (the uniform channel).")
+    return int(steps)
+
+
+def _one_target(*targets: float | None) -> None:
+    if sum(target is not None for target in targets) != 1:
+        raise InputError("Give exactly one target.", "beta, an average distortion, or epsilon.")
+
+
+def _iterate(p: FloatArray, kernel: GridKernel, steps: int, tolerance: float | None) -> tuple[FloatArray, int]:
+    """``steps`` - 1 updates from uniform, or fewer once log max g <= tolerance."""
+    cells = p.size
+    c = np.full(cells, 1.0 / cells)
+    seen = p > 0
+    if kernel.form == "dense" and tolerance is None and kernel.smallest > 0.0:
+        # K c > 0 everywhere, and c keeps its sum: sum c K(p / K c) = sum p. Small grids spend their time in calls.
+        matrix, z, g = kernel.values, np.empty(cells), np.empty(cells)
+        for _ in range(steps - 1):
+            np.dot(matrix, c, out=z)
+            np.divide(p, z, out=z)
+            np.dot(matrix, z, out=g)
+            c *= g
+        return c, steps
+    everywhere = bool(seen.all())
+    taken = 1
+    while taken < steps:
+        z = kernel.product(c, needed=True if everywhere else seen)
+        ratio = p / z if everywhere else np.divide(p, z, out=np.zeros(cells), where=seen)
+        # Inaccurate factors far from everyone only meet weights that are negligible before the floor.
+        g = kernel.product(ratio, needed=False)
+        if tolerance is not None and math.log(float(g.max())) <= tolerance:
+            break
+        c *= g
+        c /= c.sum()
+        taken += 1
+    return c, taken
+
+
+def _judged(
+    p: FloatArray, channel: GridChannel, kernel: GridKernel, taken: int, tolerance: float | None
+) -> Solved[GridChannel]:
+    """The gap and the objective of the channel as shipped."""
+    c = channel.output_weights
+    z = kernel.product(c)
+    if kernel.form == "dense" and float(c.min()) >= 1e-290:
+        channel._known["log_z"] = read_only(np.log(z))
+    ratio = np.divide(p, z, out=np.zeros(p.size), where=p > 0)
+    gap = max(0.0, math.log(float(kernel.product(ratio, needed=False).max())))
+    seen = p > 0
+    objective = float(-np.sum(p[seen] * np.log(z[seen])))
+    status: Status = "converged" if tolerance is not None and gap <= tolerance else "stopped"
+    relative = gap / objective if objective > 0 else gap
+    return Solved(channel, status, taken, relative, objective, objective - gap)
+
+
+def _bracket(good: Callable[[float], bool], grid: Grid) -> tuple[float, float]:
+    unit = min(grid.cell_height, grid.cell_width)
+    low = high = 1.0 / unit
+    while not good(high):
+        low, high = high, high * 2
+        if high * unit > 2_000:
+            raise NotConverged(
+                "That average distortion cannot be reached.", "Ask for a larger one, or lower the floor."
+            )
+    while low == high or good(low):
+        low /= 2
+        if low * unit < 1e-9:
+            break
+    return low, high
+
+
+def _largest(
+    solve: Callable[[float], Solved[Answer]],
+    low: float,
+    high: float,
+    good: Callable[[Solved[Answer]], bool],
+    *,
+    found_at_low: bool = False,
+) -> Solved[Answer]:
+    """The largest beta in [low, high] whose channel is good, from below: what is returned was itself checked."""
+    best = solve(low)
+    if not good(best):
+        if not found_at_low:
+            raise NotConverged("No beta meets that target.", "Ask for a larger epsilon.")
+        # 2 beta bounds epsilon, so only rounding can bring us here.
+        low *= 1 - 1e-9
+        best = solve(low)
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (low + high)
+        if high - low <= 1e-10 * high:
+            break
+        candidate = solve(middle)
+        if good(candidate):
+            low, best = middle, candidate
+        else:
+            high = middle
+    if not good(best):
+        raise NotConverged("No beta meets that target.", "Ask for a larger epsilon.")
+    return best
+
+
+def _smallest(
+    solve: Callable[[float], Solved[Answer]], low: float, high: float, good: Callable[[Solved[Answer]], bool]
+) -> Solved[Answer]:
+    """The smallest beta in [low, high] whose channel is good, from above."""
+    best = solve(high)
+    for _ in range(_BISECTIONS):
+        if high - low <= 1e-10 * high:
+            break
+        middle = 0.5 * (low + high)
+        candidate = solve(middle)
+        if good(candidate):
+            high, best = middle, candidate
+        else:
+            low = middle
+    return best
+
+
+def _matrix_scale(d: FloatArray) -> float:
+    positive_entries = d[d > 0]
+    return float(np.median(positive_entries)) if positive_entries.size else 1.0

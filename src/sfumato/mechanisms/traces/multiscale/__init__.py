@@ -1,0 +1,1 @@
+"""Multiscale noise: the ladder, its universal bound, its solver, and the process that is drawn."""

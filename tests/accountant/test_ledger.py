@@ -1,0 +1,112 @@
+"""The ledger: continuing noise is free, redrawn noise adds, the cap holds, unknown releases are refused."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from sfumato.accountant.ledger import Ledger, read_ledger, record
+from sfumato.accountant.trace_losses import entry_from_certificate, total_loss, total_mu
+from sfumato.errors import BudgetExceeded, InputError
+from sfumato.leakage.loss import loss_matrix
+from sfumato.leakage.theorems import redrawn_noise
+from sfumato.priors.kernels import Matern32
+
+KERNEL = {"kernel": "sum", "parts": [{"kernel": "matern32", "length_scale_s": 60.0, "sd_m": 100.0}]}
+
+
+def certificate(loss=1e-4, size=100.0, **more):
+    noise = {"kernel": "sum", "parts": [{"kernel": "matern32", "length_scale_s": 60.0, "sd_m": size}]}
+    return {"worst_loss": loss, "mechanism": "multiscale", "noise": noise, **more}
+
+
+def test_releases_of_one_process_count_once_and_others_add():
+    same = [entry_from_certificate(certificate(), process="a") for _ in range(5)]
+    assert total_loss(same) == pytest.approx(1e-4)
+    other = entry_from_certificate(certificate(2.5e-5, size=200.0), process="b")
+    assert total_loss([*same, other]) == pytest.approx(1.25e-4)
+    assert total_mu(same, radius_m=200) == pytest.approx(2.0)
+
+
+def test_the_sum_of_losses_bounds_independent_processes_of_one_shape():
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        times = np.sort(rng.uniform(0, 300, 24))
+        prior = Matern32(rng.uniform(20, 200)).covariance(times) + 1e-6 * np.eye(24)
+        shape = Matern32(60).covariance(times)
+        sizes = rng.uniform(0.1, 2, 3)
+        parts = [slice(0, 8), slice(8, 16), slice(16, 24)]
+        redrawn = redrawn_noise([o * shape[p, p] for o, p in zip(sizes, parts, strict=True)])
+        together = shape / np.sum(1 / sizes)
+        for i in (3, 8, 20):
+            assert loss_matrix(prior, redrawn, [i])[0, 0] <= loss_matrix(prior, together, [i])[0, 0] * (1 + 1e-9)
+
+
+def test_a_release_past_the_cap_is_refused_and_nothing_is_written(tmp_path):
+    path = tmp_path / "ledger.json"
+    record(path, "alice", entry_from_certificate(certificate(), process="1"), total_loss, cap=2.5e-4)
+    record(path, "alice", entry_from_certificate(certificate(), process="2"), total_loss)
+    before = path.read_bytes()
+    with pytest.raises(BudgetExceeded, match="cap"):
+        record(path, "alice", entry_from_certificate(certificate(), process="3"), total_loss)
+    assert path.read_bytes() == before
+    record(path, "bob", entry_from_certificate(certificate(), process="3"), total_loss)
+    record(path, "alice", entry_from_certificate(certificate(), process="2"), total_loss)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert read_ledger(path).spent("alice", total_loss) == pytest.approx(2e-4)
+
+
+def test_what_is_not_known_is_refused_never_guessed(tmp_path):
+    with pytest.raises(InputError, match="no loss that holds for any times"):
+        entry_from_certificate(certificate(None) | {"worst_loss": None, "mechanism": "independent"}, process="x")
+    with pytest.raises(InputError, match="chosen times"):
+        entry_from_certificate(certificate(secrets={"count": 1}), process="x")
+    different = {**certificate(), "noise": {"kernel": "matern32", "length_scale_s": 600.0, "sd_m": 100.0}}
+    mixed = [entry_from_certificate(certificate(), process="a"), entry_from_certificate(different, process="b")]
+    with pytest.raises(InputError, match="differently shaped"):
+        total_loss(mixed)
+    with pytest.raises(InputError, match="unknown notion"):
+        total_loss([{"notion": "something else"}])
+    path = tmp_path / "ledger.json"
+    with pytest.raises(InputError, match="Give a cap"):
+        record(path, "alice", mixed[0], total_loss)
+    path.write_text("{}")
+    with pytest.raises(InputError, match="not a ledger"):
+        read_ledger(path)
+    with pytest.raises(InputError):
+        Ledger(0.0, {})
+
+
+def test_two_writers_do_not_lose_each_others_entries(tmp_path):
+    path = tmp_path / "ledger.json"
+    record(path, "a", entry_from_certificate(certificate(), process="1"), total_loss, cap=1.0)
+    (tmp_path / "ledger.json.lock").write_text("")
+    with pytest.raises(InputError, match="Another process"):
+        record(path, "a", entry_from_certificate(certificate(), process="2"), total_loss)
+    assert len(json.loads(path.read_text())["entries"]["a"]) == 1
+
+
+def test_protect_enters_the_release_first_and_writes_nothing_past_the_cap(tmp_path):
+    from repository import ROOT
+    from typer.testing import CliRunner
+
+    from sfumato.cli import app
+
+    sample = str(ROOT / "src" / "sfumato" / "data" / "sample_ride.gpx")
+    ledger, state = tmp_path / "ledger.json", tmp_path / "alice.json"
+
+    def release(name, *more):
+        words = ["protect", sample, "-o", str(tmp_path / name), "--ledger", str(ledger), "--person", "alice", *more]
+        return CliRunner().invoke(app, words)
+
+    first = release("1.gpx", "--state", str(state), "--cap", "1.5e-5", "--json")
+    assert first.exit_code == 0, first.output
+    spent = json.loads(first.output)["worst_loss"]
+    assert release("2.gpx", "--state", str(state)).exit_code == 0
+    assert read_ledger(ledger).spent("alice", total_loss) == pytest.approx(spent)
+    refused = release("3.gpx")  # fresh noise: a second process, past the cap
+    assert isinstance(refused.exception, BudgetExceeded)
+    assert not (tmp_path / "3.gpx").exists()
+    assert isinstance(release("4.gpx", "--mechanism", "independent").exception, InputError)

@@ -1,0 +1,74 @@
+"""Docs and help are part of the product: every command, option and page is documented, or a test fails."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+import typer.main
+from repository import ROOT
+
+from sfumato.cli import app
+
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+
+
+def commands(group: click.Command, path: str = "sfumato") -> Iterator[tuple[str, click.Command]]:
+    yield path, group
+    for name, command in getattr(group, "commands", {}).items():
+        yield from commands(command, f"{path} {name}")
+
+
+COMMANDS = list(commands(typer.main.get_command(app)))
+LEAVES = [(path, command) for path, command in COMMANDS if not getattr(command, "commands", {})]
+
+
+def test_the_commands_of_the_issues_exist() -> None:
+    paths = {path for path, _ in COMMANDS}
+    for path in (
+        "protect", "audit", "verify", "design", "design multiscale", "channel design", "channel measure",
+        "channel compare", "collect simulate", "collect crowd", "reproduce", "serve",
+    ):  # fmt: skip
+        assert f"sfumato {path}" in paths
+
+
+@pytest.mark.parametrize(("path", "command"), COMMANDS, ids=[path for path, _ in COMMANDS])
+def test_every_command_and_option_has_help(path: str, command: click.Command) -> None:
+    assert command.help, f"{path} has no help"
+    for parameter in command.params:
+        assert getattr(parameter, "help", None), f"{path}: {parameter.name} has no help"
+
+
+@pytest.mark.parametrize(("path", "command"), LEAVES, ids=[path for path, _ in LEAVES])
+def test_every_command_can_answer_in_json(path: str, command: click.Command) -> None:
+    options = {option for parameter in command.params for option in parameter.opts}
+    assert "--json" in options, f"{path} has no --json"
+
+
+@pytest.mark.parametrize(("path", "command"), LEAVES, ids=[path for path, _ in LEAVES])
+def test_every_command_is_shown_in_the_documentation(path: str, command: click.Command) -> None:
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    assert path in text, f"no page shows {path}"
+
+
+def test_every_page_is_in_the_navigation_and_every_entry_exists() -> None:
+    navigation = set(re.findall(r"([\w/]+\.md)", (ROOT / "mkdocs.yml").read_text(encoding="utf-8")))
+    pages = {str(page.relative_to(ROOT / "docs")) for page in PAGES}
+    assert pages == navigation
+
+
+def links() -> Iterator[tuple[Path, str]]:
+    for page in [*PAGES, ROOT / "README.md"]:
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            if "://" not in target and not target.startswith("mailto:"):
+                yield page, target
+
+
+def test_no_link_between_pages_is_broken() -> None:
+    broken = [
+        f"{page.relative_to(ROOT)} -> {target}" for page, target in links() if not (page.parent / target).exists()
+    ]
+    assert not broken
