@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from sfumato.arrays import Solved, finite, jsonable, positive, read_only
-from sfumato.cli.output import write_whole
 from sfumato.errors import InputError, MissingExtra, NotConverged, SfumatoError
 from sfumato.units import duration_s, format_duration, format_length, length_m
 
@@ -64,16 +63,6 @@ def test_quantities_are_said_in_the_unit_people_use() -> None:
     assert format_duration(21600) == "6 h"
     assert format_duration(86400) == "1 day"
     assert format_duration(1209600) == "2 weeks"
-
-
-def test_a_file_that_fails_half_way_leaves_nothing_behind(tmp_path) -> None:
-    def write(path) -> None:
-        path.write_text("half")
-        raise InputError("stopped half way.")
-
-    with pytest.raises(InputError):
-        write_whole(tmp_path / "out.txt", write)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_error_says_what_happened_and_what_to_change() -> None:

@@ -10,6 +10,7 @@ import pytest
 from sfumato.accountant.ledger import Ledger, read_ledger, record
 from sfumato.accountant.trace_losses import entry_from_certificate, total_loss, total_mu
 from sfumato.errors import BudgetExceeded, InputError
+from sfumato.files import locked
 from sfumato.leakage.loss import loss_matrix
 from sfumato.leakage.theorems import redrawn_noise
 from sfumato.priors.kernels import Matern32
@@ -82,10 +83,12 @@ def test_what_is_not_known_is_refused_never_guessed(tmp_path):
 def test_two_writers_do_not_lose_each_others_entries(tmp_path):
     path = tmp_path / "ledger.json"
     record(path, "a", entry_from_certificate(certificate(), process="1"), total_loss, cap=1.0)
-    (tmp_path / "ledger.json.lock").write_text("")
-    with pytest.raises(InputError, match="Another process"):
+    with locked(path), pytest.raises(InputError, match="Another process"):
         record(path, "a", entry_from_certificate(certificate(), process="2"), total_loss)
     assert len(json.loads(path.read_text())["entries"]["a"]) == 1
+    (tmp_path / "ledger.json.lock").write_text("")  # left by a process that was killed: nobody holds it
+    record(path, "a", entry_from_certificate(certificate(), process="2"), total_loss)
+    assert {item.name for item in tmp_path.iterdir()} == {"ledger.json"}
 
 
 def test_protect_enters_the_release_first_and_writes_nothing_past_the_cap(tmp_path):

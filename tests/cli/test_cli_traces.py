@@ -16,8 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 import sfumato.cli
-from sfumato.cli.staged import Staged
-from sfumato.errors import InputError, SfumatoError
+from sfumato.errors import SfumatoError
 from sfumato.io import read_trace, write_trace
 from sfumato.traces import Trace
 
@@ -264,26 +263,6 @@ def test_an_unwritable_output_leaves_the_old_files_as_they_were(folder: Path) ->
     assert run("protect", "ride.gpx", "-o", "out.tcx", folder=folder)[0] == 2
     (folder / "directory.gpx").mkdir()
     assert run("protect", "ride.gpx", "-o", "directory.gpx", folder=folder)[0] == 2
-
-
-def test_staged_files_come_all_or_none(tmp_path: Path) -> None:
-    (tmp_path / "a").write_text("old a")
-    with Staged() as staged:
-        staged.add(tmp_path / "a", lambda path: path.write_text("new a") and None)
-        staged.add(tmp_path / "b", lambda path: path.write_text("new b") and None)
-        (tmp_path / "b").mkdir()  # what happens meanwhile
-        with pytest.raises(InputError):
-            staged.commit()
-    assert (tmp_path / "a").read_text() == "old a"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
-    (tmp_path / "b").rmdir()
-    with Staged() as staged:
-        staged.add(tmp_path / "a", lambda path: path.write_text("new a") and None)
-        staged.add(tmp_path / "b", lambda path: path.write_text("new b") and None, mode=0o600)
-        staged.commit()
-    assert (tmp_path / "a").read_text() == "new a"
-    assert stat.S_IMODE((tmp_path / "b").stat().st_mode) == 0o600
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
 
 
 def test_naive_times_are_accepted_with_a_zone(tmp_path: Path) -> None:

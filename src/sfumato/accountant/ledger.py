@@ -9,8 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +16,7 @@ from typing import Any
 
 from sfumato.arrays import jsonable, positive
 from sfumato.errors import BudgetExceeded, InputError
+from sfumato.files import locked, write_text
 
 FORMAT = 1
 Entry = Mapping[str, Any]
@@ -77,36 +76,22 @@ def read_ledger(path: str | Path) -> Ledger:
 
 
 def write_ledger(ledger: Ledger, path: str | Path) -> None:
-    """Write whole (a temporary file renamed), mode 0600."""
-    target = Path(path)
+    """Write whole, for its owner only, and on the disk before this returns."""
     text = json.dumps(jsonable(ledger.to_dict()), indent=2, allow_nan=False) + "\n"
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent or ".")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o600)
-        os.replace(name, target)
-    finally:
-        Path(name).unlink(missing_ok=True)
+    write_text(path, text, private=True, durable=True)
 
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """One writer at a time: an exclusive lock file, removed at the end."""
-    lock = path.with_name(path.name + ".lock")
-    try:
-        handle = os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    except FileExistsError as error:
-        raise InputError(
-            f"Another process is writing the ledger {path}.", f"Wait, or remove {lock} if none is running."
-        ) from error
-    try:
-        os.close(handle)
+    """One writer at a time; who comes second is told so."""
+    with contextlib.ExitStack() as held:
+        try:
+            held.enter_context(locked(path, wait=False))
+        except BlockingIOError as error:
+            raise InputError(
+                f"Another process is writing the ledger {path}.", "Wait for it, then try again."
+            ) from error
         yield
-    finally:
-        lock.unlink(missing_ok=True)
 
 
 def record(path: str | Path, person: str, entry: Entry, rule: Rule, *, cap: float | None = None) -> Ledger:

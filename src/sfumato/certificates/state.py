@@ -11,13 +11,13 @@ import base64
 import hmac
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InputError
+from sfumato.files import create_text
 from sfumato.mechanisms.traces.interface import Random
 from sfumato.mechanisms.traces.multiscale.continuing import KEY_BYTES
 from sfumato.randomness import randomness
@@ -176,18 +176,7 @@ def _decrypted(sealed: Mapping[str, Any], passphrase: str | None) -> Any:
 
 def create_state(path: str | Path, state: NoiseState, *, passphrase: str | None = None) -> None:
     """Write a new state: beside, flushed to disk, 0600, then linked into place; an existing file is never touched."""
-    target = Path(path)
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent or ".")  # mkstemp is 0600
-        try:
-            with os.fdopen(handle, "w") as out:
-                out.write(state_text(state, passphrase))
-                out.flush()
-                os.fsync(out.fileno())
-            os.link(name, target)
-        finally:
-            os.unlink(name)
+        create_text(path, state_text(state, passphrase), private=True)
     except FileExistsError as error:
-        raise InputError(f"The state {target} appeared meanwhile.", "Run the command again.") from error
-    except OSError as error:
-        raise InputError(f"Cannot write the state {target}: {error.strerror}.", "Choose another folder.") from error
+        raise InputError(f"The state {path} appeared meanwhile.", "Run the command again.") from error

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from sfumato.cli.output import print_json, write_whole
+from sfumato.cli.output import print_json
 from sfumato.errors import InputError
+from sfumato.files import write_whole
 
 if TYPE_CHECKING:
     from sfumato.arrays import FloatArray

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from sfumato.cli.output import print_json, write_whole
+from sfumato.cli.output import print_json
 from sfumato.errors import InputError
+from sfumato.files import write_text
 
 if TYPE_CHECKING:
     from sfumato.arrays import FloatArray
@@ -75,7 +76,7 @@ def compare_command(
     _progress("")
     drawing = picture(rows, unit=unit)
     if svg is not None:
-        write_whole(svg, lambda path: _fill(path, drawing))
+        write_text(svg, drawing)
     if json:
         print_json(
             {"ok": True, "unit": unit, "rows": [asdict(row) for row in rows], "picture": str(svg) if svg else None}
@@ -84,10 +85,6 @@ def compare_command(
     _print(rows, unit)
     if svg is not None:
         typer.echo(f"Picture: {svg}")
-
-
-def _fill(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
 
 
 def _progress(words: str) -> None:

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from sfumato.cli.output import print_json, write_whole
+from sfumato.cli.output import print_json
+from sfumato.files import write_whole
 
 _HELP = "Design noise for chosen secrets under a Gaussian prior, optimal or as published, with its exact loss."
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import typer
 
-from sfumato.cli.output import print_json, write_whole
+from sfumato.cli.output import print_json
 from sfumato.errors import InputError
+from sfumato.files import write_text
 
 
 def register_multiscale(design_app: typer.Typer) -> None:
@@ -39,16 +40,12 @@ def multiscale(
         out["constant_share_table"] = made.constant_share_table()
     if write is not None:
         text = json_module.dumps(jsonable(made.shipped_classes()), indent=1, allow_nan=False) + "\n"
-        write_whole(write, lambda path: _fill(path, text))
+        write_text(write, text)
         out["written"] = str(write)
     if json:
         print_json(out)
         return
     _say(out)
-
-
-def _fill(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
 
 
 def _ladders(shortest: str | None, longest: str | None, kernels: list[str]) -> list[dict[str, Any]]:

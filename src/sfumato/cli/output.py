@@ -1,17 +1,13 @@
-"""What commands print: one JSON object, or tables and sentences for people; and files written whole or not at all."""
+"""What commands print: one JSON object, or what went wrong, in words."""
 
 from __future__ import annotations
 
 import json as json_module
-import os
 import sys
-import tempfile
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NoReturn
 
 from sfumato.arrays import jsonable
-from sfumato.errors import InputError, SfumatoError
+from sfumato.errors import SfumatoError
 
 
 def print_json(value: Any) -> None:
@@ -27,23 +23,3 @@ def fail(error: SfumatoError, *, json: bool, code: int = 2) -> NoReturn:
     if error.advice:
         sys.stderr.write(f"       {error.advice}\n")
     raise SystemExit(code)
-
-
-def write_whole(path: str | Path, write: Callable[[Path], None], *, mode: int = 0o644) -> Path:
-    """Let ``write`` fill a temporary file beside ``path``, then rename it: nothing is ever half-written."""
-    target = Path(path)
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=target.suffix, dir=target.parent or ".")
-    except OSError as error:
-        raise InputError(f"Cannot write {target}: {error.strerror}.", "Choose a folder you can write to.") from error
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        write(temporary)
-        temporary.chmod(mode)
-        temporary.replace(target)
-    except OSError as error:
-        raise InputError(f"Cannot write {target}: {error.strerror}.", "Choose a folder you can write to.") from error
-    finally:
-        temporary.unlink(missing_ok=True)
-    return target

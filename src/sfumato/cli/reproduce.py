@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from sfumato.cli.output import print_json, write_whole
+from sfumato.cli.output import print_json
+from sfumato.files import write_text
 
 
 def register(app: typer.Typer) -> None:
@@ -37,7 +38,7 @@ def reproduce_command(
     with _waiting(f"reproducing {name}"):
         result = reproduce(name, quick=quick)
     if output is not None:
-        write_whole(output, lambda path: _write_text(path, result.picture_svg))
+        write_text(output, result.picture_svg)
     if json:
         print_json({**result.to_dict(), "quick": quick, "picture": str(output) if output else None})
     else:
@@ -58,10 +59,6 @@ def _waiting(words: str) -> Iterator[None]:
 
     with Console(stderr=True).status(words):
         yield
-
-
-def _write_text(path: Path, text: str) -> None:
-    path.write_text(text, "utf-8")
 
 
 def _print_listing(listing: dict[str, str]) -> None:

@@ -286,8 +286,8 @@ def _write(
     from sfumato.certificates.sign import signed
     from sfumato.certificates.state import create_state
     from sfumato.certificates.verify import certificate_text, file_facts
-    from sfumato.cli.staged import Staged
     from sfumato.engines.local import write_fleet
+    from sfumato.files import Staged
     from sfumato.io import output_format as named_format
     from sfumato.io import write_trace
     from sfumato.protection import Protected
@@ -305,20 +305,14 @@ def _write(
         if sign is not None:
             document = signed(document, sign)
         if "certificate" in paths:
-            text = certificate_text(document)
-            staged.add(paths["certificate"], lambda path: _fill(path, text))
-        for name, mode in (("report", 0o600), ("public_report", 0o644)):
+            staged.add_text(paths["certificate"], certificate_text(document))
+        for name, private in (("report", True), ("public_report", False)):
             if name in paths:
-                page = _page(done, document, private=name == "report")
-                staged.add(paths[name], lambda path, page=page: _fill(path, page), mode=mode)  # type: ignore[misc]
+                staged.add_text(paths[name], _page(done, document, private=private), private=private)
         if new_state is not None and done.state is not None:
             create_state(new_state, done.state, passphrase=passphrase)
         staged.commit()
     return document
-
-
-def _fill(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
 
 
 def _page(done: Protected | ProtectedFleet, document: dict[str, Any], *, private: bool) -> str:

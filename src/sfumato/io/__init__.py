@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InputError, SfumatoError
+from sfumato.files import write_whole
 from sfumato.io.draft import Draft, Reading, merged, require_kept
 from sfumato.io.formats import FORMATS, format_named, format_of, loaded, output_format
 from sfumato.traces import Trace
@@ -68,16 +69,7 @@ def write_trace(trace: Trace, path: str | Path, *, format: str | None = None) ->
     target = Path(path)
     chosen = output_format(target, format)
     write = getattr(loaded(chosen), chosen.write or "write")
-    temporary: Path | None = None
-    try:
-        temporary = _fresh_file_beside(target)
-        write(trace, temporary)
-        temporary.replace(target)
-    except OSError as error:
-        raise InputError(f"Cannot write {target}: {error.strerror}.", "Choose a folder you can write to.") from None
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
+    write_whole(target, lambda beside: write(trace, beside))
 
 
 def _read(source: Any, format: str | None, reading: Reading) -> Any:
@@ -97,10 +89,3 @@ def _read(source: Any, format: str | None, reading: Reading) -> Any:
         raise InputError(f"Cannot read {path}: {error.strerror}.", "Check the name and its permissions.") from None
     except RecursionError:
         raise InputError(f"{path} is nested too deeply.", "It is not a track.") from None
-
-
-def _fresh_file_beside(target: Path) -> Path:
-    """An empty new file with the permissions that the user's umask gives, in the folder of ``target``."""
-    name = target.with_name(f".{target.name[:80]}.{os.urandom(6).hex()}{target.suffix}")
-    os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-    return name
