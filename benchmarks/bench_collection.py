@@ -210,7 +210,7 @@ def a_million_reports():
     draw_reports(channel, people[:10])
 
     def fresh():
-        channel._known.pop("alias", None)
+        channel._known.alias_tables = None
         draw_reports(channel, people)
 
     return best_of(fresh, 30)

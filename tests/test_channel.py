@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sfumato.channel import Channel, ImplicitChannel, RowsOfProbabilities, _ExactRow
+from sfumato.channel import Channel, _ExactRow
 from sfumato.errors import InputError
 from sfumato.io.cells import read_cells
 from sfumato.io.channel_files import read_channel, write_channel
@@ -85,16 +85,6 @@ def test_samples_follow_the_rows() -> None:
     for x in range(3):
         counts = np.bincount(drawn[x * 60_000 : (x + 1) * 60_000], minlength=3)
         assert chi_square(counts, channel.row(x)) > 1e-4
-
-
-def test_an_implicit_channel_samples_its_rows_and_is_a_channel() -> None:
-    channel = ImplicitChannel(lambda x: -np.abs(np.arange(5.0) - x), np.array([1.0, 2.0, 0.0, 1.0, 1.0]))
-    assert isinstance(channel, RowsOfProbabilities)
-    assert channel.row(1)[2] == 0
-    drawn = channel.sample(np.full(60_000, 1), rng=12)
-    assert chi_square(np.bincount(drawn, minlength=5), channel.row(1)) > 1e-4
-    np.testing.assert_allclose(channel.to_dense().row(3), channel.row(3))
-    np.testing.assert_allclose(np.exp(channel.log_row(2)), channel.row(2), atol=1e-300)
 
 
 def test_thresholds_are_exact_fractions_of_the_stored_doubles() -> None:
@@ -205,33 +195,3 @@ def test_a_prior_without_rows_or_labels_is_refused(tmp_path: Path, name: str, te
     (tmp_path / name).write_text(text)
     with pytest.raises(InputError):
         read_cells(tmp_path / name)
-
-
-def test_an_implicit_channel_answers_what_its_matrix_answers(tmp_path: Path) -> None:
-    from sfumato.leakage import discrete
-
-    implicit = ImplicitChannel(lambda x: -np.abs(np.arange(4.0) - x), np.array([1.0, 2.0, 0.5, 1.0]), inputs=5)
-    dense, p = implicit.to_dense(), np.array([0.1, 0.2, 0.3, 0.4, 0.0])
-    np.testing.assert_allclose(implicit.push_forward(p), dense.push_forward(p), rtol=1e-14)
-    np.testing.assert_allclose(implicit.posterior(p, 2), dense.posterior(p, 2), rtol=1e-14)
-    merge = [0, 0, 1, 1]
-    np.testing.assert_allclose(implicit.post_process(merge).matrix, dense.post_process(merge).matrix, rtol=1e-14)
-    after = Channel([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5], [0.0, 1.0]])
-    np.testing.assert_allclose(implicit.compose(after).matrix, dense.compose(after).matrix, rtol=1e-14)
-    before = Channel(np.full((2, 5), 0.2))
-    np.testing.assert_allclose(before.compose(implicit).matrix, before.compose(dense).matrix, rtol=1e-14)
-    assert discrete.lip(implicit, p).max == discrete.lip(dense, p).max
-    assert discrete.ldp(implicit) == discrete.ldp(dense)
-    write_channel(implicit, tmp_path / "implicit.parquet")
-    np.testing.assert_array_equal(read_channel(tmp_path / "implicit.parquet").matrix, dense.matrix)
-
-
-def test_an_implicit_channel_that_is_none_or_too_large_is_refused() -> None:
-    with pytest.raises(InputError):
-        ImplicitChannel(lambda x: np.zeros(3), np.ones(3), inputs=-2)
-    with pytest.raises(InputError, match="shape"):
-        ImplicitChannel(lambda x: np.float64(0.0), np.ones(3)).row(0)  # type: ignore[arg-type]
-    huge = ImplicitChannel(lambda x: np.zeros(10_000), np.ones(10_000))
-    with pytest.raises(InputError, match="10000 x 10000"):
-        huge.to_dense()
-    assert huge.row(7)[0] == pytest.approx(1e-4)

@@ -1,4 +1,4 @@
-"""A channel is P(report y | true x): a row-stochastic matrix, or rows made on demand. It knows no geography.
+"""A channel is P(report y | true x): a row-stochastic matrix. It knows no geography.
 
 Rows must sum to one within 1e-6 and are divided by their sum unless it is one within 2e-14, so that rounding in a file
 is forgiven, an error is not, and a channel that was written and read is the same doubles. Sampling is exact for the
@@ -9,34 +9,18 @@ drawn until the comparison is decided. No outcome of positive probability is los
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, IntArray, finite, read_only
 from sfumato.errors import InputError
-from sfumato.randomness import Randomness, randomness
+from sfumato.randomness import Random, Randomness, randomness
 
 ROW_TOLERANCE = 1e-6
 ROUNDING = 2e-14
-LARGEST_DENSE = 25_000_000
-Random = int | np.random.Generator | Randomness | None
-
-
-@runtime_checkable
-class RowsOfProbabilities(Protocol):
-    """What every channel can do, dense or implicit."""
-
-    @property
-    def shape(self) -> tuple[int, int]: ...
-
-    def row(self, x: int) -> FloatArray: ...
-
-    def sample(self, x: int | npt.ArrayLike, rng: Random = None) -> IntArray: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,15 +73,6 @@ class Channel:
         row: FloatArray = self.matrix[_index(x, self.shape[0])]
         return row
 
-    def log_row(self, x: int) -> FloatArray:
-        """ln P(y | x) for every y, minus infinity where it is 0."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.row(x))
-
-    def to_dense(self) -> Channel:
-        """Itself."""
-        return self
-
     def sample(self, x: int | npt.ArrayLike, rng: Random = None) -> IntArray:
         """One report for every true symbol in ``x`` (an index or many), exactly; OS entropy unless ``rng`` is given."""
         return _sample_rows(x, self.shape[0], self._exact_row, randomness(rng))
@@ -107,12 +82,15 @@ class Channel:
             self._thresholds[x] = _ExactRow.of(self.matrix[x])
         return self._thresholds[x]
 
-    def compose(self, after: Channel | ImplicitChannel) -> Channel:
+    def compose(self, after: Channel) -> Channel:
         """X -> Y -> Z: the outputs of this channel are the inputs of ``after``."""
-        _chained(self.shape, after.shape)
-        then = after.to_dense()
+        if after.shape[0] != self.shape[1]:
+            raise InputError(
+                f"The first channel has {self.shape[1]} outputs and the second {after.shape[0]} inputs.",
+                "They must match.",
+            )
         return Channel(
-            self.matrix @ then.matrix, inputs=self.inputs, outputs=then.outputs, positions_m=self.positions_m
+            self.matrix @ after.matrix, inputs=self.inputs, outputs=after.outputs, positions_m=self.positions_m
         )
 
     def post_process(self, relabel: npt.ArrayLike, *, outputs: Sequence[str] = ()) -> Channel:
@@ -152,99 +130,6 @@ class Channel:
     def posterior(self, prior: npt.ArrayLike, y: int) -> FloatArray:
         """P(x | y), by Bayes' rule; refused for a report of probability 0."""
         return _bayes(checked_probabilities(prior, self.shape[0]), self.matrix[:, _index(y, self.shape[1])], y)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ImplicitChannel:
-    """Q(y | x) proportional to ``output_weights[y] * exp(log_kernel_row(x)[y])``, one row at a time.
-
-    Everything a :class:`Channel` answers is answered row by row, without the matrix; what needs all of it at once
-    (measures, files) goes through :meth:`to_dense`, which is refused above 25 million entries (0.2 GB).
-    """
-
-    log_kernel_row: Callable[[int], FloatArray]
-    output_weights: FloatArray
-    inputs: int | None = None
-
-    def __post_init__(self) -> None:
-        weights = finite(self.output_weights, "output_weights", dimensions=1)
-        if weights.min(initial=0.0) < 0 or weights.sum() <= 0:
-            raise InputError("The output weights are negative or all 0.", "Give weights of at least 0.")
-        object.__setattr__(self, "output_weights", weights)
-        count = weights.size if self.inputs is None else self.inputs
-        if isinstance(count, bool) or int(count) != count or count < 1:
-            raise InputError(f"There are {count} inputs.", "A channel needs at least one, a whole number.")
-        object.__setattr__(self, "inputs", int(count))
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(inputs, outputs)."""
-        assert self.inputs is not None
-        return self.inputs, self.output_weights.size
-
-    def log_row(self, x: int) -> FloatArray:
-        """ln P(y | x) for every y."""
-        kernel = np.asarray(self.log_kernel_row(_index(x, self.shape[0])), dtype=np.float64)
-        if kernel.shape != self.output_weights.shape:
-            raise InputError(
-                f"The kernel row of input {x} has shape {kernel.shape} for {self.shape[1]} outputs.",
-                "Give one number per output.",
-            )
-        with np.errstate(divide="ignore"):
-            logits = np.log(self.output_weights) + kernel
-        top = logits.max()
-        if not np.isfinite(top):
-            raise InputError(f"The kernel row of input {x} is not finite.")
-        out: FloatArray = logits - (top + math.log(np.exp(logits - top).sum()))
-        return out
-
-    def row(self, x: int) -> FloatArray:
-        """P(y | x) for every y."""
-        out = np.exp(self.log_row(x))
-        out /= out.sum()
-        return out
-
-    def to_dense(self) -> Channel:
-        """The whole matrix; refused above 25 million entries."""
-        _small_enough(*self.shape)
-        return Channel(np.stack([self.row(x) for x in range(self.shape[0])]))
-
-    def push_forward(self, prior: npt.ArrayLike) -> FloatArray:
-        """The distribution of the report: m = p Q, row by row."""
-        p = checked_probabilities(prior, self.shape[0])
-        out = np.zeros(self.shape[1])
-        for x in np.flatnonzero(p > 0):
-            out += p[x] * self.row(int(x))
-        return out
-
-    def posterior(self, prior: npt.ArrayLike, y: int) -> FloatArray:
-        """P(x | y), by Bayes' rule; refused for a report of probability 0."""
-        p, at = checked_probabilities(prior, self.shape[0]), _index(y, self.shape[1])
-        column = np.zeros(p.size)
-        for x in np.flatnonzero(p > 0):
-            column[x] = self.row(int(x))[at]
-        return _bayes(p, column, y)
-
-    def post_process(self, relabel: npt.ArrayLike, *, outputs: Sequence[str] = ()) -> Channel:
-        """Replace output y by ``relabel[y]`` (whole numbers from 0), as a matrix over the new outputs."""
-        target, size = _relabelling(relabel, self.shape[1], len(outputs))
-        _small_enough(self.shape[0], size)
-        matrix: FloatArray = np.empty((self.shape[0], size))
-        for x in range(self.shape[0]):
-            matrix[x] = np.bincount(target, self.row(x), minlength=size)
-        return Channel(matrix, outputs=tuple(outputs))
-
-    def compose(self, after: Channel | ImplicitChannel) -> Channel:
-        """X -> Y -> Z, as a matrix over the outputs of ``after``."""
-        _chained(self.shape, after.shape)
-        _small_enough(self.shape[0], after.shape[1])
-        then = after.to_dense()
-        matrix = np.stack([self.row(x) @ then.matrix for x in range(self.shape[0])])
-        return Channel(matrix, outputs=then.outputs)
-
-    def sample(self, x: int | npt.ArrayLike, rng: Random = None) -> IntArray:
-        """One report for every true symbol in ``x``, exact for the doubles of :meth:`row`."""
-        return _sample_rows(x, self.shape[0], lambda index: _ExactRow.of(self.row(index)), randomness(rng))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -356,21 +241,6 @@ def checked_labels(labels: Sequence[str], count: int, kind: str) -> tuple[str, .
     if len(set(names)) != count:
         raise InputError(f"Some {kind} labels are the same.", "Make them different.")
     return names
-
-
-def _small_enough(rows: int, columns: int) -> None:
-    if rows * columns > LARGEST_DENSE:
-        raise InputError(
-            f"The matrix of this channel would have {rows} x {columns} entries.",
-            "Use its rows (row, push_forward, posterior), or fewer cells.",
-        )
-
-
-def _chained(first: tuple[int, int], second: tuple[int, int]) -> None:
-    if second[0] != first[1]:
-        raise InputError(
-            f"The first channel has {first[1]} outputs and the second {second[0]} inputs.", "They must match."
-        )
 
 
 def _relabelling(relabel: npt.ArrayLike, count: int, named: int) -> tuple[IntArray, int]:

@@ -45,10 +45,13 @@ def ground_distances(lat_deg: FloatArray, lon_deg: FloatArray) -> FloatArray:
     """
     lat, lon = np.radians(lat_deg), np.radians(lon_deg)
     across = _SEMI_MAJOR_M / np.sqrt(1 - _ECCENTRICITY_2 * np.sin(lat) ** 2)
-    points = np.column_stack([
-        across * np.cos(lat) * np.cos(lon), across * np.cos(lat) * np.sin(lon),
-        (1 - _ECCENTRICITY_2) * across * np.sin(lat),
-    ])  # fmt: skip
+    points = np.column_stack(
+        [
+            across * np.cos(lat) * np.cos(lon),
+            across * np.cos(lat) * np.sin(lon),
+            (1 - _ECCENTRICITY_2) * across * np.sin(lat),
+        ]
+    )
     chord = np.sqrt(((points[:, None, :] - points[None, :, :]) ** 2).sum(axis=2))
     diameter = 2 * _SEMI_MAJOR_M / (1 - _FLATTENING)
     out: FloatArray = diameter * np.arcsin(np.minimum(1.0, chord / diameter))
@@ -134,10 +137,16 @@ class Grid:
         if north - (rows - 0.5) * cell_height / north_m < -90:
             raise InputError("The last row of cells would have its centre beyond the south pole.", "Use shape instead.")
         return cls(
-            rows=rows, columns=columns, cell_height=cell_height, cell_width=cell_width, unit="m",
-            north_deg=float(north), west_deg=float(west),
-            cell_height_deg=cell_height / north_m, cell_width_deg=cell_width / east_m,
-        )  # fmt: skip
+            rows=rows,
+            columns=columns,
+            cell_height=cell_height,
+            cell_width=cell_width,
+            unit="m",
+            north_deg=float(north),
+            west_deg=float(west),
+            cell_height_deg=cell_height / north_m,
+            cell_width_deg=cell_width / east_m,
+        )
 
     @classmethod
     def plain(
@@ -329,7 +338,7 @@ class HexCells:
 
     def distances_from(self, cell: int) -> FloatArray:
         """Geodesic distance in metres from one centre to every centre."""
-        from pyproj import Geod
+        from pyproj import Geod  # only cells of h3 need geodesics
 
         at = _checked_cell(cell, self.cells)
         here = np.full(self.cells, self.lat_deg[at]), np.full(self.cells, self.lon_deg[at])

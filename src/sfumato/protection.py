@@ -21,7 +21,7 @@ from sfumato.errors import InputError
 from sfumato.frames import displace, snap
 from sfumato.mechanisms.traces.calibration import ODDS_DELTA, Target, calibrated_noise_m, target_of
 from sfumato.mechanisms.traces.independent import IndependentNoise
-from sfumato.mechanisms.traces.interface import Random, TraceNoise
+from sfumato.mechanisms.traces.interface import TraceNoise
 from sfumato.mechanisms.traces.mixed import WHITE_SHARE, MixedNoise
 from sfumato.mechanisms.traces.multiscale.continuing import person_key
 from sfumato.mechanisms.traces.multiscale.ladder import Ladder, shipped_ladder
@@ -31,7 +31,7 @@ from sfumato.mechanisms.traces.prior_shaped import PriorShapedNoise
 from sfumato.mechanisms.traces.trace_registry import NEED_PRIOR, TRACE_MECHANISMS
 from sfumato.priors.classes import PRIOR_CLASSES, prior_class_named
 from sfumato.priors.kernels import Kernel
-from sfumato.randomness import randomness
+from sfumato.randomness import Random, randomness
 from sfumato.traces import Trace
 
 if TYPE_CHECKING:

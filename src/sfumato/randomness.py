@@ -79,7 +79,11 @@ def _system_words(count: int) -> Words:
     return out
 
 
-def randomness(rng: int | np.random.Generator | Randomness | None = None) -> Randomness:
+Random = int | np.random.Generator | Randomness | None
+"""What every random function takes as ``rng``: None for the operating system's entropy, else a *simulation*."""
+
+
+def randomness(rng: Random = None) -> Randomness:
     """``None`` is the operating system's entropy; a seed or a NumPy Generator is a simulation and says so."""
     if isinstance(rng, Randomness):
         return rng

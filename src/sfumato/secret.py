@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from pyproj import Geod
 
 from sfumato.arrays import BoolArray, FloatArray, IntArray, finite, positive, read_only
 from sfumato.errors import InputError
+from sfumato.units import duration_s
 
 TIMES_ARE_PUBLIC = (
     "The noise was shaped for chosen times, so whoever knows the mechanism can tell which times are protected. "
@@ -84,9 +86,12 @@ def basic(index: int, *, radius_m: float | None = None, target_loss: float | Non
 
 
 def compound(
-    indices: Sequence[int] | IntArray, *, label: str = "", radius_m: float | None = None,
+    indices: Sequence[int] | IntArray,
+    *,
+    label: str = "",
+    radius_m: float | None = None,
     target_loss: float | None = None,
-) -> Secret:  # fmt: skip
+) -> Secret:
     """Several times that must stay hidden together."""
     chosen = np.asarray(indices, dtype=np.int64)
     return Secret(chosen, label or "points " + ",".join(map(str, chosen.tolist())), radius_m, target_loss)
@@ -154,8 +159,6 @@ class Circle:
 
     def holds(self, lat_deg: FloatArray, lon_deg: FloatArray) -> BoolArray:
         """Which points lie inside, by geodesic distance."""
-        from pyproj import Geod
-
         count = len(lat_deg)
         centre_lon, centre_lat = np.full(count, self.lon_deg), np.full(count, self.lat_deg)
         _, _, distance_m = Geod(ellps="WGS84").inv(centre_lon, centre_lat, lon_deg, lat_deg)
@@ -209,9 +212,11 @@ class Places:
 
 
 def places(
-    areas: Sequence[Circle | Polygon] | Mapping[str, Any] | str | Path, *, together: bool = False,
+    areas: Sequence[Circle | Polygon] | Mapping[str, Any] | str | Path,
+    *,
+    together: bool = False,
     radius_m: float = 200.0,
-) -> Places:  # fmt: skip
+) -> Places:
     """The times inside circles, polygons, a GeoJSON object or a GeoJSON file (its points get ``radius_m``)."""
     if isinstance(areas, str | Path):
         areas = _read_geojson(Path(areas))
@@ -328,9 +333,13 @@ def _visits(inside: BoolArray, word: str, *, together: bool) -> tuple[Secret, ..
 
 
 def resolve(
-    secrets: SecretRule | Sequence[SecretRule], times_s: FloatArray, *, lat_deg: FloatArray | None = None,
-    lon_deg: FloatArray | None = None, radius_m: float | None = None,
-) -> tuple[Secret, ...]:  # fmt: skip
+    secrets: SecretRule | Sequence[SecretRule],
+    times_s: FloatArray,
+    *,
+    lat_deg: FloatArray | None = None,
+    lon_deg: FloatArray | None = None,
+    radius_m: float | None = None,
+) -> tuple[Secret, ...]:
     """All secrets of one trace from rules and secrets mixed; ``radius_m`` fills in where a secret has none."""
     rules = secrets if isinstance(secrets, Sequence) else (secrets,)
     found = [s for rule in rules for s in rule.at(times_s, lat_deg=lat_deg, lon_deg=lon_deg)]
@@ -341,8 +350,6 @@ def resolve(
 
 def parse(text: str, *, radius_m: float = 200.0) -> SecretRule:
     """``all``, ``24``, ``24,25``, ``windows:10min``, ``stays``, ``stays:10min`` or the path of a GeoJSON file."""
-    from sfumato.units import duration_s
-
     word, _, rest = text.strip().partition(":")
     if word == "all" and not rest:
         return EveryPoint()

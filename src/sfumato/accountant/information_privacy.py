@@ -25,6 +25,7 @@ from sfumato.arrays import FloatArray, positive, read_only
 from sfumato.channel import Channel, checked_probabilities, checked_rows
 from sfumato.errors import BudgetExceeded, InputError
 from sfumato.guarantees import Guarantee
+from sfumato.leakage.composition import composed_bound, epsilon_delta_composed
 from sfumato.leakage.discrete import lip, lip_over_set
 from sfumato.priors.sets import Known, Polytope
 
@@ -121,8 +122,12 @@ class PosteriorAdaptive:
         moves = "" if self.transition is None else " and moves by its transitions"
         return Guarantee(
             notion="local information privacy, posterior-adaptive",
-            parameters={"epsilon_up_nats": self.spent_up, "epsilon_low_nats": self.spent_low, "reports": self.reports,
-                        "budget_nats": self.budget},
+            parameters={
+                "epsilon_up_nats": self.spent_up,
+                "epsilon_low_nats": self.spent_low,
+                "reports": self.reports,
+                "budget_nats": self.budget,
+            },
             assumes=(
                 f"the adversary's prior is {prior}{moves}",
                 "channels, budgets, timing and stopping depend on earlier reports and independent coins only",
@@ -130,7 +135,7 @@ class PosteriorAdaptive:
             ),
             covers=("all reports together, every single symbol and the whole sequence, for every outcome",),
             not_covered=("an adversary with another prior", "(epsilon, delta) promises: they have no composition rule"),
-        )  # fmt: skip
+        )
 
 
 def fixed_prior_rule(prior: npt.ArrayLike) -> Callable[[Sequence[Mapping[str, Any]]], float]:
@@ -141,8 +146,6 @@ def fixed_prior_rule(prior: npt.ArrayLike) -> Callable[[Sequence[Mapping[str, An
     p = checked_probabilities(prior)
 
     def rule(entries: Sequence[Mapping[str, Any]]) -> float:
-        from sfumato.leakage.composition import composed_bound, epsilon_delta_composed
-
         epsilons = []
         for entry in entries:
             if entry.get("notion") != "local information privacy" or "epsilon_nats" not in entry:

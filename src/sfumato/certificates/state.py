@@ -18,9 +18,8 @@ from typing import Any
 
 from sfumato.errors import InputError
 from sfumato.files import create_text
-from sfumato.mechanisms.traces.interface import Random
 from sfumato.mechanisms.traces.multiscale.continuing import KEY_BYTES
-from sfumato.randomness import randomness
+from sfumato.randomness import Random, randomness
 
 FORMAT = 1
 _WARNING = "Keep this file secret: whoever reads it can undo the noise of every release made with it."

@@ -46,14 +46,19 @@ def register(app: typer.Typer) -> None:
 
 def design(
     mechanism: str = typer.Option("lip-optimal", help=_MECHANISM_HELP),
-    prior: Path = typer.Option(..., help="CSV, Parquet or JSON: one probability or count per line, or label, value, "
-                               "and lat, lon or x_m, y_m."),
+    prior: Path = typer.Option(
+        ..., help="CSV, Parquet or JSON: one probability or count per line, or label, value, and lat, lon or x_m, y_m."
+    ),
     epsilon: float = typer.Option(..., help="Leakage in nats, or per metre for geo mechanisms; greater than 0."),
-    distortion: str = typer.Option("hamming", help="hamming, euclidean (needs coordinates) or a CSV of numbers, one "
-                                   "row per symbol and one column per output."),
+    distortion: str = typer.Option(
+        "hamming",
+        help="hamming, euclidean (needs coordinates) or a CSV of numbers, one "
+        "row per symbol and one column per output.",
+    ),
     epsilon_low: float | None = typer.Option(None, help="A different limit for the lower side (asymmetric LIP)."),
-    priors: str = typer.Option("known", help="For which priors to promise: known, all, tv:RADIUS, or from counts: "
-                               "clopper-pearson, weissman."),
+    priors: str = typer.Option(
+        "known", help="For which priors to promise: known, all, tv:RADIUS, or from counts: clopper-pearson, weissman."
+    ),
     beta: float = typer.Option(0.05, help="Error probability of the set built from counts."),
     grid: str | None = typer.Option(None, help="ROWSxCOLUMNS: the prior's lines are cells, from north-west."),
     cell_size: str | None = typer.Option(None, help="Side of a cell of --grid, for example 500m; else 1."),
@@ -64,7 +69,7 @@ def design(
     max_seconds: float | None = typer.Option(None, help="Stop refining after this long and report the gap reached."),
     output: Path | None = typer.Option(None, "--output", "-o", help="Where to save: .parquet, .csv or .json."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object."),
-) -> None:  # fmt: skip
+) -> None:
     """Design a channel, certify its leakage on the matrix that ships, and save it with labels and distortion."""
     from sfumato.cli.channel_inputs import design_distortion, grid_of, prior_of, prior_set_of
     from sfumato.io.cells import read_cells
@@ -95,9 +100,18 @@ def design(
     if epsilon_low is not None and mechanism != "lip-optimal":
         raise InputError(f"--epsilon-low is not used by {mechanism}.", "It is for lip-optimal.")
     made, said = _made(
-        mechanism, law, costs, epsilon, distortion_name=distortion, epsilon_low=epsilon_low, target=target,
-        cells=cells, plane_error=plane_error, gap=gap, max_seconds=max_seconds,
-    )  # fmt: skip
+        mechanism,
+        law,
+        costs,
+        epsilon,
+        distortion_name=distortion,
+        epsilon_low=epsilon_low,
+        target=target,
+        cells=cells,
+        plane_error=plane_error,
+        gap=gap,
+        max_seconds=max_seconds,
+    )
     if counted:
         said["prior_set"] = {"method": priors, "beta": beta, "holds_with_probability": 1 - beta}
         said["guarantee"]["assumes"] = [
@@ -112,11 +126,16 @@ def design(
             raise InputError("--remap needs a square distortion.", "Use hamming, euclidean or a square file.")
         made = remapped(made, law, costs, answers=law.labels)
     answer: dict[str, Any] = {
-        "ok": True, "mechanism": mechanism, "epsilon": epsilon, "remapped": remap, **said,
+        "ok": True,
+        "mechanism": mechanism,
+        "epsilon": epsilon,
+        "remapped": remap,
+        **said,
         "measures": _measures(made, law, made.distortion if made.distortion is not None else None, distortion, unit),
-        "distance_unit": unit, "plane_error": plane_error,
+        "distance_unit": unit,
+        "plane_error": plane_error,
         "seconds": time.perf_counter() - began,
-    }  # fmt: skip
+    }
     answer.setdefault("average_distortion", answer["measures"]["average_distortion"])
     if output is not None:
         write_whole(output, lambda path: write_channel(made, path))
@@ -135,15 +154,16 @@ def design(
 def measure(
     channel: Path = typer.Argument(..., help="A saved channel (.parquet, .csv, .json) or a bare numeric CSV."),
     prior: Path = typer.Option(..., help="The prior to measure against (see `channel design --help` for the format)."),
-    distortion: str | None = typer.Option(None, help="hamming, euclidean or a CSV; default: what the channel records, "
-                                          "else hamming."),
+    distortion: str | None = typer.Option(
+        None, help="hamming, euclidean or a CSV; default: what the channel records, else hamming."
+    ),
     epsilon: float | None = typer.Option(None, help="Also the smallest (epsilon, delta) deltas at this epsilon."),
     grid: str | None = typer.Option(None, help="ROWSxCOLUMNS: coordinates for a prior without them."),
     cell_size: str | None = typer.Option(None, help="Side of a cell of --grid, for example 500m."),
     floor: float = typer.Option(0.0, help="Mix the prior with this share of the uniform one."),
     drop_zeros: bool = typer.Option(False, help="Leave out symbols of prior probability 0, and their rows."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object."),
-) -> None:  # fmt: skip
+) -> None:
     """Every leakage of a channel under a prior, in nats, with its average distortion and the best guess's error."""
     from sfumato.cli.channel_inputs import grid_of, matched, measured_distortion, prior_of
     from sfumato.io.cells import read_cells
@@ -221,22 +241,47 @@ def _made(
 
         wanted = Simplex(law.size) if mechanism == "ldp-optimal" else target
         solved = lip_optimal.optimal_channel(
-            p, costs, epsilon, priors=wanted, epsilon_low=epsilon_low, gap=gap, inputs=names, outputs=outputs,
-            distortion_name=distortion_name, positions_m=places_m, most_seconds=max_seconds,
-        )  # fmt: skip
+            p,
+            costs,
+            epsilon,
+            priors=wanted,
+            epsilon_low=epsilon_low,
+            gap=gap,
+            inputs=names,
+            outputs=outputs,
+            distortion_name=distortion_name,
+            positions_m=places_m,
+            most_seconds=max_seconds,
+        )
         return solved.value.channel, {
-            "average_distortion": solved.objective, "lower_bound": solved.lower_bound, "gap": solved.gap,
-            "status": solved.status, "steps": solved.steps, "guarantee": solved.value.guarantee.to_dict(),
-        }  # fmt: skip
+            "average_distortion": solved.objective,
+            "lower_bound": solved.lower_bound,
+            "gap": solved.gap,
+            "status": solved.status,
+            "steps": solved.steps,
+            "guarantee": solved.value.guarantee.to_dict(),
+        }
     if mechanism == "geo-optimal":
         found = geo_optimal.optimal_geo_channel(
-            p, law.distances_m(), epsilon, distortion=costs, gap=max(gap, 5e-5), unit=unit, inputs=names,
-            positions_m=places_m, plane_error=plane_error, distortion_name=distortion_name,
-        )  # fmt: skip
+            p,
+            law.distances_m(),
+            epsilon,
+            distortion=costs,
+            gap=max(gap, 5e-5),
+            unit=unit,
+            inputs=names,
+            positions_m=places_m,
+            plane_error=plane_error,
+            distortion_name=distortion_name,
+        )
         return found.value.channel, {
-            "average_distortion": found.objective, "lower_bound": found.lower_bound, "gap": found.gap,
-            "status": found.status, "steps": found.steps, "guarantee": found.value.guarantee.to_dict(),
-        }  # fmt: skip
+            "average_distortion": found.objective,
+            "lower_bound": found.lower_bound,
+            "gap": found.gap,
+            "status": found.status,
+            "steps": found.steps,
+            "guarantee": found.value.guarantee.to_dict(),
+        }
     if mechanism == "prior-resampling":
         designed = closed_forms.resampling_channel(p, epsilon, distortion=costs, inputs=names)
         made, guarantee = designed.channel, designed.guarantee
@@ -261,9 +306,13 @@ def _made(
     used = made.shape[1] == costs.shape[1]
     where = np.arange(costs.shape[1]) if used else np.array([names.index(label) for label in made.outputs])
     made = Channel(
-        made.matrix, inputs=names, outputs=tuple(names[y] for y in where) if square else made.outputs,
-        distortion=costs[:, where], distortion_name=distortion_name, positions_m=places_m,
-    )  # fmt: skip
+        made.matrix,
+        inputs=names,
+        outputs=tuple(names[y] for y in where) if square else made.outputs,
+        distortion=costs[:, where],
+        distortion_name=distortion_name,
+        positions_m=places_m,
+    )
     return made, {"status": "exact", "gap": None, "guarantee": guarantee.to_dict()}
 
 
@@ -305,8 +354,11 @@ def _measures(channel: Channel, law: CellPrior, costs: FloatArray | None, name: 
         found["average_distortion"] = discrete.average_distortion(channel, p, costs)
         found["distortion"] = name
     found["prior"] = {
-        "symbols": law.size, "smallest": law.smallest, "zeros": int(law.zeros.size), "entropy_nats": law.entropy_nats()
-    }  # fmt: skip
+        "symbols": law.size,
+        "smallest": law.smallest,
+        "zeros": int(law.zeros.size),
+        "entropy_nats": law.entropy_nats(),
+    }
     found["shape"] = list(channel.shape)
     found["infinite"] = [key for key, value in found.items() if isinstance(value, float) and math.isinf(value)]
     return found

@@ -70,9 +70,14 @@ def compare_command(
         if probabilities.size > 400:
             raise InputError(f"{probabilities.size} symbols are too many to compare.", "Merge cells to at most 400.")
     rows = compare(
-        probabilities, costs, sorted(epsilon), grid=cells, distances=distances,
-        mechanisms=mechanism or MECHANISMS, progress=_progress,
-    )  # fmt: skip
+        probabilities,
+        costs,
+        sorted(epsilon),
+        grid=cells,
+        distances=distances,
+        mechanisms=mechanism or MECHANISMS,
+        progress=_progress,
+    )
     _progress("")
     drawing = picture(rows, unit=unit)
     if svg is not None:
@@ -105,8 +110,15 @@ def _print(rows: list[Any], unit: str) -> None:
             typer.echo("")
         last = row.target_lip
         geo = "" if row.geo_epsilon_per_unit is None else f"{row.geo_epsilon_per_unit:.4g}"
-        values = (row.average_distortion, row.lip, row.mutual_information_nats, row.ldp, row.maximal_leakage,
-                  row.bayes_error, row.adversary_distortion)  # fmt: skip
+        values = (
+            row.average_distortion,
+            row.lip,
+            row.mutual_information_nats,
+            row.ldp,
+            row.maximal_leakage,
+            row.bayes_error,
+            row.adversary_distortion,
+        )
         cells = [
             f"{row.target_lip:>10g}",
             f"{row.mechanism:<22}",

@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import sys
-from collections.abc import Callable, Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
-
-from sfumato.cli.output import print_json
-
-if TYPE_CHECKING:
-    from sfumato.priors.cities import City
-
-# Blahut-Arimoto and update steps of the published experiments.
-_PUBLISHED_STEPS = {"paris": (8, 10), "sf": (5, 5)}
 
 
 def register(app: typer.Typer) -> None:
@@ -71,75 +61,26 @@ def simulate_command(
     Cycle 0 is the uniform start (the paper's row N = 1): nothing is reported, so its epsilon, information, distortion
     and spending are 0. Distances are in cells, epsilon per cell; epsilon and spending are the largest over rounds.
     """
-    from sfumato.collection.simulation import Protocol, averaged, simulate
+    from sfumato.cli.collect_simulated import Asked, simulated
 
-    place = _city(city)
-    steps = _PUBLISHED_STEPS.get(city, (8, 10))
-    protocol = Protocol(
-        beta=beta, cycles=cycles, ba_steps=steps[0] if ba_steps is None else ba_steps,
-        ibu_steps=steps[1] if ibu_steps is None else ibu_steps, estimator=estimator, reporting=reporting,  # type: ignore[arg-type]
-        floor=(0.01 if feedback else 0.0) if floor is None else floor, feedback=feedback, max_log_change=max_log_change,
-        fake_share=fake_share, fake_cell=fake_cell, last_only=last_only, hold_on_alarm=hold_on_alarm,
-    )  # fmt: skip
-    with _progress(rounds * cycles) as advance:
-        finished = simulate(place.people, place.plain_grid, protocol, rounds=rounds, seed=seed, progress=advance)
-    rows = averaged(finished)
-    result: dict[str, Any] = {
-        "ok": True,
-        "simulation": True,
-        "city": place.name,
-        "people": int(place.people.sum()),
-        "grid": {"rows": place.plain_grid.rows, "columns": place.plain_grid.columns, "unit": "cell"},
-        "beta": beta,
-        "estimator": estimator,
-        "reporting": reporting,
-        "feedback": feedback,
-        "ba_steps": protocol.ba_steps,
-        "ibu_steps": protocol.ibu_steps,
-        "floor": protocol.floor,
-        "rounds": rounds,
-        "seed": seed,
-        "cycles": rows,
-        "last_emd_standard_error": rows[-1]["emd_sd"] / rounds**0.5,
-    }
-    if json:
-        print_json(result)
-    else:
-        _print(result)
-
-
-def _city(name: str) -> City:
-    from sfumato.priors.cities import CITIES, city, city_from_csv
-
-    return city(name) if name in CITIES else city_from_csv(name)
-
-
-@contextlib.contextmanager
-def _progress(total: int) -> Iterator[Callable[[], None] | None]:
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("cycles", total=total)
-        yield lambda: bar.advance(task)
-
-
-def _print(result: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    kind = f"{result['estimator']}, {result['reporting']}"
-    table = Table(title=f"{result['city']}, beta = {result['beta']:g} per cell, {kind}")
-    for name in ("cycle", "EMD", "± sd", "epsilon", "MI (nats)", "distortion", "spent"):
-        table.add_column(name, justify="right")
-    for row in result["cycles"]:
-        table.add_row(
-            str(row["cycle"]), f"{row['emd_mean']:.4f}", f"{row['emd_sd']:.4f}", f"{row['epsilon']:.3f}",
-            f"{row['mutual_information_nats']:.3f}", f"{row['distortion']:.3f}", f"{row['spent_epsilon']:.3f}",
-        )  # fmt: skip
-    Console().print(table)
-    typer.echo("EMD and distortion in cells, epsilon and spending per cell; a seeded simulation,")
-    typer.echo(f"mean of {result['rounds']} rounds of {result['people']} people.")
+    simulated(
+        Asked(
+            city=city,
+            beta=beta,
+            cycles=cycles,
+            estimator=estimator,
+            reporting=reporting,
+            rounds=rounds,
+            seed=seed,
+            feedback=feedback,
+            ba_steps=ba_steps,
+            ibu_steps=ibu_steps,
+            floor=floor,
+            fake_share=fake_share,
+            fake_cell=fake_cell,
+            max_log_change=max_log_change,
+            hold_on_alarm=hold_on_alarm,
+            last_only=last_only,
+        ),
+        json=json,
+    )

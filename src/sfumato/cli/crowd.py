@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
+
+from sfumato.cli.output import print_json
 
 
 def register_crowd(collect: typer.Typer) -> None:
@@ -38,7 +40,6 @@ def crowd(
     from rich.console import Console
     from rich.progress import Progress
 
-    from sfumato.cli.output import print_json
     from sfumato.client.crowd import drive
     from sfumato.priors.cities import city as city_counts
 
@@ -48,12 +49,18 @@ def crowd(
     with Progress(console=console, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("reports", total=people * cycles)
         done = drive(
-            url, campaign or city, shares=home.probabilities, grid=home.grid, people=people, cycles=cycles,
-            concurrency=concurrency, token=token, progress=lambda count: bar.advance(task, count),
-        )  # fmt: skip
-    result: dict[str, Any] = {"ok": True, "url": url, "campaign": campaign or city, "people": people, "cycles": done}
+            url,
+            campaign or city,
+            shares=home.probabilities,
+            grid=home.grid,
+            people=people,
+            cycles=cycles,
+            concurrency=concurrency,
+            token=token,
+            progress=lambda count: bar.advance(task, count),
+        )
     if json:
-        print_json(result)
+        print_json({"ok": True, "url": url, "campaign": campaign or city, "people": people, "cycles": done})
         return
     for one in done:
         state = "closed" if one.closed else "still open"

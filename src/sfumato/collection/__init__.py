@@ -12,21 +12,17 @@ from sfumato.collection.defences import (
 from sfumato.collection.elastic import Elasticity, elasticity
 from sfumato.collection.loop import (
     ClosedCycle,
-    Reporting,
     Rules,
     close_cycle,
     cohorts,
     first_channel,
     next_channel,
-    spent,
-    summary,
 )
 
 __all__ = [
     "ClosedCycle",
     "Elasticity",
     "Influence",
-    "Reporting",
     "ResidualTest",
     "Rules",
     "capped_weights",
@@ -37,6 +33,4 @@ __all__ = [
     "first_channel",
     "next_channel",
     "residual_test",
-    "spent",
-    "summary",
 ]

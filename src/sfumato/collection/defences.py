@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import chdtrc, pdtrc
 
 from sfumato.arrays import FloatArray, positive, read_only
 from sfumato.channel import checked_probabilities
@@ -80,8 +81,6 @@ def residual_test(
     cycle and in all cycles together (``earlier``, each through its own channel), finds a small one. The map was fitted
     to the same reports, so that every statistic is if anything too small: the alarm is conservative.
     """
-    from scipy.stats import chi2
-
     if not 0 <= alarm_p <= 1:
         raise InputError(f"The alarm's p value is {alarm_p}.", "It lies between 0 (never) and 1.")
     theta = checked_probabilities(probabilities, tally.channel.cells)
@@ -105,17 +104,16 @@ def residual_test(
             expected = expected + other.total * other.channel.report_distribution(theta)
         pooled, pooled_p = _most_excessive(observed, expected)
         worst, worst_p = (pooled, pooled_p) if pooled_p < worst_p else (worst, worst_p)
-    p_value = min(1.0, 3 * min(float(chi2.sf(statistic, freedom)), worst_p))
+    p_value = min(1.0, 3 * min(float(chdtrc(freedom, statistic)), worst_p))
     return ResidualTest(statistic, freedom, p_value, worst, float(standard[worst]), bool(p_value < alarm_p))
 
 
 def _most_excessive(observed: FloatArray, expected: FloatArray) -> tuple[int, float]:
     """The cell whose count is least likely to be so large, and how likely that is for any of them (Bonferroni)."""
-    from scipy.stats import poisson
-
     # A fitted map may expect next to nothing of a cell; one stray report of it is no evidence.
     expected = np.maximum(expected, _LEAST_EXPECTED)
-    tails: FloatArray = np.asarray(poisson.sf(observed - 1, expected))
+    # Of a cell that nobody reported the tail is everything; pdtrc knows no count of -1.
+    tails: FloatArray = np.where(observed > 0, pdtrc(np.maximum(observed - 1, 0), expected), 1.0)
     excess = (observed - expected) / np.sqrt(expected)
     worst = int(np.argmax(np.where(tails <= tails.min(), excess, -np.inf)))
     return worst, min(1.0, float(tails[worst]) * observed.size)

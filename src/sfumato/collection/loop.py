@@ -1,20 +1,21 @@
 """The loop of incremental collection, as pure functions: prior, channel, reports, tally, estimate, and round again.
 
 Nothing here keeps state, draws reports or talks to anyone: a service or a simulation calls these functions with what it
-holds. Reports are those of disjoint cohorts ("once") or of the same people in every cycle ("every-cycle"); what each
-costs a person is :func:`spent`. The first channel is Blahut-Arimoto from the uniform prior, so that it is within the
-same 2 beta as every other; a fixed Laplace first round is not [Biswas2023, Alg. 1, corrected].
+holds. Reports are those of disjoint cohorts ("once") or of the same people in every cycle ("every-cycle"); what they
+cost a person together is for the accountant to say. The first channel is Blahut-Arimoto from the uniform prior, so that
+it is within the same 2 beta as every other; a fixed Laplace first round is not [Biswas2023, Alg. 1, corrected].
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.accountant.compose import Reporting, checked_reporting
+from sfumato.accountant.grid_reports import spent
 from sfumato.arrays import IntArray, positive
 from sfumato.collection.defences import (
     DEFAULT_ALARM_P,
@@ -30,10 +31,10 @@ from sfumato.estimation.joint import Estimate, joint
 from sfumato.estimation.tally import Tally, checked_tallies
 from sfumato.estimation.uncertainty import LARGEST_COVARIANCE, Intervals, intervals
 from sfumato.grid import Grid
+from sfumato.guarantees import Guarantee
 from sfumato.mechanisms.grids.blahut_arimoto import DEFAULT_FLOOR, DEFAULT_STEPS, blahut_arimoto, checked_floor
-from sfumato.mechanisms.grids.grid_channel import EpsilonRange, GridChannel, spent_by_one_place
-
-Reporting = Literal["once", "every-cycle"]
+from sfumato.mechanisms.grids.grid_channel import GridChannel
+from sfumato.mechanisms.grids.level import EpsilonRange
 
 DEFAULT_MAX_LOG_CHANGE = 0.2
 """Honest channels make nine tenths of their gain in eight cycles; see benchmarks/evidence_defences.py."""
@@ -62,8 +63,7 @@ class Rules:
             positive(self.max_log_change, "max_log_change")
         if not 0 <= self.alarm_p <= 1:
             raise InputError(f"The alarm's p value is {self.alarm_p}.", "It lies between 0 (never) and 1.")
-        if self.reporting not in ("once", "every-cycle"):
-            raise InputError(f"The reporting is '{self.reporting}'.", "It is 'once' or 'every-cycle'.")
+        checked_reporting(self.reporting)
 
 
 def first_channel(grid: Grid, rules: Rules) -> GridChannel:
@@ -75,30 +75,11 @@ def first_channel(grid: Grid, rules: Rules) -> GridChannel:
 
 def next_channel(previous: GridChannel, prior: npt.ArrayLike, rules: Rules) -> GridChannel:
     """The channel for ``prior``, no weight changed by more than a factor exp(max_log_change) since ``previous``."""
-    fresh = blahut_arimoto(
-        prior, previous.grid, beta=rules.beta, steps=rules.ba_steps, floor=rules.floor
-    ).value  # fmt: skip
+    fresh = blahut_arimoto(prior, previous.grid, beta=rules.beta, steps=rules.ba_steps, floor=rules.floor).value
     if rules.max_log_change is None:
         return fresh
     weights = capped_weights(previous.output_weights, fresh.output_weights, rules.max_log_change, rules.floor)
     return GridChannel(previous.grid, rules.beta, weights)
-
-
-def spent(channels: Sequence[GridChannel], *, reporting: Reporting) -> EpsilonRange:
-    """What one person who stays in one place has spent at most, per unit of the grid.
-
-    Once: the dearest single channel. Every cycle: T beta + Lip(sum_t log Z_t), exactly; at most 2 beta T.
-    """
-    if reporting not in ("once", "every-cycle"):
-        raise InputError(f"The reporting is '{reporting}'.", "It is 'once' or 'every-cycle'.")
-    if reporting == "every-cycle":
-        return spent_by_one_place(list(channels))
-    if not channels:
-        return EpsilonRange(0.0, 0.0)
-    if any(channel.grid != channels[0].grid for channel in channels):
-        raise InputError("The channels belong to different grids.", "Compare channels of one grid only.")
-    levels = [channel.epsilon() for channel in channels]
-    return EpsilonRange(max(level.lower for level in levels), max(level.upper for level in levels), levels[0].unit)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,6 +94,9 @@ class ClosedCycle:
     influence: tuple[Influence, ...]
     epsilon: EpsilonRange
     spent: EpsilonRange
+    """What one person who stays in one place has spent over all cycles, by the accountant."""
+    guarantee: Guarantee
+    """The accountant's statement for those reports together."""
     mutual_information_nats: float
     """Of the last channel, for the estimated map."""
     distortion: float
@@ -152,6 +136,7 @@ def close_cycle(
         )
     following = last.channel if residual.alarm else next_channel(last.channel, theta, rules)
     small = last.channel.cells <= LARGEST_COVARIANCE
+    account = spent([tally.channel for tally in filled], reporting=rules.reporting)
     shown = intervals(filled, estimate=estimate, reporting=rules.reporting) if with_intervals and small else None
     return ClosedCycle(
         estimate=estimate,
@@ -160,7 +145,8 @@ def close_cycle(
         residual=residual,
         influence=fake_report_influence(filled, estimate, candidates=4 if small else 1) if with_influence else (),
         epsilon=last.channel.epsilon(),
-        spent=spent([tally.channel for tally in filled], reporting=rules.reporting),
+        spent=account.level,
+        guarantee=account.guarantee,
         mutual_information_nats=last.channel.mutual_information(theta),
         distortion=last.channel.distortion(theta),
         moved=None if previous is None else monitored_distance(previous, theta, last.channel.grid),
@@ -183,30 +169,3 @@ def cohorts(people: IntArray, cycles: int, order: IntArray) -> list[IntArray]:
         raise InputError(f"{cycles} cycles were asked for.", "Take at least 1.")
     shuffled = people[order]
     return [shuffled[cycle::cycles] for cycle in range(cycles)]
-
-
-def summary(closed: ClosedCycle) -> dict[str, Any]:
-    """The numbers of a closed cycle that a dashboard lists."""
-    return {
-        "reports": closed.estimate.reports,
-        "iterations": closed.estimate.iterations,
-        "gap_nats_per_report": closed.estimate.gap,
-        "epsilon": closed.epsilon.to_dict(),
-        "spent_epsilon": closed.spent.to_dict(),
-        "mutual_information_nats": closed.mutual_information_nats,
-        "distortion": closed.distortion,
-        "moved": closed.moved,
-        "capped": closed.capped,
-        "residual": {
-            "statistic": closed.residual.statistic,
-            "degrees_of_freedom": closed.residual.degrees_of_freedom,
-            "p_value": closed.residual.p_value,
-            "worst_cell": closed.residual.worst_cell,
-            "alarm": closed.residual.alarm,
-        },
-        "influence": [
-            {"share": one.share, "cell": one.cell, "moved": one.moved, "into_cell": one.into_cell}
-            for one in closed.influence
-        ],
-        "alarms": list(closed.alarms),
-    }

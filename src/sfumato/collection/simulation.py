@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
+from sfumato.accountant.compose import Reporting, checked_reporting
+from sfumato.accountant.grid_reports import spent
 from sfumato.arrays import FloatArray, IntArray, positive
 from sfumato.collection.defences import capped_weights, residual_test
-from sfumato.collection.loop import Reporting, spent
 from sfumato.errors import InputError
 from sfumato.estimation.earth_mover import earth_movers_distance
 from sfumato.estimation.joint import ibu, joint
@@ -31,6 +32,14 @@ from sfumato.mechanisms.grids.sampling import draw_reports
 from sfumato.randomness import randomness
 
 Estimator = Literal["published", "joint", "blended"]
+_ESTIMATORS: dict[str, Estimator] = {"published": "published", "joint": "joint", "blended": "blended"}
+
+
+def checked_estimator(name: str) -> Estimator:
+    """The estimator of that name, or InputError."""
+    if name not in _ESTIMATORS:
+        raise InputError(f"There is no estimator '{name}'.", "Use published, joint or blended.")
+    return _ESTIMATORS[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +65,8 @@ class Protocol:
     def __post_init__(self) -> None:
         if self.cycles < 1 or self.ba_steps < 1 or self.ibu_steps < 1:
             raise InputError("Cycles and steps start at 1.", "For example 14 cycles, 8 and 10 steps.")
-        if self.estimator not in ("published", "joint", "blended"):
-            raise InputError(f"There is no estimator '{self.estimator}'.", "Use published, joint or blended.")
-        if self.reporting not in ("once", "every-cycle"):
-            raise InputError(f"The reporting is '{self.reporting}'.", "It is 'once' or 'every-cycle'.")
+        checked_estimator(self.estimator)
+        checked_reporting(self.reporting)
         if self.feedback and self.estimator == "published":
             raise InputError("Only a joint estimate can be fed back.", "Add --estimator joint.")
         if self.max_log_change is not None:
@@ -69,7 +76,7 @@ class Protocol:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cycle:
+class SimulatedCycle:
     """What one simulated cycle did; ``emd`` is to the true distribution, in the grid's unit."""
 
     cycle: int
@@ -83,8 +90,8 @@ class Cycle:
     tally: Tally | None = None
 
 
-def simulate_round(people: IntArray, grid: Grid, protocol: Protocol, *, seed: int) -> Iterator[Cycle]:
-    """Cycle 0 (the uniform start; nothing reported, nothing spent), then one :class:`Cycle` after another."""
+def simulate_round(people: IntArray, grid: Grid, protocol: Protocol, *, seed: int) -> Iterator[SimulatedCycle]:
+    """Cycle 0 (the uniform start; nothing reported, nothing spent), then one cycle after another."""
     counts = checked_counts(people, grid.cells)
     if protocol.fake_cell is not None and not 0 <= protocol.fake_cell < grid.cells:
         raise InputError(
@@ -105,7 +112,7 @@ def simulate_round(people: IntArray, grid: Grid, protocol: Protocol, *, seed: in
     channels: list[GridChannel] = []
     tallies: list[Tally] = []
     kept = False
-    yield Cycle(0, earth_movers_distance(theta, truth, grid), 0.0, 0.0, 0.0, 0.0, theta)
+    yield SimulatedCycle(0, earth_movers_distance(theta, truth, grid), 0.0, 0.0, 0.0, 0.0, theta)
     for cycle in range(1, protocol.cycles + 1):
         channel = channels[-1] if kept else _channel(theta, grid, protocol, channels)
         reporters = everyone if order is None else everyone[order[cycle - 1 :: protocol.cycles]]
@@ -130,13 +137,13 @@ def simulate_round(people: IntArray, grid: Grid, protocol: Protocol, *, seed: in
         if protocol.hold_on_alarm:
             fitted = shown if judged and protocol.estimator == "joint" else joint(tallies).probabilities
             kept = residual_test(tally, fitted, earlier=tallies[:-1]).alarm
-        yield Cycle(
+        yield SimulatedCycle(
             cycle=cycle,
             emd=earth_movers_distance(shown, truth, grid) if judged else float("nan"),
             epsilon=channel.epsilon().upper,
             mutual_information_nats=channel.mutual_information(truth),
             distortion=channel.distortion(truth),
-            spent_epsilon=spent(channels, reporting=protocol.reporting).upper,
+            spent_epsilon=spent(channels, reporting=protocol.reporting).level.upper,
             estimate=shown,
             channel=channel,
             tally=tally,
@@ -147,9 +154,7 @@ def _channel(theta: FloatArray, grid: Grid, protocol: Protocol, channels: list[G
     fresh = blahut_arimoto(theta, grid, beta=protocol.beta, steps=protocol.ba_steps, floor=protocol.floor).value
     if protocol.max_log_change is None or not channels:
         return fresh
-    limited = capped_weights(
-        channels[-1].output_weights, fresh.output_weights, protocol.max_log_change, protocol.floor
-    )  # fmt: skip
+    limited = capped_weights(channels[-1].output_weights, fresh.output_weights, protocol.max_log_change, protocol.floor)
     return GridChannel(grid, protocol.beta, limited)
 
 
@@ -161,7 +166,7 @@ def simulate(
     rounds: int = 5,
     seed: int = 0,
     progress: Callable[[], None] | None = None,
-) -> list[list[Cycle]]:
+) -> list[list[SimulatedCycle]]:
     """``rounds`` independent campaigns; ``progress`` is called after every cycle."""
     if rounds < 1:
         raise InputError(f"{rounds} rounds were asked for.", "Take at least 1.")
@@ -176,20 +181,33 @@ def simulate(
     return out
 
 
-def averaged(rounds: list[list[Cycle]]) -> list[dict[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class AveragedCycle:
+    """One cycle over all rounds: means and deviations; epsilon and spending are the largest of any round."""
+
+    cycle: int
+    emd_mean: float
+    emd_sd: float
+    epsilon: float
+    mutual_information_nats: float
+    distortion: float
+    spent_epsilon: float
+
+
+def averaged(rounds: list[list[SimulatedCycle]]) -> list[AveragedCycle]:
     """Mean and standard deviation over rounds, one entry per cycle, as the command line prints them."""
     rows = []
     for together in zip(*rounds, strict=True):
         emd = np.array([cycle.emd for cycle in together])
         rows.append(
-            {
-                "cycle": together[0].cycle,
-                "emd_mean": float(emd.mean()),
-                "emd_sd": float(emd.std(ddof=1)) if emd.size > 1 else 0.0,
-                "epsilon": max(cycle.epsilon for cycle in together),
-                "mutual_information_nats": float(np.mean([cycle.mutual_information_nats for cycle in together])),
-                "distortion": float(np.mean([cycle.distortion for cycle in together])),
-                "spent_epsilon": max(cycle.spent_epsilon for cycle in together),
-            }
+            AveragedCycle(
+                cycle=together[0].cycle,
+                emd_mean=float(emd.mean()),
+                emd_sd=float(emd.std(ddof=1)) if emd.size > 1 else 0.0,
+                epsilon=max(cycle.epsilon for cycle in together),
+                mutual_information_nats=float(np.mean([cycle.mutual_information_nats for cycle in together])),
+                distortion=float(np.mean([cycle.distortion for cycle in together])),
+                spent_epsilon=max(cycle.spent_epsilon for cycle in together),
+            )
         )
     return rows

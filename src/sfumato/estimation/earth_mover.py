@@ -14,6 +14,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import linprog
+from scipy.sparse import eye_array, kron, vstack
+from scipy.spatial.distance import cdist
 
 from sfumato.arrays import FloatArray, finite
 from sfumato.errors import InputError, NotConverged
@@ -83,7 +86,6 @@ def _transport(supply: FloatArray, demand: FloatArray, centres: FloatArray) -> f
     if moved <= 0.0:
         return 0.0
     give, take = supply[sources] / supply.sum(), demand[sinks] / demand.sum()
-    from scipy.spatial.distance import cdist
 
     costs = cdist(centres[sources], centres[sinks])
     try:
@@ -97,8 +99,6 @@ def _linear_program(give: FloatArray, take: FloatArray, costs: FloatArray) -> fl
     """The transport problem by HiGHS, for installations without POT."""
     if costs.size > _WITHOUT_POT**2:
         raise InputError("Exact transport of this size needs POT.", "pip install 'sfumato[design]', or give block=.")
-    from scipy.optimize import linprog
-    from scipy.sparse import eye_array, kron, vstack
 
     # HiGHS accepts errors of 1e-7 in each constraint: large amounts make them negligible. The last one is redundant.
     scale = 1e6

@@ -15,6 +15,7 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.ndimage import gaussian_filter
 
 from sfumato.arrays import FloatArray, read_only
 from sfumato.channel import Channel, checked_probabilities
@@ -22,15 +23,13 @@ from sfumato.errors import InputError, NotCertified
 from sfumato.estimation.likelihood import Likelihood, inverse_normaliser, stacked_weights
 from sfumato.estimation.tally import Tally, checked_counts, checked_region, checked_tallies
 from sfumato.mechanisms.grids.grid_channel import GridChannel
-from sfumato.randomness import Randomness, randomness
+from sfumato.randomness import Random, Randomness, randomness
 
 PARTS = 5
 REPEATS = 5
 MOST_STEPS = 6_000
 _THINNING_SEED = 20_231_015
 _MANY_REPEATS_UP_TO = 2_500
-
-Random = int | np.random.Generator | Randomness | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -274,9 +273,14 @@ def judged(
         float(np.sum(t.counts[t.counts > 0] * np.log(t.channel.output_weights[t.counts > 0]))) for t in tallies
     )
     return Estimate(
-        read_only(theta[:, 0]), float(max(0.0, g.max() - 1)), steps, reports,
-        float(level[0]) * reports + offset, stopped_by, time.perf_counter() - began,
-    )  # fmt: skip
+        read_only(theta[:, 0]),
+        float(max(0.0, g.max() - 1)),
+        steps,
+        reports,
+        float(level[0]) * reports + offset,
+        stopped_by,
+        time.perf_counter() - began,
+    )
 
 
 def _starting(start: npt.ArrayLike | None, cells: int) -> FloatArray:
@@ -301,7 +305,6 @@ def _blur(tallies: Sequence[Tally], smoothing_cells: float) -> Callable[[FloatAr
         raise InputError(f"smoothing_cells is {smoothing_cells}.", "It is a number of cells, 0 for none.")
     if smoothing_cells == 0:
         return None
-    from scipy.ndimage import gaussian_filter
 
     rows, columns = tallies[0].channel.grid.shape
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import minimize
 
 from sfumato.arrays import FloatArray, positive, read_only
 from sfumato.errors import InputError
@@ -32,8 +33,6 @@ def log_smooth(
     most_steps: int = 3_000,
 ) -> Estimate:
     """The map with the largest penalised likelihood, by limited-memory quasi-Newton steps in log density."""
-    from scipy.optimize import minimize
-
     began = time.perf_counter()
     filled = checked_tallies(tallies)
     positive(strength, "strength")

@@ -26,14 +26,16 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri
 
 from sfumato.arrays import FloatArray, read_only
 from sfumato.errors import InputError
-from sfumato.estimation.joint import Estimate, Random, joint
+from sfumato.estimation.joint import Estimate, joint
 from sfumato.estimation.likelihood import Likelihood, inverse_normaliser
 from sfumato.estimation.tally import Tally, checked_region, checked_tallies
 from sfumato.mechanisms.grids.grid_channel import GridChannel
-from sfumato.randomness import randomness
+from sfumato.mechanisms.grids.sampling import draw_reports
+from sfumato.randomness import Random, randomness
 
 Target = Literal["reporters", "population"]
 
@@ -107,9 +109,14 @@ def intervals(
     centre, covariance = _sandwich(filled, known.probabilities, target, reporting)
     reach = _normal_quantile(level) * np.sqrt(np.maximum(np.diag(covariance), 0.0))
     return Intervals(
-        read_only(np.clip(centre - reach, 0.0, 1.0)), read_only(np.clip(centre + reach, 0.0, 1.0)), read_only(centre),
-        target, level, method, read_only(covariance),
-    )  # fmt: skip
+        read_only(np.clip(centre - reach, 0.0, 1.0)),
+        read_only(np.clip(centre + reach, 0.0, 1.0)),
+        read_only(centre),
+        target,
+        level,
+        method,
+        read_only(covariance),
+    )
 
 
 def region_interval(
@@ -243,8 +250,6 @@ def _conjugate_gradients(
 def _bootstrap(
     tallies: Sequence[Tally], estimate: Estimate, target: Target, reporting: str, level: float, count: int, rng: Random
 ) -> Intervals:
-    from sfumato.mechanisms.grids.sampling import draw_reports
-
     source = randomness(rng)
     steps = UNDERSMOOTHING * max(1, estimate.iterations)
     centre = joint(tallies, stop=steps).probabilities
@@ -287,9 +292,15 @@ def _bootstrap(
         theta *= model.step(theta, weights)[0]
     low, high = _percentiles(theta, level)
     return Intervals(
-        read_only(np.minimum(low, centre)), read_only(np.maximum(high, centre)), centre, target, level, "bootstrap",
-        None, read_only(theta),
-    )  # fmt: skip
+        read_only(np.minimum(low, centre)),
+        read_only(np.maximum(high, centre)),
+        centre,
+        target,
+        level,
+        "bootstrap",
+        None,
+        read_only(theta),
+    )
 
 
 def _percentiles(values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
@@ -315,8 +326,6 @@ def _lifted(theta: FloatArray) -> FloatArray:
 
 
 def _normal_quantile(level: float) -> float:
-    from scipy.special import ndtri
-
     return float(ndtri(0.5 + level / 2))
 
 

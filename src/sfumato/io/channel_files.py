@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.arrays import FloatArray
-from sfumato.channel import Channel, ImplicitChannel
+from sfumato.channel import Channel
 from sfumato.errors import InputError
 from sfumato.io.cells import read_matrix
 
@@ -23,10 +23,9 @@ _MARK = "sfumato channel"
 _VERSION = 1
 
 
-def write_channel(channel: Channel | ImplicitChannel, path: str | Path) -> None:
-    """Write by the file's ending: .parquet, .csv or .json. An implicit channel is written as its matrix."""
+def write_channel(channel: Channel, path: str | Path) -> None:
+    """Write by the file's ending: .parquet, .csv or .json."""
     where = Path(path)
-    channel = channel.to_dense()
     match where.suffix.lower():
         case ".parquet" | ".pq":
             _write_parquet(channel, where)

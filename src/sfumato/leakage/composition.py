@@ -18,7 +18,7 @@ import numpy.typing as npt
 from sfumato.arrays import FloatArray, finite
 from sfumato.channel import checked_probabilities, checked_rows
 from sfumato.errors import InputError
-from sfumato.leakage.conversions import largest_likelihood_ratio
+from sfumato.leakage.conversions import largest_likelihood_ratio, lip_to_ldp
 from sfumato.leakage.discrete import ChannelLike, Leakage, lip, matrix_of
 from sfumato.leakage.lifts import lift_vertices
 
@@ -79,8 +79,6 @@ def composed_bound(epsilons: Sequence[float], prior: npt.ArrayLike) -> float:
 
 def source_theorem_4(epsilons: Sequence[float], smallest: float) -> float:
     """Theorem 4 with c(eps, p_min) as printed, without the sharper ratio for two symbols."""
-    from sfumato.leakage.conversions import lip_to_ldp
-
     return _softened(sum(lip_to_ldp(epsilon, smallest).nats for epsilon in epsilons), smallest)
 
 
@@ -89,8 +87,6 @@ def sequence_bound(epsilons: Sequence[float], smallest_each: Sequence[float], sm
 
     ``smallest_sequence`` is the least probability of a sequence in the support; 0 is valid and gives the sum of c_k.
     """
-    from sfumato.leakage.conversions import lip_to_ldp
-
     if len(epsilons) != len(smallest_each) or not epsilons:
         raise InputError("Give one smallest probability per report.", "They belong to X_1, X_2, ...")
     if not 0 <= smallest_sequence < 1:

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.arrays import BoolArray, FloatArray, finite, positive
-from sfumato.channel import Channel, ImplicitChannel, checked_probabilities, checked_rows
+from sfumato.channel import Channel, checked_probabilities, checked_rows
 from sfumato.errors import InputError
 
-ChannelLike = Channel | ImplicitChannel | npt.ArrayLike
+ChannelLike = Channel | npt.ArrayLike
 
 
 class SetOfPriors(Protocol):
@@ -27,9 +27,7 @@ class SetOfPriors(Protocol):
 
     @property
     def supported(self) -> BoolArray: ...
-
     def support_max(self, values: FloatArray) -> FloatArray: ...
-
     def support_min(self, values: FloatArray) -> FloatArray: ...
 
 
@@ -57,8 +55,8 @@ class Leakage:
 
 
 def matrix_of(channel: ChannelLike) -> FloatArray:
-    """The checked matrix of a channel (of an implicit one while it is small), or of an array of rows."""
-    return channel.to_dense().matrix if isinstance(channel, Channel | ImplicitChannel) else checked_rows(channel)
+    """The checked matrix of a channel, or of an array of rows."""
+    return channel.matrix if isinstance(channel, Channel) else checked_rows(channel)
 
 
 def lift(channel: ChannelLike, prior: npt.ArrayLike) -> FloatArray:

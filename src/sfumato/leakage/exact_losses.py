@@ -14,8 +14,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.linalg import cholesky, solve_triangular
 
 from sfumato.arrays import FloatArray, distinct
+from sfumato.leakage.loss import basic_losses_statespace
+from sfumato.priors.kernels import kernel_named
 
 if TYPE_CHECKING:
     from sfumato.priors.classes import PriorClass
@@ -55,11 +58,6 @@ def stated_independent(points: int) -> str | None:
 
 def largest_loss(times_s: FloatArray, noise: Kernel, prior_class: PriorClass) -> float | None:
     """The largest exact loss per m² of any point, over the grid of :func:`stated_grid`; None where too costly."""
-    from scipy.linalg import cholesky, solve_triangular
-
-    from sfumato.leakage.loss import basic_losses_statespace
-    from sfumato.priors.kernels import kernel_named
-
     times, _ = distinct(times_s)
     worst = 0.0
     if times.size <= DENSE_POINTS:
@@ -84,8 +82,6 @@ def largest_loss(times_s: FloatArray, noise: Kernel, prior_class: PriorClass) ->
 
 def largest_independent_loss(times_s: FloatArray, variance_m2: float, prior_class: PriorClass) -> float | None:
     """The same for independent noise, where [K Γ⁻¹ K]_ii = Σ_j k(t_i − t_j)²/o: rows of K, nothing factored."""
-    from sfumato.priors.kernels import kernel_named
-
     times, _ = distinct(times_s)
     if times.size > MARKOV_POINTS:
         return None

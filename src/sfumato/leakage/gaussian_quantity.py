@@ -11,6 +11,11 @@ import math
 from collections.abc import Callable
 from itertools import pairwise
 
+from scipy.integrate import quad
+from scipy.optimize import brentq
+from scipy.special import k0e, log_ndtr, ndtr, ndtri
+from scipy.stats import multivariate_normal
+
 from sfumato.arrays import positive
 from sfumato.errors import InputError
 
@@ -70,10 +75,15 @@ def delta_average(*, prior_variance: float, noise_variance: float, epsilon: floa
     up = _integral(lambda t: -math.expm1(above - t) * density(t), above, math.inf, rho)
     # For LOW the exponent of the density and of e^(-I - t) are joined before either can overflow.
     low = _integral(
-        lambda t: _k0e(abs(t) / rho) / (math.pi * rho)
-        * (math.exp(-information - t - abs(t) / rho) - math.exp(eps - abs(t) / rho)),
-        -math.inf, below, rho,
-    )  # fmt: skip
+        lambda t: (
+            _k0e(abs(t) / rho)
+            / (math.pi * rho)
+            * (math.exp(-information - t - abs(t) / rho) - math.exp(eps - abs(t) / rho))
+        ),
+        -math.inf,
+        below,
+        rho,
+    )
     probability = _integral(density, above, math.inf, rho) + _integral(density, -math.inf, below, rho)
     return max(0.0, low), max(0.0, up), min(1.0, probability)
 
@@ -86,9 +96,6 @@ def delta_mass(
     The half-line of exactly that mass is the worst (Borell); given it, Y has density
     f_Y(y) P(X > c | y) / eta, so the likelihood ratio is increasing in y and each side is one Gaussian integral.
     """
-    from scipy.optimize import brentq
-    from scipy.special import log_ndtr, ndtr, ndtri
-
     eta = positive(least_mass, "least_mass", at_most=1.0)
     spread, _, eps = _sds(prior_variance, noise_variance, epsilon)
     if eta >= 1:
@@ -102,8 +109,6 @@ def delta_mass(
 
     def upper_tail(y: float) -> float:
         # P(X > edge, Y > y), a bivariate normal probability.
-        from scipy.stats import multivariate_normal
-
         rho = math.sqrt(shrink)
         return float(
             multivariate_normal.cdf(
@@ -144,15 +149,11 @@ def _interval(a: float, b: float) -> float:
 
 
 def _k0e(z: float) -> float:
-    from scipy.special import k0e
-
     return float(k0e(z)) if z > 0 else math.inf
 
 
 def _integral(f: Callable[[float], float], low: float, high: float, scale: float) -> float:
     """The integral with the logarithmic singularity at 0 and the exponential tail each on their own interval."""
-    from scipy.integrate import quad
-
     # The tail is like e^(-|t| (1/rho - 1)) at worst; it is cut where that is below 1e-18.
     reach = 45.0 / max(1.0 / scale - 1.0, 1e-4)
     start, stop = max(low, -reach - 60), min(high, reach + 60)

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import LinAlgError, cholesky, eigh, eigvalsh, solve_triangular
 
 from sfumato.arrays import FloatArray
 from sfumato.errors import InputError
@@ -41,6 +42,8 @@ from sfumato.leakage.odds import (
     renyi_epsilon,
 )
 from sfumato.leakage.several_moments import TwoAxisLoss, compound_loss_bound, compound_loss_exact, two_axis_loss
+from sfumato.priors.gaussian import solve_semidefinite
+from sfumato.priors.statespace import posterior_variances
 
 if TYPE_CHECKING:
     from sfumato.priors.kernels import Kernel
@@ -105,8 +108,6 @@ def _indices(secret: Sequence[int] | npt.ArrayLike, n: int) -> npt.NDArray[np.in
 
 def _factor(total: FloatArray) -> FloatArray | None:
     """The Cholesky factor of Σ+Γ, or None where the matrix is singular to working precision."""
-    from scipy.linalg import LinAlgError, cholesky
-
     try:
         factor = cholesky(total, lower=True)
     except LinAlgError:
@@ -118,8 +119,6 @@ def _factor(total: FloatArray) -> FloatArray | None:
 
 def _refuse_unless_semidefinite(matrix: FloatArray) -> None:
     """One Cholesky factor settles the usual case; eigenvalues are computed only where it fails."""
-    from scipy.linalg import LinAlgError, cholesky
-
     room = 1e2 * len(matrix) * _EPS * float(np.max(np.abs(np.diag(matrix)), initial=0.0))
     try:
         cholesky(matrix + room * np.eye(len(matrix)), lower=True, check_finite=False)
@@ -128,8 +127,6 @@ def _refuse_unless_semidefinite(matrix: FloatArray) -> None:
 
 
 def _refuse_indefinite(matrix: FloatArray) -> None:
-    from scipy.linalg import eigvalsh
-
     least = float(eigvalsh(matrix)[0])
     if least < -1e3 * len(matrix) * _EPS * float(np.max(np.abs(np.diag(matrix)))):
         raise InputError(
@@ -139,24 +136,18 @@ def _refuse_indefinite(matrix: FloatArray) -> None:
 
 def posterior_covariance(prior_m2: npt.ArrayLike, noise_m2: npt.ArrayLike) -> FloatArray:
     """V = Σ - Σ(Σ+Γ)⁺Σ, (n, n)."""
-    from scipy.linalg import solve_triangular
-
     prior, noise = _pair(prior_m2, noise_m2)
     factor = _factor(prior + noise)
     if factor is not None:
         white = solve_triangular(factor, prior, lower=True)
         left = prior - white.T @ white
     else:
-        from sfumato.priors.gaussian import solve_semidefinite
-
         left = prior - prior @ solve_semidefinite(prior + noise, prior)
     return (left + left.T) / 2
 
 
 def loss_matrix(prior_m2: npt.ArrayLike, noise_m2: npt.ArrayLike, secret: Sequence[int] | npt.ArrayLike) -> FloatArray:
     """J_S, (|S|, |S|), per m²; where some direction is infinitely exposed the diagonal is infinite and the rest 0."""
-    from scipy.linalg import eigvalsh, solve_triangular
-
     prior, noise = _pair(prior_m2, noise_m2)
     index = _indices(secret, len(prior))
     own = prior[np.ix_(index, index)]
@@ -180,8 +171,6 @@ def loss_matrix(prior_m2: npt.ArrayLike, noise_m2: npt.ArrayLike, secret: Sequen
 
 def _loss_by_range(prior: FloatArray, noise: FloatArray, index: npt.NDArray[np.intp]) -> FloatArray:
     """Hᵀ(P+Γ)⁺H where H lies in the range of P+Γ, infinite otherwise."""
-    from scipy.linalg import eigh
-
     own = prior[np.ix_(index, index)]
     slopes = np.linalg.solve(own, prior[index, :]).T
     inner = prior - slopes @ prior[index, :] + noise
@@ -208,8 +197,6 @@ def _column_squares(matrix: FloatArray) -> FloatArray:
 
 def basic_losses(prior_m2: npt.ArrayLike, noise_m2: npt.ArrayLike) -> FloatArray:
     """J_i = 1/V_ii - 1/Σ_ii for every point, (n,), from one factorisation; infinite where a point is given away."""
-    from scipy.linalg import solve_triangular
-
     prior, noise = _pair(prior_m2, noise_m2)
     variance = np.diag(prior)
     factor = _factor(prior + noise)
@@ -233,8 +220,6 @@ def basic_losses_statespace(times_s: npt.ArrayLike, prior: Kernel, noise: Kernel
 
     Times may be irregular and repeated (a repeated time is one moment: same position, same noise, same loss).
     """
-    from sfumato.priors.statespace import posterior_variances
-
     learned, left = posterior_variances(times_s, prior=prior, noise=noise)
     variance = prior.variance_m2
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -255,8 +240,6 @@ def stated_jitter(prior_m2: npt.ArrayLike, noise_m2: npt.ArrayLike, *, digits: i
 
     The relative error of a solve with Σ+Γ is about n·eps·(largest/smallest eigenvalue).
     """
-    from scipy.linalg import eigvalsh
-
     prior, noise = _pair(prior_m2, noise_m2)
     values = eigvalsh(prior + noise)
     needed = len(prior) * _EPS * float(values[-1]) * 10.0**digits

@@ -16,6 +16,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from scipy.special import log_ndtr, ndtr, ndtri
+
 from sfumato.arrays import positive
 from sfumato.errors import InputError
 
@@ -57,8 +59,6 @@ def mu_at_epsilon(epsilon: float, order: float = 5.0) -> float:
 
 def delta_at(epsilon: float, mu: float) -> float:
     """δ(ε), the smallest δ for which the release is (ε, δ)-indistinguishable; computed in logs, never negative."""
-    from scipy.special import log_ndtr
-
     mu = _mu(mu)
     if math.isnan(epsilon) or epsilon < 0:
         raise InputError(f"epsilon is {epsilon:g}.", "It must be at least 0.")
@@ -99,15 +99,11 @@ def _rounded_up(holds: Callable[[float], bool], low: float, high: float) -> floa
 
 def _tail_sides(threshold: float, mu: float) -> float:
     """P(|log-likelihood ratio| > μ²/2 + μz) for z = ``threshold``: 1-Φ(z) + Φ(-μ-z)."""
-    from scipy.special import ndtr
-
     return float(ndtr(-threshold) + ndtr(-mu - threshold))
 
 
 def odds_at(mu: float, delta: float = 0.01, *, two_sided: bool = False) -> float:
     """The factor by which odds move with probability at most ``delta``: for the truth, or (two-sided) either way."""
-    from scipy.special import ndtri
-
     mu, delta = _mu(mu), _probability(delta)
     if mu == 0:
         return 1.0
@@ -122,8 +118,6 @@ def odds_at(mu: float, delta: float = 0.01, *, two_sided: bool = False) -> float
 
 def mu_at_odds(odds: float, delta: float = 0.01) -> float:
     """The largest μ whose one-sided odds at ``delta`` are at most ``odds``, rounded down (toward privacy)."""
-    from scipy.special import ndtri
-
     delta = _probability(delta)
     if not (math.isfinite(odds) and odds > 1):
         raise InputError(f"The odds are {odds:g}.", "They must be a finite number greater than 1, for instance 5.")
@@ -139,8 +133,6 @@ def mu_at_odds(odds: float, delta: float = 0.01) -> float:
 
 def odds_after_coarsening(mu: float, delta: float = 0.01) -> float:
     """The largest odds an event of probability ``delta`` can carry after post-processing: δ/Φ(-μ-Φ⁻¹(1-δ))."""
-    from scipy.special import log_ndtr, ndtri
-
     mu, delta = _mu(mu), _probability(delta)
     exponent = math.log(delta) - float(log_ndtr(-mu + float(ndtri(delta))))
     return math.exp(exponent) if exponent < 700 else math.inf
@@ -148,8 +140,6 @@ def odds_after_coarsening(mu: float, delta: float = 0.01) -> float:
 
 def probability_after_coarsening(odds: float, mu: float) -> float:
     """The largest probability with which post-processing can make the odds move by at least ``odds``."""
-    from scipy.special import ndtr, ndtri
-
     mu = _mu(mu)
     if not odds > 1:
         raise InputError(f"The odds are {odds:g}.", "They must be greater than 1.")

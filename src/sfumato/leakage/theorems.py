@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import block_diag
 
 from sfumato.arrays import FloatArray, positive
 from sfumato.errors import InputError
@@ -137,9 +138,13 @@ def gaussian_renyi_divergence(mean_gap: FloatArray, first: FloatArray, second: F
 
 
 def prior_divergence(
-    designed: npt.ArrayLike, true: npt.ArrayLike, secret: Sequence[int] | npt.NDArray[np.int64], *, order: float,
+    designed: npt.ArrayLike,
+    true: npt.ArrayLike,
+    secret: Sequence[int] | npt.NDArray[np.int64],
+    *,
+    order: float,
     region: float = math.inf,
-) -> float:  # fmt: skip
+) -> float:
     """Δ(λ) of [Meehan2021, Thm 3.3] between two Gaussian priors, for secrets within ``region`` of a known centre.
 
     Over an unbounded region it is infinite as soon as the slopes Σ_USΣ_SS⁻¹ differ (erratum 3): the means of X_U then
@@ -170,9 +175,15 @@ def prior_divergence(
 
 
 def misspecified_epsilon(
-    designed: npt.ArrayLike, true: npt.ArrayLike, noise: npt.ArrayLike, secret: Sequence[int], *, order: float,
-    radius: float, region: float,
-) -> float:  # fmt: skip
+    designed: npt.ArrayLike,
+    true: npt.ArrayLike,
+    noise: npt.ArrayLike,
+    secret: Sequence[int],
+    *,
+    order: float,
+    radius: float,
+    region: float,
+) -> float:
     """ε'(λ) of Theorem 3.3 when the noise was designed for one prior and another is true, secrets within ``region``.
 
     Usually far above :func:`exact_epsilon_under`, which needs no bound; infinite where an order has no divergence.
@@ -198,8 +209,6 @@ def exact_epsilon_under(
 
 def redrawn_noise(noises: Sequence[npt.ArrayLike]) -> FloatArray:
     """The joint noise of several releases whose noise was drawn anew each time: block-diagonal."""
-    from scipy.linalg import block_diag
-
     return np.asarray(block_diag(*[np.asarray(noise, dtype=np.float64) for noise in noises]))
 
 

@@ -73,9 +73,16 @@ def city(name: str) -> City:
     north, west, height, width, rows, columns, first = _BOUNDS[name]
     north_m, east_m = metres_per_degree(north - rows * height / 2)
     grid = Grid(
-        rows=rows, columns=columns, cell_height=height * north_m, cell_width=width * east_m, unit="m", north_deg=north,
-        west_deg=west, cell_height_deg=height, cell_width_deg=width,
-    )  # fmt: skip
+        rows=rows,
+        columns=columns,
+        cell_height=height * north_m,
+        cell_width=width * east_m,
+        unit="m",
+        north_deg=north,
+        west_deg=west,
+        cell_height_deg=height,
+        cell_width_deg=width,
+    )
     with resources.as_file(resources.files("sfumato") / "data" / f"gowalla_{name}_counts.csv") as path:
         counts, shape = _read(path)
     if shape != (rows, columns):

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import optimize
+from scipy.linalg import cho_solve, cholesky
 
 from sfumato.arrays import FloatArray, finite
 from sfumato.errors import InputError
@@ -196,9 +198,6 @@ def _fit_dense(
     low: tuple[float, float],
     high: tuple[float, float],
 ) -> Fitted:
-    from scipy import optimize
-    from scipy.linalg import cho_solve, cholesky
-
     minimise: Any = optimize.minimize
 
     if len(times) > _DENSE_LIMIT:

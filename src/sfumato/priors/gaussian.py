@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import LinAlgError, cho_solve, cholesky, eigh
 
 from sfumato.arrays import FloatArray, finite, read_only
 from sfumato.errors import InputError
@@ -72,8 +73,6 @@ def solve_semidefinite(matrix: FloatArray, right: FloatArray) -> FloatArray:
 
     Directions with an eigenvalue below n·eps·(largest) count as absent: what is not random cannot be learned from.
     """
-    from scipy.linalg import LinAlgError, cho_solve, cholesky, eigh
-
     scale = float(np.max(np.abs(np.diag(matrix)), initial=0.0))
     if scale == 0.0:
         return np.zeros_like(right)

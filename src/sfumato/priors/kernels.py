@@ -20,15 +20,19 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ive
 
 from sfumato.arrays import FloatArray
 from sfumato.errors import InputError
+
+_Density = Callable[[npt.ArrayLike], FloatArray]
+_Lines = tuple[FloatArray, FloatArray]
 
 
 def _checked(value: float, name: str, *, zero: bool = False) -> float:
@@ -195,8 +199,6 @@ class Periodic(Kernel):
 
     def spectral_lines(self) -> tuple[FloatArray, FloatArray]:
         """Weights of exp(-(1-cos θ)/l²) = Σ_j c_j cos jθ: c_0 = I_0(l⁻²)e^{-l⁻²}, c_j = 2 I_j(l⁻²)e^{-l⁻²}."""
-        from scipy.special import ive
-
         reach = int(40 + 12 / self.length_scale)
         j = np.arange(reach, dtype=np.float64)
         weights = self.variance_m2 * ive(j, self.length_scale**-2) * np.where(j == 0, 1.0, 2.0)
@@ -304,7 +306,7 @@ class Product(Kernel):
     def spectral_density(self, omega: npt.ArrayLike) -> FloatArray:
         """The convolution of the factors' spectra over 2π; exact with lines, by quadrature between two densities."""
         first, *rest = self.parts
-        density = first.spectral_density
+        density: _Density = first.spectral_density
         lines = first.spectral_lines()
         for part in rest:
             density, lines = _convolved(density, lines, part)
@@ -329,7 +331,7 @@ def _crossed(a: tuple[FloatArray, FloatArray], b: tuple[FloatArray, FloatArray])
     return np.concatenate([minus, plus]), np.concatenate([weight, weight])
 
 
-def _convolved(density: Any, lines: tuple[FloatArray, FloatArray], part: Kernel) -> tuple[Any, Any]:
+def _convolved(density: _Density, lines: _Lines, part: Kernel) -> tuple[_Density, _Lines]:
     part_lines = part.spectral_lines()
 
     def combined(omega: npt.ArrayLike) -> FloatArray:
@@ -344,10 +346,8 @@ def _convolved(density: Any, lines: tuple[FloatArray, FloatArray], part: Kernel)
     return combined, _crossed(lines, part_lines)
 
 
-def _density_convolution(a: Any, b: Any, omega: FloatArray) -> FloatArray:
+def _density_convolution(a: _Density, b: _Density, omega: FloatArray) -> FloatArray:
     """∫ a(u) b(ω-u) du / 2π on a grid dense around both centres, 0 and ω (logarithmic: scales may be far apart)."""
-    from scipy.integrate import trapezoid
-
     arm = np.concatenate([[0.0], np.geomspace(1e-9, 1e4, 6000)])
     if not np.any(a(arm) > 0) or not np.any(b(arm) > 0):
         return np.zeros_like(omega)
@@ -355,7 +355,8 @@ def _density_convolution(a: Any, b: Any, omega: FloatArray) -> FloatArray:
     out = np.empty_like(flat)
     for i, w in enumerate(flat):
         u = np.unique(np.concatenate([arm, -arm, w + arm, w - arm]))
-        out[i] = trapezoid(a(u) * b(w - u), u) / (2 * np.pi)
+        height = a(u) * b(w - u)
+        out[i] = float(np.sum(np.diff(u) * (height[1:] + height[:-1]) / 2)) / (2 * np.pi)
     return out.reshape(omega.shape)
 
 

@@ -152,9 +152,30 @@ def likelihood(times, values, states, constant, rates, variances, offsets, d, wh
 
 @_jit
 def _stored_block(
-    start, stop, times, values, states, constant, rates, variances, offsets, white, g, a, P, T,
-    As_all, Qs, u, Ks, Fs, vs, pg, g_mean, g_var,
-):  # fmt: skip
+    start,
+    stop,
+    times,
+    values,
+    states,
+    constant,
+    rates,
+    variances,
+    offsets,
+    white,
+    g,
+    a,
+    P,
+    T,
+    As_all,
+    Qs,
+    u,
+    Ks,
+    Fs,
+    vs,
+    pg,
+    g_mean,
+    g_var,
+):
     """Run the filter over [start, stop) from the state *predicted for* ``start``, keeping what the way back needs."""
     d = P.shape[0]
     m = a.shape[1]
@@ -331,9 +352,30 @@ def smooth(times, values, states, constant, rates, variances, offsets, d, white,
         P[:, :] = kept_P[block]
         a[:, :] = kept_a[block]
         _stored_block(
-            start, stop, times, values, states, constant, rates, variances, offsets, white, g, a, P, T,
-            As_all, Qs, u, Ks, Fs, vs, pg, g_mean, g_var,
-        )  # fmt: skip
+            start,
+            stop,
+            times,
+            values,
+            states,
+            constant,
+            rates,
+            variances,
+            offsets,
+            white,
+            g,
+            a,
+            P,
+            T,
+            As_all,
+            Qs,
+            u,
+            Ks,
+            Fs,
+            vs,
+            pg,
+            g_mean,
+            g_var,
+        )
         _backward_block(
             stop, start, n, states, constant, offsets, As_all, Ks, Fs, vs, pg, r, N, T, mean, var, g_mean, g_var
         )

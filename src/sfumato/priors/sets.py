@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import betaincinv
 
 from sfumato.arrays import BoolArray, FloatArray, finite, positive, read_only
 from sfumato.channel import checked_probabilities
@@ -92,7 +93,7 @@ class Polytope:
 
     def max_min_prob(self) -> float:
         """max t with P_x >= t for a P in the convex hull: a small linear program."""
-        from scipy.optimize import linprog
+        from scipy.optimize import linprog  # slow to load, and few sets need it
 
         count, size = self.vertices.shape
         above = np.hstack([-self.vertices.T, np.ones((size, 1))])
@@ -305,7 +306,6 @@ def prior_from_counts(
         return TVBall(values / total, min(1.0, weissman_variation(int(total), size, level)))
     if method != "clopper-pearson":
         raise InputError(f"There is no method '{method}'.", "Use clopper-pearson or weissman.")
-    from scipy.special import betaincinv
 
     tail = level / size / 2
     low = np.where(values > 0, betaincinv(np.maximum(values, 1), total - values + 1, tail), 0.0)

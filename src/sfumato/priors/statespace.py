@@ -114,9 +114,16 @@ def log_likelihood(times_s: npt.ArrayLike, values_m: npt.ArrayLike, kernel: Kern
     order = np.argsort(times, kind="stable")
     form = markov_form(kernel)
     log_sum, squares = markov_loops.likelihood(
-        times[order], np.ascontiguousarray(columns[order]), form.states, form.constant, form.rates_per_s,
-        form.variances_m2, form.offsets, form.dimension, form.white_m2,
-    )  # fmt: skip
+        times[order],
+        np.ascontiguousarray(columns[order]),
+        form.states,
+        form.constant,
+        form.rates_per_s,
+        form.variances_m2,
+        form.offsets,
+        form.dimension,
+        form.white_m2,
+    )
     width = columns.shape[1]
     return float(-0.5 * (width * log_sum + np.sum(squares) + width * len(times) * math.log(2 * math.pi)))
 
@@ -171,9 +178,17 @@ def _smooth_moments(
     pick[both.offsets] = -share
     pick[own.offsets[: len(own.states)]] += 1.0
     mean, variance = markov_loops.smooth(
-        moments, np.ascontiguousarray(values), both.states, both.constant, both.rates_per_s, both.variances_m2,
-        both.offsets, both.dimension, white, pick,
-    )  # fmt: skip
+        moments,
+        np.ascontiguousarray(values),
+        both.states,
+        both.constant,
+        both.rates_per_s,
+        both.variances_m2,
+        both.offsets,
+        both.dimension,
+        white,
+        pick,
+    )
     return mean + share * values, np.maximum(variance + share * other.white_m2, 0.0)
 
 

@@ -25,13 +25,13 @@ def run(*, quick: bool = False) -> Reproduction:
     rows, series, claims = [], {}, {}
     for name, expected in INDEPENDENT.items():
         found = [published_rows(name, beta, rounds)[-1] for beta in BETAS]
-        distances = [row["emd_mean"] for row in found]
+        distances = [row.emd_mean for row in found]
         series[name] = list(zip(BETAS, distances, strict=True))
         for beta, row, value in zip(BETAS, found, expected, strict=True):
             rows.append(
-                {"city": name, "beta": beta, "EMD": round(row["emd_mean"], 4), "independent": value,
-                 "epsilon": round(row["epsilon"], 4), "MI (nats)": round(row["mutual_information_nats"], 4),
-                 "distortion": round(row["distortion"], 3)}
+                {"city": name, "beta": beta, "EMD": round(row.emd_mean, 4), "independent": value,
+                 "epsilon": round(row.epsilon, 4), "MI (nats)": round(row.mutual_information_nats, 4),
+                 "distortion": round(row.distortion, 3)}
             )  # fmt: skip
         claims[f"{name}: the distance falls with beta"] = all(a > b for a, b in pairwise(distances))
         steep = (distances[0] - distances[1]) / (BETAS[1] - BETAS[0])

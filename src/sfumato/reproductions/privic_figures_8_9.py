@@ -41,18 +41,18 @@ def _figure(key: str, name: str, title: str, quick: bool) -> Reproduction:
         if not (quick and long):
             together = averaged(simulate(place.people, place.plain_grid, protocol, rounds=1 if long else rounds))
         for old in published:
-            new = together[old["cycle"]]["emd_mean"] if together else math.nan
+            new = together[old.cycle].emd_mean if together else math.nan
             shown = round(new, 4) if math.isfinite(new) else None
-            rows.append({"beta": beta, "N": old["cycle"] + 1, "published": round(old["emd_mean"], 4), "joint": shown})
-        series[f"published, beta {beta:g}"] = [(row["cycle"] + 1, row["emd_mean"]) for row in published[1:]]
+            rows.append({"beta": beta, "N": old.cycle + 1, "published": round(old.emd_mean, 4), "joint": shown})
+        series[f"published, beta {beta:g}"] = [(row.cycle + 1, row.emd_mean) for row in published[1:]]
         if together:
-            series[f"joint, beta {beta:g}"] = [(row["cycle"] + 1, row["emd_mean"]) for row in together[1:]]
+            series[f"joint, beta {beta:g}"] = [(row.cycle + 1, row.emd_mean) for row in together[1:]]
             # One round's joint estimate is compared with that round's own published one, of the same reports.
             same = published_rows(name, beta, 1) if long and rounds > 1 else published
             claims[f"beta = {beta:g}: the joint estimate of the same reports is nearer to the truth"] = (
-                together[-1]["emd_mean"] < same[-1]["emd_mean"]
+                together[-1].emd_mean < same[-1].emd_mean
             )
-        distances = [row["emd_mean"] for row in published]
+        distances = [row.emd_mean for row in published]
         last[beta] = distances[-1]
         claims[f"beta = {beta:g}: the distance falls from the uniform start and keeps falling to the last third"] = (
             distances[1] < 0.5 * distances[0] and distances[-1] < 0.75 * distances[1]

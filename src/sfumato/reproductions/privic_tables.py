@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from sfumato.collection.simulation import Protocol, averaged, simulate
+from sfumato.collection.simulation import AveragedCycle, Protocol, averaged, simulate
 from sfumato.priors.cities import city
 from sfumato.reproductions import Reproduction
 from sfumato.reproductions.privic_picture import lines
@@ -38,7 +38,7 @@ def published_protocol(name: str, beta: float, **changes: Any) -> Protocol:
 
 
 @lru_cache(maxsize=16)
-def published_rows(name: str, beta: float, rounds: int, seed: int = 0) -> tuple[dict[str, Any], ...]:
+def published_rows(name: str, beta: float, rounds: int, seed: int = 0) -> tuple[AveragedCycle, ...]:
     """The published loop, averaged over rounds."""
     place = city(name)
     protocol = published_protocol(name, beta)
@@ -63,29 +63,29 @@ def _table(key: str, name: str, title: str, quick: bool) -> Reproduction:
     series = {}
     for beta in (1.0, 0.5):
         ours = published_rows(name, beta, rounds)
-        first = ours[0]["emd_mean"]
+        first = ours[0].emd_mean
         claims[f"beta = {beta:g}: row N = 1 is {OUR_FIRST_ROW[name]} (paper {FIRST_ROW[name]})"] = (
             abs(first / OUR_FIRST_ROW[name] - 1) < 1e-5 and abs(first / FIRST_ROW[name] - 1) < 1e-4
         )
         worst = 0.0
         for row, paper in zip(ours[1:], PAPER[name, beta], strict=True):
-            off = row["emd_mean"] / paper - 1
+            off = row.emd_mean / paper - 1
             worst = max(worst, abs(off))
             rows.append(
                 {
                     "beta": beta,
-                    "N": row["cycle"] + 1,
+                    "N": row.cycle + 1,
                     "paper": paper,
-                    "ours": round(row["emd_mean"], 4),
-                    "sd": round(row["emd_sd"], 4),
+                    "ours": round(row.emd_mean, 4),
+                    "sd": round(row.emd_sd, 4),
                     "difference": f"{100 * off:+.2f} %",
-                    "epsilon": round(row["epsilon"], 4),
-                    "spent_epsilon": round(row["spent_epsilon"], 3),
+                    "epsilon": round(row.epsilon, 4),
+                    "spent_epsilon": round(row.spent_epsilon, 3),
                 }
             )
         entries = f"beta = {beta:g}: every entry within {100 * allowed:g} % of the paper (worst {100 * worst:.2f} %)"
         claims[entries] = worst <= allowed
-        series[f"ours, beta {beta:g}"] = [(row["cycle"] + 1, row["emd_mean"]) for row in ours[1:]]
+        series[f"ours, beta {beta:g}"] = [(row.cycle + 1, row.emd_mean) for row in ours[1:]]
         series[f"paper, beta {beta:g}"] = [(index + 2, value) for index, value in enumerate(PAPER[name, beta])]
     costs = {beta: [row for row in rows if row["beta"] == beta][-1]["spent_epsilon"] for beta in (0.5, 1.0)}
     return Reproduction(

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from sfumato.errors import InputError
 from sfumato.grid import Grid
-from sfumato.mechanisms.grids.blahut_arimoto import exact_epsilon
-from sfumato.mechanisms.grids.grid_channel import GridChannel, neighbour_arcs, spent_by_one_place, uniform_channel
+from sfumato.mechanisms.grids.grid_channel import GridChannel, uniform_channel
+from sfumato.mechanisms.grids.level import neighbour_arcs
 
 
 def hostile(grid, seed, kind):
@@ -74,19 +74,6 @@ def test_the_detour_factor_of_neighbour_paths_is_that_of_their_angles():
     assert neighbour_arcs(Grid.plain(9, 9, 0.475, 0.483))[2] == pytest.approx(1.0135, abs=1e-4)
 
 
-def test_several_reports_of_one_place_cost_what_their_product_channel_costs():
-    grid = Grid.plain(2, 3)
-    rng = np.random.default_rng(0)
-    channels = [GridChannel(grid, beta, rng.dirichlet(np.ones(6))) for beta in (0.5, 1.0, 0.8)]
-    product = channels[0].to_dense()
-    for channel in channels[1:]:
-        product = product.alongside(channel.to_dense())
-    spent = spent_by_one_place(channels)
-    assert spent.upper == pytest.approx(exact_epsilon(product.matrix, grid.distance_matrix()), abs=1e-9)
-    assert spent.upper < sum(channel.epsilon().upper for channel in channels)
-    assert spent.upper <= 2 * (0.5 + 1.0 + 0.8)
-
-
 def test_information_and_distortion_are_those_of_the_dense_matrix():
     grid = Grid.plain(5, 7)
     rng = np.random.default_rng(2)
@@ -99,21 +86,6 @@ def test_information_and_distortion_are_those_of_the_dense_matrix():
     )
     assert channel.distortion(p) == pytest.approx(float(p @ (matrix * grid.distance_matrix()).sum(axis=1)), rel=1e-12)
     np.testing.assert_allclose(channel.report_distribution(p), q, rtol=1e-12)
-
-
-def test_the_version_names_grid_beta_weights_and_cycle():
-    grid = Grid.from_bounds(48.8, 2.2, 48.9, 2.4, shape=(4, 5))
-    c = np.random.default_rng(1).dirichlet(np.ones(20))
-    name = GridChannel(grid, 0.002, c).version(3)
-    other = np.array(c)
-    other[0], other[1] = other[1], other[0]
-    assert len(name) == 64
-    assert name == GridChannel(grid, 0.002, c).version(3)
-    different = [
-        GridChannel(grid, 0.002, c).version(4), GridChannel(grid, 0.0021, c).version(3),
-        GridChannel(grid, 0.002, other).version(3), GridChannel(Grid.plain(4, 5), 0.002, c).version(3),
-    ]  # fmt: skip
-    assert len({name, *different}) == 5
 
 
 def test_a_guarantee_states_the_exact_level_and_what_it_does_not_cover():

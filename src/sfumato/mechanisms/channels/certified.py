@@ -15,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, IntArray
-from sfumato.channel import Channel, Random
+from sfumato.channel import Channel
 from sfumato.errors import InputError, NotCertified
 from sfumato.guarantees import Guarantee
 from sfumato.leakage.discrete import Leakage, epsilon_checked, lip, lip_over_set
 from sfumato.priors.sets import Known, PriorSet
+from sfumato.randomness import Random
 
 NUMERICS = (
     "leakage measured on the shipped matrix in double precision, below the target by more than the rounding; "
@@ -163,9 +164,12 @@ def certified(
         fixed = repaired(raw, priors, up=up - 2 * slack, low=low - 2 * slack if math.isfinite(low) else 700.0)
         channel = Channel(
             fixed / fixed.sum(axis=1, keepdims=True),
-            inputs=inputs, outputs=outputs, distortion=distortion, distortion_name=distortion_name,
+            inputs=inputs,
+            outputs=outputs,
+            distortion=distortion,
+            distortion_name=distortion_name,
             positions_m=positions_m,
-        )  # fmt: skip
+        )
         leakage = leakage_over(channel, priors)
         if leakage.up <= up - _MARGIN and (leakage.low <= low - _MARGIN or not math.isfinite(low)):
             return channel, leakage

@@ -18,14 +18,14 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import minimize_scalar
 
 from sfumato.arrays import FloatArray, finite, read_only
-from sfumato.channel import Random
 from sfumato.errors import InputError
 from sfumato.guarantees import IDEALISED, Guarantee
 from sfumato.leakage.discrete import epsilon_checked
 from sfumato.priors.cells import positive_prior
-from sfumato.randomness import randomness
+from sfumato.randomness import Random, randomness
 
 Calibration = Literal["sufficient", "exact"]
 
@@ -68,13 +68,17 @@ class ClampedLaplace:
         up, low = self.leakage()
         return Guarantee(
             notion="local information privacy",
-            parameters={"epsilon_up_nats": self.epsilon, "epsilon_low_nats": self.epsilon, "measured_up_nats": up,
-                        "measured_low_nats": low},
+            parameters={
+                "epsilon_up_nats": self.epsilon,
+                "epsilon_low_nats": self.epsilon,
+                "measured_up_nats": up,
+                "measured_low_nats": low,
+            },
             assumes=(f"the adversary's prior over {self.prior.size} values is the stated one",),
             covers=("one report of one value, clamped to the range of the values",),
             not_covered=("several reports", "reports that are not clamped"),
             numerics=IDEALISED,
-        )  # fmt: skip
+        )
 
 
 def independent(
@@ -126,8 +130,6 @@ def context_aware(
 
 def best_context_aware(values: npt.ArrayLike, prior: npt.ArrayLike, epsilon: float) -> ClampedLaplace:
     """The (alpha, beta) of least E|Y - X| under exact calibration, alpha of either sign (golden section over beta)."""
-    from scipy.optimize import minimize_scalar
-
     x, p, eps = _checked(values, prior, epsilon)
     extent = float(np.ptp(x))
 

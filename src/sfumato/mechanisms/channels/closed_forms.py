@@ -20,7 +20,7 @@ from sfumato.channel import Channel
 from sfumato.errors import InputError, NotConverged
 from sfumato.guarantees import Guarantee
 from sfumato.leakage.conversions import binary_likelihood_ratio, threshold
-from sfumato.leakage.discrete import average_distortion, hamming, lip
+from sfumato.leakage.discrete import average_distortion, epsilon_delta, hamming, lip
 from sfumato.leakage.lifts import lift_vertices
 from sfumato.mechanisms.channels.certified import Designed, certified, design_epsilon, lip_guarantee
 from sfumato.priors.cells import positive_prior
@@ -103,9 +103,14 @@ def top_k_channel(prior: npt.ArrayLike, epsilon: float, *, inputs: Sequence[str]
     matrix[chosen, np.arange(k)] = e / (e + k - 1)
     names = tuple(inputs)
     designed = _lip_design(
-        matrix, Simplex(p.size), p, eps, hamming(p.size)[:, chosen],
-        inputs=names, outputs=tuple(names[y] for y in chosen) if names else tuple(str(y) for y in chosen),
-    )  # fmt: skip
+        matrix,
+        Simplex(p.size),
+        p,
+        eps,
+        hamming(p.size)[:, chosen],
+        inputs=names,
+        outputs=tuple(names[y] for y in chosen) if names else tuple(str(y) for y in chosen),
+    )
     return designed, k
 
 
@@ -161,13 +166,12 @@ def best_convex_utility(
     prior: npt.ArrayLike, epsilon: float, utility: Callable[[FloatArray], float]
 ) -> tuple[float, Designed]:
     """The channel of greatest sum_y m_y psi(lift_y) for a convex psi: a linear program over vertices, few symbols."""
-    from scipy import optimize
+    from scipy.optimize import linprog  # slow to load, and the closed forms need none
 
-    linprog: Any = optimize.linprog
     p = positive_prior(prior)
     vertices = lift_vertices(p, epsilon)
     values = np.array([utility(vertex) for vertex in vertices])
-    found = linprog(-values, A_eq=vertices.T, b_eq=np.ones(p.size), bounds=(0, None), method="highs")
+    found: Any = linprog(-values, A_eq=vertices.T, b_eq=np.ones(p.size), bounds=(0, None), method="highs")
     if found.status != 0:
         raise NotConverged("The linear program over vertices was not solved.", "Use fewer symbols.")
     weights = np.maximum(np.asarray(found.x), 0)
@@ -185,8 +189,6 @@ def most_information(prior: npt.ArrayLike, epsilon: float) -> tuple[float, Desig
 
 def resampling_guarantee(prior: npt.ArrayLike, epsilon: float, delta: float) -> tuple[Channel, Guarantee]:
     """The (eps, delta) version of prior resampling with its statement, measured on the shipped matrix."""
-    from sfumato.leakage.discrete import epsilon_delta
-
     p = positive_prior(prior)
     lam = resampling_share(p, epsilon, delta=delta) * (1 - 1e-12)
     channel = Channel(lam * np.eye(p.size) + (1 - lam) * p)
@@ -196,12 +198,17 @@ def resampling_guarantee(prior: npt.ArrayLike, epsilon: float, delta: float) -> 
     leakage = lip(channel, p)
     statement = Guarantee(
         notion="(epsilon, delta) local information privacy, additive delta",
-        parameters={"epsilon_nats": epsilon, "delta": delta, "measured_delta_low": low, "measured_delta_up": up,
-                    "measured_lip_nats": leakage.max},
+        parameters={
+            "epsilon_nats": epsilon,
+            "delta": delta,
+            "measured_delta_low": low,
+            "measured_delta_up": up,
+            "measured_lip_nats": leakage.max,
+        },
         assumes=(f"the adversary's prior is {Known(p).describe()}",),
         covers=("one report about one symbol",),
         not_covered=("several reports: no composition rule is known for (epsilon, delta)-LIP",),
-    )  # fmt: skip
+    )
     return channel, statement
 
 
@@ -216,11 +223,20 @@ def _lip_design(
     outputs: tuple[str, ...] = (),
 ) -> Designed:
     channel, leakage = certified(
-        matrix, priors, up=epsilon, inputs=inputs, outputs=outputs, distortion=distortion,
+        matrix,
+        priors,
+        up=epsilon,
+        inputs=inputs,
+        outputs=outputs,
+        distortion=distortion,
         distortion_name="hamming" if distortion is not None and set(np.unique(distortion)) <= {0.0, 1.0} else None,
-    )  # fmt: skip
+    )
     cost = None if distortion is None else average_distortion(channel, p, distortion)
     return Designed(
-        channel=channel, priors=priors, leakage=leakage, prior=p, cost=cost,
+        channel=channel,
+        priors=priors,
+        leakage=leakage,
+        prior=p,
+        cost=cost,
         guarantee=lip_guarantee(priors, leakage, up=epsilon),
-    )  # fmt: skip
+    )

@@ -41,6 +41,13 @@ def exponential_for_epsilon(
     eps = positive(epsilon, "epsilon")
     rate = largest_rate(lambda r: geo_epsilon(exponential_matrix(d, r), d), eps, low=0.4 * eps, high=1.05 * eps)
     return certified_geo(
-        exponential_matrix(d, rate), d, eps, unit=unit, plane_error=plane_error, inputs=tuple(inputs),
-        outputs=tuple(inputs), distortion=d, distortion_name="euclidean",
-    )  # fmt: skip
+        exponential_matrix(d, rate),
+        d,
+        eps,
+        unit=unit,
+        plane_error=plane_error,
+        inputs=tuple(inputs),
+        outputs=tuple(inputs),
+        distortion=d,
+        distortion_name="euclidean",
+    )

@@ -13,13 +13,13 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import brentq
 
 from sfumato.arrays import FloatArray, finite, positive
-from sfumato.channel import Random
 from sfumato.errors import InputError
 from sfumato.guarantees import Guarantee
 from sfumato.leakage.gaussian_quantity import delta_at, delta_average, delta_mass
-from sfumato.randomness import randomness
+from sfumato.randomness import Random, randomness
 
 Promise = Literal["range", "average", "mass"]
 
@@ -67,8 +67,12 @@ class GaussianChannel:
         return Guarantee(
             notion=f"(epsilon, delta) local information privacy, {self.promise}",
             parameters={
-                "epsilon_nats": self.epsilon, "delta_low": low, "delta_up": up, "radius": self.radius,
-                "least_mass": self.least_mass, "noise_variance": self.noise_variance,
+                "epsilon_nats": self.epsilon,
+                "delta_low": low,
+                "delta_up": up,
+                "radius": self.radius,
+                "least_mass": self.least_mass,
+                "noise_variance": self.noise_variance,
                 "probability_outside_range": outside,
             },
             assumes=(f"the value is Gaussian with variance {self.prior_variance:g} (not truncated)",),
@@ -77,7 +81,7 @@ class GaussianChannel:
                 "every single value: delta tends to 1 far from the mean for any noise",
                 "several reports: no composition rule is known for (epsilon, delta)-LIP",
             ),
-        )  # fmt: skip
+        )
 
 
 def calibrated(
@@ -91,8 +95,6 @@ def calibrated(
     mean: float = 0.0,
 ) -> GaussianChannel:
     """The least noise variance whose larger delta is at most ``delta``; the result is checked on the safe side."""
-    from scipy.optimize import brentq
-
     _checked_promise(promise, radius, least_mass)
     if not 0 < delta < 1:
         raise InputError(f"delta is {delta}.", "It lies strictly between 0 and 1.")

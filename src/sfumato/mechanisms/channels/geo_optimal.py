@@ -16,14 +16,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import cho_solve
 
 from sfumato.arrays import BoolArray, FloatArray, IntArray, Solved, finite, positive
-from sfumato.channel import Channel, Random
+from sfumato.channel import Channel
 from sfumato.errors import InputError, NotCertified
 from sfumato.guarantees import Guarantee
 from sfumato.leakage.discrete import average_distortion, geo_epsilon
 from sfumato.mechanisms.channels.certified import NUMERICS, bound_below, merged
 from sfumato.priors.cells import positive_prior
+from sfumato.randomness import Random
 
 LARGEST_PROBLEM = 12_000_000
 
@@ -162,18 +164,29 @@ def optimal_geo_channel(
     np.add.at(gathered.T, np.searchsorted(kept, place), found.T)
     names = tuple(inputs)
     shipped = certified_geo(
-        gathered, far, g, unit=unit, plane_error=plane_error, inputs=names,
+        gathered,
+        far,
+        g,
+        unit=unit,
+        plane_error=plane_error,
+        inputs=names,
         outputs=tuple(names[y] for y in kept) if names and d.shape[1] == p.size else tuple(str(y) for y in kept),
-        distortion=d[:, kept], distortion_name="euclidean" if distortion is None else distortion_name,
+        distortion=d[:, kept],
+        distortion_name="euclidean" if distortion is None else distortion_name,
         positions_m=None if positions_m is None else finite(positions_m, "positions_m", dimensions=2),
-    )  # fmt: skip
+    )
     cost = average_distortion(shipped.channel, p, d[:, kept])
     bound = bound_below(bound, cost)
     reached = (cost - bound) / cost if cost > 0 else 0.0
     return Solved(
-        value=shipped, status="converged" if reached <= gap else "stopped", steps=steps, gap=reached, objective=cost,
-        lower_bound=bound, seconds=time.perf_counter() - began,
-    )  # fmt: skip
+        value=shipped,
+        status="converged" if reached <= gap else "stopped",
+        steps=steps,
+        gap=reached,
+        objective=cost,
+        lower_bound=bound,
+        seconds=time.perf_counter() - began,
+    )
 
 
 def _interior_point(
@@ -262,13 +275,19 @@ class _Newton:
         total_scale = 1.0 / np.sqrt(diagonal)
         factor = np.linalg.cholesky(total * total_scale[:, None] * total_scale)
         return cls(
-            s, z, decay, pairs, dual_left, row_left, normal, np.asarray(inverse), np.asarray(factor),
+            s,
+            z,
+            decay,
+            pairs,
+            dual_left,
+            row_left,
+            normal,
+            np.asarray(inverse),
+            np.asarray(factor),
             np.asarray(total_scale),
-        )  # fmt: skip
+        )
 
     def _rows(self, right: FloatArray) -> FloatArray:
-        from scipy.linalg import cho_solve
-
         return np.asarray(self.total_scale * cho_solve((self.total_factor, True), self.total_scale * right))
 
     def direction(self, right: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from sfumato.arrays import FloatArray
 
@@ -127,8 +128,6 @@ class _Newton:
         balanced: bool,
     ) -> _Newton:
         """Factor the n x n system that remains after eliminating everything that is diagonal or 2 x 2 per output."""
-        from scipy.linalg import cho_factor, cho_solve
-
         p = prior[:, None]
         a, b = u / zu, t / zt
         inverse = 1.0 / (a + b)

@@ -60,9 +60,10 @@ class _Program:
         costs r = c - A' y, the optimum is at least b.y + sum_j min over that interval of r_j x_j. Nothing is believed
         of the solver but its numbers.
         """
-        from scipy import optimize, sparse
+        from scipy import sparse  # slow to load, and a known prior needs no linear program
+        from scipy.optimize import linprog
 
-        linprog: Any = optimize.linprog
+        solver: Any = linprog  # its stubs know no sparse matrix
 
         def matrix(kind: str) -> Any:
             if not self.entries[kind]:
@@ -74,11 +75,16 @@ class _Program:
         cost, lowest = np.concatenate(self.cost), np.concatenate(self.lower)
         right = np.concatenate(self.right["ub"]), np.concatenate(self.right["eq"])
         for accuracy in (1e-9, 1e-7):  # what HiGHS calls feasible; where 1e-9 is out of reach its default is used
-            result = linprog(
-                cost, A_ub=upper, b_ub=right[0], A_eq=equal, b_eq=right[1],
-                bounds=np.column_stack([lowest, np.full(self.columns, np.inf)]), method=method,
+            result: Any = solver(
+                cost,
+                A_ub=upper,
+                b_ub=right[0],
+                A_eq=equal,
+                b_eq=right[1],
+                bounds=np.column_stack([lowest, np.full(self.columns, np.inf)]),
+                method=method,
                 options={"primal_feasibility_tolerance": accuracy, "dual_feasibility_tolerance": accuracy},
-            )  # fmt: skip
+            )
             if result.status == 0:
                 break
         else:
@@ -172,14 +178,22 @@ def _levels(program: _Program, q: IntArray, least: IntArray, most: IntArray, pri
                 t = program.variables((k,), free=True)
                 above, below = program.variables((n, k)), program.variables((n, k))
                 program.constraint(
-                    "eq", np.zeros(n * k), (cells, 1.0), (t[outputs][:, None], -1.0),
-                    (above.reshape(-1, 1), -1.0), (below.reshape(-1, 1), 1.0),
-                )  # fmt: skip
+                    "eq",
+                    np.zeros(n * k),
+                    (cells, 1.0),
+                    (t[outputs][:, None], -1.0),
+                    (above.reshape(-1, 1), -1.0),
+                    (below.reshape(-1, 1), 1.0),
+                )
                 # most >= t + high.above - low.below;   least <= t + low.above - high.below
                 program.constraint(
-                    "ub", np.zeros(k), (level[:, None], -sign), (t[:, None], sign),
-                    (above.T, sign * np.tile(over, (k, 1))), (below.T, -sign * np.tile(under, (k, 1))),
-                )  # fmt: skip
+                    "ub",
+                    np.zeros(k),
+                    (level[:, None], -sign),
+                    (t[:, None], sign),
+                    (above.T, sign * np.tile(over, (k, 1))),
+                    (below.T, -sign * np.tile(under, (k, 1))),
+                )
         case TVBall(centre=centre, radius=radius):
             for level, sign in ((most, 1.0), (least, -1.0)):
                 a, th = program.variables((k,), free=True), program.variables((k,))
@@ -192,6 +206,10 @@ def _levels(program: _Program, q: IntArray, least: IntArray, most: IntArray, pri
                 )
                 weights = np.tile(centre, (k, 1))
                 program.constraint(
-                    "ub", np.zeros(k), (level[:, None], -sign), (q.T, sign * weights), (th[:, None], radius),
+                    "ub",
+                    np.zeros(k),
+                    (level[:, None], -sign),
+                    (q.T, sign * weights),
+                    (th[:, None], radius),
                     (v.T, weights),
-                )  # fmt: skip
+                )

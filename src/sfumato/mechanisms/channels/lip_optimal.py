@@ -29,6 +29,7 @@ from sfumato.mechanisms.channels.certified import (
     lip_guarantee,
     merged,
 )
+from sfumato.mechanisms.channels.interior_point import solve
 from sfumato.mechanisms.channels.linear_program import best_for_latent, best_over_set
 from sfumato.mechanisms.channels.output_generation import generate, proved_bound
 from sfumato.priors.cells import positive_prior
@@ -101,23 +102,37 @@ def optimal_channel(
     names = tuple(outputs) if len(outputs) else tuple(inputs) if d.shape[0] == d.shape[1] else ()
     columns = used[kept]
     channel, leakage = certified(
-        gathered, target, up=up, low=low,
+        gathered,
+        target,
+        up=up,
+        low=low,
         inputs=tuple(inputs),
         outputs=tuple(names[y] for y in columns) if names else tuple(str(y) for y in columns),
-        distortion=d[:, columns], distortion_name=distortion_name,
+        distortion=d[:, columns],
+        distortion_name=distortion_name,
         positions_m=None if positions_m is None else finite(positions_m, "positions_m", dimensions=2),
-    )  # fmt: skip
+    )
     cost = average_distortion(channel, p, d[:, columns])
     bound = bound_below(bound, cost)
     reached = (cost - bound) / cost if cost > 0 else 0.0
     designed = Designed(
-        channel=channel, priors=target, leakage=leakage, prior=p, cost=cost, lower_bound=bound,
+        channel=channel,
+        priors=target,
+        leakage=leakage,
+        prior=p,
+        cost=cost,
+        lower_bound=bound,
         guarantee=lip_guarantee(target, leakage, up=up, low=low),
-    )  # fmt: skip
+    )
     return Solved(
-        value=designed, status="converged" if reached <= gap else "stopped", steps=steps, gap=reached,
-        objective=cost, lower_bound=bound, seconds=time.perf_counter() - began,
-    )  # fmt: skip
+        value=designed,
+        status="converged" if reached <= gap else "stopped",
+        steps=steps,
+        gap=reached,
+        objective=cost,
+        lower_bound=bound,
+        seconds=time.perf_counter() - began,
+    )
 
 
 def worst_case_channel(
@@ -165,22 +180,36 @@ def latent_channel(
     bound = bound_below(bound, cost)
     guarantee = Guarantee(
         notion="local information privacy of a latent variable",
-        parameters={"epsilon_up_nats": up, "epsilon_low_nats": low, "measured_up_nats": leakage.up,
-                    "measured_low_nats": leakage.low},
+        parameters={
+            "epsilon_up_nats": up,
+            "epsilon_low_nats": low,
+            "measured_up_nats": leakage.up,
+            "measured_low_nats": leakage.low,
+        },
         assumes=("the latent variable has the stated prior and gives the symbol by the stated P(x | s)",),
         covers=("one report; the belief in any value of the latent variable",),
         not_covered=("the symbol itself: nothing is promised about it", "several reports"),
         numerics=NUMERICS,
-    )  # fmt: skip
+    )
     designed = Designed(
-        channel=channel, priors=Known(ps), leakage=leakage, guarantee=guarantee, prior=p, cost=cost,
+        channel=channel,
+        priors=Known(ps),
+        leakage=leakage,
+        guarantee=guarantee,
+        prior=p,
+        cost=cost,
         lower_bound=bound,
-    )  # fmt: skip
+    )
     reached = (cost - bound) / cost if cost > 0 else 0.0
     return Solved(
-        value=designed, status="converged" if reached <= gap else "stopped", steps=steps, gap=reached,
-        objective=cost, lower_bound=bound, seconds=time.perf_counter() - began,
-    )  # fmt: skip
+        value=designed,
+        status="converged" if reached <= gap else "stopped",
+        steps=steps,
+        gap=reached,
+        objective=cost,
+        lower_bound=bound,
+        seconds=time.perf_counter() - began,
+    )
 
 
 def _repaired_for_latent(
@@ -245,8 +274,6 @@ def _solved(
         assert found.lower_bound is not None
         return found.value[0], found.value[1], found.lower_bound, found.steps
     if kind == "ldp":
-        from sfumato.mechanisms.channels.interior_point import solve
-
         inside = solve(p, d, lo=1.0, hi=hi, balanced=False, tolerance=0.1 * gap)
         return inside.matrix, everything, ldp_bound(p, d, inside.multipliers, hi=hi), inside.steps
     raw, bound, steps = best_over_set(p, d, target, up=up, low=low)
@@ -282,7 +309,5 @@ def ldp_bound(p: FloatArray, d: FloatArray, multipliers: FloatArray, *, hi: floa
 
 
 def _dual_bound(p: FloatArray, d: FloatArray, *, lo: float, hi: float) -> float:
-    from sfumato.mechanisms.channels.interior_point import solve
-
     inside = solve(p, d, lo=lo, hi=hi, tolerance=1e-10)
     return proved_bound(p, d, inside.multipliers, lo=lo, hi=hi)[0]

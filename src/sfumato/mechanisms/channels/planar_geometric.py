@@ -36,10 +36,17 @@ def planar_geometric_channel(grid: Grid, epsilon: float, *, plane_error: float |
     matrix = folded.reshape(grid.columns, grid.columns, grid.rows, grid.rows).transpose(2, 0, 3, 1)
     distances = grid.distance_matrix()
     return certified_geo(
-        matrix.reshape(grid.cells, grid.cells), distances, eps, unit=grid.unit, plane_error=off, inputs=grid.labels(),
-        outputs=grid.labels(), distortion=distances, distortion_name="euclidean",
+        matrix.reshape(grid.cells, grid.cells),
+        distances,
+        eps,
+        unit=grid.unit,
+        plane_error=off,
+        inputs=grid.labels(),
+        outputs=grid.labels(),
+        distortion=distances,
+        distortion_name="euclidean",
         positions_m=grid.centres() if grid.unit == "m" else None,
-    )  # fmt: skip
+    )
 
 
 def _folded(kernel: FloatArray, count: int, reach: int) -> FloatArray:

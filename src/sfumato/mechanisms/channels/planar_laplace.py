@@ -18,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, IntArray, finite, positive
-from sfumato.channel import Random
 from sfumato.errors import InputError
 from sfumato.frames import displace, snap
 from sfumato.grid import Grid
 from sfumato.guarantees import IDEALISED, Guarantee
-from sfumato.randomness import randomness
+from sfumato.mechanisms.channels.geo_optimal import certified_geo, checked_plane_error
+from sfumato.randomness import Random, randomness
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.channels.geo_optimal import GeoChannel
@@ -103,16 +103,21 @@ def planar_laplace_channel(grid: Grid, epsilon: float, *, plane_error: float | N
     full tails, so even the smallest is accurate to about 1e-13 of itself. ``plane_error`` is that of the grid unless
     given; the guarantee states it, and above 2 % a promise per metre is refused.
     """
-    from sfumato.mechanisms.channels.geo_optimal import certified_geo, checked_plane_error
-
     eps = positive(epsilon, "epsilon")
     off = checked_plane_error(grid.plane_error if plane_error is None else plane_error)
     distances = grid.distance_matrix()
     return certified_geo(
-        planar_laplace_matrix(grid, eps), distances, eps, unit=grid.unit, plane_error=off, inputs=grid.labels(),
-        outputs=grid.labels(), distortion=distances, distortion_name="euclidean",
+        planar_laplace_matrix(grid, eps),
+        distances,
+        eps,
+        unit=grid.unit,
+        plane_error=off,
+        inputs=grid.labels(),
+        outputs=grid.labels(),
+        distortion=distances,
+        distortion_name="euclidean",
         positions_m=grid.centres() if grid.unit == "m" else None,
-    )  # fmt: skip
+    )
 
 
 def planar_laplace_matrix(grid: Grid, epsilon: float) -> FloatArray:

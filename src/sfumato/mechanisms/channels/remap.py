@@ -33,6 +33,10 @@ def remapped(
     names = answers or (channel.inputs if d.shape[1] == channel.shape[0] else tuple(str(z) for z in range(d.shape[1])))
     matrix = channel.post_process(place.astype(np.int64)).matrix
     return Channel(
-        matrix, inputs=channel.inputs, outputs=tuple(names[z] for z in used), distortion=d[:, used],
-        distortion_name=channel.distortion_name, positions_m=channel.positions_m,
-    )  # fmt: skip
+        matrix,
+        inputs=channel.inputs,
+        outputs=tuple(names[z] for z in used),
+        distortion=d[:, used],
+        distortion_name=channel.distortion_name,
+        positions_m=channel.positions_m,
+    )

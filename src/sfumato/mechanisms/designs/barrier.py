@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
 
 from sfumato.arrays import FloatArray, IntArray
 from sfumato.mechanisms.designs.lower_bound import Multipliers
@@ -118,7 +119,6 @@ class Program:
         """φ(M) = tr N₊."""
         if self.slopes is None:
             return float(np.trace(m))
-        from scipy.linalg import eigvalsh
 
         n, u = len(self.slopes), len(self.union)
         return float(np.sum(np.maximum(eigvalsh(self.needed(m), subset_by_index=[n - u, n - 1]), 0.0)))
@@ -307,8 +307,6 @@ class Program:
 
 
 def _solve(hessian: FloatArray, right: FloatArray) -> FloatArray:
-    from scipy.linalg import LinAlgError, cho_factor, cho_solve
-
     scale = 1.0 / np.sqrt(np.maximum(np.diag(hessian), 1e-300))
     balanced = hessian * scale[:, None]
     balanced *= scale

@@ -53,10 +53,15 @@ class _Best:
 
 
 def least_loss(
-    priors: npt.ArrayLike | Sequence[npt.ArrayLike], secrets: Sequence[npt.ArrayLike], *, budget: float,
-    targets: Sequence[float] | None = None, gap: float = 1e-6, nugget: float = 0.0,
+    priors: npt.ArrayLike | Sequence[npt.ArrayLike],
+    secrets: Sequence[npt.ArrayLike],
+    *,
+    budget: float,
+    targets: Sequence[float] | None = None,
+    gap: float = 1e-6,
+    nugget: float = 0.0,
     progress: Callable[[float], None] | None = None,
-) -> Solved[NoiseDesign]:  # fmt: skip
+) -> Solved[NoiseDesign]:
     """The noise of trace ``budget`` with the least max_k λ_max(J_k)/e_k; ``targets`` e_k weigh them (default 1)."""
     started = time.perf_counter()
     covariances, indices, wanted = _checked(priors, secrets, targets)
@@ -77,14 +82,20 @@ def least_loss(
         steps = _by_first_order(best, covariances, indices, wanted, gap, progress)
     else:
         steps = _by_interior_point(best, covariances, indices, wanted, gap, progress)
-    return _finished(best, covariances, indices, "convex" if len(covariances) == 1 else "minimax", nugget, gap, steps,
-                     started)  # fmt: skip
+    return _finished(
+        best, covariances, indices, "convex" if len(covariances) == 1 else "minimax", nugget, gap, steps, started
+    )
 
 
 def least_noise(
-    priors: npt.ArrayLike | Sequence[npt.ArrayLike], secrets: Sequence[npt.ArrayLike], *, targets: Sequence[float],
-    gap: float = 1e-6, nugget: float = 0.0, progress: Callable[[float], None] | None = None,
-) -> Solved[NoiseDesign]:  # fmt: skip
+    priors: npt.ArrayLike | Sequence[npt.ArrayLike],
+    secrets: Sequence[npt.ArrayLike],
+    *,
+    targets: Sequence[float],
+    gap: float = 1e-6,
+    nugget: float = 0.0,
+    progress: Callable[[float], None] | None = None,
+) -> Solved[NoiseDesign]:
     """The noise of least trace with λ_max(J_k) ≤ ``targets``[k] for every secret; the objective is its trace."""
     started = time.perf_counter()
     covariances, indices, wanted = _checked(priors, secrets, targets)
@@ -113,14 +124,20 @@ def least_noise(
             "Give a budget instead of targets, or fewer secrets.",
         )
     steps = _by_interior_point(best, covariances, indices, wanted, gap, progress)
-    return _finished(best, covariances, indices, "convex" if len(covariances) == 1 else "minimax", nugget, gap, steps,
-                     started)  # fmt: skip
+    return _finished(
+        best, covariances, indices, "convex" if len(covariances) == 1 else "minimax", nugget, gap, steps, started
+    )
 
 
 def design_within(
-    prior: npt.ArrayLike | Sequence[npt.ArrayLike], secrets: Sequence[npt.ArrayLike], *, budget: float,
-    targets: Sequence[float], gap: float = 1e-4, nugget: float = 0.0,
-) -> Solved[NoiseDesign]:  # fmt: skip
+    prior: npt.ArrayLike | Sequence[npt.ArrayLike],
+    secrets: Sequence[npt.ArrayLike],
+    *,
+    budget: float,
+    targets: Sequence[float],
+    gap: float = 1e-4,
+    nugget: float = 0.0,
+) -> Solved[NoiseDesign]:
     """A design of trace at most ``budget`` meeting every target, or an error saying the least budget that works."""
     found = least_noise(prior, secrets, targets=targets, gap=gap, nugget=nugget)
     assert found.objective is not None
@@ -158,9 +175,13 @@ def _floor_applies(prior: FloatArray, secrets: tuple[IntArray, ...], targets: Fl
 
 
 def _by_interior_point(
-    best: _Best, priors: tuple[FloatArray, ...], secrets: tuple[IntArray, ...], targets: FloatArray, gap: float,
+    best: _Best,
+    priors: tuple[FloatArray, ...],
+    secrets: tuple[IntArray, ...],
+    targets: FloatArray,
+    gap: float,
     progress: Callable[[float], None] | None,
-) -> int:  # fmt: skip
+) -> int:
     unit = float(np.mean([np.mean(np.diag(p)) for p in priors]))  # work in units of the prior variance
     scaled = tuple(p / unit for p in priors)
     budget = None if best.budget is None else best.budget / unit
@@ -176,8 +197,9 @@ def _by_interior_point(
         t, tau = 1.0, program.degree / (program.trace(m))
     else:
         shapes = [np.eye(n) * (budget / (2 * n)), sum(scaled) * (budget / (2 * np.trace(sum(scaled))))]
-        m, t = min((program.start(np.asarray(shape) + 1e-9 * budget / n * np.eye(n)) for shape in shapes),
-                   key=lambda s: s[1])  # fmt: skip
+        m, t = min(
+            (program.start(np.asarray(shape) + 1e-9 * budget / n * np.eye(n)) for shape in shapes), key=lambda s: s[1]
+        )
         t *= 1.2
         tau = program.degree / t
     steps, idle = 0, 0
@@ -202,9 +224,16 @@ def _by_interior_point(
 
 
 def _collect(
-    best: _Best, program: Program, m: FloatArray, t: float, tau: float, priors: tuple[FloatArray, ...],
-    secrets: tuple[IntArray, ...], targets: FloatArray, unit: float,
-) -> None:  # fmt: skip
+    best: _Best,
+    program: Program,
+    m: FloatArray,
+    t: float,
+    tau: float,
+    priors: tuple[FloatArray, ...],
+    secrets: tuple[IntArray, ...],
+    targets: FloatArray,
+    unit: float,
+) -> None:
     noise = program.noise(m) * unit
     try:
         if best.budget is not None:
@@ -223,7 +252,7 @@ def _just_enough(
     noise: FloatArray, priors: tuple[FloatArray, ...], secrets: tuple[IntArray, ...], targets: FloatArray
 ) -> tuple[FloatArray, float]:
     """``noise`` scaled to meet the targets exactly, rounded toward privacy, and its trace."""
-    from scipy.optimize import brentq
+    from scipy.optimize import brentq  # slow to load, and most designs are in closed form
 
     def excess(log_scale: float) -> float:
         return float(np.log(np.max(losses_of(priors, noise * np.exp(log_scale), secrets) / targets)))
@@ -241,9 +270,13 @@ def _just_enough(
 
 
 def _by_first_order(
-    best: _Best, priors: tuple[FloatArray, ...], secrets: tuple[IntArray, ...], targets: FloatArray, gap: float,
+    best: _Best,
+    priors: tuple[FloatArray, ...],
+    secrets: tuple[IntArray, ...],
+    targets: FloatArray,
+    gap: float,
     progress: Callable[[float], None] | None,
-) -> int:  # fmt: skip
+) -> int:
     assert best.budget is not None
     n = len(priors[0])
     for prior in priors:  # noise shaped like a prior is a good design where most points are secrets
@@ -279,9 +312,15 @@ def _floor_multipliers(n: int, priors: int, secrets: tuple[IntArray, ...], targe
 
 
 def _finished(
-    best: _Best, priors: tuple[FloatArray, ...], secrets: tuple[IntArray, ...], method: str, nugget: float, gap: float,
-    steps: int, started: float,
-) -> Solved[NoiseDesign]:  # fmt: skip
+    best: _Best,
+    priors: tuple[FloatArray, ...],
+    secrets: tuple[IntArray, ...],
+    method: str,
+    nugget: float,
+    gap: float,
+    steps: int,
+    started: float,
+) -> Solved[NoiseDesign]:
     if best.noise is None:
         raise InputError(
             "No design could be computed for these secrets.",
@@ -297,12 +336,23 @@ def _finished(
 def _relabelled(found: Solved[NoiseDesign], target: float, method: str, started: float) -> Solved[NoiseDesign]:
     value = found.value
     design = NoiseDesign(
-        value.noise_covariance, value.priors, value.secrets, method, value.nugget, value.jitter, value.known_losses,
+        value.noise_covariance,
+        value.priors,
+        value.secrets,
+        method,
+        value.nugget,
+        value.jitter,
+        value.known_losses,
         value.proof,
-    )  # fmt: skip
+    )
     assert found.objective is not None
     assert found.lower_bound is not None
     return Solved(
-        design, "exact", found.steps, found.gap, found.objective / target, found.lower_bound / target,
+        design,
+        "exact",
+        found.steps,
+        found.gap,
+        found.objective / target,
+        found.lower_bound / target,
         time.perf_counter() - started,
-    )  # fmt: skip
+    )

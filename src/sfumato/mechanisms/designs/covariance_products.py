@@ -11,11 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numba
 import numpy as np
 import numpy.typing as npt
+from scipy.fft import irfft, next_fast_len, rfft
 
 from sfumato.arrays import FloatArray, finite
 from sfumato.errors import InputError
+from sfumato.priors.kernels import Sum
 
 if TYPE_CHECKING:
     from sfumato.priors.kernels import Kernel
@@ -33,8 +36,6 @@ class CovarianceProduct:
 
 def toeplitz_product(first_column: npt.ArrayLike) -> CovarianceProduct:
     """Σ with Σ_ij = first_column[|i - j|], by FFT."""
-    from scipy.fft import irfft, next_fast_len, rfft
-
     lags = finite(first_column, "first_column", dimensions=1)
     n = lags.size
     size = next_fast_len(2 * n, real=True)
@@ -83,8 +84,6 @@ def statespace_product(times_s: npt.ArrayLike, kernel: Kernel) -> CovarianceProd
 
 
 def _terms(kernel: Any) -> tuple[Any, ...]:
-    from sfumato.priors.kernels import Sum
-
     return kernel.parts if isinstance(kernel, Sum) else (kernel,)
 
 
@@ -138,7 +137,6 @@ _COMPILED: list[Any] = []
 def _sweep() -> Any:
     """y_i = Σ_{j<i} p(t_i - t_j) e^{-rate (t_i - t_j)} x_j with p of degree ≤ 2, by moments of (t_i - t_j)."""
     if not _COMPILED:
-        import numba
 
         def sweep(steps: FloatArray, rate: float, poly: FloatArray, x: FloatArray, out: FloatArray) -> None:
             zeroth = first = second = 0.0

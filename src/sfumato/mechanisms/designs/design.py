@@ -77,9 +77,15 @@ def design(
         raise InputError("The secrets bring their own target losses, and others were given.", "Give them once.")
     reached = gap if gap is not None else (MINIMAX_GAP if method == "minimax" else 1e-6)
     return design_for(
-        priors, found, budget=budget, targets=own or targets, method=method, nugget=share, gap=reached,
+        priors,
+        found,
+        budget=budget,
+        targets=own or targets,
+        method=method,
+        nugget=share,
+        gap=reached,
         progress=progress,
-    )  # fmt: skip
+    )
 
 
 def _all_or_none(values: Sequence[float | None], name: str) -> list[float]:
@@ -116,10 +122,16 @@ def design_for(
 
 
 def _chosen(
-    priors: Sequence[npt.ArrayLike], indices: tuple[npt.NDArray[np.int64], ...], budget: float | None,
-    targets: Sequence[float] | None, weights: list[float] | None, method: str, nugget: float, gap: float,
+    priors: Sequence[npt.ArrayLike],
+    indices: tuple[npt.NDArray[np.int64], ...],
+    budget: float | None,
+    targets: Sequence[float] | None,
+    weights: list[float] | None,
+    method: str,
+    nugget: float,
+    gap: float,
     progress: Callable[[float], None] | None,
-) -> Solved[NoiseDesign]:  # fmt: skip
+) -> Solved[NoiseDesign]:
     if targets is not None:
         wanted = list(targets) * len(indices) if len(targets) == 1 else list(targets)
         if method in CONVEX or (method == "joint" and len(indices) == 1):

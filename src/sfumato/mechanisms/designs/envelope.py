@@ -11,9 +11,13 @@ from sfumato.priors.kernels import Kernel
 
 
 def envelope_noise(
-    times_s: FloatArray, prior: Kernel, secrets: Sequence[IntArray], size_m: float, width_s: float | None,
+    times_s: FloatArray,
+    prior: Kernel,
+    secrets: Sequence[IntArray],
+    size_m: float,
+    width_s: float | None,
     white_share: float,
-) -> FloatArray:  # fmt: skip
+) -> FloatArray:
     """size²·[(1-φ)·DKD + φ·D²]; ``width_s`` None is no envelope."""
     reach = envelope(times_s, secrets, width_s)
     shape = (1 - white_share) * prior.covariance(times_s) / prior.variance_m2

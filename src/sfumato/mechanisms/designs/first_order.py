@@ -10,18 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from sfumato.arrays import FloatArray, IntArray
 from sfumato.mechanisms.designs.lower_bound import Multipliers
 
 
 def descend(
-    priors: tuple[FloatArray, ...], secrets: tuple[IntArray, ...], targets: FloatArray, budget: float,
+    priors: tuple[FloatArray, ...],
+    secrets: tuple[IntArray, ...],
+    targets: FloatArray,
+    budget: float,
     report: Callable[[FloatArray, Multipliers], bool],
-    temperatures: tuple[float, ...] = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001), iterations: int = 150,
-) -> int:  # fmt: skip
+    temperatures: tuple[float, ...] = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001),
+    iterations: int = 150,
+) -> int:
     """Descend; ``report(noise, multipliers)`` after each temperature returns True to stop. Returns the evaluations."""
-    from scipy.optimize import minimize
+    from scipy.optimize import minimize  # slow to load, and most designs are in closed form
 
     n = len(priors[0])
     mean = sum(priors[1:], start=priors[0]) / len(priors)
@@ -54,12 +59,13 @@ def descend(
 
 
 def soft_worst(
-    priors: tuple[FloatArray, ...], secrets: tuple[IntArray, ...], targets: FloatArray, noise: FloatArray,
+    priors: tuple[FloatArray, ...],
+    secrets: tuple[IntArray, ...],
+    targets: FloatArray,
+    noise: FloatArray,
     temperature: float,
-) -> tuple[float, FloatArray, Multipliers]:  # fmt: skip
+) -> tuple[float, FloatArray, Multipliers]:
     """(soft maximum of log loss, Σ M_kW_kM_kᵀ = minus its gradient in Γ, the multipliers X_k)."""
-    from scipy.linalg import cho_factor, cho_solve
-
     n = len(noise)
     spectra: list[tuple[FloatArray, FloatArray, FloatArray]] = []
     for prior in priors:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from sfumato.arrays import FloatArray, IntArray, finite, positive, read_only
 from sfumato.errors import InputError
@@ -183,10 +184,16 @@ class NoiseDesign:
         mu = float(np.max([mu_of(loss * size, r) for loss, size, r in zip(losses, sizes, own, strict=True)]))
         epsilon = renyi_epsilon(mu, order)
         parameters: dict[str, Any] = {
-            "radius_m": radius_m if radius_m is not None else list(own), "mu": mu, "order": order, "epsilon": epsilon,
-            "delta_at_epsilon": delta_at(epsilon, mu), "odds_99": odds_at(mu, delta),
-            "worst_loss": float(np.max(losses)), "trace_m2": self.trace, "jitter_m2": self.jitter,
-        }  # fmt: skip
+            "radius_m": radius_m if radius_m is not None else list(own),
+            "mu": mu,
+            "order": order,
+            "epsilon": epsilon,
+            "delta_at_epsilon": delta_at(epsilon, mu),
+            "odds_99": odds_at(mu, delta),
+            "worst_loss": float(np.max(losses)),
+            "trace_m2": self.trace,
+            "jitter_m2": self.jitter,
+        }
         return Guarantee(
             notion="conditional inferential privacy, Rényi",
             parameters=parameters,
@@ -219,8 +226,6 @@ def losses_of(priors: Sequence[FloatArray], noise: FloatArray, secrets: Sequence
 
 def _seen(prior: FloatArray, noise: FloatArray, union: IntArray) -> FloatArray | None:
     """L⁻¹Σ_{:U} with LLᵀ = Σ+Γ, so that V_SS = Σ_SS - its columns' products; None where Σ+Γ is singular."""
-    from scipy.linalg import LinAlgError, cholesky, solve_triangular
-
     try:
         factor = cholesky(prior + noise, lower=True)
     except LinAlgError:

@@ -16,6 +16,7 @@ import time
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import eigh
 
 from sfumato.arrays import FloatArray, Solved, positive, read_only
 from sfumato.errors import NotConverged
@@ -27,8 +28,6 @@ def least_noise_covering(
     slopes: FloatArray, rest: FloatArray, allowed_loss: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """(c, g): positive eigenvalues, descending, and eigenvectors, (n, ·), of HT⁻¹Hᵀ - P, T = ``allowed_loss``."""
-    from scipy.linalg import eigh
-
     size = slopes.shape[1]
     n = len(rest)
     needed = slopes @ np.linalg.solve(allowed_loss, slopes.T) - rest
@@ -83,8 +82,6 @@ def block_compound(
     With A, C the regression of the other points, α* ≤ α costs tr(AAᵀ/α - C)₊ elsewhere, which leaves
     σ_s² = (B - that)/|S|: one convex search over α.
     """
-    from scipy.optimize import minimize_scalar
-
     started = time.perf_counter()
     covariance = checked_prior(prior)
     (index,) = checked_secrets([secret], len(covariance))
@@ -106,10 +103,14 @@ def block_compound(
     grid = np.linspace(low, high, 120)
     values = [loss_with(x) for x in grid]
     best = int(np.argmin(values))
+    from scipy.optimize import minimize_scalar  # slow to load, and most designs are in closed form
+
     found = minimize_scalar(
-        loss_with, bounds=(grid[max(best - 1, 0)], grid[min(best + 1, 119)]), method="bounded",
+        loss_with,
+        bounds=(grid[max(best - 1, 0)], grid[min(best + 1, 119)]),
+        method="bounded",
         options={"xatol": 1e-12},
-    )  # fmt: skip
+    )
     values_c, vectors = least_noise_covering(a, c, np.exp(found.x) * np.eye(size))
     noise = np.zeros_like(covariance)
     noise[np.ix_(others, others)] = (vectors * values_c) @ vectors.T

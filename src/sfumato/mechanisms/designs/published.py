@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, IntArray, Solved, positive, read_only
 from sfumato.errors import MissingExtra, NotConverged
+from sfumato.leakage.theorems import gp_loss_bound
 from sfumato.mechanisms.designs.noise_design import NoiseDesign, checked_prior, checked_secrets, regression
 
 
@@ -164,6 +165,4 @@ def _semidefinite(matrix: FloatArray) -> FloatArray:
 
 def published_bound(prior: npt.ArrayLike, noise: npt.ArrayLike, secret: IntArray) -> float:
     """1/σ_s² + α* of [Meehan2021, Thm 3.4], valid where the noise at S is white and independent of the rest."""
-    from sfumato.leakage.theorems import gp_loss_bound
-
     return gp_loss_bound(prior, noise, secret).total

@@ -19,11 +19,14 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import eigh_tridiagonal
+from scipy.optimize import minimize_scalar
 
 from sfumato.arrays import FloatArray, Solved, positive, read_only
 from sfumato.errors import InputError, NotConverged
 from sfumato.mechanisms.designs.covariance_products import CovarianceProduct
 from sfumato.mechanisms.designs.noise_design import NoiseDesign, checked_prior, checked_secrets, regression
+from sfumato.randomness import randomness
 
 
 def joint(prior: npt.ArrayLike, secret: int, *, budget: float, nugget: float = 0.0) -> Solved[NoiseDesign]:
@@ -44,8 +47,6 @@ def joint(prior: npt.ArrayLike, secret: int, *, budget: float, nugget: float = 0
 
 def block(prior: npt.ArrayLike, secret: int, *, budget: float, nugget: float = 0.0) -> Solved[NoiseDesign]:
     """The least loss when the noise at the secret must be independent of the rest, as published."""
-    from scipy.optimize import minimize_scalar
-
     started = time.perf_counter()
     covariance, index = _one(prior, secret, budget)
     slopes, rest = regression(covariance, index)
@@ -95,8 +96,6 @@ class LongRankOne:
 
     def release(self, positions: npt.ArrayLike, *, rng: int | np.random.Generator | None = None) -> FloatArray:
         """``positions``, (n,), with one draw of the noise added."""
-        from sfumato.randomness import randomness
-
         source = randomness(rng)
         shared = float(source.normals(1)[0])
         own = source.normals(self.direction.size)
@@ -105,9 +104,14 @@ class LongRankOne:
 
 
 def joint_long(
-    prior: CovarianceProduct, secret: int, *, budget: float, tolerance: float = 1e-9, floor_share: float = 1e-6,
+    prior: CovarianceProduct,
+    secret: int,
+    *,
+    budget: float,
+    tolerance: float = 1e-9,
+    floor_share: float = 1e-6,
     max_steps: int = 2000,
-) -> Solved[LongRankOne]:  # fmt: skip
+) -> Solved[LongRankOne]:
     """:func:`joint` by conjugate gradients on products Σx; a share ``floor_share`` of the budget is white.
 
     The white floor f makes the loss certain: with (P+Γ)v = h - r for the v actually used, the true loss J satisfies
@@ -164,12 +168,14 @@ def conjugate_gradients(
 
 
 def block_long(
-    prior: CovarianceProduct, secret: int, *, budget: float, lanczos_steps: int = 60, tolerance: float = 1e-10,
-) -> tuple[float, float]:  # fmt: skip
+    prior: CovarianceProduct,
+    secret: int,
+    *,
+    budget: float,
+    lanczos_steps: int = 60,
+    tolerance: float = 1e-10,
+) -> tuple[float, float]:
     """The published block form's (loss, γ) for a long trace: one Lanczos run from a gives aᵀ(C+γI)⁻¹a for every γ."""
-    from scipy.linalg import eigh_tridiagonal
-    from scipy.optimize import minimize_scalar
-
     column = prior.column(secret)
     h = column / column[secret]
     a = h.copy()

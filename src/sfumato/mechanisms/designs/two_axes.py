@@ -37,9 +37,15 @@ def stacked_secrets(secrets: Sequence[npt.ArrayLike], count: int) -> tuple[IntAr
 
 
 def least_loss_two_axes(
-    prior_x: npt.ArrayLike, prior_y: npt.ArrayLike, secrets: Sequence[npt.ArrayLike], *, budget: float,
-    cross: npt.ArrayLike | None = None, targets: Sequence[float] | None = None, gap: float = 1e-6,
-) -> Solved[NoiseDesign]:  # fmt: skip
+    prior_x: npt.ArrayLike,
+    prior_y: npt.ArrayLike,
+    secrets: Sequence[npt.ArrayLike],
+    *,
+    budget: float,
+    cross: npt.ArrayLike | None = None,
+    targets: Sequence[float] | None = None,
+    gap: float = 1e-6,
+) -> Solved[NoiseDesign]:
     """Least worst loss for secret places; ``budget`` is the trace over both axes."""
     prior = stacked_prior(prior_x, prior_y, cross)
     pairs = stacked_secrets(secrets, len(prior) // 2)
@@ -47,9 +53,14 @@ def least_loss_two_axes(
 
 
 def least_noise_two_axes(
-    prior_x: npt.ArrayLike, prior_y: npt.ArrayLike, secrets: Sequence[npt.ArrayLike], *, targets: Sequence[float],
-    cross: npt.ArrayLike | None = None, gap: float = 1e-6,
-) -> Solved[NoiseDesign]:  # fmt: skip
+    prior_x: npt.ArrayLike,
+    prior_y: npt.ArrayLike,
+    secrets: Sequence[npt.ArrayLike],
+    *,
+    targets: Sequence[float],
+    cross: npt.ArrayLike | None = None,
+    gap: float = 1e-6,
+) -> Solved[NoiseDesign]:
     """Least total noise over both axes that keeps every secret place's loss at its target."""
     prior = stacked_prior(prior_x, prior_y, cross)
     return _in_the_plane(least_noise(prior, stacked_secrets(secrets, len(prior) // 2), targets=targets, gap=gap))

@@ -257,7 +257,7 @@ def _judged(
     c = channel.output_weights
     z = kernel.product(c)
     if kernel.form == "dense" and float(c.min()) >= 1e-290:
-        channel._known["log_z"] = read_only(np.log(z))
+        channel._known.log_z = read_only(np.log(z))
     ratio = np.divide(p, z, out=np.zeros(p.size), where=p > 0)
     gap = max(0.0, math.log(float(kernel.product(ratio, needed=False).max())))
     seen = p > 0

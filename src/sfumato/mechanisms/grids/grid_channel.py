@@ -13,49 +13,40 @@ in logarithms. The guarantee is between cells: two places either side of a borde
 
 from __future__ import annotations
 
-import hashlib
 import math
-import struct
 from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.arrays import FloatArray, IntArray, finite, positive, read_only
-from sfumato.channel import Channel, Random, checked_probabilities
+from sfumato.arrays import FloatArray, finite, positive, read_only
+from sfumato.channel import Channel, checked_probabilities
 from sfumato.errors import InputError, NotCertified
 from sfumato.grid import Grid
+from sfumato.guarantees import Guarantee
 from sfumato.mechanisms.grids.kernel import GridKernel, grid_kernel, offset_distances
+from sfumato.mechanisms.grids.level import (
+    EXACT_UP_TO,
+    EpsilonRange,
+    level_from_normaliser,
+    level_without_normaliser,
+)
+from sfumato.mechanisms.grids.loops import largest_log_ratio, log_sums
 
-if TYPE_CHECKING:
-    from sfumato.guarantees import Guarantee
-
-EXACT_UP_TO = 5_000
-"""Cells up to which log Z and epsilon are computed exactly, over all pairs."""
 _EXACT_WITH_ZEROS_UP_TO = 700
 _LINEAR_IS_SAFE = 1e-290
 _SMALLEST_LOG_Z = -700.0
 """1/Z is a double down to here; below, sums are formed row by row."""
 
 
-@dataclass(frozen=True, slots=True)
-class EpsilonRange:
-    """The exact level lies in [lower, upper], per unit of the grid; the two agree where it was computed exactly."""
+@dataclass(slots=True, eq=False)
+class _Known:
+    """What a channel has computed about itself and need not compute again."""
 
-    lower: float
-    upper: float
-    unit: str = "cell"
-
-    @property
-    def exact(self) -> bool:
-        """Whether the level is known to 1e-9."""
-        return self.upper - self.lower <= 1e-9 * max(1.0, self.upper)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return {"lower": self.lower, "upper": self.upper, "exact": self.exact, "unit": f"1/{self.unit}"}
+    log_z: FloatArray | None = None
+    epsilon: EpsilonRange | None = None
+    alias_tables: tuple[FloatArray, npt.NDArray[np.int32]] | None = None
+    """The samplers' own: thresholds and aliases of every row."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +56,7 @@ class GridChannel:
     grid: Grid
     beta: float
     output_weights: FloatArray
-    _known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    _known: _Known = field(default_factory=_Known, init=False, repr=False)
 
     def __post_init__(self) -> None:
         positive(self.beta, "beta")
@@ -93,6 +84,11 @@ class GridChannel:
     def cells(self) -> int:
         """How many cells there are."""
         return self.grid.cells
+
+    @property
+    def reports_every_cell(self) -> bool:
+        """Whether every cell can be reported: no weight is 0."""
+        return float(self.output_weights.min()) > 0.0
 
     @property
     def kernel(self) -> GridKernel:
@@ -123,21 +119,11 @@ class GridChannel:
         logits /= logits.sum(axis=1, keepdims=True)
         return Channel(logits, inputs=self.grid.labels(), outputs=self.grid.labels(), distortion=distances)
 
-    def sample(self, x: int | npt.ArrayLike, rng: Random = None) -> IntArray:
-        """One report for every true cell in ``x``, by the samplers of :mod:`.sampling`; OS entropy by default."""
-        from sfumato.mechanisms.grids.sampling import draw_report, draw_reports
-
-        cells = np.asarray(x)
-        if cells.ndim == 0:
-            return np.asarray(draw_report(self, cells.item(), rng=rng), dtype=np.int64)
-        return draw_reports(self, cells.ravel(), rng=rng).reshape(cells.shape)
-
     def log_normaliser(self) -> FloatArray:
         """log Z for every cell: direct sums up to 5,000 cells, then the guarded FFT, refused where it is noise."""
-        if "log_z" not in self._known:
-            self._known["log_z"] = read_only(self._log_normaliser())
-        known: FloatArray = self._known["log_z"]
-        return known
+        if self._known.log_z is None:
+            self._known.log_z = read_only(self._log_normaliser())
+        return self._known.log_z
 
     def normaliser(self) -> FloatArray:
         """Z for every cell."""
@@ -146,10 +132,9 @@ class GridChannel:
 
     def epsilon(self) -> EpsilonRange:
         """The exact geo-indistinguishability of this very channel per unit of the grid, or a certified bracket."""
-        if "epsilon" not in self._known:
-            self._known["epsilon"] = self._epsilon()
-        known: EpsilonRange = self._known["epsilon"]
-        return known
+        if self._known.epsilon is None:
+            self._known.epsilon = self._epsilon()
+        return self._known.epsilon
 
     def report_distribution(self, prior: npt.ArrayLike) -> FloatArray:
         """q = p C, the distribution of a report when the place has distribution ``prior``."""
@@ -184,27 +169,8 @@ class GridChannel:
         ratio = float(np.sum(q[seen] * (np.log(self.output_weights[seen]) - np.log(q[seen]))))
         return max(0.0, _certified(ratio - float(p @ self.log_normaliser()) - self.beta * self.distortion(p)))
 
-    def version(self, cycle: int) -> str:
-        """SHA-256 of (grid, beta, c, cycle): one public name for one channel of one cycle.
-
-        The bytes are ``sfumato-channel-1\\n`` in ASCII, then little-endian float64 values: rows, columns, cell_height,
-        cell_width, north_deg, west_deg, cell_height_deg, cell_width_deg (NaN-free: 0 where the grid is on paper),
-        beta, cycle, then c in the grid's order. Any language can form them from the JSON it received.
-        """
-        grid = self.grid
-        numbers = (
-            grid.rows, grid.columns, grid.cell_height, grid.cell_width, grid.north_deg or 0.0, grid.west_deg or 0.0,
-            grid.cell_height_deg or 0.0, grid.cell_width_deg or 0.0, self.beta, cycle,
-        )  # fmt: skip
-        digest = hashlib.sha256(b"sfumato-channel-1\n")
-        digest.update(struct.pack("<10d", *(float(number) for number in numbers)))
-        digest.update(self.output_weights.astype("<f8").tobytes())
-        return digest.hexdigest()
-
     def guarantee(self) -> Guarantee:
         """Geo-indistinguishability of one report, at the exact level of the channel as shipped."""
-        from sfumato.guarantees import Guarantee
-
         level = self.epsilon()
         unit = self.grid.unit
         return Guarantee(
@@ -240,8 +206,6 @@ class GridChannel:
         if smallest >= _LINEAR_IS_SAFE and self.kernel.form == "dense":
             return np.log(self.kernel.product(weights))
         if self.cells <= EXACT_UP_TO:
-            from sfumato.mechanisms.grids.loops import log_sums
-
             out = np.empty(self.cells)
             with np.errstate(divide="ignore"):
                 log_weights = np.log(weights)
@@ -256,35 +220,21 @@ class GridChannel:
         return np.log(z)
 
     def _epsilon(self) -> EpsilonRange:
-        from sfumato.mechanisms.grids.loops import largest_log_ratio, lipschitz_all_pairs, lipschitz_arcs
-
-        unit, beta, grid = self.grid.unit, self.beta, self.grid
-        if grid.cells == 1:
-            return EpsilonRange(0.0, 0.0, unit)
-        everywhere = float(self.output_weights.min()) > 0.0
+        grid, everywhere = self.grid, self.reports_every_cell
         try:
             log_z = self.log_normaliser()
         except NotCertified:
-            # 2 beta needs no Z; without a floor nothing sharper can be said from a noisy one.
-            return EpsilonRange(beta if everywhere else 0.0, 2 * beta, unit)
-        if grid.cells <= EXACT_UP_TO:
-            if everywhere:
-                slope = lipschitz_all_pairs(log_z, offset_distances(grid), grid.columns)
-                return EpsilonRange(min(beta + slope, 2 * beta), min(beta + slope, 2 * beta), unit)
-            if grid.cells <= _EXACT_WITH_ZEROS_UP_TO:
-                support = np.flatnonzero(self.output_weights)
-                exact = largest_log_ratio(beta, log_z, support, offset_distances(grid), grid.columns)
-                return EpsilonRange(exact, exact, unit)
-            slope = lipschitz_all_pairs(log_z, offset_distances(grid), grid.columns)
-            return EpsilonRange(0.0, min(beta + slope, 2 * beta), unit)
-        arcs, lengths, ratio = neighbour_arcs(grid)
-        slope = lipschitz_arcs(log_z, grid.rows, grid.columns, arcs, lengths)
-        error = 2 * self._relative_error() / float(lengths.min())
-        lower = max(beta, beta + slope - error) if everywhere else 0.0
-        return EpsilonRange(min(lower, 2 * beta), min(2 * beta, beta + ratio * (slope + error)), unit)
+            return level_without_normaliser(grid, self.beta, everywhere=everywhere)
+        if not everywhere and 1 < grid.cells <= _EXACT_WITH_ZEROS_UP_TO:
+            support = np.flatnonzero(self.output_weights)
+            exact = largest_log_ratio(self.beta, log_z, support, offset_distances(grid), grid.columns)
+            return EpsilonRange(exact, exact, grid.unit)
+        return level_from_normaliser(
+            grid, self.beta, log_z, everywhere=everywhere, relative_error=self.normaliser_error
+        )
 
-    def _relative_error(self) -> float:
-        # The FFT's error scale with a margin of ten, against the smallest normaliser.
+    def normaliser_error(self) -> float:
+        """The largest relative error of Z: the FFT's error scale with a margin of ten, against the smallest Z."""
         scale = 10 * self.kernel.error_scale(self.output_weights)
         return scale / float(np.exp(self.log_normaliser().min()))
 
@@ -299,58 +249,6 @@ def _certified(value: float) -> float:
     return value
 
 
-def neighbour_arcs(grid: Grid) -> tuple[IntArray, FloatArray, float]:
-    """Offsets to 32 neighbours (half of them), their lengths, and r: a path of arcs is at most r times the distance.
-
-    Consecutive arcs have determinant 1, so every offset is a non-negative whole combination of two of them and the path
-    stays in the rectangle they span; r = 1 / cos(half the largest angle between consecutive arcs), in scaled
-    coordinates.
-    """
-    quarter = [(0, 1), (1, 3), (1, 2), (2, 3), (1, 1), (3, 2), (2, 1), (3, 1), (1, 0)]
-    angles = [math.atan2(down * grid.cell_height, right * grid.cell_width) for down, right in quarter]
-    largest = max(b - a for a, b in pairwise(angles))
-    mirrored = [*quarter, *((down, -right) for down, right in quarter[1:-1])]
-    kept = [(down, right) for down, right in mirrored if down < grid.rows and abs(right) < grid.columns]
-    arcs: IntArray = np.array(kept, dtype=np.int64)
-    lengths = np.hypot(arcs[:, 0] * grid.cell_height, arcs[:, 1] * grid.cell_width)
-    return arcs, lengths, 1 / math.cos(largest / 2)
-
-
 def uniform_channel(grid: Grid, beta: float) -> GridChannel:
     """The channel with equal weights: row-normalised exp(-beta d)."""
     return GridChannel(grid, beta, np.full(grid.cells, 1.0 / grid.cells))
-
-
-def spent_by_one_place(channels: list[GridChannel]) -> EpsilonRange:
-    """What reports through all these channels about one unchanging place cost together, per unit of the grid.
-
-    T reports of one place are one report of a product channel, whose exact level is T beta + Lip(sum_t log Z_t) when
-    every c > 0 (beta may differ: sum_t beta_t); at most sum_t 2 beta_t. A person who moves pays sum_t 2 beta_t
-    d(x_t, x'_t).
-    """
-    if not channels:
-        return EpsilonRange(0.0, 0.0)
-    grid = channels[0].grid
-    if any(channel.grid != grid for channel in channels):
-        raise InputError("The channels belong to different grids.", "Compose channels of one grid only.")
-    total_beta = sum(channel.beta for channel in channels)
-    if len(channels) == 1:
-        return channels[0].epsilon()
-    if grid.cells == 1:
-        return EpsilonRange(0.0, 0.0, grid.unit)
-    from sfumato.mechanisms.grids.loops import lipschitz_all_pairs, lipschitz_arcs
-
-    everywhere = all(float(channel.output_weights.min()) > 0 for channel in channels)
-    try:
-        log_z = np.sum([channel.log_normaliser() for channel in channels], axis=0)
-    except NotCertified:
-        return EpsilonRange(total_beta if everywhere else 0.0, 2 * total_beta, grid.unit)
-    if grid.cells <= EXACT_UP_TO:
-        level = min(2 * total_beta, total_beta + lipschitz_all_pairs(log_z, offset_distances(grid), grid.columns))
-        return EpsilonRange(level if everywhere else 0.0, level, grid.unit)
-    arcs, lengths, ratio = neighbour_arcs(grid)
-    slope = lipschitz_arcs(log_z, grid.rows, grid.columns, arcs, lengths)
-    error = sum(2 * channel._relative_error() for channel in channels) / float(lengths.min())
-    lower = max(total_beta, total_beta + slope - error) if everywhere else 0.0
-    upper = min(2 * total_beta, total_beta + ratio * (slope + error))
-    return EpsilonRange(min(lower, 2 * total_beta), upper, grid.unit)

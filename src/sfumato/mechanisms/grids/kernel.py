@@ -21,10 +21,12 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
+import scipy.fft
 
 from sfumato.arrays import BoolArray, FloatArray, positive, read_only
 from sfumato.errors import InputError
 from sfumato.grid import Grid
+from sfumato.mechanisms.grids.loops import direct_sums, stencil_product
 
 Form = Literal["dense", "fft", "truncated"]
 
@@ -115,8 +117,6 @@ class GridKernel:
         return kernel * distances if self.by_distance else kernel
 
     def _direct(self, cells: np.ndarray, support: np.ndarray, f: FloatArray) -> FloatArray:
-        from sfumato.mechanisms.grids.loops import direct_sums
-
         out = np.empty(cells.size)
         direct_sums(cells, support, f[support], self.table(), self.grid.columns, out)
         return out
@@ -124,12 +124,9 @@ class GridKernel:
     def _raw(self, f: FloatArray) -> FloatArray:
         rows, columns = self.grid.shape
         if self.form == "truncated":
-            from sfumato.mechanisms.grids.loops import stencil_product
-
             out = np.empty(self.grid.cells)
             stencil_product(np.ascontiguousarray(f), rows, columns, self.values, out)
             return out
-        import scipy.fft
 
         # Axis by axis, so that the rows that are only padding are never transformed.
         tall, wide = _padded(self.grid, self.beta)
@@ -181,7 +178,6 @@ def _build(grid: Grid, beta: float, form: Form, by_distance: bool) -> GridKernel
         near = distances[: reach_rows + 1, : reach_columns + 1]
         stencil = np.exp(-beta * near) * (near if by_distance else 1.0)
         return GridKernel(grid, beta, form, by_distance, read_only(stencil), 0.0, smallest)
-    import scipy.fft
 
     padded = _padded(grid, beta)
     # Offsets wrap: index i and padded - i are the same distance, or so far apart that neither counts.
@@ -197,8 +193,6 @@ def _build(grid: Grid, beta: float, form: Form, by_distance: bool) -> GridKernel
 
 def _padded(grid: Grid, beta: float) -> tuple[int, int]:
     """Room for the kernel's reach: beyond it, what wraps around is below 1e-20 of the mass."""
-    import scipy.fft
-
     sides = (grid.cell_height, grid.cell_width)
     needed = (
         min(2 * size - 1, size + math.ceil(-math.log(_WRAPPED) / (beta * side)))

@@ -20,17 +20,17 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, IntArray, finite
-from sfumato.channel import Random
 from sfumato.errors import InputError
+from sfumato.grid import Grid
 from sfumato.mechanisms.grids.grid_channel import GridChannel
-from sfumato.mechanisms.grids.kernel import offset_distances
-from sfumato.randomness import Randomness, randomness
+from sfumato.mechanisms.grids.kernel import matrix_from_table, offset_distances
+from sfumato.mechanisms.grids.sampling_loops import alias_build, alias_draw, first_above, whole_weights, window_draw
+from sfumato.randomness import Random, Randomness, randomness
 
 ALIAS_UP_TO = 1_500
 FRACTION_BITS = 192
@@ -61,8 +61,6 @@ def relative_log_weights(channel: GridChannel, cell: int) -> FloatArray:
 
 def pick(log_weights: FloatArray, word: int) -> int:
     """The cell that a 256-bit ``word`` selects: the first whose running sum exceeds word * (sum of all) / 2^256."""
-    from sfumato.mechanisms.grids.sampling_loops import first_above, whole_weights
-
     limbs = np.empty((log_weights.size, 4), dtype=np.uint64)
     total = np.zeros(4, dtype=np.uint64)
     whole_weights(log_weights, limbs, total)
@@ -100,8 +98,6 @@ def draw_tally(channel: GridChannel, people: npt.ArrayLike, *, rng: Random = Non
 
 
 def _alias(channel: GridChannel, places: IntArray, source: Randomness) -> IntArray:
-    from sfumato.mechanisms.grids.sampling_loops import alias_draw
-
     stay, other = _alias_tables(channel)
     out = np.empty(places.size, dtype=np.int64)
     spare = source.words(64)
@@ -114,35 +110,24 @@ def _alias(channel: GridChannel, places: IntArray, source: Randomness) -> IntArr
 
 
 def _alias_tables(channel: GridChannel) -> tuple[FloatArray, npt.NDArray[np.int32]]:
-    if "alias" not in channel._known:
-        from sfumato.mechanisms.grids.sampling_loops import alias_build
-
+    if channel._known.alias_tables is None:
         log_c = np.log(np.maximum(channel.output_weights, 1e-323)) + np.where(channel.output_weights > 0, 0.0, -np.inf)
-        logits = log_c[None, :] - channel.beta * _distances(channel)
+        logits = log_c[None, :] - channel.beta * _distance_matrix(channel.grid)
         logits -= logits.max(axis=1, keepdims=True)
         rows = np.exp(logits)
         rows /= rows.sum(axis=1, keepdims=True)
         other = np.zeros(rows.shape, dtype=np.int32)
         alias_build(rows, other)
-        channel._known["alias"] = (rows, other)
-    tables: tuple[FloatArray, npt.NDArray[np.int32]] = channel._known["alias"]
-    return tables
-
-
-def _distances(channel: GridChannel) -> FloatArray:
-    return _distance_matrix(channel.grid)
+        channel._known.alias_tables = (rows, other)
+    return channel._known.alias_tables
 
 
 @lru_cache(maxsize=2)
-def _distance_matrix(grid: Any) -> FloatArray:
-    from sfumato.mechanisms.grids.kernel import matrix_from_table
-
+def _distance_matrix(grid: Grid) -> FloatArray:
     return matrix_from_table(offset_distances(grid))
 
 
 def _window(channel: GridChannel, places: IntArray, source: Randomness) -> IntArray:
-    from sfumato.mechanisms.grids.sampling_loops import window_draw
-
     grid = channel.grid
     c = channel.output_weights
     cumulative = np.cumsum(c)

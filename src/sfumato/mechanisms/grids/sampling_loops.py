@@ -141,9 +141,18 @@ def alias_draw(places: Any, stay: Any, other: Any, words: Any, spare: Any, out: 
 
 @compiled
 def window_draw(
-    places: Any, c: Any, cumulative: Any, kernel: Any, rows: int, columns: int, reach: int,
-    beta_side: float, uniforms: Any, start: int, out: Any,
-) -> int:  # fmt: skip
+    places: Any,
+    c: Any,
+    cumulative: Any,
+    kernel: Any,
+    rows: int,
+    columns: int,
+    reach: int,
+    beta_side: float,
+    uniforms: Any,
+    start: int,
+    out: Any,
+) -> int:
     """Reports for ``places`` (sorted, so that a window serves all in it) from ``start``; where uniforms ran out."""
     partial = np.empty(rows * columns)
     used, previous = 0, -1

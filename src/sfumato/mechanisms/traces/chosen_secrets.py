@@ -25,7 +25,7 @@ from sfumato.mechanisms.designs.convex import LARGEST_UNION, least_loss, least_n
 from sfumato.mechanisms.designs.envelope import envelope, envelope_noise
 from sfumato.mechanisms.designs.noise_design import losses_of
 from sfumato.mechanisms.traces.calibration import Target
-from sfumato.mechanisms.traces.interface import Losses, Random, TraceNoise
+from sfumato.mechanisms.traces.interface import Losses, TraceNoise
 from sfumato.mechanisms.traces.prior_shaped import FITTED_WARNING
 from sfumato.mechanisms.traces.secret_limits import (
     class_called,
@@ -41,7 +41,7 @@ from sfumato.mechanisms.traces.secret_limits import (
 )
 from sfumato.priors.classes import DAY, PriorClass
 from sfumato.priors.kernels import Kernel, kernel_from_dict
-from sfumato.randomness import randomness
+from sfumato.randomness import Random, randomness
 from sfumato.secret import TIMES_ARE_PUBLIC, Secret
 
 MOST_TIMES = 3000

@@ -14,11 +14,11 @@ import numpy as np
 
 from sfumato.arrays import FloatArray, distinct, positive
 from sfumato.leakage.exact_losses import largest_independent_loss
-from sfumato.mechanisms.traces.interface import Losses, Random, TraceNoise
+from sfumato.mechanisms.traces.interface import Losses, TraceNoise
 from sfumato.mechanisms.traces.multiscale.noise import affordable
 from sfumato.priors.classes import PriorClass
 from sfumato.priors.kernels import Kernel, White
-from sfumato.randomness import randomness
+from sfumato.randomness import Random, randomness
 
 DENSER_WARNING = (
     "Independent noise has no bound that holds for every set of times: it averages away. Sampling the same path more "

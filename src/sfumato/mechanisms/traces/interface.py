@@ -11,12 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from sfumato.arrays import FloatArray
-from sfumato.randomness import Randomness
-
-Random = int | np.random.Generator | Randomness | None
+from sfumato.randomness import Random
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,9 +12,10 @@ from typing import Any, ClassVar
 
 from sfumato.arrays import FloatArray, distinct, positive
 from sfumato.errors import InputError
-from sfumato.mechanisms.traces.interface import Losses, Random, TraceNoise
+from sfumato.mechanisms.traces.interface import Losses, TraceNoise
 from sfumato.mechanisms.traces.prior_shaped import FITTED_WARNING, ONE_PRIOR_WARNING, draw_gaussian, scaled, with_white
 from sfumato.priors.kernels import Kernel
+from sfumato.randomness import Random
 
 WHITE_SHARE = 0.1
 EXACT_POINTS = 800

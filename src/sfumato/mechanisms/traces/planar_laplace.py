@@ -16,7 +16,8 @@ import numpy as np
 
 from sfumato.arrays import FloatArray, distinct, positive
 from sfumato.mechanisms.channels.planar_laplace import planar_laplace_noise
-from sfumato.mechanisms.traces.interface import Losses, Random, TraceNoise
+from sfumato.mechanisms.traces.interface import Losses, TraceNoise
+from sfumato.randomness import Random
 
 POINTWISE_WARNING = (
     "Planar Laplace noise protects each point on its own: the stated numbers are for one report. Points of one path "

@@ -17,9 +17,9 @@ import numpy as np
 
 from sfumato.arrays import FloatArray, distinct, positive
 from sfumato.errors import InputError
-from sfumato.mechanisms.traces.interface import Losses, Random, TraceNoise
+from sfumato.mechanisms.traces.interface import Losses, TraceNoise
 from sfumato.priors.kernels import Kernel, Sum, White, kernel_from_dict
-from sfumato.randomness import randomness
+from sfumato.randomness import Random, randomness
 
 DENSE_POINTS = 3000
 FITTED_WARNING = (

@@ -11,12 +11,13 @@ import numpy as np
 from sfumato.arrays import FloatArray, positive
 from sfumato.errors import InputError, NotCertified
 from sfumato.leakage.exact_losses import largest_loss
-from sfumato.mechanisms.traces.interface import Losses, Random, TraceNoise
+from sfumato.mechanisms.traces.interface import Losses, TraceNoise
 from sfumato.mechanisms.traces.multiscale.bound import UniversalBound, universal_bound
 from sfumato.mechanisms.traces.multiscale.continuing import continuing_path
 from sfumato.mechanisms.traces.multiscale.ladder import Ladder, sample_path
 from sfumato.priors.classes import PriorClass
 from sfumato.priors.kernels import Constant, Kernel, Matern32, Sum, White
+from sfumato.randomness import Random
 
 BOUND_TOLERANCE = 1e-6  # of the factorisation behind an exact loss; anything above it is a broken bound
 

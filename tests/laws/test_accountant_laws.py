@@ -1,0 +1,102 @@
+"""Laws of composition: what the accountant says is what the product channel gives away, and what the loop reports."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.accountant.compose import RULES, composed, rule_for
+from sfumato.accountant.grid_reports import spent
+from sfumato.collection import Rules, close_cycle
+from sfumato.collection.simulation import Protocol, simulate_round
+from sfumato.errors import InputError
+from sfumato.grid import Grid
+from sfumato.guarantees import Guarantee
+from sfumato.leakage.discrete import geo_epsilon
+from sfumato.mechanisms.channels.closed_forms import resampling_channel
+from sfumato.mechanisms.channels.planar_laplace import planar_laplace_channel
+from sfumato.mechanisms.grids.grid_channel import GridChannel, uniform_channel
+
+GRID = Grid.plain(2, 3)
+
+
+def channels(seed: int, count: int) -> list[GridChannel]:
+    rng = np.random.default_rng(seed)
+    return [GridChannel(GRID, rng.uniform(0.2, 2.0), rng.dirichlet(np.ones(6)) * 0.99 + 0.01 / 6) for _ in range(count)]
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 2**32), count=st.integers(1, 3))
+def test_reports_of_one_place_cost_what_their_product_channel_gives_away(seed: int, count: int) -> None:
+    through = channels(seed, count)
+    product = through[0].to_dense()
+    for channel in through[1:]:
+        product = product.alongside(channel.to_dense())
+    together = spent(through, reporting="every-cycle")
+    assert together.level.exact
+    assert together.level.upper == pytest.approx(geo_epsilon(product, GRID.distance_matrix()), abs=1e-9)
+    assert together.guarantee.parameters["epsilon_per_cell"] == together.level.upper
+    assert together.guarantee.parameters["reports"] == count
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 2**32), count=st.integers(1, 4))
+def test_the_total_is_never_above_the_rule_of_the_notion_and_never_below_the_dearest_report(
+    seed: int, count: int
+) -> None:
+    through = channels(seed, count)
+    statements = [channel.guarantee() for channel in through]
+    epsilons = [statement.parameters["epsilon_per_cell"] for statement in statements]
+    added = composed(statements, reporting="every-cycle").parameters["epsilon_per_cell"]
+    assert added == pytest.approx(sum(epsilons))
+    exact = spent(through, reporting="every-cycle").level.upper
+    assert max(epsilons) - 1e-12 <= exact <= added + 1e-12
+    once = spent(through, reporting="once")
+    assert once.level.upper == once.guarantee.parameters["epsilon_per_cell"] == max(epsilons)
+
+
+@pytest.mark.parametrize("reporting", ["once", "every-cycle"])
+def test_the_loop_and_the_simulation_report_what_the_accountant_says(reporting: str) -> None:
+    through = channels(3, 3)
+    counts = np.arange(1, 7) * 100
+    closed = close_cycle(
+        [(channel, counts) for channel in through],
+        Rules(beta=1.0, reporting=reporting),
+        with_intervals=False,
+        with_influence=False,
+    )
+    total = spent(through, reporting=reporting)
+    assert closed.spent == total.level
+    assert closed.guarantee.to_dict() == total.guarantee.to_dict()
+    cycles = list(simulate_round(counts, GRID, Protocol(beta=1.0, cycles=3, reporting=reporting), seed=0))
+    used = [cycle.channel for cycle in cycles if cycle.channel is not None]
+    assert cycles[-1].spent_epsilon == spent(used, reporting=reporting).level.upper
+
+
+def test_an_unknown_notion_is_refused() -> None:
+    assert set(RULES) == {"geo-indistinguishability"}
+    prior = np.array([0.5, 0.3, 0.2])
+    for statement in (Guarantee("k-anonymity", {"k": 5}), resampling_channel(prior, 1.0).guarantee):
+        with pytest.raises(InputError, match="no composition rule"):
+            composed([statement, statement], reporting="every-cycle")
+    with pytest.raises(InputError, match="no composition rule"):
+        rule_for("")
+
+
+def test_what_has_no_total_is_refused() -> None:
+    one = uniform_channel(GRID, 1.0).guarantee()
+    metres = planar_laplace_channel(Grid.plain(2, 3, 100.0, 100.0, unit="m"), 0.01).guarantee
+    with pytest.raises(InputError, match="per cell and per m"):
+        composed([one, metres], reporting="every-cycle")
+    with pytest.raises(InputError, match="different notions"):
+        composed([one, Guarantee("k-anonymity", {"k": 5})], reporting="once")
+    with pytest.raises(InputError, match="does not say its epsilon"):
+        composed([Guarantee("geo-indistinguishability", {})], reporting="once")
+    with pytest.raises(InputError, match="no guarantee"):
+        spent([], reporting="once")
+    with pytest.raises(InputError, match="reporting is 'often'"):
+        composed([one], reporting="often")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="different grids"):
+        spent([uniform_channel(GRID, 1.0), uniform_channel(Grid.plain(2, 2), 1.0)], reporting="once")
