@@ -48,11 +48,13 @@ test: $(VENV)/.test  ## the tests, in minutes, without ../shared, a browser or a
 test-all: $(VENV)/.test  ## every test this machine can run
 	$(BIN)/python -m pytest -n 2
 
-check: $(VENV)/.dev  ## style, types and layers
-	$(BIN)/ruff check src tests benchmarks hatch_build.py mkdocs_math.py
-	$(BIN)/ruff format --check src tests benchmarks hatch_build.py mkdocs_math.py
+check: $(VENV)/.dev  ## style, types, layers, and the house in numbers
+	$(BIN)/ruff check src tests benchmarks scripts hatch_build.py mkdocs_math.py
+	$(BIN)/ruff format --check src tests benchmarks scripts hatch_build.py mkdocs_math.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/house.py --check
+	$(BIN)/python scripts/journey.py --check
 
 bench: $(VENV)/.bench  ## every benchmark, each a ratio against something real in the same run
 	$(BIN)/python benchmarks/run.py

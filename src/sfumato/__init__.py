@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+from sfumato.version import __version__
+
+if TYPE_CHECKING:  # the same names as in the table below, for type checkers and editors
+    from sfumato.certificates.verify import verify
+    from sfumato.channel import Channel
+    from sfumato.grid import Grid
+    from sfumato.guarantees import Guarantee
+    from sfumato.io import read_trace, read_traces, write_trace
+    from sfumato.protection import protect
+    from sfumato.traces import Trace
 
 # Public names and the modules they live in, imported on first use so that ``import sfumato`` stays fast.
 _HOMES = {
@@ -20,16 +29,29 @@ _HOMES = {
     "Guarantee": "sfumato.guarantees",
 }
 
-__all__ = [*sorted(_HOMES), "__version__"]
+__all__ = [
+    "Channel",
+    "Grid",
+    "Guarantee",
+    "Trace",
+    "__version__",
+    "protect",
+    "read_trace",
+    "read_traces",
+    "verify",
+    "write_trace",
+]
 
 
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'sfumato' has no attribute '{name}'")
-    value = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # so that a name that is not there is an error for type checkers, too
+
+    def __getattr__(name: str) -> object:
+        home = _HOMES.get(name)
+        if home is None:
+            raise AttributeError(f"module 'sfumato' has no attribute '{name}'")
+        value = getattr(import_module(home), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

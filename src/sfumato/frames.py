@@ -20,16 +20,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+from pyproj import Transformer
 
 from sfumato.arrays import FloatArray, IntArray, finite, positive, read_only
 from sfumato.errors import InputError
-
-if TYPE_CHECKING:
-    from pyproj import Transformer
 
 # Written degrees: 1e-7 degree is 1.1 cm, finer than the finest snapping grid, and the same in every file format.
 DEGREE_DECIMALS = 7
@@ -38,8 +35,6 @@ _NORTH_CAP, _SOUTH_CAP = 89, -90
 
 @lru_cache(maxsize=1024)
 def _projection(lat_cell_deg: int, lon_cell_deg: int) -> Transformer:
-    from pyproj import Transformer
-
     if lat_cell_deg in (_NORTH_CAP, _SOUTH_CAP):
         pole = 90 if lat_cell_deg == _NORTH_CAP else -90
         step = f"+proj=stere +lat_0={pole} +lat_ts={pole} +lon_0=0 +k_0=1 +ellps=WGS84"

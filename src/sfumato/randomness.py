@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from sfumato.arrays import FloatArray, IntArray
 from sfumato.errors import InputError
@@ -38,10 +39,8 @@ class Randomness:
 
     def normals(self, shape: int | tuple[int, ...]) -> FloatArray:
         """Independent standard normals, by the inverse distribution function of :meth:`uniforms`."""
-        from scipy.special import ndtri
-
         draws = self.uniforms(shape)
-        ndtri(draws, out=draws)
+        scipy.special.ndtri(draws, out=draws)
         return draws
 
     def integers(self, below: int, shape: int | tuple[int, ...]) -> IntArray:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from sfumato.arrays import FloatArray, IntArray, finite, read_only
 from sfumato.errors import InputError
@@ -106,10 +107,14 @@ class Trace:
                 f"{', '.join([*self.columns, *self.texts]) or 'positions and times only'}.",
             )
         return Trace(
-            np.asarray(lat_deg, dtype=np.float64), np.asarray(lon_deg, dtype=np.float64), self.times_s, self.segment,
-            {name: values for name, values in self.columns.items() if name in names}, (),
+            np.asarray(lat_deg, dtype=np.float64),
+            np.asarray(lon_deg, dtype=np.float64),
+            self.times_s,
+            self.segment,
+            {name: values for name, values in self.columns.items() if name in names},
+            (),
             {name: text for name, text in self.texts.items() if name in names},
-        )  # fmt: skip
+        )
 
     def to_metric(self, frame: LocalFrame | None = None) -> MetricTrace:
         """The trace in the metres of one frame, by default that of the middle point's whole-degree cell."""
@@ -119,8 +124,6 @@ class Trace:
 
     def to_table(self) -> Any:
         """An Arrow table with ``lat``, ``lon``, ``time`` (microseconds, UTC), ``segment`` and the kept columns."""
-        import pyarrow as pa
-
         micros = np.rint(self.times_s * 1e6).astype(np.int64)
         arrays = {
             "lat": pa.array(self.lat_deg),
@@ -140,16 +143,18 @@ class Trace:
                 f"The table has no column {missing[0]}.",
                 "Use sfumato.read_trace(table) for tables laid out in another way.",
             )
-        import pyarrow as pa
-
         when = table.column("time")
         if not pa.types.is_timestamp(when.type) or when.type.tz is None:
             raise InputError("The column time is not a timestamp with a time zone.", "Store it as UTC timestamps.")
         micros = when.cast(pa.timestamp("us", tz="UTC"), safe=False).cast(pa.int64())
         values = {name: table.column(name).to_numpy() for name in table.column_names if name != "time"}
         return cls(
-            values.pop("lat"), values.pop("lon"), micros.to_numpy() / 1e6, values.pop("segment", None), values,
-        )  # fmt: skip
+            values.pop("lat"),
+            values.pop("lon"),
+            micros.to_numpy() / 1e6,
+            values.pop("segment", None),
+            values,
+        )
 
 
 def _whole_numbers(values: npt.ArrayLike) -> IntArray:

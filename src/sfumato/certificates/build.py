@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from sfumato import __version__
 from sfumato.arrays import FloatArray, jsonable
 from sfumato.certificates.words import class_name, guarantee, releases
 from sfumato.errors import NotCertified
@@ -28,6 +27,7 @@ from sfumato.mechanisms.traces.independent import IndependentNoise
 from sfumato.mechanisms.traces.interface import Losses, TraceNoise
 from sfumato.mechanisms.traces.multiscale.noise import MultiscaleNoise
 from sfumato.mechanisms.traces.planar_laplace import LaplaceNoise
+from sfumato.version import __version__
 
 FORMAT = 1
 SEAL = "certificate_sha256"

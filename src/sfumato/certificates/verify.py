@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from sfumato import __version__
 from sfumato.certificates.build import FORMAT, SEAL, Released, Terms, certificate, released_of, sealed
 from sfumato.certificates.sign import SIGNATURE, check_signer
 from sfumato.errors import InputError, SfumatoError, VerificationFailed
@@ -25,6 +24,7 @@ from sfumato.mechanisms.traces.calibration import Target
 from sfumato.mechanisms.traces.chosen_secrets import SecretNoise
 from sfumato.mechanisms.traces.trace_registry import mechanism_from_dict
 from sfumato.traces import Trace
+from sfumato.version import __version__
 
 TOLERANCE = 1e-9  # relative; numbers are recomputed by the same formulas, perhaps on another machine
 _SENTENCES = (  # all else is a number or a name, and is compared whatever the wording

@@ -12,9 +12,9 @@ import typer
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
-from sfumato import __version__  # noqa: E402
 from sfumato.cli.output import fail  # noqa: E402
 from sfumato.errors import SfumatoError  # noqa: E402
+from sfumato.version import __version__  # noqa: E402
 
 app = typer.Typer(
     name="sfumato",

@@ -25,15 +25,29 @@ def main(folder: str = "demo-output") -> int:
     steps = (
         (
             "Protect a ride: what can be shared, and what it promises",
-            ["protect", ride, "-o", shared, "--radius", "200m", "--odds", "5", "--certificate", certificate,
-             "--report", out / "report.html", "--public-report", out / "public_report.html"],
+            [
+                "protect",
+                ride,
+                "-o",
+                shared,
+                "--radius",
+                "200m",
+                "--odds",
+                "5",
+                "--certificate",
+                certificate,
+                "--report",
+                out / "report.html",
+                "--public-report",
+                out / "public_report.html",
+            ],
         ),
         (
             "Audit it: what an adversary who smooths still learns",
             ["audit", ride, shared, "--certificate", certificate],
         ),
         ("Verify the certificate from the two files alone", ["verify", certificate, "--release", shared]),
-    )  # fmt: skip
+    )
     for number, (title, words) in enumerate(steps, start=1):
         command = [str(word) for word in words]
         print(f"\n{number}. {title}\n   $ sfumato {' '.join(command)}\n", flush=True)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sfumato.cli.design_multiscale import register_multiscale
 from sfumato.cli.output import print_json
+from sfumato.errors import InputError
 from sfumato.files import write_whole
+
+if TYPE_CHECKING:
+    from sfumato.mechanisms.designs.noise_design import NoiseDesign
+    from sfumato.priors.kernels import Kernel
 
 _HELP = "Design noise for chosen secrets under a Gaussian prior, optimal or as published, with its exact loss."
 
@@ -21,8 +28,7 @@ def register(app: typer.Typer) -> None:
         invoke_without_command=True, help=_HELP, context_settings={"help_option_names": ["-h", "--help"]}
     )
     design_app.callback()(design_command)
-    if importlib.util.find_spec("sfumato.cli.design_multiscale") is not None:
-        importlib.import_module("sfumato.cli.design_multiscale").register_multiscale(design_app)
+    register_multiscale(design_app)
     app.add_typer(design_app, name="design")
 
 
@@ -74,7 +80,6 @@ def design_command(
     import numpy as np
 
     from sfumato.arrays import positive
-    from sfumato.errors import InputError
     from sfumato.mechanisms.designs.design import default_nugget, design
     from sfumato.secret import parse
 
@@ -87,10 +92,16 @@ def design_command(
     kernels = [_kernel(kernel, positive(length, "length scale"), period) for length in length_scale]
     with _progress(not json) as report:
         solved = design(
-            np.arange(float(points)), rules, kernels,
+            np.arange(float(points)),
+            rules,
+            kernels,
             budget=None if mse is None else points * positive(mse, "mse"),
-            targets=target or None, method=method, nugget=nugget, gap=gap, progress=report,
-        )  # fmt: skip
+            targets=target or None,
+            method=method,
+            nugget=nugget,
+            gap=gap,
+            progress=report,
+        )
     value = solved.value
     certain = value.certified()
     result: dict[str, Any] = {
@@ -126,7 +137,7 @@ def design_command(
         typer.echo("Whoever knows this noise can tell which times it protects.")
 
 
-def _notes(method: str, secrets: int, loss: float | None, certain: Any) -> list[str]:
+def _notes(method: str, secrets: int, loss: float | None, certain: NoiseDesign) -> list[str]:
     """What the numbers do not say by themselves."""
     notes = []
     if method == "published" and secrets > 1:
@@ -144,38 +155,29 @@ def _notes(method: str, secrets: int, loss: float | None, certain: Any) -> list[
     return notes
 
 
-def _kernel(name: str, length: float, period: float) -> Any:
-    from sfumato.errors import InputError
+def _kernel(name: str, length: float, period: float) -> Kernel:
     from sfumato.priors import kernels
 
     if name == "periodic":
         return kernels.Periodic(period, length)
-    known = {"rbf": "RBF", "matern12": "Matern12", "matern32": "Matern32", "matern52": "Matern52"}
+    known: dict[str, Callable[[float], Kernel]] = {
+        "rbf": kernels.RBF,
+        "matern12": kernels.Matern12,
+        "matern32": kernels.Matern32,
+        "matern52": kernels.Matern52,
+    }
     if name not in known:
         raise InputError(f"There is no kernel '{name}'.", f"Choose from {', '.join(known)} and periodic.")
-    return getattr(kernels, known[name])(length)
+    return known[name](length)
 
 
-class _progress:
+@contextlib.contextmanager
+def _progress(wanted: bool) -> Iterator[Callable[[float], None] | None]:
     """Says the certified gap on stderr while a long design runs, on a terminal only."""
+    if not (wanted and sys.stderr.isatty()):
+        yield None
+        return
+    from rich.console import Console
 
-    def __init__(self, wanted: bool) -> None:
-        import sys
-
-        self._console: Any = None
-        if wanted and sys.stderr.isatty():
-            from rich.console import Console
-
-            self._console = Console(stderr=True)
-        self._status: Any = None
-
-    def __enter__(self) -> Any:
-        if self._console is None:
-            return None
-        self._status = self._console.status("designing")
-        self._status.start()
-        return lambda gap: self._status.update(f"designing: certified gap {gap:.2e}")
-
-    def __exit__(self, *_: object) -> None:
-        if self._status is not None:
-            self._status.stop()
+    with Console(stderr=True).status("designing") as status:
+        yield lambda gap: status.update(f"designing: certified gap {gap:.2e}")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from sfumato.cli.output import print_json
 from sfumato.errors import InputError
 from sfumato.files import write_text
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def register_multiscale(design_app: typer.Typer) -> None:
@@ -124,7 +127,7 @@ def _say(out: dict[str, Any]) -> None:
         console.print(f"Written: {out['written']}")
 
 
-def _print_rows(console: Any, title: str, rows: list[dict[str, Any]]) -> None:
+def _print_rows(console: Console, title: str, rows: list[dict[str, float | None]]) -> None:
     from rich.table import Table
 
     table = Table(title=title)

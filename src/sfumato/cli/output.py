@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json as json_module
 import sys
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from sfumato.arrays import jsonable
 from sfumato.errors import SfumatoError
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """One JSON object on stdout, without NaN or Infinity (they become null)."""
     sys.stdout.write(json_module.dumps(jsonable(value), indent=2, allow_nan=False) + "\n")
 

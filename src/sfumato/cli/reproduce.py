@@ -6,12 +6,15 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sfumato.cli.output import print_json
 from sfumato.files import write_text
+
+if TYPE_CHECKING:
+    from sfumato.reproductions import Reproduction
 
 
 def register(app: typer.Typer) -> None:
@@ -66,7 +69,7 @@ def _print_listing(listing: dict[str, str]) -> None:
         typer.echo(f"{key:24s} {text}")
 
 
-def _print_result(result: Any) -> None:
+def _print_result(result: Reproduction) -> None:
     from rich.console import Console
     from rich.table import Table
 

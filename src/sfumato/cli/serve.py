@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import typer
 
+from sfumato.cli.output import print_json
 from sfumato.errors import InputError, MissingExtra
 
 _APP = "sfumato.service.app:create_app"
@@ -51,27 +51,25 @@ def serve(
     if workers > 1 and port == 0:
         raise InputError("Several workers need a port of their own.", "Choose one with --port.")
     _announce(f"http://{host}:{port}/", json=json)
-    options: dict[str, Any] = {"host": host, "port": port, "workers": workers, **_quiet()}
-    uvicorn.run(_APP, factory=True, **options)
-
-
-def _quiet() -> dict[str, Any]:
-    """No access log, no server name, and a stop that waits for reports on their way but not for ever."""
-    return {
-        "access_log": False,
-        "log_level": "warning",
-        "server_header": False,
-        "date_header": False,
-        "timeout_graceful_shutdown": _STOP_WITHIN_S,
-        "limit_concurrency": 4096,
-        "timeout_keep_alive": 30,
-        "h11_max_incomplete_event_size": 65536,
-    }
+    # No access log, no server name, and a stop that waits for reports on their way but not for ever.
+    uvicorn.run(
+        _APP,
+        factory=True,
+        host=host,
+        port=port,
+        workers=workers,
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        date_header=False,
+        timeout_graceful_shutdown=_STOP_WITHIN_S,
+        limit_concurrency=4096,
+        timeout_keep_alive=30,
+        h11_max_incomplete_event_size=65536,
+    )
 
 
 def _announce(url: str, *, json: bool) -> None:
-    from sfumato.cli.output import print_json
-
     if json:
         print_json({"ok": True, "url": url, "openapi": f"{url}openapi.json"})
     else:

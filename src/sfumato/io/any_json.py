@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+
+import pyarrow as pa
 
 from sfumato.errors import InputError
 from sfumato.io import geojson, google
@@ -23,9 +24,7 @@ def read(path: Path, reading: Reading) -> list[Draft] | list[tuple[str, Trace]]:
     return geojson.from_json(document, reading)
 
 
-def _rows(rows: list[dict[str, Any]], reading: Reading) -> list[tuple[str, Trace]]:
-    import pyarrow as pa
-
+def _rows(rows: list[dict[str, object]], reading: Reading) -> list[tuple[str, Trace]]:
     try:
         table = pa.Table.from_pylist(rows)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):

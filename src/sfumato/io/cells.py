@@ -13,9 +13,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from sfumato.arrays import FloatArray, read_only
 from sfumato.errors import InputError
@@ -112,9 +113,9 @@ def _csv_rows(where: Path) -> list[tuple[int, list[str]]]:
         raise InputError(f"{where.name} is not CSV: {error}.", "Check the quotes and the line ends.") from error
 
 
-def _from_columns(columns: Mapping[str, Sequence[Any]], where: Path) -> CellTable:
+def _from_columns(columns: Mapping[str, Sequence[object]], where: Path) -> CellTable:
     lowered = {str(name).strip().lower(): values for name, values in columns.items()}
-    found: dict[str, Sequence[Any]] = {}
+    found: dict[str, Sequence[object]] = {}
     for name, aliases in _NAMES.items():
         match = next((alias for alias in aliases if alias in lowered), None)
         if match is not None:
@@ -153,7 +154,7 @@ def _from_json(where: Path) -> CellTable:
     raise InputError(f"{where.name} is not a prior.", "Give a list of numbers, or records with label and value.")
 
 
-def _load_json(where: Path) -> Any:
+def _load_json(where: Path) -> object:
     try:
         return json.loads(where.read_text(encoding="utf-8"))
     except OSError as error:
@@ -162,10 +163,7 @@ def _load_json(where: Path) -> Any:
         raise InputError(f"{where.name} is not JSON.", "Check the file.") from error
 
 
-def _parquet_columns(where: Path) -> dict[str, list[Any]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+def _parquet_columns(where: Path) -> dict[str, list[object]]:
     try:
         table = pq.read_table(where)
     except OSError as error:
@@ -175,11 +173,11 @@ def _parquet_columns(where: Path) -> dict[str, list[Any]]:
     return {name: table.column(name).to_pylist() for name in table.column_names}
 
 
-def _numbers(values: Sequence[Any], name: str, where: Path) -> FloatArray:
+def _numbers(values: Sequence[object], name: str, where: Path) -> FloatArray:
     out = np.empty(len(values))
     for index, value in enumerate(values):
         try:
-            out[index] = float(value)
+            out[index] = float(value)  # type: ignore[arg-type]  # what is not a number is refused below
         except (TypeError, ValueError) as error:
             raise InputError(
                 f"Entry {index + 1} of {name} in {where.name} is not a number.", "Use a point as decimal sign."

@@ -10,9 +10,10 @@ import csv
 import io
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from sfumato.arrays import FloatArray
 from sfumato.channel import Channel
@@ -49,8 +50,8 @@ def read_channel(path: str | Path) -> Channel:
             return _read_csv(where)
 
 
-def _columns(channel: Channel) -> dict[str, Any]:
-    columns: dict[str, Any] = {"input": list(channel.inputs)}
+def _columns(channel: Channel) -> dict[str, object]:
+    columns: dict[str, object] = {"input": list(channel.inputs)}
     for index, label in enumerate(channel.outputs):
         columns[f"P({label})"] = channel.matrix[:, index]
     if channel.distortion is not None:
@@ -65,7 +66,7 @@ def _note(channel: Channel) -> str:
     return json.dumps({"format": _MARK, "version": _VERSION, "distortion_name": channel.distortion_name})
 
 
-def _from_columns(columns: dict[str, list[Any]], note: dict[str, Any], where: Path) -> Channel:
+def _from_columns(columns: dict[str, list[object]], note: dict[str, object], where: Path) -> Channel:
     if note.get("version", _VERSION) != _VERSION:
         raise InputError(f"{where.name} was written by a newer sfumato.", "Use that version.")
     outputs = [name[2:-1] for name in columns if name.startswith("P(") and name.endswith(")")]
@@ -88,23 +89,21 @@ def _from_columns(columns: dict[str, list[Any]], note: dict[str, Any], where: Pa
         raise InputError(f"{where.name} holds something that is not a number.", "Check the file.") from error
     name = note.get("distortion_name")
     return Channel(
-        matrix, inputs=tuple(columns.get("input", ())), outputs=tuple(outputs), distortion=distortion,
-        distortion_name=name if isinstance(name, str) else None, positions_m=positions,
-    )  # fmt: skip
+        matrix,
+        inputs=tuple(map(str, columns.get("input", ()))),
+        outputs=tuple(outputs),
+        distortion=distortion,
+        distortion_name=name if isinstance(name, str) else None,
+        positions_m=positions,
+    )
 
 
 def _write_parquet(channel: Channel, where: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     table = pa.table(_columns(channel)).replace_schema_metadata({"sfumato": _note(channel)})
     pq.write_table(table, where)
 
 
 def _read_parquet(where: Path) -> Channel:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
         table = pq.read_table(where)
     except OSError as error:
@@ -156,7 +155,7 @@ def _read_csv(where: Path) -> Channel:
     return _from_columns({name: [row[i] for row in rows[1:]] for i, name in enumerate(rows[0])}, note, where)
 
 
-def _as_json(channel: Channel) -> dict[str, Any]:
+def _as_json(channel: Channel) -> dict[str, object]:
     return {
         "format": _MARK,
         "version": _VERSION,
@@ -183,8 +182,10 @@ def _read_json(where: Path) -> Channel:
     if found.get("version") != _VERSION:
         raise InputError(f"{where.name} was written by a newer sfumato.", "Use that version.")
     try:
-        parts = {name: None if found.get(name) is None else np.array(found[name], dtype=np.float64)
-                 for name in ("matrix", "distortion", "positions_m")}  # fmt: skip
+        parts = {
+            name: None if found.get(name) is None else np.array(found[name], dtype=np.float64)
+            for name in ("matrix", "distortion", "positions_m")
+        }
     except (TypeError, ValueError) as error:
         raise InputError(f"{where.name} holds something that is not a number.", "Check the file.") from error
     if parts["matrix"] is None:
@@ -194,13 +195,16 @@ def _read_json(where: Path) -> Channel:
         raise InputError(f"The labels in {where.name} are not lists of text.", "Check the file.")
     name = found.get("distortion_name")
     return Channel(
-        parts["matrix"], inputs=tuple(labels[0]), outputs=tuple(labels[1]),
-        distortion=parts["distortion"], distortion_name=name if isinstance(name, str) else None,
+        parts["matrix"],
+        inputs=tuple(labels[0]),
+        outputs=tuple(labels[1]),
+        distortion=parts["distortion"],
+        distortion_name=name if isinstance(name, str) else None,
         positions_m=parts["positions_m"],
-    )  # fmt: skip
+    )
 
 
-def _parsed(text: str, where: Path) -> dict[str, Any]:
+def _parsed(text: str, where: Path) -> dict[str, object]:
     try:
         note = json.loads(text)
     except ValueError as error:

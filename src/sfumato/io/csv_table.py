@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import pyarrow as pa
+from pyarrow import csv as arrow_csv
+
 from sfumato.errors import InputError
 from sfumato.io.draft import Reading
 from sfumato.io.numbers import decimal_texts
@@ -18,9 +21,6 @@ _HEAD_BYTES = 1 << 16
 
 def read(path: Path, reading: Reading) -> list[tuple[str, Trace]]:
     """Points by row, after a header with the columns' names; lines that start with # are skipped before it."""
-    import pyarrow as pa
-    from pyarrow import csv as arrow_csv
-
     encoding, skipped, delimiter, names = _header(path)
     roles = find_roles(names, reading)
     try:
@@ -30,10 +30,13 @@ def read(path: Path, reading: Reading) -> list[tuple[str, Trace]]:
             parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
             # As texts: what looks like a date or a number is read by the same code as in every other format.
             convert_options=arrow_csv.ConvertOptions(
-                include_columns=roles.needed, column_types={name: pa.string() for name in roles.needed},
-                strings_can_be_null=True, quoted_strings_can_be_null=True, null_values=["", "NULL", "null", "NA"],
+                include_columns=roles.needed,
+                column_types={name: pa.string() for name in roles.needed},
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=True,
+                null_values=["", "NULL", "null", "NA"],
             ),
-        )  # fmt: skip
+        )
     except (pa.ArrowException, OSError, UnicodeError):
         # The library's message would repeat the row.
         raise InputError(

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import tzinfo
-from typing import Any
 
 import numpy as np
 
@@ -81,20 +80,20 @@ class Draft:
         self.identity = identity
         self.lat: list[float] = []
         self.lon: list[float] = []
-        self.times: list[Any] = []
+        self.times: list[object] = []
         self.segment: list[int] = []
         self.kept: dict[str, dict[int, float]] = {}
         self.texts: dict[str, str] = {}
         self.dropped: dict[str, None] = {}
 
-    def add(self, lat: float, lon: float, time: Any, segment: int = 0) -> None:
+    def add(self, lat: float, lon: float, time: object, segment: int = 0) -> None:
         """One point; ``time`` is an ISO text, a number since 1970, or None where the file has none."""
         self.lat.append(lat)
         self.lon.append(lon)
         self.times.append(time)
         self.segment.append(segment)
 
-    def saw(self, name: str, value: Any = None) -> None:
+    def saw(self, name: str, value: object = None) -> None:
         """Something other than position and time: kept for the last point (or the track) if asked, else noted."""
         word = canonical(name)
         if word not in self.reading.keep:
@@ -119,9 +118,14 @@ class Draft:
             column[list(sparse)] = list(sparse.values())
             columns[name] = column
         return Trace(
-            np.array(self.lat, dtype=np.float64), np.array(self.lon, dtype=np.float64), times,
-            np.array(self.segment, dtype=np.int64), columns, tuple(self.dropped), self.texts,
-        )  # fmt: skip
+            np.array(self.lat, dtype=np.float64),
+            np.array(self.lon, dtype=np.float64),
+            times,
+            np.array(self.segment, dtype=np.int64),
+            columns,
+            tuple(self.dropped),
+            self.texts,
+        )
 
     def sort_by_time(self) -> None:
         """For logs that promise no order: points by time, ties in file order, one segment."""
@@ -168,9 +172,9 @@ def merged(drafts: list[Draft]) -> Draft:
     return whole
 
 
-def _number(value: Any) -> float | None:
+def _number(value: object) -> float | None:
     try:
-        number = float(value)
+        number = float(value)  # type: ignore[arg-type]  # anything: what is not a number is not kept
     except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None

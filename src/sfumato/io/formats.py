@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,4 @@ def _head(path: Path) -> bytes:
 
 def loaded(format: Format) -> Any:
     """The module of a format."""
-    from importlib import import_module
-
     return import_module(f"sfumato.io.{format.module}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -26,7 +25,7 @@ def read(path: Path, reading: Reading) -> list[Draft]:
     return from_json(load_json(path, "GeoJSON"), reading)
 
 
-def from_json(document: Any, reading: Reading) -> list[Draft]:
+def from_json(document: object, reading: Reading) -> list[Draft]:
     """The same from parsed JSON."""
     _check_crs(document)
     drafts: list[Draft] = []
@@ -38,8 +37,9 @@ def from_json(document: Any, reading: Reading) -> list[Draft]:
         draft = Draft(reading, str(at(feature, "id") or properties.get("id") or place + 1))
         for prism in _prisms(feature):
             _moving_point(prism, draft)
-        geometry = at(feature, "geometry") if not draft.lat else None
-        kind = at(geometry, "type")
+        found = feature.get("geometry") if not draft.lat else None
+        geometry = found if isinstance(found, dict) else {}
+        kind = geometry.get("type")
         if kind == "Point":
             run = run or draft
             if not _stamped_point(geometry, properties, run):
@@ -63,9 +63,11 @@ def from_json(document: Any, reading: Reading) -> list[Draft]:
     return drafts
 
 
-def _features(document: Any) -> list[Any]:
-    kind = at(document, "type")
-    if kind == "FeatureCollection" or "features" in (document if isinstance(document, dict) else ()):
+def _features(document: object) -> list[dict[str, object]]:
+    if not isinstance(document, dict):
+        raise _no_geojson()
+    kind = document.get("type")
+    if kind == "FeatureCollection" or "features" in document:
         return objects(at(document, "features"))
     if kind == "Feature" or at(document, "temporalGeometry") is not None:
         return [document]
@@ -75,24 +77,28 @@ def _features(document: Any) -> list[Any]:
         return [{"geometry": document, "properties": {k: v for k, v in document.items() if k != "coordinates"}}]
     if kind == "GeometryCollection":
         return [{"geometry": geometry} for geometry in objects(at(document, "geometries"))]
-    raise InputError("The JSON is not GeoJSON.", "Name the file's format with format= or --format.")
+    raise _no_geojson()
 
 
-def _check_crs(document: Any) -> None:
+def _no_geojson() -> InputError:
+    return InputError("The JSON is not GeoJSON.", "Name the file's format with format= or --format.")
+
+
+def _check_crs(document: object) -> None:
     for key in ("crs", "coordRefSys"):
         name = at(document, key, "properties", "name") or at(document, key, "Properties", "Name")
         if isinstance(name, str) and not any(known in name for known in _WGS84):
             raise InputError("The GeoJSON is not in WGS84 longitude and latitude.", "Reproject it to EPSG:4326 first.")
 
 
-def _prisms(feature: Any) -> list[Any]:
+def _prisms(feature: object) -> list[dict[str, object]]:
     moving = at(feature, "temporalGeometry")
     if at(moving, "type") == "MovingGeometryCollection":
         return objects(at(moving, "prisms"))
     return [moving] if isinstance(moving, dict) else []
 
 
-def _moving_point(moving: dict[str, Any], draft: Draft) -> None:
+def _moving_point(moving: dict[str, object], draft: Draft) -> None:
     if moving.get("type") != "MovingPoint":
         draft.dropped[f"{moving.get('type')} geometry"] = None
         return
@@ -104,8 +110,8 @@ def _moving_point(moving: dict[str, Any], draft: Draft) -> None:
         draft.saw(key)
 
 
-def _lines(geometry: Any, properties: dict[str, Any], draft: Draft) -> None:
-    times: Any = None
+def _lines(geometry: dict[str, object], properties: dict[str, object], draft: Draft) -> None:
+    times: object = None
     for key in _LINE_TIMES:
         times = properties.get(key)
         if isinstance(times, dict):
@@ -126,7 +132,7 @@ def _lines(geometry: Any, properties: dict[str, Any], draft: Draft) -> None:
             _property(key, value, lines, draft)
 
 
-def _cut_like(lines: list[Any], flat: list[Any]) -> list[list[Any]]:
+def _cut_like(lines: list[object], flat: list[object]) -> list[list[object]]:
     """One list of times for a MultiLineString, cut to its lines."""
     edges = np.cumsum([0, *(len(line) if isinstance(line, list) else 0 for line in lines)]).tolist()
     if edges[-1] != len(flat):
@@ -134,7 +140,7 @@ def _cut_like(lines: list[Any], flat: list[Any]) -> list[list[Any]]:
     return [flat[first:last] for first, last in pairwise(edges)]
 
 
-def _property(key: str, value: Any, lines: list[Any], draft: Draft) -> None:
+def _property(key: str, value: object, lines: list[object], draft: Draft) -> None:
     """A property: a list with one number per position can be kept, and so can a name or description."""
     word = canonical(key)
     nested = value if isinstance(value, list) else []
@@ -145,7 +151,7 @@ def _property(key: str, value: Any, lines: list[Any], draft: Draft) -> None:
         draft.saw(key, value if isinstance(value, str) else None)
 
 
-def _line(coordinates: Any, times: Any, draft: Draft, segment: int) -> None:
+def _line(coordinates: object, times: object, draft: Draft, segment: int) -> None:
     if not isinstance(coordinates, list):
         raise InputError("A GeoJSON line has no coordinates.", "The file is damaged; export it again.")
     if isinstance(times, list) and len(times) != len(coordinates):
@@ -157,7 +163,7 @@ def _line(coordinates: Any, times: Any, draft: Draft, segment: int) -> None:
         _add(position, time, draft, segment)
 
 
-def _add(position: Any, time: Any, draft: Draft, segment: int) -> None:
+def _add(position: object, time: object, draft: Draft, segment: int) -> None:
     if not isinstance(position, list) or len(position) < 2:
         raise InputError("A GeoJSON position is not a list of numbers.", "The file is damaged; export it again.")
     lon, lat = position[0], position[1]
@@ -177,7 +183,7 @@ def _degrees(value: float) -> float:
         return float("inf")  # refused with every other infinity when the trace is checked
 
 
-def _stamped_point(geometry: Any, properties: dict[str, Any], points: Draft) -> bool:
+def _stamped_point(geometry: dict[str, object], properties: dict[str, object], points: Draft) -> bool:
     lowered = {str(key).lower(): key for key in properties}
     for name in _POINT_TIMES:
         time = properties.get(lowered.get(name, ""))
@@ -206,7 +212,7 @@ def write(trace: Trace, path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="\n") as out:
         out.write(f'{{"type":"FeatureCollection","bbox":[{west},{south},{east},{north}],"features":[\n')
         for first, last in pairwise(edges):
-            properties: dict[str, Any] = {**trace.texts}
+            properties: dict[str, object] = {**trace.texts}
             for name, column in trace.columns.items():
                 if name != "elevation":
                     values = [None if np.isnan(v) else v for v in column[first:last].tolist()]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+
+import pyarrow as pa
+from pyproj import CRS
 
 from sfumato.errors import InputError
 from sfumato.io.draft import Reading
-from sfumato.io.tables import find_roles, from_arrow
+from sfumato.io.tables import Roles, find_roles, from_arrow
 from sfumato.io.times import format_times
 from sfumato.io.wkb import encode_points
 from sfumato.traces import Trace
@@ -32,8 +34,6 @@ CREATE TABLE gpkg_geometry_columns (table_name TEXT NOT NULL, column_name TEXT N
 
 def read(path: Path, reading: Reading) -> list[tuple[str, Trace]]:
     """The first layer of points with a time column."""
-    import pyarrow as pa
-
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as database:
             checks = iter(range(_MOST_CHECKS))
@@ -42,7 +42,7 @@ def read(path: Path, reading: Reading) -> list[tuple[str, Trace]]:
             names, rows, roles = _layer(database, reading)
     except (sqlite3.Error, sqlite3.Warning, UnicodeError, OverflowError):
         raise InputError("The GeoPackage cannot be read.", "It may be cut off or damaged; export it again.") from None
-    columns: dict[str, Any] = {name: list(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)}
+    columns = {name: list(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)}
     if not columns:
         raise InputError("The GeoPackage layer has no points.", "Give a layer with at least one point.")
     geometry = roles.by_role.get("geometry")
@@ -54,7 +54,7 @@ def read(path: Path, reading: Reading) -> list[tuple[str, Trace]]:
         raise InputError("A column of the GeoPackage mixes kinds of values.", "Export it again.") from None
 
 
-def _layer(database: sqlite3.Connection, reading: Reading) -> tuple[list[str], list[tuple[Any, ...]], Any]:
+def _layer(database: sqlite3.Connection, reading: Reading) -> tuple[list[str], list[tuple[object, ...]], Roles]:
     layers = database.execute(
         "SELECT g.table_name, g.column_name, s.organization_coordsys_id, s.srs_name FROM gpkg_geometry_columns g "
         "JOIN gpkg_spatial_ref_sys s USING (srs_id) JOIN sqlite_master m ON m.name = g.table_name AND m.type = 'table'"
@@ -79,7 +79,7 @@ def _quoted(name: str) -> str:
     return '"' + str(name).replace('"', '""') + '"'
 
 
-def _wkb(blob: Any) -> bytes | None:
+def _wkb(blob: object) -> bytes | None:
     """The geometry after GeoPackage's own header."""
     if not isinstance(blob, bytes) or blob[:2] != b"GP" or len(blob) < 8:
         raise InputError("A GeoPackage row has no geometry.", "Remove the rows without a position first.")
@@ -100,8 +100,6 @@ def write(trace: Trace, path: Path) -> None:
 
 
 def _fill(trace: Trace, path: Path) -> None:
-    from pyproj import CRS
-
     path.unlink(missing_ok=True)
     wgs84 = CRS.from_epsg(4326).to_wkt("WKT1_GDAL")
     names = ["geom", "time", "segment", *trace.columns]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from sfumato.errors import InputError
 from sfumato.io.draft import Draft, Reading
@@ -25,9 +24,9 @@ def read(path: Path, reading: Reading) -> list[Draft]:
     return from_json(load_json(path, "Google"), reading)
 
 
-def from_json(document: Any, reading: Reading) -> list[Draft]:
+def from_json(document: object, reading: Reading) -> list[Draft]:
     """The same from parsed JSON."""
-    readers: dict[str, Callable[[Any, Draft], None]] = {
+    readers: dict[str, Callable[[object, Draft], None]] = {
         "locations": _records,
         "timelineObjects": _semantic,
         "semanticSegments": _android,
@@ -51,18 +50,20 @@ def from_json(document: Any, reading: Reading) -> list[Draft]:
     return [draft]
 
 
-def looks_like(document: Any) -> bool:
+def looks_like(document: object) -> bool:
     """Whether parsed JSON is one of these exports."""
     if isinstance(document, list):
-        return any("startTime" in entry and {"visit", "activity", "timelinePath"} & entry.keys()
-                   for entry in objects(document)[:1000])  # fmt: skip
+        return any(
+            "startTime" in entry and {"visit", "activity", "timelinePath"} & entry.keys()
+            for entry in objects(document)[:1000]
+        )
     keys = ("locations", "timelineObjects", "semanticSegments", "rawSignals")
     return any(isinstance(at(document, key), list) for key in keys)
 
 
-def _records(document: Any, draft: Draft) -> None:
+def _records(document: object, draft: Draft) -> None:
     unplaced = 0
-    for entry in objects(document["locations"]):
+    for entry in objects(at(document, "locations")):
         lat, lon = _e7(entry, "latitude"), _e7(entry, "longitude")
         time = _stamp(entry, "timestamp")
         if lat is None or lon is None:
@@ -76,8 +77,8 @@ def _records(document: Any, draft: Draft) -> None:
         draft.dropped[f"points without a position ({unplaced})"] = None
 
 
-def _semantic(document: Any, draft: Draft) -> None:
-    for entry in objects(document["timelineObjects"]):
+def _semantic(document: object, draft: Draft) -> None:
+    for entry in objects(at(document, "timelineObjects")):
         journey, visit = at(entry, "activitySegment"), at(entry, "placeVisit")
         if isinstance(journey, dict):
             begin, finish = (_stamp(at(journey, "duration"), f"{edge}Timestamp") for edge in ("start", "end"))
@@ -93,7 +94,7 @@ def _semantic(document: Any, draft: Draft) -> None:
             _note(at(visit, "location"), {"latitudeE7", "longitudeE7"}, draft)
 
 
-def _android(document: Any, draft: Draft) -> None:
+def _android(document: object, draft: Draft) -> None:
     for entry in objects(at(document, "semanticSegments")):
         _segment(entry, draft)
     semantic = bool(draft.lat)
@@ -109,7 +110,7 @@ def _android(document: Any, draft: Draft) -> None:
     _note(document, {"semanticSegments", "rawSignals"}, draft)
 
 
-def _segment(entry: dict[str, Any], draft: Draft) -> None:
+def _segment(entry: dict[str, object], draft: Draft) -> None:
     """One visit, journey or path of the phone's export, of either kind of phone."""
     begin, finish = entry.get("startTime"), entry.get("endTime")
     for step in objects(entry.get("timelinePath")):
@@ -132,28 +133,28 @@ def _segment(entry: dict[str, Any], draft: Draft) -> None:
     _note(entry, {"startTime", "endTime", "timelinePath", "visit", "activity"}, draft)
 
 
-def _later(begin: Any, minutes: Any, reading: Reading) -> float | None:
+def _later(begin: object, minutes: object, reading: Reading) -> float | None:
     offset = number(minutes)
     if not isinstance(begin, str) or offset is None:
         return None
     return float(mixed_times([begin], reading.zone)[0]) + 60.0 * offset
 
 
-def _pair(place: Any) -> tuple[float, float] | None:
+def _pair(place: object) -> tuple[float, float] | None:
     if isinstance(place, dict):
         place = place.get("latLng") or place.get("LatLng")
     match = _PAIR.match(place) if isinstance(place, str) else None
     return (float(match.group(1)), float(match.group(2))) if match else None
 
 
-def _place(location: Any, time: Any, draft: Draft) -> None:
+def _place(location: object, time: object, draft: Draft) -> None:
     lat = _e7(location, "latitude", "lat")
     lon = _e7(location, "longitude", "lng")
     if lat is not None and lon is not None and time is not None:
         draft.add(lat, lon, time)
 
 
-def _e7(entry: Any, *names: str) -> float | None:
+def _e7(entry: object, *names: str) -> float | None:
     for name in names:
         value = number(at(entry, f"{name}E7"))
         if value is not None:
@@ -163,7 +164,7 @@ def _e7(entry: Any, *names: str) -> float | None:
     return None
 
 
-def _stamp(entry: Any, name: str) -> Any:
+def _stamp(entry: object, name: str) -> object:
     """``timestamp`` as an ISO text (newer) or ``timestampMs`` as milliseconds in a text (older), as a number if ms."""
     text = at(entry, name)
     if isinstance(text, str):
@@ -172,7 +173,7 @@ def _stamp(entry: Any, name: str) -> Any:
     return None if millis is None else millis / 1000.0
 
 
-def _note(entry: Any, used: set[str], draft: Draft) -> None:
+def _note(entry: object, used: set[str], draft: Draft) -> None:
     if isinstance(entry, dict):
         for key in entry.keys() - used:
             draft.dropped[str(key)] = None

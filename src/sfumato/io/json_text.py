@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from sfumato.errors import InputError
 
 
-def load_json(path: Path, kind: str = "JSON") -> Any:
+def load_json(path: Path, kind: str = "JSON") -> object:
     """The parsed file, or an error that says that it is cut off or damaged."""
     try:
         return json.loads(path.read_bytes())
@@ -24,7 +23,7 @@ def load_json(path: Path, kind: str = "JSON") -> Any:
         raise InputError(f"The {kind} file is not valid JSON.", "Save it as UTF-8.") from None
 
 
-def at(value: Any, *keys: str) -> Any:
+def at(value: object, *keys: str) -> object:
     """``value[key][key]...`` where every step is an object that has the key; otherwise None."""
     for key in keys:
         if not isinstance(value, dict):
@@ -33,12 +32,12 @@ def at(value: Any, *keys: str) -> Any:
     return value
 
 
-def objects(value: Any) -> list[dict[str, Any]]:
+def objects(value: object) -> list[dict[str, object]]:
     """The objects of a list; nothing for anything else."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def number(value: Any) -> float | None:
+def number(value: object) -> float | None:
     """A JSON number, or a text that is one."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from sfumato.errors import InputError
 from sfumato.io.draft import Reading
@@ -16,9 +18,6 @@ from sfumato.traces import Trace
 
 def read(path: Path, reading: Reading) -> list[tuple[str, Trace]]:
     """Points by row; only the columns that are used are read."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
         # ParquetFile, not read_table: the latter would take key=value folder names for columns.
         with pq.ParquetFile(path) as file:
@@ -30,10 +29,8 @@ def read(path: Path, reading: Reading) -> list[tuple[str, Trace]]:
     return from_arrow(table, reading, roles=roles)
 
 
-def read_object(source: Any, reading: Reading) -> list[tuple[str, Trace]]:
+def read_object(source: object, reading: Reading) -> list[tuple[str, Trace]]:
     """A pandas, polars, DuckDB, pyarrow ... table, through the Arrow C interface."""
-    import pyarrow as pa
-
     try:
         table = pa.table(source)
     except (pa.ArrowException, TypeError, ValueError):
@@ -50,8 +47,6 @@ def write(trace: Trace, path: Path) -> None:
 
 def write_geo(trace: Trace, path: Path) -> None:
     """GeoParquet 1.1: geometry (WKB points), time, segment and the kept columns."""
-    import pyarrow as pa
-
     _refuse_texts(trace)
     table = trace.to_table()
     blob = pa.py_buffer(encode_points(trace.lat_deg, trace.lon_deg))
@@ -67,10 +62,7 @@ def write_geo(trace: Trace, path: Path) -> None:
     _write(table.replace_schema_metadata({"geo": json.dumps(geo)}), path)
 
 
-def _write(table: Any, path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+def _write(table: object, path: Path) -> None:
     try:
         pq.write_table(table, path, compression="zstd", use_dictionary=["segment"])
     except pa.ArrowException:

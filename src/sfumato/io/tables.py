@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from sfumato.arrays import FloatArray, IntArray
 from sfumato.errors import InputError
@@ -16,36 +17,35 @@ from sfumato.io.times import mixed_times, parse_epochs, parse_times, zone_named
 from sfumato.io.wkb import points_from_wkb
 from sfumato.traces import Trace
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
 
 # The noise is one process per person, so a person's name comes before a trip's.
-_PEOPLE = (
-    "userid", "user", "uid", "personid", "person", "participantid", "participant", "subjectid", "individualid",
-    "agentid", "animalid", "vehicleid", "vehicle", "deviceid", "cabid", "cab", "taxiid", "taxi", "driverid", "driver",
-    "mmsi",
-)  # fmt: skip
+_PEOPLE = _words(
+    "userid user uid personid person participantid participant subjectid individualid agentid animalid "
+    "vehicleid vehicle deviceid cabid cab taxiid taxi driverid driver mmsi"
+)
 _TRIPS = ("traceid", "trajectoryid", "trajid", "trackid", "tripid", "rideid", "tid", "id")
 # Plain names (lower case, letters and digits) in the order of preference.
 _NAMES: dict[str, tuple[str, ...]] = {
-    "lat": (
-        "lat", "latitude", "latdeg", "latitudedeg", "latdegrees", "gpslat", "gpslatitude", "positionlat",
-        "locationlat", "latwgs84", "y", "ycoord", "late7", "latitudee7", "late6", "latitudee6",
+    "lat": _words(
+        "lat latitude latdeg latitudedeg latdegrees gpslat gpslatitude positionlat locationlat latwgs84 y "
+        "ycoord late7 latitudee7 late6 latitudee6"
     ),
-    "lon": (
-        "lon", "lng", "long", "longitude", "londeg", "longitudedeg", "londegrees", "gpslon", "gpslng", "gpslongitude",
-        "positionlong", "positionlon", "locationlong", "lonwgs84", "x", "xcoord", "lone7", "longitudee7", "lnge7",
-        "lone6", "longitudee6",
+    "lon": _words(
+        "lon lng long longitude londeg longitudedeg londegrees gpslon gpslng gpslongitude positionlong "
+        "positionlon locationlong lonwgs84 x xcoord lone7 longitudee7 lnge7 lone6 longitudee6"
     ),
-    "time": (
-        "time", "timestamp", "datetime", "timeutc", "utctime", "utc", "trackedat", "recordedat", "timestamputc",
-        "datetimeutc", "gpstime", "localtime", "times", "dateandtime", "eventtime", "tst", "times", "timems",
-        "timestampms", "unixtime", "epoch", "t", "date",
+    "time": _words(
+        "time timestamp datetime timeutc utctime utc trackedat recordedat timestamputc datetimeutc gpstime "
+        "localtime times dateandtime eventtime tst times timems timestampms unixtime epoch t date"
     ),
     "segment": ("segment", "segmentid", "seg", "trkseg", "tracksegid"),
     "id": (*_PEOPLE, *_TRIPS),
     "geometry": ("geometry", "geom", "wkbgeometry", "thegeom", "shape"),
-}  # fmt: skip
+}
 _SCALES = {"e7": 1e-7, "e6": 1e-6}
 
 
@@ -111,8 +111,6 @@ def find_roles(names: Iterable[str], reading: Reading, *, geometry: str | None =
 
 def from_arrow(table: pa.Table, reading: Reading, *, roles: Roles | None = None) -> list[tuple[str, Trace]]:
     """The traces of a table of points: one, or one per value of its id column."""
-    import pyarrow as pa
-
     if roles is None:
         roles = find_roles(table.column_names, reading, geometry=geometry_column(table.schema))
     if table.num_rows == 0:
@@ -165,9 +163,6 @@ def _positions(table: pa.Table, roles: Roles) -> tuple[FloatArray, FloatArray]:
 
 
 def _floats(column: pa.ChunkedArray, name: str) -> FloatArray:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type):
@@ -183,9 +178,6 @@ def _floats(column: pa.ChunkedArray, name: str) -> FloatArray:
 
 
 def _times(table: pa.Table, roles: Roles, reading: Reading) -> FloatArray:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     column = table.column(roles.by_role["time"])
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -218,9 +210,7 @@ def _segments(table: pa.Table, roles: Roles) -> IntArray | None:
     return _codes(codes)
 
 
-def _codes(encoded: Any) -> IntArray:
-    import pyarrow as pa
-
+def _codes(encoded: pa.ChunkedArray | pa.DictionaryArray) -> IntArray:
     array = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
     codes: IntArray = array.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     return codes
@@ -232,10 +222,8 @@ def _renumbered(codes: IntArray) -> IntArray:
     return numbers
 
 
-def _groups(table: pa.Table, roles: Roles, *, named: bool) -> tuple[list[str], list[Any]]:
+def _groups(table: pa.Table, roles: Roles, *, named: bool) -> tuple[list[str], list[slice | IntArray]]:
     """The identities in order of appearance with the rows of each."""
-    import pyarrow as pa
-
     rows = table.num_rows
     if "id" not in roles.by_role:
         return ["1"], [slice(None)]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
 from sfumato.arrays import FloatArray
 from sfumato.errors import InputError
@@ -37,8 +38,6 @@ def zone_named(zone: str | tzinfo | None) -> tzinfo | None:
 
 def parse_times(texts: Sequence[str], zone: str | tzinfo | None = None) -> FloatArray:
     """ISO 8601 texts as seconds since 1970 UTC; those without an offset are read in ``zone`` or refused."""
-    import pyarrow as pa
-
     with suppress(pa.ArrowException, UnicodeError, OverflowError):
         stamps = pa.array(texts, pa.string()).cast(pa.timestamp("us", tz="UTC"))
         seconds: FloatArray = stamps.cast(pa.int64()).to_numpy(zero_copy_only=False) / 1e6
@@ -87,7 +86,7 @@ def _seconds(moment: datetime) -> float:
     return ((moment - _EPOCH) // _MICROSECOND) / 1e6
 
 
-def parse_epochs(values: Any) -> FloatArray:
+def parse_epochs(values: npt.ArrayLike) -> FloatArray:
     """Numbers since 1970 as seconds; milli-, micro- and nanoseconds are told by their size."""
     numbers = np.asarray(values, dtype=np.float64)
     typical = float(np.nanmedian(np.abs(numbers))) if numbers.size and not np.isnan(numbers).all() else 0.0
@@ -97,10 +96,10 @@ def parse_epochs(values: Any) -> FloatArray:
     return numbers
 
 
-def mixed_times(values: Sequence[Any], zone: str | tzinfo | None = None) -> FloatArray:
+def mixed_times(values: Sequence[object], zone: str | tzinfo | None = None) -> FloatArray:
     """A list of ISO texts, or of numbers since 1970, as seconds; None and anything else is refused."""
-    texts = [place for place, value in enumerate(values) if isinstance(value, str)]
-    numbers = [place for place, value in enumerate(values) if isinstance(value, int | float) and value is not True]
+    texts = {place: value for place, value in enumerate(values) if isinstance(value, str)}
+    numbers = {n: value for n, value in enumerate(values) if isinstance(value, int | float) and value is not True}
     if len(texts) + len(numbers) < len(values):
         missing = sum(value is None for value in values)
         raise InputError(
@@ -108,9 +107,9 @@ def mixed_times(values: Sequence[Any], zone: str | tzinfo | None = None) -> Floa
             "A trace needs a time for every point; remove the points without one, or use a file that has them.",
         )
     seconds: FloatArray = np.empty(len(values))
-    seconds[numbers] = _epochs_of([values[place] for place in numbers])
-    written = [values[place] for place in texts]
-    seconds[texts] = _epochs_of(written) if all(map(_is_number, written)) else parse_times(written, zone)
+    seconds[list(numbers)] = _epochs_of(list(numbers.values()))
+    written = list(texts.values())
+    seconds[list(texts)] = _epochs_of(written) if all(map(_is_number, written)) else parse_times(written, zone)
     return seconds
 
 
@@ -121,7 +120,7 @@ def _is_number(text: str) -> bool:
     return False
 
 
-def _epochs_of(values: Sequence[Any]) -> FloatArray:
+def _epochs_of(values: Sequence[str] | Sequence[float]) -> FloatArray:
     try:
         return parse_epochs([float(value) for value in values])
     except OverflowError:

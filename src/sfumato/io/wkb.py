@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from sfumato.arrays import FloatArray
 from sfumato.errors import InputError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _LITTLE_POINT = struct.pack("<BI", 1, 1)
 _LAYOUT = np.dtype([("order", "u1"), ("kind", "<u4"), ("lon", "<f8"), ("lat", "<f8")])
@@ -21,8 +18,6 @@ _EWKB_SRID = 0x20000000
 
 def points_from_wkb(column: pa.ChunkedArray) -> tuple[FloatArray, FloatArray]:
     """Latitudes and longitudes of a column of points (binary WKB, or GeoArrow's structs and lists of x, y)."""
-    import pyarrow as pa
-
     kind = column.type
     if isinstance(kind, pa.ExtensionType):
         kind = kind.storage_type

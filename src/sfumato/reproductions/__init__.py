@@ -5,12 +5,13 @@ Each reproduction is a function ``(quick: bool) -> Reproduction``; its name is w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
 
 from sfumato.errors import InputError
+
+Row = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,13 +20,13 @@ class Reproduction:
 
     name: str
     title: str
-    tables: Mapping[str, list[dict[str, Any]]]
+    tables: Mapping[str, Sequence[Row]]
     claims: Mapping[str, bool]
     picture_svg: str = ""
     notes: tuple[str, ...] = ()
-    numbers: Mapping[str, Any] = field(default_factory=dict)
+    numbers: Mapping[str, object] = field(default_factory=dict)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Everything but the picture."""
         return {
             "name": self.name,

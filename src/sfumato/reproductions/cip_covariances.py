@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from sfumato.arrays import FloatArray
+from sfumato.arrays import FloatArray, IntArray
 from sfumato.mechanisms.designs.noise_design import NoiseDesign
 from sfumato.mechanisms.designs.one_compound import one_compound
 from sfumato.mechanisms.designs.published import concentrated, multiple_secrets, sdp_a, uniform
 from sfumato.mechanisms.designs.rank_one import joint
 from sfumato.priors.kernels import RBF, Periodic
-from sfumato.reproductions import Reproduction
+from sfumato.reproductions import Reproduction, Row
 from sfumato.reproductions.picture import HeatMap, svg
 
 NUGGET = 1e-6
@@ -30,7 +28,7 @@ def run(*, quick: bool = False) -> Reproduction:
     periodic = Periodic(24, 1.1).covariance(np.arange(48.0)) + NUGGET * np.eye(48)
     _add(designs, "periodic", periodic, [16, 32], None if quick else every[:48])
     draws = {name: design.release(np.zeros(len(design.noise_covariance)), rng=7) for name, design in designs.items()}
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for name, design in designs.items():
         summary = design.summary()
         diagonal = np.diag(design.noise_covariance)
@@ -56,7 +54,7 @@ def run(*, quick: bool = False) -> Reproduction:
 
 
 def _add(
-    designs: dict[str, NoiseDesign], name: str, prior: FloatArray, pair: list[int], every: list[Any] | None
+    designs: dict[str, NoiseDesign], name: str, prior: FloatArray, pair: list[int], every: list[IntArray] | None
 ) -> None:
     budget = 0.02 * len(prior)
     designs[f"{name}: SDP_A, basic"] = sdp_a(prior, [24], budget=budget).value

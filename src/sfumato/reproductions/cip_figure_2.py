@@ -8,8 +8,6 @@ designed for the smoothest of the three and shown at its worst. The width is ±1
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from sfumato.arrays import FloatArray
@@ -27,7 +25,7 @@ MSE = 0.02
 NUGGET = 1e-6
 L_EFF_QUARTILES = (2.67, 6.10, 8.00)
 PERIODIC_QUARTILES = (1.04, 1.10, 1.14)  # of the published temperature length scales
-_Row = dict[str, Any]
+_Row = dict[str, float]
 
 
 def run(*, quick: bool = False) -> Reproduction:
@@ -53,9 +51,16 @@ def run(*, quick: bool = False) -> Reproduction:
             quartiles = L_EFF_QUARTILES if name == "rbf" else PERIODIC_QUARTILES
             lines = {key: np.array([row[key] for row in rows]) for key in rows[0] if key not in ("l", "trace")}
             panels.append(
-                Panel(title, np.array([row["l"] for row in rows]), lines, "l_eff", "2σ",
-                      shaded=(quartiles[0], quartiles[2]), dashed=quartiles[1])
-            )  # fmt: skip
+                Panel(
+                    title,
+                    np.array([row["l"] for row in rows]),
+                    lines,
+                    "l_eff",
+                    "2σ",
+                    shaded=(quartiles[0], quartiles[2]),
+                    dashed=quartiles[1],
+                )
+            )
     return Reproduction(
         name="cip-figure-2",
         title="Figure 2: 68% posterior interval on the secret against effective length scale",

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from sfumato.arrays import FloatArray
+from sfumato.frames import unroll
+from sfumato.io import read_trace
 from sfumato.leakage.loss import posterior_covariance
 from sfumato.mechanisms.designs.convex import least_loss
 from sfumato.mechanisms.designs.noise_design import NoiseDesign
@@ -28,9 +30,6 @@ SENSITIVE = (8, 31, 52)
 
 def _sample_path() -> FloatArray:
     """The first points of the embedded sample, in metres around their mean, (POINTS, 2)."""
-    from sfumato.frames import unroll
-    from sfumato.io import read_trace
-
     with as_file(files("sfumato") / "data" / "sample_ride.gpx") as file:
         trace = read_trace(file)
     positions = np.asarray(unroll(trace.lat_deg, trace.lon_deg))[:POINTS]

@@ -13,6 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from scipy.optimize import minimize_scalar
 
 from sfumato.arrays import FloatArray
 from sfumato.errors import InputError
@@ -76,8 +79,6 @@ def _data() -> Path:
 
 def _traces(path: Path, most: int) -> list[_Thinned]:
     """(times in s, positions (n, 2), median period in s before thinning) of the traces the pipeline keeps."""
-    import pyarrow.parquet as pq
-
     table = pq.read_table(path, columns=["user_id", "trajectory_id", "time", "lat_e6", "lon_e6"])
     user = np.asarray(_codes(table["user_id"]))
     trip = np.asarray(_codes(table["trajectory_id"]))
@@ -98,15 +99,13 @@ def _traces(path: Path, most: int) -> list[_Thinned]:
     return [trace for traces in kept.values() if len(traces) >= FEWEST_TRACES for trace in traces[:most]]
 
 
-def _codes(column: Any) -> FloatArray:
+def _codes(column: pa.ChunkedArray) -> FloatArray:
     array = column.combine_chunks()
     return np.asarray((array if hasattr(array, "indices") else array.dictionary_encode()).indices)
 
 
 def effective_length(times_s: FloatArray, values: FloatArray, period_s: float) -> float:
     """The maximum-likelihood RBF length scale over the sampling period; NaN for a constant axis."""
-    from scipy.optimize import minimize_scalar
-
     centred = values - values.mean()
     size = float(centred.std())
     if size == 0 or period_s <= 0:

@@ -154,6 +154,9 @@ def run(quick: bool = False) -> Reproduction:
             "The optimum is not unique: its mutual information depends on the solver and is not compared.",
             "One synthetic prior: the order of the others is indicative, not general.",
         ),
-        numbers={"entropy_nats": float(-(prior * np.log(prior)).sum()), "smallest": float(prior.min()),
-                 "best_constant": float((prior @ distances).min())},
-    )  # fmt: skip
+        numbers={
+            "entropy_nats": float(-(prior * np.log(prior)).sum()),
+            "smallest": float(prior.min()),
+            "best_constant": float((prior @ distances).min()),
+        },
+    )

@@ -29,10 +29,16 @@ def run(*, quick: bool = False) -> Reproduction:
         series[name] = list(zip(BETAS, distances, strict=True))
         for beta, row, value in zip(BETAS, found, expected, strict=True):
             rows.append(
-                {"city": name, "beta": beta, "EMD": round(row.emd_mean, 4), "independent": value,
-                 "epsilon": round(row.epsilon, 4), "MI (nats)": round(row.mutual_information_nats, 4),
-                 "distortion": round(row.distortion, 3)}
-            )  # fmt: skip
+                {
+                    "city": name,
+                    "beta": beta,
+                    "EMD": round(row.emd_mean, 4),
+                    "independent": value,
+                    "epsilon": round(row.epsilon, 4),
+                    "MI (nats)": round(row.mutual_information_nats, 4),
+                    "distortion": round(row.distortion, 3),
+                }
+            )
         claims[f"{name}: the distance falls with beta"] = all(a > b for a, b in pairwise(distances))
         steep = (distances[0] - distances[1]) / (BETAS[1] - BETAS[0])
         flat = (distances[-2] - distances[-1]) / (BETAS[-1] - BETAS[-2])
@@ -42,7 +48,10 @@ def run(*, quick: bool = False) -> Reproduction:
             abs(a / b - 1) <= allowed for a, b in zip(distances, expected, strict=True)
         )
     return Reproduction(
-        "privic-figure-10", "Figure 10: the last cycle's distance against beta", {"last cycle": rows}, claims,
+        "privic-figure-10",
+        "Figure 10: the last cycle's distance against beta",
+        {"last cycle": rows},
+        claims,
         lines(series, title="Distance after the last cycle", x="beta (per cell)", y="EMD (cells)"),
         (f"Mean of {rounds} rounds.",),
-    )  # fmt: skip
+    )

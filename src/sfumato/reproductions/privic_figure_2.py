@@ -51,11 +51,18 @@ def run(*, quick: bool = False) -> Reproduction:
                 ba, lap = elasticity(elastic, cell, prior), elasticity(laplace, cell, prior)
                 seen[label, beta, place] = (ba, lap)
                 rows.append(
-                    {"island": label, "two beta": 2 * beta, "place": place, "BA stays": round(ba.stays, 3),
-                     "LAP stays": round(lap.stays, 3), "BA displacement": round(ba.displacement, 2),
-                     "LAP displacement": round(lap.displacement, 2), "BA crowd": round(ba.crowd, 4),
-                     "LAP crowd": round(lap.crowd, 4)}
-                )  # fmt: skip
+                    {
+                        "island": label,
+                        "two beta": 2 * beta,
+                        "place": place,
+                        "BA stays": round(ba.stays, 3),
+                        "LAP stays": round(lap.stays, 3),
+                        "BA displacement": round(ba.displacement, 2),
+                        "LAP displacement": round(lap.displacement, 2),
+                        "BA crowd": round(ba.crowd, 4),
+                        "LAP crowd": round(lap.crowd, 4),
+                    }
+                )
             panels.append((f"BA, island {label}, 2 beta {2 * beta:g}", elastic.row(VULNERABLE)))
             panels.append((f"LAP, 2 beta {2 * beta:g}", laplace.row(VULNERABLE)))
     big, small = (seen[label, 0.8, "vulnerable"] for label in ("8.4 % (text)", "1 % (script)"))
@@ -68,10 +75,14 @@ def run(*, quick: bool = False) -> Reproduction:
         "big island: mean displacement 0.47 cells with BA": abs(big[0].displacement - 0.47) < 0.02,
         "strong place: BA and LAP displace alike (within half a cell at 2 beta = 1.6)": abs(
             seen["1 % (script)", 0.8, "strong"][0].displacement - seen["1 % (script)", 0.8, "strong"][1].displacement
-        ) < 0.5,
-    }  # fmt: skip
+        )
+        < 0.5,
+    }
     return Reproduction(
-        "privic-figure-2", "Figure 2: elastic behaviour around an island in Paris", {"elasticity": rows}, claims,
+        "privic-figure-2",
+        "Figure 2: elastic behaviour around an island in Paris",
+        {"elasticity": rows},
+        claims,
         maps(panels, grid.shape, title="Where the vulnerable place is reported"),
         (
             "LAP here is the row-normalised exp(-2 beta d) on the same cells.",
@@ -79,4 +90,4 @@ def run(*, quick: bool = False) -> Reproduction:
             "there do the emptied cells hold 8.4 %.",
             "Elasticity follows the island's mass: it is camouflage for the few, not a guarantee for the isolated.",
         ),
-    )  # fmt: skip
+    )

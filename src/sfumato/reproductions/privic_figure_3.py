@@ -66,12 +66,13 @@ def run(*, quick: bool = False) -> Reproduction:
             for label in ("BA", "LAP"):
                 series.setdefault(f"{name} {label}", []).append((beta, mean[f"{label} published"]))
     return Reproduction(
-        "privic-figure-3", "Figure 3: statistical utility of BA and LAP at equal exact epsilon", {"EMD (cells)": rows},
+        "privic-figure-3",
+        "Figure 3: statistical utility of BA and LAP at equal exact epsilon",
+        {"EMD (cells)": rows},
         {
-            "the paper's claim that BA estimates better than LAP at high privacy FAILS: LAP is better at every beta":
-            better[
-                "published"
-            ],
+            "the paper's claim that BA estimates better than LAP at high privacy FAILS: LAP is better at every beta": (
+                better["published"]
+            ),
             "the same with estimates stopped where they predict best": better["joint"],
             "at equal epsilon LAP leaks more mutual information, so the two notions rank the channels oppositely": (
                 more_information
@@ -82,4 +83,4 @@ def run(*, quick: bool = False) -> Reproduction:
             f"Mean of {rounds} simulations; BA on the true prior; LAP is exp(-k d) by rows with k solved for the same "
             "exact epsilon.",
         ),
-    )  # fmt: skip
+    )

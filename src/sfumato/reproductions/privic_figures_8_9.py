@@ -60,11 +60,17 @@ def _figure(key: str, name: str, title: str, quick: bool) -> Reproduction:
     claims["beta = 1 is estimated better than beta = 0.5 (paper's claim holds)"] = last[1.0] < last[0.5]
     cycles = STEPS[name][0]
     return Reproduction(
-        key, title, {"EMD (cells)": rows}, claims,
+        key,
+        title,
+        {"EMD (cells)": rows},
+        claims,
         lines(series, title=f"{title}: distance to the truth after each of {cycles} cycles", x="N", y="EMD (cells)"),
         (
             f"Mean of {rounds} rounds; the same reports for both estimators.",
-            *(("San Francisco, beta = 0.5: the joint estimate is of the first round only, at its last cycle.",)
-              if name == "sf" and not quick else ()),
+            *(
+                ("San Francisco, beta = 0.5: the joint estimate is of the first round only, at its last cycle.",)
+                if name == "sf" and not quick
+                else ()
+            ),
         ),
-    )  # fmt: skip
+    )

@@ -12,7 +12,7 @@ from typing import Any
 
 from sfumato.collection.simulation import AveragedCycle, Protocol, averaged, simulate
 from sfumato.priors.cities import city
-from sfumato.reproductions import Reproduction
+from sfumato.reproductions import Reproduction, Row
 from sfumato.reproductions.privic_picture import lines
 
 # Means of the five rounds printed in the paper, from N = 2 on; and the published steps and cycles.
@@ -58,7 +58,7 @@ def table_3(*, quick: bool = False) -> Reproduction:
 def _table(key: str, name: str, title: str, quick: bool) -> Reproduction:
     rounds = 5 if quick else ROUNDS[name]
     allowed = TOLERANCE[name] + ((0.04 if name == "paris" else 0.01) if quick else 0.0)
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     claims: dict[str, bool] = {}
     series = {}
     for beta in (1.0, 0.5):
@@ -89,7 +89,10 @@ def _table(key: str, name: str, title: str, quick: bool) -> Reproduction:
         series[f"paper, beta {beta:g}"] = [(index + 2, value) for index, value in enumerate(PAPER[name, beta])]
     costs = {beta: [row for row in rows if row["beta"] == beta][-1]["spent_epsilon"] for beta in (0.5, 1.0)}
     return Reproduction(
-        key, title, {"earth mover's distance to the truth, in cells": rows}, claims,
+        key,
+        title,
+        {"earth mover's distance to the truth, in cells": rows},
+        claims,
         lines(series, title=f"{title}: distance after each cycle", x="N", y="EMD (cells)"),
         (
             f"Mean of {rounds} rounds, seeds 0 to {rounds - 1}; every person reports in every cycle.",
@@ -98,4 +101,4 @@ def _table(key: str, name: str, title: str, quick: bool) -> Reproduction:
             "against the 2 beta of one report.",
         ),
         {"rounds": rounds},
-    )  # fmt: skip
+    )

@@ -13,7 +13,6 @@ from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.staticfiles import StaticFiles
 
-from sfumato import __version__
 from sfumato.errors import SfumatoError
 from sfumato.service import answers
 from sfumato.service.collector import Collector
@@ -21,6 +20,7 @@ from sfumato.service.guard import Guard
 from sfumato.service.routes import operate, pages, participate, read
 from sfumato.service.settings import Settings
 from sfumato.service.store.engine import UNREACHABLE
+from sfumato.version import __version__
 
 _ABOUT = "Incremental collection of obfuscated locations. The server never receives, stores or logs a true location."
 

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
-from sfumato import __version__
 from sfumato.grid import Grid
 from sfumato.service import exports, views
 from sfumato.service.answers import Refused, answer
@@ -25,6 +24,7 @@ from sfumato.service.models import (
 )
 from sfumato.service.offers import grid_of
 from sfumato.service.routes.common import Name, Running, bearer, operator_only, refusals
+from sfumato.version import __version__
 
 router = APIRouter(tags=["read"])
 PathNumber = Annotated[int, Path(ge=1, le=999_999_999, description="A closed cycle.")]

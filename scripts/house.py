@@ -1,0 +1,205 @@
+"""The house in numbers: what keeps the code readable, counted from the source, each with its limit.
+
+python scripts/house.py             the table
+python scripts/house.py --check     exit 1 when a limit is passed
+python scripts/house.py --where Any list the places of one measure
+"""
+
+from __future__ import annotations
+
+import ast
+import statistics
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parent.parent / "src"
+PACKAGE = "sfumato"
+# Where an import may stand in a function: faces, the __init__ of a package, and packages that may be absent.
+FACES = ("cli", "service", "client", "reproductions")
+EXTRAS = frozenset(
+    (
+        *("shapely", "pyogrio", "gpxpy", "fitdecode", "h3", "geopandas", "pandas", "polars", "duckdb", "pyspark"),
+        *("cvxpy", "scs", "clarabel", "ot", "fastapi", "starlette", "uvicorn", "pydantic", "prometheus_client"),
+        *("sqlalchemy", "alembic", "asyncpg", "aiosqlite", "httpx"),
+    )
+)
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Module:
+    """One source file: its dotted name, its path in the package, its text and what it imports of the package."""
+
+    name: str
+    file: str
+    text: str
+    names: frozenset[str]
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """The parsed text."""
+        return ast.parse(self.text)
+
+    @property
+    def lines(self) -> int:
+        """How long the file is."""
+        return self.text.count("\n")
+
+    @cached_property
+    def lazy(self) -> list[ast.Import | ast.ImportFrom]:
+        """Imports inside functions."""
+        return list(_imports_in_functions(self.tree))
+
+    @cached_property
+    def imports(self) -> frozenset[str]:
+        """Modules of the package that this one names, at the top, in a function or for types only."""
+        found = (name for node in ast.walk(self.tree) for name in self._targets(node))
+        return frozenset(found) - {self.name}
+
+    def _targets(self, node: ast.AST) -> Iterator[str]:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in self.names)
+        elif isinstance(node, ast.ImportFrom) and node.module in self.names:
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in self.names else str(node.module)
+
+
+def modules(source: Path = SOURCE) -> list[Module]:
+    """Every module of the package."""
+    files = sorted((source / PACKAGE).rglob("*.py"))
+    dotted = {path: _dotted(path.relative_to(source)) for path in files}
+    names = frozenset(dotted.values())
+    root = source / PACKAGE
+    return [Module(dotted[p], p.relative_to(root).as_posix(), p.read_text("utf-8"), names) for p in files]
+
+
+def _dotted(path: Path) -> str:
+    parts = path.with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _imports_in_functions(tree: ast.AST, inside: bool = False) -> Iterator[ast.Import | ast.ImportFrom]:
+    for node in ast.iter_child_nodes(tree):
+        if inside and isinstance(node, ast.Import | ast.ImportFrom):
+            yield node
+        yield from _imports_in_functions(node, inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def unlawful_lazy_imports(house: Iterable[Module]) -> list[Place]:
+    """Imports in functions outside faces and ``__init__`` files, of something that is not an extra."""
+    return [
+        (module.file, node.lineno)
+        for module in house
+        if module.file.split("/")[0] not in FACES and not module.file.endswith("__init__.py")
+        for node in module.lazy
+        if not _of_extras(node)
+    ]
+
+
+def _of_extras(node: ast.Import | ast.ImportFrom) -> bool:
+    names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+    return all(name.split(".")[0] in EXTRAS for name in names)
+
+
+def cycles(house: Iterable[Module]) -> list[list[str]]:
+    """Groups of modules that reach one another by imports of any kind (Tarjan's strongly connected components)."""
+    graph = {module.name: module.imports for module in house}
+    order: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(name: str) -> None:
+        order[name] = low[name] = len(order)
+        stack.append(name)
+        for target in sorted(graph[name]):
+            if target not in order:
+                visit(target)
+                low[name] = min(low[name], low[target])
+            elif target in stack:
+                low[name] = min(low[name], order[target])
+        if low[name] == order[name]:
+            group = stack[stack.index(name) :]
+            del stack[stack.index(name) :]
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for name in graph:
+        if name not in order:
+            visit(name)
+    return found
+
+
+def places(house: Sequence[Module]) -> Mapping[str, list[Place]]:
+    """Where each counted thing stands."""
+    named_any = (
+        (module.file, node.lineno)
+        for module in house
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Name) and node.id == "Any"
+    )
+    skips = (
+        (module.file, number)
+        for module in house
+        for number, line in enumerate(module.text.splitlines(), start=1)
+        if "# fmt: skip" in line or "# fmt: off" in line
+    )
+    return {
+        "fmt: skip": list(skips),
+        "imports in functions": [(module.file, node.lineno) for module in house for node in module.lazy],
+        "of these against the rule": unlawful_lazy_imports(house),
+        "Any": list(named_any),
+        "files directly in mechanisms/": [
+            (module.file, 1)
+            for module in house
+            if Path(module.file).parent.as_posix() == "mechanisms" and not module.file.endswith("__init__.py")
+        ],
+        "files over 400 lines": [(module.file, module.lines) for module in house if module.lines > 400],
+        "import cycles (lazy and type-only included)": [(" ".join(group), len(group)) for group in cycles(house)],
+    }
+
+
+LIMITS: Mapping[str, int] = {
+    "fmt: skip": 123,
+    "imports in functions": 235,
+    "of these against the rule": 136,
+    "Any": 419,
+    "files directly in mechanisms/": 12,
+    "median file, lines": 130,
+    "files over 400 lines": 0,
+    "import cycles (lazy and type-only included)": 2,
+}
+
+
+def measures(house: Sequence[Module]) -> dict[str, int]:
+    """Every measure that has a limit."""
+    counted = {name: len(found) for name, found in places(house).items()}
+    counted["median file, lines"] = int(statistics.median(module.lines for module in house))
+    return {name: counted[name] for name in LIMITS}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the table; with ``--check`` fail past a limit; with ``--where NAME`` list the places."""
+    house = modules()
+    if "--where" in arguments:
+        wanted = arguments[arguments.index("--where") + 1]
+        found = places(house)[wanted]
+        for file, line in found:
+            print(f"{file}:{line}")
+        for folder, count in Counter(file.split("/")[0] for file, _ in found).most_common():
+            print(f"{count:5d}  {folder}")
+        return 0
+    print(f"{len(house)} files, {sum(module.lines for module in house)} lines, longest {max(m.lines for m in house)}")
+    counted = measures(house)
+    for name, count in counted.items():
+        print(f"{count:6d}  of at most {LIMITS[name]:4d}  {name}{'' if count <= LIMITS[name] else '   <- too many'}")
+    return int("--check" in arguments and any(counted[name] > limit for name, limit in LIMITS.items()))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,89 @@
+"""The house stays readable: its measures, its lazy imports, its journey and its picture."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import house
+from house import Module
+
+HEAVY = ("numba", "scipy", "pyarrow", "pyproj", "pandas", "cryptography")
+
+
+def module(name: str, text: str, file: str | None = None, *, names: tuple[str, ...] = ()) -> Module:
+    return Module(name, file or name.removeprefix("sfumato.").replace(".", "/") + ".py", text, frozenset(names))
+
+
+@pytest.mark.parametrize(("name", "limit"), house.LIMITS.items())
+def test_no_measure_passes_its_limit(name: str, limit: int) -> None:
+    found = house.measures(house.modules())[name]
+    assert found <= limit, f"{name}: {found} of at most {limit}; see scripts/house.py --where '{name}'"
+
+
+def test_imports_stand_in_functions_only_in_faces_packages_and_for_extras() -> None:
+    late = "def f():\n    import scipy.linalg\n"
+    assert house.unlawful_lazy_imports([module("sfumato.grid", late)]) == [("grid.py", 2)]
+    assert (
+        house.unlawful_lazy_imports([module("sfumato.cli.grid", late), module("sfumato.io", late, "io/__init__.py")])
+        == []
+    )
+    lawful = (
+        module("sfumato.cli.grid", late),
+        module("sfumato.io", late, "io/__init__.py"),
+        module("sfumato.grid", "async def f():\n    from h3 import cell_to_latlng\n"),
+    )
+    assert house.unlawful_lazy_imports(lawful) == []
+    method = module("sfumato.grid", "class A:\n    def f(self):\n        import json\n")
+    assert house.unlawful_lazy_imports([method]) == [("grid.py", 3)]
+
+
+def test_a_cycle_is_found_however_it_is_hidden() -> None:
+    names = ("sfumato.a", "sfumato.b", "sfumato.c")
+    hidden = [
+        module(names[0], "from sfumato import b", names=("sfumato", *names)),
+        module(names[1], "def f():\n    from sfumato.c import x", names=names),
+        module(names[2], "if TYPE_CHECKING:\n    import sfumato.a", names=names),
+    ]
+    assert house.cycles(hidden) == [sorted(names)]
+    assert house.cycles([*hidden[:2], module(names[2], "", names=names)]) == []
+
+
+def loaded_by(code: str) -> set[str]:
+    text = f"import sys\n{code}\nprint('loaded', *sorted({{name.split('.')[0] for name in sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    return set(done.stdout.split("loaded ")[-1].split())
+
+
+def test_importing_sfumato_loads_nothing_heavy_not_even_numpy() -> None:
+    assert loaded_by("import sfumato").isdisjoint((*HEAVY, "numpy", "typer", "rich"))
+
+
+def test_help_loads_no_mathematics() -> None:
+    code = "from sfumato.cli import app\ntry: app(['--help'])\nexcept SystemExit: pass"
+    assert loaded_by(code).isdisjoint(HEAVY)
+
+
+def seconds(code: str) -> float:
+    """The least of several starts, so that a loaded machine does not decide."""
+    text = "import time; start = time.process_time()\n" + code + "\nprint('took', time.process_time() - start)"
+    runs = (subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True) for _ in range(3))
+    return min(float(run.stdout.split("took ")[-1]) for run in runs)
+
+
+def test_importing_sfumato_costs_less_than_numpy_and_help_little_more_than_typer() -> None:
+    numpy, typer = seconds("import numpy"), seconds("import numpy, typer.main, typer.rich_utils, rich.table")
+    assert seconds("import sfumato") < numpy
+    code = "from sfumato.cli import app\ntry: app(['--help'])\nexcept SystemExit: pass"
+    assert seconds(code) < 3.0 * typer
+
+
+def test_every_script_says_what_it_is_and_the_table_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    assert house.main([]) == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in house.LIMITS)
+    assert house.main(["--where", "Any"]) == 0
+    assert Path(house.__file__).parent.name == "scripts"

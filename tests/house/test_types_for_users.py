@@ -1,0 +1,73 @@
+"""What a user's type checker sees: right use passes mypy --strict, wrong use is an error."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from repository import ROOT
+
+import sfumato as sf
+
+pytest.importorskip("mypy", reason="mypy is installed with the dev extra")
+
+RIGHT = """
+from pathlib import Path
+
+import sfumato as sf
+
+ride: sf.Trace = sf.read_trace("ride.gpx", keep=["elevation"])
+protected = sf.protect(ride, radius_m=200.0, odds=5.0)
+shared: sf.Trace = protected.release
+sf.write_trace(shared, Path("out.gpx"))
+people: list[tuple[str, sf.Trace]] = sf.read_traces("people.parquet")
+version: str = sf.__version__
+"""
+WRONG = (
+    'sf.protect("nonsense", radius_m="two hundred")',
+    'sf.read_trace("ride.gpx", zone=3)',
+    'sf.write_trace("ride.gpx", "out.gpx")',
+    'x: int = sf.read_trace("ride.gpx")',
+    "sf.protected",
+    "sf.Trace(lat=1)",
+)
+
+
+def complaints(folder: Path, text: str) -> dict[int, str]:
+    (folder / "user.py").write_text(text)
+    (folder / "mypy.ini").write_text(
+        "[mypy]\nstrict = True\n[mypy-numpy.*,pyarrow.*,scipy.*,pyproj.*,cryptography.*,numba.*]\n"
+        "follow_imports = skip\nignore_missing_imports = True\n"
+    )
+    command = [sys.executable, "-m", "mypy", "--config-file", "mypy.ini", "--cache-dir", "cache", "user.py"]
+    environment = {**os.environ, "MYPYPATH": str(ROOT / "src")}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    return {int(line): words for line, words in re.findall(r"^user\.py:(\d+): error: (.*)$", done.stdout, re.MULTILINE)}
+
+
+@pytest.mark.slow
+def test_right_use_passes_and_every_wrong_line_is_an_error(tmp_path: Path) -> None:
+    lines = RIGHT.count("\n")
+    found = complaints(tmp_path, RIGHT + "\n".join(WRONG) + "\n")
+    assert sorted(found) == [lines + 1 + place for place in range(len(WRONG))], found
+    assert "has no attribute" in found[lines + 1 + WRONG.index("sf.protected")]
+
+
+def test_the_static_names_are_the_lazy_ones() -> None:
+    text = (ROOT / "src" / "sfumato" / "__init__.py").read_text()
+    static = {
+        name.strip(): home
+        for home, names in re.findall(r"^    from (sfumato[\w.]*) import (.*)$", text, re.MULTILINE)
+        for name in names.split(",")
+    }
+    assert static == sf._HOMES
+    assert sorted([*sf._HOMES, "__version__"]) == sorted(sf.__all__) == sorted(dir(sf))
+    for name, home in sf._HOMES.items():
+        assert getattr(sf, name) is getattr(sys.modules[home], name)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = sf.nonsense  # type: ignore[attr-defined]
