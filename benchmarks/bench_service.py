@@ -21,11 +21,11 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
+sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "helpers")]
 
 import httpx  # noqa: E402
+from collector_harness import TOKEN, CollectorProcess, create  # noqa: E402
 from postgres_server import postgres_server, programs  # noqa: E402
-from served_collector import TOKEN, CollectorProcess  # noqa: E402
 
 from sfumato.client.wire import device_tag  # noqa: E402
 
@@ -80,7 +80,7 @@ def single_reports(
     name: str, collector: CollectorProcess, empty: CollectorProcess, folder: Path, seconds: int, rounds: int
 ) -> bool:
     """Reports with tickets, one per request."""
-    collector.create_campaign("bench", minimum_tickets=1_000_000_000)
+    create(collector.visitor, "bench", minimum_tickets=1_000_000_000)
     rates: dict[str, list[float]] = {"empty": [], name: []}
     latest, answered = {}, 0
     for _ in range(rounds):
@@ -111,7 +111,7 @@ def single_reports(
 
 def relayed(name: str, collector: CollectorProcess, folder: Path) -> bool:
     """Batches of 1,000 reports under the operator's token."""
-    collector.create_campaign("relayed", relayed=True, relayed_cap_reports=1_000_000_000)
+    create(collector.visitor, "relayed", relayed=True, relayed_cap_reports=1_000_000_000)
     version = httpx.get(f"{collector.url}/api/v1/campaigns/relayed/channel").json()["version"]
     bodies = folder / "batches"
     with bodies.open("w") as file:
@@ -168,7 +168,7 @@ def exact_tickets(collector: CollectorProcess, name: str) -> int:
     async def load() -> int:
         store = Store(collector.database)
         campaign = next(one for one in await store.campaigns() if one.name == name)
-        [tally] = await store.tallies(campaign.id, cells=36, up_to=1, pooled=1)
+        [tally] = await store.counts(campaign.id, cells=36, up_to=1, pooled=1)
         await store.close()
         return int(tally.direct.sum())
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fastapi import FastAPI
 
-from sfumato.service.models import ReportAnswer, ReportRequest
+from sfumato.service.models.replies import ReportAnswer
+from sfumato.service.models.requests import ReportRequest
 
 app = FastAPI()
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from collector_process import RunningCollector, running_collector
+from collector_harness import CollectorProcess, about, close, create, crowd, history
 
 from sfumato.client import Caps, Device, Participant
 
@@ -27,34 +27,34 @@ console.log(JSON.stringify({ outcomes, epsilon: report.reveals.epsilonPerKm, ver
 
 
 @pytest.fixture(scope="module")
-def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCollector]:
-    with running_collector(tmp_path_factory.mktemp("collector")) as running:
+def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CollectorProcess]:
+    with CollectorProcess(f"sqlite:///{tmp_path_factory.mktemp('collector')}/x.db") as running:
         yield running
 
 
-def person(collector: RunningCollector, campaign: str, path: Path) -> Participant:
+def person(collector: CollectorProcess, campaign: str, path: Path) -> Participant:
     caps = Caps(minimum_epoch_s=0)
     return Participant(collector.url, campaign, device=Device(path, cap_per_km=100), caps=caps, longest_delay_s=0)
 
 
-def test_a_report_is_counted_once_however_often_it_is_sent(collector: RunningCollector, tmp_path: Path) -> None:
-    collector.create("once-counted")
+def test_a_report_is_counted_once_however_often_it_is_sent(collector: CollectorProcess, tmp_path: Path) -> None:
+    create(collector.visitor, "once-counted")
     me = person(collector, "once-counted", tmp_path / "device.json")
     me.prepare(48.853, 2.349)
     assert [me.send(), me.send(), me.send()] == ["counted", "counted before", "counted before"]
-    assert collector.close("once-counted")["closed"]
-    assert collector.history("once-counted")[0]["reports"] == 1
+    assert close(collector.visitor, "once-counted")["closed"]
+    assert history(collector.visitor, "once-counted")[0]["reports"] == 1
     assert me.send() == "counted before"  # closed by now, but it was acknowledged
 
 
 def test_an_unsent_report_is_not_redrawn_after_its_cycle_and_the_next_cycle_gets_a_new_one(
-    collector: RunningCollector, tmp_path: Path
+    collector: CollectorProcess, tmp_path: Path
 ) -> None:
-    collector.create("late")
+    create(collector.visitor, "late")
     me = person(collector, "late", tmp_path / "device.json")
     first = me.prepare(48.853, 2.349)
-    collector.crowd(3, name="late", middle=(48.85, 2.33), seed=0)
-    assert collector.close("late")["closed"]
+    crowd(collector.visitor, 3, "late")
+    assert close(collector.visitor, "late")["closed"]
     assert me.send(first.epoch) == "closed"
     second = me.prepare(48.853, 2.349)
     assert (second.epoch, second.drawn_now) == ("2", True)
@@ -62,34 +62,34 @@ def test_an_unsent_report_is_not_redrawn_after_its_cycle_and_the_next_cycle_gets
     assert len(me.device.budget().entries) == 2
 
 
-def test_a_campaign_that_reports_once_draws_once_over_all_cycles(collector: RunningCollector, tmp_path: Path) -> None:
-    collector.create("single", reporting="once")
+def test_a_campaign_that_reports_once_draws_once_over_all_cycles(collector: CollectorProcess, tmp_path: Path) -> None:
+    create(collector.visitor, "single", reporting="once")
     me = person(collector, "single", tmp_path / "device.json")
     first = me.prepare(48.853, 2.349)
     assert (first.epoch, me.send()) == ("once", "counted")
-    assert collector.close("single")["closed"]
+    assert close(collector.visitor, "single")["closed"]
     again = me.prepare(48.86, 2.33)
     assert (again.drawn_now, again.cell, again.version) == (False, first.cell, first.version)
     assert len(me.device.budget().entries) == 1
 
 
 def test_the_client_and_the_server_agree_on_epsilon_and_the_log_grows(
-    collector: RunningCollector, tmp_path: Path
+    collector: CollectorProcess, tmp_path: Path
 ) -> None:
-    collector.create("agreeing")
+    create(collector.visitor, "agreeing")
     for cycle in range(3):
         offer = person(collector, "agreeing", tmp_path / "device.json").look()  # checks signature, log and change
-        level = collector.about("agreeing")["cycle"]["epsilon_per_km"]
+        level = about(collector.visitor, "agreeing")["cycle"]["epsilon_per_km"]
         assert offer.reveals.epsilon_per_km == pytest.approx(level["upper"], rel=1e-9)
         assert offer.cycle == cycle + 1
-        collector.crowd(40, name="agreeing", middle=(48.85, 2.33), seed=cycle)
-        assert collector.close("agreeing")["closed"]
+        crowd(collector.visitor, 40, "agreeing", seed=cycle)
+        assert close(collector.visitor, "agreeing")["closed"]
 
 
-def test_the_javascript_client_takes_part_too(collector: RunningCollector, tmp_path: Path) -> None:
+def test_the_javascript_client_takes_part_too(collector: CollectorProcess, tmp_path: Path) -> None:
     if shutil.which("node") is None or not (JS / "dist" / "sfumato.js").exists():
         pytest.skip("node or the built JavaScript client is missing: run `make web`")
-    collector.create("node")
+    create(collector.visitor, "node")
     command = ["node", "--input-type=module", "-e", NODE_PERSON, collector.url, "node"]
     run = subprocess.run(command, cwd=JS, capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 0, run.stderr
@@ -98,5 +98,5 @@ def test_the_javascript_client_takes_part_too(collector: RunningCollector, tmp_p
     offer = person(collector, "node", tmp_path / "device.json").look()
     assert offer.version == found["version"]
     assert offer.reveals.epsilon_per_km == pytest.approx(found["epsilon"], rel=1e-11)
-    assert collector.close("node")["closed"]
-    assert collector.history("node")[0]["reports"] == 1
+    assert close(collector.visitor, "node")["closed"]
+    assert history(collector.visitor, "node")[0]["reports"] == 1

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
-from typing import Any
 
 from fastapi import FastAPI
 
 from sfumato.service.app import create_app
 from sfumato.service.collector import Collector
 from sfumato.service.settings import Settings
-from sfumato.service.store import Outcome, RelayedBatch, Report, Store
+from sfumato.service.store import Destination, Outcome, RelayedBatch, Report, Store
 from sfumato.service.store.records import Counted
 from sfumato.service.store.reports import ReportCounter
 
@@ -20,12 +19,10 @@ from sfumato.service.store.reports import ReportCounter
 class RepliesBeforeCommit(ReportCounter):
     """Says "counted" first and writes a moment later."""
 
-    async def count(
-        self, campaign_id: int, cycle: int, reports: Sequence[Report | RelayedBatch], **rules: Any
-    ) -> Counted:
+    async def count(self, destination: Destination, reports: Sequence[Report | RelayedBatch]) -> Counted:
         async def later() -> None:
             await asyncio.sleep(0.2)
-            await ReportCounter.count(self, campaign_id, cycle, reports, **rules)
+            await ReportCounter.count(self, destination, reports)
 
         self._later = [*getattr(self, "_later", []), asyncio.create_task(later())][-10_000:]
         return Counted((Outcome.COUNTED,) * len(reports), 0, 0)
@@ -34,11 +31,9 @@ class RepliesBeforeCommit(ReportCounter):
 class ForgetsKeys(ReportCounter):
     """Drops the uniqueness of keys and tickets: every arrival looks new."""
 
-    async def count(
-        self, campaign_id: int, cycle: int, reports: Sequence[Report | RelayedBatch], **rules: Any
-    ) -> Counted:
+    async def count(self, destination: Destination, reports: Sequence[Report | RelayedBatch]) -> Counted:
         renamed = [Report(one.cell, os.urandom(16), os.urandom(16)) for one in reports if isinstance(one, Report)]
-        return await ReportCounter.count(self, campaign_id, cycle, renamed, **rules)
+        return await ReportCounter.count(self, destination, renamed)
 
 
 def _app(kind: type[ReportCounter]) -> FastAPI:

@@ -28,10 +28,10 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent)]
+sys.path[:0] = [str(HERE.parent / "helpers")]
 
+from collector_harness import CollectorProcess, create, operator  # noqa: E402
 from postgres_server import PostgresServer, postgres_server  # noqa: E402
-from served_collector import CollectorProcess, operator  # noqa: E402
 
 from sfumato.service import tickets  # noqa: E402
 from sfumato.service.store import Store  # noqa: E402
@@ -156,7 +156,7 @@ def run(
         ]  # fmt: skip
     ledger, stop = Ledger(), threading.Event()
     with collector:
-        collector.create_campaign("town", minimum_tickets=10)
+        create(collector.visitor, "town", minimum_tickets=10)
         key = asyncio.run(_tickets_key(database))
         threads = [Sender(collector.port, key, ledger, stop) for _ in range(senders)]
         for thread in threads:
@@ -198,7 +198,7 @@ async def _judge(database: str, ledger: Ledger, kills: int) -> Verdict:
     store = Store(database)
     [campaign] = await store.campaigns()
     current = await store.current_cycle(campaign.id)
-    tallies = await store.tallies(campaign.id, cells=CELLS, up_to=current.number, pooled=10_000)
+    tallies = await store.counts(campaign.id, cells=CELLS, up_to=current.number, pooled=10_000)
     closed = {cycle.number: cycle for cycle, _ in await store.closed_cycles(campaign.id)}
     log = await store.log(campaign.id)
     await store.close()

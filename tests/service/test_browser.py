@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import shutil
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from collector_process import TOKEN, RunningCollector, running_collector
+from collector_harness import TOKEN, CollectorProcess, close, create, crowd
 
 from sfumato.service.pages.layout import has_bundle
 
@@ -51,20 +54,28 @@ def hosts(found: dict[str, Any], url: str) -> set[str]:
     return {urlsplit(address).netloc for address in outside}
 
 
+@contextmanager
+def town(folder: Path, **options: Any) -> Iterator[CollectorProcess]:
+    """A server with a campaign of 165 cells."""
+    bounds = {"south": 48.8286, "west": 2.2855, "north": 48.8756, "east": 2.3845, "cell_size_m": 500.0}
+    with CollectorProcess(f"sqlite:///{folder / 'collector.db'}", **options) as collector:
+        create(collector.visitor, title="A map of the town", grid=bounds)
+        yield collector
+
+
 @pytest.fixture(scope="module")
-def journey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunningCollector, dict[str, Any]]]:
+def journey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[CollectorProcess, dict[str, Any]]]:
     need()
-    with running_collector(tmp_path_factory.mktemp("collector")) as collector:
-        collector.create()
+    with town(tmp_path_factory.mktemp("collector")) as collector:
         for cycle in range(2):
-            collector.crowd(120, middle=(48.850, 2.330), seed=cycle)
-            assert collector.close()["closed"]
-        collector.crowd(120, middle=(48.858, 2.350), seed=9)
+            crowd(collector.visitor, 120, middle=(48.850, 2.330), seed=cycle)
+            assert close(collector.visitor)["closed"]
+        crowd(collector.visitor, 120, middle=(48.858, 2.350), seed=9)
         found = browse("journey.mjs", url=collector.url, campaign="town", token=TOKEN, place=HERE)
         yield collector, found
 
 
-def test_the_report_is_shown_before_anything_is_sent(journey: tuple[RunningCollector, dict[str, Any]]) -> None:
+def test_the_report_is_shown_before_anything_is_sent(journey: tuple[CollectorProcess, dict[str, Any]]) -> None:
     _, found = journey
     assert "signed" in found["checked"]
     assert found["entriesBefore"] == 0
@@ -77,14 +88,14 @@ def test_the_report_is_shown_before_anything_is_sent(journey: tuple[RunningColle
     assert "of 30 ε per km spent" in found["budget"]
 
 
-def test_reloading_or_moving_never_draws_again(journey: tuple[RunningCollector, dict[str, Any]]) -> None:
+def test_reloading_or_moving_never_draws_again(journey: tuple[CollectorProcess, dict[str, Any]]) -> None:
     _, found = journey
     assert found["cellAfterReload"] == found["cellElsewhere"] == found["cell"]
     assert found["entriesAfterReload"] == 1
 
 
 def test_the_report_sent_is_the_report_shown_and_holds_no_place(
-    journey: tuple[RunningCollector, dict[str, Any]],
+    journey: tuple[CollectorProcess, dict[str, Any]],
 ) -> None:
     _, found = journey
     assert "counted in cycle 3" in found["sent"]
@@ -100,7 +111,7 @@ def test_the_report_sent_is_the_report_shown_and_holds_no_place(
 
 
 def test_no_request_goes_to_another_host_and_no_address_depends_on_the_place(
-    journey: tuple[RunningCollector, dict[str, Any]],
+    journey: tuple[CollectorProcess, dict[str, Any]],
 ) -> None:
     collector, found = journey
     assert hosts(found, collector.url) == {urlsplit(collector.url).netloc}
@@ -114,7 +125,7 @@ def test_no_request_goes_to_another_host_and_no_address_depends_on_the_place(
     assert found["problems"] == []
 
 
-def test_closing_the_cycle_changes_the_map(journey: tuple[RunningCollector, dict[str, Any]]) -> None:
+def test_closing_the_cycle_changes_the_map(journey: tuple[CollectorProcess, dict[str, Any]]) -> None:
     _, found = journey
     assert found["closed"]["closed"]
     assert (found["cycleBefore"], found["cycleAfter"]) == ("2", "3")
@@ -125,7 +136,7 @@ def test_closing_the_cycle_changes_the_map(journey: tuple[RunningCollector, dict
 
 
 def test_the_pages_work_by_keyboard_with_a_screen_reader_and_on_a_phone(
-    journey: tuple[RunningCollector, dict[str, Any]],
+    journey: tuple[CollectorProcess, dict[str, Any]],
 ) -> None:
     _, found = journey
     assert found["keyboardReachesDraw"]
@@ -146,14 +157,13 @@ def test_the_pages_work_by_keyboard_with_a_screen_reader_and_on_a_phone(
 
 def test_without_the_bundle_the_pages_are_complete_take_no_place_and_the_map_still_changes(tmp_path: Path) -> None:
     need(bundle=False)
-    with running_collector(tmp_path, bundle=False) as collector:
-        collector.create()
-        collector.crowd(80, middle=(48.850, 2.330), seed=1)
-        assert collector.close()["closed"]
+    with town(tmp_path, bundle=False) as collector:
+        crowd(collector.visitor, 80, middle=(48.850, 2.330), seed=1)
+        assert close(collector.visitor)["closed"]
         before = browse("fallback.mjs", url=collector.url, campaign="town", name="fallback-before")
         take_part_without_a_browser(collector, tmp_path)
-        collector.crowd(80, middle=(48.865, 2.360), seed=2)
-        assert collector.close()["closed"]
+        crowd(collector.visitor, 80, middle=(48.865, 2.360), seed=2)
+        assert close(collector.visitor)["closed"]
         after = browse("fallback.mjs", url=collector.url, campaign="town", name="fallback")
     for found in (before, after):
         assert found["scripts"] == found["inputs"] == 0
@@ -170,7 +180,7 @@ def test_the_live_trace_follows_watch_position_and_goes_on_after_a_reload(tmp_pa
     need()
     if not (ROOT / "clients" / "js" / "dist" / "sfumato.js").exists():
         pytest.skip("clients/js is not built: run `make web`")
-    with running_collector(tmp_path) as collector:
+    with town(tmp_path) as collector:
         found = browse("live.mjs", url=collector.url)
     first, second = found["first"], found["second"]
     # Between two places the test tool says "position unavailable" (code 2); the client passes that on and goes on.
@@ -212,10 +222,9 @@ def test_tiles_are_for_the_dashboard_only(tmp_path: Path) -> None:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     tiles = f"http://127.0.0.1:{server.server_port}"
     try:
-        with running_collector(tmp_path, settings={"SFUMATO_TILE_URL": tiles + "/{z}/{x}/{y}.png"}) as collector:
-            collector.create()
-            collector.crowd(30, middle=(48.850, 2.330), seed=1)
-            assert collector.close()["closed"]
+        with town(tmp_path, tile_url=tiles + "/{z}/{x}/{y}.png") as collector:
+            crowd(collector.visitor, 30, middle=(48.850, 2.330), seed=1)
+            assert close(collector.visitor)["closed"]
             found = browse("tiles.mjs", url=collector.url, campaign="town")
     finally:
         server.shutdown()
@@ -225,11 +234,8 @@ def test_tiles_are_for_the_dashboard_only(tmp_path: Path) -> None:
     assert found["problems"] == []
 
 
-def take_part_without_a_browser(collector: RunningCollector, folder: Path) -> None:
+def take_part_without_a_browser(collector: CollectorProcess, folder: Path) -> None:
     """The way the fallback page names: the Python client, the place typed on standard input."""
-    import os
-    import sys
-
     command = [sys.executable, "-m", "sfumato.client", collector.url, "town", "--yes", "--longest-delay", "0"]
     environment = {**os.environ, "SFUMATO_DEVICE": str(folder / "device.json")}
     run = subprocess.run(

@@ -6,7 +6,6 @@ import inspect
 import re
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,42 +13,92 @@ import pytest
 from sfumato.client.wire import canonical_json
 from sfumato.grid import Grid
 from sfumato.service import pages
+from sfumato.service.models.kept import Alarm, GridFields, LevelPerKm, PublishedChannel, Residual
+from sfumato.service.models.shown import DashboardCampaignView, EstimatedCycleView, OpenCycleView
 from sfumato.service.pages import layout, maps
 
 GRID = Grid.from_bounds(48.8286, 2.2855, 48.8798, 2.3909, shape=(6, 8))
 HOSTILE = '<script>alert("x")</script>'
 
 
-def campaign(title: str = "A town", grid: Grid = GRID) -> dict[str, Any]:
-    return {
-        "name": "town", "title": title, "grid": grid.to_dict(), "cells": grid.cells, "beta_per_m": 0.001,
-        "two_beta_per_km": 2.0, "floor": 0.01, "reporting": "every-cycle", "cycle_duration_s": 7200,
-        "cycle_reports": 1000, "minimum_tickets": 50,
-        "cycle": {
-            "number": 3, "version": "ab" * 32, "state": "open", "reports": 120, "distortion_m": 812.0,
-            "epsilon_per_km": {"lower": 1.9, "upper": 1.9, "exact": True},
-        },
-    }  # fmt: skip
+def campaign(title: str = "A town", grid: Grid = GRID) -> DashboardCampaignView:
+    cycle = OpenCycleView(
+        number=3,
+        version="ab" * 32,
+        state="open",
+        opened_at_s=1_790_000_000,
+        due_at_s=1_790_007_200,
+        tickets=120,
+        reports=120,
+        relayed_reports=0,
+        merged_periods=0,
+        epsilon_per_km=LevelPerKm(lower=1.9, upper=1.9, exact=True),
+        mutual_information_nats=0.3,
+        distortion_m=812.0,
+    )
+    return DashboardCampaignView(
+        name="town",
+        title=title,
+        grid=GridFields.of(grid),
+        cells=grid.cells,
+        beta_per_m=0.001,
+        two_beta_per_km=2.0,
+        floor=0.01,
+        reporting="every-cycle",
+        relayed=False,
+        relayed_cap_reports=0,
+        cycle_duration_s=7200,
+        cycle_reports=1000,
+        minimum_cycle_s=0,
+        minimum_tickets=50,
+        created_at_s=1_790_000_000,
+        cycle=cycle,
+        tile_url=None,
+    )
 
 
-def channel(grid: Grid = GRID) -> dict[str, Any]:
-    payload = {
-        "campaign": "town", "cycle": 3, "grid": grid.to_dict(), "beta_per_m": 0.001, "floor": 0.01,
-        "output_weights": [1 / grid.cells] * grid.cells, "reporting": "every-cycle",
-    }  # fmt: skip
-    return {"payload": canonical_json(payload).decode()}
+def channel(grid: Grid = GRID) -> str:
+    published = PublishedChannel(
+        campaign="town",
+        cycle=3,
+        grid=GridFields.of(grid),
+        beta_per_m=0.001,
+        output_weights=(1 / grid.cells,) * grid.cells,
+        floor=0.01,
+        reporting="every-cycle",
+    )
+    return canonical_json(published.model_dump()).decode()
 
 
-def closed(cycle: int, *, alarm: tuple[str, ...] = (), grid: Grid = GRID) -> dict[str, Any]:
+def closed(cycle: int, *, alarm: tuple[str, ...] = (), grid: Grid = GRID, intervals: bool = True) -> EstimatedCycleView:
     estimate = np.random.default_rng(cycle).dirichlet(np.full(grid.cells, 0.5))
-    return {
-        "cycle": cycle, "closed_at_s": 1_790_000_000 + 7200 * cycle, "reports": 1234, "two_beta_per_km": 2.0,
-        "epsilon_per_km": {"lower": 1.87, "upper": 1.87, "exact": True}, "mutual_information_nats": 0.31,
-        "distortion_m": 901.0, "emd_to_previous_m": None if cycle == 1 else 123.4, "target": "reporters",
-        "residual": {"statistic": 40.0, "p_value": 0.42}, "alarm": {"raised": bool(alarm), "reasons": list(alarm)},
-        "influence": {"0.01": 40.0, "0.05": 200.0}, "interval_level": 0.95,
-        "estimate": estimate.tolist(), "low": (0.5 * estimate).tolist(), "high": (1.5 * estimate).tolist(),
-    }  # fmt: skip
+    unknown = [None] * grid.cells
+    return EstimatedCycleView(
+        cycle=cycle,
+        version="ab" * 32,
+        opened_at_s=1_790_000_000,
+        closed_at_s=1_790_000_000 + 7200 * cycle,
+        tickets=1234,
+        reports=1234,
+        relayed_reports=0,
+        merged_periods=0,
+        two_beta_per_km=2.0,
+        epsilon_per_km=LevelPerKm(lower=1.87, upper=1.87, exact=True),
+        mutual_information_nats=0.31,
+        distortion_m=901.0,
+        emd_to_previous_m=None if cycle == 1 else 123.4,
+        residual=Residual(statistic=40.0, p_value=0.42),
+        alarm=Alarm(raised=bool(alarm), reasons=alarm),
+        change_capped=False,
+        influence={"0.01": 40.0, "0.05": 200.0},
+        spent_epsilon_per_km=3.7,
+        gap_nats_per_report=1e-9,
+        target="reporters",
+        interval_level=0.95 if intervals else None,
+        estimate=estimate.tolist(),
+        low=(0.5 * estimate).tolist() if intervals else unknown,
+        high=(1.5 * estimate).tolist() if intervals else unknown,
+    )
 
 
 @pytest.fixture(params=[False, True], ids=["without bundle", "with bundle"])
@@ -89,7 +138,7 @@ class Tags(HTMLParser):
 def every_page() -> dict[str, str]:
     return {
         "participant": pages.participant_page(campaign(HOSTILE), channel()),
-        "closing": pages.participant_page(campaign(HOSTILE), {}),
+        "closing": pages.participant_page(campaign(HOSTILE), None),
         "dashboard": pages.dashboard_page(campaign(HOSTILE), [closed(1), closed(2, alarm=(HOSTILE,))]),
         "empty dashboard": pages.dashboard_page(campaign(HOSTILE), []),
         "home": pages.home_page([campaign(HOSTILE), campaign("Other")]),
@@ -169,8 +218,16 @@ def test_the_dashboard_shows_every_number_and_the_alarm(bundle: bool) -> None:
     assert "Cell 4 is reported too often." in alarmed
 
 
+def test_a_map_without_intervals_is_shown_without_them() -> None:
+    shown = pages.dashboard_page(campaign(), [closed(1, intervals=False)])
+    assert "No interval" in shown
+    assert "95 %" not in shown
+    assert "– – –" in shown  # a dash on either side of the dash between
+    assert 'class="doubt"' not in shown
+
+
 def test_the_map_changes_with_the_estimate_and_marks_what_is_uncertain() -> None:
-    first, second = (maps.grid_map(GRID, closed(n)["estimate"], title="t", about="a") for n in (1, 2))
+    first, second = (maps.grid_map(GRID, closed(n).estimate, title="t", about="a") for n in (1, 2))
     assert first != second
     certain = maps.grid_map(GRID, [1 / 48] * 48, title="t", about="a", low=[0.02] * 48, high=[0.021] * 48)
     doubtful = maps.grid_map(GRID, [1 / 48] * 48, title="t", about="a", low=[0.0] * 48, high=[0.9] * 48)

@@ -19,8 +19,8 @@ import httpx
 import numpy as np
 import pytest
 from bad_bodies import BAD_BODIES
+from collector_harness import TOKEN, CollectorProcess, create
 from postgres_server import postgres_server, programs
-from served_collector import TOKEN, CollectorProcess
 
 from sfumato.client.wire import device_tag
 
@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.service]
 @pytest.fixture
 def collector(tmp_path: Path) -> Iterator[CollectorProcess]:
     with CollectorProcess(f"sqlite:///{tmp_path}/x.db") as running:
-        running.create_campaign("town")
+        create(running.visitor, "town")
         yield running
 
 
@@ -139,7 +139,7 @@ def test_sigterm_stops_within_ten_seconds_even_when_the_database_is_held_by_some
 @pytest.mark.skipif(programs() is None, reason="PostgreSQL is not installed")
 def test_sigterm_stops_within_ten_seconds_even_when_postgresql_is_frozen() -> None:
     with postgres_server() as server, CollectorProcess(server.url) as collector:
-        collector.create_campaign("town")
+        create(collector.visitor, "town")
         version = httpx.get(f"{collector.url}/api/v1/campaigns/town/channel").json()["version"]
         frozen = server.processes()
         statuses: list[int] = []
@@ -210,7 +210,7 @@ def test_bad_bodies_do_not_make_the_server_grow(collector: CollectorProcess) -> 
 @pytest.mark.slow
 def test_two_workers_share_one_database_and_close_a_full_cycle_once(tmp_path: Path) -> None:
     with CollectorProcess(f"sqlite:///{tmp_path}/x.db", workers=2, tick_s=0.05) as running:
-        running.create_campaign("town", cycle_reports=60)
+        create(running.visitor, "town", cycle_reports=60)
         version = httpx.get(f"{running.url}/api/v1/campaigns/town/channel").json()["version"]
         with ThreadPoolExecutor(8) as threads:
             statuses = list(threads.map(lambda k: send_one(running.url, version, k % 36), range(60)))

@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from collector_visitors import channel, client, close, create, fill, report_body, send, ticket
-from served_collector import TOKEN, operator
+from collector_harness import TOKEN, channel, client, close, create, fill, operator, report_body, send, settings, ticket
 from starlette.testclient import TestClient
 
 from sfumato.client.wire import channel_version, log_entry, verify_payload, verify_signature
 from sfumato.mechanisms.grids.sampling import draw_reports
 from sfumato.service import tickets
-from sfumato.service.models import BatchRequest, ReportRequest, TicketRequest
+from sfumato.service.models.requests import BatchRequest, ReportRequest, TicketRequest
 from sfumato.service.offers import channel_from_payload
 
 
@@ -315,8 +314,6 @@ def test_counts_of_the_open_cycle_are_rounded_so_that_nobody_watches_single_arri
 
 
 def test_the_operators_token_is_stored_only_as_a_hash(tmp_path: Path) -> None:
-    from collector_visitors import settings
-
     from sfumato.service.app import create_app
     from sfumato.service.collector import Collector
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 from bad_bodies import BAD_BODIES
-from collector_visitors import channel, client, close, create, report_body, send, ticket
-from served_collector import operator
+from collector_harness import campaign_request, channel, client, close, create, operator, report_body, send, ticket
 from starlette.testclient import TestClient
 
 from sfumato.service.guard import RateLimit
@@ -274,8 +273,6 @@ def test_exports_agree_with_one_another(town: TestClient, tmp_path: Path) -> Non
 
 
 def test_a_campaign_that_cannot_work_is_refused_with_advice(town: TestClient) -> None:
-    from served_collector import campaign_request
-
     good = campaign_request("bad")
     grid = good["grid"]
     assert isinstance(grid, dict)

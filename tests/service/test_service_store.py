@@ -9,16 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from collector_visitors import run, settings
+from collector_harness import campaign_request, run, settings
 from postgres_server import PostgresServer, postgres_server, programs
-from served_collector import campaign_request
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from sfumato.errors import InputError
 from sfumato.service.collector import Collector
-from sfumato.service.models import CampaignRequest
-from sfumato.service.store import Outcome, RelayedBatch, Report, Store
+from sfumato.service.models.requests import CampaignRequest
+from sfumato.service.store import Destination, Outcome, RelayedBatch, Report, Store
 from sfumato.service.store.schema import metadata
 
 
@@ -56,12 +55,12 @@ class Town:
         await self.collector.stop()
 
     async def count(self, *reports: Report | RelayedBatch, cycle: int = 1, cap: int = 0) -> list[Outcome]:
-        counted = await self.store.reports.count(self.campaign.id, cycle, reports, scope=cycle, relayed_cap=cap)
+        counted = await self.store.reports.count(Destination(self.campaign.id, cycle, cycle, cap), reports)
         return list(counted.outcomes)
 
     async def tally(self, cycle: int = 1) -> np.ndarray:
-        tallies = await self.store.tallies(self.campaign.id, cells=36, up_to=cycle, pooled=1)
-        return np.stack([tallies[0].direct, tallies[0].relayed])
+        [counts] = await self.store.counts(self.campaign.id, cells=36, up_to=cycle, pooled=1)
+        return np.stack([counts.direct, counts.relayed])
 
     async def rows(self, table: str) -> int:
         async with self.store.database.reading() as connection:
@@ -152,7 +151,7 @@ def test_many_writers_at_once_lose_nothing_and_count_nothing_twice(database: str
 
             async def write(store: Store, mine: list[list[Report]]) -> None:
                 for batch in mine:
-                    await store.reports.count(town.campaign.id, 1, batch, scope=1, relayed_cap=0)
+                    await store.reports.count(Destination(town.campaign.id, 1, 1, 0), batch)
 
             # Each batch is sent by two servers.
             await asyncio.gather(*(write(store, batches[k:] + batches[:k]) for k, store in enumerate(others)))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -15,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from sfumato.errors import SfumatoError
+from sfumato.service.models.replies import Answer, Refusal
 from sfumato.service.store.engine import UNREACHABLE
 
 _log = logging.getLogger("sfumato.service")
@@ -33,16 +32,16 @@ class Refused(Exception):
         self.headers = dict(headers or {})
 
 
-def answer(status: int = 200, *, headers: Mapping[str, str] | None = None, **content: Any) -> Response:
-    """A JSON answer in the envelope."""
-    body = {"ok": True, "error": None, "errors": [], "status": status, **content}
-    return _json(status, body, headers)
+def respond(answer: Answer, *, headers: Mapping[str, str] | None = None) -> Response:
+    """An answer on its way out, as JSON."""
+    text = answer.model_dump_json()
+    return Response(text, status_code=answer.status, headers=dict(headers or {}), media_type="application/json")
 
 
 def refusal(refused: Refused) -> Response:
     """An error in the envelope."""
-    body = {"ok": False, "error": refused.error, "errors": list(refused.errors), "status": refused.status}
-    return _json(refused.status, body, refused.headers)
+    envelope = Refusal(error=refused.error, errors=list(refused.errors), status=refused.status)
+    return respond(envelope, headers=refused.headers)
 
 
 def from_validation(error: ValidationError | RequestValidationError) -> Refused:
@@ -102,8 +101,3 @@ def _methods(app: FastAPI, path: str) -> list[str]:
         if re.fullmatch(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(template)), path):
             found |= {method.upper() for method in methods}
     return sorted(found)
-
-
-def _json(status: int, body: Mapping[str, Any], headers: Mapping[str, str] | None) -> Response:
-    text = json.dumps(body, separators=(",", ":"), allow_nan=False)
-    return Response(text, status_code=status, headers=dict(headers or {}), media_type="application/json")

@@ -54,9 +54,14 @@ def create_app(settings: Settings | None = None, *, collector: Collector | None 
             await running.stop()
 
     app = FastAPI(
-        title="sfumato collector", version=__version__, description=_ABOUT, lifespan=lifespan,
-        docs_url=None, redoc_url=None, redirect_slashes=False,
-    )  # fmt: skip
+        title="sfumato collector",
+        version=__version__,
+        description=_ABOUT,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
     app.state.collector = running
     answers.install(app)
     for part in (participate, operate, read, pages):

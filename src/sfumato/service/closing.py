@@ -15,13 +15,12 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 from sfumato.service.estimating import CycleResult, estimate_cycle
 from sfumato.service.metrics import Metrics
-from sfumato.service.offers import Signer, grid_of, new_cycle
+from sfumato.service.offers import Signer, new_cycle
 from sfumato.service.settings import Settings
-from sfumato.service.store import Campaign, Cycle, Estimate, Store, Tally
+from sfumato.service.store import Campaign, CellCounts, Progress, Store, StoredCycle, StoredEstimate
 
 
 class Closer:
@@ -37,22 +36,22 @@ class Closer:
         self.now = now
         self.name = secrets.token_hex(16)
 
-    def wants(self, campaign: Campaign, row: Any, now_s: float) -> bool:
-        """Whether this cycle (state, tickets, due_at_s) deserves a closer look."""
-        size = campaign.specification["cycle_reports"]
-        due = row.due_at_s is not None and now_s >= row.due_at_s
-        return row.state == "closing" or due or (size is not None and row.tickets >= size)
+    def wants(self, campaign: Campaign, progress: Progress, now_s: float) -> bool:
+        """Whether this cycle deserves a closer look."""
+        size = campaign.specification.cycle_reports
+        due = progress.due_at_s is not None and now_s >= progress.due_at_s
+        return progress.state == "closing" or due or (size is not None and progress.tickets >= size)
 
-    def missing(self, campaign: Campaign, cycle: Cycle) -> str:
+    def missing(self, campaign: Campaign, cycle: StoredCycle) -> str:
         """Why the cycle may not be closed yet, or nothing."""
         asked = campaign.specification
-        if cycle.tickets < asked["minimum_tickets"]:
-            return f"fewer than {asked['minimum_tickets']} tickets were spent in this cycle"
-        if self.now() - cycle.opened_at_s < asked["minimum_cycle_s"]:
-            return f"the cycle is younger than {asked['minimum_cycle_s']} s"
+        if cycle.tickets < asked.minimum_tickets:
+            return f"fewer than {asked.minimum_tickets} tickets were spent in this cycle"
+        if self.now() - cycle.opened_at_s < asked.minimum_cycle_s:
+            return f"the cycle is younger than {asked.minimum_cycle_s} s"
         return ""
 
-    async def look(self, campaign: Campaign, cycle: Cycle) -> None:
+    async def look(self, campaign: Campaign, cycle: StoredCycle) -> None:
         """Close the cycle if it is due and may be; merge it if it is due and may not; take over a forgotten one."""
         asked, now_s = campaign.specification, self.now()
         if cycle.state == "closing":
@@ -61,36 +60,36 @@ class Closer:
                 await self._estimate_and_finish(campaign, cycle)
             return
         due = cycle.due_at_s is not None and now_s >= cycle.due_at_s
-        full = asked["cycle_reports"] is not None and cycle.tickets >= asked["cycle_reports"]
+        full = asked.cycle_reports is not None and cycle.tickets >= asked.cycle_reports
         if (due or full) and not self.missing(campaign, cycle):
             await self.close(campaign, cycle)
         elif due:
+            # Only a cycle that lasts a given time is ever due.
             assert cycle.due_at_s is not None
-            periods = 1 + int((now_s - cycle.due_at_s) // asked["cycle_duration_s"])
-            if await self.store.extend_cycle(cycle, due_at_s=cycle.due_at_s + periods * asked["cycle_duration_s"]):
+            assert asked.cycle_duration_s is not None
+            periods = 1 + int((now_s - cycle.due_at_s) // asked.cycle_duration_s)
+            if await self.store.extend_cycle(cycle, due_at_s=cycle.due_at_s + periods * asked.cycle_duration_s):
                 self.metrics.merged_cycles.inc()
 
-    async def close(self, campaign: Campaign, cycle: Cycle) -> bool:
+    async def close(self, campaign: Campaign, cycle: StoredCycle) -> bool:
         """Close this open cycle, unless somebody else does."""
         claimed = await self.store.claim_closing(
             cycle,
             closer=self.name,
-            minimum_tickets=campaign.specification["minimum_tickets"],
+            minimum_tickets=campaign.specification.minimum_tickets,
             lease_until_s=self.now() + self.settings.number("closing_lease_s"),
         )
         return claimed and await self._estimate_and_finish(campaign, cycle)
 
-    async def _estimate_and_finish(self, campaign: Campaign, cycle: Cycle) -> bool:
+    async def _estimate_and_finish(self, campaign: Campaign, cycle: StoredCycle) -> bool:
         renewing = asyncio.get_running_loop().create_task(self._keep_lease(cycle))
         try:
             began = time.perf_counter()
-            cells = grid_of(campaign.specification).cells
-            tallies = await self.store.tallies(
-                campaign.id, cells=cells, up_to=cycle.number, pooled=self.settings.whole("pooled_cycles")
-            )
+            cells, pooled = campaign.specification.cell_count, self.settings.whole("pooled_cycles")
+            counts = await self.store.counts(campaign.id, cells=cells, up_to=cycle.number, pooled=pooled)
             latest = await self.store.closed_cycle(campaign.id)
             before = None if latest is None else latest[1]
-            result = await in_daemon_thread(lambda: self._estimate(campaign, tallies, before))
+            result = await in_daemon_thread(lambda: self._estimate(campaign, counts, before))
             self.metrics.estimate_seconds.observe(time.perf_counter() - began)
             return await self._publish(campaign, cycle, result)
         except asyncio.CancelledError:
@@ -105,25 +104,31 @@ class Closer:
         finally:
             renewing.cancel()
 
-    def _estimate(self, campaign: Campaign, tallies: list[Tally], before: Estimate | None) -> CycleResult:
+    def _estimate(self, campaign: Campaign, counts: list[CellCounts], before: StoredEstimate | None) -> CycleResult:
         previous = None if before is None else before.probabilities
-        return estimate_cycle(campaign.specification, tallies, previous=previous, settings=self.settings)
+        return estimate_cycle(campaign.specification, counts, previous=previous, settings=self.settings)
 
-    async def _publish(self, campaign: Campaign, cycle: Cycle, result: CycleResult) -> bool:
+    async def _publish(self, campaign: Campaign, cycle: StoredCycle, result: CycleResult) -> bool:
         log = await self.store.log(campaign.id)
         following = new_cycle(
-            self.signer, name=campaign.name, specification=campaign.specification, number=cycle.number + 1,
-            channel=result.next_channel, facts=result.next_facts, previous=log[-1].entry, now_s=int(self.now()),
-        )  # fmt: skip
-        estimate = Estimate(cycle.number, result.facts, result.probabilities, result.low, result.high)
-        forget = campaign.specification["reporting"] != "once"
+            self.signer,
+            name=campaign.name,
+            specification=campaign.specification,
+            number=cycle.number + 1,
+            channel=result.next_channel,
+            facts=result.next_facts,
+            previous=log[-1].entry,
+            now_s=int(self.now()),
+        )
+        estimate = StoredEstimate(cycle.number, result.facts, result.probabilities, result.low, result.high)
+        forget = not campaign.specification.once
         done = await self.store.finish_closing(cycle, estimate, following, closer=self.name, forget_tickets=forget)
         if done:
             self.metrics.closed_cycles.inc()
-            self.metrics.alarms.set(int(result.facts["alarm"]["raised"]))
+            self.metrics.alarms.set(int(result.facts.alarm.raised))
         return done
 
-    async def _keep_lease(self, cycle: Cycle) -> None:
+    async def _keep_lease(self, cycle: StoredCycle) -> None:
         lease_s = self.settings.number("closing_lease_s")
         while True:
             await asyncio.sleep(lease_s / 4)

@@ -14,21 +14,22 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sfumato.errors import InputError
 from sfumato.service import tickets
 from sfumato.service.answers import Refused
 from sfumato.service.closing import Closer
-from sfumato.service.estimating import first_channel, offer_facts
+from sfumato.service.estimating import channel_facts, first_channel
+from sfumato.service.first_campaign import demonstration
 from sfumato.service.metrics import Metrics
-from sfumato.service.models import BatchRequest, CampaignRequest, ReportRequest, TicketRequest
-from sfumato.service.offers import FIRST_PREVIOUS, Signer, grid_of, new_cycle, specification
+from sfumato.service.models.kept import Specification
+from sfumato.service.models.requests import BatchRequest, CampaignRequest, ReportRequest, TicketRequest
+from sfumato.service.offers import FIRST_PREVIOUS, Signer, new_cycle, specification
 from sfumato.service.settings import Settings
-from sfumato.service.store import Campaign, Cycle, Outcome, RelayedBatch, Report, Store
+from sfumato.service.store import Campaign, Destination, Outcome, RelayedBatch, Report, Store, StoredCycle
 from sfumato.service.store.engine import UNREACHABLE
 from sfumato.service.store.records import Counted
-from sfumato.service.writer import Destination, GroupCommit
+from sfumato.service.writer import GroupCommit
 
 _log = logging.getLogger("sfumato.service")
 _CLOSING = Refused(409, "The cycle is being closed; try again in a moment.", headers={"retry-after": "1"})
@@ -37,11 +38,11 @@ _LEASE_WITHIN_S, _WRITE_WITHIN_S, _CLOSE_WITHIN_S = 0.5, 1.5, 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Offer:
+class CurrentOffer:
     """What a campaign takes right now."""
 
     campaign: Campaign
-    cycle: Cycle
+    cycle: StoredCycle
     cells: int
     destination: Destination
 
@@ -62,7 +63,7 @@ class Collector:
         self.metrics = Metrics()
         self.now = now
         self._announce = announce or (lambda line: print(line, file=sys.stderr, flush=True))
-        self._offers: dict[str, Offer] = {}
+        self._offers: dict[str, CurrentOffer] = {}
         self._tickets_key = b""
         self._token_hash = b""
         self._ticker: asyncio.Task[None] | None = None
@@ -115,7 +116,7 @@ class Collector:
         """The campaign of that name, or 404."""
         return (await self.offer(name)).campaign
 
-    async def offer(self, name: str) -> Offer:
+    async def offer(self, name: str) -> CurrentOffer:
         """What the campaign takes right now, or 404."""
         if name not in self._offers and time.monotonic() > self._refresh_again_at:
             # Another server may have made it; looking at most once a second keeps guesses cheap.
@@ -125,7 +126,7 @@ class Collector:
             raise Refused(404, "There is no campaign of that name; see /api/v1/campaigns.")
         return self._offers[name]
 
-    async def open_offer(self, name: str) -> Offer:
+    async def open_offer(self, name: str) -> CurrentOffer:
         """The same, refused (409) while the cycle is being closed."""
         offer = await self.offer(name)
         if offer.cycle.state != "open":
@@ -134,16 +135,16 @@ class Collector:
             raise _CLOSING
         return offer
 
-    async def offers(self) -> list[Offer]:
+    async def offers(self) -> list[CurrentOffer]:
         """Every campaign, oldest first."""
         return sorted(self._offers.values(), key=lambda offer: offer.campaign.id)
 
-    async def fresh(self, name: str) -> tuple[Campaign, Cycle]:
+    async def fresh(self, name: str) -> tuple[Campaign, StoredCycle]:
         """The campaign and its current cycle with counts as they are now."""
         campaign = await self.campaign(name)
         return campaign, (await self._reload(campaign)).cycle
 
-    async def create_campaign(self, request: CampaignRequest) -> tuple[Campaign, Cycle]:
+    async def create_campaign(self, request: CampaignRequest) -> tuple[Campaign, StoredCycle]:
         """A new campaign with its first cycle open."""
         asked = specification(request, self.settings)
         campaign = await self._create(request.name, asked, only_if_empty=False)
@@ -158,11 +159,14 @@ class Collector:
         if request.cycle != offer.cycle.number or offer.cycle.state != "open":
             raise Refused(409, "That is not the open cycle; fetch the channel again.", headers={"retry-after": "1"})
         expires_at_s = int(self.now()) + self.settings.whole("ticket_lifetime_s")
-        once = offer.campaign.specification["reporting"] == "once"
         ticket = tickets.issue(
-            self._tickets_key, campaign=name, cycle=request.cycle, scope="once" if once else str(request.cycle),
-            device=request.device, expires_at_s=expires_at_s,
-        )  # fmt: skip
+            self._tickets_key,
+            campaign=name,
+            cycle=request.cycle,
+            scope="once" if offer.campaign.specification.once else str(request.cycle),
+            device=request.device,
+            expires_at_s=expires_at_s,
+        )
         self.metrics.tickets.inc()
         return ticket, expires_at_s
 
@@ -186,7 +190,7 @@ class Collector:
     async def count_batch(self, name: str, request: BatchRequest) -> bool:
         """Count relayed reports; True if they were counted before. Returns only after the commit."""
         offer = await self._offer_of_version(name, request.version)
-        if not offer.campaign.specification["relayed"]:
+        if not offer.campaign.specification.relayed:
             raise Refused(403, "This campaign takes no relayed reports.")
         counts: dict[int, int] = {}
         for cell in request.cells:
@@ -217,7 +221,7 @@ class Collector:
 
     # -- inside --------------------------------------------------------------------------------------------------
 
-    async def _offer_of_version(self, name: str, version: str) -> Offer:
+    async def _offer_of_version(self, name: str, version: str) -> CurrentOffer:
         offer = await self.offer(name)
         if offer.cycle.version != version or offer.cycle.state != "open":
             offer = await self._reload(offer.campaign)
@@ -229,30 +233,30 @@ class Collector:
                 raise _CLOSING
         return offer
 
-    def _duplicate(self, offer: Offer, outcome: Outcome) -> bool:
+    def _duplicate(self, offer: CurrentOffer, outcome: Outcome) -> bool:
         if outcome is Outcome.CYCLE_CLOSED:
             self._look.set()
             raise _CLOSING
         if outcome is Outcome.TICKET_SPENT:
             raise Refused(409, "The ticket was already spent on another report; one report per device and cycle.")
         if outcome is Outcome.OVER_CAP:
-            cap = offer.campaign.specification["relayed_cap_reports"]
+            cap = offer.campaign.specification.relayed_cap_reports
             raise Refused(409, f"The cap of {cap} relayed reports per cycle would be passed.")
         return outcome is Outcome.DUPLICATE
 
-    async def _reload(self, campaign: Campaign) -> Offer:
+    async def _reload(self, campaign: Campaign) -> CurrentOffer:
         cycle = await self.store.current_cycle(campaign.id)
         asked = campaign.specification
-        once = asked["reporting"] == "once"
-        destination = Destination(campaign.id, cycle.number, 0 if once else cycle.number, asked["relayed_cap_reports"])
-        offer = Offer(campaign, cycle, grid_of(asked).cells, destination)
+        scope = 0 if asked.once else cycle.number
+        destination = Destination(campaign.id, cycle.number, scope, asked.relayed_cap_reports)
+        offer = CurrentOffer(campaign, cycle, asked.cell_count, destination)
         self._offers[campaign.name] = offer
         return offer
 
     def _after_commit(self, destination: Destination, counted: Counted) -> None:
         for offer in self._offers.values():
             if offer.destination == destination:
-                size = offer.campaign.specification["cycle_reports"]
+                size = offer.campaign.specification.cycle_reports
                 if size is not None and counted.tickets >= size:
                     self._look.set()
 
@@ -272,14 +276,14 @@ class Collector:
 
     async def _close_due(self) -> None:
         known = {offer.campaign.id: offer for offer in self._offers.values()}
-        for row in await self.store.current_counts():
-            offer = known.get(row.campaign_id)
+        for progress in await self.store.progress():
+            offer = known.get(progress.campaign_id)
             if offer is None:
                 await self.refresh()
                 continue
-            if row.version != offer.cycle.version or row.state != offer.cycle.state:
+            if progress.version != offer.cycle.version or progress.state != offer.cycle.state:
                 offer = await self._reload(offer.campaign)
-            if self.closer.wants(offer.campaign, row, self.now()):
+            if self.closer.wants(offer.campaign, progress, self.now()):
                 await self.closer.look(offer.campaign, await self.store.current_cycle(offer.campaign.id))
                 await self._reload(offer.campaign)
 
@@ -304,20 +308,24 @@ class Collector:
             self._announce(f"Operator token (shown once, keep it): {token}")
 
     async def _make_demonstration(self) -> None:
-        from sfumato.service.first_campaign import demonstration
-
         city = self.settings.text("city")
         if city != "none":
             name, asked = demonstration(city, self.settings)
             await self._create(name, asked, only_if_empty=True)
 
-    async def _create(self, name: str, asked: dict[str, Any], *, only_if_empty: bool) -> Campaign | None:
+    async def _create(self, name: str, asked: Specification, *, only_if_empty: bool) -> Campaign | None:
         channel = await asyncio.to_thread(first_channel, asked)
-        facts = await asyncio.to_thread(offer_facts, channel, None)
+        facts = await asyncio.to_thread(channel_facts, channel, None)
         first = new_cycle(
-            self.signer, name=name, specification=asked, number=1, channel=channel, facts=facts,
-            previous=FIRST_PREVIOUS, now_s=int(self.now()),
-        )  # fmt: skip
+            self.signer,
+            name=name,
+            specification=asked,
+            number=1,
+            channel=channel,
+            facts=facts,
+            previous=FIRST_PREVIOUS,
+            now_s=int(self.now()),
+        )
         try:
             return await self.store.create_campaign(name, asked, first, only_if_empty=only_if_empty)
         except InputError as error:

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sfumato.errors import InputError
 from sfumato.priors.cities import city as city_counts
+from sfumato.service.models.kept import GridFields, Specification
 from sfumato.service.settings import Settings
 
 _TITLES = {"paris": "Demonstration: Paris", "sf": "Demonstration: San Francisco"}
 _BETA_PER_M = 0.001
 
 
-def demonstration(city: str, settings: Settings) -> tuple[str, dict[str, Any]]:
+def demonstration(city: str, settings: Settings) -> tuple[str, Specification]:
     """The name and specification of the demonstration campaign of ``city``."""
     if city not in _TITLES:
         raise InputError(f"There is no demonstration of '{city}'.", "Choose paris, sf or none.")
     grid = city_counts(city).grid
     assert grid is not None
-    return city, {
-        "title": _TITLES[city],
-        "grid": grid.to_dict(),
-        "beta_per_m": _BETA_PER_M,
-        "cycle_duration_s": settings.whole("cycle_duration_s"),
-        "cycle_reports": 10_000,
-        "minimum_cycle_s": 5,
-        "minimum_tickets": settings.whole("minimum_tickets"),
-        "floor": settings.number("floor"),
-        "reporting": "every-cycle",
-        "relayed": False,
-        "relayed_cap_reports": settings.whole("relayed_cap_reports"),
-    }
+    return city, Specification(
+        title=_TITLES[city],
+        grid=GridFields.of(grid),
+        beta_per_m=_BETA_PER_M,
+        cycle_duration_s=settings.whole("cycle_duration_s"),
+        cycle_reports=10_000,
+        minimum_cycle_s=5,
+        minimum_tickets=settings.whole("minimum_tickets"),
+        floor=settings.number("floor"),
+        reporting="every-cycle",
+        relayed=False,
+        relayed_cap_reports=settings.whole("relayed_cap_reports"),
+    )

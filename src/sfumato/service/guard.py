@@ -12,17 +12,11 @@ import ipaddress
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
 from urllib.parse import urlsplit
 
-from sfumato.service.answers import Refused, refusal, surprise
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+from sfumato.service.answers import Refused, refusal, surprise
 
 _PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:{tiles}; "
@@ -69,7 +63,7 @@ class Guard:
     """ASGI middleware around the whole application."""
 
     def __init__(
-        self, app: App, *, per_minute: int, body_limit: int, report_body_limit: int, tile_url: str = ""
+        self, app: ASGIApp, *, per_minute: int, body_limit: int, report_body_limit: int, tile_url: str = ""
     ) -> None:
         self.app = app
         self.limit = RateLimit(per_minute)

@@ -6,21 +6,18 @@ bound 2 beta holds whatever the weights are.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from sfumato.arrays import FloatArray
 from sfumato.client.wire import canonical_json, channel_version, log_entry, to_base64url
 from sfumato.errors import InputError
 from sfumato.grid import Grid
 from sfumato.mechanisms.grids.grid_channel import GridChannel
-from sfumato.service.models import CampaignRequest
+from sfumato.service.models.kept import ChannelFacts, GridFields, PublishedChannel, Specification
+from sfumato.service.models.requests import CampaignRequest
 from sfumato.service.settings import Settings
 from sfumato.service.store import NewCycle
 
@@ -48,69 +45,81 @@ class Signer:
         return to_base64url(self.key.sign(message))
 
 
-def specification(request: CampaignRequest, settings: Settings) -> dict[str, Any]:
+def specification(request: CampaignRequest, settings: Settings) -> Specification:
     """A campaign's plain description: the request with the settings' defaults filled in, and checked."""
-    asked = request.model_dump()
-    if (asked["beta_per_m"] is None) == (asked["epsilon_per_km"] is None):
+    if request.beta_per_m is not None and request.epsilon_per_km is None:
+        beta_per_m = request.beta_per_m
+    elif request.epsilon_per_km is not None and request.beta_per_m is None:
+        # Any output weights give at most 2 beta, so half of epsilon is safe for every cycle to come.
+        beta_per_m = request.epsilon_per_km / 2000
+    else:
         raise InputError("A campaign has either beta_per_m or epsilon_per_km.", "Give one of them.")
-    grid = Grid.from_bounds(**asked.pop("grid"))
+    grid = Grid.from_bounds(**dict(request.grid))
     limit = settings.whole("cells_limit")
     if grid.cells > limit:
         raise InputError(f"The grid has {grid.cells} cells; this server allows {limit}.", "Use larger cells.")
-    # Any output weights give at most 2 beta, so half of epsilon is safe for every cycle to come.
-    beta_per_m = asked["beta_per_m"] or asked["epsilon_per_km"] / 2000
-    if asked["cycle_duration_s"] is None and asked["cycle_reports"] is None:
-        asked["cycle_duration_s"] = settings.whole("cycle_duration_s")
-    for name in ("minimum_cycle_s", "minimum_tickets", "floor", "relayed_cap_reports"):
-        if asked[name] is None:
-            asked[name] = settings.values[name]
-    del asked["epsilon_per_km"], asked["name"]
-    return {**asked, "title": asked["title"] or request.name, "grid": grid.to_dict(), "beta_per_m": beta_per_m}
+    duration_s = request.cycle_duration_s
+    if duration_s is None and request.cycle_reports is None:
+        duration_s = settings.whole("cycle_duration_s")
 
+    def chosen(asked: int | None, name: str) -> int:
+        return settings.whole(name) if asked is None else asked
 
-def grid_of(specification: Mapping[str, Any]) -> Grid:
-    """The campaign's grid."""
-    return Grid.from_dict(specification["grid"])
-
-
-def channel_of(specification: Mapping[str, Any], weights: FloatArray) -> GridChannel:
-    """A channel of this campaign."""
-    return GridChannel(grid_of(specification), specification["beta_per_m"], weights)
+    return Specification(
+        title=request.title or request.name,
+        grid=GridFields.of(grid),
+        beta_per_m=beta_per_m,
+        cycle_duration_s=duration_s,
+        cycle_reports=request.cycle_reports,
+        minimum_cycle_s=chosen(request.minimum_cycle_s, "minimum_cycle_s"),
+        minimum_tickets=chosen(request.minimum_tickets, "minimum_tickets"),
+        floor=settings.number("floor") if request.floor is None else request.floor,
+        reporting=request.reporting,
+        relayed=request.relayed,
+        relayed_cap_reports=chosen(request.relayed_cap_reports, "relayed_cap_reports"),
+    )
 
 
 def channel_from_payload(payload: str) -> GridChannel:
     """The channel that a published text describes."""
-    offer = json.loads(payload)
-    return GridChannel(Grid.from_dict(offer["grid"]), offer["beta_per_m"], np.array(offer["output_weights"]))
+    published = PublishedChannel.model_validate_json(payload)
+    return GridChannel(published.grid.to_grid(), published.beta_per_m, np.array(published.output_weights))
 
 
 def new_cycle(
     signer: Signer,
     *,
     name: str,
-    specification: Mapping[str, Any],
+    specification: Specification,
     number: int,
     channel: GridChannel,
-    facts: Mapping[str, Any],
+    facts: ChannelFacts,
     previous: str,
     now_s: int,
 ) -> NewCycle:
     """A cycle ready to be opened: its text, version, signature and its entry in the log."""
-    offer = {
-        "campaign": name,
-        "cycle": number,
-        "grid": channel.grid.to_dict(),
-        "beta_per_m": float(specification["beta_per_m"]),
-        "output_weights": channel.output_weights.tolist(),
-        "floor": float(specification["floor"]),
-        "reporting": specification["reporting"],
-    }
-    payload = canonical_json(offer)
+    published = PublishedChannel(
+        campaign=name,
+        cycle=number,
+        grid=GridFields.of(channel.grid),
+        beta_per_m=specification.beta_per_m,
+        output_weights=tuple(channel.output_weights.tolist()),
+        floor=specification.floor,
+        reporting=specification.reporting,
+    )
+    payload = canonical_json(published.model_dump())
     version = channel_version(payload)
     entry = log_entry(campaign=name, index=number - 1, cycle=number, version=version, previous=previous)
-    duration = specification["cycle_duration_s"]
+    duration_s = specification.cycle_duration_s
     return NewCycle(
-        number=number, version=version, payload=payload.decode("utf-8"), signature=signer.sign(payload), facts=facts,
-        opened_at_s=now_s, due_at_s=None if duration is None else now_s + int(duration),
-        previous=previous, entry=entry, entry_signature=signer.sign(entry.encode("ascii")),
-    )  # fmt: skip
+        number=number,
+        version=version,
+        payload=payload.decode("utf-8"),
+        signature=signer.sign(payload),
+        facts=facts,
+        opened_at_s=now_s,
+        due_at_s=None if duration_s is None else now_s + duration_s,
+        previous=previous,
+        entry=entry,
+        entry_signature=signer.sign(entry.encode("ascii")),
+    )

@@ -9,7 +9,6 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from sfumato.errors import InputError
 
@@ -109,7 +108,7 @@ class Settings:
         return int(self.values[name])
 
 
-def _checked(setting: Setting, value: Any) -> str | int | float:
+def _checked(setting: Setting, value: str | int | float) -> str | int | float:
     if isinstance(setting.default, str):
         return str(value)
     kind = int if isinstance(setting.default, int) else float

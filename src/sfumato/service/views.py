@@ -1,104 +1,128 @@
-"""How campaigns, cycles and the log look to the outside: plain dictionaries, the same for routes, pages and exports."""
+"""How what is stored looks to the outside: the one place that turns records of the store into views."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
-from typing import Any
+import math
+from collections.abc import Iterable
 
-from sfumato.arrays import jsonable
-from sfumato.service.offers import grid_of
-from sfumato.service.store import Campaign, Cycle, Estimate, Tally
+from sfumato.arrays import FloatArray
+from sfumato.service.models.kept import PublishedChannel
+from sfumato.service.models.replies import ChannelAnswer
+from sfumato.service.models.shown import (
+    CampaignView,
+    ClosedCycleView,
+    CountedCycleView,
+    DashboardCampaignView,
+    EstimatedCycleView,
+    LogEntryView,
+    OpenCycleView,
+)
+from sfumato.service.store import Campaign, CellCounts, LoggedVersion, StoredCycle, StoredEstimate
 
 _ROUNDED_TO = 10
 
 
-def campaign_view(campaign: Campaign, cycle: Cycle) -> dict[str, Any]:
+def campaign_view(campaign: Campaign, cycle: StoredCycle) -> CampaignView:
     """A campaign and its current cycle; counts of the open cycle are rounded down to tens."""
     asked = campaign.specification
-    reports = cycle.tickets + cycle.relayed_reports
-    return {
-        "name": campaign.name,
-        **asked,
-        "cells": grid_of(asked).cells,
-        "two_beta_per_km": 2000 * asked["beta_per_m"],
-        "created_at_s": campaign.created_at_s,
-        "cycle": {
-            "number": cycle.number,
-            "version": cycle.version,
-            "state": cycle.state,
-            "opened_at_s": cycle.opened_at_s,
-            "due_at_s": cycle.due_at_s,
-            "tickets": _rounded(cycle.tickets),
-            "reports": _rounded(reports),
-            "relayed_reports": _rounded(cycle.relayed_reports),
-            "merged_periods": cycle.merged_periods,
-            **cycle.facts,
-        },
-    }
+    current = OpenCycleView(
+        number=cycle.number,
+        version=cycle.version,
+        state=cycle.state,
+        opened_at_s=cycle.opened_at_s,
+        due_at_s=cycle.due_at_s,
+        tickets=_rounded(cycle.tickets),
+        reports=_rounded(cycle.reports),
+        relayed_reports=_rounded(cycle.relayed_reports),
+        merged_periods=cycle.merged_periods,
+        **dict(cycle.facts),
+    )
+    return CampaignView(
+        name=campaign.name,
+        cells=asked.cell_count,
+        two_beta_per_km=asked.level_never_above_per_km,
+        created_at_s=campaign.created_at_s,
+        cycle=current,
+        **dict(asked),
+    )
 
 
-def cycle_view(campaign: Campaign, cycle: Cycle, estimate: Estimate, *, arrays: bool) -> dict[str, Any]:
-    """A closed cycle, with the estimate and its interval per cell if ``arrays``."""
-    view = {
-        "cycle": cycle.number,
-        "version": cycle.version,
-        "opened_at_s": cycle.opened_at_s,
-        "closed_at_s": cycle.closed_at_s,
-        "tickets": cycle.tickets,
-        "reports": cycle.tickets + cycle.relayed_reports,
-        "relayed_reports": cycle.relayed_reports,
-        "merged_periods": cycle.merged_periods,
-        "two_beta_per_km": 2000 * campaign.specification["beta_per_m"],
-        **cycle.facts,
-        **estimate.facts,
-    }
-    if arrays:
-        view["estimate"] = estimate.probabilities.tolist()
-        view["low"] = jsonable(estimate.low)
-        view["high"] = jsonable(estimate.high)
-    return view
+def dashboard_view(campaign: Campaign, cycle: StoredCycle, *, tile_url: str | None) -> DashboardCampaignView:
+    """The same for the dashboard."""
+    return DashboardCampaignView(tile_url=tile_url, **dict(campaign_view(campaign, cycle)))
 
 
-def with_counts(view: dict[str, Any], cycle: Cycle, tally: Tally) -> dict[str, Any]:
-    """A closed cycle's view with its reports per cell and its output weights."""
-    counts = {"counts": tally.direct.tolist(), "relayed_counts": tally.relayed.tolist()}
-    return {**view, **counts, "output_weights": json.loads(cycle.payload)["output_weights"]}
+def closed_view(campaign: Campaign, cycle: StoredCycle, estimate: StoredEstimate) -> ClosedCycleView:
+    """A closed cycle in numbers: what it revealed is said for the map it led to, not for the one it began with."""
+    return ClosedCycleView(
+        cycle=cycle.number,
+        version=cycle.version,
+        opened_at_s=cycle.opened_at_s,
+        closed_at_s=cycle.closed_at_s,
+        tickets=cycle.tickets,
+        reports=cycle.reports,
+        relayed_reports=cycle.relayed_reports,
+        merged_periods=cycle.merged_periods,
+        two_beta_per_km=campaign.specification.level_never_above_per_km,
+        **dict(estimate.facts),
+    )
 
 
-def channel_view(cycle: Cycle, public_key: str) -> dict[str, Any]:
+def estimated_view(campaign: Campaign, cycle: StoredCycle, estimate: StoredEstimate) -> EstimatedCycleView:
+    """A closed cycle with its map."""
+    return EstimatedCycleView(
+        estimate=estimate.probabilities.tolist(),
+        low=_known(estimate.low),
+        high=_known(estimate.high),
+        **dict(closed_view(campaign, cycle, estimate)),
+    )
+
+
+def counted_view(
+    campaign: Campaign, cycle: StoredCycle, estimate: StoredEstimate, counts: CellCounts
+) -> CountedCycleView:
+    """A closed cycle with its map, its reports per cell and its output weights."""
+    return CountedCycleView(
+        counts=counts.direct.tolist(),
+        relayed_counts=counts.relayed.tolist(),
+        output_weights=list(PublishedChannel.model_validate_json(cycle.payload).output_weights),
+        **dict(estimated_view(campaign, cycle, estimate)),
+    )
+
+
+def channel_answer(cycle: StoredCycle, public_key: str) -> ChannelAnswer:
     """The offered channel with its hash and signature."""
-    return {
-        "payload": cycle.payload,
-        "version": cycle.version,
-        "signature": cycle.signature,
-        "public_key": public_key,
-        "log_index": cycle.number - 1,
-        "opened_at_s": cycle.opened_at_s,
-        "due_at_s": cycle.due_at_s,
-    }
+    return ChannelAnswer(
+        payload=cycle.payload,
+        version=cycle.version,
+        signature=cycle.signature,
+        public_key=public_key,
+        log_index=cycle.number - 1,
+        opened_at_s=cycle.opened_at_s,
+        due_at_s=cycle.due_at_s,
+    )
 
 
-def log_view(campaign: Campaign, rows: Iterable[Any]) -> list[dict[str, Any]]:
+def log_view(campaign: Campaign, entries: Iterable[LoggedVersion]) -> list[LogEntryView]:
     """The public log, oldest first."""
     return [
-        {
-            "index": row.position,
-            "campaign": campaign.name,
-            "cycle": row.cycle,
-            "version": row.version,
-            "previous": row.previous,
-            "entry": row.entry,
-            "signature": row.signature,
-        }
-        for row in rows
+        LogEntryView(
+            index=one.position,
+            campaign=campaign.name,
+            cycle=one.cycle,
+            version=one.version,
+            previous=one.previous,
+            entry=one.entry,
+            signature=one.signature,
+        )
+        for one in entries
     ]
-
-
-def summary(view: Mapping[str, Any]) -> dict[str, Any]:
-    """A cycle's view without its arrays."""
-    return {key: value for key, value in view.items() if not isinstance(value, list)}
 
 
 def _rounded(count: int) -> int:
     return count - count % _ROUNDED_TO
+
+
+def _known(values: FloatArray) -> list[float | None]:
+    """The numbers, and None where there is none."""
+    return [value if math.isfinite(value) else None for value in values.tolist()]

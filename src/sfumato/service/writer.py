@@ -10,34 +10,21 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from sfumato.service.answers import Refused
 from sfumato.service.metrics import Metrics
-from sfumato.service.store import Outcome, RelayedBatch, Report
+from sfumato.service.store import Destination, Outcome, RelayedBatch, Report
 from sfumato.service.store.engine import UNREACHABLE
 from sfumato.service.store.records import Counted
 
 Item = Report | RelayedBatch
 
 
-class Counter(Protocol):
+class DurableCounter(Protocol):
     """Whatever can count a batch durably."""
 
-    async def count(
-        self, campaign_id: int, cycle: int, reports: list[Item], *, scope: int, relayed_cap: int
-    ) -> Counted: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Destination:
-    """Where a report is counted, and under which rules."""
-
-    campaign_id: int
-    cycle: int
-    scope: int
-    relayed_cap: int
+    async def count(self, destination: Destination, reports: list[Item]) -> Counted: ...
 
 
 class GroupCommit:
@@ -45,7 +32,7 @@ class GroupCommit:
 
     def __init__(
         self,
-        counter: Counter,
+        counter: DurableCounter,
         *,
         most_in_commit: int,
         most_waiting: int,
@@ -130,10 +117,7 @@ class GroupCommit:
         pause_s = 0.02
         while True:
             try:
-                return await self._counter.count(
-                    destination.campaign_id, destination.cycle, items,
-                    scope=destination.scope, relayed_cap=destination.relayed_cap,
-                )  # fmt: skip
+                return await self._counter.count(destination, items)
             except UNREACHABLE:
                 if self._stopping or time.monotonic() + pause_s > deadline:
                     raise

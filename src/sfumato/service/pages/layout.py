@@ -7,7 +7,6 @@ from functools import lru_cache
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 _BUNDLE = Path(str(files("sfumato.service") / "static" / "bundle"))
 
@@ -22,20 +21,22 @@ def _style() -> str:
     return (files("sfumato.service.pages") / "style.css").read_text(encoding="utf-8")
 
 
-def text(value: Any) -> str:
+def text(value: object) -> str:
     """Anything as HTML text."""
     return escape(str(value), quote=True)
 
 
-def number(value: Any, digits: int = 3) -> str:
+def number(value: float | None, digits: int = 3) -> str:
     """A number for people, or a dash for nothing."""
-    if value is None or isinstance(value, str | bool):
+    if value is None:
         return "–"
-    return f"{float(value):,.{digits}g}" if abs(float(value)) < 1e4 else f"{float(value):,.0f}"
+    return f"{value:,.{digits}g}" if abs(value) < 1e4 else f"{value:,.0f}"
 
 
-def percent(value: float) -> str:
-    """A share for people."""
+def percent(value: float | None) -> str:
+    """A share for people, or a dash for nothing."""
+    if value is None:
+        return "–"
     return f"{100 * value:.1f} %" if value >= 0.001 else f"{100 * value:.2g} %"
 
 

@@ -7,7 +7,6 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any
 
 import numpy as np
 
@@ -48,8 +47,8 @@ def grid_map(
     *,
     title: str,
     about: str,
-    low: Sequence[float] = (),
-    high: Sequence[float] = (),
+    low: Sequence[float | None] = (),
+    high: Sequence[float | None] = (),
 ) -> str:
     """An SVG of the grid, darker where the value is larger; a ring marks shares with intervals twice as wide."""
     side, blocks = coarser(grid, np.asarray(values, dtype=np.float64))
@@ -57,18 +56,19 @@ def grid_map(
     width, height = grid.cell_width * side, grid.cell_height * side
     scale = 100.0 / max(columns * width, 1e-9)
     w, h = width * scale, height * scale
-    intervals = side == 1 and len(low) == grid.cells and len(high) == grid.cells
+    intervals = list(zip(low, high, strict=True)) if side == 1 else []
     parts = []
     for index, (value, shade) in enumerate(zip(blocks.ravel().tolist(), shades(blocks.ravel()), strict=True)):
         row, column = divmod(index, columns)
         words = f"row {row * side}, column {column * side}: {percent(value)}"
-        if intervals:
-            words += f" ({percent(low[index])} to {percent(high[index])})"
+        least, most = intervals[index] if intervals else (None, None)
+        if least is not None and most is not None:
+            words += f" ({percent(least)} to {percent(most)})"
         parts.append(
             f'<rect class="cell q{shade}" x="{column * w:.2f}" y="{row * h:.2f}" width="{w:.2f}" height="{h:.2f}">'
             f"<title>{words}</title></rect>"
         )
-        if intervals and shade > 0 and high[index] - low[index] > 2 * value:
+        if shade > 0 and least is not None and most is not None and most - least > 2 * value:
             x, y = (column + 0.5) * w, (row + 0.5) * h
             parts.append(
                 f'<circle class="doubt" cx="{x:.2f}" cy="{y:.2f}" r="{0.16 * min(w, h):.2f}" stroke-width=".35"/>'
@@ -83,16 +83,16 @@ def grid_map(
 
 
 @lru_cache(maxsize=1)
-def _land() -> list[Any]:
+def _land() -> list[list[tuple[float, float]]]:
     place = files("sfumato").joinpath("data", "ne_110m_land.geojson")
     if not place.is_file():
         return []
     features = json.loads(place.read_text(encoding="utf-8"))["features"]
-    rings: list[Any] = []
+    rings: list[list[tuple[float, float]]] = []
     for feature in features:
         shape = feature["geometry"]
         polygons = [shape["coordinates"]] if shape["type"] == "Polygon" else shape["coordinates"]
-        rings.extend(polygon[0] for polygon in polygons)
+        rings.extend([(lon, lat) for lon, lat, *_ in polygon[0]] for polygon in polygons)
     return rings
 
 

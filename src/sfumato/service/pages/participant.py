@@ -6,16 +6,15 @@ says how to take part with the Python client. Either way the page's own requests
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from sfumato.client.reveals import Reveals, reveals
 from sfumato.grid import Grid
+from sfumato.service.models.kept import PublishedChannel
+from sfumato.service.models.shown import CampaignView
 from sfumato.service.pages.layout import facts, has_bundle, number, page, section, text
 from sfumato.service.pages.maps import grid_map
 from sfumato.units import format_length
@@ -36,19 +35,19 @@ NOT_HIDDEN = (
 )
 
 
-def participant_page(campaign: Mapping[str, Any], channel: Mapping[str, Any]) -> str:
-    """A campaign's page; ``channel`` is empty while a cycle is being closed."""
-    name, grid, cycle = str(campaign["name"]), Grid.from_dict(campaign["grid"]), campaign["cycle"]
-    told = _told(str(channel["payload"])) if channel else None
+def participant_page(campaign: CampaignView, payload: str | None) -> str:
+    """A campaign's page; ``payload`` is the open cycle's published text, None while a cycle is being closed."""
+    name, grid, cycle = campaign.name, campaign.grid.to_grid(), campaign.cycle
+    told = None if payload is None else _told(payload)
     home = f"/campaigns/{text(name)}"
-    towards = "The shade shows where this cycle's reports are drawn towards. " if channel else ""
+    towards = "The shade shows where this cycle's reports are drawn towards. " if payload is not None else ""
     area = f"""<p class="soft">{grid.rows} × {grid.columns} cells of {text(format_length(grid.cell_height))} ×
 {text(format_length(grid.cell_width))}. {towards}A place outside belongs to the nearest cell.</p>
-<div class="map" id="area">{_area_map(grid, channel)}</div><p class="legend" id="area-legend"></p>"""
-    check = f"""<p>Cycle {text(cycle["number"])}{_due(campaign)}. One channel version per cycle, the same for everybody,
-listed in the <a href="/api/v1{home}/log">public log</a>:</p><p><code>{text(cycle["version"])}</code></p>"""
+<div class="map" id="area">{_area_map(grid, payload)}</div><p class="legend" id="area-legend"></p>"""
+    check = f"""<p>Cycle {cycle.number}{_due(campaign)}. One channel version per cycle, the same for everybody,
+listed in the <a href="/api/v1{home}/log">public log</a>:</p><p><code>{text(cycle.version)}</code></p>"""
     body = f"""
-<h1>{text(campaign["title"])}</h1>
+<h1>{text(campaign.title)}</h1>
 <p class="lead">Help draw a map of where people are, without telling anyone where you are. Your device moves your place
 by chance before anything is sent, shows you the result, and sends only that.</p>
 {_take_part(name, has_bundle())}
@@ -58,7 +57,7 @@ by chance before anything is sent, shows you the result, and sends only that.</p
 {section("check", "For those who check", check)}
 """
     links = f'<a href="{home}/dashboard">Dashboard</a><a href="{home}.json">JSON</a>'
-    return page(str(campaign["title"]), body, links=links, script="participant")
+    return page(campaign.title, body, links=links, script="participant")
 
 
 def _take_part(name: str, bundle: bool) -> str:
@@ -76,29 +75,30 @@ python -m sfumato.client THIS-ADDRESS {text(name)}</code></pre>"""
     )
 
 
-def _area_map(grid: Grid, channel: Mapping[str, Any]) -> str:
-    weights = json.loads(str(channel["payload"]))["output_weights"] if channel else [1 / grid.cells] * grid.cells
+def _area_map(grid: Grid, payload: str | None) -> str:
+    published = None if payload is None else PublishedChannel.model_validate_json(payload)
+    weights = (1 / grid.cells,) * grid.cells if published is None else published.output_weights
     about = f"A grid of {grid.rows} by {grid.columns} cells; darker cells are reported more often."
     return grid_map(grid, weights, title="The campaign's area", about=about)
 
 
 @lru_cache(maxsize=64)
 def _told(payload: str) -> Reveals | None:
-    channel = json.loads(payload)
-    grid = Grid.from_dict(channel["grid"])
+    published = PublishedChannel.model_validate_json(payload)
+    grid = published.grid.to_grid()
     if grid.cells > _LARGEST_REVEALED:
         return None
-    return reveals(grid, np.asarray(channel["output_weights"]), beta_per_m=float(channel["beta_per_m"]))
+    return reveals(grid, np.asarray(published.output_weights), beta_per_m=published.beta_per_m)
 
 
-def _numbers(campaign: Mapping[str, Any], told: Reveals | None) -> str:
-    level = campaign["cycle"].get("epsilon_per_km") or {}
-    exact = told.epsilon_per_km if told else level.get("upper")
-    kind = "exact, for this cycle's channel" if (told and told.exact) or level.get("exact") else "upper bound"
-    moved = format_length(float(campaign["cycle"].get("distortion_m") or 0))
+def _numbers(campaign: CampaignView, told: Reveals | None) -> str:
+    level = campaign.cycle.epsilon_per_km
+    exact = told.epsilon_per_km if told else level.upper
+    kind = "exact, for this cycle's channel" if (told and told.exact) or level.exact else "upper bound"
+    moved = format_length(campaign.cycle.distortion_m)
     items = [
         ("ε per km", number(exact, 4), kind),
-        ("Never above (2β)", number(campaign["two_beta_per_km"], 4), "per km, whatever the server chooses"),
+        ("Never above (2β)", number(campaign.two_beta_per_km, 4), "per km, whatever the server chooses"),
         ("Typical displacement", moved, "mean, true cell to reported cell"),
     ]
     if told:
@@ -107,8 +107,8 @@ def _numbers(campaign: Mapping[str, Any], told: Reveals | None) -> str:
     return facts(items)
 
 
-def _in_words(told: Reveals | None, campaign: Mapping[str, Any]) -> str:
-    level = told.epsilon_per_km if told else float(campaign["two_beta_per_km"])
+def _in_words(told: Reveals | None, campaign: CampaignView) -> str:
+    level = told.epsilon_per_km if told else campaign.two_beta_per_km
     return (
         f"<p>Whoever sees your report can at most multiply the odds between two places 500 m apart by "
         f"{_factor(level / 2)}, and between two places 2 km apart by {_factor(2 * level)}.</p>"
@@ -122,13 +122,13 @@ def _factor(exponent: float) -> str:
     return f"more than 10<sup>{math.floor(exponent / math.log(10))}</sup>"
 
 
-def _due(campaign: Mapping[str, Any]) -> str:
+def _due(campaign: CampaignView) -> str:
     parts = []
-    if campaign.get("cycle_duration_s"):
-        parts.append(f"after {_duration(float(campaign['cycle_duration_s']))}")
-    if campaign.get("cycle_reports"):
-        parts.append(f"at {int(campaign['cycle_reports']):,} reports")
-    least = int(campaign.get("minimum_tickets") or 0)
+    if campaign.cycle_duration_s is not None:
+        parts.append(f"after {_duration(campaign.cycle_duration_s)}")
+    if campaign.cycle_reports is not None:
+        parts.append(f"at {campaign.cycle_reports:,} reports")
+    least = campaign.minimum_tickets
     people = "1 person" if least == 1 else f"{least:,} people"
     return f", which closes {' or '.join(parts)}, never with fewer than {people}" if parts else ""
 

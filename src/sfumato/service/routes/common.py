@@ -10,9 +10,10 @@ from pydantic import BaseModel, ValidationError
 
 from sfumato.service.answers import Refused, from_validation
 from sfumato.service.collector import Collector
-from sfumato.service.models import Refusal
+from sfumato.service.models.replies import Refusal
 
 Model = TypeVar("Model", bound=BaseModel)
+Responses = dict[int | str, dict[str, Any]]  # as FastAPI takes them
 Name = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", max_length=63, description="A campaign's name.")]
 bearer = HTTPBearer(auto_error=False, description="The operator's token.")
 
@@ -68,6 +69,6 @@ def _inlined(part: Any, definitions: dict[str, Any]) -> Any:
     return {name: _inlined(value, definitions) for name, value in part.items()}
 
 
-def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def refusals(*statuses: int) -> Responses:
     """The OpenAPI description of the errors a route answers with."""
     return {status: {"model": Refusal} for status in (*statuses, 429)}

@@ -6,15 +6,9 @@ from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
 from sfumato.service import views
-from sfumato.service.answers import answer
-from sfumato.service.models import (
-    BatchAnswer,
-    BatchRequest,
-    CampaignAnswer,
-    CampaignRequest,
-    CloseAnswer,
-    CloseRequest,
-)
+from sfumato.service.answers import respond
+from sfumato.service.models.replies import BatchAnswer, CampaignAnswer, CloseAnswer
+from sfumato.service.models.requests import BatchRequest, CampaignRequest, CloseRequest
 from sfumato.service.routes.common import Name, Running, body_of, operator_only, read_body, refusals
 
 router = APIRouter(prefix="/api/v1/campaigns", tags=["operate"], dependencies=[Depends(operator_only)])
@@ -30,7 +24,7 @@ router = APIRouter(prefix="/api/v1/campaigns", tags=["operate"], dependencies=[D
 async def create(collector: Running, request: Request) -> Response:
     """A new campaign, with its first cycle open."""
     campaign, cycle = await collector.create_campaign(await read_body(request, CampaignRequest))
-    return answer(201, campaign=views.campaign_view(campaign, cycle))
+    return respond(CampaignAnswer(status=201, campaign=views.campaign_view(campaign, cycle)))
 
 
 @router.post(
@@ -43,7 +37,7 @@ async def relay(campaign: Name, collector: Running, request: Request) -> Respons
     """Count relayed reports, apart from the others and up to a cap, in campaigns that allow it."""
     asked = await read_body(request, BatchRequest)
     duplicate = await collector.count_batch(campaign, asked)
-    return answer(duplicate=duplicate, reports=len(asked.cells))
+    return respond(BatchAnswer(duplicate=duplicate, reports=len(asked.cells)))
 
 
 @router.post(
@@ -56,4 +50,4 @@ async def close(campaign: Name, collector: Running, request: Request) -> Respons
     """Close the open cycle now, if it has its minimum of tickets and time."""
     await read_body(request, CloseRequest)
     closed, cycle, reason = await collector.close_cycle(campaign)
-    return answer(closed=closed, cycle=cycle, reason=reason)
+    return respond(CloseAnswer(closed=closed, cycle=cycle, reason=reason))

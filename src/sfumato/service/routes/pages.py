@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter
 from starlette.responses import HTMLResponse, Response
 
 from sfumato.service import pages, views
-from sfumato.service.answers import answer
+from sfumato.service.answers import respond
 from sfumato.service.collector import Collector
-from sfumato.service.models import CampaignAnswer, CampaignsAnswer, DashboardAnswer
-from sfumato.service.routes.common import Name, Running, refusals
-from sfumato.service.routes.read import all_campaigns, history
+from sfumato.service.models.replies import CampaignAnswer, CampaignsAnswer, DashboardAnswer
+from sfumato.service.models.shown import DashboardCampaignView, EstimatedCycleView
+from sfumato.service.routes.common import Name, Responses, Running, refusals
+from sfumato.service.routes.read import all_campaigns
 
 router = APIRouter(tags=["pages"])
 # Anybody may ask for the dashboard, with its arrays over all cells: without a limit a year of cycles is 50 MB per look.
 _SHOWN_CYCLES = 60
-_HTML: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {}}, "description": "A page."}}
+_HTML: Responses = {200: {"content": {"text/html": {}}, "description": "A page."}}
 
 
 @router.get("/", response_class=Response, responses={**_HTML, **refusals()})
@@ -32,13 +31,13 @@ async def home(collector: Running) -> Response:
 @router.get("/index.json", response_model=CampaignsAnswer, responses=refusals())
 async def home_twin(collector: Running) -> Response:
     """What the first page shows, as JSON."""
-    return answer(campaigns=await all_campaigns(collector))
+    return respond(CampaignsAnswer(campaigns=await all_campaigns(collector)))
 
 
 @router.get("/campaigns/{campaign}.json", response_model=CampaignAnswer, responses=refusals(404, 422))
 async def participant_twin(campaign: Name, collector: Running) -> Response:
     """What a campaign's page shows, as JSON."""
-    return answer(campaign=views.campaign_view(*await collector.fresh(campaign)))
+    return respond(CampaignAnswer(campaign=views.campaign_view(*await collector.fresh(campaign))))
 
 
 @router.get("/campaigns/{campaign}", response_class=Response, responses={**_HTML, **refusals(404, 422)})
@@ -51,7 +50,7 @@ async def participant(campaign: Name, collector: Running) -> Response:
 async def dashboard_twin(campaign: Name, collector: Running) -> Response:
     """What the dashboard shows, as JSON."""
     about, closed = await _dashboard(collector, campaign)
-    return answer(campaign=about, history=closed)
+    return respond(DashboardAnswer(campaign=about, history=closed))
 
 
 @router.get("/campaigns/{campaign}/dashboard", response_class=Response, responses={**_HTML, **refusals(404, 422)})
@@ -62,14 +61,15 @@ async def dashboard(campaign: Name, collector: Running) -> Response:
 
 async def _participant(collector: Collector, name: str) -> Response:
     campaign, cycle = await collector.fresh(name)
-    channel = views.channel_view(cycle, collector.signer.public_key) if cycle.state == "open" else {}
-    return _page(pages.participant_page(views.campaign_view(campaign, cycle), channel))
+    payload = cycle.payload if cycle.state == "open" else None
+    return _page(pages.participant_page(views.campaign_view(campaign, cycle), payload))
 
 
-async def _dashboard(collector: Collector, name: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    about = views.campaign_view(*await collector.fresh(name))
-    about["tile_url"] = collector.settings.text("tile_url") or None
-    return about, await history(collector, name, arrays=True, latest=_SHOWN_CYCLES)
+async def _dashboard(collector: Collector, name: str) -> tuple[DashboardCampaignView, list[EstimatedCycleView]]:
+    campaign, cycle = await collector.fresh(name)
+    about = views.dashboard_view(campaign, cycle, tile_url=collector.settings.text("tile_url") or None)
+    closed = await collector.store.closed_cycles(campaign.id, latest=_SHOWN_CYCLES)
+    return about, [views.estimated_view(campaign, *pair) for pair in closed]
 
 
 def _page(html: str) -> Response:

@@ -7,8 +7,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sfumato.service import views
-from sfumato.service.answers import answer
-from sfumato.service.models import ChannelAnswer, ReportAnswer, ReportRequest, TicketAnswer, TicketRequest
+from sfumato.service.answers import respond
+from sfumato.service.models.replies import ChannelAnswer, ReportAnswer, TicketAnswer
+from sfumato.service.models.requests import ReportRequest, TicketRequest
 from sfumato.service.routes.common import Name, Running, body_of, collector_of, read_body, refusals
 
 router = APIRouter(prefix="/api/v1/campaigns/{campaign}", tags=["take part"])
@@ -18,8 +19,8 @@ router = APIRouter(prefix="/api/v1/campaigns/{campaign}", tags=["take part"])
 async def channel(campaign: Name, collector: Running) -> Response:
     """The open cycle's channel as signed text: the same for everybody, no ticket needed."""
     offer = await collector.open_offer(campaign)
-    view = views.channel_view(offer.cycle, collector.signer.public_key)
-    return answer(headers={"cache-control": "no-cache", "etag": f'"{offer.cycle.version}"'}, **view)
+    found = views.channel_answer(offer.cycle, collector.signer.public_key)
+    return respond(found, headers={"cache-control": "no-cache", "etag": f'"{offer.cycle.version}"'})
 
 
 @router.post(
@@ -32,11 +33,12 @@ async def ticket(campaign: Name, request: Request) -> Response:
     """The device's ticket for one report in this cycle; asking again gives the same right, not another."""
     asked = await read_body(request, TicketRequest)
     issued, expires_at_s = await collector_of(request).issue_ticket(campaign, asked)
-    return answer(headers={"cache-control": "no-store"}, ticket=issued, expires_at_s=expires_at_s)
+    return respond(TicketAnswer(ticket=issued, expires_at_s=expires_at_s), headers={"cache-control": "no-store"})
 
 
-_COUNTED = b'{"ok":true,"error":null,"errors":[],"status":200,"duplicate":false}'
-_KNOWN = b'{"ok":true,"error":null,"errors":[],"status":200,"duplicate":true}'
+# Written once: the two answers of the route that everybody calls.
+_COUNTED = ReportAnswer(duplicate=False).model_dump_json()
+_KNOWN = ReportAnswer(duplicate=True).model_dump_json()
 
 
 @router.post(

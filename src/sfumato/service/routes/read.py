@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any
+from collections.abc import Awaitable, Callable
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
-from sfumato.grid import Grid
 from sfumato.service import exports, views
-from sfumato.service.answers import Refused, answer
+from sfumato.service.answers import Refused, respond
 from sfumato.service.collector import Collector
 from sfumato.service.guard import LOOPBACK
-from sfumato.service.models import (
+from sfumato.service.models.kept import GridFields
+from sfumato.service.models.replies import (
     CampaignAnswer,
     CampaignsAnswer,
     CycleAnswer,
@@ -22,7 +22,7 @@ from sfumato.service.models import (
     ServerAnswer,
     StateAnswer,
 )
-from sfumato.service.offers import grid_of
+from sfumato.service.models.shown import CampaignView, CountedCycleView, ServerView
 from sfumato.service.routes.common import Name, Running, bearer, operator_only, refusals
 from sfumato.version import __version__
 
@@ -30,7 +30,7 @@ router = APIRouter(tags=["read"])
 PathNumber = Annotated[int, Path(ge=1, le=999_999_999, description="A closed cycle.")]
 CycleNumber = Annotated[int | None, Query(ge=1, le=999_999_999, description="A closed cycle; the latest if left out.")]
 
-_FILES: dict[str, tuple[str, Callable[[Grid, Mapping[str, Any]], bytes]]] = {
+_FILES: dict[str, tuple[str, Callable[[GridFields, CountedCycleView], bytes]]] = {
     "csv": ("text/csv; charset=utf-8", exports.to_csv),
     "geojson": ("application/geo+json", exports.to_geojson),
     "parquet": ("application/vnd.apache.parquet", exports.to_geoparquet),
@@ -41,54 +41,57 @@ _FILES: dict[str, tuple[str, Callable[[Grid, Mapping[str, Any]], bytes]]] = {
 async def server(collector: Running) -> Response:
     """What this server is and the key it signs with."""
     tile_url = collector.settings.text("tile_url") or None
-    about = {"name": "sfumato", "version": __version__, "public_key": collector.signer.public_key, "tile_url": tile_url}
-    return answer(server=about)
+    key = collector.signer.public_key
+    about = ServerView(name="sfumato", version=__version__, public_key=key, tile_url=tile_url)
+    return respond(ServerAnswer(server=about))
 
 
 @router.get("/api/v1/campaigns", response_model=CampaignsAnswer, responses=refusals())
 async def campaigns(collector: Running) -> Response:
     """Every campaign."""
-    return answer(campaigns=await all_campaigns(collector))
+    return respond(CampaignsAnswer(campaigns=await all_campaigns(collector)))
 
 
 @router.get("/api/v1/campaigns/{campaign}", response_model=CampaignAnswer, responses=refusals(404, 422))
 async def campaign(campaign: Name, collector: Running) -> Response:
     """One campaign and its current cycle."""
-    return answer(campaign=views.campaign_view(*await collector.fresh(campaign)))
+    return respond(CampaignAnswer(campaign=views.campaign_view(*await collector.fresh(campaign))))
 
 
 @router.get("/api/v1/campaigns/{campaign}/log", response_model=LogAnswer, responses=refusals(404, 422))
 async def log(campaign: Name, collector: Running) -> Response:
     """Every channel version this campaign ever published, chained and signed."""
     found = await collector.campaign(campaign)
-    return answer(log=views.log_view(found, await collector.store.log(found.id)))
+    return respond(LogAnswer(log=views.log_view(found, await collector.store.log(found.id))))
 
 
 @router.get("/api/v1/campaigns/{campaign}/cycles", response_model=HistoryAnswer, responses=refusals(404, 422))
 async def cycles(campaign: Name, collector: Running) -> Response:
     """The closed cycles, without their arrays."""
-    return answer(history=await history(collector, campaign, arrays=False))
+    found = await collector.campaign(campaign)
+    closed = await collector.store.closed_cycles(found.id)
+    return respond(HistoryAnswer(history=[views.closed_view(found, *pair) for pair in closed]))
 
 
 @router.get("/api/v1/campaigns/{campaign}/cycles/{number}", response_model=CycleAnswer, responses=refusals(404, 422))
 async def cycle(campaign: Name, number: PathNumber, collector: Running) -> Response:
     """One closed cycle with its estimate, intervals, counts and output weights."""
-    return answer(cycle=(await full_cycle(collector, campaign, number))[1])
+    return respond(CycleAnswer(cycle=(await full_cycle(collector, campaign, number))[1]))
 
 
 @router.get("/api/v1/campaigns/{campaign}/estimate", response_model=CycleAnswer, responses=refusals(404, 422))
 @router.get("/api/v1/campaigns/{campaign}/estimate.json", response_model=CycleAnswer, responses=refusals(404, 422))
 async def estimate(campaign: Name, collector: Running, cycle: CycleNumber = None) -> Response:
     """The latest estimate (or that of ``cycle``) with everything that belongs to it."""
-    return answer(cycle=(await full_cycle(collector, campaign, cycle))[1])
+    return respond(CycleAnswer(cycle=(await full_cycle(collector, campaign, cycle))[1]))
 
 
-def _file_route(ending: str) -> Callable[..., Any]:
+def _file_route(ending: str) -> Callable[..., Awaitable[Response]]:
     media_type, write = _FILES[ending]
 
     async def estimate_file(campaign: Name, collector: Running, cycle: CycleNumber = None) -> Response:
         grid, view = await full_cycle(collector, campaign, cycle)
-        name = f"{campaign}-cycle-{view['cycle']}.{ending}"
+        name = f"{campaign}-cycle-{view.cycle}.{ending}"
         disposition = {"content-disposition": f'attachment; filename="{name}"'}
         return Response(write(grid, view), media_type=media_type, headers=disposition)
 
@@ -111,14 +114,14 @@ for _ending, (_media_type, _) in _FILES.items():
 @router.get("/health", response_model=StateAnswer, responses=refusals(), tags=["watch"])
 async def health() -> Response:
     """The process is alive."""
-    return answer(state="alive")
+    return respond(StateAnswer(state="alive"))
 
 
 @router.get("/ready", response_model=StateAnswer, responses=refusals(503), tags=["watch"])
 async def ready(collector: Running) -> Response:
     """The database answers and reports are being written."""
     if collector.writer.alive and await collector.store.ready():
-        return answer(state="ready")
+        return respond(StateAnswer(state="ready"))
     raise Refused(503, "Reports are not being written.", headers={"retry-after": "1"})
 
 
@@ -135,26 +138,19 @@ async def metrics(collector: Running, request: Request) -> Response:
     return Response(collector.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-async def all_campaigns(collector: Collector) -> list[dict[str, Any]]:
+async def all_campaigns(collector: Collector) -> list[CampaignView]:
     """Every campaign's view."""
     found = [await collector.fresh(offer.campaign.name) for offer in await collector.offers()]
     return [views.campaign_view(*pair) for pair in found]
 
 
-async def history(collector: Collector, name: str, *, arrays: bool, latest: int | None = None) -> list[dict[str, Any]]:
-    """The closed cycles of a campaign, or the ``latest`` ones."""
-    found = await collector.campaign(name)
-    closed = await collector.store.closed_cycles(found.id, latest=latest)
-    return [views.cycle_view(found, *pair, arrays=arrays) for pair in closed]
-
-
-async def full_cycle(collector: Collector, name: str, number: int | None) -> tuple[Grid, dict[str, Any]]:
+async def full_cycle(collector: Collector, name: str, number: int | None) -> tuple[GridFields, CountedCycleView]:
     """One closed cycle with everything, and the campaign's grid; 404 if there is none."""
     found = await collector.campaign(name)
     closed = await collector.store.closed_cycle(found.id, number)
     if closed is None:
         raise Refused(404, "That cycle is not closed (yet).")
     cycle, estimate = closed
-    grid = grid_of(found.specification)
-    [tally] = await collector.store.tallies(found.id, cells=grid.cells, up_to=cycle.number, pooled=1)
-    return grid, views.with_counts(views.cycle_view(found, cycle, estimate, arrays=True), cycle, tally)
+    asked = found.specification
+    [counts] = await collector.store.counts(found.id, cells=asked.cell_count, up_to=cycle.number, pooled=1)
+    return asked.grid, views.counted_view(found, cycle, estimate, counts)

@@ -2,7 +2,32 @@
 
 from __future__ import annotations
 
-from sfumato.service.store.records import Campaign, Cycle, Estimate, NewCycle, Outcome, RelayedBatch, Report, Tally
+from sfumato.service.store.records import (
+    Campaign,
+    CellCounts,
+    Destination,
+    LoggedVersion,
+    NewCycle,
+    Outcome,
+    Progress,
+    RelayedBatch,
+    Report,
+    StoredCycle,
+    StoredEstimate,
+)
 from sfumato.service.store.store import Store
 
-__all__ = ["Campaign", "Cycle", "Estimate", "NewCycle", "Outcome", "RelayedBatch", "Report", "Store", "Tally"]
+__all__ = [
+    "Campaign",
+    "CellCounts",
+    "Destination",
+    "LoggedVersion",
+    "NewCycle",
+    "Outcome",
+    "Progress",
+    "RelayedBatch",
+    "Report",
+    "Store",
+    "StoredCycle",
+    "StoredEstimate",
+]

@@ -101,9 +101,12 @@ def _engine(url: str) -> AsyncEngine:
         return engine
     if family == "postgresql":
         return create_async_engine(
-            parsed.set(drivername="postgresql+asyncpg"), hide_parameters=True, pool_pre_ping=True, pool_size=4,
+            parsed.set(drivername="postgresql+asyncpg"),
+            hide_parameters=True,
+            pool_pre_ping=True,
+            pool_size=4,
             connect_args={"server_settings": {"synchronous_commit": "on", "application_name": "sfumato"}},
-        )  # fmt: skip
+        )
     raise InputError(f"There is no store for {family}.", "Use sqlite:///file.db or postgresql://user@host/name.")
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import Protocol
 
 from sqlalchemy import ARRAY, BigInteger, Engine, Integer, LargeBinary, bindparam, create_engine, event, text
+from sqlalchemy.engine.interfaces import DBAPICursor
 from sqlalchemy.pool import SingletonThreadPool
 
 from sfumato.service.store.engine import Database, prepare_sqlite
@@ -61,17 +62,18 @@ class SqliteCounter:
             cursor.execute("COMMIT" if counted is not None else "ROLLBACK")
             return counted
 
-    def _write(self, cursor: Any, batch: Gathered) -> Counted | None:
-        where = (batch.campaign_id, batch.cycle)
+    def _write(self, cursor: DBAPICursor, batch: Gathered) -> Counted | None:
+        to = batch.destination
+        where = (to.campaign_id, to.cycle)
         cursor.execute("SELECT state, tickets, relayed_reports FROM cycles WHERE campaign_id = ? AND number = ?", where)
         row = cursor.fetchone()
-        if row is None or row[0] != "open" or row[2] + batch.relayed_reports > batch.relayed_cap:
+        if row is None or row[0] != "open" or row[2] + batch.relayed_reports > to.relayed_cap:
             return None
         cursor.executemany("INSERT OR IGNORE INTO report_keys VALUES (?, ?, ?)", [(*where, key) for key in batch.keys])
         if cursor.rowcount != len(batch.keys):
             return None
         if batch.nonces:
-            place = (batch.campaign_id, batch.scope)
+            place = (to.campaign_id, to.scope)
             rows = [(*place, nonce) for nonce in batch.nonces]
             cursor.executemany("INSERT OR IGNORE INTO spent_tickets VALUES (?, ?, ?)", rows)
             if cursor.rowcount != len(batch.nonces):
@@ -139,14 +141,14 @@ class PostgresCounter:
         """Nothing of its own to give back."""
 
 
-def _parameters(batch: Gathered) -> dict[str, Any]:
+def _parameters(batch: Gathered) -> dict[str, object]:
     return {
-        "campaign": batch.campaign_id,
-        "cycle": batch.cycle,
-        "scope": batch.scope,
+        "campaign": batch.destination.campaign_id,
+        "cycle": batch.destination.cycle,
+        "scope": batch.destination.scope,
         "tickets": len(batch.nonces),
         "relayed": batch.relayed_reports,
-        "relayed_cap": batch.relayed_cap,
+        "relayed_cap": batch.destination.relayed_cap,
         "keys": list(batch.keys),
         "nonces": list(batch.nonces),
         "kinds": [entry[0] for entry in batch.tally],

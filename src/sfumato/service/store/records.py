@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sfumato.arrays import FloatArray, IntArray
+from sfumato.service.models.kept import ChannelFacts, EstimateFacts, Specification
+from sfumato.service.models.shown import State
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -17,12 +18,12 @@ class Campaign:
 
     id: int
     name: str
-    specification: Mapping[str, Any]
+    specification: Specification
     created_at_s: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cycle:
+class StoredCycle:
     """One cycle: the channel it published, how far it has come, and since when."""
 
     campaign_id: int
@@ -30,14 +31,43 @@ class Cycle:
     version: str
     payload: str
     signature: str
-    facts: Mapping[str, Any]
-    state: str
+    facts: ChannelFacts
+    state: State
     opened_at_s: int
     due_at_s: int | None
     closed_at_s: int | None
     merged_periods: int
     tickets: int
     relayed_reports: int
+
+    @property
+    def reports(self) -> int:
+        """Every report of the cycle: one for each spent ticket, and the relayed ones."""
+        return self.tickets + self.relayed_reports
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a cycle that is not closed has come: a cheap look."""
+
+    campaign_id: int
+    number: int
+    version: str
+    state: State
+    tickets: int
+    due_at_s: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedVersion:
+    """One entry of the public log of versions."""
+
+    position: int
+    cycle: int
+    version: str
+    previous: str
+    entry: str
+    signature: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,7 +78,7 @@ class NewCycle:
     version: str
     payload: str
     signature: str
-    facts: Mapping[str, Any]
+    facts: ChannelFacts
     opened_at_s: int
     due_at_s: int | None
     previous: str
@@ -57,24 +87,34 @@ class NewCycle:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Estimate:
+class StoredEstimate:
     """What one closed cycle published: numbers and three arrays over the cells."""
 
     cycle: int
-    facts: Mapping[str, Any]
+    facts: EstimateFacts
     probabilities: FloatArray
     low: FloatArray
     high: FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tally:
+class CellCounts:
     """How many reports of one cycle named each cell, through tickets and relayed."""
 
     cycle: int
     payload: str
     direct: IntArray
     relayed: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where reports are counted, and under which rules; ``scope`` is 0 where each device reports once."""
+
+    campaign_id: int
+    cycle: int
+    scope: int
+    relayed_cap: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +158,7 @@ class Counted:
 class Gathered:
     """A batch with keys and nonces that do not repeat within it, sorted, and its tally by (relayed, cell)."""
 
-    campaign_id: int
-    cycle: int
-    scope: int
-    relayed_cap: int
+    destination: Destination
     size: int
     relayed_reports: int
     keys: tuple[bytes, ...]
@@ -129,9 +166,7 @@ class Gathered:
     tally: tuple[tuple[int, int, int], ...]
 
 
-def gathered(
-    campaign_id: int, cycle: int, scope: int, relayed_cap: int, reports: Sequence[Report | RelayedBatch]
-) -> Gathered | None:
+def gathered(destination: Destination, reports: Sequence[Report | RelayedBatch]) -> Gathered | None:
     """The batch gathered, or None if a key or nonce repeats within it."""
     keys = {report.key for report in reports}
     nonces = set()
@@ -149,7 +184,4 @@ def gathered(
     if len(keys) < len(reports) or len(nonces) < direct:
         return None
     rows = tuple((kind, cell, count) for (kind, cell), count in sorted(tally.items()))
-    return Gathered(
-        campaign_id, cycle, scope, relayed_cap, len(reports), relayed_reports,
-        tuple(sorted(keys)), tuple(sorted(nonces)), rows,
-    )  # fmt: skip
+    return Gathered(destination, len(reports), relayed_reports, tuple(sorted(keys)), tuple(sorted(nonces)), rows)

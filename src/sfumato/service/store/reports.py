@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from sfumato.service.store.engine import Database
 from sfumato.service.store.fast import FastCounter, fast_counter
-from sfumato.service.store.records import Counted, Outcome, RelayedBatch, Report, gathered
+from sfumato.service.store.records import Counted, Destination, Outcome, RelayedBatch, Report, gathered
 from sfumato.service.store.schema import cycles, report_keys, spent_tickets, tallies
 
 _CYCLE = (cycles.c.campaign_id == bindparam("b_campaign")) & (cycles.c.number == bindparam("b_cycle"))
@@ -61,45 +61,30 @@ class ReportCounter:
         self.database = database
         self._fast: FastCounter = fast_counter(database)
 
-    async def count(
-        self,
-        campaign_id: int,
-        cycle: int,
-        reports: Sequence[Report | RelayedBatch],
-        *,
-        scope: int,
-        relayed_cap: int,
-    ) -> Counted:
+    async def count(self, destination: Destination, reports: Sequence[Report | RelayedBatch]) -> Counted:
         """Count ``reports`` in one transaction; when this returns, they are on disk."""
-        batch = gathered(campaign_id, cycle, scope, relayed_cap, reports)
+        batch = gathered(destination, reports)
         if batch is not None:
             counted = await self._fast.count(batch)
             if counted is not None:
                 return counted
         async with self.database.writing() as connection:
-            return await self._count(connection, campaign_id, cycle, reports, scope=scope, relayed_cap=relayed_cap)
+            return await self._count(connection, destination, reports)
 
     async def close(self) -> None:
         """Give back what the fast path holds."""
         await self._fast.close()
 
     async def _count(
-        self,
-        connection: AsyncConnection,
-        campaign_id: int,
-        cycle: int,
-        reports: Sequence[Report | RelayedBatch],
-        *,
-        scope: int,
-        relayed_cap: int,
+        self, connection: AsyncConnection, destination: Destination, reports: Sequence[Report | RelayedBatch]
     ) -> Counted:
-        where = {"b_campaign": campaign_id, "b_cycle": cycle}
+        where = {"b_campaign": destination.campaign_id, "b_cycle": destination.cycle}
         row = (await connection.execute(_LOCK_CYCLE, where)).one_or_none()
         if row is None or row.state != "open":
             return Counted((Outcome.CYCLE_CLOSED,) * len(reports), 0, 0)
         known = await self._known_keys(connection, where, [report.key for report in reports])
         nonces = [report.nonce for report in reports if isinstance(report, Report) and report.key not in known]
-        spent = await self._spent_nonces(connection, {"b_campaign": campaign_id, "b_scope": scope}, nonces)
+        spent = await self._spent_nonces(connection, destination, nonces)
         outcomes, new_keys, new_nonces = [], [], []
         direct: Counter[int] = Counter()
         relayed: Counter[int] = Counter()
@@ -115,7 +100,7 @@ class ReportCounter:
                     spent.add(report.nonce)
                     new_nonces.append(report.nonce)
                     direct[report.cell] += 1
-            elif relayed_reports + report.reports > relayed_cap:
+            elif relayed_reports + report.reports > destination.relayed_cap:
                 outcome = Outcome.OVER_CAP
             else:
                 relayed_reports += report.reports
@@ -126,7 +111,7 @@ class ReportCounter:
                 new_keys.append(report.key)
             outcomes.append(outcome)
         if new_keys:
-            await self._add(connection, campaign_id, cycle, scope, new_keys, new_nonces, direct, relayed)
+            await self._add(connection, destination, new_keys, new_nonces, direct, relayed)
             gained = {"b_tickets": len(new_nonces), "b_relayed": relayed_reports - row.relayed_reports}
             await connection.execute(_ADD_COUNTS, {**where, **gained})
         return Counted(tuple(outcomes), row.tickets + len(new_nonces), relayed_reports)
@@ -135,27 +120,28 @@ class ReportCounter:
         return set((await connection.execute(_KNOWN_KEYS, {**where, "b_keys": keys})).scalars())
 
     async def _spent_nonces(
-        self, connection: AsyncConnection, where: dict[str, int], nonces: list[bytes]
+        self, connection: AsyncConnection, destination: Destination, nonces: list[bytes]
     ) -> set[bytes]:
         if not nonces:
             return set()
+        where = {"b_campaign": destination.campaign_id, "b_scope": destination.scope}
         return set((await connection.execute(_SPENT_NONCES, {**where, "b_nonces": nonces})).scalars())
 
     async def _add(
         self,
         connection: AsyncConnection,
-        campaign_id: int,
-        cycle: int,
-        scope: int,
+        destination: Destination,
         new_keys: list[bytes],
         new_nonces: list[bytes],
         direct: Counter[int],
         relayed: Counter[int],
     ) -> None:
+        campaign_id, cycle = destination.campaign_id, destination.cycle
         keys = [{"campaign_id": campaign_id, "cycle": cycle, "key": key} for key in sorted(new_keys)]
         await connection.execute(_ADD_KEYS, keys)
         if new_nonces:
-            nonces = [{"campaign_id": campaign_id, "scope": scope, "nonce": nonce} for nonce in sorted(new_nonces)]
+            where = {"campaign_id": campaign_id, "scope": destination.scope}
+            nonces = [{**where, "nonce": nonce} for nonce in sorted(new_nonces)]
             await connection.execute(_ADD_NONCES, nonces)
         rows = [
             {"campaign_id": campaign_id, "cycle": cycle, "relayed": kind, "cell": cell, "reports": counts[cell]}

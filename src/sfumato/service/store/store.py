@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from sqlalchemy import Row, Select, Table, delete, func, insert, select, update
+from pydantic import ValidationError
+from sqlalchemy import ColumnElement, Row, Select, Table, Update, delete, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from sfumato.arrays import FloatArray, IntArray, jsonable, read_only
+from sfumato.arrays import FloatArray, IntArray, read_only
 from sfumato.errors import InputError
+from sfumato.service.models.kept import ChannelFacts, EstimateFacts, Record, Specification
 from sfumato.service.store.engine import Database
-from sfumato.service.store.records import Campaign, Cycle, Estimate, NewCycle, Tally
+from sfumato.service.store.records import (
+    Campaign,
+    CellCounts,
+    LoggedVersion,
+    NewCycle,
+    Progress,
+    StoredCycle,
+    StoredEstimate,
+)
 from sfumato.service.store.reports import ReportCounter
 from sfumato.service.store.schema import (
     campaigns,
@@ -28,7 +36,10 @@ from sfumato.service.store.schema import (
     tallies,
 )
 
-_CYCLE_COLUMNS = [cycles.c[name] for name in Cycle.__dataclass_fields__]
+_CYCLE_COLUMNS = [cycles.c[name] for name in StoredCycle.__dataclass_fields__]
+_PROGRESS_COLUMNS = [cycles.c[name] for name in Progress.__dataclass_fields__]
+_LOG_COLUMNS = [channel_log.c[name] for name in LoggedVersion.__dataclass_fields__]
+Kept = TypeVar("Kept", bound=Record)
 
 
 class Store:
@@ -75,14 +86,14 @@ class Store:
             return [_campaign(row) for row in rows]
 
     async def create_campaign(
-        self, name: str, specification: Mapping[str, Any], first: NewCycle, *, only_if_empty: bool = False
+        self, name: str, specification: Specification, first: NewCycle, *, only_if_empty: bool = False
     ) -> Campaign | None:
         """A new campaign with its first cycle open; None if ``only_if_empty`` and there is already one."""
         try:
             async with self.database.writing() as connection:
                 if only_if_empty and (await connection.execute(select(campaigns.c.id).limit(1))).first() is not None:
                     return None
-                text = json.dumps(jsonable(dict(specification)))
+                text = specification.model_dump_json()
                 row = (
                     await connection.execute(
                         insert(campaigns)
@@ -97,7 +108,7 @@ class Store:
                 return None
             raise InputError(f"There is already a campaign '{name}'.", "Choose another name.") from error
 
-    async def current_cycle(self, campaign_id: int) -> Cycle:
+    async def current_cycle(self, campaign_id: int) -> StoredCycle:
         """The campaign's latest cycle, open or closing."""
         statement = (
             select(*_CYCLE_COLUMNS).where(cycles.c.campaign_id == campaign_id).order_by(cycles.c.number.desc()).limit(1)
@@ -105,11 +116,11 @@ class Store:
         async with self.database.reading() as connection:
             return _cycle((await connection.execute(statement)).one())
 
-    async def current_counts(self) -> list[Row[Any]]:
-        """(campaign_id, number, version, state, tickets, due_at_s) of every cycle not yet closed: a cheap look."""
-        columns = [cycles.c[name] for name in ("campaign_id", "number", "version", "state", "tickets", "due_at_s")]
+    async def progress(self) -> list[Progress]:
+        """How far every cycle that is not closed has come."""
+        statement = select(*_PROGRESS_COLUMNS).where(cycles.c.state != "closed")
         async with self.database.reading() as connection:
-            return list(await connection.execute(select(*columns).where(cycles.c.state != "closed")))
+            return [Progress(*row) for row in await connection.execute(statement)]
 
     async def version_exists(self, campaign_id: int, version: str) -> bool:
         """Whether this campaign ever published that version."""
@@ -117,7 +128,7 @@ class Store:
         async with self.database.reading() as connection:
             return (await connection.execute(statement)).first() is not None
 
-    async def extend_cycle(self, cycle: Cycle, *, due_at_s: int) -> bool:
+    async def extend_cycle(self, cycle: StoredCycle, *, due_at_s: int) -> bool:
         """Merge a due cycle with the period after it: it stays open until ``due_at_s``. False if somebody else did."""
         statement = (
             update(cycles)
@@ -126,7 +137,9 @@ class Store:
         )
         return await self._changed_one(statement)
 
-    async def claim_closing(self, cycle: Cycle, *, closer: str, minimum_tickets: int, lease_until_s: float) -> bool:
+    async def claim_closing(
+        self, cycle: StoredCycle, *, closer: str, minimum_tickets: int, lease_until_s: float
+    ) -> bool:
         """Make ``closer`` the only one who closes this cycle; from now on it takes no report."""
         statement = (
             update(cycles)
@@ -135,7 +148,7 @@ class Store:
         )
         return await self._changed_one(statement)
 
-    async def take_over_closing(self, cycle: Cycle, *, closer: str, now_s: float, lease_until_s: float) -> bool:
+    async def take_over_closing(self, cycle: StoredCycle, *, closer: str, now_s: float, lease_until_s: float) -> bool:
         """Become the closer of a cycle whose closer has not been heard of."""
         statement = (
             update(cycles)
@@ -144,7 +157,7 @@ class Store:
         )
         return await self._changed_one(statement)
 
-    async def renew_lease(self, cycle: Cycle, *, closer: str, lease_until_s: float) -> bool:
+    async def renew_lease(self, cycle: StoredCycle, *, closer: str, lease_until_s: float) -> bool:
         """Say that ``closer`` is still at it (or, with a lease in the past, that it gives up)."""
         statement = (
             update(cycles)
@@ -154,7 +167,7 @@ class Store:
         return await self._changed_one(statement)
 
     async def finish_closing(
-        self, cycle: Cycle, estimate: Estimate, following: NewCycle, *, closer: str, forget_tickets: bool
+        self, cycle: StoredCycle, estimate: StoredEstimate, following: NewCycle, *, closer: str, forget_tickets: bool
     ) -> bool:
         """Publish the estimate, open the next cycle and forget keys and tickets, all or nothing; False if not ours."""
         close = (
@@ -167,10 +180,14 @@ class Store:
                 return False
             await connection.execute(
                 insert(estimates).values(
-                    campaign_id=cycle.campaign_id, cycle=cycle.number, facts=json.dumps(jsonable(dict(estimate.facts))),
-                    probabilities=_bytes(estimate.probabilities), low=_bytes(estimate.low), high=_bytes(estimate.high),
+                    campaign_id=cycle.campaign_id,
+                    cycle=cycle.number,
+                    facts=estimate.facts.model_dump_json(),
+                    probabilities=_bytes(estimate.probabilities),
+                    low=_bytes(estimate.low),
+                    high=_bytes(estimate.high),
                 )
-            )  # fmt: skip
+            )
             await _open_cycle(connection, cycle.campaign_id, following)
             keys = (report_keys.c.campaign_id == cycle.campaign_id) & (report_keys.c.cycle == cycle.number)
             await connection.execute(delete(report_keys).where(keys))
@@ -179,8 +196,8 @@ class Store:
                 await connection.execute(delete(spent_tickets).where(spent))
             return True
 
-    async def tallies(self, campaign_id: int, *, cells: int, up_to: int, pooled: int) -> list[Tally]:
-        """The tallies of the latest ``pooled`` cycles up to cycle ``up_to``, oldest first."""
+    async def counts(self, campaign_id: int, *, cells: int, up_to: int, pooled: int) -> list[CellCounts]:
+        """The reports per cell of the latest ``pooled`` cycles up to cycle ``up_to``, oldest first."""
         which = (cycles.c.campaign_id == campaign_id) & (cycles.c.number <= up_to) & (cycles.c.number > up_to - pooled)
         published = select(cycles.c.number, cycles.c.payload).where(which).order_by(cycles.c.number)
         counted = select(tallies.c.cycle, tallies.c.relayed, tallies.c.cell, tallies.c.reports).where(
@@ -191,16 +208,20 @@ class Store:
             counts = {number: np.zeros((2, cells), dtype=np.int64) for number in payloads}
             for row in await connection.execute(counted):
                 counts[row.cycle][row.relayed, row.cell] = row.reports
-        return [_tally(number, payload, counts[number]) for number, payload in payloads.items()]
+        return [_counts(number, payload, counts[number]) for number, payload in payloads.items()]
 
-    async def closed_cycles(self, campaign_id: int, *, latest: int | None = None) -> list[tuple[Cycle, Estimate]]:
+    async def closed_cycles(
+        self, campaign_id: int, *, latest: int | None = None
+    ) -> list[tuple[StoredCycle, StoredEstimate]]:
         """Every closed cycle (or the ``latest`` ones) with its estimate, oldest first."""
         statement = _closed(campaign_id).order_by(cycles.c.number.desc()).limit(latest)
         async with self.database.reading() as connection:
             rows = list(await connection.execute(statement))
         return [(_cycle(row), _estimate(row)) for row in reversed(rows)]
 
-    async def closed_cycle(self, campaign_id: int, number: int | None = None) -> tuple[Cycle, Estimate] | None:
+    async def closed_cycle(
+        self, campaign_id: int, number: int | None = None
+    ) -> tuple[StoredCycle, StoredEstimate] | None:
         """One closed cycle (the latest by default) with its estimate, or None."""
         statement = _closed(campaign_id).order_by(cycles.c.number.desc()).limit(1)
         if number is not None:
@@ -209,16 +230,17 @@ class Store:
             row = (await connection.execute(statement)).one_or_none()
         return None if row is None else (_cycle(row), _estimate(row))
 
-    async def log(self, campaign_id: int) -> Sequence[Row[Any]]:
+    async def log(self, campaign_id: int) -> list[LoggedVersion]:
         """The public log of versions, oldest first."""
-        statement = select(channel_log).where(channel_log.c.campaign_id == campaign_id)
+        statement = select(*_LOG_COLUMNS).where(channel_log.c.campaign_id == campaign_id)
         async with self.database.reading() as connection:
-            return list(await connection.execute(statement.order_by(channel_log.c.position)))
+            rows = await connection.execute(statement.order_by(channel_log.c.position))
+            return [LoggedVersion(*row) for row in rows]
 
-    def _insert(self, table: Table) -> Any:
-        return (sqlite if self.database.dialect == "sqlite" else postgresql).insert(table)
+    def _insert(self, table: Table) -> sqlite.Insert | postgresql.Insert:
+        return sqlite.insert(table) if self.database.dialect == "sqlite" else postgresql.insert(table)
 
-    async def _changed_one(self, statement: Any) -> bool:
+    async def _changed_one(self, statement: Update) -> bool:
         async with self.database.writing() as connection:
             return bool((await connection.execute(statement)).rowcount == 1)
 
@@ -226,17 +248,31 @@ class Store:
 async def _open_cycle(connection: AsyncConnection, campaign_id: int, new: NewCycle) -> None:
     await connection.execute(
         insert(cycles).values(
-            campaign_id=campaign_id, number=new.number, version=new.version, payload=new.payload,
-            signature=new.signature, facts=json.dumps(jsonable(dict(new.facts))), state="open",
-            opened_at_s=new.opened_at_s, due_at_s=new.due_at_s, merged_periods=0, tickets=0, relayed_reports=0,
+            campaign_id=campaign_id,
+            number=new.number,
+            version=new.version,
+            payload=new.payload,
+            signature=new.signature,
+            facts=new.facts.model_dump_json(),
+            state="open",
+            opened_at_s=new.opened_at_s,
+            due_at_s=new.due_at_s,
+            merged_periods=0,
+            tickets=0,
+            relayed_reports=0,
         )
-    )  # fmt: skip
+    )
     await connection.execute(
         insert(channel_log).values(
-            campaign_id=campaign_id, position=new.number - 1, cycle=new.number, version=new.version,
-            previous=new.previous, entry=new.entry, signature=new.entry_signature,
+            campaign_id=campaign_id,
+            position=new.number - 1,
+            cycle=new.number,
+            version=new.version,
+            previous=new.previous,
+            entry=new.entry,
+            signature=new.entry_signature,
         )
-    )  # fmt: skip
+    )
 
 
 def _closed(campaign_id: int) -> Select[Any]:
@@ -248,26 +284,37 @@ def _closed(campaign_id: int) -> Select[Any]:
     )
 
 
-def _is(cycle: Cycle) -> tuple[Any, Any]:
+def _is(cycle: StoredCycle) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
     return cycles.c.campaign_id == cycle.campaign_id, cycles.c.number == cycle.number
 
 
-def _campaign(row: Any) -> Campaign:
-    return Campaign(row.id, row.name, json.loads(row.specification), row.created_at_s)
+def _campaign(row: Row[Any]) -> Campaign:
+    return Campaign(row.id, row.name, _read(Specification, row.specification), row.created_at_s)
 
 
-def _cycle(row: Any) -> Cycle:
-    values = {name: getattr(row, name) for name in Cycle.__dataclass_fields__}
-    return Cycle(**{**values, "facts": json.loads(row.facts)})
+def _cycle(row: Row[Any]) -> StoredCycle:
+    values = {name: getattr(row, name) for name in StoredCycle.__dataclass_fields__}
+    return StoredCycle(**{**values, "facts": _read(ChannelFacts, row.facts)})
 
 
-def _estimate(row: Any) -> Estimate:
+def _estimate(row: Row[Any]) -> StoredEstimate:
     arrays = (_array(row.probabilities), _array(row.low), _array(row.high))
-    return Estimate(row.number, json.loads(row.estimate_facts), *arrays)
+    return StoredEstimate(row.number, _read(EstimateFacts, row.estimate_facts), *arrays)
 
 
-def _tally(number: int, payload: str, counts: IntArray) -> Tally:
-    return Tally(number, payload, read_only(counts[0], np.int64), read_only(counts[1], np.int64))
+def _read(kind: type[Kept], text: str) -> Kept:
+    """A record as the store kept it; what another version wrote otherwise is refused, not guessed."""
+    try:
+        return kind.model_validate_json(text)
+    except ValidationError as error:
+        raise InputError(
+            f"The database holds a {kind.__name__} that this version cannot read.",
+            "Run the version of sfumato that wrote it, or a newer one.",
+        ) from error
+
+
+def _counts(number: int, payload: str, counts: IntArray) -> CellCounts:
+    return CellCounts(number, payload, read_only(counts[0], np.int64), read_only(counts[1], np.int64))
 
 
 def _bytes(values: FloatArray) -> bytes:

@@ -1,4 +1,4 @@
-"""What requests may say and answers hold: strict, closed to anything else.
+"""What requests may say: strict, closed to anything else.
 
 A report has four fields: one cell number and three texts of fixed length in hexadecimal. None of them can hold a
 coordinate, and every other field is refused.
@@ -6,16 +6,17 @@ coordinate, and every other field is refused.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
+from sfumato.service.models.kept import Reporting
 from sfumato.service.tickets import TICKET_PATTERN
 
 LARGEST_GRID = 1_000_000
 
 
-def _integral(value: Any) -> Any:
+def _integral(value: object) -> object:
     """JSON has one kind of number: 7.0 is the integer 7 (and 7.5 stays what it is, to be refused)."""
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
 
@@ -23,13 +24,15 @@ def _integral(value: Any) -> Any:
 _INTEGRAL = BeforeValidator(_integral)
 Cell = Annotated[int, Field(ge=0, lt=LARGEST_GRID, description="Number of the reported cell."), _INTEGRAL]
 Version = Annotated[
-    str, StringConstraints(pattern=r"^[0-9a-f]{64}$", min_length=64, max_length=64),
+    str,
+    StringConstraints(pattern=r"^[0-9a-f]{64}$", min_length=64, max_length=64),
     Field(description="Version of the channel the report was drawn from."),
-]  # fmt: skip
+]
 Key = Annotated[
-    str, StringConstraints(pattern=r"^[0-9a-f]{32}$", min_length=32, max_length=32),
+    str,
+    StringConstraints(pattern=r"^[0-9a-f]{32}$", min_length=32, max_length=32),
     Field(description="128 fresh random bits per drawn report; resend with the same key."),
-]  # fmt: skip
+]
 CampaignName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", max_length=63)]
 
 
@@ -86,116 +89,10 @@ class CampaignRequest(Request):
     minimum_cycle_s: Annotated[int | None, Field(ge=0, le=31_557_600), _INTEGRAL] = None
     minimum_tickets: Annotated[int | None, Field(ge=1, le=1_000_000_000), _INTEGRAL] = None
     floor: Annotated[float | None, Field(ge=1e-6, le=1, allow_inf_nan=False)] = None
-    reporting: Literal["every-cycle", "once"] = "every-cycle"
+    reporting: Reporting = "every-cycle"
     relayed: bool = False
     relayed_cap_reports: Annotated[int | None, Field(ge=0, le=1_000_000_000), _INTEGRAL] = None
 
 
 class CloseRequest(Request):
     """Nothing to say: close the cycle if it may be closed."""
-
-
-class Answer(BaseModel):
-    """The envelope of every JSON answer."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    ok: bool = True
-    error: str | None = None
-    errors: list[str] = []
-    status: int = 200
-
-
-class Refusal(Answer):
-    """What went wrong and what to do."""
-
-    ok: Literal[False] = False
-
-
-class ReportAnswer(Answer):
-    """The report is on disk; ``duplicate`` if it was before."""
-
-    duplicate: bool
-
-
-class BatchAnswer(Answer):
-    """The batch is on disk; ``duplicate`` if it was before."""
-
-    duplicate: bool
-    reports: int
-
-
-class TicketAnswer(Answer):
-    """A ticket for one report."""
-
-    ticket: str
-    expires_at_s: int
-
-
-class ChannelAnswer(Answer):
-    """The channel of the open cycle: the signed text, its hash and its signature."""
-
-    payload: str
-    version: str
-    signature: str
-    public_key: str
-    log_index: int
-    opened_at_s: int
-    due_at_s: int | None
-
-
-class CampaignAnswer(Answer):
-    """One campaign."""
-
-    campaign: dict[str, Any]
-
-
-class CampaignsAnswer(Answer):
-    """Every campaign."""
-
-    campaigns: list[dict[str, Any]]
-
-
-class CloseAnswer(Answer):
-    """Whether the cycle was closed, and why."""
-
-    closed: bool
-    cycle: int
-    reason: str
-
-
-class LogAnswer(Answer):
-    """The public log of channel versions."""
-
-    log: list[dict[str, Any]]
-
-
-class HistoryAnswer(Answer):
-    """The closed cycles, oldest first."""
-
-    history: list[dict[str, Any]]
-
-
-class CycleAnswer(Answer):
-    """One closed cycle with its estimate."""
-
-    cycle: dict[str, Any]
-
-
-class ServerAnswer(Answer):
-    """What this server is and the key it signs with."""
-
-    server: dict[str, Any]
-
-
-class DashboardAnswer(Answer):
-    """The dashboard's content."""
-
-    campaign: dict[str, Any]
-    history: list[dict[str, Any]]
-
-
-class StateAnswer(Answer):
-    """Whether the server is alive or ready."""
-
-    state: str

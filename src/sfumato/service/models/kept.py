@@ -1,0 +1,127 @@
+"""What the store keeps as text and a channel publishes: strict records, read back or refused, never guessed."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from sfumato.grid import Grid
+
+Reporting = Literal["every-cycle", "once"]
+
+
+class Record(BaseModel):
+    """A value with a fixed set of fields: strict types, no unknown field, no NaN."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class GridFields(Record):
+    """A grid on the earth: its size in cells, a cell's size in metres and in degrees, and its north-western corner."""
+
+    rows: int
+    columns: int
+    cell_height: float
+    cell_width: float
+    unit: Literal["m"]
+    north_deg: float
+    west_deg: float
+    cell_height_deg: float
+    cell_width_deg: float
+
+    @classmethod
+    def of(cls, grid: Grid) -> GridFields:
+        """The fields of ``grid``."""
+        return cls.model_validate(grid.to_dict())
+
+    def to_grid(self) -> Grid:
+        """The grid they describe."""
+        return Grid(**dict(self))
+
+
+class Specification(Record):
+    """What a campaign is: an operator's request with the settings' defaults filled in."""
+
+    title: str
+    grid: GridFields
+    beta_per_m: float
+    cycle_duration_s: int | None
+    cycle_reports: int | None
+    minimum_cycle_s: int
+    minimum_tickets: int
+    floor: float
+    reporting: Reporting
+    relayed: bool
+    relayed_cap_reports: int
+
+    @property
+    def cell_count(self) -> int:
+        """How many cells the grid has."""
+        return self.grid.rows * self.grid.columns
+
+    @property
+    def level_never_above_per_km(self) -> float:
+        """2 beta, which no output weights pass."""
+        return 2000 * self.beta_per_m
+
+    @property
+    def once(self) -> bool:
+        """Whether each device reports once in the campaign's life."""
+        return self.reporting == "once"
+
+
+class PublishedChannel(Record):
+    """The text a cycle publishes and signs; a device builds its own row from it."""
+
+    campaign: str
+    cycle: int
+    grid: GridFields
+    beta_per_m: float
+    output_weights: tuple[float, ...]
+    floor: float
+    reporting: Reporting
+
+
+class LevelPerKm(Record):
+    """An epsilon per kilometre: exact, or between two bounds."""
+
+    lower: float
+    upper: float
+    exact: bool
+
+
+class ChannelFacts(Record):
+    """What a channel reveals: its level, and information and distortion under the prior it was made for."""
+
+    epsilon_per_km: LevelPerKm
+    mutual_information_nats: float
+    distortion_m: float
+
+
+class Residual(Record):
+    """How well a cycle's reports fit the channel that was published."""
+
+    statistic: float
+    p_value: float
+
+
+class Alarm(Record):
+    """Whether the reports look poisoned, and why."""
+
+    raised: bool
+    reasons: tuple[str, ...]
+
+
+class EstimateFacts(ChannelFacts):
+    """The numbers a closed cycle publishes beside its map."""
+
+    emd_to_previous_m: float | None
+    residual: Residual
+    alarm: Alarm
+    change_capped: bool
+    influence: dict[str, float]
+    spent_epsilon_per_km: float
+    gap_nats_per_report: float
+    target: str
+    interval_level: float | None

@@ -1,0 +1,90 @@
+"""What campaigns, cycles and the log look like to the outside: the same for routes, pages and files."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from sfumato.service.models.kept import ChannelFacts, EstimateFacts, Record, Specification
+
+State = Literal["open", "closing", "closed"]
+
+
+class OpenCycleView(ChannelFacts):
+    """A campaign's current cycle; its counts are rounded down to tens."""
+
+    number: int
+    version: str
+    state: State
+    opened_at_s: int
+    due_at_s: int | None
+    tickets: int
+    reports: int
+    relayed_reports: int
+    merged_periods: int
+
+
+class CampaignView(Specification):
+    """A campaign and its current cycle."""
+
+    name: str
+    cells: int
+    two_beta_per_km: float
+    created_at_s: int
+    cycle: OpenCycleView
+
+
+class DashboardCampaignView(CampaignView):
+    """The same with the address of the dashboard's map tiles, where the operator chose one."""
+
+    tile_url: str | None
+
+
+class ClosedCycleView(EstimateFacts):
+    """A closed cycle in numbers."""
+
+    cycle: int
+    version: str
+    opened_at_s: int
+    closed_at_s: int | None
+    tickets: int
+    reports: int
+    relayed_reports: int
+    merged_periods: int
+    two_beta_per_km: float
+
+
+class EstimatedCycleView(ClosedCycleView):
+    """A closed cycle with its estimate and, where there is one, its interval per cell."""
+
+    estimate: list[float]
+    low: list[float | None]
+    high: list[float | None]
+
+
+class CountedCycleView(EstimatedCycleView):
+    """A closed cycle with everything: also its reports per cell and its output weights."""
+
+    counts: list[int]
+    relayed_counts: list[int]
+    output_weights: list[float]
+
+
+class LogEntryView(Record):
+    """One entry of the public log: a channel version, chained to the entry before and signed."""
+
+    index: int
+    campaign: str
+    cycle: int
+    version: str
+    previous: str
+    entry: str
+    signature: str
+
+
+class ServerView(Record):
+    """What this server is and the key it signs with."""
+
+    name: Literal["sfumato"]
+    version: str
+    public_key: str
+    tile_url: str | None
