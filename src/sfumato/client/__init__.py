@@ -6,7 +6,14 @@ No function here takes a seed: every report and every noise draw uses the operat
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sfumato.client.device import Budget, Device
+    from sfumato.client.live import LiveTrace
+    from sfumato.client.offer import Caps, Offer
+    from sfumato.client.participant import NotSent, Participant, Prepared
+    from sfumato.client.reveals import Reveals
 
 _HOMES = {
     "Budget": "device",
@@ -20,11 +27,22 @@ _HOMES = {
     "Reveals": "reveals",
 }
 
-__all__ = sorted(_HOMES)
+__all__ = [
+    "Budget",
+    "Caps",
+    "Device",
+    "LiveTrace",
+    "NotSent",
+    "Offer",
+    "Participant",
+    "Prepared",
+    "Reveals",
+]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'sfumato.client' has no attribute '{name}'")
-    return getattr(import_module(f"sfumato.client.{home}"), name)
+    found: object = getattr(import_module(f"sfumato.client.{home}"), name)
+    return found

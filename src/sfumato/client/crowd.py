@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -144,20 +143,20 @@ class _Server:
             if self._operator:
                 self._call("POST", "/close", {}, self._operator)
             _, body = self._call("GET", "")
-            now = body.get("campaign", {})
-            current = now.get("cycle", {})
-            if current.get("number", cycle) > cycle:
+            now = _inside(body, "campaign")
+            current = _inside(now, "cycle")
+            if _count(current, "number", cycle) > cycle:
                 return True
-            size = now.get("cycle_reports")
-            nearly = size is not None and current.get("tickets", 0) + 10 > size
+            size = _count(now, "cycle_reports", 0)
+            nearly = size > 0 and _count(current, "tickets", 0) + 10 > size
             if current.get("state") == "open" and not self._operator and not nearly:
                 return False
             time.sleep(0.3)
         return False
 
     def _call(
-        self, method: str, path: str, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
-    ) -> tuple[int, dict[str, Any]]:
+        self, method: str, path: str, body: Mapping[str, object] | None = None, headers: Mapping[str, str] | None = None
+    ) -> tuple[int, dict[str, object]]:
         """One request, tried again while the server is busy, closing or away; a report keeps its key."""
         content = None if body is None else json.dumps(body)
         sent = {"User-Agent": "sfumato", "Content-Type": "application/json", **(headers or {})}
@@ -186,7 +185,17 @@ class _Server:
         return found
 
 
-def _object(content: bytes) -> dict[str, Any]:
+def _inside(body: Mapping[str, object], name: str) -> Mapping[str, object]:
+    found = body.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _count(body: Mapping[str, object], name: str, otherwise: int) -> int:
+    found = body.get(name)
+    return found if isinstance(found, int) else otherwise
+
+
+def _object(content: bytes) -> dict[str, object]:
     try:
         value = json.loads(content)
     except ValueError:

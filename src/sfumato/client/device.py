@@ -12,14 +12,13 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from sfumato.client.memory import BudgetEntry, DeviceMemory, empty_memory, is_memory
 from sfumato.errors import BudgetExceeded, InputError
 
-FORMAT = "sfumato-device/1"
 DEFAULT_CAP_PER_KM = 30.0
 
 
@@ -38,7 +37,7 @@ class Budget:
 
     cap_per_km: float
     spent_per_km: float
-    entries: tuple[Mapping[str, Any], ...]
+    entries: tuple[BudgetEntry, ...]
 
     @property
     def left_per_km(self) -> float:
@@ -48,7 +47,7 @@ class Budget:
     @property
     def delta(self) -> float:
         """The deltas added up: 0 unless a live trace is among the entries."""
-        return math.fsum(float(entry["delta"]) for entry in self.entries)
+        return math.fsum(entry["delta"] for entry in self.entries)
 
 
 class Device:
@@ -60,24 +59,24 @@ class Device:
             raise InputError(f"The cap is {cap_per_km} per km.", "Give a positive number.")
         self._first_cap = float(cap_per_km)
 
-    def read(self) -> dict[str, Any]:
-        """The whole memory as plain values."""
+    def read(self) -> DeviceMemory:
+        """The whole memory."""
         try:
             if self.path.stat().st_mode & 0o077 and os.name == "posix":
                 raise InputError(f"{self.path} can be read by other people.", f"Run: chmod 600 {self.path}")
             memory = json.loads(self.path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            return {"format": FORMAT, "cap_per_km": self._first_cap, "entries": [], "campaigns": {}, "live": {}}
+            return empty_memory(self._first_cap)
         except (ValueError, OSError) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(f"{self.path} is damaged.", "Restore it from a copy: it holds your budget.") from error
-        if not isinstance(memory, dict) or memory.get("format") != FORMAT:
-            raise InputError(f"{self.path} is not a device file.", "Choose another path.")
+        if not is_memory(memory):
+            raise InputError(f"{self.path} is not a device file.", "Choose another path, or restore it from a copy.")
         return memory
 
     @contextlib.contextmanager
-    def change(self) -> Iterator[dict[str, Any]]:
+    def change(self) -> Iterator[DeviceMemory]:
         """Read under a lock, let the caller change the memory, and replace the file if nothing was raised."""
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with _locked(self.path.with_name(self.path.name + ".lock")):
@@ -85,7 +84,7 @@ class Device:
             yield memory
             self._write(memory)
 
-    def _write(self, memory: Mapping[str, Any]) -> None:
+    def _write(self, memory: DeviceMemory) -> None:
         for abandoned in self.path.parent.glob(f".{self.path.name}.*"):
             abandoned.unlink(missing_ok=True)  # by a process that was killed: only the holder of the lock writes one
         handle, name = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.parent)
@@ -118,17 +117,18 @@ class Device:
     def debit(self, what: str, *, epsilon_per_km: float, delta: float = 0.0) -> None:
         """Enter something that another mechanism released, or refuse it."""
         with self.change() as memory:
-            debit(memory, what, epsilon_per_km=epsilon_per_km, delta=delta)
+            debit(memory, {"what": what, "epsilon_per_km": epsilon_per_km, "delta": delta})
 
 
-def _budget(memory: Mapping[str, Any]) -> Budget:
+def _budget(memory: DeviceMemory) -> Budget:
     entries = tuple(memory["entries"])
-    spent = math.fsum(float(entry["epsilon_per_km"]) for entry in entries)
+    spent = math.fsum(entry["epsilon_per_km"] for entry in entries)
     return Budget(float(memory["cap_per_km"]), spent, entries)
 
 
-def debit(memory: dict[str, Any], what: str, *, epsilon_per_km: float, delta: float = 0.0, **about: Any) -> None:
+def debit(memory: DeviceMemory, entry: BudgetEntry) -> None:
     """Add an entry to a memory being changed; past the cap :class:`BudgetExceeded`, and nothing is written."""
+    epsilon_per_km = entry["epsilon_per_km"]
     if not math.isfinite(epsilon_per_km) or epsilon_per_km < 0:
         raise InputError(f"The cost is {epsilon_per_km} per km.", "It must be a number from 0.")
     budget = _budget(memory)
@@ -137,7 +137,7 @@ def debit(memory: dict[str, Any], what: str, *, epsilon_per_km: float, delta: fl
             f"This costs {epsilon_per_km:.3g} per km; {budget.left_per_km:.3g} of {budget.cap_per_km:g} is left.",
             "Nothing was drawn. Raise the cap only if you accept what all your reports together reveal.",
         )
-    memory["entries"].append({"what": what, "epsilon_per_km": epsilon_per_km, "delta": delta, **about})
+    memory["entries"].append(entry)
 
 
 @contextlib.contextmanager

@@ -21,15 +21,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from sfumato.arrays import FloatArray, positive
 from sfumato.client.device import Device, debit
+from sfumato.client.memory import BudgetEntry, LiveState
 from sfumato.errors import InputError
 from sfumato.frames import displace, snap
 from sfumato.mechanisms.traces.multiscale.ladder import Ladder, shipped_ladder
@@ -64,7 +64,7 @@ def step_factors(s: float) -> tuple[float, float, float, float, float, float, fl
     return decay * (1.0 + s), decay * s, -decay * s, decay * (1.0 - s), l11, l21, l22
 
 
-def normals_needed(ladder: Ladder, state: Mapping[str, Any] | None, time_s: float) -> int:
+def normals_needed(ladder: Ladder, state: LiveState | None, time_s: float) -> int:
     """How many normals :func:`advance` consumes."""
     per_time = 4 * ladder.weights.size + 2
     if state is None:
@@ -72,7 +72,7 @@ def normals_needed(ladder: Ladder, state: Mapping[str, Any] | None, time_s: floa
     return 0 if time_s == state["time_s"] else per_time
 
 
-def advance(ladder: Ladder, state: Mapping[str, Any] | None, time_s: float, normals: FloatArray) -> dict[str, Any]:
+def advance(ladder: Ladder, state: LiveState | None, time_s: float, normals: FloatArray) -> LiveState:
     """The state at ``time_s``: a pure function of the normals, the same in JavaScript. Not part of the public API."""
     if not math.isfinite(time_s):
         raise InputError("The time is not finite.", "Give seconds since 1970.")
@@ -81,7 +81,7 @@ def advance(ladder: Ladder, state: Mapping[str, Any] | None, time_s: float, norm
     if normals.size != normals_needed(ladder, state, time_s):
         raise InputError("The number of normals does not fit the step.")
     if state is not None and time_s == state["time_s"]:
-        return dict(state)
+        return state
     draws = iter(normals.tolist())
     constant = [next(draws), next(draws)] if state is None else list(state["constant"])
     scales: list[list[float]] = []
@@ -98,7 +98,7 @@ def advance(ladder: Ladder, state: Mapping[str, Any] | None, time_s: float, norm
     return {"time_s": time_s, "constant": constant, "scales": scales, "white": [next(draws), next(draws)]}
 
 
-def displacement(ladder: Ladder, state: Mapping[str, Any], *, noise_m: float) -> tuple[float, float]:
+def displacement(ladder: Ladder, state: LiveState, *, noise_m: float) -> tuple[float, float]:
     """The noise at the state's time, east and north, in metres."""
     shares = [math.sqrt(variance) for variance in ladder.variances.tolist()]
     white, constant = math.sqrt(ladder.white_share), math.sqrt(ladder.constant_share)
@@ -125,8 +125,6 @@ def live_budget(loss: float, *, noise_m: float, delta: float = DELTA) -> LiveBud
 
     epsilon(d)/d grows with the distance, so the figure for 1 km holds, in proportion, for every shorter one.
     """
-    from scipy.special import ndtri
-
     mu = 1000.0 * math.sqrt(loss) / positive(noise_m, "noise_m")
     return LiveBudget(mu, mu * mu / 2 + mu * -float(ndtri(delta)), delta)
 
@@ -151,13 +149,18 @@ class LiveTrace:
                     "Use the same noise, or another name (which is another process and is debited again).",
                 )
             if kept is None:
-                cost, delta = self.budget.epsilon_per_km, self.budget.delta
-                debit(memory, "live trace", epsilon_per_km=cost, delta=delta, name=self.name, noise_m=self.noise_m)
+                entry: BudgetEntry = {
+                    "what": "live trace",
+                    "epsilon_per_km": self.budget.epsilon_per_km,
+                    "delta": self.budget.delta,
+                    "name": self.name,
+                    "noise_m": self.noise_m,
+                }
+                debit(memory, entry)
             state = None if kept is None else kept["state"]
-            if (
-                kept is not None and float(time_s) == kept["state"]["time_s"]
-            ):  # two places at one time would share their noise
-                return float(kept["released"][0]), float(kept["released"][1])
+            # Two places at one time would share their noise.
+            if kept is not None and float(time_s) == kept["state"]["time_s"]:
+                return kept["released"][0], kept["released"][1]
             normals = randomness(None).normals(normals_needed(self._ladder, state, float(time_s)))
             state = advance(self._ladder, state, float(time_s), np.asarray(normals))
             moves = [displacement(self._ladder, state, noise_m=self.noise_m)]

@@ -11,17 +11,18 @@ import base64
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from sfumato.arrays import FloatArray, read_only
 from sfumato.client.draw import check_range
+from sfumato.client.memory import CampaignMemory
 from sfumato.client.reveals import Reveals, reveals
 from sfumato.client.wire import log_entry, verify_payload, verify_signature
 from sfumato.errors import VerificationFailed
 from sfumato.grid import Grid, metres_per_degree
 
+_DO_NOT = "Do not take part; ask the operator."
 _CHANNEL_FIELDS = {"campaign", "cycle", "grid", "beta_per_m", "output_weights", "floor", "reporting"}
 _GRID_NUMBERS = ("cell_height", "cell_width", "north_deg", "west_deg", "cell_height_deg", "cell_width_deg")
 
@@ -62,24 +63,26 @@ class Offer:
         return "once" if self.reporting == "once" else str(self.cycle)
 
 
-def _require(condition: bool, what: str, advice: str = "Do not take part; ask the operator.") -> None:
+def _require(condition: bool, what: str, advice: str = _DO_NOT) -> None:
     if not condition:
         raise VerificationFailed(what, advice)
 
 
-def _number(value: Any, name: str) -> float:
-    _require(isinstance(value, int | float) and not isinstance(value, bool), f"The channel's {name} is not a number.")
+def _number(value: object, name: str) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise VerificationFailed(f"The channel's {name} is not a number.", _DO_NOT)
     _require(abs(value) < 1e308, f"The channel's {name} is not finite.")  # NaN fails too, and huge integers compare
     return float(value)
 
 
-def _whole(value: Any, name: str) -> int:
-    _require(isinstance(value, int) and not isinstance(value, bool), f"The channel's {name} is not a whole number.")
+def _whole(value: object, name: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise VerificationFailed(f"The channel's {name} is not a whole number.", _DO_NOT)
     _require(abs(value) <= 2**53, f"The channel's {name} is too large.")
-    return int(value)
+    return value
 
 
-def grid_from_wire(wire: Mapping[str, Any], *, caps: Caps) -> Grid:
+def grid_from_wire(wire: Mapping[str, object], *, caps: Caps) -> Grid:
     """The grid, if its metres are the metres of its degrees: a grid that lies about its cells lies about epsilon."""
     _require(set(wire) == {*_GRID_NUMBERS, "rows", "columns", "unit"}, "The grid has missing or unknown fields.")
     _require(wire["unit"] == "m", "The grid is not in metres.")
@@ -106,7 +109,7 @@ def grid_from_wire(wire: Mapping[str, Any], *, caps: Caps) -> Grid:
     return Grid(rows=rows, columns=columns, unit="m", **number)
 
 
-def check_offer(document: Mapping[str, Any], *, caps: Caps, pinned_key: str | None = None) -> Offer:
+def check_offer(document: Mapping[str, object], *, caps: Caps, pinned_key: str | None = None) -> Offer:
     """Verify a channel document (route ``…/channel``) and turn it into an :class:`Offer`, or say why it is refused."""
     text, version, signature, key = (document.get(name) for name in ("payload", "version", "signature", "public_key"))
     if not (isinstance(text, str) and isinstance(version, str) and isinstance(signature, str) and isinstance(key, str)):
@@ -119,8 +122,10 @@ def check_offer(document: Mapping[str, Any], *, caps: Caps, pinned_key: str | No
     channel = verify_payload(text.encode("utf-8"), version=version, signature=signature, public_key=key)
     _require(set(channel) == _CHANNEL_FIELDS, "The channel has missing or unknown fields.")
     _require(channel["reporting"] in ("every-cycle", "once"), "The campaign's reporting policy is unknown.")
-    _require(isinstance(channel["grid"], Mapping), "The channel has no grid.")
-    grid = grid_from_wire(channel["grid"], caps=caps)
+    wire = channel["grid"]
+    if not isinstance(wire, Mapping):
+        raise VerificationFailed("The channel has no grid.", _DO_NOT)
+    grid = grid_from_wire(wire, caps=caps)
     beta = _number(channel["beta_per_m"], "beta_per_m")
     _require(beta > 0, "The channel's beta is not positive.")
     _require(
@@ -133,14 +138,22 @@ def check_offer(document: Mapping[str, Any], *, caps: Caps, pinned_key: str | No
     cycle = _whole(channel["cycle"], "cycle")
     _require(cycle >= 1, "The cycle's number is not positive.")
     return Offer(
-        campaign=str(channel["campaign"]), cycle=cycle, version=version, grid=grid, beta_per_m=beta,
-        output_weights=weights, floor=floor, reporting=str(channel["reporting"]), public_key=key,
+        campaign=str(channel["campaign"]),
+        cycle=cycle,
+        version=version,
+        grid=grid,
+        beta_per_m=beta,
+        output_weights=weights,
+        floor=floor,
+        reporting=str(channel["reporting"]),
+        public_key=key,
         reveals=reveals(grid, weights, beta_per_m=beta),
-    )  # fmt: skip
+    )
 
 
-def _output_weights(values: Any, cells: int, floor: float, caps: Caps) -> FloatArray:
-    _require(isinstance(values, Sequence) and len(values) == cells, "c does not have one weight per cell.")
+def _output_weights(values: object, cells: int, floor: float, caps: Caps) -> FloatArray:
+    if not isinstance(values, Sequence) or len(values) != cells:
+        raise VerificationFailed("c does not have one weight per cell.", _DO_NOT)
     weights: FloatArray = read_only([_number(value, "c") for value in values])
     _require(caps.smallest_floor <= floor <= 1, f"The floor is {floor:g}; the least is {caps.smallest_floor:g}.")
     _require(bool((weights >= (1 - 1e-9) * floor / cells).all()), "Some c lies below the floor.")
@@ -161,16 +174,16 @@ def pack_log_weights(weights: FloatArray) -> str:
     return base64.b64encode(np.log(weights).astype("<f4").tobytes()).decode("ascii")
 
 
-def check_against_memory(offer: Offer, memory: Mapping[str, Any], *, caps: Caps) -> None:
+def check_against_memory(offer: Offer, memory: CampaignMemory, *, caps: Caps) -> None:
     """Refuse a second version within a cycle, a cycle that runs backwards, and a c that jumps between cycles."""
-    known = memory.get("versions", {}).get(str(offer.cycle))
+    known = memory["versions"].get(str(offer.cycle))
     _require(
         known in (None, offer.version),
         f"The server showed two channel versions within cycle {offer.cycle}: it may be singling people out.",
         "Do not take part, and publish both versions.",
     )
     last = memory.get("last_cycle")
-    if last is None:
+    if last is None or "log_weights" not in memory:
         return
     _require(offer.cycle >= last, f"Cycle {offer.cycle} is older than cycle {last}, seen before.")
     before = np.frombuffer(base64.b64decode(memory["log_weights"]), dtype="<f4").astype(np.float64)
@@ -181,13 +194,14 @@ def check_against_memory(offer: Offer, memory: Mapping[str, Any], *, caps: Caps)
         _require(change <= limit, f"log c moved by {change:.2f} since cycle {last}; the most is {limit:.2f}.")
 
 
-def check_log(entries: Any, offer: Offer, *, seen: Mapping[str, str] | None = None) -> None:
+def check_log(entries: object, offer: Offer, *, seen: Mapping[str, str] | None = None) -> None:
     """The public log is an unbroken signed chain, one entry per cycle, that lists this very version for the cycle.
 
     ``seen`` is cycle -> version as this device met them: a log that now says something else was rewritten, not
     appended to. Cycles count up one by one, so that skipping numbers cannot widen the limit on the change of c.
     """
-    _require(isinstance(entries, Sequence) and not isinstance(entries, str), "The public log is missing.")
+    if not isinstance(entries, Sequence) or isinstance(entries, str):
+        raise VerificationFailed("The public log is missing.", _DO_NOT)
     previous, listed = "0" * 64, {}
     for number, entry in enumerate(entries):
         _require(

@@ -11,19 +11,20 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 from urllib.parse import urlsplit
 
 from sfumato.client.device import Device, debit
 from sfumato.client.draw import WORDS_PER_REPORT, cell_from_words, weights
+from sfumato.client.memory import BudgetEntry, CampaignMemory, DeviceMemory, KeptReport, KeptReveals
 from sfumato.client.offer import Caps, Offer, check_against_memory, check_log, check_offer, pack_log_weights
 from sfumato.client.reveals import Reveals
 from sfumato.client.wire import device_tag
 from sfumato.errors import InputError, MissingExtra, SfumatoError, VerificationFailed
 from sfumato.randomness import randomness
 
-Outcome = Literal["counted", "counted before", "closed"]
+Delivery = Literal["counted", "counted before", "closed"]
 _LARGEST_ANSWER = 64 * 2**20  # bytes; a channel of 65,536 cells takes 2 MB, a log of 100,000 cycles 40 MB
 
 
@@ -40,7 +41,7 @@ class Prepared:
     cell: int
     version: str
     cycle: int
-    state: str
+    state: Literal["drawn", "sent", "closed"]
     drawn_now: bool
     reveals: Reveals
 
@@ -77,12 +78,12 @@ class Participant:
     def look(self, *, read_log: bool = True) -> Offer:
         """Fetch and check the current channel: no place, no ticket, the same request as everybody's."""
         document = self._json("GET", f"{self._home}/channel")
-        memory = self.device.read()["campaigns"].get(self._name, {})
+        memory = _ours(self.device.read(), self._name)
         offer = check_offer(document, caps=self.caps, pinned_key=self._key or memory.get("public_key"))
         if offer.campaign != self.campaign:
             raise VerificationFailed("The channel belongs to another campaign.", "Do not take part.")
         if read_log:
-            check_log(self._json("GET", f"{self._home}/log").get("log"), offer, seen=memory.get("versions"))
+            check_log(self._json("GET", f"{self._home}/log").get("log"), offer, seen=memory["versions"])
         with self.device.change() as everything:
             ours = _ours(everything, self._name)
             check_against_memory(offer, ours, caps=self.caps)
@@ -112,23 +113,30 @@ class Participant:
                     f"This device drew a report for this campaign {max(0, waited_s) / 60:.0f} minutes ago.",
                     f"It draws at most one every {self.caps.minimum_epoch_s / 60:.0f} min, however fast cycles close.",
                 )
-            cost = offer.reveals.epsilon_per_km
-            debit(everything, "report", epsilon_per_km=cost, server=self.url, campaign=self.campaign, epoch=offer.epoch)
+            entry: BudgetEntry = {
+                "what": "report",
+                "epsilon_per_km": offer.reveals.epsilon_per_km,
+                "delta": 0.0,
+                "server": self.url,
+                "campaign": self.campaign,
+                "epoch": offer.epoch,
+            }
+            debit(everything, entry)
             entropy = randomness(None)
             v, k = weights(offer.grid, offer.output_weights, cell, beta_per_m=offer.beta_per_m)
-            kept = {
+            drawn: KeptReport = {
                 "cell": cell_from_words(v, k, entropy.words(WORDS_PER_REPORT)),
                 "version": offer.version,
                 "cycle": offer.cycle,
                 "key": entropy.words(2).tobytes().hex(),
                 "state": "drawn",
                 "drawn_at_s": int(now_s),
-                "reveals": asdict(offer.reveals),
+                "reveals": _kept_reveals(offer.reveals),
             }
-            ours["reports"][offer.epoch] = kept
-        return _prepared(offer, kept, drawn_now=True)
+            ours["reports"][offer.epoch] = drawn
+        return _prepared(offer, drawn, drawn_now=True)
 
-    def send(self, epoch: str | None = None, *, wait: Callable[[float], None] = time.sleep) -> Outcome:
+    def send(self, epoch: str | None = None, *, wait: Callable[[float], None] = time.sleep) -> Delivery:
         """Send the kept report of ``epoch`` (the latest by default): ticket, a random delay, then the report.
 
         Ticket and report go over separate connections and share no identifier the client could avoid.
@@ -140,15 +148,15 @@ class Participant:
             epoch = epoch if epoch is not None else list(ours["reports"])[-1]
             if epoch not in ours["reports"]:
                 raise InputError(f"No report has been drawn for epoch {epoch}.", "Call prepare first.")
-            report = dict(ours["reports"][epoch])
+            report = ours["reports"][epoch].copy()
             secret = ours.setdefault("secret", randomness(None).words(4).tobytes().hex())
         tag = device_tag(self.campaign, epoch, bytes.fromhex(secret))
         asked = {"cycle": report["cycle"], "device": tag}
         status, answer = self._call("POST", f"{self._home}/tickets", asked)
         if status == 200:
             wait(float(randomness(None).uniforms(1)[0]) * self._longest_delay_s)
-            body = {name: report[name] for name in ("cell", "version", "key")} | {"ticket": answer["ticket"]}
-            status, answer = self._call("POST", f"{self._home}/reports", body)
+            kept = {"cell": report["cell"], "version": report["version"], "key": report["key"]}
+            status, answer = self._call("POST", f"{self._home}/reports", {**kept, "ticket": answer.get("ticket")})
         if status == 200:
             self._mark(epoch, "sent")
             return "counted before" if answer.get("duplicate") else "counted"
@@ -163,21 +171,21 @@ class Participant:
     def _is_over(self, cycle: int) -> bool:
         status, document = self._call("GET", f"{self._home}/channel", None)
         try:
-            return status == 200 and int(json.loads(document["payload"])["cycle"]) > cycle
+            return status == 200 and int(json.loads(str(document["payload"]))["cycle"]) > cycle
         except (ValueError, TypeError, KeyError, RecursionError):
             return False
 
-    def _mark(self, epoch: str, state: str) -> None:
+    def _mark(self, epoch: str, state: Literal["sent", "closed"]) -> None:
         with self.device.change() as everything:
             _ours(everything, self._name)["reports"][epoch]["state"] = state
 
-    def _json(self, method: str, address: str) -> Mapping[str, Any]:
+    def _json(self, method: str, address: str) -> Mapping[str, object]:
         status, answer = self._call(method, address, None)
         if status != 200:
             raise NotSent(f"The server answered {status}: {answer.get('error')}", "Try again later.")
         return answer
 
-    def _call(self, method: str, address: str, body: Mapping[str, Any] | None) -> tuple[int, dict[str, Any]]:
+    def _call(self, method: str, address: str, body: Mapping[str, object] | None) -> tuple[int, Mapping[str, object]]:
         """One request on a connection of its own, with no cookie and a user agent that is the same for everybody."""
         try:
             import httpx
@@ -203,20 +211,37 @@ class Participant:
         return reply.status_code, answer if isinstance(answer, dict) else {}
 
 
-def _ours(everything: dict[str, Any], name: str) -> dict[str, Any]:
-    ours: dict[str, Any] = everything["campaigns"].setdefault(name, {})
+def _ours(everything: DeviceMemory, name: str) -> CampaignMemory:
+    ours = everything["campaigns"].setdefault(name, {"versions": {}, "reports": {}})
     ours.setdefault("versions", {})
     ours.setdefault("reports", {})
     return ours
 
 
-def _prepared(offer: Offer, kept: Mapping[str, Any], *, drawn_now: bool) -> Prepared:
+def _kept_reveals(told: Reveals) -> KeptReveals:
+    return {
+        "epsilon_per_km": told.epsilon_per_km,
+        "two_beta_per_km": told.two_beta_per_km,
+        "exact": told.exact,
+        "two_cell_success": told.two_cell_success,
+        "two_cell_within_m": told.two_cell_within_m,
+        "two_cell_exact": told.two_cell_exact,
+    }
+
+
+def _prepared(offer: Offer, kept: KeptReport, *, drawn_now: bool) -> Prepared:
     # What the report gives away is what the channel it was drawn from gives away, not the channel of today.
     told = Reveals(**kept["reveals"]) if "reveals" in kept else offer.reveals
     return Prepared(
-        campaign=offer.campaign, epoch=offer.epoch, cell=int(kept["cell"]), version=str(kept["version"]),
-        cycle=int(kept["cycle"]), state=str(kept["state"]), drawn_now=drawn_now, reveals=told,
-    )  # fmt: skip
+        campaign=offer.campaign,
+        epoch=offer.epoch,
+        cell=kept["cell"],
+        version=kept["version"],
+        cycle=kept["cycle"],
+        state=kept["state"],
+        drawn_now=drawn_now,
+        reveals=told,
+    )
 
 
 def _address(url: str) -> str:
@@ -235,7 +260,7 @@ def _address(url: str) -> str:
     return f"{parts.scheme}://{where}{parts.path.rstrip('/')}"
 
 
-def _refuse_another_address(everything: Mapping[str, Any], offer: Offer, name: str) -> None:
+def _refuse_another_address(everything: DeviceMemory, offer: Offer, name: str) -> None:
     """Two addresses that sign one campaign with one key are one server: one report per epoch through both."""
     for other, memory in everything["campaigns"].items():
         same = other != name and other.rpartition(" ")[2] == offer.campaign

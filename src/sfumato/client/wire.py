@@ -13,12 +13,14 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from typing import Any
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from sfumato.errors import InputError, VerificationFailed
 
 
-def canonical_json(value: Any) -> bytes:
+def canonical_json(value: object) -> bytes:
     """``value`` as RFC 8785 text in UTF-8. NaN, infinities and integers beyond 2**53 have no such text."""
     return _text(value).encode("utf-8")
 
@@ -52,7 +54,7 @@ def from_base64url(text: str) -> bytes:
         raise InputError("The text is not base64url.") from error
 
 
-def verify_payload(payload: bytes, *, version: str, signature: str, public_key: str) -> Mapping[str, Any]:
+def verify_payload(payload: bytes, *, version: str, signature: str, public_key: str) -> Mapping[str, object]:
     """The parsed channel if its version and its Ed25519 signature are right; otherwise :class:`VerificationFailed`."""
     if channel_version(payload) != version:
         raise VerificationFailed("The channel's version is not the hash of its text.", "Do not report through it.")
@@ -68,9 +70,6 @@ def verify_payload(payload: bytes, *, version: str, signature: str, public_key: 
 
 def verify_signature(message: bytes, *, signature: str, public_key: str) -> None:
     """Raise :class:`VerificationFailed` unless ``signature`` is the Ed25519 signature of ``message``."""
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
     try:
         Ed25519PublicKey.from_public_bytes(from_base64url(public_key)).verify(from_base64url(signature), message)
     except (InvalidSignature, ValueError) as error:
@@ -83,7 +82,7 @@ def log_entry(*, campaign: str, index: int, cycle: int, version: str, previous: 
     return hashlib.sha256(canonical_json(fields)).hexdigest()
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if value is None or isinstance(value, bool | str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, int):

@@ -20,7 +20,7 @@ from sfumato.service.estimating import CycleResult, estimate_cycle
 from sfumato.service.metrics import Metrics
 from sfumato.service.offers import Signer, new_cycle
 from sfumato.service.settings import Settings
-from sfumato.service.store import Campaign, CellCounts, Progress, Store, StoredCycle, StoredEstimate
+from sfumato.service.store import Campaign, CellCounts, CycleProgress, Store, StoredCycle, StoredEstimate
 
 
 class Closer:
@@ -36,7 +36,7 @@ class Closer:
         self.now = now
         self.name = secrets.token_hex(16)
 
-    def wants(self, campaign: Campaign, progress: Progress, now_s: float) -> bool:
+    def wants(self, campaign: Campaign, progress: CycleProgress, now_s: float) -> bool:
         """Whether this cycle deserves a closer look."""
         size = campaign.specification.cycle_reports
         due = progress.due_at_s is not None and now_s >= progress.due_at_s

@@ -6,9 +6,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from sfumato.collection import Reporting
 from sfumato.grid import Grid
 
-Reporting = Literal["every-cycle", "once"]
+State = Literal["open", "closing", "closed"]
 
 
 class Record(BaseModel):

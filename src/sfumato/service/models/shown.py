@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from sfumato.service.models.kept import ChannelFacts, EstimateFacts, Record, Specification
-
-State = Literal["open", "closing", "closed"]
+from sfumato.service.models.kept import ChannelFacts, EstimateFacts, Record, Specification, State
 
 
 class OpenCycleView(ChannelFacts):

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sfumato.arrays import FloatArray, IntArray
-from sfumato.service.models.kept import ChannelFacts, EstimateFacts, Specification
-from sfumato.service.models.shown import State
+from sfumato.service.models.kept import ChannelFacts, EstimateFacts, Specification, State
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +46,7 @@ class StoredCycle:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class CycleProgress:
     """How far a cycle that is not closed has come: a cheap look."""
 
     campaign_id: int

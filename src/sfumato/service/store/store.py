@@ -18,9 +18,9 @@ from sfumato.service.store.engine import Database
 from sfumato.service.store.records import (
     Campaign,
     CellCounts,
+    CycleProgress,
     LoggedVersion,
     NewCycle,
-    Progress,
     StoredCycle,
     StoredEstimate,
 )
@@ -37,7 +37,7 @@ from sfumato.service.store.schema import (
 )
 
 _CYCLE_COLUMNS = [cycles.c[name] for name in StoredCycle.__dataclass_fields__]
-_PROGRESS_COLUMNS = [cycles.c[name] for name in Progress.__dataclass_fields__]
+_PROGRESS_COLUMNS = [cycles.c[name] for name in CycleProgress.__dataclass_fields__]
 _LOG_COLUMNS = [channel_log.c[name] for name in LoggedVersion.__dataclass_fields__]
 Kept = TypeVar("Kept", bound=Record)
 
@@ -116,11 +116,11 @@ class Store:
         async with self.database.reading() as connection:
             return _cycle((await connection.execute(statement)).one())
 
-    async def progress(self) -> list[Progress]:
+    async def progress(self) -> list[CycleProgress]:
         """How far every cycle that is not closed has come."""
         statement = select(*_PROGRESS_COLUMNS).where(cycles.c.state != "closed")
         async with self.database.reading() as connection:
-            return [Progress(*row) for row in await connection.execute(statement)]
+            return [CycleProgress(*row) for row in await connection.execute(statement)]
 
     async def version_exists(self, campaign_id: int, version: str) -> bool:
         """Whether this campaign ever published that version."""

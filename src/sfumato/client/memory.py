@@ -1,0 +1,138 @@
+"""The fields of a device's memory, the same in Python and JavaScript, and the check of a file that claims to be one.
+
+What does not look like a memory is refused, never repaired: an entry that went missing could be spent again.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, NotRequired, TypedDict, TypeGuard
+
+FORMAT: Literal["sfumato-device/1"] = "sfumato-device/1"
+
+
+class BudgetEntry(TypedDict):
+    """One thing this device released, what it cost, and about which campaign or live trace."""
+
+    what: str
+    epsilon_per_km: float
+    delta: float
+    server: NotRequired[str]
+    campaign: NotRequired[str]
+    epoch: NotRequired[str]
+    name: NotRequired[str]
+    noise_m: NotRequired[float]
+
+
+class KeptReveals(TypedDict):
+    """What the channel a report was drawn from gives away."""
+
+    epsilon_per_km: float
+    two_beta_per_km: float
+    exact: bool
+    two_cell_success: float
+    two_cell_within_m: float
+    two_cell_exact: bool
+
+
+class KeptReport(TypedDict):
+    """A drawn report, exactly as it is sent."""
+
+    cell: int
+    version: str
+    cycle: int
+    key: str
+    state: Literal["drawn", "sent", "closed"]
+    drawn_at_s: int
+    reveals: NotRequired[KeptReveals]
+
+
+class CampaignMemory(TypedDict):
+    """What one server has shown of one campaign, and the reports drawn for it, by epoch."""
+
+    versions: dict[str, str]
+    reports: dict[str, KeptReport]
+    public_key: NotRequired[str]
+    last_cycle: NotRequired[int]
+    log_weights: NotRequired[str]
+    secret: NotRequired[str]
+
+
+class LiveState(TypedDict):
+    """A live trace's noise at its last time: the constant and white shares, and four numbers per scale."""
+
+    time_s: float
+    constant: list[float]
+    scales: list[list[float]]
+    white: list[float]
+
+
+class LiveMemory(TypedDict):
+    """A live trace that goes on, and the last place it released."""
+
+    noise_m: float
+    state: LiveState
+    released: list[float]
+
+
+class DeviceMemory(TypedDict):
+    """Everything a device remembers."""
+
+    format: Literal["sfumato-device/1"]
+    cap_per_km: float
+    entries: list[BudgetEntry]
+    campaigns: dict[str, CampaignMemory]
+    live: dict[str, LiveMemory]
+
+
+def empty_memory(cap_per_km: float) -> DeviceMemory:
+    """The memory of a device that has released nothing."""
+    return {"format": FORMAT, "cap_per_km": cap_per_km, "entries": [], "campaigns": {}, "live": {}}
+
+
+def is_memory(value: object) -> TypeGuard[DeviceMemory]:
+    """Whether these are the fields of a device's memory, each of its kind."""
+    if not isinstance(value, dict) or value.get("format") != FORMAT or not _is_number(value.get("cap_per_km")):
+        return False
+    entries, campaigns, live = value.get("entries"), value.get("campaigns"), value.get("live")
+    return (
+        isinstance(entries, list)
+        and all(map(_is_entry, entries))
+        and isinstance(campaigns, dict)
+        and all(map(_is_campaign, campaigns.values()))
+        and isinstance(live, dict)
+        and all(map(_is_live, live.values()))
+    )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_entry(value: object) -> bool:
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("what"), str)
+        and _is_number(value.get("epsilon_per_km"))
+        and _is_number(value.get("delta"))
+    )
+
+
+def _is_campaign(value: object) -> bool:
+    if not isinstance(value, dict):
+        return False
+    versions, reports = value.get("versions", {}), value.get("reports", {})
+    return isinstance(versions, dict) and isinstance(reports, dict) and all(map(_is_report, reports.values()))
+
+
+def _is_report(value: object) -> bool:
+    return (
+        isinstance(value, dict)
+        and all(isinstance(value.get(name), int) for name in ("cell", "cycle", "drawn_at_s"))
+        and all(isinstance(value.get(name), str) for name in ("version", "key"))
+        and value.get("state") in ("drawn", "sent", "closed")
+    )
+
+
+def _is_live(value: object) -> bool:
+    return isinstance(value, dict) and _is_number(value.get("noise_m")) and isinstance(value.get("state"), dict)
