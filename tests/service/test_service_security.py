@@ -7,10 +7,22 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bad_bodies import BAD_BODIES
-from collector_harness import campaign_request, channel, client, close, create, operator, report_body, send, ticket
+from collector_harness import (
+    campaign_request,
+    channel,
+    client,
+    close,
+    create,
+    operator,
+    refused,
+    report_body,
+    send,
+    ticket,
+)
 from starlette.testclient import TestClient
 
 from sfumato.service.guard import RateLimit
@@ -46,7 +58,7 @@ def test_a_body_without_a_length_is_cut_off_at_the_limit(town: TestClient) -> No
     answer = town.post(
         "/api/v1/campaigns/town/reports", content=endless(), headers={"content-type": "application/json"}
     )
-    assert answer.status_code == 413
+    refused(answer, 413, "larger than 2048 bytes")
 
 
 @pytest.mark.parametrize("path", ["reports", "tickets", "report-batches", "close", ""])
@@ -57,7 +69,7 @@ def test_a_body_without_a_length_is_too_large_on_every_route(town: TestClient, p
 
     address = f"/api/v1/campaigns/town/{path}" if path else "/api/v1/campaigns"
     headers = {"content-type": "application/json", **operator()}
-    assert town.post(address, content=endless(), headers=headers).status_code == 413
+    refused(town.post(address, content=endless(), headers=headers), 413, "The body is larger than")
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
@@ -66,13 +78,14 @@ def test_only_a_body_that_calls_itself_json_is_read(town: TestClient, path: str,
     address = f"/api/v1/campaigns/town/{path}" if path else "/api/v1/campaigns"
     headers = {**operator(), **({"content-type": kind} if kind else {})}
     answer = town.post(address, content=b'{"cycle": 1, "device": "' + b"0" * 64 + b'"}', headers=headers)
-    assert answer.status_code == 415
+    refused(answer, 415, "Content-Type: application/json")
     assert set(answer.json()) == ENVELOPE
 
 
 def test_nobody_but_the_operator_learns_whether_a_body_fits(town: TestClient) -> None:
     for path in ("/api/v1/campaigns", "/api/v1/campaigns/town/close", "/api/v1/campaigns/town/report-batches"):
-        assert town.post(path, content=b"{", headers={"content-type": "application/json"}).status_code == 401
+        answer = town.post(path, content=b"{", headers={"content-type": "application/json"})
+        refused(answer, 401, "needs the operator's token")
 
 
 def test_an_unexpected_error_is_answered_like_any_other_and_its_message_is_logged_nowhere(
@@ -86,7 +99,7 @@ def test_an_unexpected_error_is_answered_like_any_other_and_its_message_is_logge
     monkeypatch.setattr("sfumato.service.collector.Collector.count_report", broken)
     strict = TestClient(town.app, raise_server_exceptions=True)  # what the server process would log is raised here
     answer = strict.post("/api/v1/campaigns/town/reports", json=report_body(town))
-    assert answer.status_code == 500
+    refused(answer, 500, "The server made a mistake")
     assert set(answer.json()) == ENVELOPE
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert "default-src 'none'" in answer.headers["content-security-policy"]
@@ -105,7 +118,7 @@ def test_an_error_never_repeats_what_was_sent(town: TestClient) -> None:
     secret = "48.8566,2.3522"
     for changes in ({"key": secret}, {"cell": secret}, {"version": secret}, {secret: 1}):
         answer = send(town, {**report_body(town), **changes})
-        assert answer.status_code == 422
+        refused(answer, 422, "does not fit the schema")
         if secret not in changes:
             assert secret not in answer.text
     assert secret not in town.get(f"/api/v1/campaigns/{secret}").text
@@ -190,8 +203,8 @@ def test_no_metric_is_labelled_by_anything_but_the_outcome(town: TestClient) -> 
 
 
 def test_metrics_are_for_the_operators_machine_or_token(town: TestClient) -> None:
-    assert town.get("/metrics").status_code == 401
-    assert town.get("/metrics", headers={"Authorization": "Bearer " + "x" * 40}).status_code == 401
+    for wrong in ({}, {"Authorization": "Bearer " + "x" * 40}):
+        refused(town.get("/metrics", headers=wrong), 401, "needs the operator's token")
     assert "sfumato_reports_total" in town.get("/metrics", headers=operator()).text
     here = TestClient(town.app, client=("127.0.0.1", 50000))
     assert here.get("/metrics").status_code == 200
@@ -212,7 +225,7 @@ def test_every_page_has_its_json_twin(town: TestClient) -> None:
         assert town.get(page).headers["content-type"].startswith("text/html")
         answer = town.get(twin).json()
         assert answer["ok"] is True
-    assert town.get("/campaigns/nowhere").status_code == 404
+    refused(town.get("/campaigns/nowhere"), 404, "no campaign of that name")
 
 
 def test_the_dashboard_shows_the_latest_cycles_and_not_every_one_there_ever_was(
@@ -237,7 +250,7 @@ def test_exports_agree_with_one_another(town: TestClient, tmp_path: Path) -> Non
     import pyarrow.parquet as pq
 
     create(town, "files")
-    assert town.get("/api/v1/campaigns/files/estimate").status_code == 404
+    refused(town.get("/api/v1/campaigns/files/estimate"), 404, "not closed (yet)")
     for cell in (3, 3, 8):
         send(town, report_body(town, "files", ticket=ticket(town, "files"), cell=cell), "files")
     close(town, "files")
@@ -269,22 +282,30 @@ def test_exports_agree_with_one_another(town: TestClient, tmp_path: Path) -> Non
     frame = geopandas.read_parquet(path)
     assert frame.crs.equals("OGC:CRS84")
     assert frame.geometry.is_valid.all()
-    assert town.get(f"{address}.csv?cycle=9").status_code == 404
+    refused(town.get(f"{address}.csv?cycle=9"), 404, "not closed (yet)")
 
 
 def test_a_campaign_that_cannot_work_is_refused_with_advice(town: TestClient) -> None:
     good = campaign_request("bad")
     grid = good["grid"]
     assert isinstance(grid, dict)
-    for changes in (
-        {"beta_per_m": None}, {"epsilon_per_km": 1.0}, {"beta_per_m": -1.0}, {"name": "No Spaces"}, {"floor": 0.0},
-        {"grid": {**grid, "cell_size_m": 5.0}}, {"grid": {**grid, "north": grid["south"]}},
-        {"grid": {**grid, "east": grid["west"]}}, {"minimum_tickets": 0}, {"reporting": "often"}, {"extra": 1},
-    ):  # fmt: skip
-        answer = town.post("/api/v1/campaigns", json={**good, **changes}, headers=operator())
-        assert answer.status_code in (409, 422), changes
-        assert answer.json()["errors"]
-    assert town.post("/api/v1/campaigns", json=campaign_request("town"), headers=operator()).status_code == 409
+    wrongs: list[tuple[dict[str, Any], int, str]] = [
+        ({"beta_per_m": None}, 409, "either beta_per_m or epsilon_per_km"),
+        ({"epsilon_per_km": 1.0}, 409, "either beta_per_m or epsilon_per_km"),
+        ({"beta_per_m": -1.0}, 422, "beta_per_m: Input should be greater than 0"),
+        ({"name": "No Spaces"}, 422, "name: String should match pattern"),
+        ({"floor": 0.0}, 422, "floor: Input should be greater than or equal to"),
+        ({"grid": {**grid, "cell_size_m": 5.0}}, 409, "Use larger cells"),
+        ({"grid": {**grid, "north": grid["south"]}}, 409, "south"),
+        ({"grid": {**grid, "east": grid["west"]}}, 409, "east"),
+        ({"minimum_tickets": 0}, 422, "minimum_tickets: Input should be greater than or equal to 1"),
+        ({"reporting": "often"}, 422, "reporting: Input should be"),
+        ({"extra": 1}, 422, "extra: Extra inputs are not permitted"),
+    ]
+    for changes, status, words in wrongs:
+        refused(town.post("/api/v1/campaigns", json={**good, **changes}, headers=operator()), status, words)
+    again = town.post("/api/v1/campaigns", json=campaign_request("town"), headers=operator())
+    refused(again, 409, "already a campaign 'town'")
 
 
 def test_every_setting_is_documented_with_its_default() -> None:
@@ -296,8 +317,13 @@ def test_every_setting_is_documented_with_its_default() -> None:
 def test_a_setting_out_of_range_or_unknown_is_refused() -> None:
     from sfumato.errors import InputError
 
-    for changes in ({"floor": 0}, {"minimum_tickets": 0}, {"tick_s": "soon"}, {"no_such_setting": 1}):
-        with pytest.raises(InputError):
+    for changes, words in (
+        ({"floor": 0}, "The setting floor is 0"),
+        ({"minimum_tickets": 0}, "The setting minimum_tickets is 0"),
+        ({"tick_s": "soon"}, "tick_s is not a number"),
+        ({"no_such_setting": 1}, "There is no setting no_such_setting"),
+    ):
+        with pytest.raises(InputError, match=words):
             Settings.of(**changes)  # type: ignore[arg-type]
     assert Settings.from_environment({"SFUMATO_MINIMUM_TICKETS": "7"}).whole("minimum_tickets") == 7
 

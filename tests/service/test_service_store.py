@@ -287,9 +287,16 @@ def test_a_database_that_forgets_is_refused(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(
-    "url", ["mysql://x/y", "sqlite://", "sqlite:///:memory:", "nonsense", "sqlite:////no/such/folder/x.db"]
+    ("url", "words"),
+    [
+        ("mysql://x/y", "There is no store for mysql"),
+        ("sqlite://", "has no file"),
+        ("sqlite:///:memory:", "has no file"),
+        ("nonsense", "is not a URL"),
+        ("sqlite:////no/such/folder/x.db", "There is no folder"),
+    ],
 )
-def test_a_database_that_cannot_be_used_is_refused_with_advice(url: str) -> None:
-    with pytest.raises(InputError) as caught:
+def test_a_database_that_cannot_be_used_is_refused_with_advice(url: str, words: str) -> None:
+    with pytest.raises(InputError, match=words) as caught:
         Store(url)
     assert caught.value.advice

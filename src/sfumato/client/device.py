@@ -11,13 +11,13 @@ import contextlib
 import json
 import math
 import os
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from sfumato.client.memory import BudgetEntry, DeviceMemory, empty_memory, is_memory
 from sfumato.errors import BudgetExceeded, InputError
+from sfumato.files import locked, write_text
 
 DEFAULT_CAP_PER_KM = 30.0
 
@@ -79,7 +79,7 @@ class Device:
     def change(self) -> Iterator[DeviceMemory]:
         """Read under a lock, let the caller change the memory, and replace the file if nothing was raised."""
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with _locked(self.path.with_name(self.path.name + ".lock")):
+        with locked(self.path):
             memory = self.read()
             yield memory
             self._write(memory)
@@ -87,21 +87,7 @@ class Device:
     def _write(self, memory: DeviceMemory) -> None:
         for abandoned in self.path.parent.glob(f".{self.path.name}.*"):
             abandoned.unlink(missing_ok=True)  # by a process that was killed: only the holder of the lock writes one
-        handle, name = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.parent)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(memory, file, allow_nan=False)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).replace(self.path)  # mkstemp made it 0600
-        finally:
-            Path(name).unlink(missing_ok=True)
-        if os.name == "posix":
-            folder = os.open(self.path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+        write_text(self.path, json.dumps(memory, allow_nan=False), private=True, durable=True)
 
     def budget(self) -> Budget:
         """Cap, what is spent and what for."""
@@ -138,20 +124,3 @@ def debit(memory: DeviceMemory, entry: BudgetEntry) -> None:
             "Nothing was drawn. Raise the cap only if you accept what all your reports together reveal.",
         )
     memory["entries"].append(entry)
-
-
-@contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        try:
-            import fcntl
-
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        except ImportError:  # pragma: no cover - Windows
-            import msvcrt
-
-            msvcrt.locking(handle, msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined,unused-ignore]
-        yield
-    finally:
-        os.close(handle)

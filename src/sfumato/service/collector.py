@@ -13,9 +13,9 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from sfumato.errors import InputError
+from sfumato.files import write_text
 from sfumato.service import tickets
 from sfumato.service.answers import Refused
 from sfumato.service.closing import Closer
@@ -301,8 +301,7 @@ class Collector:
             return
         path = self.settings.text("operator_token_file")
         if path:
-            with open(os.open(Path(path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-                file.write(token + "\n")
+            write_text(path, token + "\n", private=True)
             self._announce(f"The operator's token was written to {path}.")
         else:
             self._announce(f"Operator token (shown once, keep it): {token}")
