@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from sfumato.collection import Reporting
+from sfumato.accountant.compose import Reporting
 from sfumato.grid import Grid
 
 State = Literal["open", "closing", "closed"]

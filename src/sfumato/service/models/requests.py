@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
-from sfumato.collection import Reporting
+from sfumato.accountant.compose import Reporting
 from sfumato.service.tickets import TICKET_PATTERN
 
 LARGEST_GRID = 1_000_000
