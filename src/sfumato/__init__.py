@@ -23,6 +23,7 @@ _HOMES = {
     "read_traces": "sfumato.io",
     "write_trace": "sfumato.io",
     "protect": "sfumato.protection",
+    "find_places": "sfumato.places",
     "verify": "sfumato.certificates.verify",
     "Grid": "sfumato.grid",
     "Channel": "sfumato.channel",
