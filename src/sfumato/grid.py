@@ -249,7 +249,7 @@ class Grid:
         """``r<row>c<column>`` for each cell."""
         return tuple(f"r{row}c{column}" for row in range(self.rows) for column in range(self.columns))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values from which :meth:`from_dict` builds the same grid."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 

@@ -6,7 +6,7 @@ Mechanisms emit guarantees, the accountant alone composes them, and certificates
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -27,7 +27,7 @@ class Guarantee:
     not_covered: tuple[str, ...] = ()
     numerics: str = IDEALISED
     simulation: bool = False
-    details: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.notion:
@@ -37,7 +37,11 @@ class Guarantee:
         for name in ("assumes", "covers", "not_covered"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
 
-    def to_dict(self) -> dict[str, Any]:
+    def assuming(self, *words: str) -> Guarantee:
+        """The same promise with further assumptions said."""
+        return replace(self, assumes=(*self.assumes, *words))
+
+    def to_dict(self) -> dict[str, object]:
         """Plain JSON, without NaN or infinities."""
         return {
             "notion": self.notion,

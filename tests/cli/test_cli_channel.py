@@ -6,7 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from channel_command import answer, run
+from channel_command import answer, refused, run
+
+from sfumato.mechanisms.channels.channel_registry import DESIGNS
 
 
 @pytest.fixture
@@ -25,14 +27,24 @@ def places(tmp_path: Path) -> Path:
 
 def test_design_and_measure_agree_and_match_the_published_optimum(tmp_path: Path, prior: Path) -> None:
     saved = tmp_path / "channel.parquet"
-    made = answer("design", "--mechanism", "lip-optimal", "--prior", prior, "--distortion", "hamming", "--epsilon", 1,
-                  "-o", saved)  # fmt: skip
+    made = answer(
+        "design", "--mechanism", "lip-optimal", "--prior", prior, "--distortion", "hamming", "--epsilon", 1, "-o", saved
+    )
     assert made["average_distortion"] == pytest.approx(0.2742007565, abs=1e-6)
     assert made["gap"] <= 1e-6
     assert made["guarantee"]["notion"] == "local information privacy"
     found = answer("measure", saved, "--prior", prior)
-    for field in ("lip", "lip_up", "lip_low", "ldp", "di", "mutual_information_nats", "maximal_leakage",
-                  "average_distortion", "bayes_error"):  # fmt: skip
+    for field in (
+        "lip",
+        "lip_up",
+        "lip_low",
+        "ldp",
+        "di",
+        "mutual_information_nats",
+        "maximal_leakage",
+        "average_distortion",
+        "bayes_error",
+    ):
         assert found[field] == made["measures"][field]
     assert found["lip"] <= 1
     assert found["distortion"] == "hamming"
@@ -68,14 +80,15 @@ def test_labels_bring_a_prior_in_another_order_back_into_order(tmp_path: Path, p
     shuffled.write_text("label,value,x_m,y_m\nc,2,0,200\na,5,0,0\nb,3,100,0\n")
     assert answer("measure", saved, "--prior", shuffled)["lip"] == answer("measure", saved, "--prior", places)["lip"]
     shuffled.write_text("label,value\nz,2\na,5\nb,3\n")
-    assert "label" in answer("measure", saved, "--prior", shuffled, code=2)["error"]
+    refused("measure", saved, "--prior", shuffled, says="by label")
 
 
 def test_latitudes_and_longitudes_are_metres_on_the_ground(tmp_path: Path) -> None:
     path = tmp_path / "deg.csv"
     path.write_text("label,value,lat,lon\na,0.5,60.0,10.0\nb,0.5,60.0,10.01\n")
-    made = answer("design", "--mechanism", "exponential", "--prior", path, "--distortion", "euclidean", "--epsilon",
-                  0.001)  # fmt: skip
+    made = answer(
+        "design", "--mechanism", "exponential", "--prior", path, "--distortion", "euclidean", "--epsilon", 0.001
+    )
     assert made["measures"]["geo_epsilon_per_m"] == pytest.approx(0.001, rel=1e-6)
     odds = made["measures"]["ldp"]
     assert odds == pytest.approx(0.001 * 558.0, rel=1e-3)
@@ -85,13 +98,29 @@ def test_latitudes_and_longitudes_are_metres_on_the_ground(tmp_path: Path) -> No
 def test_geo_mechanisms_on_a_grid(tmp_path: Path, mechanism: str) -> None:
     path = tmp_path / "grid.csv"
     path.write_text("\n".join(str(1 + (index % 5)) for index in range(9)))
-    made = answer("design", "--mechanism", mechanism, "--prior", path, "--grid", "3x3", "--cell-size", "500m",
-                  "--distortion", "euclidean", "--epsilon", 0.002, "--remap", "-o", tmp_path / "c.parquet")  # fmt: skip
+    made = answer(
+        "design",
+        "--mechanism",
+        mechanism,
+        "--prior",
+        path,
+        "--grid",
+        "3x3",
+        "--cell-size",
+        "500m",
+        "--distortion",
+        "euclidean",
+        "--epsilon",
+        0.002,
+        "--remap",
+        "-o",
+        tmp_path / "c.parquet",
+    )
     assert made["measures"]["geo_epsilon_per_m"] <= 0.002
     assert answer("measure", tmp_path / "c.parquet", "--prior", path, "--grid", "3x3", "--cell-size", "500m")["lip"] > 0
 
 
-@pytest.mark.parametrize("mechanism", ["ldp-optimal", "prior-resampling", "top-k"])
+@pytest.mark.parametrize("mechanism", ["ldp-optimal", "ldp-tuned", "blahut-arimoto", "prior-resampling", "top-k"])
 def test_other_mechanisms(prior: Path, mechanism: str) -> None:
     made = answer("design", "--mechanism", mechanism, "--prior", prior, "--epsilon", 1)
     assert made["measures"]["lip"] <= 1
@@ -132,10 +161,8 @@ def test_bad_input_is_refused_with_advice(tmp_path: Path, text: str, arguments: 
     path = tmp_path / "prior.csv"
     path.write_text(text)
     given = arguments if "--epsilon" in arguments else (*arguments, "--epsilon", "1")
-    refused = answer("design", "--prior", path, *given, code=2)
-    assert refused["ok"] is False
-    assert words in refused["error"]
-    assert refused["advice"] or "only one" in words
+    found = refused("design", "--prior", path, *given, says=words)
+    assert found["advice"] or "only one" in words
 
 
 def test_zeros_are_dropped_or_floored_only_on_request(tmp_path: Path) -> None:
@@ -149,7 +176,7 @@ def test_measuring_leaves_out_zeros_only_on_request(tmp_path: Path) -> None:
     prior, bare = tmp_path / "prior.csv", tmp_path / "q.csv"
     prior.write_text("0.5\n0.5\n0\n")
     bare.write_text("0.5,0.5\n0.5,0.5\n0.001,0.999\n")
-    assert "--drop-zeros" in answer("measure", bare, "--prior", prior, code=2)["advice"]
+    refused("measure", bare, "--prior", prior, says="--drop-zeros")
     over_support = answer("measure", bare, "--prior", prior, "--drop-zeros")
     assert over_support["lip"] == pytest.approx(0, abs=1e-12)
     assert over_support["shape"] == [2, 2]
@@ -162,18 +189,19 @@ def test_an_infinite_leakage_is_named_and_the_file_is_never_half_written(tmp_pat
     found = answer("measure", bare, "--prior", prior)
     assert found["lip"] is None
     assert "lip" in found["infinite"]
-    answer("design", "--prior", prior, "--epsilon", 1, "-o", tmp_path / "c.xlsx", code=2)
+    refused("design", "--prior", prior, "--epsilon", 1, "-o", tmp_path / "c.xlsx", says="cannot be written as '.xlsx'")
     assert not (tmp_path / "c.xlsx").exists()
     two = tmp_path / "two.csv"
     two.write_text("0.5\n0.5\n")
-    assert "match" in answer("measure", bare, "--prior", two, code=2)["advice"]
+    refused("measure", bare, "--prior", two, says="2 symbols and the channel 3 inputs")
     assert np.isfinite(found["mutual_information_nats"])
 
 
 @pytest.mark.parametrize("mechanism", ["planar-laplace", "planar-geometric"])
 def test_a_grid_with_a_cell_size_promises_per_metre(prior: Path, mechanism: str) -> None:
-    made = answer("design", "--prior", prior, "--mechanism", mechanism, "--grid", "1x3", "--cell-size", "500m",
-                  "--epsilon", 0.002)  # fmt: skip
+    made = answer(
+        "design", "--prior", prior, "--mechanism", mechanism, "--grid", "1x3", "--cell-size", "500m", "--epsilon", 0.002
+    )
     promised = made["guarantee"]["parameters"]
     assert promised["epsilon_per_m"] == 0.002
     assert promised["measured_epsilon_per_m"] == pytest.approx(made["measures"]["geo_epsilon_per_m"])
@@ -196,11 +224,22 @@ def test_places_in_cells_are_never_taken_for_metres(tmp_path: Path, prior: Path)
 def test_a_grid_that_contradicts_the_coordinates_is_refused(tmp_path: Path) -> None:
     near = tmp_path / "near.csv"
     near.write_text("label,value,x_m,y_m\na,.5,0,0\nb,.3,1,0\nc,.2,2,0\n")
-    for size in (("--cell-size", "500m"), ()):
-        run("design", "--prior", near, "--mechanism", "planar-laplace", "--grid", "1x3", *size, "--epsilon", 0.002,
-            code=2)  # fmt: skip
-    made = answer("design", "--prior", near, "--mechanism", "planar-laplace", "--grid", "1x3", "--cell-size", "1m",
-                  "--epsilon", 0.5)  # fmt: skip
+    laplace = ("design", "--prior", near, "--mechanism", "planar-laplace", "--grid", "1x3", "--epsilon", 0.002)
+    refused(*laplace, "--cell-size", "500m", says="disagree")
+    refused(*laplace, says="has no size to compare")
+    made = answer(
+        "design",
+        "--prior",
+        near,
+        "--mechanism",
+        "planar-laplace",
+        "--grid",
+        "1x3",
+        "--cell-size",
+        "1m",
+        "--epsilon",
+        0.5,
+    )
     assert made["measures"]["geo_epsilon_per_m"] <= 0.5
 
 
@@ -213,19 +252,23 @@ def test_longitudes_are_unwrapped_at_their_largest_gap(tmp_path: Path) -> None:
     assert answer("measure", bare, "--prior", across)["geo_epsilon_per_m"] == pytest.approx(
         np.log(8) / (5 * 111_319.49), rel=2e-3
     )
-    for text in ("0,.5,0,0\n1,.3,0,170\n2,.2,0,-170\n", "0,.5,90,0\n1,.3,90,10\n2,.2,90,20\n"):
+    for text, words in (
+        ("0,.5,0,0\n1,.3,0,170\n2,.2,0,-170\n", "more than 180 degrees"),
+        ("0,.5,90,0\n1,.3,90,10\n2,.2,90,20\n", "at a pole"),
+    ):
         across.write_text("label,value,lat,lon\n" + text)
-        run("measure", bare, "--prior", across, code=2)
+        refused("measure", bare, "--prior", across, says=words)
 
 
-@pytest.mark.parametrize("mechanism", ["planar-laplace", "planar-geometric", "exponential", "top-k"])
-def test_a_rectangular_distortion_is_refused_where_reports_are_symbols(
-    tmp_path: Path, prior: Path, mechanism: str
-) -> None:
+@pytest.mark.parametrize("design", DESIGNS, ids=lambda design: design.name)
+def test_a_rectangular_distortion_is_refused_where_reports_are_symbols(tmp_path: Path, prior: Path, design) -> None:
     wide = tmp_path / "d.csv"
     wide.write_text("0,1\n1,0\n2,1\n")
-    run("design", "--prior", prior, "--mechanism", mechanism, "--grid", "1x3", "--distortion", wide, "--epsilon", 1,
-        code=2)  # fmt: skip
+    arguments = ("design", "--prior", prior, "--mechanism", design.name, "--grid", "1x3", "--distortion", wide)
+    if design.reports_symbols:
+        refused(*arguments, "--epsilon", 1, says="reports one of the 3 symbols")
+    else:
+        assert answer(*arguments, "--epsilon", 1)["measures"]["shape"][1] <= 2
 
 
 def test_a_prior_in_another_order_is_matched_by_label_also_when_labels_are_numbers(tmp_path: Path, prior: Path) -> None:
@@ -237,8 +280,19 @@ def test_a_prior_in_another_order_is_matched_by_label_also_when_labels_are_numbe
 
 def test_the_optimal_geo_channel_records_the_name_of_its_distortion(tmp_path: Path, places: Path) -> None:
     saved = tmp_path / "geo.json"
-    answer("design", "--prior", places, "--mechanism", "geo-optimal", "--distortion", "euclidean", "--epsilon", 0.01,
-           "-o", saved)  # fmt: skip
+    answer(
+        "design",
+        "--prior",
+        places,
+        "--mechanism",
+        "geo-optimal",
+        "--distortion",
+        "euclidean",
+        "--epsilon",
+        0.01,
+        "-o",
+        saved,
+    )
     assert answer("measure", saved, "--prior", places)["distortion"] == "euclidean"
 
 
@@ -249,31 +303,49 @@ def test_a_set_from_counts_states_its_method_and_its_error_probability(tmp_path:
     assert made["prior_set"] == {"method": "clopper-pearson", "beta": 0.1, "holds_with_probability": 0.9}
     assert any("probability 0.9" in words for words in made["guarantee"]["assumes"])
     counts.write_text("50\n30\n20\n0\n")
-    run("design", "--prior", counts, "--priors", "clopper-pearson", "--drop-zeros", "--epsilon", 1, code=2)
+    dropped = ("design", "--prior", counts, "--priors", "clopper-pearson", "--drop-zeros", "--epsilon", 1)
+    refused(*dropped, says="never seen cannot be dropped")
 
 
 @pytest.mark.parametrize("mechanism", ["lip-optimal", "ldp-optimal", "prior-resampling", "top-k"])
 @pytest.mark.parametrize("epsilon", ["1e-13", "1e-300"])
 def test_an_epsilon_that_drowns_in_rounding_is_refused(prior: Path, mechanism: str, epsilon: str) -> None:
-    run("design", "--prior", prior, "--mechanism", mechanism, "--epsilon", epsilon, code=2)
+    refused("design", "--prior", prior, "--mechanism", mechanism, "--epsilon", epsilon, says="cannot be told from 0")
 
 
 @pytest.mark.parametrize("options", [("--gap", "nan"), ("--gap", -1), ("--max-seconds", -1)])
 def test_impossible_limits_of_the_solver_are_refused(prior: Path, options: tuple[object, ...]) -> None:
-    run("design", "--prior", prior, "--epsilon", 1, *options, code=2)
+    refused("design", "--prior", prior, "--epsilon", 1, *options, says="are greater than 0")
 
 
 def test_comparing_what_cannot_be_compared_is_refused(tmp_path: Path, prior: Path) -> None:
-    run("compare", "--prior", prior, "--distortion", "hamming", "--mechanism", "planar-laplace", code=2)
+    hamming = ("compare", "--distortion", "hamming", "--prior")
+    refused(*hamming, prior, "--mechanism", "planar-laplace", says="needs a grid")
+    refused(*hamming, prior, "--mechanism", "magic", says="no mechanism ['magic']")
     one, header = tmp_path / "one.csv", tmp_path / "header.csv"
     one.write_text("1\n")
     header.write_text("label,value\n")
-    run("compare", "--prior", one, "--distortion", "hamming", code=2)
-    run("compare", "--prior", header, "--distortion", "hamming", code=2)
+    refused(*hamming, one, says="nothing to compare")
+    refused(*hamming, header, says="a header and no rows")
 
 
 def test_negative_distortions_are_refused_by_measure_too(tmp_path: Path, prior: Path) -> None:
     bare, costs = tmp_path / "q.csv", tmp_path / "d.csv"
     bare.write_text(".7,.2,.1\n.1,.8,.1\n.25,.25,.5\n")
     costs.write_text("0,-1,1\n1,0,1\n1,1,0\n")
-    run("measure", bare, "--prior", prior, "--distortion", costs, code=2)
+    refused("measure", bare, "--prior", prior, "--distortion", costs, says="negative entries")
+
+
+def test_a_mistyped_option_is_no_refusal_of_ours(prior: Path) -> None:
+    with pytest.raises(AssertionError, match="option parser"):
+        refused("design", "--prior", prior, "--epsilon", 1, "--gapp", 1, says="")
+
+
+def test_every_design_is_offered_by_name_and_what_it_does_not_use_is_refused(prior: Path) -> None:
+    words = " ".join(run("design", "--help").split())
+    for design in DESIGNS:
+        assert design.name in words
+        if not design.for_prior_sets:
+            asked = ("design", "--prior", prior, "--mechanism", design.name, "--epsilon", 1)
+            refused(*asked, "--priors", "all", says=f"--priors is not used by {design.name}")
+            refused(*asked, "--epsilon-low", 2, says=f"--epsilon-low is not used by {design.name}")

@@ -14,13 +14,13 @@ the model the promise is stated for: with another prior the total may be off by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.accountant.ledger import Entry, Rule
 from sfumato.arrays import FloatArray, positive, read_only
 from sfumato.channel import Channel, checked_probabilities, checked_rows
 from sfumato.errors import BudgetExceeded, InputError
@@ -138,14 +138,14 @@ class PosteriorAdaptive:
         )
 
 
-def fixed_prior_rule(prior: npt.ArrayLike) -> Callable[[Sequence[Mapping[str, Any]]], float]:
+def fixed_prior_rule(prior: npt.ArrayLike) -> Rule:
     """A ledger's rule for reports designed for one fixed prior about the same symbol: Theorem 4, never the sum.
 
     Entries are ``{"notion": "local information privacy", "epsilon_nats": ...}``; anything else is refused.
     """
     p = checked_probabilities(prior)
 
-    def rule(entries: Sequence[Mapping[str, Any]]) -> float:
+    def rule(entries: Sequence[Entry]) -> float:
         epsilons = []
         for entry in entries:
             if entry.get("notion") != "local information privacy" or "epsilon_nats" not in entry:

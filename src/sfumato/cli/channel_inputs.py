@@ -11,14 +11,14 @@ from sfumato.channel import Channel
 from sfumato.errors import InputError
 from sfumato.grid import Grid, metres_per_degree, plane_deviation
 from sfumato.io.cells import CellTable, read_cells, read_matrix
+from sfumato.leakage.discrete import hamming
 from sfumato.priors.cells import CellPrior
 from sfumato.priors.sets import PriorSet, Simplex, TVBall, prior_from_counts
+from sfumato.units import length_m
 
 
 def grid_of(shape: str | None, cell_size: str | None) -> Grid | None:
     """``--grid 6x8 --cell-size 500m``: rows x columns, row 0 in the north; without a size the unit is one cell."""
-    from sfumato.units import length_m
-
     if shape is None:
         if cell_size is not None:
             raise InputError("--cell-size needs --grid.", "Add --grid ROWSxCOLUMNS.")
@@ -159,8 +159,6 @@ def matched(prior: CellPrior, channel: Channel, *, named: bool) -> CellPrior:
 
 def design_distortion(name: str, prior: CellPrior) -> FloatArray:
     """``hamming``, ``euclidean`` or a file, for a design whose outputs are the inputs (or the file's columns)."""
-    from sfumato.leakage.discrete import hamming
-
     if name == "hamming":
         return hamming(prior.size)
     if name == "euclidean":

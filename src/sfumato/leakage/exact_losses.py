@@ -11,7 +11,7 @@ filters at a small sd take over for the Matérn members; beyond :data:`MARKOV_PO
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -90,6 +90,6 @@ def largest_independent_loss(times_s: FloatArray, variance_m2: float, prior_clas
         for scale in scales_grid(prior_class, 4)[-1:]:  # longer is worse for independent noise: correlations grow
             member = kernel_named(name, length_scale_s=float(scale), sd_m=1.0)
             for start in range(0, times.size, 256):
-                block: Any = member.covariance(times[start : start + 256], times)
+                block = member.covariance(times[start : start + 256], times)
                 worst = max(worst, float(np.einsum("ij,ij->i", block, block).max()))
     return worst / variance_m2

@@ -89,7 +89,7 @@ class PriorClass:
             kernel = kernel + Constant(float(np.exp(np.log(1.0) + offset * np.log(1e6))))
         return kernel
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain JSON; an unbounded sd is null."""
         most = self.sd_m[1]
         return {

@@ -47,7 +47,7 @@ class Fitted:
         """Kernel and nugget together: what the adversary believes about each coordinate around its mean."""
         return self.kernel + White(self.nugget_m) if self.nugget_m > 0 else self.kernel
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain JSON. It holds no mean: the mean of a trace is a true place."""
         return {
             **self.kernel.to_dict(),

@@ -31,6 +31,8 @@ from scipy.special import ive
 from sfumato.arrays import FloatArray
 from sfumato.errors import InputError
 
+Description = dict[str, Any]
+"""A kernel as JSON: its name under ``kernel``, its numbers, and ``parts`` of a sum or product."""
 _Density = Callable[[npt.ArrayLike], FloatArray]
 _Lines = tuple[FloatArray, FloatArray]
 
@@ -65,7 +67,7 @@ class Kernel(ABC):
         return np.empty(0), np.empty(0)
 
     @abstractmethod
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Description:
         """Plain JSON; :func:`kernel_from_dict` reads it back."""
 
     def covariance(self, times_s: npt.ArrayLike, other_times_s: npt.ArrayLike | None = None) -> FloatArray:
@@ -107,7 +109,7 @@ class _Scaled(Kernel):
     def variance_m2(self) -> float:
         return self.sd_m**2
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Description:
         return {"kernel": self.name, "length_scale_s": self.length_scale_s, "sd_m": self.sd_m}
 
 
@@ -204,7 +206,7 @@ class Periodic(Kernel):
         weights = self.variance_m2 * ive(j, self.length_scale**-2) * np.where(j == 0, 1.0, 2.0)
         return np.asarray(2 * np.pi * j / self.period_s, dtype=np.float64), np.asarray(weights, dtype=np.float64)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Description:
         return {"kernel": "periodic", "period_s": self.period_s, "length_scale": self.length_scale, "sd_m": self.sd_m}
 
 
@@ -227,7 +229,7 @@ class White(Kernel):
     def spectral_density(self, omega: npt.ArrayLike) -> FloatArray:
         return np.zeros_like(np.asarray(omega, dtype=np.float64))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Description:
         return {"kernel": "white", "sd_m": self.sd_m}
 
 
@@ -253,7 +255,7 @@ class Constant(Kernel):
     def spectral_lines(self) -> tuple[FloatArray, FloatArray]:
         return np.zeros(1), np.array([self.variance_m2])
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Description:
         return {"kernel": "constant", "sd_m": self.sd_m}
 
 
@@ -283,7 +285,7 @@ class Sum(Kernel):
         lines = [part.spectral_lines() for part in self.parts]
         return np.concatenate([w for w, _ in lines]), np.concatenate([m for _, m in lines])
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Description:
         return {"kernel": "sum", "parts": [part.to_dict() for part in self.parts]}
 
 
@@ -318,7 +320,7 @@ class Product(Kernel):
             lines = _crossed(lines, part.spectral_lines())
         return lines
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Description:
         return {"kernel": "product", "parts": [part.to_dict() for part in self.parts]}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from sfumato.errors import InputError
 from sfumato.priors.kernels import Kernel, Matern32, White
@@ -17,7 +16,7 @@ class Preset:
     prior: Kernel
     provenance: str
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain JSON."""
         return {"name": self.name, "prior": self.prior.to_dict(), "provenance": self.provenance}
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from sfumato.arrays import FloatArray
 from sfumato.grid import Grid
-from sfumato.mechanisms.channels.comparison import MECHANISMS, Compared, compare
+from sfumato.mechanisms.channels.channel_registry import COMPARED
+from sfumato.mechanisms.channels.comparison import Compared, compare
 from sfumato.reproductions import Reproduction
 
 COLOURS = ("#1f6fb2", "#c2571a", "#e0a030", "#2f8f4e", "#7a4ea3", "#b23a6f", "#555555")
@@ -49,7 +50,7 @@ def synthetic_city(size: int) -> tuple[FloatArray, FloatArray]:
 
 def picture(rows: list[Compared], *, unit: str) -> str:
     """The cost and what else leaks against the LIP leakage, one line per mechanism."""
-    names = [name for name in MECHANISMS if any(row.mechanism == name for row in rows)]
+    names = [name for name in COMPARED if any(row.mechanism == name for row in rows)]
     targets = np.array(sorted({row.target_lip for row in rows}))
     fields = (
         ("average_distortion", f"average distortion ({unit})"),
@@ -95,7 +96,7 @@ def picture(rows: list[Compared], *, unit: str) -> str:
 
 def _stroke(name: str) -> str:
     """One colour per mechanism; a remapped one is dashed."""
-    bases = list(dict.fromkeys(other.removesuffix("+remap") for other in MECHANISMS))
+    bases = list(dict.fromkeys(other.removesuffix("+remap") for other in COMPARED))
     dash = ' stroke-dasharray="5 3"' if name.endswith("+remap") else ""
     return f'stroke="{COLOURS[bases.index(name.removesuffix("+remap"))]}"{dash}'
 

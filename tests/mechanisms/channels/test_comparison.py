@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from xml.dom import minidom
 
 import numpy as np
 import pytest
-from channel_command import answer, run
+from channel_command import answer, refused, run
 
 from sfumato.errors import InputError
 from sfumato.grid import Grid
-from sfumato.mechanisms.channels.comparison import MECHANISMS, compare
+from sfumato.mechanisms.channels.channel_registry import COMPARED
+from sfumato.mechanisms.channels.comparison import compare
 from sfumato.reproductions import reproduce
 from sfumato.reproductions.lip_comparison import synthetic_city
 
@@ -21,7 +21,7 @@ def test_nobody_leaks_more_than_asked_and_the_optimum_is_the_cheapest() -> None:
     grid = Grid.plain(3, 3)
     prior, _ = synthetic_city(3)
     distances = grid.distance_matrix()
-    chosen = [name for name in MECHANISMS if name != "blahut-arimoto"]  # slow to converge; it is in the table's test
+    chosen = [name for name in COMPARED if name != "blahut-arimoto"]  # slow to converge; it is in the table's test
     rows = compare(prior, distances, [0.8], grid=grid, distances=distances, mechanisms=chosen)
     assert [row.mechanism for row in rows] == chosen
     for row in rows:
@@ -69,9 +69,13 @@ def test_the_command_compares_on_a_prior_of_ones_own(tmp_path: Path) -> None:
 
 
 def test_bad_comparisons_are_refused(tmp_path: Path) -> None:
-    for arguments in (("--epsilon", "1"), ("--synthetic", "4x5"), ("--synthetic", "4x4", "--epsilon", "-1"),
-                      ("--synthetic", "4x4", "--svg", str(tmp_path / "x.png")),
-                      ("--synthetic", "4x4", "--mechanism", "magic")):  # fmt: skip
-        assert json.loads(run("compare", *arguments, "--json", code=2))["ok"] is False
-    with pytest.raises(InputError):
+    for arguments, words in (
+        (("--epsilon", "1"), "either --prior or --synthetic"),
+        (("--synthetic", "4x5"), "not a square city"),
+        (("--synthetic", "4x4", "--epsilon", "-1"), "epsilon is -1"),
+        (("--synthetic", "4x4", "--svg", str(tmp_path / "x.png")), "cannot be written as '.png'"),
+        (("--synthetic", "4x4", "--mechanism", "magic"), "no mechanism ['magic']"),
+    ):
+        refused("compare", *arguments, says=words)
+    with pytest.raises(InputError, match="square matrix"):
         compare([0.5, 0.5], np.zeros((2, 3)), [1.0])

@@ -1,1 +1,34 @@
-"""Channels P(y | x) over any symbols: designs, closed forms, and mechanisms side by side."""
+"""P(y | x) over any symbols. The files of designs that the registry names are loaded when they are first asked for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sfumato.mechanisms.channels import (
+        closed_forms,
+        exponential,
+        geo_optimal,
+        lip_optimal,
+        planar_geometric,
+        planar_laplace,
+        tuned,
+    )
+
+__all__ = [
+    "closed_forms",
+    "exponential",
+    "geo_optimal",
+    "lip_optimal",
+    "planar_geometric",
+    "planar_laplace",
+    "tuned",
+]
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name not in __all__:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return import_module(f"{__name__}.{name}")

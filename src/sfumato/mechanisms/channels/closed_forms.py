@@ -23,6 +23,7 @@ from sfumato.leakage.conversions import binary_likelihood_ratio, threshold
 from sfumato.leakage.discrete import average_distortion, epsilon_delta, hamming, lip
 from sfumato.leakage.lifts import lift_vertices
 from sfumato.mechanisms.channels.certified import Designed, certified, design_epsilon, lip_guarantee
+from sfumato.mechanisms.channels.named_design import ChannelTask, DesignedChannel
 from sfumato.priors.cells import positive_prior
 from sfumato.priors.sets import Box, Known, PriorSet, Simplex
 
@@ -240,3 +241,17 @@ def _lip_design(
         cost=cost,
         guarantee=lip_guarantee(priors, leakage, up=epsilon),
     )
+
+
+def build_resampling(task: ChannelTask) -> DesignedChannel:
+    """The registry's prior-resampling."""
+    made = resampling_channel(
+        task.prior.probabilities, task.epsilon, distortion=task.distortion, inputs=task.prior.labels
+    )
+    return DesignedChannel.exact(task, made.channel, made.guarantee)
+
+
+def build_top_k(task: ChannelTask) -> DesignedChannel:
+    """The registry's top-k."""
+    made, _ = top_k_channel(task.prior.probabilities, task.epsilon, inputs=task.prior.labels)
+    return DesignedChannel.exact(task, made.channel, made.guarantee)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, finite
@@ -17,26 +16,10 @@ from sfumato.channel import Channel
 from sfumato.errors import InputError
 from sfumato.grid import Grid
 from sfumato.leakage import discrete
-from sfumato.mechanisms.channels.closed_forms import resampling_channel
-from sfumato.mechanisms.channels.exponential import exponential_matrix
-from sfumato.mechanisms.channels.lip_optimal import optimal_channel, worst_case_channel
-from sfumato.mechanisms.channels.planar_laplace import planar_laplace_channel, planar_laplace_matrix
-from sfumato.mechanisms.channels.rate import largest_rate
+from sfumato.mechanisms.channels.channel_registry import COMPARED, compared_named
+from sfumato.mechanisms.channels.named_design import LeakageTarget, Tuned
 from sfumato.mechanisms.channels.remap import remapped
-from sfumato.mechanisms.grids.blahut_arimoto import blahut_arimoto_matrix
 from sfumato.priors.cells import positive_prior
-
-MECHANISMS = (
-    "lip-optimal",
-    "ldp-tuned",
-    "ldp-optimal",
-    "blahut-arimoto",
-    "planar-laplace",
-    "planar-laplace+remap",
-    "exponential",
-    "exponential+remap",
-    "prior-resampling+remap",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,99 +47,41 @@ def compare(
     *,
     grid: Grid | None = None,
     distances: npt.ArrayLike | None = None,
-    mechanisms: Sequence[str] = MECHANISMS,
+    mechanisms: Sequence[str] = COMPARED,
     progress: Callable[[str], None] | None = None,
 ) -> list[Compared]:
-    """Every mechanism at every target. Planar Laplace needs ``grid``; ``distances`` add geo-indistinguishability."""
+    """Every mechanism at every target. Some need ``grid``; ``distances`` add geo-indistinguishability."""
     p = positive_prior(prior)
     cost = finite(distortion, "The distortion", dimensions=2)
     if cost.shape != (p.size, p.size):
         raise InputError(f"The distortion is {cost.shape} for {p.size} symbols.", "Give a square matrix.")
-    unknown = set(mechanisms) - set(MECHANISMS)
-    if unknown:
-        raise InputError(f"There is no mechanism {sorted(unknown)}.", f"Use some of: {', '.join(MECHANISMS)}.")
+    wanted = compared_named(mechanisms)
     if p.size < 2 or cost.max() <= 0:
         raise InputError("There is nothing to compare.", "Give at least two symbols and a distortion that is not 0.")
     gridded = grid is not None and grid.cells == p.size
-    if not gridded and all(name.startswith("planar-laplace") for name in mechanisms):
-        raise InputError("Planar Laplace needs a grid.", "Add --grid ROWSxCOLUMNS, one line of the prior per cell.")
+    rows = [(row, design) for row, design in wanted if gridded or not design.needs_grid]
+    if not rows:
+        raise InputError(
+            f"{', '.join(row for row, _ in wanted)}: this needs a grid.",
+            "Add --grid ROWSxCOLUMNS, one line of the prior per cell.",
+        )
     metric = None if distances is None else finite(distances, "The distances", dimensions=2)
     found = []
     for epsilon in epsilons:
-        made: dict[str, tuple[Channel, float | None]] = {}
-        for name in mechanisms:
-            if name.startswith("planar-laplace") and not gridded:
-                continue
+        target = LeakageTarget(p, cost, discrete.epsilon_checked(epsilon), grid)
+        made: dict[str, Tuned] = {}
+        for row, design in rows:
             if progress is not None:
-                progress(f"{name} at {epsilon:g}")
-            base = name.removesuffix("+remap")
-            if base not in made:
-                made[base] = _tuned(base, p, cost, discrete.epsilon_checked(epsilon), grid)
-            channel, knob = made[base]
-            found.append(_row(name, channel, knob, p, cost, epsilon, metric))
+                progress(f"{row} at {epsilon:g}")
+            if design.name not in made:
+                assert design.tune is not None
+                made[design.name] = design.tune(target)
+            tuned = made[design.name]
+            # What is only ever remapped has the relabelling in its construction.
+            after = design.remap == "too" and row != design.name
+            channel = remapped(tuned.channel, p, cost) if after else tuned.channel
+            found.append(_row(row, channel, tuned.knob, p, cost, epsilon, metric))
     return found
-
-
-def _tuned(
-    name: str, p: FloatArray, cost: FloatArray, epsilon: float, grid: Grid | None
-) -> tuple[Channel, float | None]:
-    def leakage(channel: Channel) -> float:
-        return discrete.lip(channel, p).max
-
-    farthest = float(cost.max())
-    match name:
-        case "lip-optimal":
-            return optimal_channel(p, cost, epsilon, distortion_name=None).value.channel, epsilon
-        case "ldp-optimal":
-            return worst_case_channel(p, cost, epsilon).value.channel, epsilon
-        case "ldp-tuned":
-            # On the tenths: the optimum of the program is not unique, so its leakage is not smooth in the budget.
-            tenths = max(1, int(np.floor(epsilon * 10 + 1e-9)))
-            best = worst_case_channel(p, cost, tenths / 10 if tenths / 10 <= epsilon else epsilon).value.channel
-            knob = min(tenths / 10, epsilon)
-            for step in range(tenths + 1, tenths + 41):
-                channel = worst_case_channel(p, cost, step / 10).value.channel
-                if leakage(channel) > epsilon:
-                    break
-                best, knob = channel, step / 10
-            return best, knob
-        case "blahut-arimoto":
-            rate = _bracketed(lambda r: leakage(_rate_distortion(p, cost, r)), epsilon, farthest)
-            return _rate_distortion(p, cost, rate), rate
-        case "exponential":
-            rate = _bracketed(lambda r: leakage(Channel(exponential_matrix(cost, r))), epsilon, farthest)
-            return Channel(exponential_matrix(cost, rate)), rate
-        case "planar-laplace":
-            assert grid is not None
-            rate = _bracketed(
-                lambda r: leakage(_normalised(planar_laplace_matrix(grid, r))), epsilon, farthest, steps=22
-            )
-            return planar_laplace_channel(grid, rate).channel, rate
-        case _:
-            return resampling_channel(p, epsilon, distortion=cost).channel, None
-
-
-def _rate_distortion(p: FloatArray, cost: FloatArray, rate: float) -> Channel:
-    matrix = blahut_arimoto_matrix(p, cost, beta=rate, steps=20_000, tolerance=1e-10).value.matrix
-    kept = p @ matrix > 1e-6  # what remains of outputs that the optimum does not use
-    return Channel(matrix[:, kept] / matrix[:, kept].sum(axis=1, keepdims=True), outputs=_names(kept))
-
-
-def _normalised(matrix: FloatArray) -> Channel:
-    return Channel(matrix / matrix.sum(axis=1, keepdims=True))
-
-
-def _names(kept: npt.NDArray[np.bool_]) -> tuple[str, ...]:
-    return tuple(str(y) for y in np.flatnonzero(kept))
-
-
-def _bracketed(measured: Callable[[float], float], epsilon: float, farthest: float, *, steps: int = 26) -> float:
-    # A kernel e^(-rate d), normalised or not, leaks at most 2 rate d: this start is always within the target.
-    low = 0.49 * epsilon / farthest
-    high = 2 * low
-    while measured(high) <= epsilon and high * farthest < 1e6:
-        low, high = high, 1.5 * high
-    return largest_rate(measured, epsilon, low=low, high=high, steps=steps)
 
 
 def _row(
@@ -168,8 +93,6 @@ def _row(
     epsilon: float,
     metric: FloatArray | None,
 ) -> Compared:
-    if name.endswith("+remap") and name != "prior-resampling+remap":
-        channel = remapped(channel, p, cost)
     columns = [int(label) for label in channel.outputs] if all(o.isdigit() for o in channel.outputs) else None
     used = (
         cost if channel.shape[1] == cost.shape[1] else cost[:, columns] if columns is not None else channel.distortion

@@ -15,6 +15,7 @@ from sfumato.arrays import FloatArray, finite, positive
 from sfumato.errors import InputError
 from sfumato.leakage.discrete import geo_epsilon
 from sfumato.mechanisms.channels.geo_optimal import GeoChannel, certified_geo
+from sfumato.mechanisms.channels.named_design import ChannelTask, DesignedChannel
 from sfumato.mechanisms.channels.rate import largest_rate
 
 
@@ -51,3 +52,15 @@ def exponential_for_epsilon(
         distortion=d,
         distortion_name="euclidean",
     )
+
+
+def build(task: ChannelTask) -> DesignedChannel:
+    """The registry's exponential."""
+    made = exponential_for_epsilon(
+        task.prior.distances_m(),
+        task.epsilon,
+        unit=task.unit,
+        plane_error=task.plane_error,
+        inputs=task.prior.labels,
+    )
+    return DesignedChannel.exact(task, made.channel, made.guarantee)

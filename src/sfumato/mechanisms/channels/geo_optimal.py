@@ -24,6 +24,7 @@ from sfumato.errors import InputError, NotCertified
 from sfumato.guarantees import Guarantee
 from sfumato.leakage.discrete import average_distortion, geo_epsilon
 from sfumato.mechanisms.channels.certified import NUMERICS, bound_below, merged
+from sfumato.mechanisms.channels.named_design import ChannelTask, DesignedChannel
 from sfumato.priors.cells import positive_prior
 from sfumato.randomness import Random
 
@@ -344,3 +345,20 @@ def _normal(w: FloatArray, a: FloatArray) -> FloatArray:
 def _longest(values: FloatArray, change: FloatArray, pairs: BoolArray) -> float:
     ratio = float((change[:, pairs] / values[:, pairs]).min())
     return 1.0 if ratio >= -1 else -1.0 / ratio
+
+
+def build(task: ChannelTask) -> DesignedChannel:
+    """The registry's geo-optimal; its duals are certified to 5e-5 at best."""
+    solved = optimal_geo_channel(
+        task.prior.probabilities,
+        task.prior.distances_m(),
+        task.epsilon,
+        distortion=task.distortion,
+        gap=max(task.gap, 5e-5),
+        unit=task.unit,
+        inputs=task.prior.labels,
+        positions_m=task.positions_m,
+        plane_error=task.plane_error,
+        distortion_name=task.distortion_name,
+    )
+    return DesignedChannel.solved(solved)

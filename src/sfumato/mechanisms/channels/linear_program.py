@@ -20,6 +20,9 @@ from sfumato.arrays import FloatArray, IntArray
 from sfumato.errors import NotConverged
 from sfumato.priors.sets import Box, Known, Polytope, PriorSet, Simplex, TVBall
 
+_Entries = tuple[IntArray, IntArray, FloatArray]
+"""Rows, columns and values of some entries of a sparse matrix."""
+
 
 @dataclass(slots=True, eq=False)
 class _Program:
@@ -29,7 +32,9 @@ class _Program:
     cost: list[FloatArray] = field(default_factory=list)
     lower: list[FloatArray] = field(default_factory=list)
     rows: dict[str, int] = field(default_factory=lambda: {"ub": 0, "eq": 0})
-    entries: dict[str, list[tuple[Any, Any, Any]]] = field(default_factory=lambda: {"ub": [], "eq": []})
+    entries: dict[str, list[tuple[IntArray, IntArray, FloatArray]]] = field(
+        default_factory=lambda: {"ub": [], "eq": []}
+    )
     right: dict[str, list[FloatArray]] = field(default_factory=lambda: {"ub": [], "eq": []})
 
     def variables(self, shape: tuple[int, ...], *, cost: FloatArray | None = None, free: bool = False) -> IntArray:

@@ -31,6 +31,7 @@ from sfumato.mechanisms.channels.certified import (
 )
 from sfumato.mechanisms.channels.interior_point import solve
 from sfumato.mechanisms.channels.linear_program import best_for_latent, best_over_set
+from sfumato.mechanisms.channels.named_design import ChannelTask, DesignedChannel
 from sfumato.mechanisms.channels.output_generation import generate, proved_bound
 from sfumato.priors.cells import positive_prior
 from sfumato.priors.sets import Known, PriorSet, Simplex
@@ -311,3 +312,29 @@ def ldp_bound(p: FloatArray, d: FloatArray, multipliers: FloatArray, *, hi: floa
 def _dual_bound(p: FloatArray, d: FloatArray, *, lo: float, hi: float) -> float:
     inside = solve(p, d, lo=lo, hi=hi, tolerance=1e-10)
     return proved_bound(p, d, inside.multipliers, lo=lo, hi=hi)[0]
+
+
+def build(task: ChannelTask) -> DesignedChannel:
+    """The registry's lip-optimal."""
+    return DesignedChannel.solved(_optimum(task, task.priors))
+
+
+def build_worst_case(task: ChannelTask) -> DesignedChannel:
+    """The registry's ldp-optimal: the same program with the promise for every prior."""
+    return DesignedChannel.solved(_optimum(task, Simplex(task.prior.size)))
+
+
+def _optimum(task: ChannelTask, priors: PriorSet | None) -> Solved[Designed]:
+    return optimal_channel(
+        task.prior.probabilities,
+        task.distortion,
+        task.epsilon,
+        priors=priors,
+        epsilon_low=task.epsilon_low,
+        gap=task.gap,
+        inputs=task.prior.labels,
+        outputs=task.outputs,
+        distortion_name=task.distortion_name,
+        positions_m=task.positions_m,
+        most_seconds=task.most_seconds,
+    )

@@ -12,6 +12,7 @@ from sfumato.arrays import FloatArray, positive
 from sfumato.errors import InputError
 from sfumato.grid import Grid
 from sfumato.mechanisms.channels.geo_optimal import GeoChannel, certified_geo, checked_plane_error
+from sfumato.mechanisms.channels.named_design import ChannelTask, DesignedChannel
 
 _DECADES = 42.0
 
@@ -64,3 +65,10 @@ def _folded(kernel: FloatArray, count: int, reach: int) -> FloatArray:
             out[place, 0] = kernel.sum(axis=0)
     folded: FloatArray = out.reshape(count * count, kernel.shape[1])
     return folded
+
+
+def build(task: ChannelTask) -> DesignedChannel:
+    """The registry's planar-geometric, on the task's grid."""
+    assert task.grid is not None
+    made = planar_geometric_channel(task.grid, task.epsilon, plane_error=task.plane_error)
+    return DesignedChannel.exact(task, made.channel, made.guarantee)

@@ -23,6 +23,7 @@ from sfumato.frames import displace, snap
 from sfumato.grid import Grid
 from sfumato.guarantees import IDEALISED, Guarantee
 from sfumato.mechanisms.channels.geo_optimal import certified_geo, checked_plane_error
+from sfumato.mechanisms.channels.named_design import ChannelTask, DesignedChannel
 from sfumato.randomness import Random, randomness
 
 if TYPE_CHECKING:
@@ -221,3 +222,10 @@ def _quadrant(a: float, b: float, eps: float) -> float:
         if math.isinf(side):  # beyond the cut everything within the remaining angle counts in full
             total += math.atan2(length, 45.0 / eps) / (2 * math.pi)
     return total
+
+
+def build(task: ChannelTask) -> DesignedChannel:
+    """The registry's planar-laplace, on the task's grid."""
+    assert task.grid is not None
+    made = planar_laplace_channel(task.grid, task.epsilon, plane_error=task.plane_error)
+    return DesignedChannel.exact(task, made.channel, made.guarantee)

@@ -9,19 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from scipy.fft import irfft, next_fast_len, rfft
 
 from sfumato.arrays import FloatArray, finite
 from sfumato.errors import InputError
-from sfumato.priors.kernels import Sum
-
-if TYPE_CHECKING:
-    from sfumato.priors.kernels import Kernel
+from sfumato.priors.kernels import Kernel, Sum
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,7 +78,7 @@ def statespace_product(times_s: npt.ArrayLike, kernel: Kernel) -> CovarianceProd
     return CovarianceProduct(times.size, kernel.variance_m2, times_vector, column)
 
 
-def _terms(kernel: Any) -> tuple[Any, ...]:
+def _terms(kernel: Kernel) -> tuple[Kernel, ...]:
     return kernel.parts if isinstance(kernel, Sum) else (kernel,)
 
 
@@ -97,7 +92,7 @@ class _Markov:
     coefficients: tuple[float, ...] = ()
 
     @classmethod
-    def of(cls, term: Any) -> _Markov:
+    def of(cls, term: Kernel) -> _Markov:
         name, variance = type(term).__name__, float(term.variance_m2)
         length = float(getattr(term, "length_scale_s", 1.0))
         if name == "Matern12":
@@ -117,43 +112,16 @@ class _Markov:
 
     def add_product(self, steps: FloatArray, moment: npt.NDArray[np.int64], x: FloatArray, out: FloatArray) -> None:
         """Add Σx of this term to ``out``."""
+        from sfumato.mechanisms.designs.covariance_loops import sweep  # compiled: numba is slow to load
+
         if self.kind == "constant":
             out += self.variance * x.sum()
             return
         if self.kind == "white":  # equal times are one moment and share their value
             out += self.variance * np.bincount(moment, weights=x)[moment]
             return
-        sweep = _sweep()
         coefficients = np.array(self.coefficients)
         forward, backward = np.empty_like(x), np.empty_like(x)
         sweep(steps, self.rate, coefficients, x, forward)
         sweep(steps[::-1].copy(), self.rate, coefficients, x[::-1].copy(), backward)
         out += self.variance * (forward + backward[::-1] + x)
-
-
-_COMPILED: list[Any] = []
-
-
-def _sweep() -> Any:
-    """y_i = Σ_{j<i} p(t_i - t_j) e^{-rate (t_i - t_j)} x_j with p of degree ≤ 2, by moments of (t_i - t_j)."""
-    if not _COMPILED:
-
-        def sweep(steps: FloatArray, rate: float, poly: FloatArray, x: FloatArray, out: FloatArray) -> None:
-            zeroth = first = second = 0.0
-            out[0] = 0.0
-            for i in range(1, x.size):
-                d = steps[i - 1]
-                zeroth += x[i - 1]
-                decay = np.exp(-rate * d)
-                second = decay * (second + 2 * d * first + d * d * zeroth)
-                first = decay * (first + d * zeroth)
-                zeroth = decay * zeroth
-                total = poly[0] * zeroth
-                if poly.size > 1:
-                    total += poly[1] * first
-                if poly.size > 2:
-                    total += poly[2] * second
-                out[i] = total
-
-        _COMPILED.append(numba.njit(cache=True)(sweep))
-    return _COMPILED[0]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -183,7 +182,7 @@ class NoiseDesign:
         losses = self.losses()
         mu = float(np.max([mu_of(loss * size, r) for loss, size, r in zip(losses, sizes, own, strict=True)]))
         epsilon = renyi_epsilon(mu, order)
-        parameters: dict[str, Any] = {
+        parameters: dict[str, object] = {
             "radius_m": radius_m if radius_m is not None else list(own),
             "mu": mu,
             "order": order,

@@ -7,12 +7,14 @@ the absolute row and column offsets; every array is float64 or int64.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numba
 import numpy as np
 
-Loop = TypeVar("Loop", bound=Callable[..., Any])
+from sfumato.arrays import FloatArray, IntArray
+
+Loop = TypeVar("Loop", bound=Callable[..., float | None])
 
 
 def compiled(function: Loop) -> Loop:
@@ -21,7 +23,9 @@ def compiled(function: Loop) -> Loop:
 
 
 @compiled
-def direct_sums(cells: Any, sources: Any, weights: Any, table: Any, columns: int, out: Any) -> None:
+def direct_sums(
+    cells: IntArray, sources: IntArray, weights: FloatArray, table: FloatArray, columns: int, out: FloatArray
+) -> None:
     """out[i] = sum_j weights[j] * table(offset of cells[i] and sources[j]): positive terms, no cancellation."""
     for i in range(cells.size):
         row, column = cells[i] // columns, cells[i] % columns
@@ -32,7 +36,7 @@ def direct_sums(cells: Any, sources: Any, weights: Any, table: Any, columns: int
 
 
 @compiled
-def log_sums(log_weights: Any, scaled: Any, columns: int, out: Any) -> None:
+def log_sums(log_weights: FloatArray, scaled: FloatArray, columns: int, out: FloatArray) -> None:
     """out[x] = log sum_y exp(log_weights[y] - scaled(offset of x and y)), shifted by the largest exponent."""
     cells = log_weights.size
     for x in range(cells):
@@ -49,7 +53,7 @@ def log_sums(log_weights: Any, scaled: Any, columns: int, out: Any) -> None:
 
 
 @compiled
-def lipschitz_all_pairs(values: Any, distance: Any, columns: int) -> float:
+def lipschitz_all_pairs(values: FloatArray, distance: FloatArray, columns: int) -> float:
     """max over x != x' of |values[x] - values[x']| / distance."""
     cells = values.size
     best = 0.0
@@ -63,7 +67,7 @@ def lipschitz_all_pairs(values: Any, distance: Any, columns: int) -> float:
 
 
 @compiled
-def lipschitz_arcs(values: Any, rows: int, columns: int, arcs: Any, lengths: Any) -> float:
+def lipschitz_arcs(values: FloatArray, rows: int, columns: int, arcs: IntArray, lengths: FloatArray) -> float:
     """The same, over the pairs joined by one of the given (row, column) offsets only."""
     best = 0.0
     for k in range(arcs.shape[0]):
@@ -77,7 +81,7 @@ def lipschitz_arcs(values: Any, rows: int, columns: int, arcs: Any, lengths: Any
 
 
 @compiled
-def largest_log_ratio(beta: float, log_z: Any, support: Any, distance: Any, columns: int) -> float:
+def largest_log_ratio(beta: float, log_z: FloatArray, support: IntArray, distance: FloatArray, columns: int) -> float:
     """max over x != x' and y in support of [beta (d(x',y) - d(x,y)) + log_z(x') - log_z(x)] / d(x,x')."""
     cells = log_z.size
     best = 0.0
@@ -103,7 +107,7 @@ def largest_log_ratio(beta: float, log_z: Any, support: Any, distance: Any, colu
 
 
 @compiled
-def stencil_product(values: Any, rows: int, columns: int, stencil: Any, out: Any) -> None:
+def stencil_product(values: FloatArray, rows: int, columns: int, stencil: FloatArray, out: FloatArray) -> None:
     """out = values convolved with the (reach + 1, reach_columns + 1) quarter stencil, mirrored in both directions."""
     reach, reach_columns = stencil.shape[0] - 1, stencil.shape[1] - 1
     for i in range(rows):

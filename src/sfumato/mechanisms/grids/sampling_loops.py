@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+import numpy.typing as npt
 
+from sfumato.arrays import FloatArray, IntArray
 from sfumato.mechanisms.grids.loops import compiled
+from sfumato.randomness import Words
 
 
 @compiled
-def whole_weights(log_weights: Any, limbs: Any, total: Any) -> None:
+def whole_weights(log_weights: FloatArray, limbs: Words, total: Words) -> None:
     """Each weight as a 53-bit number of 2^-192ths, in four 64-bit limbs; and their sum, below 2^256.
 
     Weights below 2^-139 are lifted to 2^-139, so that none has fewer than 53 bits: flooring a smaller one to a handful
@@ -41,7 +42,7 @@ def whole_weights(log_weights: Any, limbs: Any, total: Any) -> None:
 
 
 @compiled
-def first_above(limbs: Any, target: Any) -> int:
+def first_above(limbs: Words, target: Words) -> int:
     """The first y whose running sum of weights exceeds ``target``; every weight is read whatever the answer."""
     low32 = np.uint64(0xFFFFFFFF)
     running = np.zeros(4, dtype=np.uint64)
@@ -65,7 +66,7 @@ def first_above(limbs: Any, target: Any) -> int:
 
 
 @compiled
-def alias_build(rows: Any, other: Any) -> None:
+def alias_build(rows: FloatArray, other: npt.NDArray[np.int32]) -> None:
     """Turn each row of probabilities into thresholds (in place) and aliases: Walker's tables, by Vose's method."""
     count, cells = rows.shape
     small = np.empty(cells, dtype=np.int32)
@@ -96,7 +97,9 @@ def alias_build(rows: Any, other: Any) -> None:
 
 
 @compiled
-def alias_draw(places: Any, stay: Any, other: Any, words: Any, spare: Any, out: Any) -> int:
+def alias_draw(
+    places: IntArray, stay: FloatArray, other: npt.NDArray[np.int32], words: Words, spare: Words, out: IntArray
+) -> int:
     """One report per place from one word each; ties and the rejected sliver read ``spare``. -1 if that runs out."""
     cells = np.uint64(stay.shape[1])
     low32 = np.uint64(0xFFFFFFFF)
@@ -141,17 +144,17 @@ def alias_draw(places: Any, stay: Any, other: Any, words: Any, spare: Any, out: 
 
 @compiled
 def window_draw(
-    places: Any,
-    c: Any,
-    cumulative: Any,
-    kernel: Any,
+    places: IntArray,
+    c: FloatArray,
+    cumulative: FloatArray,
+    kernel: FloatArray,
     rows: int,
     columns: int,
     reach: int,
     beta_side: float,
-    uniforms: Any,
+    uniforms: FloatArray,
     start: int,
-    out: Any,
+    out: IntArray,
 ) -> int:
     """Reports for ``places`` (sorted, so that a window serves all in it) from ``start``; where uniforms ran out."""
     partial = np.empty(rows * columns)

@@ -1,0 +1,153 @@
+"""What ``sfumato channel design`` does once its options are read: design, certify, measure, save."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from sfumato.channel import Channel
+from sfumato.cli.channel_inputs import design_distortion, grid_of, prior_of, prior_set_of
+from sfumato.cli.channel_measured import print_measures
+from sfumato.cli.output import print_json
+from sfumato.errors import InputError
+from sfumato.files import write_whole
+from sfumato.guarantees import Guarantee
+from sfumato.io.cells import read_cells
+from sfumato.io.channel_files import write_channel
+from sfumato.leakage.measures import Measures, measured
+from sfumato.mechanisms.channels.channel_registry import design_named, designed
+from sfumato.mechanisms.channels.named_design import ChannelTask, DesignedChannel
+from sfumato.mechanisms.channels.remap import remapped
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The options of the command."""
+
+    mechanism: str
+    prior: Path
+    epsilon: float
+    distortion: str
+    epsilon_low: float | None
+    priors: str
+    beta: float
+    grid: str | None
+    cell_size: str | None
+    floor: float
+    drop_zeros: bool
+    remap: bool
+    gap: float
+    max_seconds: float | None
+    output: Path | None
+
+    def __post_init__(self) -> None:
+        if not self.gap > 0 or (self.max_seconds is not None and not self.max_seconds > 0):
+            raise InputError("--gap and --max-seconds are greater than 0.", "For example --gap 1e-6 --max-seconds 60.")
+        design_named(self.mechanism)
+        if self.output is not None and self.output.suffix.lower() not in (".parquet", ".pq", ".csv", ".json"):
+            raise InputError(f"A channel cannot be written as '{self.output.suffix}'.", "Use .parquet, .csv or .json.")
+        if not 0 <= self.floor < 1:
+            raise InputError(f"The floor is {self.floor}.", "It is a share between 0 and 1, for example 0.01.")
+
+    @property
+    def counted(self) -> bool:
+        """Whether the set of priors is built from counts, so that it holds with a probability."""
+        return self.priors in ("clopper-pearson", "weissman")
+
+    def task(self) -> ChannelTask:
+        """The files read, checked against one another."""
+        cells = grid_of(self.grid, self.cell_size)
+        law, counts, plane_error = prior_of(self.prior, grid=cells, floor=self.floor, drop_zeros=self.drop_zeros)
+        costs = design_distortion(self.distortion, law)
+        if self.counted and self.drop_zeros and counts is not None and law.size < read_cells(self.prior).values.size:
+            raise InputError(
+                f"--priors {self.priors} holds jointly for all cells; those never seen cannot be dropped from it.",
+                "Use --floor 0.01 instead of --drop-zeros, or merge rare cells.",
+            )
+        if self.remap and costs.shape[0] != costs.shape[1]:
+            raise InputError("--remap needs a square distortion.", "Use hamming, euclidean or a square file.")
+        return ChannelTask(
+            prior=law,
+            distortion=costs,
+            epsilon=self.epsilon,
+            distortion_name=self.distortion,
+            grid=cells,
+            plane_error=plane_error,
+            priors=prior_set_of(self.priors, law, counts, self.beta),
+            epsilon_low=self.epsilon_low,
+            gap=self.gap,
+            most_seconds=self.max_seconds,
+        )
+
+    def guarantee(self, stated: Guarantee) -> Guarantee:
+        """What was stated, and with which probability the set of priors holds where it came from counts."""
+        if not self.counted:
+            return stated
+        words = (
+            f"that set was built from the counts ({self.priors}): it holds the true prior with probability "
+            f"{1 - self.beta:g}, if the counts are independent draws"
+        )
+        return stated.assuming(words)
+
+
+def run_design(asked: Asked, *, json: bool) -> None:
+    """Design the channel, save it where asked, and print what it promises and tells."""
+    began = time.perf_counter()
+    task = asked.task()
+    made = designed(asked.mechanism, task)
+    channel = made.channel
+    if asked.remap:
+        channel = remapped(channel, task.prior, task.distortion, answers=task.prior.labels)
+    assert channel.distortion is not None
+    found = measured(channel, task.prior, channel.distortion, distortion_name=asked.distortion, unit=task.unit)
+    seconds = time.perf_counter() - began
+    if asked.output is not None:
+        write_whole(asked.output, lambda path: write_channel(channel, path))
+    if json:
+        print_json(_answer(asked, task, made, found, seconds))
+    else:
+        _print(asked, made, channel, found)
+
+
+def _answer(
+    asked: Asked, task: ChannelTask, made: DesignedChannel, found: Measures, seconds: float
+) -> dict[str, object]:
+    cost = made.average_distortion if made.average_distortion is not None else found.average_distortion
+    answer: dict[str, object] = {
+        "ok": True,
+        "mechanism": asked.mechanism,
+        "epsilon": asked.epsilon,
+        "remapped": asked.remap,
+        "average_distortion": cost,
+        "gap": made.gap,
+        "status": made.status,
+        "guarantee": asked.guarantee(made.guarantee).to_dict(),
+        "measures": found.to_dict(),
+        "distance_unit": task.unit,
+        "plane_error": task.plane_error,
+        "seconds": seconds,
+    }
+    if made.gap is not None:
+        answer |= {"lower_bound": made.lower_bound, "steps": made.steps}
+    if asked.counted:
+        answer["prior_set"] = {
+            "method": asked.priors,
+            "beta": asked.beta,
+            "holds_with_probability": 1 - asked.beta,
+        }
+    if asked.output is not None:
+        answer["channel"] = str(asked.output)
+    return answer
+
+
+def _print(asked: Asked, made: DesignedChannel, channel: Channel, found: Measures) -> None:
+    inputs, outputs = channel.shape
+    typer.echo(f"{asked.mechanism}, epsilon {asked.epsilon:g}: {inputs} inputs, {outputs} outputs in use")
+    if made.gap is not None:
+        typer.echo(f"certified gap {made.gap:.2e} ({made.status})")
+    print_measures(found)
+    if asked.output is not None:
+        typer.echo(f"saved to {asked.output}")

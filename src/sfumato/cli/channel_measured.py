@@ -1,0 +1,79 @@
+"""What ``sfumato channel measure`` does once its options are read: match prior and channel, and measure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from sfumato.cli.channel_inputs import grid_of, matched, measured_distortion, prior_of
+from sfumato.cli.output import print_json
+from sfumato.errors import InputError
+from sfumato.io.cells import read_cells
+from sfumato.io.channel_files import read_channel
+from sfumato.leakage.discrete import epsilon_delta
+from sfumato.leakage.measures import Measures, measured
+
+
+def run_measure(
+    path: Path,
+    *,
+    prior: Path,
+    distortion: str | None,
+    epsilon: float | None,
+    grid: str | None,
+    cell_size: str | None,
+    floor: float,
+    drop_zeros: bool,
+    json: bool,
+) -> None:
+    """Print every measure of a saved channel."""
+    channel = read_channel(path)
+    cells = grid_of(grid, cell_size)
+    law = matched(
+        prior_of(prior, grid=cells, floor=floor, drop_zeros=True, keep_zeros=True)[0],
+        channel,
+        named=bool(read_cells(prior).labels),
+    )
+    if law.zeros.size:
+        if not drop_zeros:
+            raise InputError(
+                f"{law.zeros.size} symbol(s) have prior probability 0: no leakage is defined for them.",
+                "Measure over the others with --drop-zeros, or give them a floor (--floor 0.01).",
+            )
+        law, kept = law.without_zeros()
+        channel = channel.restricted(kept)
+    costs, name = measured_distortion(distortion, channel, law)
+    unit = "m" if cells is None else cells.unit
+    found = measured(channel, law, costs, distortion_name=name, unit=unit)
+    deltas = None if epsilon is None else epsilon_delta(channel, law.probabilities, epsilon)
+    if json:
+        answer: dict[str, object] = {"ok": True, **found.to_dict(), "distance_unit": unit}
+        if deltas is not None:
+            answer["epsilon_delta"] = {"epsilon": epsilon, "delta_low": deltas[0], "delta_up": deltas[1]}
+        print_json(answer)
+        return
+    print_measures(found)
+    if deltas is not None:
+        typer.echo(f"(epsilon, delta) at {epsilon:g}: delta_low {deltas[0]:.6g}, delta_up {deltas[1]:.6g}")
+
+
+def print_measures(found: Measures) -> None:
+    """One line per measure, for people."""
+    metric, guess = ("metre", "m") if found.unit == "m" else (found.unit, f"{found.unit}s")
+    lines = (
+        ("local information privacy (LIP)", found.lip),
+        ("  up: a belief grows at most by e^", found.lip_up),
+        ("  low: a belief falls at most by e^", found.lip_low),
+        ("local differential privacy", found.ldp),
+        ("differential identifiability", found.differential_identifiability),
+        ("mutual information", found.mutual_information_nats),
+        ("maximal leakage", found.maximal_leakage),
+        (f"geo-indistinguishability per {metric}", found.geo_epsilon),
+        ("average distortion", found.average_distortion),
+        ("error of the best guess", found.bayes_error),
+        (f"distance of the best guess ({guess})", found.adversary_error),
+    )
+    for words, value in lines:
+        if value is not None:
+            typer.echo(f"{words:<40} {value:.6g}")

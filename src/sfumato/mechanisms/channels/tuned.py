@@ -1,0 +1,128 @@
+"""Designs turned until they leak, under one prior, just below a target of local information privacy; never above."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.arrays import FloatArray
+from sfumato.channel import Channel
+from sfumato.leakage.discrete import lip
+from sfumato.mechanisms.channels.certified import certified, lip_guarantee
+from sfumato.mechanisms.channels.closed_forms import resampling_channel
+from sfumato.mechanisms.channels.exponential import exponential_matrix
+from sfumato.mechanisms.channels.lip_optimal import optimal_channel, worst_case_channel
+from sfumato.mechanisms.channels.named_design import ChannelTask, DesignedChannel, LeakageTarget, Tuned
+from sfumato.mechanisms.channels.planar_laplace import planar_laplace_channel, planar_laplace_matrix
+from sfumato.mechanisms.channels.rate import largest_rate
+from sfumato.mechanisms.grids.blahut_arimoto import blahut_arimoto_matrix
+from sfumato.priors.sets import Known
+
+
+def lip_optimal(target: LeakageTarget) -> Tuned:
+    """The optimum for the target itself."""
+    solved = optimal_channel(target.prior, target.distortion, target.epsilon, distortion_name=None)
+    return Tuned(solved.value.channel, target.epsilon)
+
+
+def ldp_optimal(target: LeakageTarget) -> Tuned:
+    """The target as a budget of local differential privacy: it leaks less under any one prior."""
+    return Tuned(_worst_case(target, target.epsilon), target.epsilon)
+
+
+def ldp_tuned(target: LeakageTarget) -> Tuned:
+    """The largest budget of local differential privacy whose leakage under the prior is within the target.
+
+    On the tenths: the optimum of the program is not unique, so its leakage is not smooth in the budget.
+    """
+    epsilon = target.epsilon
+    tenths = max(1, int(np.floor(epsilon * 10 + 1e-9)))
+    knob = min(tenths / 10, epsilon)
+    best = _worst_case(target, knob)
+    for step in range(tenths + 1, tenths + 41):
+        channel = _worst_case(target, step / 10)
+        if lip(channel, target.prior).max > epsilon:
+            break
+        best, knob = channel, step / 10
+    return Tuned(best, knob)
+
+
+def blahut_arimoto(target: LeakageTarget) -> Tuned:
+    """The rate of Blahut-Arimoto; its leakage jumps where its support changes, so it may lie below the target."""
+    rate = _bracketed(lambda r: _rate_distortion(target, r), target)
+    return Tuned(_rate_distortion(target, rate), rate)
+
+
+def exponential(target: LeakageTarget) -> Tuned:
+    """The rate of the exponential mechanism."""
+    rate = _bracketed(lambda r: Channel(exponential_matrix(target.distortion, r)), target)
+    return Tuned(Channel(exponential_matrix(target.distortion, rate)), rate)
+
+
+def planar_laplace(target: LeakageTarget) -> Tuned:
+    """The rate of planar Laplace on the grid."""
+    assert target.grid is not None
+    grid = target.grid
+    rate = _bracketed(lambda r: _normalised(planar_laplace_matrix(grid, r)), target, steps=22)
+    return Tuned(planar_laplace_channel(grid, rate).channel, rate)
+
+
+def prior_resampling(target: LeakageTarget) -> Tuned:
+    """Prior resampling has no knob beyond the target."""
+    return Tuned(resampling_channel(target.prior, target.epsilon, distortion=target.distortion).channel, None)
+
+
+def build_ldp_tuned(task: ChannelTask) -> DesignedChannel:
+    """The registry's ldp-tuned."""
+    return _certified_for_the_prior(task, ldp_tuned)
+
+
+def build_blahut_arimoto(task: ChannelTask) -> DesignedChannel:
+    """The registry's blahut-arimoto."""
+    return _certified_for_the_prior(task, blahut_arimoto)
+
+
+def _certified_for_the_prior(task: ChannelTask, tune: Callable[[LeakageTarget], Tuned]) -> DesignedChannel:
+    """The tuned channel with the promise that was measured: for the known prior, and no other."""
+    p = task.prior.probabilities
+    raw = tune(LeakageTarget(p, task.distortion, task.epsilon, task.grid)).channel
+    labels = task.prior.labels
+    priors = Known(p)
+    shipped, leakage = certified(
+        raw.matrix, priors, up=task.epsilon, inputs=labels, outputs=tuple(labels[int(y)] for y in raw.outputs)
+    )
+    return DesignedChannel.exact(task, shipped, lip_guarantee(priors, leakage, up=task.epsilon))
+
+
+def _worst_case(target: LeakageTarget, epsilon: float) -> Channel:
+    return worst_case_channel(target.prior, target.distortion, epsilon).value.channel
+
+
+def _rate_distortion(target: LeakageTarget, rate: float) -> Channel:
+    found = blahut_arimoto_matrix(target.prior, target.distortion, beta=rate, steps=20_000, tolerance=1e-10)
+    matrix = found.value.matrix
+    kept = target.prior @ matrix > 1e-6  # what remains of outputs that the optimum does not use
+    return Channel(matrix[:, kept] / matrix[:, kept].sum(axis=1, keepdims=True), outputs=_names(kept))
+
+
+def _normalised(matrix: FloatArray) -> Channel:
+    return Channel(matrix / matrix.sum(axis=1, keepdims=True))
+
+
+def _names(kept: npt.NDArray[np.bool_]) -> tuple[str, ...]:
+    return tuple(str(y) for y in np.flatnonzero(kept))
+
+
+def _bracketed(channel_at: Callable[[float], Channel], target: LeakageTarget, *, steps: int = 26) -> float:
+    def measured(rate: float) -> float:
+        return lip(channel_at(rate), target.prior).max
+
+    # A kernel e^(-rate d), normalised or not, leaks at most 2 rate d: this start is always within the target.
+    farthest = float(target.distortion.max())
+    low = 0.49 * target.epsilon / farthest
+    high = 2 * low
+    while measured(high) <= target.epsilon and high * farthest < 1e6:
+        low, high = high, 1.5 * high
+    return largest_rate(measured, target.epsilon, low=low, high=high, steps=steps)
