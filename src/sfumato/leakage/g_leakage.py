@@ -1,0 +1,191 @@
+"""How much a report helps an adversary who wants something: vulnerability before and after, for any gain function.
+
+V_g(p) = max_w sum_x g(w, x) p(x) before, V_g(p, Q) = sum_y max_w sum_x g(w, x) p(x) Q(y | x) after, on average over
+reports, and max_y of the same of the posterior for the worst report [Alvim2020, ch. 3 to 5]. Leakage is their ratio (in
+nats, ln) or difference. With one guess it is min-entropy leakage [Smith2009]; no gain function of non-negative values
+leaks more than ln sum_y max_x Q(y | x) (the "miracle" theorem [Alvim2012]), and one guess from a uniform prior does.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.arrays import FloatArray, finite
+from sfumato.channel import checked_probabilities
+from sfumato.errors import InputError
+from sfumato.leakage.discrete import ChannelLike, matrix_of
+from sfumato.leakage.gain_functions import Gain, identity_gain, predicate_gain
+
+
+@dataclass(frozen=True, slots=True)
+class GLeakage:
+    """The adversary's gain before and after a report, on average and for the worst report.
+
+    ``nats`` = ln(average / before) and ``worst_nats`` = ln(worst / before) are infinite when a report makes a gain of 0
+    positive, and NaN where gains are negative (a ratio then means nothing: use :attr:`added`).
+    """
+
+    before: float
+    average: float
+    worst: float
+    worst_output: int
+    gain: str
+
+    @property
+    def nats(self) -> float:
+        """ln of the average factor by which a report multiplies the gain."""
+        return _log_ratio(self.average, self.before)
+
+    @property
+    def worst_nats(self) -> float:
+        """ln of the largest factor by which a single report multiplies the gain."""
+        return _log_ratio(self.worst, self.before)
+
+    @property
+    def added(self) -> float:
+        """What a report adds to the gain on average."""
+        return max(0.0, self.average - self.before)
+
+    @property
+    def worst_added(self) -> float:
+        """What the worst report adds."""
+        return max(0.0, self.worst - self.before)
+
+
+def g_leakage(channel: ChannelLike, prior: npt.ArrayLike, gain: Gain | npt.ArrayLike) -> GLeakage:
+    """Vulnerability before and after for a gain function (or a table of gains, guesses by symbols)."""
+    q = matrix_of(channel)
+    p = checked_probabilities(prior, q.shape[0])
+    wanted = gain if isinstance(gain, Gain) else _table(gain)
+    joint = p[:, None] * q
+    m = joint.sum(axis=0)
+    before = float(wanted.best(p[:, None])[0])
+    best = wanted.best(joint)
+    possible = np.flatnonzero(m > 0)
+    posterior = wanted.best(joint[:, possible] / m[possible])
+    worst = int(np.argmax(posterior))
+    return GLeakage(before, float(best.sum()), float(posterior[worst]), int(possible[worst]), wanted.name)
+
+
+def g_vulnerability(prior: npt.ArrayLike, gain: Gain | npt.ArrayLike) -> float:
+    """V_g(p): the best expected gain without a report."""
+    p = checked_probabilities(prior)
+    wanted = gain if isinstance(gain, Gain) else _table(gain)
+    return float(wanted.best(p[:, None])[0])
+
+
+def bayes_vulnerability(channel: ChannelLike, prior: npt.ArrayLike) -> float:
+    """sum_y max_x p(x) Q(y | x): how often the best guess is right; 1 minus it is the Bayes risk."""
+    q = matrix_of(channel)
+    p = checked_probabilities(prior, q.shape[0])
+    return float((p[:, None] * q).max(axis=0).sum())
+
+
+def min_entropy_leakage(channel: ChannelLike, prior: npt.ArrayLike) -> float:
+    """ln(V(p, Q) / max p): the factor by which one report helps one guess [Smith2009]; Sibson's order infinity at the
+    uniform prior.
+    """
+    q = matrix_of(channel)
+    return max(0.0, g_leakage(q, prior, identity_gain(q.shape[0])).nats)
+
+
+def min_entropy_capacity(channel: ChannelLike) -> float:
+    """ln sum_y max_x Q(y | x): the most any prior and any non-negative gain function can leak; maximal leakage."""
+    return max(0.0, math.log(float(matrix_of(channel).max(axis=0).sum())))
+
+
+def guessing_entropy(prior: npt.ArrayLike) -> float:
+    """sum_i i p_(i), likeliest first: how many guesses "is it x?" it takes on average [Massey1994]."""
+    p = np.sort(checked_probabilities(prior))[::-1]
+    return float(p @ np.arange(1, p.size + 1))
+
+
+def posterior_guessing_entropy(channel: ChannelLike, prior: npt.ArrayLike) -> float:
+    """The same after a report, on average over reports."""
+    q = matrix_of(channel)
+    p = checked_probabilities(prior, q.shape[0])
+    joint = np.sort(p[:, None] * q, axis=0)[::-1]
+    return float((np.arange(1, p.size + 1) @ joint).sum())
+
+
+def loss_risk(channel: ChannelLike, prior: npt.ArrayLike, loss: npt.ArrayLike) -> float:
+    """sum_y min_w sum_x l(w, x) p(x) Q(y | x): the least expected loss after a report (guesses by symbols)."""
+    q = matrix_of(channel)
+    p = checked_probabilities(prior, q.shape[0])
+    table = finite(loss, "The loss", dimensions=2)
+    return float(-Gain(table.shape[1], "a loss", values=-table).best(p[:, None] * q).sum())
+
+
+def prediction_risk(channel: ChannelLike, prior: npt.ArrayLike, holds: npt.ArrayLike) -> tuple[float, float]:
+    """(before, after): how often the best guess of a yes-or-no statement about x is wrong.
+
+    ``sum_y min(P(holds, y), P(not holds, y))``; summed as the smaller side, so that small risks keep their digits.
+    """
+    q = matrix_of(channel)
+    p = checked_probabilities(prior, q.shape[0])
+    truth = predicate_gain(np.asarray(holds, dtype=np.bool_)).values
+    assert truth is not None
+    sides = truth @ (p[:, None] * q)
+    shares = truth @ p
+    return float(shares.min()), float(sides.min(axis=0).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Singled:
+    """The symbol about which "was it x?" is helped most by a report: its risk before and after."""
+
+    symbol: int
+    before: float
+    after: float
+
+    @property
+    def nats(self) -> float:
+        """ln(before / after)."""
+        return _log_ratio(self.before, self.after)
+
+
+def singling_out(channel: ChannelLike, prior: npt.ArrayLike) -> Singled:
+    """The prediction risk of every statement "it is x", at its worst: the largest factor by which it falls."""
+    q = matrix_of(channel)
+    p = checked_probabilities(prior, q.shape[0])
+    joint = p[:, None] * q
+    m = joint.sum(axis=0)
+    others = np.maximum(m[None, :] - joint, 0.0)
+    after = np.minimum(joint, others).sum(axis=1)
+    before = np.minimum(p, 1.0 - p)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = np.where(before > 0, before / after, 1.0)
+    worst = int(np.argmax(factor))
+    return Singled(worst, float(before[worst]), float(min(after[worst], before[worst])))
+
+
+def bayes_security(channel: ChannelLike) -> float:
+    """1 - max over pairs of inputs of the total variation between their rows [Chatzikokolakis2023].
+
+    The least ratio of Bayes risk after and before, over every prior (attained by two symbols, half and half); -ln of
+    it is the Bayes risk capacity.
+    """
+    q = matrix_of(channel)
+    worst = 0.0
+    for x in range(q.shape[0] - 1):
+        worst = max(worst, float(np.maximum(q[x + 1 :] - q[x], 0.0).sum(axis=1).max()))
+    return max(0.0, 1.0 - worst)
+
+
+def _table(gain: npt.ArrayLike) -> Gain:
+    values: FloatArray = finite(gain, "The gain function", dimensions=2)
+    if 0 in values.shape:
+        raise InputError("The gain function is empty.", "Give one row per guess and one column per symbol.")
+    return Gain(values.shape[1], "a table of gains", values=values)
+
+
+def _log_ratio(high: float, low: float) -> float:
+    if high < 0 or low < 0:
+        return math.nan
+    if low == 0:
+        return 0.0 if high == 0 else math.inf
+    return math.inf if high == math.inf else (-math.inf if high == 0 else math.log(high) - math.log(low))
