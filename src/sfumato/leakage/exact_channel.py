@@ -62,9 +62,7 @@ class ExactChannel:
     def push_forward(self, prior: Sequence[Number]) -> tuple[Fraction, ...]:
         """The distribution of the report."""
         p = exact_prior(prior, self.shape[0])
-        return tuple(
-            sum((p[x] * row[y] for x, row in enumerate(self.rows)), Fraction(0)) for y in range(self.shape[1])
-        )
+        return tuple(sum((p[x] * row[y] for x, row in enumerate(self.rows)), Fraction(0)) for y in range(self.shape[1]))
 
     def posterior(self, prior: Sequence[Number], y: int) -> tuple[Fraction, ...]:
         """P(x | y)."""
@@ -77,9 +75,7 @@ class ExactChannel:
     def lifts(self, prior: Sequence[Number]) -> tuple[Fraction, Fraction]:
         """(largest, smallest) P(x | y) / P(x) over the support and the possible outputs."""
         p, m = exact_prior(prior, self.shape[0]), self.push_forward(prior)
-        found = [
-            row[y] / m[y] for x, row in enumerate(self.rows) if p[x] > 0 for y in range(self.shape[1]) if m[y] > 0
-        ]
+        found = [row[y] / m[y] for x, row in enumerate(self.rows) if p[x] > 0 for y in range(self.shape[1]) if m[y] > 0]
         return max(found), min(found)
 
     def largest_ratio(self) -> Fraction | None:
@@ -189,6 +185,8 @@ def nats(ratio: Fraction | None) -> float:
         return -math.inf
     if abs(ratio - 1) < Fraction(1, 2):
         return math.log1p(float(ratio - 1))
+    if Fraction(1, 10**300) < ratio < 10**300:
+        return math.log(float(ratio))
     return math.log(ratio.numerator) - math.log(ratio.denominator)
 
 
@@ -196,4 +194,4 @@ def _fraction(value: Number) -> Fraction:
     try:
         return Fraction(value) if not isinstance(value, str) else Fraction(value.strip().replace(" ", ""))
     except (ValueError, ZeroDivisionError, OverflowError, TypeError) as error:
-        raise InputError(f"'{value}' is not a fraction.", 'Write 1/3, 0.25 or 1.') from error
+        raise InputError(f"'{value}' is not a fraction.", "Write 1/3, 0.25 or 1.") from error

@@ -84,7 +84,7 @@ def hyper(channel: ChannelLike, prior: npt.ArrayLike) -> Hyper:
 
 
 def reduced(channel: ChannelLike) -> Channel:
-    """The channel without outputs that never occur, proportional outputs merged: what an adversary cannot tell apart."""
+    """The channel without outputs that never occur and with proportional ones merged: nobody can tell them apart."""
     q = matrix_of(channel)
     uniform = np.full(q.shape[0], 1.0 / q.shape[0])
     return hyper(q, uniform).channel()

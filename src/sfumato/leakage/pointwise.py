@@ -2,8 +2,8 @@
 
 l(X -> y) = ln max_x P(y | x) / P(y), x over the support [Saeidian2023, Thm 1]: the most that report can multiply the
 chance of guessing *any* function of x. Its maximum over y is the upper side of LIP, its mean after e^(.) is maximal
-leakage. Reports compose by the chain rule l(y1, y2) <= l(y1) + l(y2 | y1), the second measured from the belief the first
-left [Saeidian2023, Thm 4]; adding leakages both measured from the *first* belief is not a bound.
+leakage. Reports compose by the chain rule l(y1, y2) <= l(y1) + l(y2 | y1), the second measured from the belief the
+first left [Saeidian2023, Thm 4]; adding leakages both measured from the *first* belief is not a bound.
 """
 
 from __future__ import annotations
@@ -55,10 +55,8 @@ class Chained:
         return self.first + self.second_given_first
 
 
-def chained(
-    first: ChannelLike, second: ChannelLike, prior: npt.ArrayLike, outputs: tuple[int, int]
-) -> Chained:
-    """The reports ``outputs`` = (y1, y2) about the same x, independent given x; refused where they cannot both occur."""
+def chained(first: ChannelLike, second: ChannelLike, prior: npt.ArrayLike, outputs: tuple[int, int]) -> Chained:
+    """The reports ``outputs`` = (y1, y2) about the same x, independent given x; refused where both cannot occur."""
     a, b = matrix_of(first), matrix_of(second)
     p = checked_probabilities(prior, a.shape[0])
     if b.shape[0] != a.shape[0]:

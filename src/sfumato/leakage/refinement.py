@@ -1,13 +1,14 @@
 """Is one channel never better than another, for any adversary? The Blackwell order, with a proof either way.
 
-A is refined by B (B never leaks more) iff B = A R for a channel R: whoever sees A can produce B [Blackwell1953]. By the
-coriaceous theorem [McIver2014] this holds iff V_g(p, B) <= V_g(p, A) for every prior and gain function. So the answer comes
-as R, or as a gain function that B serves better than A under a uniform prior.
+A is refined by B (B never leaks more) iff B = A R for a channel R: whoever sees A can produce B [Blackwell1953]. By
+the coriaceous theorem [McIver2014] this holds iff V_g(p, B) <= V_g(p, A) for every prior and gain function. So the
+answer comes as R, or as a gain function that B serves better than A under a uniform prior.
 
-Columns of A independent: R can only be the left inverse times B. If R[z, y] < 0, the row u of the inverse with u A = e_z
-gives the guess -u (against the guess 0), worth nothing with A and -R[z, y] with B; if B leaves the column space of A, so
-does a residual. Otherwise one linear program, min ||A R - B||_1 over stochastic R, whose dual is the gain function.
-Neither is believed: R is multiplied out, the two vulnerabilities are computed again, in fractions where they are close.
+Columns of A independent: R can only be the left inverse times B. If R[z, y] < 0, the row u of the inverse with u A =
+e_z gives the guess -u (against the guess 0), worth nothing with A and -R[z, y] with B; if B leaves the column space
+of A, so does a residual. Otherwise one linear program, min ||A R - B||_1 over stochastic R, whose dual is the gain
+function. Neither is believed: R is multiplied out, the two vulnerabilities are computed again, in fractions where
+they are close.
 """
 
 from __future__ import annotations
@@ -128,8 +129,8 @@ def _program(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     slack = eye_array(rows * targets)
     sums = kron(eye_array(outs), coo_array(np.ones((1, targets))))
     equations = vstack([hstack([product, slack, -slack]), hstack([sums, coo_array((outs, 2 * rows * targets))])])
-    solved = linprog(
-        np.concatenate([np.zeros(outs * targets), np.ones(2 * rows * targets)]), A_eq=equations.tocsc(),
+    solved = linprog(  # type: ignore[call-overload]
+        np.concatenate([np.zeros(outs * targets), np.ones(2 * rows * targets)]), A_eq=equations,
         b_eq=np.concatenate([b.ravel(), np.ones(outs)]), method="highs",
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )  # fmt: skip

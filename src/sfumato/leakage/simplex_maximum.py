@@ -1,7 +1,7 @@
 """The largest value of a concave function over all priors, with a bound that proves it: every capacity is one.
 
-maximise F(p) = c.p + sum_y phi(y, (p A)_y) over the simplex, phi concave. A logarithmic barrier and Newton's method find
-p; the certificate does not trust them: by concavity max F <= F(p) + max_x dF/dp_x - p.grad F at *any* p.
+maximise F(p) = c.p + sum_y phi(y, (p A)_y) over the simplex, phi concave. A logarithmic barrier and Newton's method
+find p; the certificate does not trust them: by concavity max F <= F(p) + max_x dF/dp_x - p.grad F at *any* p.
 """
 
 from __future__ import annotations
@@ -35,9 +35,7 @@ Pieces = Callable[[FloatArray], tuple[float, FloatArray, FloatArray]]
 """p -> (F, its gradient, d2phi/dm2 for each output: the Hessian is A diag(.) A')."""
 
 
-def largest_on_simplex(
-    pieces: Pieces, directions: FloatArray, *, gap: float = 1e-12, most_steps: int = 400
-) -> Maximum:
+def largest_on_simplex(pieces: Pieces, directions: FloatArray, *, gap: float = 1e-12, most_steps: int = 400) -> Maximum:
     """Maximise F until the certified gap is at most ``gap`` (absolute); the best point found if rounding stops it.
 
     Raises :class:`NotConverged` when the gap stays above 1e-6.
@@ -84,12 +82,12 @@ def _newton(
     matrix[np.diag_indices(p.size)] += barrier
     right = np.stack([p * gradient + barrier, p], axis=1)
     try:
-        solved = np.linalg.solve(matrix, right)
+        solved = np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
     except np.linalg.LinAlgError:
-        solved = np.linalg.lstsq(matrix, right, rcond=None)[0]
+        solved = np.asarray(np.linalg.lstsq(matrix, right, rcond=None)[0], dtype=np.float64)
     multiplier = (p @ solved[:, 0]) / (p @ solved[:, 1])
     step: FloatArray = solved[:, 0] - multiplier * solved[:, 1]
-    return step, float(max(0.0, step @ (matrix @ step)))
+    return step, max(0.0, float(step @ (matrix @ step)))
 
 
 def _moved(

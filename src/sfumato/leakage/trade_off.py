@@ -1,8 +1,8 @@
 """f-LDP: the trade-off between the two errors of an adversary who must tell one input from another by the report.
 
-T(P, P')(a) is the least miss rate of a test of P against P' with false-alarm rate at most a; f-LDP holds iff every pair of
-rows has T >= f [Dong2022, Def. 2.3, for single inputs]. For discrete rows T is exact: sort outputs by likelihood ratio,
-join the corners. The curve of a channel is the pointwise least over ordered pairs.
+T(P, P')(a) is the least miss rate of a test of P against P' with false-alarm rate at most a; f-LDP holds iff every
+pair of rows has T >= f [Dong2022, Def. 2.3, for single inputs]. For discrete rows T is exact: sort outputs by
+likelihood ratio, join the corners. The curve of a channel is the pointwise least over ordered pairs.
 """
 
 from __future__ import annotations
