@@ -44,7 +44,8 @@ def log_power_sums(q: FloatArray, power: float) -> FloatArray:
             small = np.abs(ratio).max(axis=1) * abs(power - 1) < 0.5
             direct = np.where(q[x] > 0, power * logs[x] + (1 - power) * logs, -np.inf)
             top = direct.max(axis=1, keepdims=True)
-            out[x] = np.log(np.exp(direct - top).sum(axis=1)) + top[:, 0]
+            apart = np.isneginf(top[:, 0])  # no common output
+            out[x] = np.where(apart, -np.inf, np.log(np.exp(direct - top).sum(axis=1)) + top[:, 0])
             if small.any():  # sum Q(y|x) (e^((power-1) ln ratio) - 1)
                 out[x, small] = np.log1p((q[x] * np.expm1((power - 1) * ratio[small])).sum(axis=1))
     return out
@@ -58,7 +59,7 @@ def ldp_delta(channel: ChannelLike, epsilon: float) -> float:
     if epsilon > 700:
         return float(max(np.where(q == 0, row, 0.0).sum(axis=1).max() for row in q))
     factor = math.exp(epsilon)
-    return float(max(np.maximum(row - factor * q, 0.0).sum(axis=1).max() for row in q))
+    return min(1.0, float(max(np.maximum(row - factor * q, 0.0).sum(axis=1).max() for row in q)))
 
 
 def ldp_epsilon(channel: ChannelLike, delta: float) -> float:
@@ -85,7 +86,7 @@ def ldp_epsilon(channel: ChannelLike, delta: float) -> float:
 
 def total_variation(channel: ChannelLike) -> float:
     """The largest total variation between two rows: the advantage of telling two inputs apart."""
-    return min(1.0, ldp_delta(channel, 0.0))
+    return ldp_delta(channel, 0.0)
 
 
 def _used(channel: ChannelLike) -> FloatArray:

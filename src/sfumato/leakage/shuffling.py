@@ -47,7 +47,7 @@ def shuffled_delta(local_epsilon: float, people: int, epsilon: float) -> float:
     first = more * binom.sf(start - 2, c, 0.5)
     second = less * binom.sf(start - 1, c, 0.5)
     each = np.maximum(first - second, 0.0) + _ROUNDING * first
-    return float(min(1.0, weight @ each + 2 * _CUT + 1e-15 * float(np.asarray(first).max(initial=0.0))))
+    return min(1.0, float(weight @ each) + 2 * _CUT + 1e-15 * float(np.asarray(first).max(initial=0.0)))
 
 
 def shuffled_epsilon(local_epsilon: float, people: int, delta: float) -> float:
