@@ -22,10 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, IntArray
-from sfumato.channel import Random, checked_probabilities
+from sfumato.channel import checked_probabilities
 from sfumato.errors import InputError
 from sfumato.leakage.gain_functions import Gain, identity_gain
-from sfumato.randomness import randomness
+from sfumato.randomness import Random, randomness
 
 FEW = 5
 """Fewer samples than this per cell of the table of inputs and outputs are too few to see what is in it."""

@@ -13,10 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.arrays import finite
-from sfumato.channel import Random
 from sfumato.errors import InputError
 from sfumato.leakage.black_box import Estimated, checked_beta
-from sfumato.randomness import randomness
+from sfumato.randomness import Random, randomness
 
 
 def neighbour_risk(

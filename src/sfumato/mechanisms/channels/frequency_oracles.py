@@ -20,11 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.arrays import BoolArray, FloatArray, IntArray
-from sfumato.channel import Channel, Random
+from sfumato.channel import Channel
 from sfumato.errors import InputError, NotCertified
 from sfumato.guarantees import Guarantee
 from sfumato.mechanisms.channels.exact_coin import Coin, coin_at_least, coin_at_most, log_above, odds_within
-from sfumato.randomness import Randomness, randomness
+from sfumato.randomness import Random, Randomness, randomness
 
 MOST_SYMBOLS = 1_000_000
 MOST_OUTPUTS = 5_000
