@@ -58,6 +58,10 @@ def distinct(times_s: FloatArray) -> tuple[FloatArray, Any]:
     return times, back.reshape(-1)
 
 
+Status = Literal["exact", "converged", "stopped"]
+"""How far to believe a result: a closed form, a certified gap, or the gap reached when the solver stopped."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Solved(Generic[Value]):
     """What a solver found and how far to believe it.
@@ -67,7 +71,7 @@ class Solved(Generic[Value]):
     """
 
     value: Value
-    status: Literal["exact", "converged", "stopped"]
+    status: Status
     steps: int = 0
     gap: float | None = None
     objective: float | None = None

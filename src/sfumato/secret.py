@@ -51,11 +51,6 @@ class Secret:
             positive(self.target_loss, "A secret's target_loss")
         object.__setattr__(self, "indices", read_only(indices, np.int64))
 
-    @property
-    def is_basic(self) -> bool:
-        """True for one time alone."""
-        return self.indices.size == 1
-
     def at(
         self, times_s: FloatArray, *, lat_deg: FloatArray | None = None, lon_deg: FloatArray | None = None
     ) -> tuple[Secret, ...]:
@@ -193,7 +188,7 @@ def _unrolled(lon_deg: FloatArray, origin_deg: float) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Places:
+class SecretAreas:
     """The times spent inside any of some areas: each time on its own, or each visit as one compound secret."""
 
     areas: tuple[Circle | Polygon, ...]
@@ -216,7 +211,7 @@ def places(
     *,
     together: bool = False,
     radius_m: float = 200.0,
-) -> Places:
+) -> SecretAreas:
     """The times inside circles, polygons, a GeoJSON object or a GeoJSON file (its points get ``radius_m``)."""
     if isinstance(areas, str | Path):
         areas = _read_geojson(Path(areas))
@@ -224,7 +219,7 @@ def places(
         areas = areas_from_geojson(areas, radius_m=radius_m)
     if not areas:
         raise InputError("No secret place was given.", "Give a circle, a polygon or a GeoJSON with one.")
-    return Places(tuple(areas), together)
+    return SecretAreas(tuple(areas), together)
 
 
 def _read_geojson(path: Path) -> Mapping[str, Any]:

@@ -35,7 +35,7 @@ from sfumato.priors.kernels import RBF, Kernel, Matern32, White
 TIMES_50 = np.arange(50.0)
 
 
-# --- golden numbers of the specification ---
+# --- golden numbers ---
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from sfumato.guarantees import Guarantee
 Reporting = Literal["once", "every-cycle"]
 """Whether a person reports once, in one of several disjoint cohorts, or in every cycle, so that reports add up."""
 
-Rule = Callable[[Sequence[Guarantee], Reporting], Guarantee]
+CompositionRule = Callable[[Sequence[Guarantee], Reporting], Guarantee]
 
 GEO = "geo-indistinguishability"
 
@@ -35,7 +35,7 @@ def composed(guarantees: Sequence[Guarantee], *, reporting: Reporting) -> Guaran
     return rule_for(guarantees[0].notion)(guarantees, checked_reporting(reporting))
 
 
-def rule_for(notion: str) -> Rule:
+def rule_for(notion: str) -> CompositionRule:
     """The composition rule of a notion, or InputError."""
     if notion not in RULES:
         raise InputError(
@@ -93,4 +93,4 @@ def _unit_of(guarantee: Guarantee) -> str:
     return known[0]
 
 
-RULES: Mapping[str, Rule] = MappingProxyType({GEO: _geo_indistinguishable})
+RULES: Mapping[str, CompositionRule] = MappingProxyType({GEO: _geo_indistinguishable})

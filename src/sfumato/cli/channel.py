@@ -50,9 +50,9 @@ def design(
     json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
     """Design a channel, certify its leakage on the matrix that ships, and save it with labels and distortion."""
-    from sfumato.cli.channel_designed import Asked, run_design
+    from sfumato.cli.channel_designed import DesignOptions, run_design
 
-    asked = Asked(
+    asked = DesignOptions(
         mechanism=mechanism,
         prior=prior,
         epsilon=epsilon,

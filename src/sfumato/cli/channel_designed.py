@@ -24,7 +24,7 @@ from sfumato.mechanisms.channels.remap import remapped
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class DesignOptions:
     """The options of the command."""
 
     mechanism: str
@@ -93,7 +93,7 @@ class Asked:
         return stated.assuming(words)
 
 
-def run_design(asked: Asked, *, json: bool) -> None:
+def run_design(asked: DesignOptions, *, json: bool) -> None:
     """Design the channel, save it where asked, and print what it promises and tells."""
     began = time.perf_counter()
     task = asked.task()
@@ -113,7 +113,7 @@ def run_design(asked: Asked, *, json: bool) -> None:
 
 
 def _answer(
-    asked: Asked, task: ChannelTask, made: DesignedChannel, found: Measures, seconds: float
+    asked: DesignOptions, task: ChannelTask, made: DesignedChannel, found: Measures, seconds: float
 ) -> dict[str, object]:
     cost = made.average_distortion if made.average_distortion is not None else found.average_distortion
     answer: dict[str, object] = {
@@ -143,7 +143,7 @@ def _answer(
     return answer
 
 
-def _print(asked: Asked, made: DesignedChannel, channel: Channel, found: Measures) -> None:
+def _print(asked: DesignOptions, made: DesignedChannel, channel: Channel, found: Measures) -> None:
     inputs, outputs = channel.shape
     typer.echo(f"{asked.mechanism}, epsilon {asked.epsilon:g}: {inputs} inputs, {outputs} outputs in use")
     if made.gap is not None:

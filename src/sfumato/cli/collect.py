@@ -61,10 +61,10 @@ def simulate_command(
     Cycle 0 is the uniform start (the paper's row N = 1): nothing is reported, so its epsilon, information, distortion
     and spending are 0. Distances are in cells, epsilon per cell; epsilon and spending are the largest over rounds.
     """
-    from sfumato.cli.collect_simulated import Asked, simulated
+    from sfumato.cli.collect_simulated import SimulationOptions, simulated
 
     simulated(
-        Asked(
+        SimulationOptions(
             city=city,
             beta=beta,
             cycles=cycles,

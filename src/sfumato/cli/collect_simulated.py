@@ -22,7 +22,7 @@ _PUBLISHED_STEPS = {"paris": (8, 10), "sf": (5, 5)}
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SimulationOptions:
     """The options of the command; what is None follows the city or the other options."""
 
     city: str
@@ -62,7 +62,7 @@ class Asked:
         )
 
 
-def simulated(asked: Asked, *, json: bool) -> None:
+def simulated(asked: SimulationOptions, *, json: bool) -> None:
     """Run the rounds and print them."""
     place = city(asked.city) if asked.city in CITIES else city_from_csv(asked.city)
     protocol = asked.protocol()
@@ -106,7 +106,7 @@ def _progress(total: int) -> Iterator[Callable[[], None] | None]:
         yield lambda: bar.advance(task)
 
 
-def _print(asked: Asked, place: City, rows: list[AveragedCycle]) -> None:
+def _print(asked: SimulationOptions, place: City, rows: list[AveragedCycle]) -> None:
     table = Table(title=f"{place.name}, beta = {asked.beta:g} per cell, {asked.estimator}, {asked.reporting}")
     for name in ("cycle", "EMD", "± sd", "epsilon", "MI (nats)", "distortion", "spent"):
         table.add_column(name, justify="right")

@@ -106,15 +106,6 @@ def bounded_lip_to_ldp(epsilon: float, largest_smallest: float) -> Converted:
     )
 
 
-def ldp_to_bounded_lip(epsilon: float, smallest_of_set: float) -> Converted:
-    """eps-LDP gives ln(q + e^eps (1 - q))-LIP over a set, q the smallest probability in any of its priors."""
-    eps = epsilon_checked(epsilon)
-    if not 0 <= smallest_of_set < 1:
-        raise InputError(f"The smallest probability is {smallest_of_set}.", "It lies in [0, 1).")
-    q = smallest_of_set
-    return Converted(math.log(q + math.exp(eps) * (1 - q)), "every prior of the set", q > 0)
-
-
 def lip_to_identifiability(epsilon: float, prior: npt.ArrayLike) -> Converted:
     """eps-LIP gives (c(eps, p_min) + D_inf)-differential identifiability, D_inf = ln(p_max / p_min)."""
     p = _support(prior)
@@ -145,11 +136,6 @@ def lip_to_mutual_information(up: float, low: float | None = None) -> Converted:
     l = u if low is None else epsilon_checked(low, "low")
     value = (-math.expm1(-l) * math.exp(u) * u - math.expm1(u) * math.exp(-l) * l) / (math.exp(u) - math.exp(-l))
     return Converted(value, "the prior for which the channel has these leakages", True)
-
-
-def lip_to_maximal_leakage(epsilon: float) -> Converted:
-    """eps-LIP gives maximal leakage and pointwise maximal leakage of at most eps (the upper side alone suffices)."""
-    return Converted(epsilon_checked(epsilon), "the same prior; x in its support", False)
 
 
 def geo_to_lip(epsilon_per_m: float, prior: npt.ArrayLike, distances_m: npt.ArrayLike) -> Converted:

@@ -27,7 +27,7 @@ PRESETS = {
         Preset(
             "geolife-median",
             Matern32(66.0, 123.0) + White(1.0),
-            "Length scale 66 s, sd 123 m, nugget 1 m: the medians the project's specification states for Matérn-3/2 + "
+            "Length scale 66 s, sd 123 m, nugget 1 m: the medians of the project's first study, of Matérn-3/2 + "
             "nugget fits to 138 random GeoLife trajectories (first 320 s, at most 50 points); this kernel has the "
             "best likelihood of Matérn 1/2, 3/2, 5/2 and RBF on 85. Compare geolife-320s, which is recomputed by "
             "`python benchmarks/evidence_geolife.py --presets`.",

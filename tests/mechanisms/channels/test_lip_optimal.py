@@ -26,7 +26,7 @@ SOLVERS = ("lp", "output-generation")
 
 
 def city(size: int) -> tuple[np.ndarray, np.ndarray]:
-    """The synthetic heat map of the specification, and distances in its units."""
+    """The synthetic city of docs/channel.md, and distances in its units."""
     c = (np.arange(size) + 0.5) * 6 / size
     y, x = np.meshgrid(c, c, indexing="ij")
     spots = ((1.0, 1.5, 1.5, 0.8), (0.6, 4.5, 3.5, 1.1), (0.3, 1.0, 5.0, 0.6))

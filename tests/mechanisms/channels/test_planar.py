@@ -17,7 +17,6 @@ from sfumato.mechanisms.channels.exponential import exponential_for_epsilon, exp
 from sfumato.mechanisms.channels.geo_optimal import irreducible_pairs, optimal_geo_channel
 from sfumato.mechanisms.channels.planar_geometric import planar_geometric_channel
 from sfumato.mechanisms.channels.planar_laplace import (
-    PlanarLaplace,
     _axis_intervals,
     _interval_masses,
     planar_laplace_channel,
@@ -50,20 +49,6 @@ def test_the_noise_is_as_long_to_the_north_as_to_the_east_at_every_latitude(lati
         inside = np.asarray(distance)[quarters == quarter]
         assert inside.size == pytest.approx(count / 4, rel=0.03)
         assert inside.mean() == pytest.approx(2 / epsilon, rel=0.02)
-
-
-def test_the_mechanism_on_the_earth_moves_snaps_and_states_its_promise() -> None:
-    mechanism = PlanarLaplace(0.01)
-    lat, lon = mechanism.release(np.full(3000, 60.5), np.full(3000, 10.5), rng=5)
-    distance = np.asarray(GEOD.inv(np.full(3000, 10.5), np.full(3000, 60.5), lon, lat)[2])
-    assert distance.mean() == pytest.approx(200, rel=0.05)
-    statement = mechanism.guarantee()
-    assert statement.parameters["epsilon_per_m"] == 0.01
-    assert "add" in statement.not_covered[0]
-    with pytest.raises(InputError):
-        PlanarLaplace(0.0)
-    with pytest.raises(InputError):
-        mechanism.release([1.0, 2.0], [1.0])
 
 
 def test_every_word_of_a_release_comes_from_the_operating_system(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 import numpy as np
 
-from sfumato.arrays import FloatArray, Solved
+from sfumato.arrays import FloatArray, Solved, Status
 from sfumato.channel import Channel
 from sfumato.errors import InputError
 from sfumato.guarantees import Guarantee
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from sfumato.grid import Grid
     from sfumato.priors.cells import CellPrior
     from sfumato.priors.sets import PriorSet
-
-Status = Literal["exact", "converged", "stopped"]
 
 
 class _Certified(Protocol):

@@ -15,13 +15,10 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from sfumato.arrays import FloatArray, IntArray, finite, positive
+from sfumato.arrays import FloatArray, IntArray, positive
 from sfumato.errors import InputError
-from sfumato.frames import displace, snap
 from sfumato.grid import Grid
-from sfumato.guarantees import IDEALISED, Guarantee
 from sfumato.mechanisms.channels.geo_optimal import certified_geo, checked_plane_error
 from sfumato.mechanisms.channels.named_design import ChannelTask, DesignedChannel
 from sfumato.randomness import Random, randomness
@@ -59,41 +56,6 @@ def planar_laplace_noise(count: int, epsilon_per_m: float, rng: Random = None) -
         np.multiply(np.cos(angle, out=second), radius, out=block[:, 0])
         np.multiply(np.sin(angle, out=second), radius, out=block[:, 1])
     return out
-
-
-@dataclass(frozen=True, slots=True)
-class PlanarLaplace:
-    """Planar Laplace on the earth: fresh noise for every point, in the metres of the point's public frame."""
-
-    epsilon_per_m: float
-
-    def __post_init__(self) -> None:
-        positive(self.epsilon_per_m, "epsilon_per_m")
-
-    def release(
-        self, lat_deg: npt.ArrayLike, lon_deg: npt.ArrayLike, rng: Random = None, *, snap_m: float = 0.1
-    ) -> tuple[FloatArray, FloatArray]:
-        """The points moved and then snapped to a public grid of ``snap_m``, so that no low-order bits remain."""
-        lat, lon = finite(lat_deg, "lat_deg").ravel(), finite(lon_deg, "lon_deg").ravel()
-        if lat.size != lon.size:
-            raise InputError(
-                f"There are {lat.size} latitudes and {lon.size} longitudes.", "Give one of each per point."
-            )
-        return snap(*displace(lat, lon, planar_laplace_noise(lat.size, self.epsilon_per_m, rng)), snap_m)
-
-    def guarantee(self) -> Guarantee:
-        """Geo-indistinguishability per metre of the frame, which is a metre on the ground to about 1e-4."""
-        return Guarantee(
-            notion="geo-indistinguishability",
-            parameters={"epsilon_per_m": self.epsilon_per_m, "mean_displacement_m": 2 / self.epsilon_per_m},
-            assumes=("nothing about the adversary's prior",),
-            covers=("one point: two places d metres apart are told apart with odds of at most e^(epsilon d)",),
-            not_covered=(
-                "several points: their epsilons add, and a trace has many",
-                "anything else in the record: times, altitude, speed, heading",
-            ),
-            numerics=IDEALISED,
-        )
 
 
 def planar_laplace_channel(grid: Grid, epsilon: float, *, plane_error: float | None = None) -> GeoChannel:

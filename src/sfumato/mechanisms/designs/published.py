@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.arrays import FloatArray, IntArray, Solved, positive, read_only
+from sfumato.arrays import FloatArray, Solved, positive, read_only
 from sfumato.errors import MissingExtra, NotConverged
-from sfumato.leakage.theorems import gp_loss_bound
 from sfumato.mechanisms.designs.noise_design import NoiseDesign, checked_prior, checked_secrets, regression
 
 
@@ -161,8 +160,3 @@ def _run(problem: Any, cvxpy: Any) -> None:
 def _semidefinite(matrix: FloatArray) -> FloatArray:
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
-
-
-def published_bound(prior: npt.ArrayLike, noise: npt.ArrayLike, secret: IntArray) -> float:
-    """1/σ_s² + α* of [Meehan2021, Thm 3.4], valid where the noise at S is white and independent of the rest."""
-    return gp_loss_bound(prior, noise, secret).total

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.arrays import FloatArray, Solved, finite, positive, read_only
+from sfumato.arrays import FloatArray, Solved, Status, finite, positive, read_only
 from sfumato.channel import Channel, checked_probabilities
 from sfumato.errors import InputError, NotConverged
 from sfumato.grid import Grid
@@ -32,7 +32,6 @@ DEFAULT_FLOOR = 0.01
 _BISECTIONS = 60
 
 Answer = TypeVar("Answer")
-Status = Literal["exact", "converged", "stopped"]
 
 
 def blahut_arimoto(
