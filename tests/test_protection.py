@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.certificates.build import certificate, milliseconds_as_s
+from sfumato.certificates.build import certificate_body, milliseconds_as_s, released_of
 from sfumato.errors import InputError, NotCertified
 from sfumato.frames import differences_m, snap
+from sfumato.plan import Plan, Target
 from sfumato.protection import choose, protect, protect_fleet
 from sfumato.traces import Trace
 
@@ -83,10 +84,10 @@ def test_odds_promised_are_odds_measured() -> None:
     from sfumato.leakage.loss import posterior_covariance
     from sfumato.priors.kernels import Matern32
 
-    mechanism, _ = choose([ride()], radius_m=200.0, odds=5.0)
+    mechanism = choose(Plan(radius_m=200.0, odds=5.0), [ride()]).mechanism
     times = np.arange(0.0, 200.0, 10.0)
     prior = Matern32(100.0, 300.0).covariance(times)
-    noise = mechanism.kernel().covariance(times)  # type: ignore[attr-defined]
+    noise = mechanism.kernel().covariance(times)
     rng = np.random.default_rng(0)
     count, at = 40_000, 10
     slope = prior[:, at] / prior[at, at]
@@ -204,17 +205,17 @@ def test_redraws_add_up_and_calibration_counts_them() -> None:
 
 def test_a_fleet_is_protected_person_by_person(tmp_path: Path) -> None:
     people = [("a", ride(seed=1)), ("b", ride(seed=1)), ("c", ride(3, seed=2))]
-    done = protect_fleet(people, noise_m=100.0)
+    done = protect_fleet(Plan(noise_m=100.0), people)
     assert done.certificate["people"] == 3
     assert done.certificate["points"] == 83
     assert not np.array_equal(done.releases[0][1].lat_deg, done.releases[1][1].lat_deg)
     assert sf.verify(done.certificate, release=list(done.releases)).checks
     state = tmp_path / "fleet.json"
-    first, second = (protect_fleet(people, noise_m=100.0, state=state) for _ in range(2))
+    first, second = (protect_fleet(Plan(noise_m=100.0), people, state=state) for _ in range(2))
     assert np.array_equal(first.releases[0][1].lat_deg, second.releases[0][1].lat_deg)
     assert not np.array_equal(first.releases[0][1].lat_deg, first.releases[1][1].lat_deg)
     with pytest.raises(InputError):
-        protect_fleet([("a", ride()), ("a", ride())])
+        protect_fleet(Plan(), [("a", ride()), ("a", ride())])
 
 
 @pytest.mark.parametrize(
@@ -257,10 +258,7 @@ def test_any_trace_on_the_globe_is_protected_and_verifies(points: list[tuple[flo
 def test_certificates_are_refused_when_the_noise_does_not_keep_the_wish() -> None:
     from dataclasses import replace
 
-    from sfumato.certificates.build import released_of
-    from sfumato.mechanisms.traces.calibration import Target
-
     done = protect(ride())
     terms = replace(done.terms, target=Target(radius_m=200.0, odds=1.5))
     with pytest.raises(NotCertified):
-        certificate(terms, released_of([(None, done.release)]))
+        certificate_body(terms, released_of([(None, done.release)]))

@@ -7,7 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from sfumato.adversary.audit import audit, noise_law
+from sfumato.adversary.audit import audit
+from sfumato.certificates.record import Certificate
 from sfumato.errors import InputError
 from sfumato.frames import displace
 from sfumato.priors.kernels import Kernel, Matern32, White
@@ -87,11 +88,11 @@ def test_the_errors_measured_are_the_intervals_claimed_on_average() -> None:
 def test_short_paths_are_covered_as_often_as_claimed_although_their_mean_is_unknown_to_us() -> None:
     """A path much shorter than its length scale: its average is no mean, and must not be taken for one."""
     coverage = []
+    document = protect(walk(20), mechanism="independent", noise_m=150).certificate
     for seed in range(200):
         trace = walk(20, kernel=Matern32(600, 300) + White(1), seed=seed)
         noise = White(150)
         lat, lon = displace(trace.lat_deg, trace.lon_deg, sample(trace.times_s, noise, coordinates=2, rng=seed + 999))
-        document = {"noise": noise.to_dict(), "mechanism": "independent"}
         found = audit(trace, trace.moved_to(lat, lon), document, prior=Matern32(600, 300) + White(1))
         coverage.append(found.coverage_68)
     assert np.mean(coverage) == pytest.approx(0.6827, abs=3 * np.std(coverage) / np.sqrt(200))
@@ -166,14 +167,17 @@ def test_another_trace_or_a_foreign_certificate_is_refused() -> None:
         audit(walk(41), protected.release, protected.certificate)
     with pytest.raises(InputError, match="times"):
         audit(walk(40, seed=9), protected.release, protected.certificate)
-    for noise in (
-        None,
-        {"kernel": "planar_laplace"},
-        {"kernel": "planar_laplace", "epsilon_per_m": -1},
-        {"kernel": "?"},
+    known = dict(protected.certificate["parameters"])
+    for parameters in (
+        {},
+        {**known, "name": "planar-laplace"},
+        {"name": "planar-laplace", "epsilon_per_m": -1, "redraws": 1},
+        {**known, "name": "?"},
     ):
         with pytest.raises(InputError):
-            noise_law({"noise": noise})
+            Certificate.of({**protected.certificate, "parameters": parameters})
+    with pytest.raises(InputError, match="does not state"):
+        audit(protected.original, protected.release, {"format": 1, "kind": "sfumato trace certificate"})
 
 
 def test_no_true_coordinate_is_in_an_audit() -> None:

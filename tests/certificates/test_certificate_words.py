@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import sfumato as sf
+from sfumato.certificates.record import Certificate
 from sfumato.errors import NotCertified
 from sfumato.mechanisms.traces.multiscale import noise as multiscale_noise
 from sfumato.mechanisms.traces.multiscale.ladder import shipped_ladder
@@ -16,12 +17,21 @@ from sfumato.mechanisms.traces.multiscale.noise import MultiscaleNoise
 from sfumato.priors.classes import PRIOR_CLASSES, PriorClass
 from sfumato.priors.kernels import RBF, Constant, Kernel, Matern32, White, kernel_from_dict
 from sfumato.protection import protect
-from sfumato.report.words import cards, explanations, headline
+from sfumato.report.words import cards
 from sfumato.traces import Trace
 
 
 def still(times_s: np.ndarray) -> Trace:
     return Trace(np.full(times_s.size, 48.5), np.full(times_s.size, 2.5), 1.7e9 + times_s)
+
+
+def headline(document: dict) -> str:
+    return Certificate.of(document).headline
+
+
+def explanations(document: dict) -> list[str]:
+    said = Certificate.of(document)
+    return said.mechanism.explanations(said.stated)
 
 
 def loss_of(secret_s: float, times_s: np.ndarray, prior: Kernel, noise: np.ndarray) -> float:
@@ -85,7 +95,9 @@ def test_the_report_says_at_the_released_moments_for_independent_noise_and_gives
     assert "at the released moments" in headline(document)
     assert "for a place you stay at or hardly leave, with odds better than" in headline(document)
     assert "however long" not in " ".join(explanations(document))
-    assert "at any one moment" not in " ".join(text for card in cards(document, None) for text in card)
+    assert "at any one moment" not in " ".join(
+        f"{card.label} {card.meaning}" for card in cards(Certificate.of(document), None)
+    )
     beyond = protect(still(np.arange(50) * 60.0), mechanism="independent", noise_m=1.0).certificate
     assert beyond["stay_odds_99"] is None  # beyond any number: then it says so
     assert "is not protected" in headline({**beyond, "odds_99": 5.0})
@@ -139,7 +151,7 @@ def test_the_promise_at_any_one_moment_names_the_condition_for_an_offset_and_how
     assert kept[2].endswith("over all releases made with the same noise state")
     asked = protect(trace).certificate
     assert "99 times in 100; for a place you stay at or hardly leave, with odds better than 14.7 : 1" in headline(asked)
-    assert "14.7 : 1" in cards(asked, None)[0][2]
+    assert "14.7 : 1" in cards(Certificate.of(asked), None)[0].meaning
 
 
 def test_one_moment_with_two_positions_is_warned_about_and_not_covered() -> None:

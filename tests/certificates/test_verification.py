@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.certificates.build import SEAL, sealed
-from sfumato.certificates.sign import signed
-from sfumato.certificates.verify import certificate_text, file_facts, read_certificate, verify
+from sfumato.certificates.build import certificate_body, released_of
+from sfumato.certificates.seal import SEAL, certificate_text, sealed, with_file
+from sfumato.certificates.sign import signer_with
+from sfumato.certificates.verify import read_certificate, verify
 from sfumato.errors import InputError, SfumatoError, VerificationFailed
 from sfumato.io import write_trace
 from sfumato.protection import protect
@@ -33,8 +34,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     done = protect(ride())
     release, document = folder / "shared.gpx", folder / "shared.json"
     write_trace(done.release, release)
-    body = dict(done.certificate)
-    document.write_text(certificate_text(sealed({**body, "release": {**body["release"], **file_facts(release)}})))
+    document.write_text(certificate_text(sealed(with_file(done.body, release))))
     return document, release
 
 
@@ -125,9 +125,7 @@ def test_a_smaller_class_of_priors_or_a_heavier_ladder_cannot_be_claimed(files: 
 def test_positions_off_the_grid_are_found(files: tuple[Path, Path]) -> None:
     done = protect(ride(), snap_m=50.0)
     moved = done.release.moved_to(done.release.lat_deg + 3e-5, done.release.lon_deg)
-    from sfumato.certificates.build import certificate, released_of
-
-    forged = certificate(done.terms, released_of([(None, moved)]))
+    forged = sealed(certificate_body(done.terms, released_of([(None, moved)])))
     with pytest.raises(VerificationFailed, match="grid"):
         verify(forged, release=moved)
 
@@ -175,7 +173,7 @@ def test_a_signature_says_who_and_a_changed_or_foreign_one_is_found(files: tuple
         keys[name].write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
         public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
         (tmp_path / f"{name}.pub").write_bytes(public)
-    document = signed(read_certificate(files[0]), keys["me"])
+    document = sealed(read_certificate(files[0]), signer_with(keys["me"]))
     found = verify(document, release=files[1], signer=tmp_path / "me.pub")
     assert any("signature" in check for check in found.checks)
     assert verify(document, release=files[1], signer=document["signature"]["public_key"]).checks
@@ -191,9 +189,9 @@ def test_a_signature_says_who_and_a_changed_or_foreign_one_is_found(files: tuple
         with pytest.raises(VerificationFailed, match="signature"):
             verify(sealed({**document, **change}), release=files[1])
     with pytest.raises(InputError):
-        signed(document, files[1])
+        signer_with(files[1])
     with pytest.raises(InputError):
-        signed(document, tmp_path / "absent.pem")
+        signer_with(tmp_path / "absent.pem")
 
 
 def test_sentences_that_cannot_be_written_again_are_refused_whatever_version_they_claim(

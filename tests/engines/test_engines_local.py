@@ -10,6 +10,7 @@ import sfumato as sf
 from sfumato.engines.local import fleet_table, protect_table
 from sfumato.engines.people import columns_by_person
 from sfumato.errors import InputError
+from sfumato.plan import Plan
 from sfumato.traces import Trace
 
 
@@ -25,14 +26,14 @@ def points(people: int) -> dict[str, object]:
 
 
 def test_one_person_comes_back_as_positions_and_times_only() -> None:
-    out, certificate = protect_table(pa.table(points(1)), noise_m=100.0)
+    out, certificate = protect_table(pa.table(points(1)), Plan(noise_m=100.0))
     assert out.column_names == ["lat", "lon", "time", "segment"]
     assert certificate["points"] == 6
     assert sf.verify(certificate, release=Trace.from_table(out)).checks
 
 
 def test_a_fleet_comes_back_with_its_ids_and_nothing_else() -> None:
-    out, certificate = protect_table(pa.table(points(3)), noise_m=100.0)
+    out, certificate = protect_table(pa.table(points(3)), Plan(noise_m=100.0))
     assert out.column_names == ["id", "lat", "lon", "time", "segment"]
     assert certificate["people"] == 3
     assert sf.verify(certificate, release=sf.read_traces(out)).checks
@@ -44,14 +45,14 @@ def test_tables_of_other_libraries_are_taken(library: str) -> None:
     pytest.importorskip(library)
     table = pa.table(points(2))
     other = table.to_pandas() if library == "pandas" else pytest.importorskip("polars").from_arrow(table)
-    out, _ = protect_table(other, noise_m=100.0)
+    out, _ = protect_table(other, Plan(noise_m=100.0))
     assert out.num_rows == 12
 
 
 def test_a_person_goes_before_a_trip_because_noise_belongs_to_people() -> None:
     table = pa.table(points(2))
     trips = table.append_column("trip_id", pa.array([f"t{i // 3}" for i in range(12)]))
-    out, certificate = protect_table(trips, noise_m=100.0)
+    out, certificate = protect_table(trips, Plan(noise_m=100.0))
     assert certificate["people"] == 2
     assert set(out.column("id").to_pylist()) == {"p0", "p1"}
     assert out.column("segment").to_pylist() == [0, 0, 0, 1, 1, 1] * 2

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
@@ -16,30 +17,44 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sfumato.adversary.audit import Audit
+from sfumato.certificates.record import Certificate
 from sfumato.errors import InputError
 from sfumato.frames import displace, snap
 from sfumato.io import read_trace
+from sfumato.protection import protect
 from sfumato.report import render
 from sfumato.report.drawing import MOST_POINTS, drawn_places, nice_step, nice_time_step_s
-from sfumato.report.words import NOT_COVERED, cards, headline, odds_words
+from sfumato.report.words import cards, odds_words
 from sfumato.traces import Trace
 
-CERTIFICATE: dict[str, Any] = {
-    "sfumato": "0.1.0", "mechanism": "multiscale", "points": 60, "radius_m": 200.0, "order": 5.0, "epsilon": 0.95,
-    "mu": 0.617, "odds_99": 4.9999, "odds_99_either_way": 5.1, "stay_odds_99": 14.68, "delta_at_epsilon": 0.08,
-    "rms_noise_m": 660.0, "worst_loss": 9.5e-6, "stay_loss": 2.3e-5, "floor_loss": 2.3e-6, "loss_over_floor": 4.1,
-    "loss_at_times": 7e-6, "snap_m": 0.1, "simulation": False, "warnings": [], "kept": [],
-    "randomness": "operating system CSPRNG (os.urandom)",
-    "noise": {"kernel": "white", "sd_m": 660.0},
-    "guarantee": {"notion": "conditional inferential privacy", "covers": ["any one moment"], "assumes": ["a class"],
-                  "not_covered": ["menus of known routes", "the times themselves"], "numerics": "idealised"},
-    "releases": {"meaning": "One of 1."}, "release": {"content_sha256": "ab" * 32},
-}  # fmt: skip
-AUDIT: dict[str, Any] = {
-    "points": 60, "rms_error_raw_m": 655.0, "rms_error_smoothed_m": 400.0, "interval_68_m": 390.0, "coverage_68": 0.7,
-    "floor_m": 320.0, "verdict": "kept.",
-    "prior_used": {"source": "fitted", "kernel": {"kernel": "matern32", "length_scale_s": 300.0, "sd_m": 900.0}},
-}  # fmt: skip
+AUDIT = Audit(
+    points=60,
+    rms_error_raw_m=655.0,
+    rms_error_smoothed_m=400.0,
+    interval_68_m=390.0,
+    smallest_interval_68_m=380.0,
+    coverage_68=0.7,
+    floor_m=320.0,
+    in_class=True,
+    outside_because=(),
+    prior_used={"source": "fitted"},
+    mechanism="multiscale",
+    verdict="kept.",
+    holds=True,
+)
+
+
+def _ride(count: int = 60) -> Trace:
+    return Trace(np.full(count, 48.2), np.full(count, 16.37), 1.7e9 + 30.0 * np.arange(count))
+
+
+CERTIFICATE: dict[str, Any] = protect(_ride()).certificate
+PROMISE = CERTIFICATE["guarantee"]
+
+
+def headline(document: dict[str, Any]) -> str:
+    return Certificate.of(document).headline
 
 
 def _pair(count: int = 60, lat: float = 48.2, lon: float = 16.37, step_m: float = 90.0) -> tuple[Trace, Trace]:
@@ -126,7 +141,7 @@ def test_the_private_page_says_so_on_top_and_shows_everything() -> None:
     assert page.index("Private.") < page.index("<svg")
     text = " ".join(_Page(page).text)
     for words in ("cannot tell apart two places at most 200 m apart", "5 : 1", "99 times in 100", "elevation",
-                  "heart rate", "menus of known routes", "the times themselves", "What is not covered", "by time",
+                  "heart rate", "menu of known routes", "The times themselves", "What is not covered", "by time",
                   "68% interval", "±390 m", "sfumato verify"):  # fmt: skip
         assert words in text
     assert 'id="layer-original"' in page
@@ -157,12 +172,18 @@ def test_a_public_page_with_private_things_is_refused() -> None:
 
 def test_every_text_is_escaped() -> None:
     nasty = '<script>alert("x")</script>&\'"</style>'
-    texts = {"notion", "numerics"}
-    guarantee = {key: nasty if key in texts else [nasty] for key in CERTIFICATE["guarantee"]}
-    certificate = {**CERTIFICATE, "mechanism": nasty, "warnings": [nasty], "kept": [nasty], "randomness": nasty,
-                   "sfumato": nasty, "release": {"content_sha256": nasty}, "releases": {"meaning": nasty},
-                   "guarantee": guarantee}  # fmt: skip
-    page = _private(certificate=certificate, dropped=(nasty,), audit={**AUDIT, "verdict": nasty})
+    promise = {**PROMISE, "notion": nasty, "numerics": nasty}
+    promise |= {name: [nasty] for name in ("assumes", "covers", "not_covered")}
+    certificate = {
+        **CERTIFICATE,
+        "warnings": [nasty],
+        "kept": [nasty],
+        "randomness": nasty,
+        "sfumato": nasty,
+        "release": {"content_sha256": nasty},
+        "guarantee": promise,
+    }
+    page = _private(certificate=certificate, dropped=(nasty,), audit=replace(AUDIT, verdict=nasty))
     assert "<script>alert" not in page
     assert page.count("<script") == 2
     assert page.count("</style>") == 1
@@ -212,10 +233,14 @@ def test_a_simulation_is_called_one() -> None:
     assert "protects nobody" not in _private()
 
 
-def test_a_bare_certificate_is_enough() -> None:
+def test_a_certificate_that_does_not_say_what_it_promises_has_no_page() -> None:
     _, release = _pair()
-    page = render(release=release, certificate={})
-    assert all(item in " ".join(_Page(page).text) for item in NOT_COVERED)
+    for missing in ("guarantee", "parameters", "mechanism", "warnings", "odds_99"):
+        bare = {name: value for name, value in CERTIFICATE.items() if name != missing}
+        with pytest.raises(InputError, match=missing):
+            render(release=release, certificate=bare)
+    with pytest.raises(InputError, match="does not state"):
+        render(release=release, certificate={})
 
 
 def test_odds_are_rounded_against_us() -> None:
@@ -233,14 +258,17 @@ def test_the_promise_is_worded_for_its_mechanism() -> None:
         "14.7 : 1, in this release."
     )
     assert headline({**CERTIFICATE, "stay_odds_99": None}).endswith("5 : 1, 99 times in 100.")
-    laplace = {
-        **CERTIFICATE, "mechanism": "planar-laplace", "worst_loss": None, "odds_99": None, "odds_per_point": 5.0
-    }  # fmt: skip
-    assert "sees one released point and nothing else" in headline(laplace)
+    assert "sees one released point and nothing else" in headline(
+        protect(_ride(), mechanism="planar-laplace").certificate
+    )
     assert "too small" in headline({**CERTIFICATE, "odds_99": None})
-    independent = _private(certificate={**CERTIFICATE, "mechanism": "independent", "worst_loss": None}, audit=None)
+    independent = _private(certificate=protect(_ride(), mechanism="independent").certificate, audit=None)
     assert "recorded more densely" in independent
-    assert [row[0] for row in cards({}, None)] == []
+    assert [card.label for card in cards(Certificate.of(CERTIFICATE), None)] == [
+        "Odds at any one moment",
+        "Odds for a place you stay at",
+        "Noise",
+    ]
 
 
 def test_ticks_are_round() -> None:
@@ -267,7 +295,7 @@ def test_a_real_protected_ride_reports_itself() -> None:
         protected = sfumato.protect(read_trace(path), rng=1)
     page = render(
         release=protected.release, certificate=protected.certificate, original=protected.original,
-        audit=protected.audit().to_dict(), dropped=protected.dropped,
+        audit=protected.audit(), dropped=protected.dropped,
     )  # fmt: skip
     text = " ".join(_Page(page).text)
     assert headline(protected.certificate) in text

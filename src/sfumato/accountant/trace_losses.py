@@ -1,4 +1,7 @@
-"""What several releases of one person's traces cost together, from their certificates.
+"""What several releases of one person's traces cost together: announced ones (redraws), and those of a ledger.
+
+A mechanism states the losses of one release; here alone they are composed, for the calibration (:func:`together`), for
+the certificate (:func:`composed_losses`) and for the ledger (:func:`total_loss`).
 
 Between two hypotheses about one moment a release with Gaussian noise is μ-Gaussian-DP with μ² = loss·r². Rules:
 
@@ -13,11 +16,40 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sfumato.accountant.ledger import Entry
 from sfumato.errors import InputError
-from sfumato.leakage.loss import mu_of
+from sfumato.leakage.odds import mu_of
+from sfumato.mechanisms.traces.calibration import Together
+from sfumato.mechanisms.traces.interface import Losses
+
+
+def together(redraws: int) -> Together:
+    """The loss of ``redraws`` independent releases of one shape, from that of one: they add up."""
+
+    def rule(loss: float) -> float:
+        return loss * redraws
+
+    return rule
+
+
+def composed_losses(losses: Losses, redraws: int) -> Losses:
+    """What ``redraws`` releases give away together; the floor is that of one release's noise."""
+    rule = together(redraws)
+
+    def total(loss: float | None) -> float | None:
+        return None if loss is None else rule(loss)
+
+    return replace(
+        losses,
+        worst_loss=total(losses.worst_loss),
+        stay_loss=total(losses.stay_loss),
+        loss_at_times=total(losses.loss_at_times),
+        basis=total(losses.basis),
+        pure_epsilon_per_m=total(losses.pure_epsilon_per_m),
+    )
 
 
 def entry_from_certificate(certificate: Mapping[str, Any], *, process: str) -> dict[str, Any]:
@@ -49,7 +81,7 @@ def _shape(noise: Mapping[str, Any]) -> str:
     """The noise kernel with its sizes divided out: equal texts are proportional covariances."""
     sizes: list[float] = []
 
-    def collect(part: Any) -> None:
+    def collect(part: object) -> None:
         if isinstance(part, Mapping):
             if "sd_m" in part:
                 sizes.append(float(part["sd_m"]))
@@ -62,7 +94,7 @@ def _shape(noise: Mapping[str, Any]) -> str:
     collect(noise)
     unit = sum(size * size for size in sizes) ** 0.5 or 1.0
 
-    def relative(part: Any) -> Any:
+    def relative(part: object) -> object:
         if isinstance(part, Mapping):
             return {k: f"{float(v) / unit:.9e}" if k == "sd_m" else relative(v) for k, v in sorted(part.items())}
         if isinstance(part, list):

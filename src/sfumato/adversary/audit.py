@@ -20,18 +20,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
+from scipy.special import ndtr
 
 from sfumato.adversary.posterior import believe
 from sfumato.arrays import FloatArray, jsonable
+from sfumato.certificates.record import Certificate
 from sfumato.errors import InputError
-from sfumato.frames import differences_m, unroll
-from sfumato.priors.classes import PriorClass
+from sfumato.frames import differences_m, displace, unroll
 from sfumato.priors.fitting import Fitted, fit
-from sfumato.priors.kernels import Constant, Kernel, White, kernel_from_dict
+from sfumato.priors.kernels import Constant, Kernel
 from sfumato.priors.presets import DEFAULT_PRESET, PRESETS, preset_named
 from sfumato.traces import Trace
 
@@ -44,15 +45,17 @@ class Audit:
 
     ``smallest_interval_68_m`` is the least √V of any moment, ``floor_m`` what the certificate promises it stays above
     (None where the certificate has no universal bound, or the prior lies outside its class), ``in_class`` whether the
-    prior used is a member, ``verdict`` one sentence.
+    prior used is a member, ``verdict`` one sentence. A mechanism that states no law of its noise leaves the adversary
+    nothing to compute with: errors after smoothing, intervals and coverage are then None. ``guess`` is where they
+    believe the trace was (latitudes, longitudes); it is for the private report and never part of the JSON.
     """
 
     points: int
     rms_error_raw_m: float
-    rms_error_smoothed_m: float
-    interval_68_m: float
-    smallest_interval_68_m: float
-    coverage_68: float
+    rms_error_smoothed_m: float | None
+    interval_68_m: float | None
+    smallest_interval_68_m: float | None
+    coverage_68: float | None
     floor_m: float | None
     in_class: bool | None
     outside_because: tuple[str, ...]
@@ -60,16 +63,17 @@ class Audit:
     mechanism: str
     verdict: str
     holds: bool | None
+    guess: tuple[FloatArray, FloatArray] | None = field(default=None, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON: the fields of ``sfumato audit --json``."""
-        return {name: jsonable(getattr(self, name)) for name in self.__dataclass_fields__}
+        return {name: jsonable(getattr(self, name)) for name in self.__dataclass_fields__ if name != "guess"}
 
 
 def audit(
     original: Trace,
     release: Trace,
-    certificate: Mapping[str, Any],
+    certificate: Mapping[str, Any] | Certificate,
     *,
     prior: str | Kernel = "fit",
     place: Literal["known", "unknown"] = "known",
@@ -86,26 +90,57 @@ def audit(
         raise InputError(
             "The times of the original and the release differ.", "Give the trace that this release was made from."
         )
-    noise, linear = noise_law(certificate)
+    stated = Certificate.of(certificate)
+    noise = stated.mechanism.kernel()
     order = np.argsort(original.times_s, kind="stable")
     lat, lon = original.lat_deg[order], original.lon_deg[order]
+    moved = differences_m(lat, lon, release.lat_deg[order], release.lon_deg[order])
+    raw = float(np.sqrt(np.mean(moved**2)))
+    if noise is None:
+        return _without_a_law(stated, len(original), raw)
     times = original.times_s[order]
     truth = unroll(lat, lon)
     truth -= truth.mean(axis=0)
-    moved = differences_m(lat, lon, release.lat_deg[order], release.lon_deg[order])
-    kernel, used = _prior(prior, times, truth, certificate)
+    kernel, used = _prior(prior, times, truth, stated)
     errors, slack, sd = _attacked(times, truth, moved, kernel, noise, place)
-    judged = _judged(kernel, certificate, float(np.min(sd)))
+    judged = _judged(kernel, stated, float(np.min(sd)))
+    back = np.argsort(order, kind="stable")
+    guess_lat, guess_lon = displace(lat, lon, errors)
     return Audit(
         points=len(original),
-        rms_error_raw_m=float(np.sqrt(np.mean(moved**2))),
+        rms_error_raw_m=raw,
         rms_error_smoothed_m=float(np.sqrt(np.mean(errors**2) + np.mean(slack**2))),
         interval_68_m=float(np.sqrt(np.mean(sd**2))),
         smallest_interval_68_m=float(np.min(sd)),
         coverage_68=_coverage(errors, slack, sd),
-        prior_used={**used, "mean": place, "best_linear_estimate_only": linear},
-        mechanism=str(certificate.get("mechanism", "unknown")),
-        **judged,
+        floor_m=judged.floor_m,
+        in_class=judged.in_class,
+        outside_because=judged.outside_because,
+        prior_used={**used, "mean": place, "best_linear_estimate_only": not stated.mechanism.gaussian},
+        mechanism=stated.mechanism.name,
+        verdict=judged.verdict,
+        holds=judged.holds,
+        guess=(guess_lat[back], guess_lon[back]),
+    )
+
+
+def _without_a_law(stated: Certificate, points: int, raw_m: float) -> Audit:
+    """All that can be said of a release whose mechanism states no law: how far off it is as it stands."""
+    return Audit(
+        points=points,
+        rms_error_raw_m=raw_m,
+        rms_error_smoothed_m=None,
+        interval_68_m=None,
+        smallest_interval_68_m=None,
+        coverage_68=None,
+        floor_m=None,
+        in_class=None,
+        outside_because=(),
+        prior_used={"source": "none: the mechanism states no law to compute with", "mean": None},
+        mechanism=stated.mechanism.name,
+        verdict="This mechanism promises nothing about places: no posterior can be computed from it, and an adversary "
+        "who knows more than the release may learn the whole trace.",
+        holds=None,
     )
 
 
@@ -127,56 +162,12 @@ def _attacked(
 
 def _coverage(errors: FloatArray, slack: FloatArray, sd: FloatArray) -> float:
     """The mean probability that |e + slack z| ≤ √V, z standard normal."""
-    from scipy.special import ndtr
-
     width, half = np.maximum(slack, 1e-9)[:, None], sd[:, None]
     return float(np.mean(ndtr((half - errors) / width) - ndtr((-half - errors) / width)))
 
 
-def noise_law(certificate: Mapping[str, Any]) -> tuple[Kernel, bool]:
-    """The noise per coordinate as a kernel; True beside it where the noise is not Gaussian (best linear attack).
-
-    Planar Laplace noise is drawn anew at every moment with variance 3/ε² per coordinate: white, but not Gaussian.
-    """
-    law = certificate.get("noise")
-    if not isinstance(law, Mapping):
-        raise InputError("The certificate does not state the noise.", "Use a certificate written by sfumato protect.")
-    if law.get("kernel") == "planar_laplace":
-        try:
-            epsilon = float(law["epsilon_per_m"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError("The certificate's noise is described wrongly.", "epsilon_per_m is missing.") from error
-        if not (math.isfinite(epsilon) and epsilon > 0):
-            raise InputError("The certificate's noise is described wrongly.", "epsilon_per_m must be above 0.")
-        return White(math.sqrt(3.0) / epsilon), True
-    if law.get("kernel") == "designed":
-        return designed_noise(certificate), False
-    if law.get("kernel") == "designed":
-        return _designed(certificate), False
-    return kernel_from_dict(law), False
-
-
-def _designed(certificate: Mapping[str, Any]) -> Kernel:
-    """Noise designed for chosen times is no function of the lag: its covariance is rebuilt from the mechanism."""
-    from sfumato.mechanisms.traces.trace_registry import mechanism_from_dict
-
-    mechanism: Any = mechanism_from_dict(certificate.get("parameters", {}))
-    kernel: Kernel = mechanism.kernel()
-    return kernel
-
-
-def designed_noise(certificate: Mapping[str, Any]) -> Kernel:
-    """The covariance of noise designed for chosen times, rebuilt from the certificate's parameters."""
-    from sfumato.mechanisms.traces.chosen_secrets import SecretNoise
-
-    try:
-        return SecretNoise.from_dict(certificate["parameters"]).kernel()
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError("The certificate's noise is described wrongly.", "Its parameters are incomplete.") from error
-
-
 def _prior(
-    prior: str | Kernel, times: FloatArray, truth: FloatArray, certificate: Mapping[str, Any]
+    prior: str | Kernel, times: FloatArray, truth: FloatArray, stated: Certificate
 ) -> tuple[Kernel, dict[str, Any]]:
     if isinstance(prior, Kernel):
         return prior, {"source": "given", "kernel": prior.to_dict()}
@@ -186,10 +177,9 @@ def _prior(
             return _preset(DEFAULT_PRESET, " (too few moments to fit)")
         return fitted.prior, {"source": "fitted to the original", "kernel": fitted.prior.to_dict()}
     if prior == "certificate":
-        description = certificate.get("prior")
-        if not isinstance(description, Mapping):
+        kernel = stated.mechanism.holds_for()
+        if kernel is None:
             raise InputError("The certificate names no prior.", "Use --prior fit or a preset.")
-        kernel = kernel_from_dict(description)
         return kernel, {"source": "certificate", "kernel": kernel.to_dict()}
     if prior == "preset" or prior in PRESETS:
         return _preset(DEFAULT_PRESET if prior == "preset" else prior)
@@ -207,37 +197,43 @@ def _fitted(times: FloatArray, truth: FloatArray) -> Fitted | None:
     return fit(times, truth, unknown_mean=True)
 
 
-def _judged(kernel: Kernel, certificate: Mapping[str, Any], smallest_m: float) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Judged:
+    in_class: bool | None
+    outside_because: tuple[str, ...]
+    verdict: str
+    floor_m: float | None = None
+    holds: bool | None = None
+
+
+def _judged(kernel: Kernel, stated: Certificate, smallest_m: float) -> _Judged:
     """What the certificate promises about this prior, and whether the posterior keeps it."""
-    worst = certificate.get("worst_loss")
-    members = certificate.get("prior_class")
-    shape = certificate.get("prior")
+    worst = stated.stated.losses.worst_loss
+    members, shape = stated.mechanism.holds_over(), stated.mechanism.holds_for()
     reasons: list[str] = []
     in_class: bool | None = None
-    if isinstance(members, Mapping):
-        reasons = PriorClass.from_dict(members).reasons_outside(kernel)
+    if members is not None:
+        reasons = members.reasons_outside(kernel)
         in_class = not reasons
-    elif isinstance(shape, Mapping):
-        in_class = _same_shape(kernel, kernel_from_dict(shape))
+    elif shape is not None:
+        in_class = _same_shape(kernel, shape)
         reasons = [] if in_class else ["it is not the prior the noise was shaped for"]
-    outcome: dict[str, Any] = {"in_class": in_class, "outside_because": tuple(reasons), "floor_m": None, "holds": None}
     if worst is None:
-        outcome["verdict"] = (
+        verdict = (
             "This mechanism has no bound that holds at any sampling rate; what the adversary reaches is above, and "
             "denser sampling would reach more."
         )
-        return outcome
+        return _Judged(in_class, tuple(reasons), verdict)
     if not in_class:
-        outcome["verdict"] = "The prior used lies outside what the certificate covers: nothing was promised for it."
-        return outcome
-    floor = 1.0 / math.sqrt(float(worst) + 1.0 / kernel.variance_m2) if kernel.variance_m2 > 0 else 0.0
+        verdict = "The prior used lies outside what the certificate covers: nothing was promised for it."
+        return _Judged(in_class, tuple(reasons), verdict)
+    floor = 1.0 / math.sqrt(worst + 1.0 / kernel.variance_m2) if kernel.variance_m2 > 0 else 0.0
     holds = smallest_m >= floor * (1 - 1e-9)
-    outcome |= {"floor_m": floor, "holds": holds}
-    outcome["verdict"] = (
+    verdict = (
         f"The adversary's 68% half-width is never below {smallest_m:.3g} m; the certificate promises at least "
         f"{floor:.3g} m: " + ("kept." if holds else "BROKEN. Please report this.")
     )
-    return outcome
+    return _Judged(in_class, (), verdict, floor, holds)
 
 
 def _same_shape(kernel: Kernel, shape: Kernel) -> bool:

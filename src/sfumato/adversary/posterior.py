@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, finite, read_only
 from sfumato.errors import InputError
+from sfumato.leakage.loss import posterior_covariance
 from sfumato.priors.gaussian import GaussianPrior
 from sfumato.priors.kernels import Kernel
 from sfumato.priors.statespace import is_markov, posterior_variances, smooth
@@ -88,8 +89,6 @@ def remaining_sd_m(times_s: npt.ArrayLike, *, prior: Kernel, noise: Kernel) -> F
     if is_markov(prior) and is_markov(noise):
         _, left = posterior_variances(times_s, prior=prior, noise=noise)
         return np.sqrt(left)
-    from sfumato.leakage.loss import posterior_covariance
-
     moments, which = np.unique(finite(times_s, "times_s", dimensions=1), return_inverse=True)
     _check_size(len(moments))
     left = np.diag(posterior_covariance(prior.covariance(moments), noise.covariance(moments)))

@@ -1,43 +1,40 @@
 """What a certificate says, and nothing else: built in one place, so that it can be rebuilt and compared field by field.
 
 A certificate states the promise and everything needed to recompute it. It never holds the seed, the noise state, a
-hash of the input, or anything chosen from the private trace (unless the user asked for that and it says so).
-The seal is a SHA-256 of the certificate's own canonical text: it finds accidents and careless edits. It is not a
-signature; whoever can rewrite the file can seal it again.
+hash of the input, or anything chosen from the private trace (unless the user asked for that and it says so). Every
+number and sentence is the mechanism's own, computed from the losses that the accountant composed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from sfumato.accountant.trace_losses import composed_losses, together
 from sfumato.arrays import FloatArray, jsonable
-from sfumato.certificates.words import class_name, guarantee, releases
 from sfumato.errors import NotCertified
-from sfumato.leakage.exact_losses import stated_grid, stated_independent
-from sfumato.mechanisms.traces.calibration import NOISE_STEP_M, ODDS_DELTA, Target, calibrated_noise_m, fulfilled
-from sfumato.mechanisms.traces.chosen_secrets import SecretNoise
-from sfumato.mechanisms.traces.independent import IndependentNoise
-from sfumato.mechanisms.traces.interface import Losses, TraceNoise
-from sfumato.mechanisms.traces.multiscale.noise import MultiscaleNoise
-from sfumato.mechanisms.traces.planar_laplace import LaplaceNoise
+from sfumato.mechanisms.traces.interface import Json, Stated, TraceMechanism
+from sfumato.mechanisms.traces.phrases import class_name
+from sfumato.mechanisms.traces.trace_lookup import registered
+from sfumato.plan import Target
+from sfumato.traces import Trace
 from sfumato.version import __version__
 
 FORMAT = 1
-SEAL = "certificate_sha256"
+KIND = "sfumato trace certificate"
 SAME_DEG = 1.5e-7  # released degrees have seven decimals
-DESIGN_SLACK = 0.02  # noise designed for chosen secrets meets its budget to the solver's gap
-SOURCES = {  # what randomness may say: (simulation, continuing)
-    "operating system CSPRNG (os.urandom)": (False, False),
-    "seeded generator (simulation)": (True, False),
-    "key from the operating system CSPRNG, AES-256": (False, True),
-    "seeded key (simulation), AES-256": (True, True),
+NOTHING_DRAWN = "none: nothing was drawn"
+SOURCES = {  # what randomness may say: (drawn, simulation, continuing)
+    "operating system CSPRNG (os.urandom)": (True, False, False),
+    "seeded generator (simulation)": (True, True, False),
+    "key from the operating system CSPRNG, AES-256": (True, False, True),
+    "seeded key (simulation), AES-256": (True, True, True),
+    NOTHING_DRAWN: (False, False, False),
 }
 
 
@@ -70,105 +67,86 @@ class Released:
 class Terms:
     """Everything a certificate is computed from, beside the release itself."""
 
-    mechanism: TraceNoise
+    mechanism: TraceMechanism
     target: Target
     snap_m: float
     randomness_source: str
     simulation: bool
     kept: tuple[str, ...] = ()
-    extra: Mapping[str, Any] = field(default_factory=dict)  # e.g. what protected secrets add; part of the seal
 
 
-def canonical(value: Mapping[str, Any]) -> bytes:
-    """One text for one meaning: sorted keys, no spaces, shortest floats, UTF-8."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+def stated_by(mechanism: TraceMechanism, target: Target, times_s: Sequence[FloatArray]) -> Stated:
+    """The losses of all announced releases, and the numbers that follow; refused where the wish is not kept."""
+    losses = composed_losses(mechanism.losses(times_s), mechanism.redraws)
+    if not mechanism.meets(losses, target):
+        raise NotCertified("The noise does not fulfil what was asked for.", "Nothing is released; report this.")
+    if not mechanism.is_own(losses, target):
+        raise NotCertified("The noise is not the one that was asked for.", "Nothing is released; report this.")
+    blocks = mechanism.blocks(target, together(mechanism.redraws))
+    return Stated(target, losses, mechanism.numbers(losses, target), blocks)
 
 
-def sealed(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The body with the hash of its canonical text."""
-    plain = {key: value for key, value in jsonable(dict(body)).items() if key != SEAL}
-    return {**plain, SEAL: hashlib.sha256(canonical(plain)).hexdigest()}
-
-
-def numbers(mechanism: TraceNoise, losses: Losses, target: Target) -> dict[str, Any]:
-    """μ, ε, δ and odds, from the one loss they all follow from."""
-    from sfumato.leakage.loss import delta_at, mu_of, odds_after_coarsening, odds_at
-
-    radius_m, order = target.radius_m, target.order
-    out: dict[str, Any] = {"radius_m": radius_m, "order": order}
-    if isinstance(mechanism, LaplaceNoise):
-        epsilon = mechanism.epsilon_per_m * radius_m * mechanism.redraws
-        odds = math.exp(epsilon) if epsilon < 700 else None
-        return {
-            **out, "epsilon": epsilon, "mu": None, "odds_99": None, "odds_99_either_way": None,
-            "odds_99_after_coarsening": None, "odds_per_point": odds, "delta_at_epsilon": 0.0, "stay_odds_99": None,
-            "geo_indistinguishability_per_m": mechanism.epsilon_per_m,
-        }  # fmt: skip
-    assert losses.basis is not None
-    mu = mu_of(losses.basis, radius_m)
-    epsilon = order / 2.0 * radius_m**2 * losses.basis
-    stay = None if losses.stay_loss is None else mu_of(max(losses.stay_loss, losses.basis), radius_m)
-    return {
-        **out,
-        "epsilon": epsilon,
-        "mu": mu,
-        "odds_99": odds_at(mu, ODDS_DELTA),
-        "odds_99_either_way": odds_at(mu, ODDS_DELTA, two_sided=True),
-        "odds_per_point": None,
-        "odds_99_after_coarsening": odds_after_coarsening(mu, ODDS_DELTA),
-        "delta_at_epsilon": delta_at(epsilon, mu),
-        "stay_odds_99": None if stay is None else odds_at(stay, ODDS_DELTA),
-    }
-
-
-def certificate(terms: Terms, released: Released, *, file: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The sealed certificate of one release; ``file`` adds the name-free facts of the file it was written to."""
-    mechanism, target = terms.mechanism, terms.target
-    losses = mechanism.losses(released.times_s)
-    promised = numbers(mechanism, losses, target)
-    _check_target(mechanism, losses, target)
+def certificate_body(terms: Terms, released: Released) -> dict[str, Any]:
+    """All that the certificate of one release says, before the code that writes it seals it."""
+    mechanism, target = registered(terms.mechanism), terms.target
     _check_source(terms)
-    statement = guarantee(mechanism, losses, promised, snap_m=terms.snap_m, simulation=terms.simulation)
-    prior_class = getattr(mechanism, "prior_class", None)
+    stated = stated_by(mechanism, target, released.times_s)
+    losses, members, prior = stated.losses, mechanism.holds_over(), mechanism.holds_for()
     most = max((len(np.unique(times)) for times in released.times_s), default=0)
-    body: dict[str, Any] = {
+    gridded = losses.loss_at_times is not None and members is not None
+    promise = mechanism.guarantee(stated, snap_m=terms.snap_m, simulation=terms.simulation)
+    body: Json = {
         "format": FORMAT,
         "sfumato": __version__,
-        "kind": "sfumato trace certificate",
+        "kind": KIND,
         "points": released.points,
         "people": len(released.people),
-        **promised,
+        **stated.numbers.to_dict(),
         "rms_noise_m": mechanism.noise_m,
         "mechanism": mechanism.name,
-        "prior_class": None if prior_class is None else {"name": class_name(prior_class), **prior_class.to_dict()},
-        "prior": mechanism.parameters().get("prior"),
+        "prior_class": None if members is None else {"name": class_name(members), **members.to_dict()},
+        "prior": None if prior is None else prior.to_dict(),
         "worst_loss": losses.worst_loss,
         "stay_loss": losses.stay_loss,
         "loss_at_times": losses.loss_at_times,
-        "loss_at_times_grid": _grid(mechanism, most) if losses.loss_at_times is not None and prior_class else None,
+        "loss_at_times_grid": mechanism.grid_words(most) if gridded else None,
         "floor_loss": losses.floor_loss,
-        "loss_over_floor": None if losses.worst_loss is None else losses.worst_loss / losses.floor_loss,
+        "loss_over_floor": _ratio(losses.worst_loss, losses.floor_loss),
         "epsilon_follows_from": losses.basis_name,
         "simulation": terms.simulation,
-        "guarantee": statement.to_dict(),
+        "guarantee": promise.to_dict(),
         "warnings": [*losses.warnings, *_double_positions(released)],
         "noise": mechanism.law(),
         "parameters": mechanism.parameters(),
         "target": target.to_dict(),
-        "releases": releases(mechanism),
+        "plan": _plan(terms),
+        "releases": mechanism.releases(),
         "randomness": terms.randomness_source,
         "snap_m": terms.snap_m,
         "kept": list(terms.kept),
-        "release": {"content_sha256": released.digest(), **(file or {})},
-        **terms.extra,
+        "release": {"content_sha256": released.digest()},
+        **stated.blocks,
     }
-    if isinstance(mechanism, MultiscaleNoise):
-        body["bound"] = mechanism.bound().to_dict()
-    return sealed(body)
+    return dict(jsonable(body))
 
 
-def _grid(mechanism: TraceNoise, points: int) -> str | None:
-    return stated_independent(points) if isinstance(mechanism, IndependentNoise) else stated_grid(points)
+def _plan(terms: Terms) -> Json:
+    """The plan that leads to this mechanism, quoted: what it resolved to, never a secret, a file or a key."""
+    target, mechanism = terms.target, terms.mechanism
+    return {
+        **target.to_dict(),
+        "radius_m": target.radius_m,
+        "order": target.order,
+        "mechanism": mechanism.name,
+        "redraws": mechanism.redraws,
+        **mechanism.options(),
+        "snap_m": terms.snap_m,
+        "keep": list(terms.kept),
+    }
+
+
+def _ratio(loss: float | None, floor: float | None) -> float | None:
+    return None if loss is None or floor is None else loss / floor
 
 
 def _double_positions(released: Released) -> tuple[str, ...]:
@@ -188,45 +166,15 @@ def _double_positions(released: Released) -> tuple[str, ...]:
 
 
 def _check_source(terms: Terms) -> None:
-    known = SOURCES.get(terms.randomness_source)
-    continuing = isinstance(terms.mechanism, MultiscaleNoise) and terms.mechanism.key is not None
-    if known != (terms.simulation, continuing):
+    mechanism = terms.mechanism
+    if SOURCES.get(terms.randomness_source) != (mechanism.draws, terms.simulation, mechanism.continuing):
         raise NotCertified(
             "The source of the randomness is not one that is known, or does not fit the release.",
             "Use the operating system's (no rng), or a seed for a simulation.",
         )
 
 
-def _check_target(mechanism: TraceNoise, losses: Losses, target: Target) -> None:
-    """The noise keeps the wish, and is the noise that this wish (not a weaker one) leads to."""
-    if isinstance(mechanism, LaplaceNoise):
-        epsilon = mechanism.epsilon_per_m * target.radius_m * mechanism.redraws
-        kept = laplace_fulfils(target, epsilon)
-        wanted = math.log(target.odds) if target.odds is not None else target.epsilon
-        own = wanted is None or epsilon >= wanted * (1 - 1e-9)
-    else:
-        kept = losses.basis is not None and fulfilled(target, losses.basis)
-        own = True
-        if kept and target.noise_m is None and not isinstance(mechanism, SecretNoise):
-            least = calibrated_noise_m(target, float(losses.basis or 0.0) * mechanism.noise_m**2)
-            own = mechanism.noise_m <= least * (1 + 1e-6) + NOISE_STEP_M
-    if target.noise_m is not None:
-        slack = DESIGN_SLACK if isinstance(mechanism, SecretNoise) else 1e-12
-        own = abs(mechanism.noise_m - target.noise_m) <= slack * target.noise_m
-    if not kept:
-        raise NotCertified("The noise does not fulfil what was asked for.", "Nothing is released; report this.")
-    if not own:
-        raise NotCertified("The noise is not the one that was asked for.", "Nothing is released; report this.")
-
-
-def laplace_fulfils(target: Target, epsilon: float) -> bool:
-    """Whether geo-indistinguishability of ``epsilon`` at the radius keeps the wish, as it will be printed."""
-    if target.odds is not None:
-        return epsilon < 700 and math.exp(epsilon) <= target.odds
-    return target.epsilon is None or epsilon <= target.epsilon
-
-
-def released_of(people: Sequence[tuple[str | None, Any]]) -> Released:
+def released_of(people: Sequence[tuple[str | None, Trace]]) -> Released:
     """The released view of (id, Trace) pairs."""
     return Released(
         people=tuple(person for person, _ in people),
@@ -239,3 +187,9 @@ def released_of(people: Sequence[tuple[str | None, Any]]) -> Released:
 def milliseconds_as_s(times_s: FloatArray) -> FloatArray:
     """Times as they are released: whole milliseconds."""
     return np.asarray(np.rint(np.asarray(times_s, dtype=np.float64) * 1000.0) / 1000.0)
+
+
+def rounded_times(trace: Trace) -> Trace:
+    """The same trace at whole milliseconds, which is how times are released."""
+    times = milliseconds_as_s(trace.times_s)
+    return trace if np.array_equal(times, trace.times_s) else replace(trace, times_s=times)

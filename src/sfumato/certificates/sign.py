@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
+
 from sfumato.arrays import jsonable
-from sfumato.certificates.build import SEAL, canonical, sealed
+from sfumato.certificates.seal import SEAL, SIGNATURE, canonical
 from sfumato.errors import InputError, VerificationFailed
 
-SIGNATURE = "signature"
 _ALGORITHM = "Ed25519"
 
 
@@ -20,11 +23,8 @@ def _signed_text(document: Mapping[str, Any]) -> bytes:
     return b"sfumato certificate\0" + canonical(body)
 
 
-def signed(document: Mapping[str, Any], key_file: str | Path) -> dict[str, Any]:
-    """The certificate with a signature by the private key in a PEM file (``openssl genpkey -algorithm ed25519``)."""
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
+def signer_with(key_file: str | Path) -> Callable[[Mapping[str, Any]], dict[str, str]]:
+    """What signs a certificate's body with the private key in a PEM file (``openssl genpkey -algorithm ed25519``)."""
     try:
         key = load_pem_private_key(Path(key_file).read_bytes(), password=None)
     except OSError as error:
@@ -35,19 +35,20 @@ def signed(document: Mapping[str, Any], key_file: str | Path) -> dict[str, Any]:
         ) from error
     if not isinstance(key, Ed25519PrivateKey):
         raise InputError(f"{key_file} is not an Ed25519 key.", "Make one: openssl genpkey -algorithm ed25519.")
-    value = {
-        "algorithm": _ALGORITHM,
-        "public_key": base64.b64encode(key.public_key().public_bytes_raw()).decode(),
-        "value": base64.b64encode(key.sign(_signed_text(document))).decode(),
-    }
-    return sealed({**document, SIGNATURE: value})
+    private: Ed25519PrivateKey = key
+
+    def sign(body: Mapping[str, Any]) -> dict[str, str]:
+        return {
+            "algorithm": _ALGORITHM,
+            "public_key": base64.b64encode(private.public_key().public_bytes_raw()).decode(),
+            "value": base64.b64encode(private.sign(_signed_text(body))).decode(),
+        }
+
+    return sign
 
 
 def signer_of(document: Mapping[str, Any]) -> str | None:
     """The public key (base64) whose valid signature the certificate carries; None if it carries none."""
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
     if SIGNATURE not in document:
         return None
     try:
@@ -77,9 +78,6 @@ def check_signer(document: Mapping[str, Any], wanted: str | Path | None) -> str 
 
 
 def _public_key(wanted: str | Path) -> str:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-    from cryptography.hazmat.primitives.serialization import load_pem_public_key
-
     text = str(wanted)
     if not Path(text).is_file():
         return text

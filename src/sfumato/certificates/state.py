@@ -8,6 +8,7 @@ would give the truth away. It is written once, before the first release, and nev
 from __future__ import annotations
 
 import base64
+import hashlib
 import hmac
 import json
 import os
@@ -18,7 +19,8 @@ from typing import Any
 
 from sfumato.errors import InputError
 from sfumato.files import create_text
-from sfumato.mechanisms.traces.multiscale.continuing import KEY_BYTES
+from sfumato.mechanisms.traces.interface import KEY_BYTES, ContinuingNoise
+from sfumato.plan import Target
 from sfumato.randomness import Random, randomness
 
 FORMAT = 1
@@ -76,14 +78,43 @@ class NoiseState:
             )
 
 
+def person_key(key: bytes, person: str) -> bytes:
+    """One person's key of a fleet's: HMAC-SHA-256 of the id, so one state serves a whole table."""
+    return hmac.new(key, b"sfumato person\0" + person.encode(), hashlib.sha256).digest()
+
+
+def opened_state(
+    state: NoiseState | str | Path,
+    mechanism: ContinuingNoise,
+    target: Target,
+    *,
+    prior_class: str,
+    passphrase: str | None = None,
+    save: bool = True,
+    rng: Random = None,
+) -> NoiseState:
+    """The person's state: as given, or created in its file before anything is released with it."""
+    noise_m = mechanism.noise_m
+    assert noise_m is not None
+    if not isinstance(state, NoiseState):
+        fresh = NoiseState.fresh(noise_m, mechanism.process(), rng, prior_class=prior_class)
+        if save:
+            create_state(state, fresh, passphrase=passphrase)
+        state = fresh
+    state.check_use(noise_m, mechanism.process(), mechanism.gives_words(state.noise_m, target))
+    if randomness(rng).simulation and not state.simulation:
+        raise InputError("A seed cannot be used with a real state.", "Leave the seed out, or use another state.")
+    return state
+
+
 def _encrypted(plain: bytes, passphrase: str) -> dict[str, Any]:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     salt, nonce = os.urandom(16), os.urandom(12)
     sealed = AESGCM(_stretched(passphrase, salt, **_SCRYPT)).encrypt(nonce, plain, b"sfumato state")
-    encode = {name: base64.b64encode(value).decode() for name, value in
-              (("salt", salt), ("nonce", nonce), ("data", sealed))}  # fmt: skip
-    return {"kdf": "scrypt", **_SCRYPT, "cipher": "AES-256-GCM", **encode}
+    parts = {"salt": salt, "nonce": nonce, "data": sealed}
+    encoded = {name: base64.b64encode(value).decode() for name, value in parts.items()}
+    return {"kdf": "scrypt", **_SCRYPT, "cipher": "AES-256-GCM", **encoded}
 
 
 def _stretched(passphrase: str, salt: bytes, *, n: int, r: int, p: int) -> bytes:

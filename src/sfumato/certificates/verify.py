@@ -6,32 +6,32 @@ fed to the code that writes certificates, and every field must come out the same
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
-from sfumato.certificates.build import FORMAT, SEAL, Released, Terms, certificate, released_of, sealed
-from sfumato.certificates.sign import SIGNATURE, check_signer
+from sfumato.certificates.build import FORMAT, KIND, Released, Terms, certificate_body, released_of
+from sfumato.certificates.seal import SEAL, SIGNATURE, certificate_text, file_facts, sealed
 from sfumato.errors import InputError, SfumatoError, VerificationFailed
 from sfumato.frames import frame_for, snap
-from sfumato.mechanisms.traces.calibration import Target
-from sfumato.mechanisms.traces.chosen_secrets import SecretNoise
-from sfumato.mechanisms.traces.trace_registry import mechanism_from_dict
+from sfumato.io import read_trace, read_traces
+from sfumato.mechanisms.traces.trace_lookup import mechanism_from_dict
+from sfumato.plan import Target
 from sfumato.traces import Trace
 from sfumato.version import __version__
 
 TOLERANCE = 1e-9  # relative; numbers are recomputed by the same formulas, perhaps on another machine
 _SENTENCES = (  # all else is a number or a name, and is compared whatever the wording
-    "guarantee.notion", "guarantee.assumes", "guarantee.covers", "guarantee.not_covered", "guarantee.numerics",
-    "warnings", "releases.meaning", "releases.gap_rule", "loss_at_times_grid", "secrets.statement",
-    "secrets.limits", "secrets.loss_over_class_grid",
-)  # fmt: skip
+    *(f"guarantee.{part}" for part in ("notion", "assumes", "covers", "not_covered", "numerics")),
+    *("warnings", "releases.meaning", "releases.gap_rule", "loss_at_times_grid"),
+    *("secrets.statement", "secrets.limits", "secrets.loss_over_class_grid"),
+)
+_SINCE = ("plan",)  # what certificates of the first edition do not have
 LOSS_TOLERANCE = 1e-6  # exact losses go through a factorisation
 _FACTORISED = ("loss_at_times", "stay_loss", "secrets.loss_over_class", "secrets.odds_99_over_class")
 
@@ -98,7 +98,7 @@ def verify(
         raise VerificationFailed(
             "The certificate's text is not what was written, though it means the same.", "A byte of it was changed."
         )
-    signed_by = check_signer(document, signer)
+    signed_by = _checked_signer(document, signer)
     if signed_by is not None:
         checks.append(f"the signature of {signed_by}")
     if document.get("sfumato") != __version__:
@@ -142,15 +142,25 @@ def verify(
     _check_grid(released, terms.snap_m)
     checks.append(f"positions on the public {terms.snap_m:g} m grid")
     try:
-        again = certificate(terms, released, file=file)
+        again = certificate_body(terms, released)
     except SfumatoError as error:
         raise VerificationFailed(f"The certificate's terms do not hold: {error.what}", error.advice) from error
-    again["sfumato"] = document["sfumato"]
+    again = {name: value for name, value in again.items() if name not in _SINCE or name in document}
+    again |= {"sfumato": document["sfumato"], "release": {**again["release"], **file}}
     words = not ignore_wording
-    _compare(again, {name: value for name, value in document.items() if name != SIGNATURE}, words=words)
+    unsealed = {name: value for name, value in document.items() if name not in (SIGNATURE, SEAL)}
+    _compare(again, unsealed, words=words)
     sentences = " and every sentence" if words else ""
     checks.append(f"universal bound, losses, epsilon, delta, odds{sentences}, recomputed")
     return Verified(document, tuple(checks), tuple(notes), words)
+
+
+def _checked_signer(document: Mapping[str, Any], signer: str | Path | None) -> str | None:
+    if SIGNATURE not in document and signer is None:
+        return None
+    from sfumato.certificates.sign import check_signer  # the cipher's library loads only where there is a signature
+
+    return check_signer(document, signer)
 
 
 def check_belongs(document: Mapping[str, Any], release: Trace) -> None:
@@ -164,35 +174,14 @@ def check_belongs(document: Mapping[str, Any], release: Trace) -> None:
         )
 
 
-def _version_words(version: Any) -> str:
+def _version_words(version: object) -> str:
     """A version as it may be printed: the certificate's author wrote it."""
     known = isinstance(version, str) and re.fullmatch(r"[0-9][0-9A-Za-z.+-]{0,39}", version)
     return str(version) if known else "of an unknown version"
 
 
-def certificate_text(document: Mapping[str, Any]) -> str:
-    """A certificate as it is written to a file."""
-    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def file_facts(path: str | Path) -> dict[str, Any]:
-    """What a certificate says about the file: its hash and size."""
-    digest = hashlib.sha256()
-    size = 0
-    try:
-        with open(path, "rb") as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
-                size += len(block)
-    except OSError as error:
-        raise InputError(f"Cannot read {path}: {error.strerror}.", "Give the release's file.") from error
-    return {"file_sha256": digest.hexdigest(), "file_bytes": size}
-
-
 def read_release(path: str | Path, *, fleet: bool, format: str | None = None) -> list[tuple[str | None, Trace]]:
     """The people of a released file."""
-    from sfumato.io import read_trace, read_traces
-
     try:
         if fleet:
             return [(person, trace) for person, trace in read_traces(path, format=format)]
@@ -202,7 +191,7 @@ def read_release(path: str | Path, *, fleet: bool, format: str | None = None) ->
 
 
 def _check_seal(document: Mapping[str, Any]) -> None:
-    if document.get("format") != FORMAT or document.get("kind") != "sfumato trace certificate":
+    if document.get("format") != FORMAT or document.get("kind") != KIND:
         raise VerificationFailed("This is not a sfumato trace certificate of a known format.", "Check the file.")
     try:
         expected = sealed(document)[SEAL]
@@ -216,9 +205,6 @@ def _terms(document: Mapping[str, Any]) -> Terms:
     try:
         wish = document["target"]
         mechanism = mechanism_from_dict(document["parameters"])
-        extra: dict[str, Any] = {}
-        if isinstance(mechanism, SecretNoise):
-            extra["secrets"] = mechanism.block(float(document["radius_m"]))
         return Terms(
             mechanism=mechanism,
             target=Target(
@@ -232,7 +218,6 @@ def _terms(document: Mapping[str, Any]) -> Terms:
             randomness_source=str(document["randomness"]),
             simulation=bool(document["simulation"]),
             kept=tuple(document["kept"]),
-            extra=extra,
         )
     except VerificationFailed:
         raise
@@ -276,16 +261,13 @@ def _on_a_neighbours_grid(lat_deg: float, lon_deg: float, snap_m: float) -> bool
     return False
 
 
-def _compare(expected: Any, found: Any, where: str = "", *, words: bool = True) -> None:
+def _compare(expected: object, found: object, where: str = "", *, words: bool = True) -> None:
     """Field by field; the first disagreement is the reason. Without ``words`` sentences may differ, numbers not."""
-    both = isinstance(expected, dict) and isinstance(found, dict)
     if not words and where in _SENTENCES and _sentences(expected) and _sentences(found):
         return
-    if both:
+    if isinstance(expected, dict) and isinstance(found, dict):
         for key in sorted(expected.keys() | found.keys()):
             name = f"{where}.{key}" if where else key
-            if key == SEAL:
-                continue
             if key not in found or key not in expected:
                 raise VerificationFailed(f"The field '{name}' is {'missing' if key not in found else 'not known'}.")
             _compare(expected[key], found[key], name, words=words)
@@ -305,9 +287,9 @@ def _compare(expected: Any, found: Any, where: str = "", *, words: bool = True) 
     )
 
 
-def _sentences(value: Any) -> bool:
+def _sentences(value: object) -> bool:
     return isinstance(value, str) or (isinstance(value, list) and all(isinstance(item, str) for item in value))
 
 
-def _number(value: Any) -> bool:
+def _number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)

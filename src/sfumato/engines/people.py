@@ -12,9 +12,9 @@ from pathlib import Path
 from sfumato.io.draft import plain
 
 _PEOPLE = (
-    "userid", "user", "personid", "person", "participantid", "participant", "subjectid", "driverid", "driver",
-    "vehicleid", "vehicle", "deviceid", "device", "cabid", "cab", "taxiid", "taxi", "uid",
-)  # fmt: skip
+    *("userid", "user", "personid", "person", "participantid", "participant", "subjectid", "driverid", "driver"),
+    *("vehicleid", "vehicle", "deviceid", "device", "cabid", "cab", "taxiid", "taxi", "uid"),
+)
 _TRIPS = ("tripid", "trajectoryid", "trajid", "trackid", "traceid", "rideid", "tid", "trip", "ride")
 
 

@@ -1,7 +1,8 @@
 """One page about one release: a map, the promise in plain words, the error by time, and what is not covered.
 
 The page is one file that asks nothing of any host. With the original it is private and says so on top; without it
-(``original=None``) it is made from the release and the certificate alone and can be published with them.
+(``original=None``) it is made from the release and the certificate alone and can be published with them. A certificate
+whose mechanism is not registered has no page: nobody else can say what it promises.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sfumato.adversary.audit import Audit
+from sfumato.certificates.record import Certificate
 from sfumato.errors import InputError
-from sfumato.report.belief import adversary_view
 from sfumato.report.chart import error_chart
 from sfumato.report.drawing import drawn_places
 from sfumato.report.map import draw_map
@@ -23,9 +25,9 @@ __all__ = ["render"]
 def render(
     *,
     release: Trace,
-    certificate: Mapping[str, Any],
+    certificate: Mapping[str, Any] | Certificate,
     original: Trace | None = None,
-    audit: Mapping[str, Any] | None = None,
+    audit: Audit | None = None,
     dropped: Sequence[str] = (),
 ) -> str:
     """The page as HTML. ``original`` None makes the public page; ``audit`` and ``dropped`` are then refused."""
@@ -37,9 +39,9 @@ def render(
             )
     elif len(original) != len(release):
         raise InputError("The original and the release differ in their number of points.", "Give those of one release.")
+    record = Certificate.of(certificate)
     shown = drawn_places(release)
-    view = None if original is None else adversary_view(original, release, certificate, audit)
-    picture = draw_map(release, original, certificate, view, shown)
-    chart = None if original is None else error_chart(original, release, certificate, shown)
-    return assemble(release, certificate, picture=picture, chart=chart, audit=audit, dropped=dropped,
-                    private=original is not None)  # fmt: skip
+    picture = draw_map(release, original, record, audit, shown)
+    chart = None if original is None else error_chart(original, release, record, shown)
+    private = original is not None
+    return assemble(release, record, picture=picture, chart=chart, audit=audit, dropped=dropped, private=private)

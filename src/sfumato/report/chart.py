@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, IntArray
+from sfumato.certificates.record import Certificate
 from sfumato.frames import differences_m
 from sfumato.io.times import format_times
 from sfumato.report.drawing import escaped, nice_step, nice_time_step_s, path_data, rounded, short
@@ -24,18 +25,18 @@ class Chart:
     """The SVG, and for each drawn point its place on the time axis and its distance from the truth in metres."""
 
     svg: str
-    slider: Mapping[str, Any]
+    slider: Mapping[str, object]
     noise_m: float
 
 
-def error_chart(original: Trace, release: Trace, certificate: Mapping[str, Any], shown: IntArray) -> Chart:
+def error_chart(original: Trace, release: Trace, certificate: Certificate, shown: IntArray) -> Chart:
     """East and north error at every drawn moment, over the band that holds 68% of them."""
     errors = differences_m(
         original.lat_deg[shown], original.lon_deg[shown], release.lat_deg[shown], release.lon_deg[shown]
     )
     times = original.times_s[shown]
     order = np.argsort(times, kind="stable")
-    noise_m = float(certificate.get("rms_noise_m") or 0.0)
+    noise_m = certificate.noise_m or 0.0
     start, span = float(times.min()), float(np.ptp(times))
     if span == 0:
         start, span = start - 30.0, 60.0  # one moment stands in the middle of a minute
@@ -44,25 +45,26 @@ def error_chart(original: Trace, release: Trace, certificate: Mapping[str, Any],
     top = step * np.ceil(top / step)
     x = LEFT + (times - start) / span * (WIDTH - LEFT - RIGHT)
 
-    def height(metres: Any) -> Any:
-        return TOP + (top - metres) / (2 * top) * (HEIGHT - TOP - BOTTOM)
+    def height(metres: npt.ArrayLike) -> FloatArray:
+        return np.asarray(TOP + (top - np.asarray(metres)) / (2 * top) * (HEIGHT - TOP - BOTTOM))
 
     segment = release.segment[shown][order]
     lines = "".join(
         f'<path class="{name}" d="{path_data(np.column_stack([x, height(errors[:, axis])])[order], segment)}"/>'
         for axis, name in ((1, "north"), (0, "east"))
     )
-    band = (
-        f'<rect class="band-68" x="{short(LEFT)}" y="{short(height(noise_m))}" width="{short(WIDTH - LEFT - RIGHT)}" '
-        f'height="{short(height(-noise_m) - height(noise_m))}"/>'
-    )
+    band, of_band = "", ""
+    if noise_m:
+        of_band = (
+            f" The shaded band is plus or minus {escaped(format_length(noise_m))}, one standard deviation of the noise."
+        )
+        band = _band(float(height(noise_m)), float(height(-noise_m)))
     cursor = f'<path id="cursor" class="cursor" d="M-9 {short(TOP)}V{short(HEIGHT - BOTTOM)}"/>'
     largest = format_length(float(np.hypot(errors[:, 0], errors[:, 1]).max()))
     svg = (
         f'<svg class="chart" viewBox="0 0 {short(WIDTH)} {short(HEIGHT)}" role="img" aria-labelledby="err-t err-d">'
         f'<title id="err-t">Error of the release by time</title><desc id="err-d">Metres east and north of the true '
-        f"place at each moment. The shaded band is plus or minus {escaped(format_length(noise_m))}, one standard "
-        f"deviation of the noise; the largest distance drawn is {escaped(largest)}.</desc>"
+        f"place at each moment.{of_band} The largest distance drawn is {escaped(largest)}.</desc>"
         f"{band}{_grid(top, step, height)}{_clock(start, span)}{lines}{cursor}</svg>"
     )
     distance = np.hypot(errors[:, 0], errors[:, 1])
@@ -70,7 +72,12 @@ def error_chart(original: Trace, release: Trace, certificate: Mapping[str, Any],
     return Chart(svg, slider, noise_m)
 
 
-def _grid(top: float, step: float, height: Any) -> str:
+def _band(upper: float, lower: float) -> str:
+    across = f'x="{short(LEFT)}" y="{short(upper)}" width="{short(WIDTH - LEFT - RIGHT)}"'
+    return f'<rect class="band-68" {across} height="{short(lower - upper)}"/>'
+
+
+def _grid(top: float, step: float, height: Callable[[npt.ArrayLike], FloatArray]) -> str:
     pieces = []
     for value in np.arange(-top, top + step / 2, step):
         y = short(float(height(value)))

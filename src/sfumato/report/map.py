@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
-from typing import Any
 
 import numpy as np
 
+from sfumato.adversary.audit import Audit
 from sfumato.arrays import FloatArray, IntArray
+from sfumato.certificates.record import Certificate
 from sfumato.frames import frame_for, wrap_longitude
-from sfumato.report.belief import View
 from sfumato.report.drawing import escaped, nice_step, path_data, rounded, short
 from sfumato.report.words import interval_words
 from sfumato.traces import Trace
@@ -32,7 +32,7 @@ class Picture:
     """The SVG, its drawn points in pixels for the page's slider, and the legend as (layer, words)."""
 
     svg: str
-    slider: Mapping[str, Any]
+    slider: Mapping[str, object]
     legend: tuple[tuple[str, str], ...]
 
 
@@ -58,32 +58,34 @@ class _Sheet:
 
 
 def draw_map(
-    release: Trace, original: Trace | None, certificate: Mapping[str, Any], view: View | None, shown: IntArray
+    release: Trace, original: Trace | None, certificate: Certificate, audit: Audit | None, shown: IntArray
 ) -> Picture:
     """The SVG of a release; the original and the band only where ``original`` is given."""
     layers = [(release.lat_deg[shown], release.lon_deg[shown])]
     if original is not None:
         layers.append((original.lat_deg[shown], original.lon_deg[shown]))
-    half_width_m = view.half_width_m if view is not None else float(certificate.get("rms_noise_m") or 0.0)
-    sheet = _sheet(layers, float(certificate.get("radius_m") or 0.0), half_width_m)
+    radius_m = certificate.stated.numbers.radius_m
+    attacked = audit is not None and audit.interval_68_m is not None
+    half_width_m = float((audit.interval_68_m if audit is not None else certificate.noise_m) or 0.0)
+    sheet = _sheet(layers, radius_m, half_width_m)
     segment = release.segment[shown]
     released = sheet.pixels(*layers[0])
     middle = released
-    if view is not None and view.lat_deg is not None and view.lon_deg is not None:
-        middle = sheet.pixels(view.lat_deg[shown], view.lon_deg[shown])
+    if audit is not None and audit.guess is not None:
+        middle = sheet.pixels(audit.guess[0][shown], audit.guess[1][shown])
     band_px = max(2 * half_width_m / sheet.metres_per_px, 0.0)
-    pieces = [
-        _land(sheet),
-        f'<path id="layer-band" class="band" stroke-width="{short(band_px)}" d="{path_data(middle, segment)}"/>',
-    ]
-    slider: dict[str, Any] = {"release": rounded(released.ravel())}
+    pieces = [_land(sheet)]
+    if half_width_m:
+        band = f'<path id="layer-band" class="band" stroke-width="{short(band_px)}" d="{path_data(middle, segment)}"/>'
+        pieces.append(band)
+    slider: dict[str, object] = {"release": rounded(released.ravel())}
     dots = len(shown) <= 400
     if original is not None:
         true = sheet.pixels(*layers[1])
         slider["original"] = rounded(true.ravel())
         pieces.append(_track("original", true, segment, dots=dots))
     pieces.append(_track("release", released, segment, dots=dots))
-    pieces += [_scale_bar(sheet), _radius(sheet, float(certificate.get("radius_m") or 0.0))]
+    pieces += [_scale_bar(sheet), _radius(sheet, radius_m)]
     if sheet.metric:
         pieces.append(_inset(sheet, np.concatenate([sheet.pixels(*layer) for layer in layers])))
     markers = "".join(
@@ -94,30 +96,30 @@ def draw_map(
     return Picture(
         _svg(pieces, markers, original is not None, half_width_m),
         slider,
-        _legend(view, half_width_m, certificate, original),
+        _legend(attacked, half_width_m, certificate, original),
     )
 
 
 def _legend(
-    view: View | None, half_width_m: float, certificate: Mapping[str, Any], original: Trace | None
+    attacked: bool, half_width_m: float, certificate: Certificate, original: Trace | None
 ) -> tuple[tuple[str, str], ...]:
     width = format_length(half_width_m)
     band = (
         f"the adversary's 68% interval, ±{width} per coordinate around their best guess"
-        if view is not None and view.lat_deg is not None
+        if attacked
         else f"{interval_words(certificate)}, ±{width} per coordinate"
     )
-    rows = [("release", "release"), ("band", band)]
+    rows = [("release", "release"), *([("band", band)] if half_width_m else [])]
     return tuple(([("original", "original (private)")] if original is not None else []) + rows)
 
 
 def _svg(pieces: list[str], markers: str, private: bool, half_width_m: float) -> str:
     shows = "the original track, the released track" if private else "the released track"
+    band = f" and a band of plus or minus {escaped(format_length(half_width_m))} that is the 68% interval"
     return (
         f'<svg class="map" viewBox="0 0 {short(WIDTH)} {short(HEIGHT)}" role="img" aria-labelledby="map-t map-d">'
         f'<title id="map-t">Map of {"original and release" if private else "the release"}</title>'
-        f'<desc id="map-d">It shows {shows} and a band of plus or minus {escaped(format_length(half_width_m))} that is '
-        "the 68% interval. North is up.</desc>"
+        f'<desc id="map-d">It shows {shows}{band if half_width_m else ""}. North is up.</desc>'
         f'<rect class="sea" width="{short(WIDTH)}" height="{short(HEIGHT)}"/>{"".join(pieces)}{markers}</svg>'
     )
 

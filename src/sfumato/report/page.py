@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import resources
-from typing import Any
 
+from sfumato.adversary.audit import Audit
+from sfumato.certificates.record import Certificate
 from sfumato.report.chart import Chart
 from sfumato.report.drawing import drawn_places, escaped, listed
 from sfumato.report.map import Picture
-from sfumato.report.words import (
-    audit_rows,
-    cards,
-    dropped_words,
-    explanations,
-    headline,
-    interval_words,
-    not_covered,
-    numbers,
-)
+from sfumato.report.words import audit_rows, cards, dropped_words, interval_words, numbers
 from sfumato.traces import Trace
 from sfumato.units import format_length
 
@@ -30,17 +22,17 @@ _POLICY = (
 
 def assemble(
     release: Trace,
-    certificate: Mapping[str, Any],
+    certificate: Certificate,
     *,
     picture: Picture,
     chart: Chart | None,
-    audit: Mapping[str, Any] | None,
+    audit: Audit | None,
     dropped: Sequence[str],
     private: bool,
 ) -> str:
     """All parts in reading order."""
     shown = drawn_places(release)
-    data: dict[str, Any] = {"times": release.times_s[shown].round(3).tolist(), **picture.slider}
+    data: dict[str, object] = {"times": release.times_s[shown].round(3).tolist(), **picture.slider}
     if chart is not None:
         data |= chart.slider
     # "<" cannot start a tag inside the script's data.
@@ -54,13 +46,13 @@ def assemble(
             'content="no-referrer"><meta name="robots" content="noindex">',
             f"<title>{title}</title><style>{_part('page.css')}</style></head><body><main>",
             _banners(certificate, private=private),
-            f'<header><h1>sfumato</h1><p class="promise">{escaped(headline(certificate))}</p></header>',
+            f'<header><h1>sfumato</h1><p class="promise">{escaped(certificate.headline)}</p></header>',
             _cards(certificate, audit),
             _map(picture, len(shown), len(release)),
             "" if chart is None else _chart(chart, certificate),
-            f"<section><h2>What this means</h2>{listed(explanations(certificate))}</section>",
-            _list("Take care", certificate.get("warnings")),
-            f"<section><h2>What is not covered</h2>{listed(not_covered(certificate))}</section>",
+            _list("What this means", certificate.mechanism.explanations(certificate.stated)),
+            _list("Take care", certificate.warnings),
+            _list("What is not covered", certificate.guarantee.not_covered),
             "" if not private else _dropped(certificate, dropped),
             "" if audit is None else _table("What an adversary still learns", audit_rows(audit)),
             _table("The certificate in numbers", numbers(certificate)),
@@ -76,9 +68,9 @@ def _part(name: str) -> str:
     return resources.files("sfumato.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def _banners(certificate: Mapping[str, Any], *, private: bool) -> str:
+def _banners(certificate: Certificate, *, private: bool) -> str:
     rows = []
-    if certificate.get("simulation"):
+    if certificate.simulation:
         rows.append(
             '<p class="banner warning" role="note"><strong>Simulation.</strong> The noise came from a fixed seed: '
             "whoever knows it can undo it. This protects nobody.</p>"
@@ -96,10 +88,11 @@ def _banners(certificate: Mapping[str, Any], *, private: bool) -> str:
     return "".join(rows)
 
 
-def _cards(certificate: Mapping[str, Any], audit: Mapping[str, Any] | None) -> str:
+def _cards(certificate: Certificate, audit: Audit | None) -> str:
     body = "".join(
-        f'<div><dt>{escaped(label)}</dt><dd class="big">{escaped(big)}</dd><dd class="fine">{escaped(fine)}</dd></div>'
-        for label, big, fine in cards(certificate, audit)
+        f'<div><dt>{escaped(card.label)}</dt><dd class="big">{escaped(card.number)}</dd>'
+        f'<dd class="fine">{escaped(card.meaning)}</dd></div>'
+        for card in cards(certificate, audit)
     )
     return f'<dl class="cards">{body}</dl>'
 
@@ -119,14 +112,12 @@ def _map(picture: Picture, drawn: int, count: int) -> str:
     )
 
 
-def _chart(chart: Chart, certificate: Mapping[str, Any]) -> str:
+def _chart(chart: Chart, certificate: Certificate) -> str:
+    rows = [("east", "metres east of the truth"), ("north", "metres north of the truth")]
+    if chart.noise_m:
+        rows.append(("band-68", f"{interval_words(certificate)} of the noise, ±{format_length(chart.noise_m)}"))
     legend = "".join(
-        f'<li><label><span class="swatch {name}"></span>{escaped(text)}</label></li>'
-        for name, text in (
-            ("east", "metres east of the truth"),
-            ("north", "metres north of the truth"),
-            ("band-68", f"{interval_words(certificate)} of the noise, ±{format_length(chart.noise_m)}"),
-        )
+        f'<li><label><span class="swatch {name}"></span>{escaped(text)}</label></li>' for name, text in rows
     )
     return (
         f"<section><h2>How far off the release is, by time</h2><figure>{chart.svg}"
@@ -134,16 +125,15 @@ def _chart(chart: Chart, certificate: Mapping[str, Any]) -> str:
     )
 
 
-def _dropped(certificate: Mapping[str, Any], dropped: Sequence[str]) -> str:
+def _dropped(certificate: Certificate, dropped: Sequence[str]) -> str:
     nothing = "<p>Nothing but positions and times was found in the original.</p>"
-    kept = [str(name) for name in certificate.get("kept") or ()]
+    kept = certificate.kept
     more = f"<p>Kept because you asked for it:</p>{listed(kept)}" if kept else ""
     words = "<p>Found in the original and not in the release:</p>" if dropped else ""
     return f"<section><h2>What was left out</h2>{words}{listed(dropped_words(dropped), empty=nothing)}{more}</section>"
 
 
-def _list(title: str, items: Any) -> str:
-    texts = [str(item) for item in items or ()]
+def _list(title: str, texts: Sequence[str]) -> str:
     return f"<section><h2>{escaped(title)}</h2>{listed(texts)}</section>" if texts else ""
 
 
@@ -152,26 +142,21 @@ def _table(title: str, rows: Sequence[tuple[str, str]]) -> str:
     return f'<section><h2>{escaped(title)}</h2><div class="sheet"><table>{body}</table></div></section>'
 
 
-def _statement(certificate: Mapping[str, Any]) -> str:
-    guarantee = certificate.get("guarantee") or {}
+def _statement(certificate: Certificate) -> str:
+    guarantee = certificate.guarantee
     parts = [
-        f"<div><p>{label}</p>{listed(str(item) for item in guarantee.get(key) or ())}</div>"
-        for key, label in (("covers", "It covers"), ("assumes", "It assumes"))
-        if guarantee.get(key)
+        f"<div><p>{label}</p>{listed(items)}</div>"
+        for items, label in ((guarantee.covers, "It covers"), (guarantee.assumes, "It assumes"))
+        if items
     ]
-    if not parts and not guarantee.get("notion"):
-        return ""
-    numerics = f"<p>Numerics: {escaped(guarantee['numerics'])}.</p>" if guarantee.get("numerics") else ""
-    words = str(guarantee.get("notion", ""))
-    notion = f"<p>{escaped(words[:1].upper() + words[1:])}.</p>"
+    numerics = f"<p>Numerics: {escaped(guarantee.numerics)}.</p>"
+    notion = f"<p>{escaped(guarantee.notion[:1].upper() + guarantee.notion[1:])}.</p>"
     return f'<section><h2>The promise, exactly</h2>{notion}<div class="two">{"".join(parts)}</div>{numerics}</section>'
 
 
-def _footer(certificate: Mapping[str, Any], *, private: bool) -> str:
-    digest = (certificate.get("release") or {}).get("content_sha256")
-    hashed = f"<p>Release: <code>{escaped(digest)}</code> (SHA-256 of its content).</p>" if digest else ""
-    version = certificate.get("sfumato")
-    made = f"<p>Made by sfumato {escaped(version)}.</p>" if version else ""
+def _footer(certificate: Certificate, *, private: bool) -> str:
+    hashed = f"<p>Release: <code>{escaped(certificate.content_sha256)}</code> (SHA-256 of its content).</p>"
+    made = f"<p>Made by sfumato {escaped(certificate.version)}.</p>"
     return (
         "<footer><p>Anyone can check the promise from the certificate and the release alone: "
         "<code>sfumato verify certificate.json --release release.gpx</code></p>"

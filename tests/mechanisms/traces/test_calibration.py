@@ -10,14 +10,8 @@ from hypothesis import strategies as st
 
 from sfumato.errors import InputError
 from sfumato.leakage.loss import mu_of, odds_at, renyi_epsilon
-from sfumato.mechanisms.traces.calibration import (
-    LEVELS,
-    Target,
-    calibrated_noise_m,
-    fulfilled,
-    rounded_up,
-    target_of,
-)
+from sfumato.mechanisms.traces.calibration import calibrated_noise_m, fulfilled, rounded_up
+from sfumato.plan import LEVELS, Plan, Target
 
 
 @settings(max_examples=200, deadline=None)
@@ -47,8 +41,8 @@ def test_calibrated_noise_keeps_epsilon(radius: float, epsilon: float, order: fl
 
 def test_levels_are_odds() -> None:
     assert LEVELS == {"low": 20.0, "medium": 5.0, "high": 2.0}
-    assert target_of(radius_m=200.0, level="high").odds == 2.0
-    assert target_of(radius_m=200.0).odds == 5.0
+    assert Plan(radius_m=200.0, level="high").target.odds == 2.0
+    assert Plan(radius_m=200.0).target.odds == 5.0
 
 
 @pytest.mark.parametrize(
@@ -63,7 +57,7 @@ def test_levels_are_odds() -> None:
 )  # fmt: skip
 def test_wishes_out_of_range_are_refused(wish: dict) -> None:
     with pytest.raises(InputError):
-        target_of(**{"radius_m": 200.0, **wish})
+        Plan(**{"radius_m": 200.0, **wish})
 
 
 def test_absurd_noise_is_refused_with_what_it_would_need() -> None:

@@ -10,19 +10,22 @@ from repository import ROOT
 from typer.testing import CliRunner
 
 import sfumato as sf
-from sfumato.certificates.build import sealed
-from sfumato.certificates.verify import certificate_text, verify
+from sfumato.certificates.record import Certificate
+from sfumato.certificates.seal import certificate_text, sealed
+from sfumato.certificates.verify import verify
 from sfumato.cli import app
 from sfumato.errors import InputError, VerificationFailed
 from sfumato.leakage.loss import loss_matrix
-from sfumato.mechanisms.traces.calibration import Target
-from sfumato.mechanisms.traces.chosen_secrets import SecretNoise, secret_noise, weighted_losses
+from sfumato.mechanisms.traces.chosen_secrets import SecretNoise
+from sfumato.mechanisms.traces.interface import Stated
+from sfumato.mechanisms.traces.secret_recipes import weighted_losses
+from sfumato.plan import Target
 from sfumato.priors.kernels import RBF, Matern32, Matern52, White
-from sfumato.report.words import headline
 from sfumato.secret import TIMES_ARE_PUBLIC, basic, compound, every_window
 
 PRIOR = Matern32(66.0, 120.0) + White(1.0)
 TIMES = np.arange(60) * 20.0
+secret_noise = SecretNoise.designed
 SAMPLE = ROOT / "src" / "sfumato" / "data" / "sample_ride.gpx"
 
 
@@ -46,7 +49,7 @@ def test_its_parameters_rebuild_it_exactly():
         (TIMES, [basic(20), basic(44)], "factor"), (long, every_window(duration_s=120).at(long), "envelope"),
     ):  # fmt: skip
         chosen = secret_noise(times, list(secrets), PRIOR, target, fitted=False)
-        assert chosen.design["kind"] == kind
+        assert chosen.design.kind == kind
         again = SecretNoise.from_dict(json.loads(json.dumps(chosen.parameters())))
         np.testing.assert_allclose(again.covariance_m2(), chosen.covariance_m2(), rtol=1e-12)
         assert again.secret_losses() == pytest.approx(chosen.secret_losses())
@@ -106,8 +109,8 @@ def test_windows_over_some_tens_of_points_get_the_certified_optimum_not_the_enve
     chosen = secret_noise(
         times, list(every_window(duration_s=300).at(times)), PRIOR, Target(radius_m=200.0, odds=5.0), fitted=False
     )
-    assert chosen.design["kind"] == "factor"
-    assert chosen.design["gap"] <= 0.03
+    assert chosen.design.kind == "factor"
+    assert chosen.design.gap <= 0.03
     assert np.max(chosen.secret_losses()) <= (Target(radius_m=200.0, odds=5.0).mu / 200.0) ** 2
 
 
@@ -119,7 +122,7 @@ def test_a_larger_sd_at_the_same_nugget_is_not_promised_for_it_can_give_away_mor
     wider = (Matern32(600.0, 60.0) + White(20.0)).covariance(times)
     assert np.max(weighted_losses(wider, noise, chosen.secrets, chosen.radii)) > 10 * claimed
     assert np.max(weighted_losses(4 * narrow.covariance(times), noise, chosen.secrets, chosen.radii)) <= claimed
-    said = " ".join((*chosen.statement()[1], *chosen.losses([times]).warnings))
+    said = " ".join((*chosen.assumes(), *chosen.losses([times]).warnings))
     assert "nugget included" in said
     assert "with that sd or a larger one" not in said
     assert "Not for a larger sd at the same nugget" in said
@@ -140,8 +143,9 @@ def test_a_stay_and_the_rest_of_the_class_are_named_with_their_odds_where_the_pr
         )
         assert found <= block["loss_over_class"]
     assert block["loss_over_class"] > 50 * np.max(chosen.secret_losses())
-    document = {"radius_m": 200.0, "odds_99": 5.0, "mechanism": "secrets", "secrets": block}
-    sentence = headline(document)
+    target = Target(radius_m=200.0, odds=5.0)
+    losses = chosen.losses([times])
+    sentence = chosen.headline(Stated(target, losses, chosen.numbers(losses, target), {"secrets": block}))
     assert "one way of moving only (matern32 66 s, sd 120 m + white sd 1 m)" in sentence
     assert "does not cover a place you stay at" in sentence
     assert "more than a million : 1" in sentence
@@ -161,8 +165,9 @@ def test_the_class_named_with_secrets_is_the_one_looked_at_and_nothing_is_promis
 def test_nothing_is_said_about_other_points_where_every_point_is_protected():
     trace = sf.read_trace(SAMPLE)
     done = sf.protect(trace, secrets="all").certificate
-    assert "other points" not in headline(done)
-    assert headline(done).startswith("At every point")
+    headline = Certificate.of(done).headline
+    assert "other points" not in headline
+    assert headline.startswith("At every point")
     assert TIMES_ARE_PUBLIC not in done["guarantee"]["not_covered"]
     assert not any("not listed" in line for line in done["guarantee"]["not_covered"])
 

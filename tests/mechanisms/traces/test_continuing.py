@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato.certificates.state as noise_state
-from sfumato.certificates.state import NoiseState, create_state, load_state, state_text
+from sfumato.certificates.state import NoiseState, create_state, load_state, person_key, state_text
 from sfumato.errors import InputError
 from sfumato.leakage.loss import basic_losses
 from sfumato.mechanisms.traces.multiscale.bound import restart_multiplier, universal_bound
-from sfumato.mechanisms.traces.multiscale.continuing import continuing_path, keyed_words, milliseconds, person_key
+from sfumato.mechanisms.traces.multiscale.continuing import continuing_path, keyed_words, milliseconds
 from sfumato.mechanisms.traces.multiscale.ladder import Ladder, noise_covariance, shipped_ladder
 from sfumato.priors.classes import DAY
 from sfumato.priors.kernels import RBF, Matern32

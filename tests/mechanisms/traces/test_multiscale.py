@@ -7,20 +7,14 @@ import math
 import numpy as np
 import pytest
 
+from sfumato.accountant.trace_losses import composed_losses
 from sfumato.errors import InputError
 from sfumato.leakage.exact_losses import largest_independent_loss, largest_loss
 from sfumato.leakage.loss import basic_losses
 from sfumato.mechanisms.traces.multiscale.bound import universal_bound
-from sfumato.mechanisms.traces.multiscale.ladder import (
-    Ladder,
-    correlation,
-    noise_covariance,
-    normals_per_time,
-    sample_path,
-    shipped_ladder,
-)
+from sfumato.mechanisms.traces.multiscale.ladder import Ladder, correlation, noise_covariance, shipped_ladder
 from sfumato.mechanisms.traces.multiscale.noise import MultiscaleNoise
-from sfumato.mechanisms.traces.multiscale.process import advance
+from sfumato.mechanisms.traces.multiscale.process import advance, normals_per_time, sample_path
 from sfumato.mechanisms.traces.multiscale.solve import design_ladder
 from sfumato.priors.classes import DAY, PRIOR_CLASSES, PriorClass
 from sfumato.priors.kernels import Constant, Matern32, Sum, White
@@ -179,7 +173,7 @@ def check_covariance(draws: np.ndarray, designed: np.ndarray) -> None:
 
 
 def test_long_paths_keep_their_covariance_across_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sfumato.mechanisms.traces.multiscale.ladder as module
+    import sfumato.mechanisms.traces.multiscale.process as module
 
     ladder = Ladder(np.array([5.0, 40.0]), np.array([0.5, 0.5]), 0.05, 0.0)
     whole = sample_path(ladder, np.arange(1000.0), 4)
@@ -217,7 +211,7 @@ def test_the_noise_law_in_the_certificate_is_the_covariance_that_is_drawn() -> N
 
 def test_redrawn_noise_costs_as_many_times_as_it_is_drawn() -> None:
     once = MultiscaleNoise(shipped_ladder("day"), 100.0, DAY).losses([np.arange(5.0)])
-    thrice = MultiscaleNoise(shipped_ladder("day"), 100.0, DAY, redraws=3).losses([np.arange(5.0)])
+    thrice = composed_losses(once, 3)
     assert thrice.worst_loss == pytest.approx(3 * once.worst_loss)
     assert thrice.stay_loss == pytest.approx(3 * once.stay_loss)
     # and k independent pieces really cost at most that: averaging k redraws divides the noise by k

@@ -12,7 +12,7 @@ from sfumato.leakage.loss import basic_losses, loss_matrix
 from sfumato.mechanisms.traces.mixed import MixedNoise
 from sfumato.mechanisms.traces.planar_laplace import LaplaceNoise
 from sfumato.mechanisms.traces.prior_shaped import PriorShapedNoise, scaled
-from sfumato.mechanisms.traces.trace_registry import mechanism_from_dict
+from sfumato.mechanisms.traces.trace_lookup import mechanism_from_dict
 from sfumato.priors.kernels import RBF, Matern32, Periodic, White
 
 PRIOR = Matern32(66.0, 120.0) + White(1.0)

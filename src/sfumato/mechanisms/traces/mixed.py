@@ -6,23 +6,26 @@ takes the sharp edge off compound questions (which way, how fast) that smooth no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 from sfumato.arrays import FloatArray, distinct, positive
 from sfumato.errors import InputError
-from sfumato.mechanisms.traces.interface import Losses, TraceNoise
-from sfumato.mechanisms.traces.prior_shaped import FITTED_WARNING, ONE_PRIOR_WARNING, draw_gaussian, scaled, with_white
-from sfumato.priors.kernels import Kernel
-from sfumato.randomness import Random
+from sfumato.leakage.loss import basic_losses
+from sfumato.mechanisms.traces.calibration import Together, calibrated_noise_m
+from sfumato.mechanisms.traces.interface import Json, Losses
+from sfumato.mechanisms.traces.prior_shaped import ShapedNoise, prior_for, scaled, with_white
+from sfumato.plan import Plan
+from sfumato.priors.kernels import Kernel, kernel_from_dict
+from sfumato.traces import Trace
 
 WHITE_SHARE = 0.1
 EXACT_POINTS = 800
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MixedNoise(TraceNoise):
+class MixedNoise(ShapedNoise):
     """``noise_m`` in all, a share ``white_share`` = φ of its variance independent from point to point."""
 
     prior: Kernel
@@ -32,6 +35,8 @@ class MixedNoise(TraceNoise):
     redraws: int = 1
 
     name: ClassVar[str] = "mixed"
+    summary: ClassVar[str] = "prior-shaped noise with a white share, which also blurs the shape of the path"
+    takes: ClassVar[frozenset[str]] = frozenset({"prior", "redraws", "white_share"})
 
     def __post_init__(self) -> None:
         positive(self.size_m, "The noise in metres")
@@ -39,23 +44,23 @@ class MixedNoise(TraceNoise):
         if not 0 < self.white_share < 1:
             raise InputError(f"The white share is {self.white_share:g}.", "It must lie strictly between 0 and 1.")
 
-    @property
-    def noise_m(self) -> float:
-        return self.size_m
+    @classmethod
+    def from_plan(cls, plan: Plan, traces: Sequence[Trace], together: Together) -> Self:
+        prior, fitted = prior_for(plan, traces)
+        share = WHITE_SHARE if plan.white_share is None else plan.white_share
+        unit = cls(prior, 1.0, share, fitted, plan.redraws)
+        return unit.sized(calibrated_noise_m(plan.target, 1.0 / (1 - share), together))
 
-    def sized(self, noise_m: float) -> MixedNoise:
-        """The same mechanism with another noise level."""
-        return replace(self, size_m=noise_m)
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        prior, share = kernel_from_dict(values["prior"]), float(values["white_share"])
+        return cls(prior, float(values["noise_m"]), share, bool(values["fitted"]), int(values["redraws"]))
 
     def kernel(self) -> Kernel:
-        """The covariance of the noise per coordinate, in m²."""
         variance = self.size_m**2
         return with_white(scaled(self.prior, (1 - self.white_share) * variance), self.white_share * variance)
 
-    def law(self) -> dict[str, Any]:
-        return self.kernel().to_dict()
-
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> Json:
         return {
             "name": self.name,
             "noise_m": self.size_m,
@@ -65,14 +70,14 @@ class MixedNoise(TraceNoise):
             "redraws": self.redraws,
         }
 
-    def draw(self, times_s: FloatArray, rng: Random = None) -> FloatArray:
-        return draw_gaussian(self.kernel(), times_s, rng)
+    def options(self) -> Json:
+        return {**ShapedNoise.options(self), "white_share": self.white_share}
 
     def losses(self, times_s: Sequence[FloatArray]) -> Losses:
-        worst = self.redraws / ((1 - self.white_share) * self.size_m**2)
+        worst = 1.0 / ((1 - self.white_share) * self.size_m**2)
         exact = None
         if sum(len(times) for times in times_s) <= EXACT_POINTS:
-            exact = min(worst, max(self._exact(times) for times in times_s) * self.redraws)
+            exact = min(worst, max(self._exact(times) for times in times_s))
         return Losses(
             worst_loss=worst,
             stay_loss=None,
@@ -80,13 +85,11 @@ class MixedNoise(TraceNoise):
             floor_loss=1.0 / self.size_m**2,
             basis=worst,
             basis_name="worst_loss",
-            warnings=(ONE_PRIOR_WARNING, *((FITTED_WARNING,) if self.fitted else ())),
+            warnings=self.warnings(),
         )
 
     def _exact(self, times_s: FloatArray) -> float:
         """The largest point's loss under the stated prior at a small sd, where it is largest."""
-        from sfumato.leakage.loss import basic_losses
-
         times, _ = distinct(times_s)
         prior = scaled(self.prior, (0.01 * self.size_m) ** 2)
         return float(basic_losses(prior.covariance(times), self.kernel().covariance(times)).max())

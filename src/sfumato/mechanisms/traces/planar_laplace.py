@@ -8,16 +8,24 @@ Gaussian loss to compare.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from sfumato.arrays import FloatArray, distinct, positive
+from sfumato.guarantees import Guarantee
 from sfumato.mechanisms.channels.planar_laplace import planar_laplace_noise
-from sfumato.mechanisms.traces.interface import Losses, TraceNoise
+from sfumato.mechanisms.traces.calibration import Together
+from sfumato.mechanisms.traces.gaussian_noise import too_small
+from sfumato.mechanisms.traces.interface import AdditiveNoise, Card, Json, Losses, Numbers, Stated
+from sfumato.mechanisms.traces.phrases import NOT_COVERED, STAYS_NOT_COVERED, numerics, odds_words, redrawn
+from sfumato.plan import Plan, Target
+from sfumato.priors.kernels import Kernel, White
 from sfumato.randomness import Random
+from sfumato.traces import Trace
+from sfumato.units import format_length
 
 POINTWISE_WARNING = (
     "Planar Laplace noise protects each point on its own: the stated numbers are for one report. Points of one path "
@@ -26,25 +34,47 @@ POINTWISE_WARNING = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LaplaceNoise(TraceNoise):
+class LaplaceNoise(AdditiveNoise):
     """Independent planar Laplace steps, one per distinct time; ``epsilon_per_m`` is the promise per metre."""
 
     epsilon_per_m: float
     redraws: int = 1
 
     name: ClassVar[str] = "planar-laplace"
+    summary: ClassVar[str] = "geo-indistinguishable noise point by point, with nothing promised for the path"
+    takes: ClassVar[frozenset[str]] = frozenset({"redraws"})
+    gaussian: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         positive(self.epsilon_per_m, "epsilon per metre")
+
+    @classmethod
+    def from_plan(cls, plan: Plan, traces: Sequence[Trace], together: Together) -> Self:
+        """e^{ε r} = odds surely, or ε r = epsilon, or √3/ε = noise; rounded down (toward privacy)."""
+        target = plan.target
+        if target.noise_m is not None:
+            return cls(math.sqrt(3.0) / target.noise_m, plan.redraws)
+        wanted = math.log(target.odds) if target.odds is not None else float(target.epsilon or 0.0)
+        per_metre = wanted / target.radius_m / together(1.0)
+        while not _fulfilled(target, together(per_metre) * target.radius_m):
+            per_metre = math.nextafter(per_metre, 0.0)
+        return cls(per_metre, plan.redraws)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        return cls(float(values["epsilon_per_m"]), int(values["redraws"]))
 
     @property
     def noise_m(self) -> float:
         return math.sqrt(3.0) / self.epsilon_per_m  # E r² = 6/ε², half of it per coordinate
 
-    def law(self) -> dict[str, Any]:
+    def kernel(self) -> Kernel:
+        return White(self.noise_m)
+
+    def law(self) -> Json:
         return {"kernel": "planar_laplace", "epsilon_per_m": self.epsilon_per_m}
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> Json:
         return {
             "name": self.name,
             "noise_m": self.noise_m,
@@ -65,4 +95,87 @@ class LaplaceNoise(TraceNoise):
             basis=None,
             basis_name="geo-indistinguishability per point",
             warnings=(POINTWISE_WARNING,),
+            pure_epsilon_per_m=self.epsilon_per_m,
         )
+
+    def numbers(self, losses: Losses, target: Target) -> Numbers:
+        epsilon = _epsilon(losses, target)
+        return Numbers(
+            radius_m=target.radius_m,
+            order=target.order,
+            epsilon=epsilon,
+            odds_per_point=math.exp(epsilon) if epsilon < 700 else None,
+            delta_at_epsilon=0.0,
+            geo_indistinguishability_per_m=self.epsilon_per_m,
+        )
+
+    def meets(self, losses: Losses, target: Target) -> bool:
+        return _fulfilled(target, _epsilon(losses, target))
+
+    def is_own(self, losses: Losses, target: Target) -> bool:
+        if target.noise_m is not None:
+            return abs(self.noise_m - target.noise_m) <= 1e-12 * target.noise_m
+        wanted = math.log(target.odds) if target.odds is not None else float(target.epsilon or 0.0)
+        return _epsilon(losses, target) >= wanted * (1 - 1e-9)
+
+    def guarantee(self, stated: Stated, *, snap_m: float, simulation: bool) -> Guarantee:
+        promised = stated.numbers.to_dict()
+        return Guarantee(
+            notion="geo-indistinguishability of each point",
+            parameters={name: promised[name] for name in ("epsilon", "radius_m", "odds_per_point")}
+            | {"epsilon_per_m": self.epsilon_per_m},
+            assumes=("nothing about where you might be, for one report on its own",),
+            covers=("where you were at any one released moment, against an adversary who sees that report only",),
+            not_covered=(
+                "The path: points of one trace tell about one another, and their losses add up.",
+                *NOT_COVERED,
+                STAYS_NOT_COVERED,
+            ),
+            numerics=numerics(snap_m),
+            simulation=simulation,
+        )
+
+    def releases(self) -> Json:
+        return redrawn(self.redraws)
+
+    def headline(self, stated: Stated) -> str:
+        radius, odds = format_length(stated.numbers.radius_m), odds_words(stated.numbers.odds_per_point)
+        if odds is None:
+            return too_small(radius)
+        return (
+            f"An adversary who sees one released point and nothing else cannot tell apart two places at most {radius} "
+            f"apart with odds better than {odds} (per point; nothing is promised for the path)."
+        )
+
+    def explanations(self, stated: Stated) -> list[str]:
+        return [
+            f"Every position was moved at random by about {format_length(self.noise_m)} east or west and as much north "
+            "or south. Nothing about the amount was chosen from the track.",
+            str(self.releases()["meaning"]),
+        ]
+
+    def cards(self, stated: Stated) -> list[Card]:
+        odds, radius = odds_words(stated.numbers.odds_per_point), format_length(stated.numbers.radius_m)
+        if odds is None:
+            return []
+        return [Card("Odds for one released point", f"≤ {odds}", f"between two places at most {radius} apart")]
+
+    def figures(self, stated: Stated) -> list[str]:
+        return [
+            f"epsilon {stated.numbers.epsilon:.4g} per point at {format_length(stated.numbers.radius_m)} "
+            f"({self.epsilon_per_m:.4g} per metre)."
+        ]
+
+    def epsilon_words(self, order: float) -> str:
+        return "ε of one point at r (geo-indistinguishability)"
+
+
+def _epsilon(losses: Losses, target: Target) -> float:
+    return float(losses.pure_epsilon_per_m or math.inf) * target.radius_m
+
+
+def _fulfilled(target: Target, epsilon: float) -> bool:
+    """Whether geo-indistinguishability of ``epsilon`` at the radius keeps the wish, as it will be printed."""
+    if target.odds is not None:
+        return epsilon < 700 and math.exp(epsilon) <= target.odds
+    return target.epsilon is None or epsilon <= target.epsilon

@@ -9,34 +9,114 @@ finite, what the noise gives away over the default class.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from sfumato.arrays import FloatArray, distinct, positive
 from sfumato.errors import InputError
-from sfumato.mechanisms.traces.interface import Losses, TraceNoise
+from sfumato.frames import unroll
+from sfumato.mechanisms.traces.calibration import Together, calibrated_noise_m
+from sfumato.mechanisms.traces.gaussian_noise import SizedNoise
+from sfumato.mechanisms.traces.interface import Json, Losses
+from sfumato.mechanisms.traces.phrases import FITTED_WARNING, KNOWN_MEAN
+from sfumato.plan import Plan
+from sfumato.priors.fitting import fit
 from sfumato.priors.kernels import Kernel, Sum, White, kernel_from_dict
+from sfumato.priors.statespace import is_markov, sample
 from sfumato.randomness import Random, randomness
+from sfumato.traces import Trace
 
 DENSE_POINTS = 3000
-FITTED_WARNING = (
-    "The prior was fitted to this very trace, so the noise's shape is chosen from private data: the claim 'nothing was "
-    "chosen from the trace' does not hold for this release."
-)
 ONE_PRIOR_WARNING = (
     "Certified for the one kernel named under 'prior' (at any sd), not for a class: a smoother truth can give away "
     "more."
 )
 
 
+class ShapedNoise(SizedNoise):
+    """Noise whose shape is, or holds, that of one prior: the promise is for that kernel at any sd."""
+
+    __slots__ = ()
+    prior: Kernel
+    takes: ClassVar[frozenset[str]] = frozenset({"prior", "redraws"})
+    needs: ClassVar[frozenset[str]] = frozenset({"prior"})
+
+    def holds_for(self) -> Kernel:
+        return self.prior
+
+    def options(self) -> Json:
+        return {"prior": "fit" if self.fitted else self.prior.to_dict()}
+
+    def assumes(self) -> tuple[str, ...]:
+        return ("the path moves like the kernel under 'prior', with any sd", KNOWN_MEAN)
+
+    def draw(self, times_s: FloatArray, rng: Random = None) -> FloatArray:
+        return draw_gaussian(self.kernel(), times_s, rng)
+
+    def warnings(self) -> tuple[str, ...]:
+        """What to take care of."""
+        return (ONE_PRIOR_WARNING, *((FITTED_WARNING,) if self.fitted else ()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PriorShapedNoise(ShapedNoise):
+    """``noise_m`` of noise with the prior's own correlations."""
+
+    prior: Kernel
+    size_m: float
+    fitted: bool = False
+    redraws: int = 1
+
+    name: ClassVar[str] = "prior-shaped"
+    summary: ClassVar[str] = "noise with the correlations of one prior: the least for it, promised for it alone"
+
+    def __post_init__(self) -> None:
+        positive(self.size_m, "The noise in metres")
+        positive(self.prior.variance_m2, "The prior's variance")
+
+    @classmethod
+    def from_plan(cls, plan: Plan, traces: Sequence[Trace], together: Together) -> Self:
+        prior, fitted = prior_for(plan, traces)
+        return cls(prior, calibrated_noise_m(plan.target, 1.0, together), fitted, plan.redraws)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        prior = kernel_from_dict(values["prior"])
+        return cls(prior, float(values["noise_m"]), bool(values["fitted"]), int(values["redraws"]))
+
+    def kernel(self) -> Kernel:
+        return scaled(self.prior, self.size_m**2)
+
+    def parameters(self) -> Json:
+        return {
+            "name": self.name,
+            "noise_m": self.size_m,
+            "prior": self.prior.to_dict(),
+            "fitted": self.fitted,
+            "redraws": self.redraws,
+        }
+
+    def losses(self, times_s: Sequence[FloatArray]) -> Losses:
+        loss = 1.0 / self.size_m**2
+        return Losses(
+            worst_loss=loss,
+            stay_loss=None,
+            loss_at_times=loss,
+            floor_loss=loss,
+            basis=loss,
+            basis_name="worst_loss",
+            warnings=self.warnings(),
+        )
+
+
 def scaled(kernel: Kernel, variance_m2: float) -> Kernel:
     """The same shape with another total variance."""
     factor = math.sqrt(variance_m2 / kernel.variance_m2)
 
-    def rescale(description: dict[str, Any], by: float) -> dict[str, Any]:
+    def rescale(description: Json, by: float) -> Json:
         if description["kernel"] == "sum":
             return {**description, "parts": [rescale(part, by) for part in description["parts"]]}
         if description["kernel"] == "product":  # one factor carries the size
@@ -47,10 +127,25 @@ def scaled(kernel: Kernel, variance_m2: float) -> Kernel:
     return kernel_from_dict(rescale(kernel.to_dict(), factor))
 
 
+def with_white(kernel: Kernel, variance_m2: float) -> Kernel:
+    """A kernel and independent noise beside it."""
+    parts = kernel.parts if isinstance(kernel, Sum) else (kernel,)
+    return Sum((*parts, White(math.sqrt(variance_m2))))
+
+
+def prior_for(plan: Plan, traces: Sequence[Trace]) -> tuple[Kernel, bool]:
+    """The prior that shapes the noise, and whether it was fitted to the trace itself."""
+    if plan.kernel is not None:
+        return plan.kernel, False
+    if len(traces) != 1:
+        raise InputError("A prior is fitted to one person's trace.", "Use a preset for several people.")
+    order = np.argsort(traces[0].times_s, kind="stable")
+    positions = unroll(traces[0].lat_deg[order], traces[0].lon_deg[order])
+    return fit(traces[0].times_s[order], positions).prior, True
+
+
 def draw_gaussian(kernel: Kernel, times_s: FloatArray, rng: Random = None) -> FloatArray:
     """(n, 2) independent east and north paths of a kernel: O(n) for Markov kernels, dense for the others."""
-    from sfumato.priors.statespace import is_markov, sample
-
     times, back = distinct(times_s)
     draw = randomness(rng)
     if is_markov(kernel):
@@ -64,64 +159,3 @@ def draw_gaussian(kernel: Kernel, times_s: FloatArray, rng: Random = None) -> Fl
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     return np.asarray((root @ draw.normals((times.size, 2)))[back])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PriorShapedNoise(TraceNoise):
-    """``noise_m`` times the unit process with the prior's own correlation; ``fitted`` to the trace, or a preset."""
-
-    prior: Kernel
-    size_m: float
-    fitted: bool = False
-    redraws: int = 1
-
-    name: ClassVar[str] = "prior-shaped"
-
-    def __post_init__(self) -> None:
-        positive(self.size_m, "The noise in metres")
-        positive(self.prior.variance_m2, "The prior's variance")
-
-    @property
-    def noise_m(self) -> float:
-        return self.size_m
-
-    def sized(self, noise_m: float) -> PriorShapedNoise:
-        """The same mechanism with another noise level."""
-        return replace(self, size_m=noise_m)
-
-    def kernel(self) -> Kernel:
-        """The covariance of the noise per coordinate, in m²."""
-        return scaled(self.prior, self.size_m**2)
-
-    def law(self) -> dict[str, Any]:
-        return self.kernel().to_dict()
-
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "noise_m": self.size_m,
-            "prior": self.prior.to_dict(),
-            "fitted": self.fitted,
-            "redraws": self.redraws,
-        }
-
-    def draw(self, times_s: FloatArray, rng: Random = None) -> FloatArray:
-        return draw_gaussian(self.kernel(), times_s, rng)
-
-    def losses(self, times_s: Sequence[FloatArray]) -> Losses:
-        loss = self.redraws / self.size_m**2
-        return Losses(
-            worst_loss=loss,
-            stay_loss=None,
-            loss_at_times=loss,
-            floor_loss=1.0 / self.size_m**2,
-            basis=loss,
-            basis_name="worst_loss",
-            warnings=(ONE_PRIOR_WARNING, *((FITTED_WARNING,) if self.fitted else ())),
-        )
-
-
-def with_white(kernel: Kernel, variance_m2: float) -> Kernel:
-    """A kernel and independent noise beside it."""
-    parts = kernel.parts if isinstance(kernel, Sum) else (kernel,)
-    return Sum((*parts, White(math.sqrt(variance_m2))))

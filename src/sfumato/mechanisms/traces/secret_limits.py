@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
+from scipy.linalg import cholesky, solve_triangular
 
 from sfumato.arrays import FloatArray, IntArray, read_only
 from sfumato.leakage.exact_losses import DENSE_POINTS, DENSE_SCALES, scales_grid
@@ -32,12 +32,13 @@ def one_place_loss(noise: FloatArray, secrets: Sequence[IntArray], radii: Sequen
 
 
 def loss_over_class(
-    times_s: FloatArray, noise: FloatArray, secrets: Sequence[IntArray], radii: Sequence[float],
+    times_s: FloatArray,
+    noise: FloatArray,
+    secrets: Sequence[IntArray],
+    radii: Sequence[float],
     prior_class: PriorClass,
-) -> float:  # fmt: skip
+) -> float:
     """The largest loss of a single protected point over the grid of :func:`grid_words`, at its largest radius."""
-    from scipy.linalg import cholesky, solve_triangular
-
     union, own = _radius_of_each(secrets, radii)
     scales = DENSE_SCALES
     if times_s.size > DENSE_POINTS:
@@ -84,7 +85,7 @@ def class_called(prior_class: PriorClass) -> str:
 def kernel_words(kernel: Kernel) -> str:
     """A kernel in a few words, e.g. ``matern32 66 s, sd 123 m + white 1 m``."""
     described = kernel.to_dict()
-    parts: list[dict[str, Any]] = described["parts"] if described["kernel"] == "sum" else [described]
+    parts = described["parts"] if described["kernel"] == "sum" else [described]
     words = []
     for part in parts:
         scale = f" {part['length_scale_s']:.3g} s" if "length_scale_s" in part else ""
@@ -118,7 +119,7 @@ def longest_scale_s(kernel: Kernel) -> float:
     """The longest length scale named in a kernel, in seconds."""
     found: list[float] = []
 
-    def collect(part: Any) -> None:
+    def collect(part: object) -> None:
         if isinstance(part, Mapping):
             found.extend(float(part[k]) for k in ("length_scale_s", "period_s") if k in part)
             for value in part.values():
@@ -140,4 +141,6 @@ def runs(indices: IntArray) -> list[list[int]]:
 
 
 def from_runs(written: Sequence[Sequence[int]]) -> IntArray:
-    return read_only(np.concatenate([np.arange(a, b + 1) for a, b in written]), np.int64)  # type: ignore[no-any-return]
+    """The indices that :func:`runs` wrote."""
+    found: IntArray = read_only(np.concatenate([np.arange(a, b + 1) for a, b in written]), np.int64)
+    return found

@@ -28,16 +28,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sfumato.arrays import FloatArray, jsonable, positive
 from sfumato.errors import InputError, NotCertified
-
-if TYPE_CHECKING:
-    from sfumato.mechanisms.traces.multiscale.ladder import Ladder
-    from sfumato.priors.classes import PriorClass
+from sfumato.mechanisms.traces.multiscale.ladder import Ladder
+from sfumato.priors.classes import PriorClass
 
 LOG_STEP = 0.1
 SCALE_STEP = 0.004

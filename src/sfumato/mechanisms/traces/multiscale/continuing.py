@@ -14,21 +14,19 @@ releases would solve for the truth), so the state also fixes variance and ladder
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from scipy.special import ndtri
 
 from sfumato.arrays import FloatArray, IntArray
 from sfumato.errors import InputError
+from sfumato.mechanisms.traces.interface import KEY_BYTES
+from sfumato.mechanisms.traces.multiscale.ladder import Ladder
+from sfumato.mechanisms.traces.multiscale.process import bisect_to, fill_between
 from sfumato.randomness import Words, uniforms_from_words
 
-if TYPE_CHECKING:
-    from sfumato.mechanisms.traces.multiscale.ladder import Ladder
-
-KEY_BYTES = 32
 FAR_END_MS = (1 << 32) * 1000  # about 136 years on either side of 1970
 _LEVELS = 48
 _CHUNK = 2048
@@ -37,8 +35,6 @@ _WHITE, _CONSTANT = 1 << 40, 1 << 41  # counters that no scale reaches
 
 def keyed_words(key: bytes, times_ms: IntArray, first_counter: int, per_time: int) -> Words:
     """(n, per_time) words: AES-256 of the blocks (time, counter), distinct for every pair."""
-    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-
     if len(key) != KEY_BYTES:
         raise InputError("The key has the wrong length.", "The state file is damaged; restore it from a copy.")
     blocks = (per_time + 1) // 2
@@ -51,14 +47,7 @@ def keyed_words(key: bytes, times_ms: IntArray, first_counter: int, per_time: in
 
 
 def _normals(key: bytes, times_ms: IntArray, first_counter: int, per_time: int) -> FloatArray:
-    from scipy.special import ndtri
-
     return np.asarray(ndtri(uniforms_from_words(keyed_words(key, times_ms, first_counter, per_time))))
-
-
-def person_key(key: bytes, person: str) -> bytes:
-    """One person's key of a fleet's: HMAC-SHA-256 of the id, so one state serves a whole table."""
-    return hmac.new(key, b"sfumato person\0" + person.encode(), hashlib.sha256).digest()
 
 
 def milliseconds(times_s: FloatArray) -> IntArray:
@@ -71,8 +60,6 @@ def milliseconds(times_s: FloatArray) -> IntArray:
 
 def continuing_chunks(ladder: Ladder, times_ms: IntArray, key: bytes) -> Iterator[tuple[slice, FloatArray]]:
     """Unit-variance noise (east, north) at sorted distinct times, a chunk at a time."""
-    from sfumato.mechanisms.traces.multiscale.process import bisect_to, fill_between
-
     rates = np.sqrt(3.0) / ladder.length_scales_s / 1000.0
     amplitudes = np.sqrt(ladder.variances)
     constant = np.sqrt(ladder.constant_share) * _normals(key, np.zeros(1, dtype=np.int64), _CONSTANT, 2)

@@ -1,33 +1,35 @@
-"""The commands of a trace's journey: ``protect``, ``audit`` and ``verify``."""
+"""The command ``protect``: a track in, a release with its certificate and reports out."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from sfumato.cli.output import fail, print_json
-from sfumato.errors import InputError, VerificationFailed
+from sfumato.cli.check import named_columns
+from sfumato.cli.output import print_json
+from sfumato.errors import InputError
+from sfumato.mechanisms.traces.trace_registry import MECHANISMS
 
 if TYPE_CHECKING:
+    from sfumato.plan import Plan
     from sfumato.protection import Protected, ProtectedFleet
     from sfumato.traces import Trace
 
 # What protect --json prints beside certificate and outputs, all of it from the certificate.
 FIELDS = (
-    "points", "people", "epsilon", "order", "radius_m", "mu", "odds_99", "odds_99_either_way", "odds_per_point",
-    "delta_at_epsilon", "rms_noise_m", "mechanism", "prior_class", "worst_loss", "stay_loss", "stay_odds_99",
-    "loss_at_times", "floor_loss", "loss_over_floor", "simulation", "warnings", "releases",
-)  # fmt: skip
+    *("points", "people", "epsilon", "order", "radius_m", "mu", "odds_99", "odds_99_either_way", "odds_per_point"),
+    *("delta_at_epsilon", "rms_noise_m", "mechanism", "prior_class", "worst_loss", "stay_loss", "stay_odds_99"),
+    *("loss_at_times", "floor_loss", "loss_over_floor", "simulation", "warnings", "releases"),
+)
 _TABLES = ("csv", "parquet", "geoparquet")
 
 
 def register(app: typer.Typer) -> None:
-    """Add ``protect``, ``audit`` and ``verify`` to the app."""
+    """Add ``protect`` to the app."""
     app.command("protect", help="Protect a trace: add noise to it and certify what it still gives away.")(protect)
-    app.command("audit", help="Measure what an adversary still learns, from original and release.")(audit)
-    app.command("verify", help="Recompute a certificate from its release; exit 1 if anything disagrees.")(verify)
 
 
 def protect(
@@ -41,7 +43,7 @@ def protect(
     noise: str | None = typer.Option(None, help="Instead of odds: the noise per coordinate (m, km); states the rest."),
     level: str | None = typer.Option(None, help="Instead of odds: low, medium or high (odds 20, 5, 2)."),
     order: float = typer.Option(5.0, help="Rényi order, greater than 1."),
-    mechanism: str = typer.Option("multiscale", help="multiscale, prior-shaped, mixed, independent or planar-laplace."),
+    mechanism: str = typer.Option("multiscale", help=f"One of {', '.join(MECHANISMS)}."),
     prior_class: str = typer.Option(
         "day",
         "--class",
@@ -86,114 +88,41 @@ def protect(
     json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
 ) -> None:
     """Write the release, and the certificate and reports that were asked for: all of them, or none."""
+    from sfumato.plan import Plan
     from sfumato.units import length_m
 
     outputs = {"release": output, "certificate": certificate, "report": report, "public_report": public_report}
     paths = {name: path for name, path in outputs.items() if path is not None}
     _check_paths(source, paths, state)
     passphrase = _passphrase(passphrase_file, state)
-    options: dict[str, Any] = {
-        "radius_m": length_m(radius), "odds": odds, "epsilon": epsilon, "level": level, "order": order,
-        "noise_m": None if noise is None else length_m(noise), "mechanism": mechanism, "prior_class": prior_class,
-        "prior": prior, "white_share": white_share, "constant_share": constant_share, "redraws": redraws,
-        "snap_m": length_m(snap), "state": state, "passphrase": passphrase, "save_state": False,
-        "secrets": secrets, "rng": seed,
-    }  # fmt: skip
-    people = _read(source, format=format, zone=zone, columns=_columns(column), keep=keep)
+    people = _read(source, format=format, zone=zone, columns=named_columns(column), keep=keep)
+    plan = Plan(
+        radius_m=length_m(radius),
+        odds=odds,
+        epsilon=epsilon,
+        noise_m=None if noise is None else length_m(noise),
+        level=level,
+        order=order,
+        mechanism=mechanism,
+        prior_class=prior_class,
+        prior=prior,
+        white_share=white_share,
+        constant_share=constant_share,
+        redraws=redraws,
+        secrets=secrets,
+        snap_m=length_m(snap),
+        keep=[*people[0][1].columns, *people[0][1].texts],
+    )
     new_state = state is not None and not state.exists()
-    done = _protect(people, options)
+    done = _protect(plan, people, state, passphrase, seed)
     if ledger is not None:
         _enter(done, ledger, person, cap)
     document = _write(done, paths, output_format, state if new_state else None, passphrase, sign)
-    summary = {name: document[name] for name in FIELDS}
     if json:
+        summary = {name: document[name] for name in FIELDS}
         print_json({**summary, "certificate": document, "outputs": {k: str(v) for k, v in paths.items()}})
         return
     _say(document, done.dropped, {**paths, **({} if state is None else {"state": state})})
-
-
-def audit(
-    original: Path = typer.Argument(..., help="The original track (stays on this machine)."),
-    release: Path = typer.Argument(..., help="The release that was made from it."),
-    certificate: Path = typer.Option(..., help="The release's certificate."),
-    prior: str = typer.Option("fit", help="What the adversary believes: 'fit', 'preset' or a preset's name."),
-    zone: str | None = typer.Option(None, help="Time zone of the original's times that name none."),
-    column: list[str] = typer.Option([], help="Name a table's column by role, e.g. lat=Y; repeat for more."),
-    json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
-) -> None:
-    """Errors and intervals are per coordinate, in metres."""
-    from sfumato.adversary.audit import audit as measure
-    from sfumato.certificates.verify import check_belongs, read_certificate
-    from sfumato.io import read_trace
-    from sfumato.protection import rounded_times
-
-    first = rounded_times(read_trace(original, zone=zone, columns=_columns(column)))
-    second, document = read_trace(release), read_certificate(certificate)
-    try:
-        check_belongs(document, second)
-    except VerificationFailed as error:
-        fail(error, json=json, code=1)
-    found = measure(first, second, document, prior=prior).to_dict()
-    if json:
-        print_json(found)
-        return
-    typer.echo(f"Points compared           {found['points']}")
-    typer.echo(f"Adversary's prior         {_prior_words(found['prior_used'])}")
-    for name, label in (
-        ("rms_error_raw_m", "Error, release as it is"),
-        ("rms_error_smoothed_m", "Error after smoothing"),
-        ("interval_68_m", "68% interval, half-width"),
-    ):
-        value = found[name]
-        typer.echo(f"{label:<26}{'-' if value is None else f'{value:.1f} m per coordinate'}")
-    if found["coverage_68"] is not None:
-        typer.echo(f"Truth inside it           {100 * found['coverage_68']:.0f}% of the time")
-
-
-def _prior_words(prior: Any) -> str:
-    """Which prior the adversary used, in a few words."""
-    if not isinstance(prior, dict):
-        return str(prior)
-    kernel = prior.get("kernel") or {}
-    parts = kernel.get("parts", [kernel])
-    words = [
-        f"{part['kernel']} {part['length_scale_s']:.3g} s, sd {part['sd_m']:.3g} m"
-        if "length_scale_s" in part
-        else f"{part['kernel']} {part['sd_m']:.3g} m"
-        for part in parts
-        if "kernel" in part and "sd_m" in part
-    ]
-    return f"{prior.get('source', '')}: {' + '.join(words)}" if words else str(prior.get("source", ""))
-
-
-def verify(
-    certificate: Path = typer.Argument(..., help="The certificate (JSON)."),
-    release: Path = typer.Option(..., help="The release it speaks about."),
-    signer: str | None = typer.Option(None, help="Demand a signature by this public key (PEM file or base64)."),
-    ignore_wording: bool = typer.Option(
-        False, "--ignore-wording", help="Check the numbers only: for a certificate that another version worded."
-    ),
-    format: str | None = typer.Option(None, help="The release's format, where ending and content do not tell."),
-    json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
-) -> None:
-    """Everything is recomputed from these two files; a hash finds changes but is no signature."""
-    from sfumato.certificates.verify import verify as check
-
-    try:
-        found = check(certificate, release=release, format=format, signer=signer, ignore_wording=ignore_wording)
-    except VerificationFailed as error:
-        fail(error, json=json, code=1)
-    if json:
-        print_json(found.to_dict())
-        return
-    if found.wording_checked:
-        typer.echo("The certificate holds. Recomputed and found equal:")
-    else:
-        typer.echo("The numbers hold; the wording was not checked. Recomputed and found equal:")
-    for line in found.checks:
-        typer.echo(f"  - {line}")
-    for line in found.notes:
-        typer.echo(f"  note: {line}")
 
 
 def _check_paths(source: Path, paths: dict[str, Path], state: Path | None) -> None:
@@ -217,13 +146,6 @@ def _passphrase(file: Path | None, state: Path | None) -> str | None:
     return text[0]
 
 
-def _columns(pairs: list[str]) -> dict[str, str] | None:
-    columns = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
-    if len(columns) != len(pairs):
-        raise InputError("A --column is not of the form role=name.", "For instance --column lat=Y --column time=when.")
-    return columns or None
-
-
 def _read(
     source: Path, *, format: str | None, zone: str | None, columns: dict[str, str] | None, keep: list[str]
 ) -> list[tuple[str | None, Trace]]:
@@ -244,15 +166,17 @@ def _read(
     return [(None, read_trace(source, format=format, zone=zone, columns=columns, keep=keep))]
 
 
-def _protect(people: list[tuple[str | None, Trace]], options: dict[str, Any]) -> Protected | ProtectedFleet:
-    from sfumato.protection import protect as protect_one
-    from sfumato.protection import protect_fleet
+def _protect(
+    plan: Plan, people: list[tuple[str | None, Trace]], state: Path | None, passphrase: str | None, seed: int | None
+) -> Protected | ProtectedFleet:
+    """One person or a fleet; a new state is not saved here, but with the files of the release."""
+    from sfumato.protection import protect_by, protect_fleet
 
-    first = people[0][1]
-    kept = [*first.columns, *first.texts]
     if people[0][0] is None:
-        return protect_one(first, keep=kept, **options)
-    return protect_fleet([(str(person), trace) for person, trace in people], keep=kept, **options)
+        trace = people[0][1]
+        return protect_by(plan, trace, state=state, passphrase=passphrase, save_state=False, rng=seed)
+    named = [(str(person), trace) for person, trace in people]
+    return protect_fleet(plan, named, state=state, passphrase=passphrase, save_state=False, rng=seed)
 
 
 def _enter(done: Protected | ProtectedFleet, ledger: Path, person: str | None, cap: float | None) -> None:
@@ -270,7 +194,7 @@ def _enter(done: Protected | ProtectedFleet, ledger: Path, person: str | None, c
     process = uuid.uuid4().hex
     if done.state is not None:
         process = hashlib.sha256(b"sfumato noise process\0" + done.state.key).hexdigest()[:32]
-    record(ledger, person, entry_from_certificate(done.certificate, process=process), total_loss, cap=cap)
+    record(ledger, person, entry_from_certificate(done.body, process=process), total_loss, cap=cap)
 
 
 def _write(
@@ -282,10 +206,8 @@ def _write(
     sign: Path | None,
 ) -> dict[str, Any]:
     """Every file that was asked for, or none; a new state is in place before the release is."""
-    from sfumato.certificates.build import sealed
-    from sfumato.certificates.sign import signed
+    from sfumato.certificates.seal import certificate_text, sealed, with_file
     from sfumato.certificates.state import create_state
-    from sfumato.certificates.verify import certificate_text, file_facts
     from sfumato.engines.local import write_fleet
     from sfumato.files import Staged
     from sfumato.io import output_format as named_format
@@ -300,10 +222,7 @@ def _write(
         else:
             fleet = done.releases
             written = staged.add(paths["release"], lambda path: write_fleet(fleet, path, format=chosen))
-        body = dict(done.certificate)
-        document = sealed({**body, "release": {**body["release"], **file_facts(written)}})
-        if sign is not None:
-            document = signed(document, sign)
+        document = sealed(with_file(done.body, written), None if sign is None else _signer(sign))
         if "certificate" in paths:
             staged.add_text(paths["certificate"], certificate_text(document))
         for name, private in (("report", True), ("public_report", False)):
@@ -315,68 +234,45 @@ def _write(
     return document
 
 
+def _signer(key_file: Path) -> Callable[[Mapping[str, Any]], Mapping[str, str]]:
+    from sfumato.certificates.sign import signer_with
+
+    return signer_with(key_file)
+
+
 def _page(done: Protected | ProtectedFleet, document: dict[str, Any], *, private: bool) -> str:
     from sfumato.protection import Protected
     from sfumato.report import render
 
     if not isinstance(done, Protected):
         raise InputError("A report shows one person.", "Leave the reports out for a table of several people.")
-    audited = done.audit().to_dict() if private else None
     return render(
         release=done.release,
         certificate=document,
         original=done.original if private else None,
-        audit=audited,
+        audit=done.audit() if private else None,
         dropped=done.dropped if private else (),
     )
 
 
-def _less_noise(document: dict[str, Any]) -> str | None:
-    """How to be moved less, with the numbers: for noise that was chosen by odds or epsilon, and can still be chosen."""
-    from sfumato.mechanisms.traces.calibration import LEVELS, Target, calibrated_noise_m
+def _say(document: dict[str, Any], dropped: tuple[str, ...], paths: dict[str, Path]) -> None:
+    """What was promised, in a few sentences of the mechanism's; everything else is in the certificate."""
+    from sfumato.certificates.record import Certificate
     from sfumato.units import format_length
 
-    chosen = document["target"]["noise_m"] is None and document["releases"]["mode"] == "redrawn"
-    if document["mechanism"] != "multiscale" or not chosen:
-        return None
-    noise_m = float(document["rms_noise_m"])
-    low = Target(radius_m=document["radius_m"], odds=LEVELS["low"])
-    needed_m = calibrated_noise_m(low, document["worst_loss"] * noise_m**2)
-    half = f"half the radius needs {format_length(noise_m / 2)}"
-    if needed_m >= noise_m:
-        return f"For less noise: {half}, at the same odds."
-    return (
-        f"For less noise: --level low (odds of {LEVELS['low']:g} : 1) needs {format_length(needed_m)}; {half}, at the "
-        "same odds."
-    )
-
-
-def _say(summary: dict[str, Any], dropped: tuple[str, ...], paths: dict[str, Path]) -> None:
-    """What was promised, in a few sentences; everything else is in the certificate."""
-    from sfumato.report.words import headline
-    from sfumato.units import format_length
-
-    crowd = "" if summary["people"] == 1 else f" of {summary['people']} people (each with noise of their own)"
-    typer.echo(f"Protected {summary['points']} points{crowd} with {summary['mechanism']} noise of "
-               f"{format_length(summary['rms_noise_m'])} per coordinate.")  # fmt: skip
-    typer.echo(headline(summary))
-    if summary["mechanism"] == "planar-laplace":
-        typer.echo(f"epsilon {summary['epsilon']:.4g} per point at {format_length(summary['radius_m'])} "
-                   f"({summary['geo_indistinguishability_per_m']:.4g} per metre).")  # fmt: skip
-    else:
-        typer.echo(f"epsilon {summary['epsilon']:.4g} (Rényi order {summary['order']:g}), "
-                   f"delta {summary['delta_at_epsilon']:.2g} at that epsilon.")  # fmt: skip
-    if summary["loss_over_floor"] is not None:
-        typer.echo(f"Worst loss over the class of priors: {summary['loss_over_floor']:.3f} x the floor.")
-    advice = _less_noise(summary)
-    if advice:
-        typer.echo(advice)
-    for warning in summary["warnings"]:
-        typer.echo(f"Warning: {warning}")
-    if summary["simulation"]:
+    said = Certificate.of(document)
+    crowd = "" if said.people == 1 else f" of {said.people} people (each with noise of their own)"
+    size = "" if said.noise_m is None else f" noise of {format_length(said.noise_m)} per coordinate"
+    typer.echo(f"Protected {said.points} points{crowd} with {said.mechanism.name}{size}.")
+    for line in (
+        said.headline,
+        *said.mechanism.figures(said.stated),
+        *said.mechanism.advice(said.stated, simulation=said.simulation),
+        *(f"Warning: {warning}" for warning in said.warnings),
+    ):
+        typer.echo(line)
+    if said.simulation:
         typer.echo("SIMULATION: a seed was given, so this release protects nothing.")
-    elif summary["releases"]["mode"] == "redrawn" and summary["mechanism"] == "multiscale":
-        typer.echo("Noise drawn for this release alone; share again with --state so that losses do not add up.")
     if dropped:
         typer.echo(f"Left out: {', '.join(dropped)}.")
     typer.echo("Written:")

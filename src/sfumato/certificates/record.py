@@ -1,0 +1,100 @@
+"""A certificate as the code reads it: every field checked and typed, its mechanism rebuilt; what is missing is refused.
+
+The JSON document is for files and people; report, audit and the command line read this record. A certificate of an
+unknown, unregistered or incomplete mechanism has no record, so nobody words it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sfumato.certificates.build import FORMAT, KIND
+from sfumato.errors import InputError
+from sfumato.guarantees import Guarantee
+from sfumato.mechanisms.traces.interface import Losses, Numbers, Stated, TraceMechanism
+from sfumato.mechanisms.traces.trace_lookup import mechanism_from_dict
+from sfumato.plan import Target
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Certificate:
+    """What a certificate states; ``stated`` holds its numbers and losses, ``mechanism`` answers for their meaning."""
+
+    mechanism: TraceMechanism
+    stated: Stated
+    guarantee: Guarantee
+    version: str
+    points: int
+    people: int
+    noise_m: float | None
+    loss_over_floor: float | None
+    snap_m: float
+    kept: tuple[str, ...]
+    randomness: str
+    simulation: bool
+    warnings: tuple[str, ...]
+    content_sha256: str
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any] | Certificate) -> Certificate:
+        """The record of a certificate's JSON; refused with words where it is no whole certificate."""
+        if isinstance(document, Certificate):
+            return document
+        try:
+            if document["format"] != FORMAT or document["kind"] != KIND:
+                raise InputError("This is not a sfumato trace certificate of a known format.", "Check the file.")
+            return cls._read(document)
+        except KeyError as error:
+            raise InputError(
+                f"The certificate does not state {error}.", "Use a certificate written by sfumato protect."
+            ) from error
+        except (TypeError, ValueError, AttributeError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError("A field of the certificate has the wrong type.", "It was changed.") from error
+
+    @classmethod
+    def _read(cls, document: Mapping[str, Any]) -> Certificate:
+        mechanism = mechanism_from_dict(document["parameters"])
+        if document["mechanism"] != mechanism.name:
+            raise InputError("The certificate names two mechanisms.", "It was changed.")
+        numbers, wish = Numbers.from_dict(document), document["target"]
+        basis_name = str(document["epsilon_follows_from"])
+        losses = Losses(
+            worst_loss=_number(document["worst_loss"]),
+            stay_loss=_number(document["stay_loss"]),
+            loss_at_times=_number(document["loss_at_times"]),
+            floor_loss=_number(document["floor_loss"]),
+            basis=_number(document.get(basis_name)),
+            basis_name=basis_name,
+            warnings=tuple(str(warning) for warning in document["warnings"]),
+        )
+        target = Target(numbers.radius_m, wish["odds"], wish["epsilon"], wish["noise_m"], numbers.order)
+        blocks = {name: document[name] for name in ("secrets", "bound") if name in document}
+        return cls(
+            mechanism=mechanism,
+            stated=Stated(target, losses, numbers, blocks),
+            guarantee=Guarantee.from_dict(document["guarantee"]),
+            version=str(document["sfumato"]),
+            points=int(document["points"]),
+            people=int(document["people"]),
+            noise_m=_number(document["rms_noise_m"]),
+            loss_over_floor=_number(document["loss_over_floor"]),
+            snap_m=float(document["snap_m"]),
+            kept=tuple(str(name) for name in document["kept"]),
+            randomness=str(document["randomness"]),
+            simulation=bool(document["simulation"]),
+            warnings=losses.warnings,
+            content_sha256=str(document["release"]["content_sha256"]),
+        )
+
+    @property
+    def headline(self) -> str:
+        """The promise in one sentence."""
+        return self.mechanism.headline(self.stated)
+
+
+def _number(value: object) -> float | None:
+    return None if value is None else float(value)  # type: ignore[arg-type]

@@ -1,0 +1,107 @@
+"""The commands that look at a release again: ``audit`` and ``verify``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from sfumato.cli.output import fail, print_json
+from sfumato.errors import InputError, VerificationFailed
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``audit`` and ``verify`` to the app."""
+    app.command("audit", help="Measure what an adversary still learns, from original and release.")(audit)
+    app.command("verify", help="Recompute a certificate from its release; exit 1 if anything disagrees.")(verify)
+
+
+def audit(
+    original: Path = typer.Argument(..., help="The original track (stays on this machine)."),
+    release: Path = typer.Argument(..., help="The release that was made from it."),
+    certificate: Path = typer.Option(..., help="The release's certificate."),
+    prior: str = typer.Option("fit", help="What the adversary believes: 'fit', 'preset' or a preset's name."),
+    zone: str | None = typer.Option(None, help="Time zone of the original's times that name none."),
+    column: list[str] = typer.Option([], help="Name a table's column by role, e.g. lat=Y; repeat for more."),
+    json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
+) -> None:
+    """Errors and intervals are per coordinate, in metres."""
+    from sfumato.adversary.audit import audit as measure
+    from sfumato.certificates.build import rounded_times
+    from sfumato.certificates.verify import check_belongs, read_certificate
+    from sfumato.io import read_trace
+
+    first = rounded_times(read_trace(original, zone=zone, columns=named_columns(column)))
+    second, document = read_trace(release), read_certificate(certificate)
+    try:
+        check_belongs(document, second)
+    except VerificationFailed as error:
+        fail(error, json=json, code=1)
+    found = measure(first, second, document, prior=prior)
+    if json:
+        print_json(found.to_dict())
+        return
+    typer.echo(f"Points compared           {found.points}")
+    typer.echo(f"Adversary's prior         {_prior_words(found.prior_used)}")
+    for label, value in (
+        ("Error, release as it is", found.rms_error_raw_m),
+        ("Error after smoothing", found.rms_error_smoothed_m),
+        ("68% interval, half-width", found.interval_68_m),
+    ):
+        typer.echo(f"{label:<26}{'-' if value is None else f'{value:.1f} m per coordinate'}")
+    if found.coverage_68 is not None:
+        typer.echo(f"Truth inside it           {100 * found.coverage_68:.0f}% of the time")
+
+
+def _prior_words(prior: Mapping[str, Any]) -> str:
+    """Which prior the adversary used, in a few words."""
+    kernel = prior.get("kernel") or {}
+    parts = kernel.get("parts", [kernel])
+    words = [
+        f"{part['kernel']} {part['length_scale_s']:.3g} s, sd {part['sd_m']:.3g} m"
+        if "length_scale_s" in part
+        else f"{part['kernel']} {part['sd_m']:.3g} m"
+        for part in parts
+        if "kernel" in part and "sd_m" in part
+    ]
+    return f"{prior.get('source', '')}: {' + '.join(words)}" if words else str(prior.get("source", ""))
+
+
+def named_columns(pairs: list[str]) -> dict[str, str] | None:
+    """``role=name`` pairs of ``--column`` as a mapping."""
+    columns = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+    if len(columns) != len(pairs):
+        raise InputError("A --column is not of the form role=name.", "For instance --column lat=Y --column time=when.")
+    return columns or None
+
+
+def verify(
+    certificate: Path = typer.Argument(..., help="The certificate (JSON)."),
+    release: Path = typer.Option(..., help="The release it speaks about."),
+    signer: str | None = typer.Option(None, help="Demand a signature by this public key (PEM file or base64)."),
+    ignore_wording: bool = typer.Option(
+        False, "--ignore-wording", help="Check the numbers only: for a certificate that another version worded."
+    ),
+    format: str | None = typer.Option(None, help="The release's format, where ending and content do not tell."),
+    json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
+) -> None:
+    """Everything is recomputed from these two files; a hash finds changes but is no signature."""
+    from sfumato.certificates.verify import verify as check
+
+    try:
+        found = check(certificate, release=release, format=format, signer=signer, ignore_wording=ignore_wording)
+    except VerificationFailed as error:
+        fail(error, json=json, code=1)
+    if json:
+        print_json(found.to_dict())
+        return
+    if found.wording_checked:
+        typer.echo("The certificate holds. Recomputed and found equal:")
+    else:
+        typer.echo("The numbers hold; the wording was not checked. Recomputed and found equal:")
+    for line in found.checks:
+        typer.echo(f"  - {line}")
+    for line in found.notes:
+        typer.echo(f"  note: {line}")

@@ -1,0 +1,230 @@
+"""What all Gaussian noise on a trace shares: from one loss to μ, ε, δ and odds, and from those to sentences."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar, Self
+
+from sfumato.arrays import FloatArray
+from sfumato.errors import InputError
+from sfumato.guarantees import Guarantee
+from sfumato.leakage.exact_losses import MARKOV_POINTS, stated_grid
+from sfumato.leakage.odds import delta_at, mu_of, odds_after_coarsening, odds_at
+from sfumato.mechanisms.traces.calibration import NOISE_STEP_M, calibrated_noise_m, fulfilled
+from sfumato.mechanisms.traces.interface import AdditiveNoise, Card, Json, Losses, Numbers, Stated
+from sfumato.mechanisms.traces.phrases import NOT_COVERED, STAYS_NOT_COVERED, numerics, odds_words, redrawn
+from sfumato.plan import ODDS_DELTA, Target
+from sfumato.priors.kernels import Kernel
+from sfumato.units import format_length
+
+
+class GaussianNoise(AdditiveNoise):
+    """Noise whose whole meaning is its covariance."""
+
+    __slots__ = ()
+    moment: ClassVar[str] = "at any one moment"  # what the odds are about, as the headline and the cards say it
+    fitted: bool = False  # whether its shape was chosen from the private trace
+
+    @abstractmethod
+    def kernel(self) -> Kernel: ...
+
+    @property
+    @abstractmethod
+    def noise_m(self) -> float: ...
+
+    def numbers(self, losses: Losses, target: Target) -> Numbers:
+        if losses.basis is None:
+            raise InputError("Gaussian noise without a loss has no numbers.", "Give losses.basis.")
+        radius_m, order = target.radius_m, target.order
+        mu = mu_of(losses.basis, radius_m)
+        epsilon = order / 2.0 * radius_m**2 * losses.basis
+        stay = None if losses.stay_loss is None else mu_of(max(losses.stay_loss, losses.basis), radius_m)
+        return Numbers(
+            radius_m=radius_m,
+            order=order,
+            epsilon=epsilon,
+            mu=mu,
+            odds_99=odds_at(mu, ODDS_DELTA),
+            odds_99_either_way=odds_at(mu, ODDS_DELTA, two_sided=True),
+            odds_99_after_coarsening=odds_after_coarsening(mu, ODDS_DELTA),
+            delta_at_epsilon=delta_at(epsilon, mu),
+            stay_odds_99=None if stay is None else odds_at(stay, ODDS_DELTA),
+        )
+
+    def meets(self, losses: Losses, target: Target) -> bool:
+        return losses.basis is not None and fulfilled(target, losses.basis)
+
+    def is_own(self, losses: Losses, target: Target) -> bool:
+        if target.noise_m is not None:
+            return abs(self.noise_m - target.noise_m) <= 1e-12 * target.noise_m
+        least = calibrated_noise_m(target, float(losses.basis or 0.0) * self.noise_m**2)
+        return self.noise_m <= least * (1 + 1e-6) + NOISE_STEP_M
+
+    def grid_words(self, points: int) -> str | None:
+        return stated_grid(points)
+
+    # Sentences.
+
+    @abstractmethod
+    def assumes(self) -> tuple[str, ...]:
+        """What the promise assumes."""
+
+    def notion(self) -> str:
+        """What is promised."""
+        return "conditional inferential privacy (Gaussian priors, basic secrets at every moment)"
+
+    def covers(self, stated: Stated) -> tuple[str, ...]:
+        """What the promise is about."""
+        return (f"where you were at any one moment, released or not: {apart(stated)}",)
+
+    def not_covered(self, stated: Stated) -> tuple[str, ...]:
+        """What it is not about."""
+        return (*NOT_COVERED, STAYS_NOT_COVERED)
+
+    def guarantee(self, stated: Stated, *, snap_m: float, simulation: bool) -> Guarantee:
+        promised = stated.numbers.to_dict()
+        return Guarantee(
+            notion=self.notion(),
+            parameters={name: promised[name] for name in ("epsilon", "order", "radius_m", "mu", "odds_99")},
+            assumes=self.assumes(),
+            covers=self.covers(stated),
+            not_covered=self.not_covered(stated),
+            numerics=numerics(snap_m),
+            simulation=simulation,
+        )
+
+    def releases(self) -> Json:
+        return redrawn(self.redraws)
+
+    def headline(self, stated: Stated) -> str:
+        radius, odds = format_length(stated.numbers.radius_m), odds_words(stated.numbers.odds_99)
+        if odds is None:
+            return too_small(radius)
+        return (
+            f"An adversary who knows how you move cannot tell apart two places at most {radius} apart, {self.moment}, "
+            f"with odds better than {odds}, 99 times in 100{self._and_stays(stated)}."
+        )
+
+    def _and_stays(self, stated: Stated) -> str:
+        """The limit that belongs into the same sentence: an unknown place is learned faster than a path."""
+        stay = odds_words(stated.numbers.stay_odds_99)
+        if stay is None:
+            return ""
+        return f"; for a place you stay at or hardly leave, with odds better than {stay}, {self.reach()}"
+
+    def reach(self) -> str:
+        """How far a promise about stays reaches."""
+        return "in this release"
+
+    def explanations(self, stated: Stated) -> list[str]:
+        rows = [self.moved_words()]
+        odds = odds_words(stated.numbers.odds_99)
+        if odds is not None:
+            rows.append(
+                "“Odds better than” is relative to what the adversary believed before: if both places seemed equally "
+                f"likely, after seeing the whole release one seems at most {odds} likelier than the other, 99 times in "
+                "100."
+            )
+        rows += self.stay_words(stated)
+        if stated.losses.worst_loss is None:
+            rows.append(
+                "This holds for the moments in this release only. The same path recorded more densely would give more "
+                "away with this mechanism."
+            )
+        return [*rows, str(self.releases()["meaning"])]
+
+    def moved_words(self) -> str:
+        """By how much positions were moved, and whether that tells something."""
+        size = format_length(self.noise_m)
+        if self.fitted:
+            return (
+                f"Every position was moved at random by about {size} per coordinate. The noise was shaped by a prior "
+                "fitted to the track itself, so its shape tells something about the track: the claim that nothing was "
+                "chosen from the track does not hold here."
+            )
+        return (
+            f"Every position was moved at random by about {size} east or west and as much north or south. Nothing "
+            "about the amount was chosen from the track."
+        )
+
+    def stay_words(self, stated: Stated) -> list[str]:
+        """What is promised about a place that is stayed at."""
+        stay = odds_words(stated.numbers.stay_odds_99)
+        if stay is None:
+            return []
+        return [
+            f"A place you stay at or return to, however long or often, is protected too, at odds of at most {stay}, "
+            f"{self.reach()}. So is a path that hardly leaves a place the adversary does not know."
+        ]
+
+    def cards(self, stated: Stated) -> list[Card]:
+        odds, stay = odds_words(stated.numbers.odds_99), odds_words(stated.numbers.stay_odds_99)
+        radius, rows = format_length(stated.numbers.radius_m), []
+        if odds is not None:
+            also = "" if stay is None else f"; for a place you stay at ≤ {stay}"
+            meaning = f"between two places at most {radius} apart, 99 times in 100{also}"
+            rows.append(Card(f"Odds {self.card_moment()}", f"≤ {odds}", meaning))
+        if stay is not None:
+            rows.append(Card("Odds for a place you stay at", f"≤ {stay}", self.stay_meaning()))
+        return rows
+
+    def card_moment(self) -> str:
+        """The moment a card's odds are about."""
+        return self.moment
+
+    def stay_meaning(self) -> str:
+        """One line about the odds of a stay."""
+        return f"however long or often you stay, {self.reach()}"
+
+    def figures(self, stated: Stated) -> list[str]:
+        numbers, losses = stated.numbers, stated.losses
+        rows = [
+            f"epsilon {numbers.epsilon:.4g} (Rényi order {numbers.order:g}), delta {numbers.delta_at_epsilon:.2g} at "
+            "that epsilon."
+        ]
+        if losses.worst_loss is not None and losses.floor_loss:
+            rows.append(
+                f"Worst loss over the class of priors: {losses.worst_loss / losses.floor_loss:.3f} x the floor."
+            )
+        return rows
+
+    def epsilon_words(self, order: float) -> str:
+        return f"ε (Rényi, order {order:g})"
+
+    def spread_words(self) -> str:
+        return "68 times in 100"
+
+
+class SizedNoise(GaussianNoise):
+    """Gaussian noise whose loss falls as 1/size²: one number, ``size_m``, is calibrated."""
+
+    __slots__ = ()
+    size_m: float
+
+    @property
+    def noise_m(self) -> float:
+        return self.size_m
+
+    def sized(self, noise_m: float) -> Self:
+        """The same mechanism with another noise level."""
+        return replace(self, size_m=noise_m)  # type: ignore[type-var]
+
+
+def too_small(radius: str) -> str:
+    """Where no odds can be stated."""
+    return f"At a radius of {radius} this noise is too small for a promise in odds; the numbers are below."
+
+
+def apart(stated: Stated) -> str:
+    """The promise about two places, in the certificate's words."""
+    return (
+        f"two places at most {stated.numbers.radius_m:g} m apart stay indistinguishable (Rényi divergence of order "
+        f"{stated.numbers.order:g} at most epsilon)"
+    )
+
+
+def affordable(times_s: Sequence[FloatArray]) -> bool:
+    """Whether exact losses at these people's times take seconds, not minutes."""
+    return sum(len(times) for times in times_s) <= MARKOV_POINTS and len(times_s) <= 50
