@@ -164,7 +164,9 @@ class Plan:
             if given.get("secrets") is not None:
                 given["secrets"] = tuple(_read(secret) for secret in given["secrets"])
             return cls(**given)
-        except (KeyError, TypeError) as error:
+        except InputError:
+            raise
+        except (KeyError, TypeError, ValueError) as error:
             raise InputError("The plan is described wrongly.", "Use what to_dict() wrote.") from error
 
 
