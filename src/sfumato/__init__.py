@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # the same names as in the table below, for type checkers and
     from sfumato.grid import Grid
     from sfumato.guarantees import Guarantee
     from sfumato.io import read_trace, read_traces, write_trace
+    from sfumato.places import find_places
     from sfumato.protection import protect
     from sfumato.traces import Trace
 
@@ -36,6 +37,7 @@ __all__ = [
     "Guarantee",
     "Trace",
     "__version__",
+    "find_places",
     "protect",
     "read_trace",
     "read_traces",
