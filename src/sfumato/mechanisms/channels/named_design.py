@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 import numpy as np
 
 from sfumato.arrays import FloatArray, Solved, Status
-from sfumato.channel import Channel
 from sfumato.errors import InputError
 from sfumato.guarantees import Guarantee
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the list of names is part of --help, which loads no mathematics
+    from sfumato.channel import Channel
     from sfumato.grid import Grid
     from sfumato.priors.cells import CellPrior
     from sfumato.priors.sets import PriorSet
@@ -101,8 +101,8 @@ class DesignedChannel:
         names, costs = task.prior.labels, task.distortion
         whole = channel.shape[1] == costs.shape[1]
         where = np.arange(costs.shape[1]) if whole else np.array([names.index(label) for label in channel.outputs])
-        shipped = Channel(
-            channel.matrix,
+        shipped = replace(
+            channel,
             inputs=names,
             outputs=tuple(names[y] for y in where) if task.square else channel.outputs,
             distortion=costs[:, where],
