@@ -55,6 +55,7 @@ check: $(VENV)/.dev  ## style, types, layers, and the house in numbers
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/house.py --check
 	$(BIN)/python scripts/journey.py --check
+	$(BIN)/python scripts/architecture.py --check
 
 bench: $(VENV)/.bench  ## every benchmark, each a ratio against something real in the same run
 	$(BIN)/python benchmarks/run.py

@@ -1,4 +1,4 @@
-"""Channels against what exists: the prototype of the specification, qif and privkit, in the same run on one thread.
+"""Channels against what exists: the first prototype, qif and privkit, in the same run on one thread.
 
 ``python benchmarks/bench_channels.py [--quick]`` prints CPU seconds and ratios and exits 1 when a required one is
 missed. Without ../shared or qif that comparison is skipped and says so; privkit is compared by its recorded ratio to

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -58,7 +60,14 @@ def _importing(frame: FrameType | None, home: str) -> bool:
 
 
 def command_journey(*words: str) -> Journey:
-    """The way of the sample ride, or of a collection, through one command; files it writes are thrown away."""
+    """The way of the sample ride, or of a collection, through one command, walked by a fresh process."""
+    command = [sys.executable, str(Path(__file__).resolve()), "--walk", *words]
+    walk: Journey = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return walk
+
+
+def _walk_here(words: Sequence[str]) -> Journey:
+    """Run the command in this process, in a folder that is thrown away."""
     from sfumato.cli import app
 
     sample = Path(sys.modules["sfumato"].__file__ or "").parent / "data" / "sample_ride.gpx"
@@ -77,6 +86,9 @@ def mutual_pairs(journey: Journey, house: Sequence[Module]) -> list[tuple[str, s
 
 def main(arguments: Sequence[str]) -> int:
     """Print the journeys; with ``--check`` fail past the limit."""
+    if arguments[:1] == ["--walk"]:
+        json.dump(_walk_here(arguments[1:]), sys.stdout)
+        return 0
     house = modules()
     failed = False
     for words, limit in JOURNEYS.items():

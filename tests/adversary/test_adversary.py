@@ -113,7 +113,7 @@ def test_averaging_redrawn_releases_wins_and_averaging_continuing_ones_gains_not
 
 
 def test_without_a_constant_share_a_home_is_learned_night_by_night_and_with_it_never() -> None:
-    """The specification has 4.0 after 30 min, 41 after 8 h, 1236 after 30 nights for a ladder that reaches a little
+    """A prototype had 4.0 after 30 min, 41 after 8 h, 1236 after 30 nights for a ladder that reaches a little
     further than this one; a constant share caps it for ever."""
     scales, weights = (15, 30, 60, 120, 240, 480), (0.200, 0.254, 0.056, 0.003, 0.001, 0.486)
     short: Kernel = Matern32(scales[0], 150 * math.sqrt(weights[0]))

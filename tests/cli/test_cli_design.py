@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from refusals import refused
 from typer.testing import CliRunner
 
 from sfumato.cli import app
@@ -50,17 +51,25 @@ def test_secrets_classes_targets_and_every_point():
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "says"),
     [
-        ("--secret", "50"), ("--secret", "x"), ("--mse", "-1"), ("--kernel", "cosine"), ("--method", "magic"),
-        ("--points", "0"), ("--length-scale", "0"), ("--secret", "1", "--secret", "2", "--method", "joint"),
-        ("--mse", "0.001", "--target", "3"), ("--nugget", "-1"), ("--target", "3", "--method", "uniform"),
+        ("--secret 50", "names index 50, but the trace has 50 points"),
+        ("--secret x", "'x' does not name secrets"),
+        ("--mse -1", "mse is -1"),
+        ("--kernel cosine", "no kernel 'cosine'"),
+        ("--method magic", "no method 'magic'"),
+        ("--points 0", "points is 0"),
+        ("--length-scale 0", "length scale is 0"),
+        ("--secret 1 --secret 2 --method joint", "joint is for one secret; 2 were given"),
+        ("--mse 0.001 --target 3", "cannot be met with a budget of 0.05"),
+        ("--nugget -1", "The nugget is -1"),
+        ("--target 3 --method uniform", "uniform does not take targets"),
+        ("multiscale --shortest 10min --longest 20s", "The class runs from 600 s to 20 s"),
+        ("multiscale --kernel magic", "names no kernel it can hold"),
     ],
-)  # fmt: skip
-def test_bad_wishes_are_refused_with_advice(words):
-    with pytest.raises(InputError) as caught:
-        design(*words)
-    assert caught.value.advice
+)
+def test_bad_wishes_are_refused_with_advice(words: str, says: str) -> None:
+    assert refused("design", *words.split(), says=says).advice
 
 
 def test_a_target_the_budget_does_not_allow_says_the_least_budget_that_works():
@@ -122,6 +131,7 @@ def test_reproductions_are_listed_and_unknown_ones_refused():
     assert set(json.loads(run.output)["reproductions"]) == set(REPRODUCTIONS)
     with pytest.raises(InputError, match="no reproduction"):
         reproduce("figure-99")
+    assert "l-eff" in refused("reproduce", "figure-99", says="no reproduction called 'figure-99'").advice
 
 
 def test_the_workshop_figure_holds_and_is_drawn(tmp_path):

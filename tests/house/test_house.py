@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import architecture
+import journey
 import pytest
+from repository import ROOT
 
 import house
 from house import Module
@@ -81,9 +85,39 @@ def test_importing_sfumato_costs_less_than_numpy_and_help_little_more_than_typer
     assert seconds(code) < 3.0 * typer
 
 
+def test_the_picture_and_the_journeys_of_the_docs_are_what_the_source_says(capsys: pytest.CaptureFixture[str]) -> None:
+    assert architecture.main(["--check"]) == 0, capsys.readouterr().out
+
+
+def test_the_picture_goes_stale_when_a_room_imports_another() -> None:
+    rooms = house.modules()
+    here = next(module for module in rooms if module.name == "sfumato.errors")
+    changed = Module(here.name, here.file, here.text + "\nfrom sfumato import version\n", here.names)
+    drawn = architecture.drawing([changed if module is here else module for module in rooms])
+    assert "errors imports version" in drawn
+    assert "errors imports version" not in architecture.drawing(rooms)
+    assert architecture.reduced({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == {"a": {"b"}, "b": {"c"}, "c": set()}
+
+
+def test_a_journey_is_short_and_no_two_files_of_it_import_each_other() -> None:
+    for words, limit in journey.JOURNEYS.items():
+        files = journey.command_journey(*words.split())
+        assert "cli/__init__.py" in files
+        assert len(files) <= (limit or 60)
+
+
 def test_every_script_says_what_it_is_and_the_table_prints(capsys: pytest.CaptureFixture[str]) -> None:
     assert house.main([]) == 0
     out = capsys.readouterr().out
     assert all(name in out for name in house.LIMITS)
     assert house.main(["--where", "Any"]) == 0
     assert Path(house.__file__).parent.name == "scripts"
+
+
+def test_nothing_refers_to_a_specification_that_a_reader_cannot_open() -> None:
+    words = (r"\bSpec \d", "[Tt]he specification (has|states|says)", "of the specification", "project's specification")
+    pattern = re.compile("|".join(words))
+    files = (path for folder in ("src", "tests", "docs", "benchmarks") for path in (ROOT / folder).rglob("*.*"))
+    texts = {path: path.read_text("utf-8") for path in files if path.suffix in (".py", ".md")}
+    assert len(texts) > 300
+    assert [path.name for path, text in texts.items() if pattern.search(text) and path != Path(__file__)] == []

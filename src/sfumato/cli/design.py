@@ -84,7 +84,7 @@ def design_command(
     from sfumato.secret import parse
 
     if points < 1 or points > 5000:
-        raise InputError(f"points is {points}.", "It must lie in 1 .. 5000; longer traces: mechanisms.rank_one.")
+        raise InputError(f"points is {points}.", "Give 1 .. 5000; for longer traces see mechanisms.designs.rank_one.")
     if mse is None and not target:
         mse = 0.02
     names = secret or [str((points - 1) // 2)]

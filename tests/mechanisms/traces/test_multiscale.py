@@ -85,7 +85,7 @@ def test_the_state_space_and_the_dense_exact_losses_agree(monkeypatch: pytest.Mo
 def test_the_finite_sample_losses_of_the_specification(
     count: int, pace: float, multiscale: float, independent: float
 ) -> None:
-    """Spec 3f: a ladder of six scales, sd 30 m, noise 150 m, Matérn-3/2, length scales 20 s - 10 min."""
+    """Golden case: a ladder of six scales, sd 30 m, noise 150 m, Matérn-3/2, length scales 20 s - 10 min."""
     weights = np.array([0.200, 0.254, 0.056, 0.003, 0.001, 0.486])
     ladder = Ladder(np.array([15.0, 30.0, 60.0, 120.0, 240.0, 480.0]), weights / weights.sum(), 0.0, 0.0)
     times = np.arange(count) * pace
@@ -112,7 +112,7 @@ def test_the_weights_printed_in_the_specification_cost_what_it_says() -> None:
 
 @pytest.mark.parametrize(("nugget_m", "loss"), [(3.0, 1.97), (10.0, 3.53), (30.0, 10.6)])
 def test_a_nugget_is_not_covered_without_a_white_share(nugget_m: float, loss: float) -> None:
-    """Spec 3f: sd 30 m, length scale 600 s, 900 points at 1 s, the ladder for 20 s - 10 min without a white share."""
+    """Golden: sd 30 m, length scale 600 s, 900 points at 1 s, the ladder for 20 s - 10 min without a white share."""
     ladder = Ladder(*design_ladder(("matern32",), 20.0, 600.0).value, white_share=0.0, constant_share=0.0)
     times = np.arange(900.0)
     prior = (Matern32(600.0, 30.0) + White(nugget_m)).covariance(times)

@@ -1,4 +1,4 @@
-"""Golden numbers of the specification for prior-shaped, mixed and independent noise."""
+"""Golden numbers, found by an independent prototype, for prior-shaped, mixed and independent noise."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def unit_times(count: int) -> np.ndarray:
 def test_prior_shaped_noise_attains_the_floor_where_independent_noise_does_not(
     scale: float, o: float, shaped: float, independent: float
 ) -> None:
-    """Spec 3a: n = 50, RBF, nugget 1e-9; o is printed with three digits there, hence the tolerance."""
+    """Golden case: n = 50, RBF, nugget 1e-9; o is printed with three digits there, hence the tolerance."""
     prior = RBF(scale) + White(math.sqrt(1e-9))
     covariance = prior.covariance(unit_times(50))
     mechanism = PriorShapedNoise(prior, math.sqrt(o))
@@ -50,7 +50,7 @@ def test_prior_shaped_noise_attains_the_floor_where_independent_noise_does_not(
 def test_redrawing_costs_what_the_specification_says_and_continuing_costs_nothing(
     kernel: object, expected: tuple[float, ...]
 ) -> None:
-    """Spec 3a: two 25-point traces, l = 6, o = .35, gaps 1, 6, 12, 24."""
+    """Golden case: two 25-point traces, l = 6, o = .35, gaps 1, 6, 12, 24."""
     for gap, loss in zip((1, 6, 12, 24), expected, strict=True):
         times = np.concatenate([unit_times(25), 24 + gap + unit_times(25)])
         prior = kernel.covariance(times)  # type: ignore[attr-defined]
@@ -68,7 +68,7 @@ def test_redrawing_costs_what_the_specification_says_and_continuing_costs_nothin
      (1.0, 10.198, 147.8, 113.0)],
 )  # fmt: skip
 def test_a_white_share_blurs_the_shape(share: float, point: float, pair: float, window: float) -> None:
-    """Spec 3b: Matérn-3/2, l = 66 s, 5 s sampling, sd 120 m, nugget 1 m, n = 64, o = 150²."""
+    """Golden case: Matérn-3/2, l = 66 s, 5 s sampling, sd 120 m, nugget 1 m, n = 64, o = 150²."""
     times = np.arange(64) * 5.0
     o = 150.0**2
     prior = PRIOR.covariance(times)

@@ -119,7 +119,7 @@ def test_independent_noise_passes_every_bound_when_sampled_densely() -> None:
 
 
 def test_a_nugget_beyond_the_class_is_where_the_bound_stops() -> None:
-    """Without a white share a nugget is not covered: the specification has 1.97 / 3.53 / 10.6 for a related ladder."""
+    """Without a white share a nugget is not covered: a prototype had 1.97 / 3.53 / 10.6 for a related ladder."""
     scales = np.array([15.0, 30, 60, 120, 240, 480])
     weights = np.array([0.200, 0.254, 0.056, 0.003, 0.001, 0.486])
     lags = np.abs(np.subtract.outer(*[np.arange(900.0)] * 2))

@@ -1,4 +1,4 @@
-"""The universal bound and the ladders: prices of the specification, and attacks by other quadratures and by search."""
+"""The universal bound and the ladders: golden prices, and attacks by other quadratures and by search."""
 
 from __future__ import annotations
 
