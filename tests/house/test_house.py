@@ -85,6 +85,7 @@ def test_importing_sfumato_costs_less_than_numpy_and_help_little_more_than_typer
     assert seconds(code) < 3.0 * typer
 
 
+@pytest.mark.slow
 def test_the_picture_and_the_journeys_of_the_docs_are_what_the_source_says(capsys: pytest.CaptureFixture[str]) -> None:
     assert architecture.main(["--check"]) == 0, capsys.readouterr().out
 
@@ -99,6 +100,7 @@ def test_the_picture_goes_stale_when_a_room_imports_another() -> None:
     assert architecture.reduced({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == {"a": {"b"}, "b": {"c"}, "c": set()}
 
 
+@pytest.mark.slow
 def test_a_journey_is_short_and_no_two_files_of_it_import_each_other() -> None:
     for words, limit in journey.JOURNEYS.items():
         files = journey.command_journey(*words.split())
