@@ -165,14 +165,14 @@ def places(house: Sequence[Module]) -> Mapping[str, list[Place]]:
 
 
 LIMITS: Mapping[str, int] = {
-    "fmt: skip": 123,
-    "imports in functions": 235,
-    "of these against the rule": 136,
-    "Any": 419,
+    "fmt: skip": 40,
+    "imports in functions": 160,
+    "of these against the rule": 90,
+    "Any": 260,
     "files directly in mechanisms/": 12,
     "median file, lines": 130,
     "files over 400 lines": 0,
-    "import cycles (lazy and type-only included)": 2,
+    "import cycles (lazy and type-only included)": 3,
 }
 
 

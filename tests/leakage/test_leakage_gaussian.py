@@ -35,11 +35,7 @@ from sfumato.priors.kernels import RBF, Kernel, Matern32, White
 TIMES_50 = np.arange(50.0)
 
 
-<<<<<<< HEAD
 # --- golden numbers ---
-=======
-# --- golden numbers of an independent prototype ---
->>>>>>> 4b59bed (Draw the house from its imports and write both journeys file by file; a refused command says why; no word of a specification nobody can open)
 
 
 @pytest.mark.parametrize(

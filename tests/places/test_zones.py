@@ -138,7 +138,7 @@ def test_zones_that_touch_are_one_region():
 
 
 def test_several_zones_for_one_place_leave_little():
-    """Exact values of the integral; the specification measured .47, .28, .10, .04 by simulation."""
+    """Exact values of the integral; an earlier simulation had .47, .28, .10, .04."""
     exact = [area_left(k) for k in (1, 2, 3, 5, 10)]
     assert exact == pytest.approx([1.0, 0.460, 0.265, 0.122, 0.038], abs=0.001)
     rng = np.random.default_rng(0)

@@ -27,11 +27,7 @@ PRESETS = {
         Preset(
             "geolife-median",
             Matern32(66.0, 123.0) + White(1.0),
-<<<<<<< HEAD
             "Length scale 66 s, sd 123 m, nugget 1 m: the medians of the project's first study, of Matérn-3/2 + "
-=======
-            "Length scale 66 s, sd 123 m, nugget 1 m: medians recorded once, not recomputed here, of Matérn-3/2 + "
->>>>>>> 4b59bed (Draw the house from its imports and write both journeys file by file; a refused command says why; no word of a specification nobody can open)
             "nugget fits to 138 random GeoLife trajectories (first 320 s, at most 50 points); this kernel has the "
             "best likelihood of Matérn 1/2, 3/2, 5/2 and RBF on 85. Compare geolife-320s, which is recomputed by "
             "`python benchmarks/evidence_geolife.py --presets`.",
