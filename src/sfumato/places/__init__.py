@@ -7,6 +7,7 @@ attack what is left before anybody else does.
 from sfumato.places.areas import Area
 from sfumato.places.file import REMOVAL_MEANS, Places, change_places, load_places, save_places
 from sfumato.places.find import FoundPlace, find_places
+from sfumato.places.leak_test import LeakTest, PlaceLeak, leak_test, refuse_if_found
 from sfumato.places.place import Place, area_from_rings, place_as_drawn, place_at, place_over
 from sfumato.places.withhold import Withheld, withhold
 from sfumato.places.zones import DEFAULT_RADIUS_M, RADII_M, Zone, area_left, draw_zone, regions
@@ -17,7 +18,9 @@ __all__ = [
     "REMOVAL_MEANS",
     "Area",
     "FoundPlace",
+    "LeakTest",
     "Place",
+    "PlaceLeak",
     "Places",
     "Withheld",
     "Zone",
@@ -26,10 +29,12 @@ __all__ = [
     "change_places",
     "draw_zone",
     "find_places",
+    "leak_test",
     "load_places",
     "place_as_drawn",
     "place_at",
     "place_over",
+    "refuse_if_found",
     "regions",
     "save_places",
     "withhold",

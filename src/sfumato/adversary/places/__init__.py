@@ -1,0 +1,58 @@
+"""Attackers of hidden places, one file each, in one registry: given what is published around a zone, where is it?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.adversary.places import circle, crossing, exits, headings, learned
+from sfumato.adversary.places.view import Stretch, ZoneView, look
+from sfumato.arrays import FloatArray
+
+__all__ = ["ATTACKERS", "Attacker", "Stretch", "ZoneView", "guesses_m", "look"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attacker:
+    """A name, what it does in words, and its guess in metres around the zone's centre (None: nothing to go by)."""
+
+    name: str
+    words: str
+    guess: Callable[[ZoneView], FloatArray | None]
+    learned_from: str = ""
+
+
+def _learned_likeliest(view: ZoneView) -> FloatArray | None:
+    belief = learned.believe(view)
+    return None if belief is None else belief.likeliest()
+
+
+def _learned_nearest(view: ZoneView) -> FloatArray | None:
+    belief = learned.believe(view)
+    return None if belief is None else belief.nearest_on_average()
+
+
+_FITTED = "the development people of GeoLife, never on the archive at hand"
+ATTACKERS = {
+    attacker.name: attacker
+    for attacker in (
+        Attacker("circle", "fits a circle through the points where rides are cut", circle.guess),
+        Attacker("crossing", "extends the rides straight and takes where they cross", crossing.guess),
+        Attacker("headings", "rides head home, Bayes (κ = 2), mean", headings.mean),
+        Attacker("headings, mode", "the same, likeliest place", headings.mode),
+        Attacker("sharp headings", "the same, rides head straight (κ = 8)", lambda view: headings.mode(view, 8.0)),
+        Attacker("commonest exit", "the commonest exit, half a radius inward", exits.guess),
+        Attacker("back along", "the commonest exit of stops, half a radius back along the way", exits.back_along),
+        Attacker("learned", "learned from others, most belief within 100 m", _learned_likeliest, _FITTED),
+        Attacker("learned, nearest", "learned from others, least expected distance", _learned_nearest, _FITTED),
+        Attacker("centre", "the zone's centre: no ride needed", lambda view: np.zeros(2)),
+    )
+}
+
+
+def guesses_m(view: ZoneView) -> dict[str, FloatArray]:
+    """Every attacker's guess in metres around the zone's centre; those with nothing to go by are left out."""
+    found = {name: attacker.guess(view) for name, attacker in ATTACKERS.items()}
+    return {name: guess for name, guess in found.items() if guess is not None}
