@@ -7,6 +7,9 @@ from pathlib import Path
 import typer
 
 from sfumato.cli.channel_compare import register_compare
+from sfumato.cli.channel_gain import tries_of
+from sfumato.cli.channel_refine import register_refine
+from sfumato.errors import InputError
 from sfumato.mechanisms.channels.channel_registry import DESIGNS
 
 _EPSILON = {"nats": "--epsilon, nats", "per metre": "--epsilon per metre"}
@@ -19,15 +22,25 @@ _PRIORS_HELP = "For which priors to promise: known, all, tv:RADIUS, or from coun
 _REMAP_HELP = "Replace each report by the best answer under the prior (post-processing)."
 _MEASURED_DISTORTION_HELP = "hamming, euclidean or a CSV; default: what the channel records, else hamming."
 _MEASURED_PRIOR_HELP = "The prior to measure against (see `channel design --help` for the format)."
+_CHANNEL_HELP = "A saved channel (.parquet, .csv, .json) or a bare numeric CSV; left out with --samples."
+_GAIN_HELP = (
+    "What the adversary of g-leakage wants: identity (one guess), tries:3, within:200m, nearness:500m, or a CSV of "
+    "gains, one row per guess and one column per symbol."
+)
+_SAMPLES_HELP = (
+    "Instead of a channel: CSV or Parquet of samples of a mechanism, columns input and output, or input, x_m and y_m "
+    "for reports that are points."
+)
 _FLOOR_HELP = "Mix the prior with this share of the uniform one."
 
 
 def register(app: typer.Typer) -> None:
-    """Add ``channel design``, ``channel measure`` and ``channel compare``."""
+    """Add ``channel design``, ``measure``, ``compare`` and ``refine``."""
     channel_app = typer.Typer(no_args_is_help=True, help=__doc__)
     channel_app.command("design")(design)
     channel_app.command("measure")(measure)
     register_compare(channel_app)
+    register_refine(channel_app)
     app.add_typer(channel_app, name="channel")
 
 
@@ -73,21 +86,50 @@ def design(
 
 
 def measure(
-    channel: Path = typer.Argument(..., help="A saved channel (.parquet, .csv, .json) or a bare numeric CSV."),
-    prior: Path = typer.Option(..., help=_MEASURED_PRIOR_HELP),
+    channel: Path | None = typer.Argument(None, help=_CHANNEL_HELP),
+    prior: Path | None = typer.Option(None, help=_MEASURED_PRIOR_HELP),
     distortion: str | None = typer.Option(None, help=_MEASURED_DISTORTION_HELP),
     epsilon: float | None = typer.Option(None, help="Also the smallest (epsilon, delta) deltas at this epsilon."),
     grid: str | None = typer.Option(None, help="ROWSxCOLUMNS: coordinates for a prior without them."),
     cell_size: str | None = typer.Option(None, help="Side of a cell of --grid, for example 500m."),
     floor: float = typer.Option(0.0, help=_FLOOR_HELP),
     drop_zeros: bool = typer.Option(False, help="Leave out symbols of prior probability 0, and their rows."),
+    order: float = typer.Option(2.0, help="Order of the alpha-leakages and of Rényi LDP; at least 1, or inf."),
+    second_order: float = typer.Option(4.0, help="Second order of maximal (alpha, beta)-leakage; at least 1, or inf."),
+    delta: float = typer.Option(1e-3, help="Delta of (epsilon, delta)-LDP and of the pointwise quantile."),
+    gain: str = typer.Option("identity", help=_GAIN_HELP),
+    samples: Path | None = typer.Option(None, help=_SAMPLES_HELP),
+    all_outputs: bool = typer.Option(False, help="The outputs in --samples are all there are: allows upper ends."),
+    error: float = typer.Option(0.05, help="Error probability of the intervals of --samples."),
+    exact: bool = typer.Option(False, help="Channel and prior are CSV of fractions (1/3): measured without rounding."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
-    """Every leakage of a channel under a prior, in nats, with its average distortion and the best guess's error."""
-    from sfumato.cli.channel_measured import run_measure
+    """Every leakage of a channel under a prior, in nats, with its average distortion and the best guess's error.
 
+    With --samples instead of a channel: Bayes, g-, LIP and LDP leakage of a mechanism known only by samples, each with
+    an interval, and warnings where samples cannot tell.
+    """
+    from sfumato.cli.channel_measured import MeasureOptions, run_measure
+
+    if samples is not None:
+        from sfumato.cli.channel_sampled import run_samples
+
+        if channel is not None or exact:
+            raise InputError("--samples stands instead of a channel.", "Leave the channel and --exact out.")
+        run_samples(samples, prior=prior, all_outputs=all_outputs, error=error, tries=tries_of(gain), json=json)
+        return
+    if channel is None:
+        raise InputError("There is nothing to measure.", "Give a channel file, or --samples.")
+    if exact:
+        from sfumato.cli.channel_exact import run_exact
+
+        run_exact(channel, prior=prior, json=json)
+        return
+    if prior is None:
+        raise InputError("There is no prior.", "Give --prior, one probability or count per line.")
     run_measure(
         channel,
+        options=MeasureOptions(order=order, second_order=second_order, delta=delta, gain=gain),
         prior=prior,
         distortion=distortion,
         epsilon=epsilon,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 
+from sfumato.cli.channel_gain import gain_of
 from sfumato.cli.channel_inputs import grid_of, matched, measured_distortion, prior_of
 from sfumato.cli.output import print_json
 from sfumato.errors import InputError
@@ -13,11 +15,23 @@ from sfumato.io.cells import read_cells
 from sfumato.io.channel_files import read_channel
 from sfumato.leakage.discrete import epsilon_delta
 from sfumato.leakage.measures import Measures, measured
+from sfumato.leakage.notion_measures import WORDS, Asked
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureOptions:
+    """What some notions need: orders, a delta, and what the adversary wants."""
+
+    order: float = 2.0
+    second_order: float = 4.0
+    delta: float = 1e-3
+    gain: str = "identity"
 
 
 def run_measure(
     path: Path,
     *,
+    options: MeasureOptions,
     prior: Path,
     distortion: str | None,
     epsilon: float | None,
@@ -45,7 +59,8 @@ def run_measure(
         channel = channel.restricted(kept)
     costs, name = measured_distortion(distortion, channel, law)
     unit = "m" if cells is None else cells.unit
-    found = measured(channel, law, costs, distortion_name=name, unit=unit)
+    asked = Asked(options.order, options.second_order, options.delta, gain_of(options.gain, law, unit))
+    found = measured(channel, law, costs, distortion_name=name, unit=unit, asked=asked)
     deltas = None if epsilon is None else epsilon_delta(channel, law.probabilities, epsilon)
     if json:
         answer: dict[str, object] = {"ok": True, **found.to_dict(), "distance_unit": unit}
@@ -77,3 +92,11 @@ def print_measures(found: Measures) -> None:
     for words, value in lines:
         if value is not None:
             typer.echo(f"{words:<40} {value:.6g}")
+    more, asked = found.notions, found.notions.asked
+    for key, template in WORDS.items():
+        if key in more.numbers:
+            words = template.format(order=asked.order, second_order=asked.second_order, delta=asked.delta)
+            words = f"{words} ({asked.gain.name})" if key == "g_leakage" and asked.gain is not None else words
+            typer.echo(f"{words:<40} {more.numbers[key]:.6g}")
+    if more.left_out:
+        typer.echo(f"not computed for {found.symbols} symbols: {', '.join(more.left_out)}")

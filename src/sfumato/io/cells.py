@@ -51,7 +51,7 @@ def read_cells(path: str | Path) -> CellTable:
         return _from_columns(_parquet_columns(where), where)
     if suffix == ".json":
         return _from_json(where)
-    rows = _csv_rows(where)
+    rows = csv_rows(where)
     if not rows:
         raise InputError(f"{where.name} is empty.", "Give one probability or count per line.")
     first = [cell.strip().lower() for cell in rows[0][1]]
@@ -82,7 +82,7 @@ def read_matrix(path: str | Path) -> FloatArray:
             raise InputError(f"{where.name} is not a list of rows.", "Give [[...], [...]], one list per input.")
         texts = [[str(cell) for cell in row] for row in found]
     else:
-        texts = [row for _, row in _csv_rows(where)]
+        texts = [row for _, row in csv_rows(where)]
     if not texts:
         raise InputError(f"{where.name} holds no rows.", "Give one row of numbers per input.")
     if len({len(row) for row in texts}) != 1:
@@ -90,7 +90,8 @@ def read_matrix(path: str | Path) -> FloatArray:
     return read_only(np.stack([_numbers(row, f"row {i}", where) for i, row in enumerate(texts)]))  # type: ignore[no-any-return]
 
 
-def _csv_rows(where: Path) -> list[tuple[int, list[str]]]:
+def csv_rows(where: Path) -> list[tuple[int, list[str]]]:
+    """The rows of a CSV file with their line numbers; comments before the first row and empty rows are skipped."""
     try:
         text = where.read_bytes().decode("utf-8-sig")  # line ends as they are: a label may hold one
     except OSError as error:

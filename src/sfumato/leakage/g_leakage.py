@@ -18,7 +18,7 @@ from sfumato.arrays import FloatArray, finite
 from sfumato.channel import checked_probabilities
 from sfumato.errors import InputError
 from sfumato.leakage.discrete import ChannelLike, matrix_of
-from sfumato.leakage.gain_functions import Gain, identity_gain, predicate_gain
+from sfumato.leakage.gain_functions import Gain
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def g_leakage(channel: ChannelLike, prior: npt.ArrayLike, gain: Gain | npt.Array
     before = float(wanted.best(p[:, None])[0])
     best = wanted.best(joint)
     possible = np.flatnonzero(m > 0)
-    posterior = wanted.best(joint[:, possible] / m[possible])
+    posterior = best[possible] / m[possible]  # the gain of a posterior is that of the joint column over its mass
     worst = int(np.argmax(posterior))
     return GLeakage(before, float(best.sum()), float(posterior[worst]), int(possible[worst]), wanted.name)
 
@@ -90,7 +90,8 @@ def min_entropy_leakage(channel: ChannelLike, prior: npt.ArrayLike) -> float:
     uniform prior.
     """
     q = matrix_of(channel)
-    return max(0.0, g_leakage(q, prior, identity_gain(q.shape[0])).nats)
+    p = checked_probabilities(prior, q.shape[0])
+    return max(0.0, math.log(float((p[:, None] * q).max(axis=0).sum())) - math.log(float(p.max())))
 
 
 def min_entropy_capacity(channel: ChannelLike) -> float:
@@ -127,11 +128,11 @@ def prediction_risk(channel: ChannelLike, prior: npt.ArrayLike, holds: npt.Array
     """
     q = matrix_of(channel)
     p = checked_probabilities(prior, q.shape[0])
-    truth = predicate_gain(np.asarray(holds, dtype=np.bool_)).values
-    assert truth is not None
-    sides = truth @ (p[:, None] * q)
-    shares = truth @ p
-    return float(shares.min()), float(sides.min(axis=0).sum())
+    truth = np.asarray(holds, dtype=np.bool_)
+    if truth.shape != p.shape:
+        raise InputError(f"The statement has {truth.size} truth values for {p.size} symbols.", "Give one per symbol.")
+    yes, no = np.where(truth, p, 0.0), np.where(truth, 0.0, p)
+    return min(float(yes.sum()), float(no.sum())), float(np.minimum(yes @ q, no @ q).sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +170,10 @@ def bayes_security(channel: ChannelLike) -> float:
     The least ratio of Bayes risk after and before, over every prior (attained by two symbols, half and half); -ln of
     it is the Bayes risk capacity.
     """
-    q = matrix_of(channel)
-    worst = 0.0
-    for x in range(q.shape[0] - 1):
-        worst = max(worst, float(np.maximum(q[x + 1 :] - q[x], 0.0).sum(axis=1).max()))
-    return max(0.0, 1.0 - worst)
+    from scipy.spatial.distance import pdist
+
+    apart = pdist(matrix_of(channel), "cityblock")  # twice the total variation
+    return max(0.0, 1.0 - 0.5 * float(apart.max(initial=0.0)))
 
 
 def _table(gain: npt.ArrayLike) -> Gain:

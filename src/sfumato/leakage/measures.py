@@ -10,6 +10,7 @@ import numpy as np
 from sfumato.arrays import FloatArray
 from sfumato.channel import Channel
 from sfumato.leakage import discrete
+from sfumato.leakage.notion_measures import Asked, NotionMeasures, notions_measured
 from sfumato.priors.cells import CellPrior
 
 
@@ -40,6 +41,8 @@ class Measures:
     zeros: int
     entropy_nats: float
     shape: tuple[int, int]
+    notions: NotionMeasures
+    """Guesses, capacities, orders and curves (see :mod:`sfumato.leakage.notion_measures`)."""
 
     @property
     def lip(self) -> float:
@@ -63,8 +66,10 @@ class Measures:
         if self.geo_epsilon is not None and self.adversary_error is not None:
             numbers[f"geo_epsilon_per_{self.unit}"] = self.geo_epsilon
             numbers[f"adversary_error_{self.unit}"] = self.adversary_error
+        every = numbers | self.notions.numbers
         return {
             **numbers,
+            **self.notions.to_dict(),
             "lip_pair": {"input": self.lip_input, "output": self.lip_output},
             "distortion": self.distortion_name,
             "prior": {
@@ -74,12 +79,18 @@ class Measures:
                 "entropy_nats": self.entropy_nats,
             },
             "shape": list(self.shape),
-            "infinite": [name for name, value in numbers.items() if math.isinf(value)],
+            "infinite": [name for name, value in every.items() if math.isinf(value)],
         }
 
 
 def measured(
-    channel: Channel, prior: CellPrior, distortion: FloatArray, *, distortion_name: str, unit: str = "m"
+    channel: Channel,
+    prior: CellPrior,
+    distortion: FloatArray,
+    *,
+    distortion_name: str,
+    unit: str = "m",
+    asked: Asked | None = None,
 ) -> Measures:
     """Every measure of ``channel`` under ``prior``; places come from the prior, else from the channel."""
     p = prior.probabilities
@@ -111,4 +122,5 @@ def measured(
         zeros=int(prior.zeros.size),
         entropy_nats=prior.entropy_nats(),
         shape=channel.shape,
+        notions=notions_measured(channel, p, asked),
     )

@@ -40,7 +40,7 @@ _ALL = (
     Notion("lip", "local information privacy", "how far a report moves the belief in any symbol", "one prior"),
     Notion("pointwise_maximal_leakage", "pointwise maximal leakage", "how far a report raises a belief (LIP, up)",
            "one prior"),
-    Notion("lip_low", "pointwise minimal information", "how far a report lowers a belief (LIP, low)", "one prior"),
+    Notion("lip_low", "pointwise maximal cost", "how far a report lowers a belief (LIP, low)", "one prior"),
     Notion("lip_delta", "(ε, δ)-LIP", "LIP, except with probability δ", "one prior", parameter="delta"),
     Notion("di", "differential identifiability", "how unequal the belief in two symbols may become", "one prior"),
     Notion("maximal_leakage", "maximal leakage", "the gain in guessing any function of the symbol, on average",

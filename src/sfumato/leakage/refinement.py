@@ -54,18 +54,18 @@ def refined_by(first: ChannelLike, second: ChannelLike, *, tolerance: float = TO
         raise InputError(
             f"The channels have {a.shape[0]} and {b.shape[0]} inputs.", "They must be about the same symbols."
         )
+    quick = _by_solving(a, b, tolerance)
+    if quick is not None:
+        return quick
     left, singular, right = np.linalg.svd(a, full_matrices=False)
     if a.shape[1] <= a.shape[0] and singular[-1] > _WELL_CONDITIONED * singular[0]:
         inverse = (right.T / singular) @ left.T
         made, gains = inverse @ b, _guess_from_inverse(a, b, inverse)
     else:
         made, gains = _program(a, b)
-    made = np.maximum(made, 0.0)
-    made[made.sum(axis=1) <= 0] = 1.0
-    r = Channel(made / made.sum(axis=1, keepdims=True))
-    residual = float(np.abs(a @ r.matrix - b).max())
+    r, residual = _multiplied_out(a, b, made)
     if residual <= tolerance:
-        return Refinement(True, r, residual, None, 0.0)
+        return Refinement(True, Channel(r), residual, None, 0.0)
     largest = float(np.abs(gains).max())
     table: FloatArray = read_only((gains / largest + 1.0) / 2.0 if largest > 0 else gains)
     advantage = separation(a, b, table)
@@ -98,6 +98,25 @@ def blackwell_order(
     if down:
         return "first leaks at least as much"
     return "second leaks at least as much" if up else "incomparable"
+
+
+def _by_solving(a: FloatArray, b: FloatArray, tolerance: float) -> Refinement | None:
+    """A square A solved for R; whether A was well conditioned does not matter once R has been multiplied out."""
+    if a.shape[0] != a.shape[1]:
+        return None
+    try:
+        r, residual = _multiplied_out(a, b, np.asarray(np.linalg.solve(a, b), dtype=np.float64))
+    except np.linalg.LinAlgError:
+        return None
+    return Refinement(True, Channel(r), residual, None, 0.0) if residual <= tolerance else None
+
+
+def _multiplied_out(a: FloatArray, b: FloatArray, made: FloatArray) -> tuple[FloatArray, float]:
+    """The nearest channel to R in shape, and max |A R - B|."""
+    r = np.maximum(made, 0.0)
+    r[r.sum(axis=1) <= 0] = 1.0
+    r /= r.sum(axis=1, keepdims=True)
+    return r, float(np.abs(a @ r - b).max())
 
 
 def _guess_from_inverse(a: FloatArray, b: FloatArray, inverse: FloatArray) -> FloatArray:

@@ -64,8 +64,7 @@ def ldp_delta(channel: ChannelLike, epsilon: float) -> float:
 
 def ldp_epsilon(channel: ChannelLike, delta: float) -> float:
     """The smallest epsilon with (epsilon, delta)-LDP: the profile inverted, rounded up (0 when delta covers all)."""
-    if not 0 <= delta <= 1:
-        raise InputError(f"delta is {delta}.", "It lies between 0 and 1.")
+    checked_delta(delta)
     q = _used(channel)
     if delta == 0:
         return ldp(q)
@@ -82,6 +81,13 @@ def ldp_epsilon(channel: ChannelLike, delta: float) -> float:
             break
         low, high = (middle, high) if ldp_delta(q, middle) > delta else (low, middle)
     return high
+
+
+def checked_delta(delta: float) -> float:
+    """A probability that is given up: in [0, 1)."""
+    if not 0 <= delta < 1:
+        raise InputError(f"delta is {delta}.", "It is a probability of at least 0 and below 1.")
+    return float(delta)
 
 
 def total_variation(channel: ChannelLike) -> float:

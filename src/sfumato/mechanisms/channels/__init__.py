@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.channels import (
         closed_forms,
         exponential,
+        frequency_oracles,
         geo_optimal,
         lip_optimal,
         planar_geometric,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "closed_forms",
     "exponential",
+    "frequency_oracles",
     "geo_optimal",
     "lip_optimal",
     "planar_geometric",

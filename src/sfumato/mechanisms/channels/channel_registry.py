@@ -86,6 +86,15 @@ DESIGNS: tuple[ChannelDesign, ...] = (
         reports_symbols=True,
     ),
     ChannelDesign(
+        "randomized-response",
+        "the truth or any other symbol at random (GRR), every prior",
+        "nats",
+        build=lambda task: channels.frequency_oracles.build(task),
+        tune=lambda target: channels.tuned.randomized_response(target),
+        remap="too",
+        reports_symbols=True,
+    ),
+    ChannelDesign(
         "planar-geometric",
         "planar geometric noise on a --grid",
         "per metre",

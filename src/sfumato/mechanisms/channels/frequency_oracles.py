@@ -23,7 +23,10 @@ from sfumato.arrays import BoolArray, FloatArray, IntArray
 from sfumato.channel import Channel
 from sfumato.errors import InputError, NotCertified
 from sfumato.guarantees import Guarantee
+from sfumato.mechanisms.channels.certified import certified, design_epsilon, lip_guarantee
 from sfumato.mechanisms.channels.exact_coin import Coin, coin_at_least, coin_at_most, log_above, odds_within
+from sfumato.mechanisms.channels.named_design import ChannelTask, DesignedChannel
+from sfumato.priors.sets import Simplex
 from sfumato.randomness import Random, Randomness, randomness
 
 MOST_SYMBOLS = 1_000_000
@@ -370,6 +373,14 @@ class LocalHashing(FrequencyOracle):
         a, b, value = (reports[:, column, None] for column in range(3))
         out: BoolArray = ((a * np.arange(self.symbols) + b) % FIELD) % self.buckets == value
         return out
+
+
+def build(task: ChannelTask) -> DesignedChannel:
+    """The registry's randomized-response, the only oracle whose reports are the symbols: certified on the doubles."""
+    names, priors = task.prior.labels, Simplex(task.prior.size)
+    matrix = RandomizedResponse(task.prior.size, design_epsilon(task.epsilon)).channel().matrix
+    channel, leakage = certified(matrix, priors, up=task.epsilon, inputs=names, outputs=names)
+    return DesignedChannel.exact(task, channel, lip_guarantee(priors, leakage, up=task.epsilon))
 
 
 ORACLES: dict[str, type[FrequencyOracle]] = {

@@ -13,6 +13,7 @@ from sfumato.leakage.discrete import lip
 from sfumato.mechanisms.channels.certified import certified, lip_guarantee
 from sfumato.mechanisms.channels.closed_forms import resampling_channel
 from sfumato.mechanisms.channels.exponential import exponential_matrix
+from sfumato.mechanisms.channels.frequency_oracles import RandomizedResponse
 from sfumato.mechanisms.channels.lip_optimal import optimal_channel, worst_case_channel
 from sfumato.mechanisms.channels.named_design import ChannelTask, DesignedChannel, LeakageTarget, Tuned
 from sfumato.mechanisms.channels.planar_laplace import planar_laplace_channel, planar_laplace_matrix
@@ -67,6 +68,20 @@ def planar_laplace(target: LeakageTarget) -> Tuned:
     grid = target.grid
     rate = _bracketed(lambda r: _normalised(planar_laplace_matrix(grid, r)), target, steps=22)
     return Tuned(planar_laplace_channel(grid, rate).channel, rate)
+
+
+def randomized_response(target: LeakageTarget) -> Tuned:
+    """The largest budget of randomized response whose leakage under the prior is within the target."""
+
+    def leaks(epsilon: float) -> float:
+        return lip(RandomizedResponse(target.prior.size, epsilon).channel(), target.prior).max
+
+    low = target.epsilon * (1 - 1e-9)  # a budget of local differential privacy leaks less under any prior
+    high = 1.5 * low
+    while leaks(high) <= target.epsilon and high < 300:
+        low, high = high, 1.5 * high
+    budget = largest_rate(leaks, target.epsilon, low=low, high=high, steps=40)
+    return Tuned(RandomizedResponse(target.prior.size, budget).channel(), budget)
 
 
 def prior_resampling(target: LeakageTarget) -> Tuned:

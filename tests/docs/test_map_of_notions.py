@@ -1,0 +1,47 @@
+"""The map of notions in the documentation is the one the conversion code draws today."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree as ET
+
+import pytest
+from repository import ROOT
+
+from sfumato.leakage.conversion_graph import Facts, convert
+from sfumato.leakage.implications import IMPLICATIONS
+from sfumato.leakage.notions import NOTIONS
+from sfumato.reproductions.map_of_notions import draw, with_table
+
+PAGE = ROOT / "docs" / "notions.md"
+AGAIN = "run: python -m sfumato.reproductions.map_of_notions docs"
+
+
+def test_the_picture_is_the_one_drawn_from_the_code() -> None:
+    assert (ROOT / "docs" / "images" / "map_of_notions.svg").read_text(encoding="utf-8") == draw(), AGAIN
+
+
+def test_the_table_is_the_one_written_from_the_code() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert with_table(page) == page, AGAIN
+
+
+def test_the_picture_shows_every_notion_and_every_implication() -> None:
+    drawn = ET.fromstring(draw())
+    titles = [node.text or "" for node in drawn.iter("{http://www.w3.org/2000/svg}title")]
+    assert sum(any(t.startswith(f"{key}: ") for t in titles) for key in NOTIONS) == len(NOTIONS)
+    for edge in IMPLICATIONS:
+        assert any(t.startswith(f"{edge.source} → {edge.target}: ") for t in titles)
+
+
+def test_every_reference_of_an_implication_is_in_the_bibliography() -> None:
+    entries = set(re.findall(r"^@\w+\{(\w+),", (ROOT / "docs/references.bib").read_text(encoding="utf-8"), re.M))
+    assert {edge.reference for edge in IMPLICATIONS} <= entries
+
+
+def test_the_example_of_the_page_gives_its_numbers() -> None:
+    route = convert(1.0, "ldp", "mutual_information_nats", Facts(prior=[0.5, 0.3, 0.2]))
+    assert route.value == pytest.approx(0.1233, abs=5e-5)
+    assert [step.target for step, _ in route.steps] == ["capacity", "mutual_information_nats"]
+    through = convert(convert(1.0, "ldp", "lip", Facts(prior=[0.5, 0.3, 0.2])).value, "lip", "mutual_information_nats")
+    assert through.value == pytest.approx(0.3523, abs=5e-5)
