@@ -49,8 +49,8 @@ test-all: $(VENV)/.test  ## every test this machine can run
 	$(BIN)/python -m pytest -n 2
 
 check: $(VENV)/.dev  ## style, types, layers, and the house in numbers
-	$(BIN)/ruff check src tests benchmarks scripts hatch_build.py mkdocs_math.py
-	$(BIN)/ruff format --check src tests benchmarks scripts hatch_build.py mkdocs_math.py
+	$(BIN)/ruff check src tests benchmarks scripts clients/js/make_api.py hatch_build.py mkdocs_math.py
+	$(BIN)/ruff format --check src tests benchmarks scripts clients/js/make_api.py hatch_build.py mkdocs_math.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/house.py --check
@@ -63,9 +63,9 @@ bench: $(VENV)/.bench  ## every benchmark, each a ratio against something real i
 docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-web:  ## the pages' bundle (needs Node); packed into the wheel when present
-	cd clients/js && npm install --no-audit --no-fund --no-package-lock && npm run build
-	cd web && npm install --no-audit --no-fund --no-package-lock && npm run build
+web:  ## check the TypeScript and build the pages' bundle (needs Node); packed into the wheel when present
+	cd clients/js && npm install --no-audit --no-fund --no-package-lock && npm run check && npm run build
+	cd web && npm install --no-audit --no-fund --no-package-lock && npm run check && npm run build
 
 demo-collect: $(VENV)/.test
 	$(BIN)/python -m sfumato.cli.demo_collect

@@ -6,14 +6,22 @@ import { defineConfig } from "vite";
 function licences() {
   const folderOf = (id) => {
     let folder = dirname(id);
-    while (!existsSync(join(folder, "package.json")) || !JSON.parse(readFileSync(join(folder, "package.json"), "utf8")).version) folder = dirname(folder);
+    while (
+      !existsSync(join(folder, "package.json")) ||
+      !JSON.parse(readFileSync(join(folder, "package.json"), "utf8")).version
+    )
+      folder = dirname(folder);
     return folder;
   };
   return {
     name: "licences",
     generateBundle(_, bundle) {
       const used = Object.values(bundle).flatMap((chunk) => (chunk.type === "chunk" ? Object.keys(chunk.modules) : []));
-      const folders = new Set(used.filter((id) => id.includes("/node_modules/") && !id.startsWith("\0")).map((id) => folderOf(id.split("?")[0])));
+      const folders = new Set(
+        used
+          .filter((id) => id.includes("/node_modules/") && !id.startsWith("\0"))
+          .map((id) => folderOf(id.split("?")[0])),
+      );
       const parts = [...folders].sort().map((folder) => {
         const { name, version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
         const file = readdirSync(folder).find((one) => /^licen[cs]e/i.test(one));
@@ -44,7 +52,11 @@ export default defineConfig({
         assetFileNames: "[name][extname]",
         // The participant's page needs no charts, so they are a chunk of their own.
         manualChunks: (id) =>
-          id.startsWith("\0") || /node_modules\/(maplibre-gl|@maplibre|@mapbox)/.test(id) ? "maplibre" : id.includes("node_modules") ? "plot" : undefined,
+          id.startsWith("\0") || /node_modules\/(maplibre-gl|@maplibre|@mapbox)/.test(id)
+            ? "maplibre"
+            : id.includes("node_modules")
+              ? "plot"
+              : undefined,
       },
     },
   },

@@ -28,7 +28,9 @@ export function centre(grid: Grid, cell: number): [number, number] {
 /** Equal steps of the square root of the value, as in the server's SVG. */
 export function shades(values: readonly number[]): number[] {
   const top = values.reduce((a, b) => Math.max(a, b), 0);
-  return values.map((value) => (top > 0 ? Math.min(SHADES - 1, Math.floor(Math.sqrt(Math.max(0, value) / top) * SHADES)) : 0));
+  return values.map((value) =>
+    top > 0 ? Math.min(SHADES - 1, Math.floor(Math.sqrt(Math.max(0, value) / top) * SHADES)) : 0,
+  );
 }
 
 function corners(grid: Grid, cell: number): [number, number][] {
@@ -36,7 +38,13 @@ function corners(grid: Grid, cell: number): [number, number][] {
   const west = grid.west_deg + (cell - row * grid.columns) * grid.cell_width_deg;
   const north = grid.north_deg - row * grid.cell_height_deg;
   const [east, south] = [west + grid.cell_width_deg, north - grid.cell_height_deg];
-  return [[west, north], [east, north], [east, south], [west, south], [west, north]];
+  return [
+    [west, north],
+    [east, north],
+    [east, south],
+    [west, south],
+    [west, north],
+  ];
 }
 
 function cellsOf(grid: Grid, values: readonly number[]): GeoJSON.FeatureCollection {
@@ -85,10 +93,17 @@ function style(tiles: string): StyleSpecification {
     },
     layers: [
       { id: "sea", type: "background", paint: { "background-color": variable("--sea") } },
-      { id: "land", type: "fill", source: "land", paint: { "fill-color": variable("--land"), "fill-outline-color": variable("--soft") } },
+      {
+        id: "land",
+        type: "fill",
+        source: "land",
+        paint: { "fill-color": variable("--land"), "fill-outline-color": variable("--soft") },
+      },
       ...(tiles ? [{ id: "tiles", type: "raster" as const, source: "tiles" }] : []),
       {
-        id: "cells", type: "fill", source: "cells",
+        id: "cells",
+        type: "fill",
+        source: "cells",
         paint: {
           "fill-color": ["interpolate", ["linear"], ["get", "shade"], ...ramp] as never,
           "fill-opacity": tiles ? 0.75 : 1,
@@ -96,14 +111,32 @@ function style(tiles: string): StyleSpecification {
         },
       },
       {
-        id: "doubts", type: "circle", source: "doubts",
-        paint: { "circle-radius": 2.5, "circle-color": "rgba(0,0,0,0)", "circle-stroke-width": 1, "circle-stroke-color": variable("--ink"), "circle-stroke-opacity": 0.55 },
+        id: "doubts",
+        type: "circle",
+        source: "doubts",
+        paint: {
+          "circle-radius": 2.5,
+          "circle-color": "rgba(0,0,0,0)",
+          "circle-stroke-width": 1,
+          "circle-stroke-color": variable("--ink"),
+          "circle-stroke-opacity": 0.55,
+        },
       },
       {
-        id: "marks", type: "line", source: "marks",
+        id: "marks",
+        type: "line",
+        source: "marks",
         paint: {
           "line-width": 4,
-          "line-color": ["match", ["get", "kind"], "report", variable("--bad"), "chosen", variable("--ink"), variable("--focus")],
+          "line-color": [
+            "match",
+            ["get", "kind"],
+            "report",
+            variable("--bad"),
+            "chosen",
+            variable("--ink"),
+            variable("--focus"),
+          ],
           "line-dasharray": ["match", ["get", "kind"], "here", ["literal", [1, 1]], ["literal", [1, 0]]] as never,
         },
       },
@@ -156,7 +189,9 @@ export function cellMap(
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     const kept = (["cells", "doubts", "marks"] as const).map((name) => [name, last[name]] as const);
     map.setStyle(style(options.tiles ?? ""));
-    map.once("styledata", () => kept.forEach(([name, data]) => data && (map.getSource(name) as GeoJSONSource).setData(data)));
+    map.once("styledata", () => {
+      for (const [name, data] of kept) if (data) (map.getSource(name) as GeoJSONSource).setData(data);
+    });
   });
   if (options.onCell) {
     const act = options.onCell;

@@ -7,7 +7,10 @@ import { open } from "./browser.mjs";
 const { url, campaign, token, place, pictures, executable } = JSON.parse(process.argv[2]);
 mkdirSync(pictures, { recursive: true });
 const { context, page, requests, problems, close } = await open({
-  executable, viewport: { width: 1280, height: 900 }, geolocation: place, permissions: ["geolocation"],
+  executable,
+  viewport: { width: 1280, height: 900 },
+  geolocation: place,
+  permissions: ["geolocation"],
 });
 const found = {};
 
@@ -21,11 +24,18 @@ async function picture(name) {
 }
 
 async function everyLook(name) {
-  for (const [look, scheme, width] of [["light", "light", 1280], ["dark", "dark", 1280], ["phone", "light", 390], ["phone-dark", "dark", 390]]) {
+  for (const [look, scheme, width] of [
+    ["light", "light", 1280],
+    ["dark", "dark", 1280],
+    ["phone", "light", 390],
+    ["phone-dark", "dark", 390],
+  ]) {
     await page.emulateMedia({ colorScheme: scheme });
     await page.setViewportSize({ width, height: 844 });
     await page.waitForTimeout(300);
-    found[`${name} ${look} is too wide`] = await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth + 1);
+    found[`${name} ${look} is too wide`] = await page.evaluate(
+      () => document.documentElement.scrollWidth > document.documentElement.clientWidth + 1,
+    );
     found[`${name} ${look} is inaccessible`] = await violations(page);
     await picture(`${name}-${look}`);
   }
@@ -35,7 +45,9 @@ async function everyLook(name) {
 
 const operator = async () => {
   const reply = await fetch(`${url}/api/v1/campaigns/${campaign}/close`, {
-    method: "POST", headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" }, body: "{}",
+    method: "POST",
+    headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
+    body: "{}",
   });
   return reply.json();
 };
@@ -59,7 +71,8 @@ await mapReady("area");
 found.checked = await page.innerText("#status");
 found.entriesBefore = JSON.parse(await memory()).entries.length;
 await page.keyboard.press("Tab"); // the keyboard alone: skip link, links of the head, then the button
-for (let i = 0; i < 10 && (await page.evaluate(() => document.activeElement?.id)) !== "draw"; i++) await page.keyboard.press("Tab");
+for (let i = 0; i < 10 && (await page.evaluate(() => document.activeElement?.id)) !== "draw"; i++)
+  await page.keyboard.press("Tab");
 found.keyboardReachesDraw = (await page.evaluate(() => document.activeElement?.id)) === "draw";
 await page.keyboard.press("Enter");
 await page.waitForSelector("#report-title");
@@ -85,7 +98,9 @@ found.entriesAfterReload = JSON.parse(await memory()).entries.length;
 
 // 4. Send
 await page.click("#send");
-await page.waitForFunction(() => /counted in cycle/.test(document.getElementById("status")?.textContent ?? ""), null, { timeout: 30000 });
+await page.waitForFunction(() => /counted in cycle/.test(document.getElementById("status")?.textContent ?? ""), null, {
+  timeout: 30000,
+});
 found.sent = await page.innerText("#status");
 found.memory = await memory();
 await page.reload();
@@ -96,7 +111,11 @@ found.buttonsAfterSend = await page.locator("#send, #draw").count();
 await page.goto(`${url}/campaigns/${campaign}/dashboard`);
 await page.waitForSelector("#dashboard[data-shown]");
 found.closed = await operator();
-await page.waitForFunction((before) => document.getElementById("dashboard")?.dataset.shown !== before, found.cycleBefore, { timeout: 60000 });
+await page.waitForFunction(
+  (before) => document.getElementById("dashboard")?.dataset.shown !== before,
+  found.cycleBefore,
+  { timeout: 60000 },
+);
 await mapReady("map");
 await page.waitForTimeout(800);
 found.cycleAfter = await page.getAttribute("#dashboard", "data-shown");
@@ -117,7 +136,13 @@ found.rowsOfTwin = await page.locator("#map-table details tbody tr").count();
 await picture("dashboard-uncertainty");
 
 found.unlabelled = await page.evaluate(() =>
-  [...document.querySelectorAll("button, a, input, select")].filter((one) => !(one.textContent?.trim() || one.getAttribute("aria-label") || one.getAttribute("title") || one.labels?.length)).map((one) => one.outerHTML));
+  [...document.querySelectorAll("button, a, input, select")]
+    .filter(
+      (one) =>
+        !(one.textContent?.trim() || one.getAttribute("aria-label") || one.getAttribute("title") || one.labels?.length),
+    )
+    .map((one) => one.outerHTML),
+);
 found.cookies = await context.cookies();
 await close();
 console.log(JSON.stringify({ ...found, requests, problems }));

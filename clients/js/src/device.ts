@@ -67,7 +67,10 @@ export function browserStore(name = "sfumato-device"): Store {
 /** Keeps nothing after the program ends: for tests and simulations. */
 export function forgetfulStore(): Store {
   let kept: string | null = null;
-  return { read: () => kept, write: (text) => void (kept = text) };
+  const keep = (text: string) => {
+    kept = text;
+  };
+  return { read: () => kept, write: keep };
 }
 
 function budgetOf(memory: DeviceMemory): Budget {
@@ -109,7 +112,8 @@ export class Device {
     } catch {
       // Refused below: an empty ledger would allow everything to be spent again.
     }
-    if (memory?.format !== "sfumato-device/1") throw new SfumatoError("This device's memory is damaged.", "Restore it from a copy.");
+    if (memory?.format !== "sfumato-device/1")
+      throw new SfumatoError("This device's memory is damaged.", "Restore it from a copy.");
     return memory;
   }
 

@@ -6,19 +6,10 @@
  * the last bit. The weights are turned into integers W = weight * 2^1200; 20 words make U, and the report is the first
  * cell whose cumulative W exceeds floor(U * sum(W) / 2^1280). Same words and same passes whatever the place.
  */
+import type { GridFields } from "./api.js";
 import { must } from "./errors.js";
 
-export interface Grid {
-  readonly rows: number;
-  readonly columns: number;
-  readonly cell_height: number;
-  readonly cell_width: number;
-  readonly unit: string;
-  readonly north_deg: number;
-  readonly west_deg: number;
-  readonly cell_height_deg: number;
-  readonly cell_width_deg: number;
-}
+export type Grid = Readonly<GridFields>;
 
 export interface Weights {
   readonly v: Float64Array;
@@ -30,7 +21,7 @@ const BITS = BigInt(64 * WORDS_PER_REPORT);
 const SHIFT = 1200;
 const LARGEST_EXPONENT = 700;
 const LOG2_E = 1.4426950408889634;
-const LN2_HIGH = 6.93147180369123816490e-1;
+const LN2_HIGH = 6.9314718036912381649e-1;
 const LN2_LOW = 1.90821492927058770002e-10;
 const INVERSE_FACTORIALS: number[] = [];
 for (let i = 0, f = 1; i < 14; i++, f *= i) INVERSE_FACTORIALS.push(1 / f);

@@ -57,11 +57,16 @@ function unproject(northM: number, eastM: number): [number, number] {
   return [lat, Math.atan2(Math.sinh(y), Math.cos(x))];
 }
 
-const wrap = (lonDeg: number) => (lonDeg >= -180 && lonDeg < 180 ? lonDeg : lonDeg - 360 * Math.floor((lonDeg + 180) / 360));
+const wrap = (lonDeg: number) =>
+  lonDeg >= -180 && lonDeg < 180 ? lonDeg : lonDeg - 360 * Math.floor((lonDeg + 180) / 360);
 
-function frame(latDeg: number, lonDeg: number): { toMetres(): [number, number]; toDegrees(n: number, e: number): [number, number] } {
+function frame(
+  latDeg: number,
+  lonDeg: number,
+): { toMetres(): [number, number]; toDegrees(n: number, e: number): [number, number] } {
   const lon = wrap(lonDeg);
-  if (!(Math.abs(latDeg) < 89) || !Number.isFinite(lon)) throw new SfumatoError("The place is too near a pole, or not a place.");
+  if (!(Math.abs(latDeg) < 89) || !Number.isFinite(lon))
+    throw new SfumatoError("The place is too near a pole, or not a place.");
   const middleLon = Math.floor(lon) + 0.5;
   const [origin] = project((Math.floor(latDeg) + 0.5) * RADIAN, 0);
   return {

@@ -3,12 +3,13 @@
  * Matern-3/2 processes of published scales, a white and a constant share. Exact at any timestamps; the state is kept, and
  * is written before a position is returned. The whole process is debited once, when it starts.
  */
-import { debit, Device } from "./device.js";
+
+import shipped from "../../../src/sfumato/data/multiscale.json";
+import { Device, debit } from "./device.js";
 import { systemWords } from "./draw.js";
 import { must, SfumatoError } from "./errors.js";
 import { displace, snap } from "./frames.js";
 import { inverseNormal, normalsFromWords } from "./normal.js";
-import shipped from "../../../src/sfumato/data/multiscale.json";
 
 export interface Ladder {
   readonly length_scales_s: readonly number[];
@@ -80,7 +81,8 @@ export function displacement(ladder: Ladder, state: LiveState, noiseM: number): 
   const moving = 1 - ladder.white_share - ladder.constant_share;
   const along = (axis: 0 | 1) => {
     let total = Math.sqrt(ladder.white_share) * state.white[axis]!;
-    ladder.weights.forEach((weight, m) => (total += Math.sqrt(weight * moving) * state.scales[m]![2 * axis]!));
+    for (const [m, weight] of ladder.weights.entries())
+      total += Math.sqrt(weight * moving) * state.scales[m]![2 * axis]!;
     return noiseM * (total + Math.sqrt(ladder.constant_share) * state.constant[axis]!);
   };
   return [along(0), along(1)];
@@ -129,10 +131,19 @@ export class LiveTrace {
     return this.device.change((memory) => {
       const kept = memory.live[this.name] as Kept | undefined;
       if (kept !== undefined && kept.noise_m !== this.noiseM)
-        throw new SfumatoError(`This process adds ${kept.noise_m} m.`, "Use the same noise, or another name (debited again).");
+        throw new SfumatoError(
+          `This process adds ${kept.noise_m} m.`,
+          "Use the same noise, or another name (debited again).",
+        );
       if (kept?.state.time_s === timeS) return { latDeg: kept.released[0], lonDeg: kept.released[1], timeS };
       if (kept === undefined)
-        debit(memory, { what: "live trace", epsilon_per_km: this.budget.epsilonPerKm, delta: DELTA, name: this.name, noise_m: this.noiseM });
+        debit(memory, {
+          what: "live trace",
+          epsilon_per_km: this.budget.epsilonPerKm,
+          delta: DELTA,
+          name: this.name,
+          noise_m: this.noiseM,
+        });
       const before = kept?.state ?? null;
       const state = advance(DAY, before, timeS, normalsFromWords(systemWords(normalsNeeded(DAY, before, timeS))));
       const released = snap(...displace(latDeg, lonDeg, ...displacement(DAY, state, this.noiseM)));
@@ -153,7 +164,9 @@ export class LiveTrace {
     const id = geolocation.watchPosition(
       ({ coords, timestamp }) => {
         // One after the other: the noise is a path in time.
-        last = last.then(() => this.release(coords.latitude, coords.longitude, timestamp / 1000).then(onReleased)).catch(onError);
+        last = last
+          .then(() => this.release(coords.latitude, coords.longitude, timestamp / 1000).then(onReleased))
+          .catch(onError);
       },
       onError,
       options,

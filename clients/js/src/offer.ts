@@ -1,7 +1,8 @@
 /** The channel a server offers, checked before any place is looked at. Same checks as `sfumato.client.offer`. */
-import { checkRange, hex, type Grid } from "./draw.js";
+import type { CampaignView, ChannelAnswer, LogEntryView } from "./api.js";
+import { checkRange, type Grid, hex } from "./draw.js";
 import { must, Refused } from "./errors.js";
-import { reveals, type Reveals } from "./reveals.js";
+import { type Reveals, reveals } from "./reveals.js";
 
 /** What this device accepts from a server; loosening a limit is the owner's decision. */
 export interface Caps {
@@ -36,7 +37,7 @@ export interface Offer {
   readonly betaPerM: number;
   readonly outputWeights: readonly number[];
   readonly floor: number;
-  readonly reporting: "every-cycle" | "once";
+  readonly reporting: CampaignView["reporting"];
   readonly publicKey: string;
   /** One report is drawn per epoch whatever the place: the cycle, or the campaign's whole life. */
   readonly epoch: string;
@@ -96,7 +97,14 @@ export function metresPerDegree(latDeg: number): [number, number] {
   return [(degree * 6378137 * (1 - e2)) / w ** 3, ((degree * 6378137) / w) * Math.cos(latDeg * degree)];
 }
 
-const GRID_NUMBERS = ["cell_height", "cell_width", "north_deg", "west_deg", "cell_height_deg", "cell_width_deg"] as const;
+const GRID_NUMBERS = [
+  "cell_height",
+  "cell_width",
+  "north_deg",
+  "west_deg",
+  "cell_height_deg",
+  "cell_width_deg",
+] as const;
 
 function gridFromWire(wire: Record<string, unknown>, caps: Caps): Grid {
   const names = [...GRID_NUMBERS, "columns", "rows", "unit"].sort().join();
@@ -114,7 +122,10 @@ function gridFromWire(wire: Record<string, unknown>, caps: Caps): Grid {
   );
   const south = grid.north_deg - rows * grid.cell_height_deg;
   must(
-    south >= -90.1 && south < grid.north_deg && grid.north_deg <= 90 && Math.abs(grid.west_deg) <= 180 &&
+    south >= -90.1 &&
+      south < grid.north_deg &&
+      grid.north_deg <= 90 &&
+      Math.abs(grid.west_deg) <= 180 &&
       columns * grid.cell_width_deg <= 360,
     "The grid does not lie on the earth.",
   );
@@ -125,7 +136,10 @@ function gridFromWire(wire: Record<string, unknown>, caps: Caps): Grid {
     "The cells' size in metres does not fit their degrees: epsilon per km would be false.",
   );
   const side = Math.min(grid.cell_height, grid.cell_width);
-  must(side >= caps.smallestCellSideM, `The cells are ${side.toPrecision(3)} m wide; the least is ${caps.smallestCellSideM} m.`);
+  must(
+    side >= caps.smallestCellSideM,
+    `The cells are ${side.toPrecision(3)} m wide; the least is ${caps.smallestCellSideM} m.`,
+  );
   const extent = Math.hypot(rows * grid.cell_height, columns * grid.cell_width) / 1000;
   must(extent <= caps.extentKm, `The grid is ${extent.toFixed(0)} km across; the most is ${caps.extentKm} km.`);
   return grid;
@@ -136,7 +150,10 @@ function checkedWeights(values: unknown, cells: number, floor: number, caps: Cap
   const c = (values as unknown[]).map((value) => number(value, "c"));
   must(floor >= caps.smallestFloor && floor <= 1, `The floor is ${floor}; the least is ${caps.smallestFloor}.`);
   const least = ((1 - 1e-9) * floor) / cells;
-  must(c.every((value) => value >= least), "Some c lies below the floor.");
+  must(
+    c.every((value) => value >= least),
+    "Some c lies below the floor.",
+  );
   const total = c.reduce((a, b) => a + b, 0);
   must(Math.abs(total - 1) <= 1e-9, `c sums to ${total}, not 1.`);
   if (cells > caps.fewestEffectiveCells) {
@@ -150,10 +167,19 @@ function checkedWeights(values: unknown, cells: number, floor: number, caps: Cap
 
 /** Verify the answer of `…/channel` and turn it into an Offer, or say why it is refused. */
 export async function checkOffer(document: unknown, caps: Caps, pinnedKey?: string): Promise<Offer> {
-  const { payload, version, signature, public_key: key } = (document ?? {}) as Record<string, unknown>;
-  if (typeof payload !== "string" || typeof version !== "string" || typeof signature !== "string" || typeof key !== "string")
+  const { payload, version, signature, public_key: key } = (document ?? {}) as Partial<ChannelAnswer>;
+  if (
+    typeof payload !== "string" ||
+    typeof version !== "string" ||
+    typeof signature !== "string" ||
+    typeof key !== "string"
+  )
     throw new Refused("The answer holds no signed channel.", "Is this the address of a sfumato server?");
-  must(globalThis.crypto?.subtle !== undefined, "Signatures can be checked over https only.", "Open the page with https.");
+  must(
+    globalThis.crypto?.subtle !== undefined,
+    "Signatures can be checked over https only.",
+    "Open the page with https.",
+  );
   must(
     pinnedKey === undefined || key === pinnedKey,
     "The server signs with another key than before.",
@@ -231,14 +257,17 @@ export async function checkLog(entries: unknown, offer: Offer, seen: Record<stri
   must(Array.isArray(entries), "The public log is missing.");
   let previous = "0".repeat(64);
   const listed: Record<string, string> = {};
-  for (const [index, entry] of (entries as (Record<string, unknown> | null)[]).entries()) {
+  for (const [index, entry] of (entries as (Partial<LogEntryView> | null)[]).entries()) {
     must(entry?.index === index && entry.previous === previous, "The public log's chain is broken.");
     const { campaign, cycle, version } = entry!;
     must(campaign === offer.campaign, "The public log is another campaign's.");
     must(cycle === index + 1, "The public log skips or repeats a cycle.");
     previous = await sha256Hex(JSON.stringify({ campaign, cycle, index, previous, version }));
     must(entry!.entry === previous, "An entry of the public log does not match its hash.");
-    must(await verified(previous, String(entry!.signature), offer.publicKey), "The public log is not signed by the server.");
+    must(
+      await verified(previous, String(entry!.signature), offer.publicKey),
+      "The public log is not signed by the server.",
+    );
     listed[index + 1] = String(version);
   }
   must(listed[offer.cycle] === offer.version, "The public log does not list exactly this version.");

@@ -3,10 +3,20 @@
  * `prepare` draws, debits and keeps the report of this epoch before it returns it: cancelling, reloading or calling again
  * shows the same report, wherever the person is by then. A resent report keeps its cell, version and key.
  */
-import { debit, Device, type CampaignMemory, type DeviceMemory, type KeptReport } from "./device.js";
-import { cellFromWords, locate, randomHex, systemWords, weights, WORDS_PER_REPORT } from "./draw.js";
+import type { ReportAnswer, ReportRequest, TicketAnswer, TicketRequest } from "./api.js";
+import { type CampaignMemory, Device, type DeviceMemory, debit, type KeptReport } from "./device.js";
+import { cellFromWords, locate, randomHex, systemWords, WORDS_PER_REPORT, weights } from "./draw.js";
 import { must, NotSent, SfumatoError } from "./errors.js";
-import { checkAgainstMemory, checkLog, checkOffer, DEFAULT_CAPS, packLogWeights, sha256Hex, type Caps, type Offer } from "./offer.js";
+import {
+  type Caps,
+  checkAgainstMemory,
+  checkLog,
+  checkOffer,
+  DEFAULT_CAPS,
+  type Offer,
+  packLogWeights,
+  sha256Hex,
+} from "./offer.js";
 import type { Reveals } from "./reveals.js";
 
 export interface Prepared {
@@ -28,7 +38,8 @@ export interface ParticipantOptions {
   longestDelayS?: number;
 }
 
-interface Answer {
+/** A server's answer: whatever it holds is looked at before it is believed. */
+interface Answered {
   status: number;
   body: Record<string, unknown>;
 }
@@ -51,7 +62,9 @@ export class Participant {
   }
 
   #ours(memory: DeviceMemory): CampaignMemory {
-    return (memory.campaigns[`${this.url} ${this.campaign}`] ??= { versions: {}, reports: {} });
+    const name = `${this.url} ${this.campaign}`;
+    memory.campaigns[name] ??= { versions: {}, reports: {} };
+    return memory.campaigns[name];
   }
 
   /** Fetch and check the current channel: no place, no ticket, the same request as everybody's. */
@@ -64,7 +77,10 @@ export class Participant {
     await this.device.change((memory) => {
       const ours = this.#ours(memory);
       checkAgainstMemory(offer, ours, this.caps);
-      must(this.#key !== undefined || (ours.public_key ?? offer.publicKey) === offer.publicKey, "The server's key changed.");
+      must(
+        this.#key !== undefined || (ours.public_key ?? offer.publicKey) === offer.publicKey,
+        "The server's key changed.",
+      );
       ours.public_key = offer.publicKey;
       ours.versions[String(offer.cycle)] = offer.version;
       if (offer.cycle !== ours.last_cycle) {
@@ -118,12 +134,23 @@ export class Participant {
   #refuseAnotherAddress(memory: DeviceMemory, offer: Offer): void {
     const ours = this.#ours(memory);
     for (const [name, other] of Object.entries(memory.campaigns))
-      if (other !== ours && name.endsWith(` ${this.campaign}`) && other.public_key === offer.publicKey && offer.epoch in other.reports)
-        throw new SfumatoError("This device drew this campaign's report through another address of the same server.", "Use that address again.");
+      if (
+        other !== ours &&
+        name.endsWith(` ${this.campaign}`) &&
+        other.public_key === offer.publicKey &&
+        offer.epoch in other.reports
+      )
+        throw new SfumatoError(
+          "This device drew this campaign's report through another address of the same server.",
+          "Use that address again.",
+        );
   }
 
   /** Send the kept report of an epoch: a ticket, a random delay, then the report, with nothing shared between them. */
-  async send(epoch: string, onDelay: (seconds: number) => void = () => undefined): Promise<"counted" | "counted before" | "closed"> {
+  async send(
+    epoch: string,
+    onDelay: (seconds: number) => void = () => undefined,
+  ): Promise<"counted" | "counted before" | "closed"> {
     const { report, secret } = await this.device.change((memory) => {
       const ours = this.#ours(memory);
       const kept = ours.reports[epoch];
@@ -132,24 +159,29 @@ export class Participant {
       return { report: { ...kept }, secret: ours.secret };
     });
     const device = await sha256Hex(`sfumato device|${this.campaign}|${epoch}|${secret}`);
-    let answer = await this.#call("tickets", { cycle: report.cycle, device });
+    const asked: TicketRequest = { cycle: report.cycle, device };
+    let answer = await this.#call("tickets", asked);
     if (answer.status === 200) {
       const delayS = this.#longestDelayS * (Number(systemWords(1)[0]! >> 12n) * 2 ** -52);
       onDelay(delayS);
       await new Promise((resume) => setTimeout(resume, 1000 * delayS));
       const { cell, version, key } = report;
-      answer = await this.#call("reports", { cell, version, key, ticket: answer.body.ticket });
+      const sent: ReportRequest = { cell, version, key, ticket: String((answer.body as Partial<TicketAnswer>).ticket) };
+      answer = await this.#call("reports", sent);
     }
     if (answer.status === 200) {
       await this.#mark(epoch, "sent");
-      return answer.body.duplicate === true ? "counted before" : "counted";
+      return (answer.body as Partial<ReportAnswer>).duplicate === true ? "counted before" : "counted";
     }
     if (answer.status === 410 || (answer.status === 409 && (await this.#isOver(report.cycle)))) {
       if (report.state === "sent") return "counted before";
       await this.#mark(epoch, "closed");
       return "closed";
     }
-    throw new NotSent(`The server answered ${answer.status}: ${String(answer.body.error)}`, "The report is kept: send it again later.");
+    throw new NotSent(
+      `The server answered ${answer.status}: ${String(answer.body.error)}`,
+      "The report is kept: send it again later.",
+    );
   }
 
   async #isOver(cycle: number): Promise<boolean> {
@@ -164,14 +196,23 @@ export class Participant {
   }
 
   /** No cookie, no referrer, no cache; the address never depends on the place. */
-  async #call(route: "channel" | "log" | "tickets" | "reports", body?: unknown): Promise<Answer> {
+  async #call(route: "channel" | "log" | "tickets" | "reports", body?: unknown): Promise<Answered> {
     const address = `${this.url}/api/v1/campaigns/${this.campaign}/${route}`;
-    const common: RequestInit = { credentials: "omit", cache: "no-store", referrerPolicy: "no-referrer", redirect: "error" };
+    const common: RequestInit = {
+      credentials: "omit",
+      cache: "no-store",
+      referrerPolicy: "no-referrer",
+      redirect: "error",
+    };
     const headers = { "Content-Type": "application/json" };
     try {
-      const reply = await fetch(address, body === undefined ? common : { ...common, method: "POST", headers, body: JSON.stringify(body) });
+      const reply = await fetch(
+        address,
+        body === undefined ? common : { ...common, method: "POST", headers, body: JSON.stringify(body) },
+      );
       const answer = (await reply.json().catch(() => ({}))) as Record<string, unknown>;
-      if (body === undefined && !reply.ok) throw new NotSent(`The server answered ${reply.status}: ${String(answer.error)}`, "Try again later.");
+      if (body === undefined && !reply.ok)
+        throw new NotSent(`The server answered ${reply.status}: ${String(answer.error)}`, "Try again later.");
       return { status: reply.status, body: answer };
     } catch (error) {
       if (error instanceof SfumatoError) throw error;
@@ -188,11 +229,21 @@ function prepared(offer: Offer, kept: KeptReport, drawnNow: boolean): Prepared {
 }
 
 function keptReveals(told: Reveals): NonNullable<KeptReport["reveals"]> {
-  return Object.fromEntries(Object.entries(told).map(([name, value]) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), value]));
+  return Object.fromEntries(
+    Object.entries(told).map(([name, value]) => [
+      name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      value,
+    ]),
+  );
 }
 
 function shownReveals(kept: NonNullable<KeptReport["reveals"]>): Reveals {
-  return Object.fromEntries(Object.entries(kept).map(([name, value]) => [name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase()), value])) as unknown as Reveals;
+  return Object.fromEntries(
+    Object.entries(kept).map(([name, value]) => [
+      name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase()),
+      value,
+    ]),
+  ) as unknown as Reveals;
 }
 
 /** One spelling for one server: another spelling would be another campaign, and another report of the same cycle. */
@@ -204,6 +255,9 @@ function address(url: string): string {
     // Refused below.
   }
   if (parts === undefined || !/^https?:$/.test(parts.protocol) || parts.username || parts.search || parts.hash)
-    throw new SfumatoError("The server's address is not a plain http or https URL.", "Write it like https://collector.example.");
+    throw new SfumatoError(
+      "The server's address is not a plain http or https URL.",
+      "Write it like https://collector.example.",
+    );
   return `${parts.protocol}//${parts.host.replace(/\.(?=:|$)/, "")}${parts.pathname.replace(/\/+$/, "")}`;
 }

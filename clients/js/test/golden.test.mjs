@@ -4,10 +4,14 @@ import { readFileSync } from "node:fs";
 import test from "node:test";
 import * as client from "../dist/golden.js";
 
-const golden = (name) => JSON.parse(readFileSync(new URL(`../../../tests/golden/${name}.json`, import.meta.url), "utf8"));
+const golden = (name) =>
+  JSON.parse(readFileSync(new URL(`../../../tests/golden/${name}.json`, import.meta.url), "utf8"));
 const words = (text) => BigUint64Array.from(text.match(/.{16}/g) ?? [], (word) => BigInt(`0x${word}`));
 const near = (found, wanted, tolerance, what) =>
-  assert.ok(Math.abs(found - wanted) <= tolerance * Math.max(1, Math.abs(wanted)), `${what}: ${found} is not ${wanted}`);
+  assert.ok(
+    Math.abs(found - wanted) <= tolerance * Math.max(1, Math.abs(wanted)),
+    `${what}: ${found} is not ${wanted}`,
+  );
 
 for (const channel of golden("reports").channels) {
   test(`${channel.name}: every golden word draws the same cell as in Python`, () => {
@@ -18,7 +22,9 @@ for (const channel of golden("reports").channels) {
   });
   test(`${channel.name}: probabilities agree to 1e-12, relative`, () => {
     for (const { cell, probabilities } of channel.cases) {
-      const found = client.probabilities(client.weights(channel.grid, channel.output_weights, cell, channel.beta_per_m));
+      const found = client.probabilities(
+        client.weights(channel.grid, channel.output_weights, cell, channel.beta_per_m),
+      );
       for (const [y, p] of Object.entries(probabilities))
         assert.ok(Math.abs(found[y] / p - 1) <= 1e-12, `P(${y} | ${cell}) is ${found[y]}, not ${p}`);
     }
@@ -88,8 +94,13 @@ test("another pinned key is refused", async () => {
 
 test("a second version within a cycle and a jump between cycles are refused; the next cycle is not", async () => {
   const offer = await client.checkOffer(offers.good, client.DEFAULT_CAPS);
-  const memory = { versions: { 3: offer.version }, last_cycle: 3, log_weights: client.packLogWeights(offer.outputWeights) };
-  const check = async (document) => client.checkAgainstMemory(await client.checkOffer(document, client.DEFAULT_CAPS), memory, client.DEFAULT_CAPS);
+  const memory = {
+    versions: { 3: offer.version },
+    last_cycle: 3,
+    log_weights: client.packLogWeights(offer.outputWeights),
+  };
+  const check = async (document) =>
+    client.checkAgainstMemory(await client.checkOffer(document, client.DEFAULT_CAPS), memory, client.DEFAULT_CAPS);
   await check(offers.good);
   await check(offers.next_cycle);
   await assert.rejects(check(offers.second_version), /two channel versions/);

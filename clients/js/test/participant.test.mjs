@@ -16,17 +16,23 @@ function server(t, { report = () => [200, { ok: true, duplicate: false }] } = {}
     const body = init.body === undefined ? undefined : JSON.parse(init.body);
     seen.push({ route, body, init });
     const [status, answer] =
-      route === "channel" ? [200, offers.good]
-      : route === "log" ? [200, { log: offers.log }]
-      : route === "tickets" ? [200, { ticket: `1-3-0-${"0".repeat(32)}-${"0".repeat(64)}` }]
-      : report(seen);
+      route === "channel"
+        ? [200, offers.good]
+        : route === "log"
+          ? [200, { log: offers.log }]
+          : route === "tickets"
+            ? [200, { ticket: `1-3-0-${"0".repeat(32)}-${"0".repeat(64)}` }]
+            : report(seen);
     return new Response(JSON.stringify(answer), { status });
   });
   return seen;
 }
 
 const taking = (store, options = {}) =>
-  new sfumato.Participant("https://collector.example/", "golden", { device: new sfumato.Device(store, options), longestDelayS: 0 });
+  new sfumato.Participant("https://collector.example/", "golden", {
+    device: new sfumato.Device(store, options),
+    longestDelayS: 0,
+  });
 
 test("the published bundle is below 15 kB gzipped, has no import and takes no seed", () => {
   const text = readFileSync(new URL("../dist/sfumato.js", import.meta.url));
@@ -57,8 +63,11 @@ test("a report is drawn, kept and debited once, whatever the place and however o
 });
 
 test("another spelling or another address of the same server never draws a second report", async (t) => {
-  t.mock.method(globalThis, "fetch", async (address) =>
-    new Response(JSON.stringify(address.endsWith("/log") ? { log: offers.log } : offers.good)));
+  t.mock.method(
+    globalThis,
+    "fetch",
+    async (address) => new Response(JSON.stringify(address.endsWith("/log") ? { log: offers.log } : offers.good)),
+  );
   const device = new sfumato.Device(sfumato.forgetfulStore());
   const at = (url) => new sfumato.Participant(url, "golden", { device, longestDelayS: 0 });
   const first = at("https://collector.example");
@@ -72,7 +81,8 @@ test("another spelling or another address of the same server never draws a secon
   const other = at("https://mirror.example");
   await assert.rejects(other.prepare(48.83, 2.39, await other.look()), /another address/);
   assert.equal((await device.budget()).entries.length, 1);
-  for (const url of ["ftp://collector.example", "collector.example", "https://me@collector.example"]) assert.throws(() => at(url), /not a plain/);
+  for (const url of ["ftp://collector.example", "collector.example", "https://me@collector.example"])
+    assert.throws(() => at(url), /not a plain/);
 });
 
 test("a log that forgets or changes what this device saw is refused", async (t) => {
@@ -98,7 +108,13 @@ test("a kept report shows what its own channel gives away", async (t) => {
 test("the report is on the device before it is shown", async (t) => {
   server(t);
   const kept = sfumato.forgetfulStore();
-  const failing = { read: () => kept.read(), write: (text) => { if (text.includes('"drawn"')) throw new Error("disk full"); return kept.write(text); } };
+  const failing = {
+    read: () => kept.read(),
+    write: (text) => {
+      if (text.includes('"drawn"')) throw new Error("disk full");
+      return kept.write(text);
+    },
+  };
   const person = taking(failing);
   const offer = await person.look();
   await assert.rejects(person.prepare(48.85, 2.34, offer), /disk full/);
@@ -107,7 +123,9 @@ test("the report is on the device before it is shown", async (t) => {
 
 test("a resent report keeps cell, version and key, and two tickets share nothing with it", async (t) => {
   let tries = 0;
-  const seen = server(t, { report: () => (++tries === 1 ? [503, { error: "busy" }] : [200, { duplicate: tries > 2 }]) });
+  const seen = server(t, {
+    report: () => (++tries === 1 ? [503, { error: "busy" }] : [200, { duplicate: tries > 2 }]),
+  });
   const person = taking(sfumato.forgetfulStore());
   const { epoch } = await person.prepare(48.85, 2.34, await person.look());
   await assert.rejects(person.send(epoch), { name: "NotSent" });
@@ -115,7 +133,8 @@ test("a resent report keeps cell, version and key, and two tickets share nothing
   assert.equal(await person.send(epoch), "counted before");
   const sent = seen.filter(({ route }) => route === "reports").map(({ body }) => body);
   assert.deepEqual(Object.keys(sent[0]).sort(), ["cell", "key", "ticket", "version"]);
-  for (const body of sent) assert.deepEqual([body.cell, body.version, body.key], [sent[0].cell, offers.good.version, sent[0].key]);
+  for (const body of sent)
+    assert.deepEqual([body.cell, body.version, body.key], [sent[0].cell, offers.good.version, sent[0].key]);
   assert.match(sent[0].key, /^[0-9a-f]{32}$/);
   const asked = seen.filter(({ route }) => route === "tickets").map(({ body }) => body);
   for (const body of asked) assert.deepEqual(Object.keys(body).sort(), ["cycle", "device"]);
@@ -160,11 +179,21 @@ test("the live trace releases in order, is debited once, and repeats a repeated 
   const store = sfumato.forgetfulStore();
   const device = new sfumato.Device(store, { capPerKm: 50 });
   let emit;
-  const geolocation = { watchPosition: (found) => ((emit = found), 7), clearWatch: (id) => assert.equal(id, 7) };
+  const watchPosition = (found) => {
+    emit = found;
+    return 7;
+  };
+  const geolocation = { watchPosition, clearWatch: (id) => assert.equal(id, 7) };
   const released = [];
   const errors = [];
-  const stop = new sfumato.LiveTrace({ noiseM: 1000, device }).watch((p) => released.push(p), (e) => errors.push(e), {}, geolocation);
-  for (const s of [0, 1, 1, 2]) emit({ coords: { latitude: 48.85, longitude: 2.34 + s / 100 }, timestamp: 1.79e12 + 1000 * s });
+  const stop = new sfumato.LiveTrace({ noiseM: 1000, device }).watch(
+    (p) => released.push(p),
+    (e) => errors.push(e),
+    {},
+    geolocation,
+  );
+  for (const s of [0, 1, 1, 2])
+    emit({ coords: { latitude: 48.85, longitude: 2.34 + s / 100 }, timestamp: 1.79e12 + 1000 * s });
   while (released.length + errors.length < 4) await new Promise((resume) => setTimeout(resume, 5));
   stop();
   assert.deepEqual(errors, []);

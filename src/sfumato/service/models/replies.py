@@ -20,7 +20,9 @@ from sfumato.service.models.shown import (
 class Answer(BaseModel):
     """The envelope of every JSON answer."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, json_schema_serialization_defaults_required=True
+    )
 
     ok: bool = True
     error: str | None = None

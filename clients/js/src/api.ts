@@ -1,0 +1,370 @@
+// Made from the OpenAPI document by `npm run api`; do not edit.
+
+/** Whether the reports look poisoned, and why. */
+export interface Alarm {
+  raised: boolean;
+  reasons: string[];
+}
+
+/** The batch is on disk; ``duplicate`` if it was before. */
+export interface BatchAnswer {
+  ok: boolean;
+  error: string | null;
+  errors: string[];
+  status: number;
+  duplicate: boolean;
+  reports: number;
+}
+
+/** Relayed reports, all drawn on their devices from the same channel. */
+export interface BatchRequest {
+  version: string;
+  key: string;
+  cells: number[];
+}
+
+/** One campaign. */
+export interface CampaignAnswer {
+  ok: boolean;
+  error: string | null;
+  errors: string[];
+  status: number;
+  campaign: CampaignView;
+}
+
+/** A new campaign. Give beta_per_m or epsilon_per_km; the cycle is due by time, by reports, or both. */
+export interface CampaignRequest {
+  name: string;
+  title?: string;
+  grid: { south: number; west: number; north: number; east: number; cell_size_m: number };
+  beta_per_m?: number | null;
+  epsilon_per_km?: number | null;
+  cycle_duration_s?: number | null;
+  cycle_reports?: number | null;
+  minimum_cycle_s?: number | null;
+  minimum_tickets?: number | null;
+  floor?: number | null;
+  reporting?: "once" | "every-cycle";
+  relayed?: boolean;
+  relayed_cap_reports?: number | null;
+}
+
+/** A campaign and its current cycle. */
+export interface CampaignView {
+  title: string;
+  grid: GridFields;
+  beta_per_m: number;
+  cycle_duration_s: number | null;
+  cycle_reports: number | null;
+  minimum_cycle_s: number;
+  minimum_tickets: number;
+  floor: number;
+  reporting: "once" | "every-cycle";
+  relayed: boolean;
+  relayed_cap_reports: number;
+  name: string;
+  cells: number;
+  two_beta_per_km: number;
+  created_at_s: number;
+  cycle: OpenCycleView;
+}
+
+/** Every campaign. */
+export interface CampaignsAnswer {
+  ok: boolean;
+  error: string | null;
+  errors: string[];
+  status: number;
+  campaigns: CampaignView[];
+}
+
+/** The channel of the open cycle: the signed text, its hash and its signature. */
+export interface ChannelAnswer {
+  ok: boolean;
+  error: string | null;
+  errors: string[];
+  status: number;
+  payload: string;
+  version: string;
+  signature: string;
+  public_key: string;
+  log_index: number;
+  opened_at_s: number;
+  due_at_s: number | null;
+}
+
+/** Whether the cycle was closed, and why. */
+export interface CloseAnswer {
+  ok: boolean;
+  error: string | null;
+  errors: string[];
+  status: number;
+  closed: boolean;
+  cycle: number;
+  reason: string;
+}
+
+/** Nothing to say: close the cycle if it may be closed. */
+export type CloseRequest = Record<string, never>;
+
+/** A closed cycle in numbers. */
+export interface ClosedCycleView {
+  epsilon_per_km: LevelPerKm;
+  mutual_information_nats: number;
+  distortion_m: number;
+  emd_to_previous_m: number | null;
+  residual: Residual;
+  alarm: Alarm;
+  change_capped: boolean;
+  influence: Record<string, number>;
+  spent_epsilon_per_km: number;
+  gap_nats_per_report: number;
+  target: string;
+  interval_level: number | null;
+  cycle: number;
+  version: string;
+  opened_at_s: number;
+  closed_at_s: number | null;
+  tickets: number;
+  reports: number;
+  relayed_reports: number;
+  merged_periods: number;
+  two_beta_per_km: number;
+}
+
+/** A closed cycle with everything: also its reports per cell and its output weights. */
+export interface CountedCycleView {
+  epsilon_per_km: LevelPerKm;
+  mutual_information_nats: number;
+  distortion_m: number;
+  emd_to_previous_m: number | null;
+  residual: Residual;
+  alarm: Alarm;
+  change_capped: boolean;
+  influence: Record<string, number>;
+  spent_epsilon_per_km: number;
+  gap_nats_per_report: number;
+  target: string;
+  interval_level: number | null;
+  cycle: number;
+  version: string;
+  opened_at_s: number;
+  closed_at_s: number | null;
+  tickets: number;
+  reports: number;
+  relayed_reports: number;
+  merged_periods: number;
+  two_beta_per_km: number;
+  estimate: number[];
+  low: (number | null)[];
+  high: (number | null)[];
+  counts: number[];
+  relayed_counts: number[];
+  output_weights: number[];
+}
+
+/** One closed cycle with its estimate. */
+export interface CycleAnswer {
+  ok: boolean;
+  error: string | null;
+  errors: string[];
+  status: number;
+  cycle: CountedCycleView;
+}
+
+/** The dashboard's content. */
+export interface DashboardAnswer {
+  ok: boolean;
+  error: string | null;
+  errors: string[];
+  status: number;
+  campaign: DashboardCampaignView;
+  history: EstimatedCycleView[];
+}
+
+/** The same with the address of the dashboard's map tiles, where the operator chose one. */
+export interface DashboardCampaignView {
+  title: string;
+  grid: GridFields;
+  beta_per_m: number;
+  cycle_duration_s: number | null;
+  cycle_reports: number | null;
+  minimum_cycle_s: number;
+  minimum_tickets: number;
+  floor: number;
+  reporting: "once" | "every-cycle";
+  relayed: boolean;
+  relayed_cap_reports: number;
+  name: string;
+  cells: number;
+  two_beta_per_km: number;
+  created_at_s: number;
+  cycle: OpenCycleView;
+  tile_url: string | null;
+}
+
+/** A closed cycle with its estimate and, where there is one, its interval per cell. */
+export interface EstimatedCycleView {
+  epsilon_per_km: LevelPerKm;
+  mutual_information_nats: number;
+  distortion_m: number;
+  emd_to_previous_m: number | null;
+  residual: Residual;
+  alarm: Alarm;
+  change_capped: boolean;
+  influence: Record<string, number>;
+  spent_epsilon_per_km: number;
+  gap_nats_per_report: number;
+  target: string;
+  interval_level: number | null;
+  cycle: number;
+  version: string;
+  opened_at_s: number;
+  closed_at_s: number | null;
+  tickets: number;
+  reports: number;
+  relayed_reports: number;
+  merged_periods: number;
+  two_beta_per_km: number;
+  estimate: number[];
+  low: (number | null)[];
+  high: (number | null)[];
+}
+
+/** A grid on the earth: its size in cells, a cell's size in metres and in degrees, and its north-western corner. */
+export interface GridFields {
+  rows: number;
+  columns: number;
+  cell_height: number;
+  cell_width: number;
+  unit: "m";
+  north_deg: number;
+  west_deg: number;
+  cell_height_deg: number;
+  cell_width_deg: number;
+}
+
+/** The closed cycles, oldest first. */
+export interface HistoryAnswer {
+  ok: boolean;
+  error: string | null;
+  errors: string[];
+  status: number;
+  history: ClosedCycleView[];
+}
+
+/** An epsilon per kilometre: exact, or between two bounds. */
+export interface LevelPerKm {
+  lower: number;
+  upper: number;
+  exact: boolean;
+}
+
+/** The public log of channel versions. */
+export interface LogAnswer {
+  ok: boolean;
+  error: string | null;
+  errors: string[];
+  status: number;
+  log: LogEntryView[];
+}
+
+/** One entry of the public log: a channel version, chained to the entry before and signed. */
+export interface LogEntryView {
+  index: number;
+  campaign: string;
+  cycle: number;
+  version: string;
+  previous: string;
+  entry: string;
+  signature: string;
+}
+
+/** A campaign's current cycle; its counts are rounded down to tens. */
+export interface OpenCycleView {
+  epsilon_per_km: LevelPerKm;
+  mutual_information_nats: number;
+  distortion_m: number;
+  number: number;
+  version: string;
+  state: "open" | "closing" | "closed";
+  opened_at_s: number;
+  due_at_s: number | null;
+  tickets: number;
+  reports: number;
+  relayed_reports: number;
+  merged_periods: number;
+}
+
+/** What went wrong and what to do. */
+export interface Refusal {
+  ok: false;
+  error: string | null;
+  errors: string[];
+  status: number;
+}
+
+/** The report is on disk; ``duplicate`` if it was before. */
+export interface ReportAnswer {
+  ok: boolean;
+  error: string | null;
+  errors: string[];
+  status: number;
+  duplicate: boolean;
+}
+
+/** One obfuscated report. */
+export interface ReportRequest {
+  cell: number;
+  version: string;
+  key: string;
+  ticket: string;
+}
+
+/** How well a cycle's reports fit the channel that was published. */
+export interface Residual {
+  statistic: number;
+  p_value: number;
+}
+
+/** What this server is and the key it signs with. */
+export interface ServerAnswer {
+  ok: boolean;
+  error: string | null;
+  errors: string[];
+  status: number;
+  server: ServerView;
+}
+
+/** What this server is and the key it signs with. */
+export interface ServerView {
+  name: "sfumato";
+  version: string;
+  public_key: string;
+  tile_url: string | null;
+}
+
+/** Whether the server is alive or ready. */
+export interface StateAnswer {
+  ok: boolean;
+  error: string | null;
+  errors: string[];
+  status: number;
+  state: "alive" | "ready";
+}
+
+/** A ticket for one report. */
+export interface TicketAnswer {
+  ok: boolean;
+  error: string | null;
+  errors: string[];
+  status: number;
+  ticket: string;
+  expires_at_s: number;
+}
+
+/** A device asks for its ticket of a cycle. */
+export interface TicketRequest {
+  cycle: number;
+  device: string;
+}
