@@ -37,8 +37,8 @@ async def ticket(campaign: Name, request: Request) -> Response:
 
 
 # Written once: the two answers of the route that everybody calls.
-_COUNTED = ReportAnswer(duplicate=False).model_dump_json()
-_KNOWN = ReportAnswer(duplicate=True).model_dump_json()
+_COUNTED = ReportAnswer(duplicate=False).model_dump_json().encode()
+_KNOWN = ReportAnswer(duplicate=True).model_dump_json().encode()
 
 
 @router.post(
