@@ -7,7 +7,7 @@ import pytest
 
 from sfumato.collection.simulation import simulate_round
 from sfumato.errors import InputError
-from sfumato.estimation import Tally, intervals, joint
+from sfumato.estimation import Tally, intervals, joint, log_smooth
 from sfumato.estimation.uncertainty import multinomial_width, region_interval
 from sfumato.grid import Grid
 from sfumato.mechanisms.grids.grid_channel import uniform_channel
@@ -25,7 +25,7 @@ def discs(grid, count, seed):
         yield np.flatnonzero(np.hypot(rows - row, columns - column) <= radius)
 
 
-def coverage(name, *, beta=1.0, reporting="every-cycle", seeds=range(2), method="sandwich"):
+def coverage(name, *, beta=1.0, reporting="every-cycle", seeds=range(2), method="score"):
     place = city(name)
     grid, truth = place.plain_grid, place.probabilities
     inside, wide, region_inside, region_wide = [], [], [], []
@@ -93,8 +93,8 @@ def test_the_variance_is_that_of_repeated_reports_of_the_same_people():
     centres = []
     for seed in range(100):
         fresh = [Tally(channel, draw_tally(channel, people, rng=1000 + 3 * seed + k)) for k in range(3)]
-        centres.append(intervals(fresh, estimate=joint(fresh, stop=40), reporting="every-cycle").centre)
-    claimed = np.sqrt(np.diag(intervals(tallies, reporting="every-cycle").covariance))
+        centres.append(intervals(fresh, reporting="every-cycle").centre)
+    claimed = np.sqrt(intervals(tallies, reporting="every-cycle").linear.cells("reporters").variance)
     measured = np.std(centres, axis=0)
     busy = people > 50
     assert np.median(claimed[busy] / measured[busy]) == pytest.approx(1.0, abs=0.1)
@@ -106,7 +106,7 @@ def test_the_population_is_less_certain_than_the_reporters():
     _, tallies = small_case()
     reporters = intervals(tallies, target="reporters", reporting="every-cycle")
     population = intervals(tallies, target="population", reporting="every-cycle")
-    assert np.all(np.diag(population.covariance) > np.diag(reporters.covariance))
+    assert np.all(population.linear.cells("population").variance > reporters.linear.cells("reporters").variance)
     assert (reporters.target, population.target) == ("reporters", "population")
 
 
@@ -114,10 +114,10 @@ def test_the_population_is_less_certain_than_the_reporters():
 @pytest.mark.parametrize("reporting", ["once", "every-cycle"])
 def test_a_region_by_conjugate_gradients_is_the_region_of_the_covariance(target, reporting):
     _, tallies = small_case()
-    estimate = joint(tallies)
-    held = intervals(tallies, estimate=estimate, target=target, reporting=reporting)
+    smooth = log_smooth(tallies)
+    held = intervals(tallies, smooth=smooth, target=target, reporting=reporting)
     for cells in ([3], [0, 1, 6, 7], list(range(12))):
-        free = region_interval(tallies, cells, estimate=estimate, target=target, reporting=reporting)
+        free = region_interval(tallies, cells, smooth=smooth, target=target, reporting=reporting)
         assert free == pytest.approx(held.region(cells), abs=1e-7)
 
 
@@ -160,8 +160,8 @@ def test_intervals_around_the_estimate_of_another_grid_and_without_replicates_ar
     tallies = [(uniform_channel(grid, 1.0), np.full(6, 10))]
     elsewhere = joint([(uniform_channel(other, 1.0), np.full(4, 10))])
     for ask in (
-        lambda: intervals(tallies, estimate=elsewhere),
-        lambda: region_interval(tallies, [0], estimate=elsewhere),
+        lambda: intervals(tallies, smooth=elsewhere),
+        lambda: region_interval(tallies, [0], smooth=elsewhere),
         lambda: intervals(tallies, method="bootstrap", replicates=0),
         lambda: intervals(tallies).region([1.5]),
     ):

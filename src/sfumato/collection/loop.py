@@ -137,7 +137,7 @@ def close_cycle(
     following = last.channel if residual.alarm else next_channel(last.channel, theta, rules)
     small = last.channel.cells <= LARGEST_COVARIANCE
     account = spent([tally.channel for tally in filled], reporting=rules.reporting)
-    shown = intervals(filled, estimate=estimate, reporting=rules.reporting) if with_intervals and small else None
+    shown = intervals(filled, reporting=rules.reporting) if with_intervals and small else None
     return ClosedCycle(
         estimate=estimate,
         intervals=shown,

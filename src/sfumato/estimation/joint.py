@@ -21,7 +21,7 @@ from sfumato.arrays import FloatArray, read_only
 from sfumato.channel import Channel, checked_probabilities
 from sfumato.errors import InputError, NotCertified
 from sfumato.estimation.likelihood import Likelihood, inverse_normaliser, stacked_weights
-from sfumato.estimation.tally import Tally, checked_counts, checked_region, checked_tallies
+from sfumato.estimation.tally import Tally, checked_counts, checked_region, checked_tallies, merged
 from sfumato.mechanisms.grids.grid_channel import GridChannel
 from sfumato.randomness import Random, Randomness, randomness
 
@@ -30,6 +30,8 @@ REPEATS = 5
 MOST_STEPS = 6_000
 _THINNING_SEED = 20_231_015
 _MANY_REPEATS_UP_TO = 2_500
+_NEGLIGIBLE_NATS = 0.01
+"""A part whose prediction gains less than this over half as many steps again gains nothing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +70,7 @@ def joint(
     tallies give the same estimate.
     """
     began = time.perf_counter()
-    filled = checked_tallies(tallies)
+    filled = merged(checked_tallies(tallies))
     model = Likelihood.of(filled)
     weights = stacked_weights(filled)
     theta = _starting(start, model.cells)
@@ -175,7 +177,11 @@ def steps_by_thinning(
     smoothing_cells: float = 0.0,
     rng: Random = _THINNING_SEED,
 ) -> int:
-    """The number of steps after which four fifths of the reports predict the last fifth best, over five divisions."""
+    """The number of steps after which four fifths of the reports predict the last fifth best, over five divisions.
+
+    Every part has its own best number; the geometric mean is taken (the path moves by ratios of steps). The best of the
+    summed predictions is decided by the flattest part: it can be thousands of steps too late.
+    """
     model = Likelihood.of(tallies)
     held = np.concatenate([thinned(tallies, parts, randomness(_stream(rng, r))) for r in range(repeats)], axis=2)
     full = np.stack([tally.counts for tally in tallies], axis=1).astype(np.float64)[:, :, None]
@@ -187,7 +193,9 @@ def steps_by_thinning(
     held, kept = held[:, :, totals > 0], kept[:, :, totals > 0] / totals[totals > 0]
     theta = np.repeat(_starting(None, model.cells) if start is None else start, held.shape[2], axis=1)
     blur = _blur(tallies, smoothing_cells)
-    best_steps, best_level, next_check = 0, -np.inf, 0
+    own_best, own_level = np.zeros(held.shape[2]), np.full(held.shape[2], -np.inf)
+    best_steps, best_level, worth_steps, worth_level, next_check = 0, -np.inf, 0, -np.inf, 0
+    negligible = _NEGLIGIBLE_NATS * held.shape[2]
     for taken in range(most_steps + 1):
         check = taken >= next_check
         g, level = model.step(theta, kept, scored=held if check else None)
@@ -199,14 +207,19 @@ def steps_by_thinning(
                     "The likelihood of these reports cannot be computed.",
                     "Mix a floor into the output weights (floor=0.01), or start from a map without zeros.",
                 )
+            own_best = np.where(level > own_level, taken, own_best)
+            own_level = np.maximum(level, own_level)
             if predicted > best_level:
                 best_steps, best_level = taken, predicted
-            elif taken > 1.5 * best_steps + 20:
+            if predicted > worth_level + negligible:
+                worth_steps, worth_level = taken, predicted
+            if taken > 1.5 * min(best_steps, worth_steps) + 20:
                 break
         theta *= g
         if blur is not None:
             theta = blur(theta)
-    return best_steps
+    # Each part votes for its own best number: one that rises for ever no longer decides for the others.
+    return round(float(np.exp(np.mean(np.log(own_best + 0.5)))) - 0.5)
 
 
 def thinned(tallies: Sequence[Tally], parts: int, source: Randomness) -> FloatArray:

@@ -20,7 +20,7 @@ from sfumato.arrays import FloatArray, positive, read_only
 from sfumato.errors import InputError
 from sfumato.estimation.joint import Estimate, joint, judged
 from sfumato.estimation.likelihood import Likelihood, stacked_weights
-from sfumato.estimation.tally import Tally, checked_tallies
+from sfumato.estimation.tally import Tally, checked_tallies, merged
 from sfumato.mechanisms.grids.grid_channel import GridChannel
 
 DEFAULT_STRENGTH = 0.3
@@ -34,7 +34,7 @@ def log_smooth(
 ) -> Estimate:
     """The map with the largest penalised likelihood, by limited-memory quasi-Newton steps in log density."""
     began = time.perf_counter()
-    filled = checked_tallies(tallies)
+    filled = merged(checked_tallies(tallies))
     positive(strength, "strength")
     if most_steps < 1:
         raise InputError(f"most_steps is {most_steps}.", "Allow at least one step.")
@@ -63,7 +63,7 @@ def log_smooth(
 def blended(tallies: Iterable[Tally | tuple[GridChannel, npt.ArrayLike]]) -> Estimate:
     """The average of the early-stopped joint estimate and :func:`log_smooth`."""
     began = time.perf_counter()
-    filled = checked_tallies(tallies)
+    filled = merged(checked_tallies(tallies))
     early, smooth = joint(filled), log_smooth(filled)
     theta = read_only(0.5 * (early.probabilities + smooth.probabilities))
     model, weights = Likelihood.of(filled), stacked_weights(filled)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -86,3 +87,15 @@ def checked_tallies(tallies: Iterable[Tally | tuple[GridChannel, npt.ArrayLike]]
     if not filled:
         raise InputError("No cycle has a report.", "Wait for reports before estimating.")
     return filled
+
+
+def merged(tallies: Sequence[Tally]) -> Sequence[Tally]:
+    """One tally per distinct channel: reports through the same weights are reports of one longer cycle."""
+    together: dict[tuple[float, bytes], list[Tally]] = {}
+    for tally in tallies:
+        key = tally.channel.beta, hashlib.sha256(tally.channel.output_weights.tobytes()).digest()
+        together.setdefault(key, []).append(tally)
+    return [
+        group[0] if len(group) == 1 else Tally(group[0].channel, np.sum([one.counts for one in group], axis=0))
+        for group in together.values()
+    ]

@@ -103,7 +103,9 @@ def _above_floor(kernel: GridKernel, floor: float) -> tuple[FloatArray, int]:
     c = ones / steepest
     ahead, momentum = c, 1.0
     tolerance = 1e-9 if cells <= 20_000 else 1e-7
-    for used in range(2, _MOST_STEPS):
+    used = 1
+    while used < _MOST_STEPS:
+        used += 1
         slope = kernel.signed_product(ahead) - 1.0
         least = floor * float(c.sum()) / cells
         fresh = np.maximum(ahead - slope / steepest, least)

@@ -1,0 +1,239 @@
+"""The map as a linear function of the counts: unbiased whatever map it is linearised at, its cumulants in closed form.
+
+Let q_s = theta C_s at some theta, W_s = C_s diag(1/q_s), B_s = W_s C_s' and H = sum_s n_s B_s. One scoring step
+
+    theta~ = theta + (H + P)^-1 (sum_s W_s n_s - n),         P = tau n diag(1/theta),
+
+has expectation theta* (the truth) for P = 0 and *any* theta: the score is linear in the counts, and its mean is H
+theta*. So theta need only be near enough for good weights, and must not depend on single counts: the log-smooth map,
+not an early-stopped or converged one, which is 0 where people are. P is a faint pull back (its standard deviation is
+1/sqrt(tau) = 100 times that of a multinomial); the bias it can cause, were every share wrong by 100 %, is added to the
+variance.
+
+A sum a'theta~ is sum_s sum_y L_s(y) n_s(y) + constant with L_s = a'(H + P)^-1 W_s, and people report independently.
+Given the people, each person at x adds the variance v(x) = E L^2 - (E L)^2, so that the variance is *linear in where
+people are*: v changes as the share asked about does, at the rate ``growth`` -- what a score (Wilson) interval needs.
+Third and fourth cumulants follow in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from sfumato.accountant.compose import Reporting
+from sfumato.arrays import FloatArray
+from sfumato.estimation.likelihood import inverse_normaliser
+from sfumato.estimation.tally import Tally, merged
+from sfumato.mechanisms.grids.kernel import GridKernel, matrix_from_table
+
+Target = Literal["reporters", "population"]
+_TAU = 1e-4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moments:
+    """Of several sums of cells, one entry each: what their estimates are and how they vary."""
+
+    centre: FloatArray
+    expected: FloatArray
+    """The sum at the map that was linearised at."""
+    variance: FloatArray
+    growth: FloatArray
+    """How much the variance grows per unit of the sum's own share."""
+    skewness: FloatArray
+    kurtosis: FloatArray
+    """In excess of the normal's."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Through:
+    """One distinct channel: products with W and C by products with K; ``per_person`` reports of each person."""
+
+    kernel: GridKernel
+    inverse_z: FloatArray
+    inverse_spread: FloatArray
+    """1 / K(theta / Z): c cancels from W."""
+    output_weights: FloatArray
+    reported: FloatArray
+    counts: FloatArray
+    total: float
+    per_person: float
+
+    @classmethod
+    def of(cls, tally: Tally, theta: FloatArray, per_person: float) -> _Through:
+        kernel, inverse_z = tally.channel.kernel, inverse_normaliser(tally.channel)
+        spread = kernel.product(theta * inverse_z)
+        weights = tally.channel.output_weights
+        counts = tally.counts.astype(np.float64)
+        return cls(kernel, inverse_z, 1 / spread, weights, weights * spread, counts, float(tally.total), per_person)
+
+    def information(self, v: FloatArray) -> FloatArray:
+        """B v."""
+        inner = self.kernel.signed_product(v * self.inverse_z) * self.output_weights * self.inverse_spread
+        return self.inverse_z * self.kernel.signed_product(inner)
+
+    def information_matrix(self) -> FloatArray:
+        """B, symmetric."""
+        matrix = _matrix(self.kernel) * self.inverse_z[:, None]
+        half = matrix * np.sqrt(self.output_weights * self.inverse_spread)[None, :]
+        return half @ half.T
+
+    def score(self) -> FloatArray:
+        """W n."""
+        return self.inverse_z * self.kernel.product(self.counts * self.inverse_spread)
+
+    def loadings(self, rows: FloatArray) -> FloatArray:
+        """L = rows W, for rows (k, cells)."""
+        return _rows_times(self.kernel, rows * self.inverse_z) * self.inverse_spread
+
+    def reports_of(self, rows: FloatArray) -> FloatArray:
+        """rows C: how the people in ``rows`` report."""
+        return _rows_times(self.kernel, rows * self.inverse_z) * self.output_weights
+
+    def mean_of(self, loadings: FloatArray) -> FloatArray:
+        """E[L | x] for every x: L C'."""
+        return _rows_times(self.kernel, loadings * self.output_weights) * self.inverse_z
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Linearised:
+    """theta~ with all that its sums need; make it with :func:`linearised`."""
+
+    theta: FloatArray
+    people: float
+    reporting: Reporting
+    channels: tuple[_Through, ...]
+    inverse: FloatArray | None
+    """(H + P)^-1, or None on large grids, where each sum is solved for by conjugate gradients."""
+
+    @property
+    def reports(self) -> float:
+        """How many reports there are."""
+        return sum(channel.total for channel in self.channels)
+
+    @property
+    def pull(self) -> FloatArray:
+        """The diagonal of P."""
+        return _TAU * self.reports / self.theta
+
+    def cells(self, target: Target) -> Moments:
+        """Every cell by itself."""
+        assert self.inverse is not None
+        return self._moments(np.eye(self.theta.size), self.inverse, target)
+
+    def sums(self, chosen: FloatArray, target: Target) -> Moments:
+        """The sums over the cells chosen by each 0/1 row of (k, cells)."""
+        if self.inverse is not None:
+            return self._moments(chosen, chosen @ self.inverse, target)
+        return self._moments(chosen, np.stack([self._solved(row) for row in chosen]), target)
+
+    def _solved(self, right: FloatArray) -> FloatArray:
+        """(H + P)^-1 right, in coordinates v = root(theta) w where the system is n (tau I + M), M between 0 and I."""
+        root, n = np.sqrt(self.theta), self.reports
+
+        def apply(w: FloatArray) -> FloatArray:
+            v = root * w
+            total = np.sum([one.total * one.information(v) for one in self.channels], axis=0)
+            out: FloatArray = root * total / n + _TAU * w
+            return out
+
+        return root * conjugate_gradients(apply, root * right / n)
+
+    def _moments(self, chosen: FloatArray, rows: FloatArray, target: Target) -> Moments:
+        theta, pull, people = self.theta, self.pull, self.people
+        per_person = sum(one.per_person for one in self.channels)
+        share = chosen @ theta
+        inside = chosen * theta
+        once = self.reporting == "once"
+        score = np.sum([one.score() for one in self.channels], axis=0) - self.reports
+        # A(H + P) = chosen, so the mean of all of a person's loadings is chosen / people but for the pull.
+        mean = (chosen - rows * pull) / people
+        second, third, fourth = (np.zeros(share.size) for _ in range(3))
+        second_in, third_in = np.zeros(share.size), np.zeros(share.size)
+        square, square_in = np.zeros(share.size), np.zeros(share.size)
+        for one in self.channels:
+            loadings = one.loadings(rows)
+            reported = one.reports_of(inside)
+            power = loadings * loadings
+            second += one.per_person * (power @ one.reported)
+            second_in += one.per_person * np.einsum("ij,ij->i", power, reported)
+            if not once and len(self.channels) > 1:
+                each = one.mean_of(loadings) ** 2
+                square += one.per_person * (each @ theta)
+                square_in += one.per_person * np.einsum("ij,ij->i", each, inside)
+            power *= loadings
+            third += one.per_person * (power @ one.reported)
+            third_in += one.per_person * np.einsum("ij,ij->i", power, reported)
+            power *= loadings
+            fourth += one.per_person * (power @ one.reported)
+        if once or len(self.channels) == 1:
+            each = mean**2 / per_person
+            square, square_in = each @ theta, np.einsum("ij,ij->i", each, inside)
+        drawn = np.sum((rows * (pull * theta)) ** 2, axis=1)
+        variance = people * (second - square) + drawn
+        growth = people * (second_in - square_in) / share
+        if target == "population":
+            variance = variance + (share - share**2) / people
+            growth = growth + 1 / people
+            third_sum, fourth_sum = people * third, people * fourth
+        else:
+            # A report from inside adds 1 / n on average; the terms left out are of higher order in that.
+            n = people * per_person
+            third_sum = people * (third - 3 * second_in / n + 2 * per_person * share / n**3)
+            fourth_sum = people * (
+                fourth - 4 * third_in / n + 12 * second_in / n**2 - 3 * second_in**2 / (share * per_person)
+            )
+        centre = share + rows @ score
+        return Moments(centre, share, variance, growth, third_sum / variance**1.5, fourth_sum / variance**2)
+
+
+def linearised(tallies: Sequence[Tally], at: FloatArray, reporting: Reporting, *, dense: bool) -> Linearised:
+    """The one-step estimate of these tallies at the map ``at``; ``dense`` holds the inverse of the information."""
+    theta = np.maximum(at, 1e-9 / at.size)
+    theta = theta / theta.sum()
+    totals = [tally.total for tally in tallies]
+    people = float(max(totals) if reporting == "every-cycle" else sum(totals))
+    channels = tuple(_Through.of(tally, theta, tally.total / people) for tally in merged(tallies))
+    if not dense:
+        return Linearised(theta, people, reporting, channels, None)
+    system = np.diag(_TAU * sum(totals) / theta)
+    for one in channels:
+        system += one.total * one.information_matrix()
+    return Linearised(theta, people, reporting, channels, np.linalg.inv(system))
+
+
+def conjugate_gradients(
+    apply: Callable[[FloatArray], FloatArray], right: FloatArray, *, tolerance: float = 1e-8, most: int = 2_000
+) -> FloatArray:
+    """The solution of apply(x) = right for a positive definite operator."""
+    x = np.zeros_like(right)
+    residual = right.copy()
+    direction = residual.copy()
+    size = float(residual @ residual)
+    goal = tolerance**2 * size
+    for _ in range(most):
+        if size <= goal:
+            break
+        moved = apply(direction)
+        step = size / float(direction @ moved)
+        x += step * direction
+        residual -= step * moved
+        fresh = float(residual @ residual)
+        direction = residual + (fresh / size) * direction
+        size = fresh
+    return x
+
+
+def _matrix(kernel: GridKernel) -> FloatArray:
+    return kernel.values if kernel.form == "dense" else matrix_from_table(kernel.table())
+
+
+def _rows_times(kernel: GridKernel, rows: FloatArray) -> FloatArray:
+    """rows K for (k, cells): K is symmetric."""
+    if kernel.form == "dense":
+        return rows @ kernel.values
+    return np.stack([kernel.signed_product(row) for row in rows])
