@@ -22,17 +22,27 @@ def simulate_command(
     city: Annotated[
         str, typer.Option(help="paris, sf, or a CSV with the columns row, column, count (row 0 north, column 0 west).")
     ] = "paris",
-    beta: Annotated[float, typer.Option(help="The loss parameter per cell; a report costs at most 2 beta.")] = 1.0,
+    beta: Annotated[
+        float, typer.Option(help="Half the promise: a report costs at most epsilon = 2 beta per cell.")
+    ] = 1.0,
+    promise: Annotated[
+        str,
+        typer.Option(
+            help="epsilon: the tight channel of exact epsilon 2 beta, best for the map at that epsilon; "
+            "mutual-information: the published loop, which tells least about a place on average."
+        ),
+    ] = "epsilon",
     cycles: Annotated[int, typer.Option(help="Cycles of reports after the uniform start (14 Paris, 7 SF).")] = 14,
     estimator: Annotated[
         str,
         typer.Option(
-            help="published: the update on each cycle's own reports; joint: all together; blended: joint and smooth."
+            help="blended: all cycles together, early-stopped and smooth averaged; joint: early-stopped alone; "
+            "published: the update on each cycle's own reports."
         ),
-    ] = "published",
+    ] = "blended",
     reporting: Annotated[
-        str, typer.Option(help="every-cycle: everyone reports every cycle; once: disjoint cohorts, one report each.")
-    ] = "every-cycle",
+        str, typer.Option(help="once: disjoint cohorts, one report each; every-cycle: everyone reports every cycle.")
+    ] = "once",
     rounds: Annotated[int, typer.Option(help="Independent repetitions; round r is seeded with seed + r.")] = 5,
     seed: Annotated[int, typer.Option(help="First seed; a simulation is always seeded.")] = 0,
     feedback: Annotated[
@@ -67,6 +77,7 @@ def simulate_command(
         SimulationOptions(
             city=city,
             beta=beta,
+            promise=promise,
             cycles=cycles,
             estimator=estimator,
             reporting=reporting,

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from sfumato.accountant.compose import checked_reporting
 from sfumato.cli.output import print_json
+from sfumato.collection.loop import checked_promise
 from sfumato.collection.simulation import AveragedCycle, Protocol, averaged, checked_estimator, simulate
 from sfumato.priors.cities import CITIES, City, city, city_from_csv
 
@@ -27,6 +28,7 @@ class SimulationOptions:
 
     city: str
     beta: float
+    promise: str
     cycles: int
     estimator: str
     reporting: str
@@ -47,6 +49,7 @@ class SimulationOptions:
         steps = _PUBLISHED_STEPS.get(self.city, (8, 10))
         return Protocol(
             beta=self.beta,
+            promise=checked_promise(self.promise),
             cycles=self.cycles,
             ba_steps=steps[0] if self.ba_steps is None else self.ba_steps,
             ibu_steps=steps[1] if self.ibu_steps is None else self.ibu_steps,
@@ -82,6 +85,8 @@ def simulated(asked: SimulationOptions, *, json: bool) -> None:
             "people": int(place.people.sum()),
             "grid": {"rows": place.plain_grid.rows, "columns": place.plain_grid.columns, "unit": "cell"},
             "beta": asked.beta,
+            "promise": asked.promise,
+            "promised_epsilon": 2 * asked.beta,
             "estimator": asked.estimator,
             "reporting": asked.reporting,
             "feedback": asked.feedback,
@@ -107,7 +112,8 @@ def _progress(total: int) -> Iterator[Callable[[], None] | None]:
 
 
 def _print(asked: SimulationOptions, place: City, rows: list[AveragedCycle]) -> None:
-    table = Table(title=f"{place.name}, beta = {asked.beta:g} per cell, {asked.estimator}, {asked.reporting}")
+    promised = f"promise of {asked.promise}, epsilon {2 * asked.beta:g} per cell"
+    table = Table(title=f"{place.name}, {promised}, {asked.estimator}, {asked.reporting}")
     for name in ("cycle", "EMD", "± sd", "epsilon", "MI (nats)", "distortion", "spent"):
         table.add_column(name, justify="right")
     for row in rows:

@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
-from sfumato.collection.defences import (
-    Influence,
-    ResidualTest,
-    capped_weights,
-    fake_report_influence,
-    residual_test,
-)
+from sfumato.collection.defences import ResidualTest, capped_weights, residual_test
 from sfumato.collection.elastic import Elasticity, elasticity
+from sfumato.collection.influence import Influence, fake_report_influence
 from sfumato.collection.loop import (
     ClosedCycle,
+    Promise,
     Rules,
+    checked_promise,
     close_cycle,
     cohorts,
     first_channel,
     next_channel,
 )
+from sfumato.collection.verdict import Verdict, judge_cycle, suspicious_cycles
 
 __all__ = [
     "ClosedCycle",
     "Elasticity",
     "Influence",
+    "Promise",
     "ResidualTest",
     "Rules",
+    "Verdict",
     "capped_weights",
+    "checked_promise",
     "close_cycle",
     "cohorts",
     "elasticity",
     "fake_report_influence",
     "first_channel",
+    "judge_cycle",
     "next_channel",
     "residual_test",
+    "suspicious_cycles",
 ]

@@ -1,16 +1,16 @@
-"""What forged reports can do and what stands against them: a cap on the change of weights, a residual test, a forecast.
+"""What stands against forged reports: a cap on the change of weights, and a test of a cycle against a map.
 
-Forged reports never weaken anyone's epsilon (2 beta holds for every c); they move the map and, through the next
-channel, where people are sent. The residual test says when; after its alarm the channel is kept, because a channel that
-has followed a forged cell explains the forgeries and silences the test. The cap and the floor bound how fast a channel
-follows what raises no alarm; the forecast says how far one and five percent of forged reports would move the estimate.
-None of them can tell a liar from an honest person, and none of them cleans the map.
+Forged reports never weaken anyone's epsilon (2 beta holds for every c); they move the map and, where the channel
+follows the map (promise "mutual-information"), where people are sent. After an alarm (:mod:`.verdict`) such a channel
+is kept, because one that has followed a forged cell explains the forgeries. The cap and the floor bound how fast a
+channel follows what raises no alarm; :mod:`.influence` says how far forged reports would move the estimate. The tight
+channel (promise "epsilon") follows nothing, and needs neither.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,15 +20,10 @@ from scipy.special import chdtrc, pdtrc
 from sfumato.arrays import FloatArray, positive, read_only
 from sfumato.channel import checked_probabilities
 from sfumato.errors import InputError
-from sfumato.estimation.earth_mover import earth_movers
-from sfumato.estimation.joint import Estimate, joint
-from sfumato.estimation.tally import Tally, checked_tallies
-from sfumato.grid import Grid
-from sfumato.mechanisms.grids.grid_channel import GridChannel
+from sfumato.estimation.tally import Tally
 
 DEFAULT_ALARM_P = 1e-4
 _LEAST_EXPECTED = 0.1
-_WATCHED_EXACTLY = 2_500
 
 
 def capped_weights(previous: FloatArray, fresh: FloatArray, max_log_change: float, floor: float) -> FloatArray:
@@ -117,71 +112,3 @@ def _most_excessive(observed: FloatArray, expected: FloatArray) -> tuple[int, fl
     excess = (observed - expected) / np.sqrt(expected)
     worst = int(np.argmax(np.where(tails <= tails.min(), excess, -np.inf)))
     return worst, min(1.0, float(tails[worst]) * observed.size)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Influence:
-    """How far forged reports, all of one cell in the last cycle, would move the estimate."""
-
-    share: float
-    cell: int
-    moved: float
-    """Earth mover's distance between the estimates without and with them, in the grid's unit."""
-    into_cell: float
-    """What share of people they would add to their cell."""
-
-
-def fake_report_influence(
-    tallies: Iterable[Tally | tuple[GridChannel, npt.ArrayLike]],
-    estimate: Estimate,
-    *,
-    shares: Sequence[float] = (0.01, 0.05),
-    candidates: int = 4,
-) -> tuple[Influence, ...]:
-    """For each share of forged reports among the last cycle's, the worst of several cells to forge.
-
-    The cells tried are the emptiest and fullest of the estimate and those farthest from where people are; the estimate
-    is redone with as many steps as the true one took. A hostile participant can always do this much.
-    """
-    filled = checked_tallies(tallies)
-    last = filled[-1]
-    grid = last.channel.grid
-    checked_probabilities(estimate.probabilities, grid.cells)
-    if candidates < 1:
-        raise InputError(f"{candidates} cells to forge.", "Try at least one.")
-    cells = _forged_cells(grid, estimate.probabilities, last.channel, candidates)
-    steps = max(1, estimate.iterations)
-    before = joint(filled, stop=steps).probabilities
-    found = []
-    for share in shares:
-        if not 0 < share < 1:
-            raise InputError(f"A share of {share} forged reports.", "Give shares between 0 and 1.")
-        forged = max(1, round(share * last.total / (1 - share)))
-        worst: Influence | None = None
-        for cell in cells:
-            counts = last.counts.copy()
-            counts[cell] += forged
-            after = joint([*filled[:-1], Tally(last.channel, counts)], stop=steps).probabilities
-            moved = monitored_distance(before, after, grid)
-            if worst is None or moved > worst.moved:
-                worst = Influence(float(share), int(cell), moved, float(after[cell] - before[cell]))
-        assert worst is not None
-        found.append(worst)
-    return tuple(found)
-
-
-def monitored_distance(a: npt.ArrayLike, b: npt.ArrayLike, grid: Grid) -> float:
-    """The earth mover's distance, exact up to 2,500 cells and from blocks beyond: for watching, in seconds."""
-    block = 1 if grid.cells <= _WATCHED_EXACTLY else math.ceil(math.sqrt(grid.cells / 1_000))
-    return earth_movers(a, b, grid, block=block).value
-
-
-def _forged_cells(grid: Grid, theta: FloatArray, channel: GridChannel, count: int) -> list[int]:
-    possible = channel.output_weights > 0
-    centre = theta @ grid.centres()
-    away = np.linalg.norm(grid.centres() - centre, axis=1)
-    # A forged report of a cell that the channel never reports is refused, so only the others are worth forging.
-    cells = np.flatnonzero(possible)
-    far = cells[np.argsort(-away[cells], kind="stable")[:count]]
-    ordered = cells[np.argsort(theta[cells], kind="stable")]
-    return sorted({int(cell) for cell in (*far, *ordered[: max(1, count - 2)], cells[np.argmax(theta[cells])])})

@@ -2,14 +2,19 @@
 
 Nothing here keeps state, draws reports or talks to anyone: a service or a simulation calls these functions with what it
 holds. Reports are those of disjoint cohorts ("once") or of the same people in every cycle ("every-cycle"); what they
-cost a person together is for the accountant to say. The first channel is Blahut-Arimoto from the uniform prior, so that
-it is within the same 2 beta as every other; a fixed Laplace first round is not [Biswas2023, Alg. 1, corrected].
+cost a person together is for the accountant to say.
+
+A campaign promises one thing and uses the channel that is best for it: *epsilon*, the tight channel of exact level
+2 beta, the same in every cycle (:mod:`sfumato.mechanisms.grids.tight`); *mutual-information*, Blahut-Arimoto on the
+last map, within 2 beta, the first from the uniform prior (a fixed Laplace first round is not within 2 beta [Biswas2023,
+Alg. 1, corrected]).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,37 +22,43 @@ import numpy.typing as npt
 from sfumato.accountant.compose import Reporting, checked_reporting
 from sfumato.accountant.grid_reports import spent
 from sfumato.arrays import IntArray, positive
-from sfumato.collection.defences import (
-    DEFAULT_ALARM_P,
-    Influence,
-    ResidualTest,
-    capped_weights,
-    fake_report_influence,
-    monitored_distance,
-    residual_test,
-)
+from sfumato.collection.defences import DEFAULT_ALARM_P, ResidualTest, capped_weights
+from sfumato.collection.influence import Influence, fake_report_influence, monitored_distance
+from sfumato.collection.verdict import Verdict, judge_cycle
 from sfumato.errors import InputError
+from sfumato.estimation.changing import changing
 from sfumato.estimation.joint import Estimate, joint
-from sfumato.estimation.tally import Tally, checked_tallies
+from sfumato.estimation.rings import trimmed
+from sfumato.estimation.smooth import blend, log_smooth
+from sfumato.estimation.tally import Tally, checked_tallies, merged
 from sfumato.estimation.uncertainty import LARGEST_COVARIANCE, Intervals, intervals
 from sfumato.grid import Grid
 from sfumato.guarantees import Guarantee
 from sfumato.mechanisms.grids.blahut_arimoto import DEFAULT_FLOOR, DEFAULT_STEPS, blahut_arimoto, checked_floor
 from sfumato.mechanisms.grids.grid_channel import GridChannel
 from sfumato.mechanisms.grids.level import EpsilonRange
+from sfumato.mechanisms.grids.tight import tight_channel
 
+Promise = Literal["epsilon", "mutual-information"]
+PROMISES: tuple[Promise, ...] = ("epsilon", "mutual-information")
+DEFAULT_PROMISE: Promise = "epsilon"
+
+_BLENDED_UP_TO = 20_000
+"""Cells times distinct channels up to which the number of steps is found by thinning."""
 DEFAULT_MAX_LOG_CHANGE = 0.2
 """Honest channels make nine tenths of their gain in eight cycles; see benchmarks/evidence_defences.py."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a campaign fixes in advance. ``beta`` per unit of the grid; ``max_log_change`` caps |change of log c|.
+    """What a campaign fixes in advance. ``beta`` per unit of the grid: no report costs more than epsilon = 2 beta.
 
-    ``alarm_p``: the residual test's p value below which a cycle raises an alarm and the channel is kept; 0 for never.
+    ``promise``: what the channel is best for. ``max_log_change`` caps |change of log c| where the channel follows the
+    map. ``alarm_p``: the p value below which a cycle raises an alarm and the channel is kept; 0 for never.
     """
 
     beta: float
+    promise: Promise = DEFAULT_PROMISE
     ba_steps: int = DEFAULT_STEPS
     floor: float = DEFAULT_FLOOR
     max_log_change: float | None = DEFAULT_MAX_LOG_CHANGE
@@ -56,6 +67,7 @@ class Rules:
 
     def __post_init__(self) -> None:
         positive(self.beta, "beta")
+        checked_promise(self.promise)
         checked_floor(self.floor)
         if isinstance(self.ba_steps, bool) or int(self.ba_steps) != self.ba_steps or self.ba_steps < 1:
             raise InputError(f"{self.ba_steps} Blahut-Arimoto steps.", "Take at least 1 (the uniform channel).")
@@ -66,15 +78,30 @@ class Rules:
         checked_reporting(self.reporting)
 
 
+def checked_promise(promise: str) -> Promise:
+    """Epsilon or mutual-information, or InputError."""
+    for known in PROMISES:
+        if promise == known:
+            return known
+    raise InputError(f"The promise is '{promise}'.", f"It is {' or '.join(PROMISES)}.")
+
+
 def first_channel(grid: Grid, rules: Rules) -> GridChannel:
-    """The channel of the first cycle: nothing is known, so the prior is uniform."""
+    """The channel of the first cycle: the tight one, or Blahut-Arimoto from the uniform prior, as promised."""
+    if rules.promise == "epsilon":
+        return tight_channel(grid, epsilon=2 * rules.beta, floor=rules.floor).value
     return blahut_arimoto(
         np.full(grid.cells, 1.0 / grid.cells), grid, beta=rules.beta, steps=rules.ba_steps, floor=rules.floor
     ).value
 
 
 def next_channel(previous: GridChannel, prior: npt.ArrayLike, rules: Rules) -> GridChannel:
-    """The channel for ``prior``, no weight changed by more than a factor exp(max_log_change) since ``previous``."""
+    """The channel for ``prior``, no weight changed by more than a factor exp(max_log_change) since ``previous``.
+
+    The tight channel does not depend on any map, and stays.
+    """
+    if rules.promise == "epsilon":
+        return previous
     fresh = blahut_arimoto(prior, previous.grid, beta=rules.beta, steps=rules.ba_steps, floor=rules.floor).value
     if rules.max_log_change is None:
         return fresh
@@ -87,10 +114,17 @@ class ClosedCycle:
     """Everything a closed cycle publishes."""
 
     estimate: Estimate
+    """The average over all these cycles, every report in it."""
+    this_cycle: Estimate
+    """The last cycle's own map (or that of its class), held to the average as far as its reports do not object."""
     intervals: Intervals | None
-    """None where they were not asked for, or above 2,500 cells (then ask for regions)."""
+    """Of the average; None where they were not asked for, or above 2,500 cells (then ask for regions)."""
     next_channel: GridChannel
-    residual: ResidualTest
+    verdict: Verdict
+    without_suspicious: Estimate | None
+    """The average without the cycles named suspicious and, after an alarm, without this one; None if none is left."""
+    without_excess: Estimate | None
+    """After an alarm: the average without the reports that no map explains."""
     influence: tuple[Influence, ...]
     epsilon: EpsilonRange
     spent: EpsilonRange
@@ -105,6 +139,13 @@ class ClosedCycle:
     capped: bool
     """Whether the next channel would have changed more than the cap allows: usual in the first cycles."""
     alarms: tuple[str, ...]
+    notices: tuple[str, ...]
+    """What is worth saying and no alarm: the map changed, or was forged to look so."""
+
+    @property
+    def residual(self) -> ResidualTest:
+        """The test of this cycle against the average."""
+        return self.verdict.residual
 
 
 def close_cycle(
@@ -112,37 +153,46 @@ def close_cycle(
     rules: Rules,
     *,
     previous: npt.ArrayLike | None = None,
+    channels: Sequence[GridChannel] | None = None,
+    suspicious: Sequence[int] = (),
+    classes: Sequence[str] | None = None,
     with_intervals: bool = True,
     with_influence: bool = True,
 ) -> ClosedCycle:
     """Estimate from all tallies (oldest first), judge the last one, and make the next channel.
 
-    ``previous`` is the previous cycle's estimate, where there is one. After an alarm the next channel is the last one:
-    to go on, leave the suspicious tallies out. The estimate itself holds every report, forged or not.
+    ``previous`` is the previous cycle's estimate, where there is one. ``channels``: those of *every* cycle since the
+    start, where older ones are no longer pooled: spending is over all of them. ``suspicious``: the tallies (by index)
+    that raised an alarm when they were closed. ``classes`` names each tally's class of cycles, such as weekday and
+    weekend. After an alarm a channel that follows the map is kept. The estimate itself holds every report.
     """
     entries = [entry if isinstance(entry, Tally) else Tally(entry[0], np.asarray(entry[1])) for entry in tallies]
     filled = checked_tallies(entries)
     if entries[-1].total == 0:
         raise InputError("The last cycle has no report.", "Keep it open until somebody reports.")
     last = filled[-1]
-    estimate = joint(filled)
+    estimate, smooth = average_map(filled)
     theta = estimate.probabilities
-    residual = residual_test(last, theta, earlier=filled[:-1], alarm_p=rules.alarm_p)
-    alarms = []
-    if residual.alarm:
-        alarms.append(
-            f"The reports fit no map through the published channels (p = {residual.p_value:.1e}); "
-            f"cell {residual.worst_cell} is reported too often. The channel is kept."
-        )
-    following = last.channel if residual.alarm else next_channel(last.channel, theta, rules)
+    verdict = judge_cycle(filled, theta, alarm_p=rules.alarm_p)
+    kept = " The channel is kept." if rules.promise == "mutual-information" else ""
+    following = last.channel if verdict.alarm else next_channel(last.channel, theta, rules)
     small = last.channel.cells <= LARGEST_COVARIANCE
-    account = spent([tally.channel for tally in filled], reporting=rules.reporting)
-    shown = intervals(filled, reporting=rules.reporting) if with_intervals and small else None
+    account = spent(
+        list(channels) if channels is not None else [tally.channel for tally in filled], reporting=rules.reporting
+    )
+    doubted = {index for index in suspicious if 0 <= index < len(entries)} | (
+        {len(entries) - 1} if verdict.alarm else set()
+    )
+    trusted = [entry for index, entry in enumerate(entries) if index not in doubted and entry.total]
+    shown = intervals(filled, smooth=smooth, reporting=rules.reporting) if with_intervals and small else None
     return ClosedCycle(
         estimate=estimate,
+        this_cycle=changing(entries, classes=classes, average=smooth, only_last=True).last,
         intervals=shown,
         next_channel=following,
-        residual=residual,
+        verdict=verdict,
+        without_suspicious=average_map(trusted)[0] if doubted and trusted else None,
+        without_excess=average_map(trimmed(filled)[0])[0] if verdict.alarm else None,
         influence=fake_report_influence(filled, estimate, candidates=4 if small else 1) if with_influence else (),
         epsilon=last.channel.epsilon(),
         spent=account.level,
@@ -151,8 +201,22 @@ def close_cycle(
         distortion=last.channel.distortion(theta),
         moved=None if previous is None else monitored_distance(previous, theta, last.channel.grid),
         capped=rules.max_log_change is not None and _cap_binds(last.channel, following, rules.max_log_change),
-        alarms=tuple(alarms),
+        alarms=(verdict.words + kept,) if verdict.alarm else (),
+        notices=(verdict.words,) if verdict.kind == "changed" else (),
     )
+
+
+def average_map(tallies: Sequence[Tally]) -> tuple[Estimate, Estimate]:
+    """(what is shown: the blend of the early-stopped and the smooth map; the smooth one by itself).
+
+    Where many different channels meet many cells, finding the number of steps would take minutes: the smooth map is
+    shown, which needs none and is as good (docs/privic.md).
+    """
+    together = merged(tallies)
+    smooth = log_smooth(together)
+    if len(together) * together[0].channel.cells > _BLENDED_UP_TO:
+        return smooth, smooth
+    return blend(together, joint(together), smooth), smooth
 
 
 def _cap_binds(previous: GridChannel, following: GridChannel, cap: float) -> bool:

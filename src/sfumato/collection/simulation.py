@@ -3,7 +3,8 @@
 The published protocol, which reproduces the paper's tables ([Biswas2023, Alg. 1] taken literally): in every cycle the
 channel is Blahut-Arimoto restarted from uniform on the last estimate, everybody reports through it, and the iterative
 Bayesian update continues from the last estimate on this cycle's reports alone. The joint estimator post-processes those
-same reports; with ``feedback`` it also chooses the next channel.
+same reports; with ``feedback`` it also chooses the next channel. With the promise "epsilon" every cycle uses the tight
+channel instead.
 
 Round r of a simulation is seeded with seed + r, so twenty rounds of seed 0 are the seeds 0 to 19, one round each.
 """
@@ -19,16 +20,19 @@ import numpy as np
 from sfumato.accountant.compose import Reporting, checked_reporting
 from sfumato.accountant.grid_reports import spent
 from sfumato.arrays import FloatArray, IntArray, positive
-from sfumato.collection.defences import capped_weights, residual_test
+from sfumato.collection.defences import DEFAULT_ALARM_P, capped_weights
+from sfumato.collection.loop import Promise, checked_promise
+from sfumato.collection.verdict import judge_cycle
 from sfumato.errors import InputError
 from sfumato.estimation.earth_mover import earth_movers_distance
 from sfumato.estimation.joint import ibu, joint
 from sfumato.estimation.smooth import blended
 from sfumato.estimation.tally import Tally, checked_counts
 from sfumato.grid import Grid
-from sfumato.mechanisms.grids.blahut_arimoto import blahut_arimoto
+from sfumato.mechanisms.grids.blahut_arimoto import DEFAULT_FLOOR, blahut_arimoto
 from sfumato.mechanisms.grids.grid_channel import GridChannel
 from sfumato.mechanisms.grids.sampling import draw_reports
+from sfumato.mechanisms.grids.tight import tight_channel
 from sfumato.randomness import randomness
 
 Estimator = Literal["published", "joint", "blended"]
@@ -50,8 +54,10 @@ class Protocol:
     cycles: int
     ba_steps: int = 8
     ibu_steps: int = 10
+    promise: Promise = "mutual-information"
+    """Mutual-information: the published loop; epsilon: the tight channel of exact level 2 beta in every cycle."""
     estimator: Estimator = "published"
-    reporting: Reporting = "every-cycle"
+    reporting: Reporting = "once"
     floor: float = 0.0
     feedback: bool = False
     max_log_change: float | None = None
@@ -66,6 +72,7 @@ class Protocol:
         if self.cycles < 1 or self.ba_steps < 1 or self.ibu_steps < 1:
             raise InputError("Cycles and steps start at 1.", "For example 14 cycles, 8 and 10 steps.")
         checked_estimator(self.estimator)
+        checked_promise(self.promise)
         checked_reporting(self.reporting)
         if self.feedback and self.estimator == "published":
             raise InputError("Only a joint estimate can be fed back.", "Add --estimator joint.")
@@ -136,7 +143,7 @@ def simulate_round(people: IntArray, grid: Grid, protocol: Protocol, *, seed: in
                 theta = shown
         if protocol.hold_on_alarm:
             fitted = shown if judged and protocol.estimator == "joint" else joint(tallies).probabilities
-            kept = residual_test(tally, fitted, earlier=tallies[:-1]).alarm
+            kept = judge_cycle(tallies, fitted, alarm_p=DEFAULT_ALARM_P).alarm
         yield SimulatedCycle(
             cycle=cycle,
             emd=earth_movers_distance(shown, truth, grid) if judged else float("nan"),
@@ -151,6 +158,9 @@ def simulate_round(people: IntArray, grid: Grid, protocol: Protocol, *, seed: in
 
 
 def _channel(theta: FloatArray, grid: Grid, protocol: Protocol, channels: list[GridChannel]) -> GridChannel:
+    if protocol.promise == "epsilon":
+        floor = protocol.floor or DEFAULT_FLOOR
+        return channels[-1] if channels else tight_channel(grid, epsilon=2 * protocol.beta, floor=floor).value
     fresh = blahut_arimoto(theta, grid, beta=protocol.beta, steps=protocol.ba_steps, floor=protocol.floor).value
     if protocol.max_log_change is None or not channels:
         return fresh

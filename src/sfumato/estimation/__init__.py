@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from sfumato.estimation.changing import Changing, changing
 from sfumato.estimation.earth_mover import EarthMovers, earth_movers, earth_movers_distance
 from sfumato.estimation.joint import Estimate, ibu, joint
+from sfumato.estimation.rings import impossible_excess, trimmed
 from sfumato.estimation.smooth import blended, log_smooth
 from sfumato.estimation.tally import Tally, tally_reports
 from sfumato.estimation.uncertainty import Intervals, intervals
 
 __all__ = [
+    "Changing",
     "EarthMovers",
     "Estimate",
     "Intervals",
     "Tally",
     "blended",
+    "changing",
     "earth_movers",
     "earth_movers_distance",
     "ibu",
+    "impossible_excess",
     "intervals",
     "joint",
     "log_smooth",
     "tally_reports",
+    "trimmed",
 ]

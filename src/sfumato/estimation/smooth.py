@@ -45,7 +45,7 @@ def log_smooth(
     def objective(log_density: FloatArray) -> tuple[float, FloatArray]:
         theta = _normalised(log_density)
         g, level = model.step(theta[:, None], weights)
-        penalty, slope = _roughness(log_density.reshape(shape))
+        penalty, slope = roughness(log_density.reshape(shape))
         value = -reports * float(level[0]) + 0.5 * strength * penalty
         return value, -reports * theta * (g[:, 0] - 1.0) + strength * slope.ravel()
 
@@ -62,9 +62,14 @@ def log_smooth(
 
 def blended(tallies: Iterable[Tally | tuple[GridChannel, npt.ArrayLike]]) -> Estimate:
     """The average of the early-stopped joint estimate and :func:`log_smooth`."""
+    filled = merged(checked_tallies(tallies))
+    return blend(filled, joint(filled), log_smooth(filled))
+
+
+def blend(tallies: Iterable[Tally], early: Estimate, smooth: Estimate) -> Estimate:
+    """The same from two estimates of these tallies that are known already."""
     began = time.perf_counter()
     filled = merged(checked_tallies(tallies))
-    early, smooth = joint(filled), log_smooth(filled)
     theta = read_only(0.5 * (early.probabilities + smooth.probabilities))
     model, weights = Likelihood.of(filled), stacked_weights(filled)
     return judged(model, theta[:, None], weights, filled, early.iterations, "blended", began)
@@ -76,7 +81,7 @@ def _normalised(log_density: FloatArray) -> FloatArray:
     return theta
 
 
-def _roughness(field: FloatArray) -> tuple[float, FloatArray]:
+def roughness(field: FloatArray) -> tuple[float, FloatArray]:
     """Sum of squared steps between neighbours, and half its gradient."""
     down, right = np.diff(field, axis=0), np.diff(field, axis=1)
     slope = np.zeros_like(field)

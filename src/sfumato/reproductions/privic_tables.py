@@ -34,6 +34,7 @@ TOLERANCE = {"paris": 0.06, "sf": 0.01}
 def published_protocol(name: str, beta: float, **changes: Any) -> Protocol:
     """The published cycles and steps of a city."""
     cycles, ba_steps, ibu_steps = STEPS[name]
+    changes.setdefault("reporting", "every-cycle")
     return Protocol(beta=beta, cycles=cycles, ba_steps=ba_steps, ibu_steps=ibu_steps, **changes)
 
 
