@@ -57,6 +57,8 @@ def campaign_request(name: str, **changes: object) -> dict[str, object]:
         "name": name,
         "grid": {"south": 48.84, "west": 2.30, "north": 48.8669, "east": 2.3408, "cell_size_m": 500.0},
         "beta_per_m": 0.001,
+        "promise": "mutual-information",
+        "reporting": "every-cycle",
         "cycle_duration_s": 86_400,
         "minimum_cycle_s": 0,
         "minimum_tickets": 1,

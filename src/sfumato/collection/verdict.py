@@ -1,7 +1,9 @@
 """What to say about a cycle's reports: they fit, the map changed, or they are reports no map explains.
 
-Two tests, in this order. *No map at all* (:mod:`sfumato.estimation.rings`) is exact and holds however people move
-between cycles: what fails it was not drawn by honest devices, and is called forged. *Not the average map* (Pearson's
+Two questions, in this order. *No map at all?* Rings (:mod:`sfumato.estimation.rings`) answer exactly; beside them the
+cycle is tested against the map that fits its own reports best, which sees what is impossible only as a whole (fitted to
+the same reports, it finds too little rather than too much). Both hold however people move between cycles: what fails
+was not drawn by honest devices, and is called forged. *Not the average map* (Pearson's
 and the most excessive cell, :func:`~sfumato.collection.defences.residual_test`) says that this cycle differs from the
 others: people moved, or somebody forged reports that look like people. Reports alone cannot tell which; the words say
 so.
@@ -17,10 +19,12 @@ import numpy as np
 
 from sfumato.arrays import FloatArray
 from sfumato.collection.defences import ResidualTest, residual_test
+from sfumato.estimation.joint import joint
 from sfumato.estimation.rings import Excess, impossible_excess
-from sfumato.estimation.tally import Tally
+from sfumato.estimation.tally import Tally, merged
 
 Kind = Literal["fits", "changed", "forged"]
+_FITTED_UP_TO = 2_500
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,19 +69,32 @@ def judge_cycle(tallies: Sequence[Tally], average: FloatArray, *, alarm_p: float
 
 
 def _no_map(last: Tally, earlier: Sequence[Tally]) -> Excess:
-    """The exact test of this cycle and, where there are others, of all together: twice the smaller p."""
-    alone = impossible_excess([last])
-    if not any(tally.total for tally in earlier):
-        return alone
-    together = impossible_excess([*earlier, last])
-    # An old forgery must not accuse a new cycle: together counts only where this cycle adds to the same cell.
-    if int(last.counts[together.cell]) < together.at_most / (1 + len(earlier)):
-        together = alone
-    smaller = min(alone, together, key=lambda one: one.p_value)
-    return Excess(min(1.0, 2 * smaller.p_value), smaller.cell, smaller.reported, smaller.at_most)
+    """This cycle and, where there are others, all together: rings and the best-fitting map, Bonferroni over all."""
+    found = [impossible_excess([last]), _no_best_map(last)]
+    if any(tally.total for tally in earlier):
+        everything = [*(tally for tally in earlier if tally.total), last]
+        pooled = [impossible_excess(everything)]
+        through_one = merged(everything)
+        # Through one channel the sum of maps that change is one map: their average.
+        if len(through_one) == 1:
+            pooled.append(_no_best_map(through_one[0]))
+        # An old forgery must not accuse a new cycle: together counts only where this cycle adds to the same cell.
+        found += [one for one in pooled if int(last.counts[one.cell]) * len(everything) > one.at_most]
+    smallest = min(found, key=lambda one: one.p_value)
+    return Excess(min(1.0, len(found) * smallest.p_value), smallest.cell, smallest.reported, smallest.at_most)
+
+
+def _no_best_map(tally: Tally) -> Excess:
+    """The residual test against the map of greatest likelihood; none above 2,500 cells, where it would take minutes."""
+    if tally.channel.cells > _FITTED_UP_TO:
+        return Excess(1.0, 0, int(tally.counts[0]), float(tally.counts[0]))
+    best = joint([tally], stop="converge", gap=1e-4, most_steps=1_000).probabilities
+    test = residual_test(tally, best)
+    expected = tally.total * float(tally.channel.report_distribution(best)[test.worst_cell])
+    return Excess(test.p_value, test.worst_cell, int(tally.counts[test.worst_cell]), expected)
 
 
 def suspicious_cycles(tallies: Sequence[Tally], *, alarm_p: float) -> tuple[int, ...]:
     """Which of these cycles hold reports that no map explains, each judged by itself."""
-    found = [impossible_excess([tally]).p_value if tally.total else 1.0 for tally in tallies]
+    found = [_no_map(tally, ()).p_value if tally.total else 1.0 for tally in tallies]
     return tuple(int(index) for index in np.flatnonzero(np.array(found) < alarm_p))

@@ -105,8 +105,13 @@ class Closer:
             renewing.cancel()
 
     def _estimate(self, campaign: Campaign, counts: list[CellCounts], before: StoredEstimate | None) -> CycleResult:
-        previous = None if before is None else before.probabilities
-        return estimate_cycle(campaign.specification, counts, previous=previous, settings=self.settings)
+        return estimate_cycle(
+            campaign.specification,
+            counts,
+            previous=None if before is None else before.probabilities,
+            settings=self.settings,
+            spent_before_per_km=None if before is None else before.facts.spent_epsilon_per_km,
+        )
 
     async def _publish(self, campaign: Campaign, cycle: StoredCycle, result: CycleResult) -> bool:
         log = await self.store.log(campaign.id)

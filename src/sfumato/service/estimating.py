@@ -12,7 +12,16 @@ from scipy.stats import chi2_contingency
 from sfumato import collection
 from sfumato.arrays import FloatArray
 from sfumato.mechanisms.grids.grid_channel import GridChannel
-from sfumato.service.models.kept import Alarm, ChannelFacts, EstimateFacts, LevelPerKm, Residual, Specification
+from sfumato.service.models.kept import (
+    Alarm,
+    ChannelFacts,
+    EstimateFacts,
+    InfluenceRange,
+    LevelPerKm,
+    PublishedChannel,
+    Residual,
+    Specification,
+)
 from sfumato.service.offers import channel_from_payload
 from sfumato.service.settings import Settings
 from sfumato.service.store import CellCounts
@@ -24,6 +33,9 @@ class CycleResult:
 
     facts: EstimateFacts
     probabilities: FloatArray
+    """The average over the pooled cycles."""
+    this_cycle: FloatArray
+    """The last cycle's own map."""
     low: FloatArray
     high: FloatArray
     next_channel: GridChannel
@@ -52,8 +64,13 @@ def estimate_cycle(
     *,
     previous: FloatArray | None,
     settings: Settings,
+    spent_before_per_km: float | None = None,
 ) -> CycleResult:
-    """Estimate from the pooled cycles, judge the last one, and make the next channel under the caps."""
+    """Estimate from the pooled cycles, judge the last one, and make the next channel under the caps.
+
+    ``spent_before_per_km`` is what the cycle before published as spent: spending never forgets cycles that are no
+    longer pooled.
+    """
     pairs = [(channel_from_payload(one.payload), one.direct + one.relayed) for one in counts]
     alarm_p = settings.number("residual_alarm_p")
     rules = _rules(specification, max_log_change=settings.number("log_weight_change_cap_nats"), alarm_p=alarm_p)
@@ -68,22 +85,55 @@ def estimate_cycle(
         residual=Residual(statistic=float(closed.residual.statistic), p_value=float(closed.residual.p_value)),
         alarm=alarm,
         change_capped=bool(closed.capped) and not alarm.raised,
-        influence={f"{one.share:g}": float(one.moved) for one in closed.influence},
-        spent_epsilon_per_km=1000 * float(closed.spent.upper),
+        influence=_worst_by_share(closed),
+        spent_epsilon_per_km=_spent_per_km(specification, closed, counts, spent_before_per_km),
         gap_nats_per_report=float(closed.estimate.gap),
         target="reporters",
         interval_level=None if closed.intervals is None else float(closed.intervals.level),
+        verdict=closed.verdict.kind,
+        notices=closed.notices,
+        averaged_cycles=len(counts),
+        interval_words="" if closed.intervals is None else closed.intervals.words,
+        influence_ranges=tuple(
+            InfluenceRange(share=one.share, way=one.way, least_m=float(one.least), most_m=float(one.moved))
+            for one in closed.influence
+        ),
         **dict(channel_facts(pairs[-1][0], theta)),
     )
     return CycleResult(
         facts=facts,
         probabilities=theta,
+        this_cycle=closed.this_cycle.probabilities,
         # The estimate is smoothed and the interval is not: it is widened where it would leave its own estimate out.
         low=unknown if closed.intervals is None else np.minimum(closed.intervals.lower, theta),
         high=unknown if closed.intervals is None else np.maximum(closed.intervals.upper, theta),
         next_channel=following,
         next_facts=channel_facts(following, theta),
     )
+
+
+def _worst_by_share(closed: collection.ClosedCycle) -> dict[str, float]:
+    """The farthest that any way of lying moves the map, by share."""
+    worst: dict[str, float] = {}
+    for one in closed.influence:
+        key = f"{one.share:g}"
+        worst[key] = max(worst.get(key, 0.0), float(one.moved))
+    return worst
+
+
+def _spent_per_km(
+    specification: Specification,
+    closed: collection.ClosedCycle,
+    counts: Sequence[CellCounts],
+    before: float | None,
+) -> float:
+    """Over all cycles since the start: exact while all are pooled, then this cycle's level added to what was spent."""
+    pooled = 1000 * float(closed.spent.upper)
+    last = PublishedChannel.model_validate_json(counts[-1].payload).cycle
+    if before is None or len(counts) >= last:
+        return pooled
+    this_cycle = 1000 * float(closed.epsilon.upper)
+    return max(before, this_cycle) if specification.once else max(pooled, before + this_cycle)
 
 
 def _alarm(closed: collection.ClosedCycle, last: CellCounts, alarm_p: float) -> Alarm:
@@ -111,6 +161,7 @@ def relayed_differ_p(direct: npt.ArrayLike, relayed: npt.ArrayLike) -> float:
 def _rules(specification: Specification, *, max_log_change: float | None, alarm_p: float = 0.0) -> collection.Rules:
     return collection.Rules(
         beta=specification.beta_per_m,
+        promise=specification.promise,
         floor=specification.floor,
         max_log_change=max_log_change,
         reporting=specification.reporting,

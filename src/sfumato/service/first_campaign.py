@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sfumato.collection.loop import DEFAULT_PROMISE
 from sfumato.errors import InputError
 from sfumato.priors.cities import city as city_counts
 from sfumato.service.models.kept import GridFields, Specification
@@ -26,7 +27,8 @@ def demonstration(city: str, settings: Settings) -> tuple[str, Specification]:
         minimum_cycle_s=5,
         minimum_tickets=settings.whole("minimum_tickets"),
         floor=settings.number("floor"),
-        reporting="every-cycle",
+        reporting="once",
+        promise=DEFAULT_PROMISE,
         relayed=False,
         relayed_cap_reports=settings.whole("relayed_cap_reports"),
     )

@@ -75,6 +75,7 @@ def specification(request: CampaignRequest, settings: Settings) -> Specification
         minimum_tickets=chosen(request.minimum_tickets, "minimum_tickets"),
         floor=settings.number("floor") if request.floor is None else request.floor,
         reporting=request.reporting,
+        promise=request.promise,
         relayed=request.relayed,
         relayed_cap_reports=chosen(request.relayed_cap_reports, "relayed_cap_reports"),
     )
@@ -102,7 +103,7 @@ def new_cycle(
         campaign=name,
         cycle=number,
         grid=GridFields.of(channel.grid),
-        beta_per_m=specification.beta_per_m,
+        beta_per_m=channel.beta,
         output_weights=tuple(channel.output_weights.tolist()),
         floor=specification.floor,
         reporting=specification.reporting,

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from sfumato.accountant.compose import Reporting
+from sfumato.collection.loop import Promise
 from sfumato.grid import Grid
 
 State = Literal["open", "closing", "closed"]
@@ -55,6 +56,8 @@ class Specification(Record):
     reporting: Reporting
     relayed: bool
     relayed_cap_reports: int
+    promise: Promise = "mutual-information"
+    """What its channel is best for; campaigns kept before there was a choice follow the published loop."""
 
     @property
     def cell_count(self) -> int:
@@ -108,10 +111,19 @@ class Residual(Record):
 
 
 class Alarm(Record):
-    """Whether the reports look poisoned, and why."""
+    """Whether the reports look forged, and why."""
 
     raised: bool
     reasons: tuple[str, ...]
+
+
+class InfluenceRange(Record):
+    """How far a share of forged reports in every pooled cycle would move the map, over the places tried."""
+
+    share: float
+    way: str
+    least_m: float
+    most_m: float
 
 
 class EstimateFacts(ChannelFacts):
@@ -126,3 +138,12 @@ class EstimateFacts(ChannelFacts):
     gap_nats_per_report: float
     target: str
     interval_level: float | None
+    verdict: Literal["fits", "changed", "forged"] = "fits"
+    """Whether this cycle's reports fit the average map, another map, or none."""
+    notices: tuple[str, ...] = ()
+    """What is worth saying and no alarm."""
+    averaged_cycles: int = 1
+    """Over how many cycles the map is an average."""
+    interval_words: str = ""
+    """Whose share of which period the intervals are for."""
+    influence_ranges: tuple[InfluenceRange, ...] = ()

@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from sfumato.accountant.compose import Reporting
+from sfumato.collection.loop import DEFAULT_PROMISE, Promise
 from sfumato.service.tickets import TICKET_PATTERN
 
 LARGEST_GRID = 1_000_000
@@ -89,7 +90,8 @@ class CampaignRequest(Request):
     minimum_cycle_s: Annotated[int | None, Field(ge=0, le=31_557_600), _INTEGRAL] = None
     minimum_tickets: Annotated[int | None, Field(ge=1, le=1_000_000_000), _INTEGRAL] = None
     floor: Annotated[float | None, Field(ge=1e-6, le=1, allow_inf_nan=False)] = None
-    reporting: Reporting = "every-cycle"
+    reporting: Reporting = "once"
+    promise: Promise = DEFAULT_PROMISE
     relayed: bool = False
     relayed_cap_reports: Annotated[int | None, Field(ge=0, le=1_000_000_000), _INTEGRAL] = None
 
