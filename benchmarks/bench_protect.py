@@ -53,8 +53,7 @@ def _protect(source: str, target: str, continuing: bool, queue: multiprocessing.
 
 def _draw(points: int, queue: multiprocessing.Queue) -> None:
     """As many normals, from the same generator, in chunks."""
-    from sfumato.mechanisms.traces.multiscale.ladder import shipped_ladder
-    from sfumato.mechanisms.traces.multiscale.process import normals_per_time
+    from sfumato.mechanisms.traces.multiscale.ladder import normals_per_time, shipped_ladder
     from sfumato.randomness import randomness
 
     draw, width = randomness(), normals_per_time(shipped_ladder())

@@ -39,7 +39,9 @@ def walked(act: Callable[[], object]) -> Journey:
     def note(frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
         name = code.co_filename
-        if event == "call" and name not in seen and name.startswith(home) and not _importing(frame, home):
+        if event != "call" or name in seen or not name.startswith(home) or _compiled(frame):
+            return
+        if not _importing(frame, home):
             seen[name] = getattr(code, "co_qualname", code.co_name)
 
     sys.setprofile(note)
@@ -48,6 +50,11 @@ def walked(act: Callable[[], object]) -> Journey:
     finally:
         sys.setprofile(None)
     return {Path(name).relative_to(home).as_posix(): function for name, function in seen.items()}
+
+
+def _compiled(frame: FrameType) -> bool:
+    """Whether this is a compiled loop, which tells the profiler of its calls as if it were Python."""
+    return type(frame.f_globals.get(frame.f_code.co_name)).__module__.startswith("numba.")
 
 
 def _importing(frame: FrameType | None, home: str) -> bool:

@@ -252,3 +252,24 @@ def unroll(lat_deg: npt.ArrayLike, lon_deg: npt.ArrayLike) -> FloatArray:
     if len(lat) > 1:
         np.cumsum(differences_m(lat[:-1], lon[:-1], lat[1:], lon[1:]), axis=0, out=path[1:])
     return path
+
+
+def decimal_texts(values: FloatArray) -> list[str]:
+    """Degrees without exponents: seven decimals for anything snapped (exact), ten (0.01 mm) for anything else."""
+    snapped = bool((np.round(values, DEGREE_DECIMALS) == values).all())
+    pattern = f"%.{DEGREE_DECIMALS if snapped else 10}f"
+    return [pattern % value for value in values.tolist()]
+
+
+def bounds_texts(lat_deg: FloatArray, lon_deg: FloatArray) -> tuple[str, str, str, str]:
+    """South, west, north, east of the points; west is larger than east where they straddle the antimeridian."""
+    west, east = float(lon_deg.min()), float(lon_deg.max())
+    if east - west > 180:
+        # The shorter way round: the largest gap between neighbouring longitudes is the part not covered.
+        ordered = np.unique(lon_deg)
+        widest = int(np.argmax(np.diff(ordered)))
+        if ordered[widest + 1] - ordered[widest] > 360 - (east - west):
+            west, east = float(ordered[widest + 1]), float(ordered[widest])
+    south, north = float(lat_deg.min()), float(lat_deg.max())
+    south_text, west_text, north_text, east_text = decimal_texts(np.array([south, west, north, east]))
+    return south_text, west_text, north_text, east_text

@@ -62,3 +62,8 @@ class Guarantee:
         if unknown or "notion" not in values:
             raise InputError(f"This is not a guarantee: unknown or missing fields {sorted(unknown)}.")
         return cls(**dict(values))
+
+
+def snapped_numerics(snap_m: float) -> str:
+    """How far the numbers of a release of positions are idealised."""
+    return f"{IDEALISED}; released positions are snapped after the noise to a public grid of {snap_m:g} m"

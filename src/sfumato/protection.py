@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.accountant.trace_losses import together
 from sfumato.certificates.build import NOTHING_DRAWN, Terms, certificate_body, released_of, rounded_times
-from sfumato.certificates.record import Certificate
-from sfumato.certificates.seal import sealed
+from sfumato.certificates.document import Certificate, sealed
 from sfumato.certificates.state import NoiseState, load_state, opened_state, person_key
 from sfumato.errors import InputError
 from sfumato.frames import snap

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sfumato.adversary.audit import audit
-from sfumato.certificates.record import Certificate
+from sfumato.certificates.document import Certificate
 from sfumato.errors import InputError
 from sfumato.frames import displace
 from sfumato.priors.kernels import Kernel, Matern32, White

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.certificates.record import Certificate
+from sfumato.certificates.document import Certificate
 from sfumato.errors import NotCertified
 from sfumato.mechanisms.traces.multiscale import noise as multiscale_noise
 from sfumato.mechanisms.traces.multiscale.ladder import shipped_ladder

@@ -14,8 +14,7 @@ import sfumato as sf
 from sfumato.accountant.ledger import read_ledger, record
 from sfumato.accountant.trace_losses import entry_from_certificate, total_loss
 from sfumato.adversary.audit import audit
-from sfumato.certificates.record import Certificate
-from sfumato.certificates.seal import sealed
+from sfumato.certificates.document import Certificate, sealed
 from sfumato.certificates.state import load_state
 from sfumato.certificates.verify import read_certificate
 from sfumato.errors import BudgetExceeded, InputError, VerificationFailed

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.certificates.build import certificate_body, released_of
-from sfumato.certificates.seal import SEAL, certificate_text, sealed, with_file
+from sfumato.certificates.document import SEAL, certificate_text, sealed, with_file
 from sfumato.certificates.sign import signer_with
 from sfumato.certificates.verify import read_certificate, verify
 from sfumato.errors import InputError, SfumatoError, VerificationFailed

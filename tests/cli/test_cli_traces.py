@@ -127,7 +127,7 @@ def test_verify_exits_1_with_the_reason(folder: Path) -> None:
 
 def test_verify_says_what_it_did_not_check(folder: Path) -> None:
     """A forged version with forged sentences: refused, and never called a certificate that holds."""
-    from sfumato.certificates.seal import certificate_text, sealed
+    from sfumato.certificates.document import certificate_text, sealed
 
     run("protect", "ride.gpx", "-o", "s.gpx", "--certificate", "s.json", folder=folder)
     forged = json.loads((folder / "s.json").read_text())
@@ -147,7 +147,7 @@ def test_verify_says_what_it_did_not_check(folder: Path) -> None:
 
 @pytest.mark.parametrize("mechanism", ["multiscale", "independent", "planar-laplace", "mixed", "prior-shaped"])
 def test_the_terminal_says_what_the_report_says(folder: Path, mechanism: str) -> None:
-    from sfumato.certificates.record import Certificate
+    from sfumato.certificates.document import Certificate
 
     prior = ["--prior", "preset"] if mechanism in ("mixed", "prior-shaped") else []
     words = ["protect", "ride.gpx", "-o", "s.csv", "--mechanism", mechanism, *prior, "--certificate", "s.json"]

@@ -17,8 +17,7 @@ from sfumato.client.reveals import reveals
 from sfumato.errors import SfumatoError
 from sfumato.frames import displace, snap
 from sfumato.grid import Grid
-from sfumato.mechanisms.traces.multiscale.ladder import Ladder, shipped_ladder
-from sfumato.mechanisms.traces.multiscale.process import sample_path
+from sfumato.mechanisms.traces.multiscale.ladder import Ladder, sample_path, shipped_ladder
 from sfumato.randomness import Randomness, uniforms_from_words
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"

@@ -15,7 +15,7 @@ import pytest
 import sfumato as sf
 from sfumato.adversary.audit import audit
 from sfumato.certificates.build import certificate_body, released_of
-from sfumato.certificates.seal import sealed
+from sfumato.certificates.document import sealed
 from sfumato.errors import InputError, NotCertified, VerificationFailed
 from sfumato.frames import differences_m
 from sfumato.leakage.loss import basic_losses

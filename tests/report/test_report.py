@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from sfumato.adversary.audit import Audit
-from sfumato.certificates.record import Certificate
+from sfumato.certificates.document import Certificate
 from sfumato.errors import InputError
 from sfumato.frames import displace, snap
 from sfumato.io import read_trace

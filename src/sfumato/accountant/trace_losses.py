@@ -22,8 +22,7 @@ from typing import Any
 from sfumato.accountant.ledger import Entry
 from sfumato.errors import InputError
 from sfumato.leakage.odds import mu_of
-from sfumato.mechanisms.traces.calibration import Together
-from sfumato.mechanisms.traces.interface import Losses
+from sfumato.mechanisms.traces.interface import Losses, Together
 
 
 def together(redraws: int) -> Together:

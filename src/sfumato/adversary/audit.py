@@ -28,7 +28,7 @@ from scipy.special import ndtr
 
 from sfumato.adversary.posterior import believe
 from sfumato.arrays import FloatArray, jsonable
-from sfumato.certificates.record import Certificate
+from sfumato.certificates.document import Certificate
 from sfumato.errors import InputError
 from sfumato.frames import differences_m, displace, unroll
 from sfumato.priors.fitting import Fitted, fit

@@ -19,9 +19,9 @@ from sfumato.accountant.trace_losses import composed_losses, together
 from sfumato.arrays import FloatArray, jsonable
 from sfumato.errors import NotCertified
 from sfumato.mechanisms.traces.interface import Json, Stated, TraceMechanism
-from sfumato.mechanisms.traces.phrases import class_name
 from sfumato.mechanisms.traces.trace_lookup import registered
 from sfumato.plan import Target
+from sfumato.priors.classes import class_name
 from sfumato.traces import Trace
 from sfumato.version import __version__
 

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 
 from sfumato.arrays import jsonable
-from sfumato.certificates.seal import SEAL, SIGNATURE, canonical
+from sfumato.certificates.document import SEAL, SIGNATURE, canonical
 from sfumato.errors import InputError, VerificationFailed
 
 _ALGORITHM = "Ed25519"

@@ -16,7 +16,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from sfumato.certificates.build import FORMAT, KIND, Released, Terms, certificate_body, released_of
-from sfumato.certificates.seal import SEAL, SIGNATURE, certificate_text, file_facts, sealed
+from sfumato.certificates.document import SEAL, SIGNATURE, certificate_text, file_facts, sealed
 from sfumato.errors import InputError, SfumatoError, VerificationFailed
 from sfumato.frames import frame_for, snap
 from sfumato.io import read_trace, read_traces

@@ -9,7 +9,8 @@ from typing import Any
 import typer
 
 from sfumato.cli.output import fail, print_json
-from sfumato.errors import InputError, VerificationFailed
+from sfumato.cli.protect import named_columns
+from sfumato.errors import VerificationFailed
 
 
 def register(app: typer.Typer) -> None:
@@ -67,14 +68,6 @@ def _prior_words(prior: Mapping[str, Any]) -> str:
         if "kernel" in part and "sd_m" in part
     ]
     return f"{prior.get('source', '')}: {' + '.join(words)}" if words else str(prior.get("source", ""))
-
-
-def named_columns(pairs: list[str]) -> dict[str, str] | None:
-    """``role=name`` pairs of ``--column`` as a mapping."""
-    columns = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
-    if len(columns) != len(pairs):
-        raise InputError("A --column is not of the form role=name.", "For instance --column lat=Y --column time=when.")
-    return columns or None
 
 
 def verify(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from sfumato.cli.check import named_columns
 from sfumato.cli.output import print_json
 from sfumato.errors import InputError
 from sfumato.mechanisms.traces.trace_registry import MECHANISMS
@@ -146,6 +145,14 @@ def _passphrase(file: Path | None, state: Path | None) -> str | None:
     return text[0]
 
 
+def named_columns(pairs: list[str]) -> dict[str, str] | None:
+    """``role=name`` pairs of ``--column`` as a mapping."""
+    columns = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+    if len(columns) != len(pairs):
+        raise InputError("A --column is not of the form role=name.", "For instance --column lat=Y --column time=when.")
+    return columns or None
+
+
 def _read(
     source: Path, *, format: str | None, zone: str | None, columns: dict[str, str] | None, keep: list[str]
 ) -> list[tuple[str | None, Trace]]:
@@ -206,7 +213,7 @@ def _write(
     sign: Path | None,
 ) -> dict[str, Any]:
     """Every file that was asked for, or none; a new state is in place before the release is."""
-    from sfumato.certificates.seal import certificate_text, sealed, with_file
+    from sfumato.certificates.document import certificate_text, sealed, with_file
     from sfumato.certificates.state import create_state
     from sfumato.engines.local import write_fleet
     from sfumato.files import Staged
@@ -257,7 +264,7 @@ def _page(done: Protected | ProtectedFleet, document: dict[str, Any], *, private
 
 def _say(document: dict[str, Any], dropped: tuple[str, ...], paths: dict[str, Path]) -> None:
     """What was promised, in a few sentences of the mechanism's; everything else is in the certificate."""
-    from sfumato.certificates.record import Certificate
+    from sfumato.certificates.document import Certificate
     from sfumato.units import format_length
 
     said = Certificate.of(document)

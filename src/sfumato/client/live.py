@@ -11,7 +11,7 @@ so it is exact at any timestamps, causal and O(1) per position. While the proces
 any times lose no more than the bound of the whole path, so it is debited once, when the process starts; losing its
 state starts another process, which is debited again.
 
-*Order of the normals* (that of :func:`sfumato.mechanisms.traces.multiscale.process.sample_path`, and in JavaScript):
+*Order of the normals* (that of :func:`sfumato.mechanisms.traces.multiscale.ladder.sample_path`, and in JavaScript):
 once, the constant east and north; then per time and scale east n1 n2 and north n1 n2; then the white east and north.
 A repeated time repeats its release and consumes nothing. One normal is one 64-bit word through
 :func:`sfumato.randomness.uniforms_from_words` and the inverse normal distribution function.

@@ -9,8 +9,8 @@ import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
 from sfumato.errors import InputError
+from sfumato.frames import decimal_texts
 from sfumato.io.draft import Reading
-from sfumato.io.numbers import decimal_texts
 from sfumato.io.tables import find_roles, from_arrow
 from sfumato.io.times import format_times
 from sfumato.traces import Trace

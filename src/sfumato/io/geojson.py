@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from sfumato.errors import InputError
+from sfumato.frames import bounds_texts, decimal_texts
 from sfumato.io.draft import Draft, Reading, canonical
 from sfumato.io.json_text import at, load_json, number, objects
-from sfumato.io.numbers import bounds, decimal_texts
 from sfumato.io.times import format_times
 from sfumato.traces import Trace
 
@@ -207,7 +207,7 @@ def write(trace: Trace, path: Path) -> None:
         places = [
             f"[{x},{y}]" if np.isnan(z) else f"[{x},{y},{z:.10g}]" for x, y, z in zip(lon, lat, elevation, strict=True)
         ]
-    south, west, north, east = bounds(trace)
+    south, west, north, east = bounds_texts(trace.lat_deg, trace.lon_deg)
     edges = [0, *(np.flatnonzero(np.diff(trace.segment)) + 1).tolist(), len(trace)]
     with path.open("w", encoding="utf-8", newline="\n") as out:
         out.write(f'{{"type":"FeatureCollection","bbox":[{west},{south},{east},{north}],"features":[\n')

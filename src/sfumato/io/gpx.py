@@ -10,8 +10,8 @@ from typing import TextIO
 import numpy as np
 
 from sfumato.errors import InputError
+from sfumato.frames import bounds_texts, decimal_texts
 from sfumato.io.draft import Draft, Reading
-from sfumato.io.numbers import bounds, decimal_texts
 from sfumato.io.times import format_times
 from sfumato.io.xml import degrees, escape, parse_xml
 from sfumato.traces import Trace
@@ -103,7 +103,7 @@ def write(trace: Trace, path: Path) -> None:
 def _write(trace: Trace, out: TextIO) -> None:
     extra = sorted(set(trace.columns) - {"elevation"})
     space = ' xmlns:kept="urn:sfumato:kept"' if extra else ""
-    south, west, north, east = bounds(trace)
+    south, west, north, east = bounds_texts(trace.lat_deg, trace.lon_deg)
     out.write(
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         f'<gpx version="1.1" creator="sfumato" xmlns="http://www.topografix.com/GPX/1/1"{space}>\n'

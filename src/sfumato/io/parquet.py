@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfumato.errors import InputError
+from sfumato.frames import bounds_texts
 from sfumato.io.draft import Reading
-from sfumato.io.numbers import bounds
 from sfumato.io.tables import find_roles, from_arrow, geometry_column
 from sfumato.io.wkb import encode_points
 from sfumato.traces import Trace
@@ -53,7 +53,7 @@ def write_geo(trace: Trace, path: Path) -> None:
     fixed = pa.Array.from_buffers(pa.binary(21), len(trace), [None, blob])
     geometry = fixed.cast(pa.binary())
     table = table.drop_columns(["lat", "lon"]).add_column(0, "geometry", geometry)
-    south, west, north, east = (float(text) for text in bounds(trace))
+    south, west, north, east = (float(text) for text in bounds_texts(trace.lat_deg, trace.lon_deg))
     geo = {
         "version": "1.1.0",
         "primary_column": "geometry",

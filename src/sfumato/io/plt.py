@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from sfumato.errors import InputError
+from sfumato.frames import decimal_texts
 from sfumato.io.draft import Draft, Reading
-from sfumato.io.numbers import decimal_texts
 from sfumato.traces import Trace
 
 _HEADER = 6

@@ -148,3 +148,13 @@ def probability_after_coarsening(odds: float, mu: float) -> float:
     # odds_after_coarsening falls with δ, from infinity to 1.
     z = _rounded_up(lambda t: odds_after_coarsening(mu, float(ndtr(-t))) >= odds, float(ndtri(1e-15)), 37.0)
     return float(ndtr(-z))
+
+
+def odds_words(odds: float | None) -> str | None:
+    """``"5 : 1"``, rounded against us; None where no odds are stated."""
+    if odds is None or not math.isfinite(odds):
+        return None
+    if odds >= 1000:
+        return f"{math.ceil(odds):,} : 1".replace(",", " ")
+    places = 10 if odds >= 10 else 100
+    return f"{math.ceil(odds * places - 1e-6) / places:g} : 1"

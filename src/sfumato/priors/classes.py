@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -149,3 +149,25 @@ def prior_class_named(name: str | PriorClass) -> PriorClass:
     if name not in PRIOR_CLASSES:
         raise InputError(f"There is no prior class '{name}'.", f"Choose from {', '.join(PRIOR_CLASSES)}.")
     return PRIOR_CLASSES[name]
+
+
+def class_name(prior_class: PriorClass) -> str:
+    """``day``, ``week``, ``year``, one of them ``without offset``, or ``custom``."""
+    for name, known in PRIOR_CLASSES.items():
+        if known.to_dict() == prior_class.to_dict():
+            return name
+        if replace(known, offset=False).to_dict() == prior_class.to_dict():
+            return f"{name} without offset"
+    return "custom"
+
+
+def class_words(members: PriorClass) -> str:
+    """What the promise assumes about how people move."""
+    low, high = members.length_scales_s
+    sd = "any sd" if math.isinf(members.sd_m[1]) and members.sd_m[0] == 0 else f"sd in {members.sd_m} m"
+    return (
+        "around a mean the adversary may know, the path is Gaussian with one of the kernels "
+        f"{', '.join(members.kernels)}, "
+        f"a length scale from {low:g} s to {high:g} s, {sd}, a nugget of at most {members.nugget_share:g} of the sd"
+        + (", and an unknown offset" if members.offset else ", and no unknown offset")
+    )

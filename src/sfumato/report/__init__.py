@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sfumato.adversary.audit import Audit
-from sfumato.certificates.record import Certificate
+from sfumato.certificates.document import Certificate
 from sfumato.errors import InputError
 from sfumato.report.chart import error_chart
 from sfumato.report.drawing import drawn_places

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, IntArray
-from sfumato.certificates.record import Certificate
+from sfumato.certificates.document import Certificate
 from sfumato.frames import differences_m
 from sfumato.io.times import format_times
 from sfumato.report.drawing import escaped, nice_step, nice_time_step_s, path_data, rounded, short

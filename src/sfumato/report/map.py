@@ -13,7 +13,7 @@ import numpy as np
 
 from sfumato.adversary.audit import Audit
 from sfumato.arrays import FloatArray, IntArray
-from sfumato.certificates.record import Certificate
+from sfumato.certificates.document import Certificate
 from sfumato.frames import frame_for, wrap_longitude
 from sfumato.report.drawing import escaped, nice_step, path_data, rounded, short
 from sfumato.report.words import interval_words

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import resources
 
 from sfumato.adversary.audit import Audit
-from sfumato.certificates.record import Certificate
+from sfumato.certificates.document import Certificate
 from sfumato.report.chart import Chart
 from sfumato.report.drawing import drawn_places, escaped, listed
 from sfumato.report.map import Picture

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 from sfumato.adversary.audit import Audit
-from sfumato.certificates.record import Certificate
+from sfumato.certificates.document import Certificate
+from sfumato.leakage.odds import odds_words
 from sfumato.mechanisms.traces.interface import Card
-from sfumato.mechanisms.traces.phrases import odds_words
 from sfumato.units import format_length
 
 _WORDS = {"heart_rate": "heart rate", "device": "recording device or program"}

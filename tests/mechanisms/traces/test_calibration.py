@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import InputError
 from sfumato.leakage.loss import mu_of, odds_at, renyi_epsilon
-from sfumato.mechanisms.traces.calibration import calibrated_noise_m, fulfilled, rounded_up
+from sfumato.mechanisms.traces.gaussian_noise import calibrated_noise_m, fulfilled, rounded_up
 from sfumato.plan import LEVELS, Plan, Target
 
 

@@ -10,8 +10,7 @@ from repository import ROOT
 from typer.testing import CliRunner
 
 import sfumato as sf
-from sfumato.certificates.record import Certificate
-from sfumato.certificates.seal import certificate_text, sealed
+from sfumato.certificates.document import Certificate, certificate_text, sealed
 from sfumato.certificates.verify import verify
 from sfumato.cli import app
 from sfumato.errors import InputError, VerificationFailed

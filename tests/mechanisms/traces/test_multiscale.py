@@ -12,9 +12,16 @@ from sfumato.errors import InputError
 from sfumato.leakage.exact_losses import largest_independent_loss, largest_loss
 from sfumato.leakage.loss import basic_losses
 from sfumato.mechanisms.traces.multiscale.bound import universal_bound
-from sfumato.mechanisms.traces.multiscale.ladder import Ladder, correlation, noise_covariance, shipped_ladder
+from sfumato.mechanisms.traces.multiscale.ladder import (
+    Ladder,
+    correlation,
+    noise_covariance,
+    normals_per_time,
+    sample_path,
+    shipped_ladder,
+)
 from sfumato.mechanisms.traces.multiscale.noise import MultiscaleNoise
-from sfumato.mechanisms.traces.multiscale.process import advance, normals_per_time, sample_path
+from sfumato.mechanisms.traces.multiscale.process import advance
 from sfumato.mechanisms.traces.multiscale.solve import design_ladder
 from sfumato.priors.classes import DAY, PRIOR_CLASSES, PriorClass
 from sfumato.priors.kernels import Constant, Matern32, Sum, White
@@ -173,7 +180,7 @@ def check_covariance(draws: np.ndarray, designed: np.ndarray) -> None:
 
 
 def test_long_paths_keep_their_covariance_across_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sfumato.mechanisms.traces.multiscale.process as module
+    import sfumato.mechanisms.traces.multiscale.ladder as module
 
     ladder = Ladder(np.array([5.0, 40.0]), np.array([0.5, 0.5]), 0.05, 0.0)
     whole = sample_path(ladder, np.arange(1000.0), 4)

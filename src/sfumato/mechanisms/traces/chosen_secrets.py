@@ -16,11 +16,10 @@ import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, IntArray, distinct, read_only
 from sfumato.errors import InputError
-from sfumato.leakage.odds import mu_of, odds_at
-from sfumato.mechanisms.traces.calibration import Together, alone
-from sfumato.mechanisms.traces.gaussian_noise import GaussianNoise, too_small
-from sfumato.mechanisms.traces.interface import Json, Losses, Stated
-from sfumato.mechanisms.traces.phrases import FITTED_WARNING, NOT_COVERED, STAYS_NOT_COVERED, odds_words
+from sfumato.leakage.odds import mu_of, odds_at, odds_words
+from sfumato.mechanisms.traces.gaussian_noise import GaussianNoise, alone, too_small
+from sfumato.mechanisms.traces.interface import Json, Losses, Stated, Together
+from sfumato.mechanisms.traces.phrases import FITTED_WARNING, NOT_COVERED, STAYS_NOT_COVERED
 from sfumato.mechanisms.traces.prior_shaped import prior_for
 from sfumato.mechanisms.traces.secret_limits import (
     class_called,

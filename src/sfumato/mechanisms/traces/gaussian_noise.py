@@ -1,23 +1,30 @@
-"""What all Gaussian noise on a trace shares: from one loss to μ, ε, δ and odds, and from those to sentences."""
+"""What all Gaussian noise on a trace shares: size from a wish, μ, ε, δ and odds from a loss, sentences from those.
+
+For Gaussian noise of variance o per coordinate the loss is L/o with L free of o, so the wish fixes μ and
+o = L r²/μ². Noise is rounded *up* to a centimetre, and the promise is recomputed from the rounded value. What several
+releases give away together is not decided here: ``together``, the accountant's rule, says it.
+"""
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar, Self
 
 from sfumato.arrays import FloatArray
-from sfumato.errors import InputError
-from sfumato.guarantees import Guarantee
+from sfumato.errors import InputError, NotCertified
+from sfumato.guarantees import Guarantee, snapped_numerics
 from sfumato.leakage.exact_losses import MARKOV_POINTS, stated_grid
-from sfumato.leakage.odds import delta_at, mu_of, odds_after_coarsening, odds_at
-from sfumato.mechanisms.traces.calibration import NOISE_STEP_M, calibrated_noise_m, fulfilled
-from sfumato.mechanisms.traces.interface import AdditiveNoise, Card, Json, Losses, Numbers, Stated
-from sfumato.mechanisms.traces.phrases import NOT_COVERED, STAYS_NOT_COVERED, numerics, odds_words, redrawn
-from sfumato.plan import ODDS_DELTA, Target
+from sfumato.leakage.odds import delta_at, mu_of, odds_after_coarsening, odds_at, odds_words, renyi_epsilon
+from sfumato.mechanisms.traces.interface import AdditiveNoise, Card, Json, Losses, Numbers, Stated, Together, redrawn
+from sfumato.mechanisms.traces.phrases import NOT_COVERED, STAYS_NOT_COVERED
+from sfumato.plan import MOST_NOISE_M, ODDS_DELTA, Target
 from sfumato.priors.kernels import Kernel
 from sfumato.units import format_length
+
+NOISE_STEP_M = 0.01
 
 
 class GaussianNoise(AdditiveNoise):
@@ -91,7 +98,7 @@ class GaussianNoise(AdditiveNoise):
             assumes=self.assumes(),
             covers=self.covers(stated),
             not_covered=self.not_covered(stated),
-            numerics=numerics(snap_m),
+            numerics=snapped_numerics(snap_m),
             simulation=simulation,
         )
 
@@ -210,6 +217,50 @@ class SizedNoise(GaussianNoise):
     def sized(self, noise_m: float) -> Self:
         """The same mechanism with another noise level."""
         return replace(self, size_m=noise_m)  # type: ignore[type-var]
+
+
+def rounded_up(noise_m: float) -> float:
+    """The next whole centimetre (never less)."""
+    steps = math.ceil(noise_m / NOISE_STEP_M * (1 - 1e-15))
+    rounded = round(steps * NOISE_STEP_M, 2)
+    while rounded < noise_m:
+        steps += 1
+        rounded = round(steps * NOISE_STEP_M, 2)
+    return rounded
+
+
+def alone(loss: float) -> float:
+    """The rule of a single release."""
+    return loss
+
+
+def calibrated_noise_m(target: Target, unit_loss: float, together: Together = alone) -> float:
+    """The least noise sd per coordinate, in whole centimetres, for which loss = ``unit_loss``/noise² fulfils it."""
+    if target.noise_m is not None:
+        return float(target.noise_m)
+    if not (math.isfinite(unit_loss) and unit_loss > 0):
+        raise NotCertified("The loss of this mechanism is not finite here.", "Use the multiscale mechanism.")
+    mu = target.mu
+    assert mu is not None
+    noise_m = rounded_up(target.radius_m * math.sqrt(together(unit_loss)) / mu)
+    while not fulfilled(target, together(unit_loss / noise_m**2)):  # rounding above must not break the promise
+        noise_m = rounded_up(noise_m + NOISE_STEP_M / 2)
+    if noise_m > MOST_NOISE_M:
+        raise InputError(
+            f"This needs {noise_m / 1000:.0f} km of noise per coordinate.",
+            f"At most {MOST_NOISE_M / 1000:.0f} km are added: ask for a smaller radius or larger odds.",
+        )
+    return noise_m
+
+
+def fulfilled(target: Target, loss_per_m2: float) -> bool:
+    """The explicit check at the end: does this loss keep what was asked for?"""
+    mu = mu_of(loss_per_m2, target.radius_m)
+    if target.odds is not None:
+        return odds_at(mu, ODDS_DELTA) <= target.odds
+    if target.epsilon is not None:
+        return renyi_epsilon(mu, target.order) <= target.epsilon
+    return True
 
 
 def too_small(radius: str) -> str:

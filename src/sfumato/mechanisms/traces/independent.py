@@ -15,12 +15,12 @@ import numpy as np
 
 from sfumato.arrays import FloatArray, distinct, positive
 from sfumato.leakage.exact_losses import largest_independent_loss, stated_independent
-from sfumato.mechanisms.traces.calibration import Together, calibrated_noise_m
-from sfumato.mechanisms.traces.gaussian_noise import SizedNoise, affordable, apart
-from sfumato.mechanisms.traces.interface import Json, Losses, Stated
-from sfumato.mechanisms.traces.phrases import KNOWN_MEAN, class_name, class_words, odds_words
+from sfumato.leakage.odds import odds_words
+from sfumato.mechanisms.traces.gaussian_noise import SizedNoise, affordable, apart, calibrated_noise_m
+from sfumato.mechanisms.traces.interface import Json, Losses, Stated, Together
+from sfumato.mechanisms.traces.phrases import KNOWN_MEAN
 from sfumato.plan import Plan
-from sfumato.priors.classes import PriorClass, prior_class_named
+from sfumato.priors.classes import PriorClass, class_name, class_words, prior_class_named
 from sfumato.priors.kernels import Kernel, White
 from sfumato.randomness import Random, randomness
 from sfumato.traces import Trace

@@ -12,14 +12,13 @@ every question without an honest default is abstract, so an incomplete mechanism
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
 from sfumato.arrays import FloatArray
 from sfumato.frames import displace
 from sfumato.guarantees import Guarantee
-from sfumato.mechanisms.traces.calibration import Together
 from sfumato.plan import Plan, Target
 from sfumato.priors.classes import PriorClass
 from sfumato.priors.kernels import Kernel
@@ -27,6 +26,7 @@ from sfumato.randomness import Random
 from sfumato.traces import Trace
 
 Json = dict[str, Any]
+Together = Callable[[float], float]  # the loss of all announced releases, from that of one: linear
 KEY_BYTES = 32  # of the key that lets noise continue
 
 
@@ -100,6 +100,18 @@ class Card:
     label: str
     number: str
     meaning: str
+
+
+def redrawn(redraws: int) -> Json:
+    """The ``releases`` block of noise that is drawn anew for every release."""
+    held = "" if redraws == 1 else f", as one of {redraws}; the losses stated hold for all {redraws} together"
+    return {
+        "mode": "redrawn",
+        "redraws": redraws,
+        "loss_multiplier": redraws,
+        "meaning": f"This release's noise was drawn for it alone{held}. Every further release of the same person adds "
+        "as much again.",
+    }
 
 
 class TraceMechanism(ABC):

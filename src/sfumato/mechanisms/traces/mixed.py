@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Self
 from sfumato.arrays import FloatArray, distinct, positive
 from sfumato.errors import InputError
 from sfumato.leakage.loss import basic_losses
-from sfumato.mechanisms.traces.calibration import Together, calibrated_noise_m
-from sfumato.mechanisms.traces.interface import Json, Losses
+from sfumato.mechanisms.traces.gaussian_noise import calibrated_noise_m
+from sfumato.mechanisms.traces.interface import Json, Losses, Together
 from sfumato.mechanisms.traces.prior_shaped import ShapedNoise, prior_for, scaled, with_white
 from sfumato.plan import Plan
 from sfumato.priors.kernels import Kernel, kernel_from_dict

@@ -1,12 +1,6 @@
-"""Phrases that several mechanisms share: what no noise on positions covers, classes and odds in words."""
+"""Sentences that several mechanisms share: what no noise on positions covers, and what is assumed."""
 
 from __future__ import annotations
-
-import math
-from dataclasses import replace
-
-from sfumato.guarantees import IDEALISED
-from sfumato.priors.classes import PRIOR_CLASSES, PriorClass
 
 NOT_COVERED = (
     "The odds and delta average over traces that move like the prior class says; one fixed or atypical trace may fare "
@@ -30,52 +24,3 @@ FITTED_WARNING = (
     "chosen from the trace' does not hold for this release."
 )
 KNOWN_MEAN = "the adversary may know the mean path exactly; the noise is independent of the path"
-
-
-def numerics(snap_m: float) -> str:
-    """How far the numbers are idealised."""
-    return f"{IDEALISED}; released positions are snapped after the noise to a public grid of {snap_m:g} m"
-
-
-def class_name(prior_class: PriorClass) -> str:
-    """``day``, ``week``, ``year``, one of them ``without offset``, or ``custom``."""
-    for name, known in PRIOR_CLASSES.items():
-        if known.to_dict() == prior_class.to_dict():
-            return name
-        if replace(known, offset=False).to_dict() == prior_class.to_dict():
-            return f"{name} without offset"
-    return "custom"
-
-
-def class_words(members: PriorClass) -> str:
-    """What the promise assumes about how people move."""
-    low, high = members.length_scales_s
-    sd = "any sd" if math.isinf(members.sd_m[1]) and members.sd_m[0] == 0 else f"sd in {members.sd_m} m"
-    return (
-        "around a mean the adversary may know, the path is Gaussian with one of the kernels "
-        f"{', '.join(members.kernels)}, "
-        f"a length scale from {low:g} s to {high:g} s, {sd}, a nugget of at most {members.nugget_share:g} of the sd"
-        + (", and an unknown offset" if members.offset else ", and no unknown offset")
-    )
-
-
-def odds_words(odds: float | None) -> str | None:
-    """``"5 : 1"``, rounded against us; None where no odds are stated."""
-    if odds is None or not math.isfinite(odds):
-        return None
-    if odds >= 1000:
-        return f"{math.ceil(odds):,} : 1".replace(",", " ")
-    places = 10 if odds >= 10 else 100
-    return f"{math.ceil(odds * places - 1e-6) / places:g} : 1"
-
-
-def redrawn(redraws: int) -> dict[str, str | int]:
-    """The ``releases`` block of noise that is drawn anew for every release."""
-    held = "" if redraws == 1 else f", as one of {redraws}; the losses stated hold for all {redraws} together"
-    return {
-        "mode": "redrawn",
-        "redraws": redraws,
-        "loss_multiplier": redraws,
-        "meaning": f"This release's noise was drawn for it alone{held}. Every further release of the same person adds "
-        "as much again.",
-    }

@@ -15,12 +15,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from sfumato.arrays import FloatArray, distinct, positive
-from sfumato.guarantees import Guarantee
+from sfumato.guarantees import Guarantee, snapped_numerics
+from sfumato.leakage.odds import odds_words
 from sfumato.mechanisms.channels.planar_laplace import planar_laplace_noise
-from sfumato.mechanisms.traces.calibration import Together
 from sfumato.mechanisms.traces.gaussian_noise import too_small
-from sfumato.mechanisms.traces.interface import AdditiveNoise, Card, Json, Losses, Numbers, Stated
-from sfumato.mechanisms.traces.phrases import NOT_COVERED, STAYS_NOT_COVERED, numerics, odds_words, redrawn
+from sfumato.mechanisms.traces.interface import AdditiveNoise, Card, Json, Losses, Numbers, Stated, Together, redrawn
+from sfumato.mechanisms.traces.phrases import NOT_COVERED, STAYS_NOT_COVERED
 from sfumato.plan import Plan, Target
 from sfumato.priors.kernels import Kernel, White
 from sfumato.randomness import Random
@@ -131,7 +131,7 @@ class LaplaceNoise(AdditiveNoise):
                 *NOT_COVERED,
                 STAYS_NOT_COVERED,
             ),
-            numerics=numerics(snap_m),
+            numerics=snapped_numerics(snap_m),
             simulation=simulation,
         )
 

@@ -18,9 +18,8 @@ import numpy as np
 from sfumato.arrays import FloatArray, distinct, positive
 from sfumato.errors import InputError
 from sfumato.frames import unroll
-from sfumato.mechanisms.traces.calibration import Together, calibrated_noise_m
-from sfumato.mechanisms.traces.gaussian_noise import SizedNoise
-from sfumato.mechanisms.traces.interface import Json, Losses
+from sfumato.mechanisms.traces.gaussian_noise import SizedNoise, calibrated_noise_m
+from sfumato.mechanisms.traces.interface import Json, Losses, Together
 from sfumato.mechanisms.traces.phrases import FITTED_WARNING, KNOWN_MEAN
 from sfumato.plan import Plan
 from sfumato.priors.fitting import fit

@@ -13,21 +13,13 @@ from sfumato.arrays import FloatArray, positive
 from sfumato.errors import InputError, NotCertified
 from sfumato.leakage.exact_losses import largest_loss
 from sfumato.leakage.odds import mu_of, odds_at, renyi_epsilon
-from sfumato.mechanisms.traces.calibration import Together, calibrated_noise_m
-from sfumato.mechanisms.traces.gaussian_noise import SizedNoise, affordable, apart
-from sfumato.mechanisms.traces.interface import ContinuingNoise, Json, Losses, Stated
+from sfumato.mechanisms.traces.gaussian_noise import SizedNoise, affordable, apart, calibrated_noise_m
+from sfumato.mechanisms.traces.interface import ContinuingNoise, Json, Losses, Stated, Together, redrawn
 from sfumato.mechanisms.traces.multiscale.bound import UniversalBound, restart_multiplier, universal_bound
-from sfumato.mechanisms.traces.multiscale.ladder import Ladder, shipped_ladder
-from sfumato.mechanisms.traces.phrases import (
-    KNOWN_MEAN,
-    NOT_COVERED,
-    STAYS_NOT_COVERED,
-    class_name,
-    class_words,
-    redrawn,
-)
+from sfumato.mechanisms.traces.multiscale.ladder import Ladder, sample_path, shipped_ladder
+from sfumato.mechanisms.traces.phrases import KNOWN_MEAN, NOT_COVERED, STAYS_NOT_COVERED
 from sfumato.plan import LEVELS, MOST_REDRAWS, ODDS_DELTA, Plan, Target
-from sfumato.priors.classes import PriorClass, prior_class_named
+from sfumato.priors.classes import PriorClass, class_name, class_words, prior_class_named
 from sfumato.priors.kernels import Constant, Kernel, Matern32, Sum, White
 from sfumato.randomness import Random
 from sfumato.traces import Trace
@@ -136,13 +128,10 @@ class MultiscaleNoise(SizedNoise, ContinuingNoise):
         return Sum(tuple(parts))
 
     def draw(self, times_s: FloatArray, rng: Random = None) -> FloatArray:
-        # Imported where they run: compiled loops and the cipher cost a second that checking a certificate need not pay.
-        if self.key is not None:
+        if self.key is not None:  # imported where it runs: the cipher costs time that checking need not pay
             from sfumato.mechanisms.traces.multiscale.continuing import continuing_path
 
             return self.size_m * continuing_path(self.ladder, times_s, self.key)
-        from sfumato.mechanisms.traces.multiscale.process import sample_path
-
         return self.size_m * sample_path(self.ladder, times_s, rng)
 
     def losses(self, times_s: Sequence[FloatArray]) -> Losses:

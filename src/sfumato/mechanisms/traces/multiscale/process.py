@@ -13,16 +13,11 @@ close the times are.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 from numba import njit
 
-from sfumato.arrays import FloatArray, IntArray, finite
-from sfumato.mechanisms.traces.multiscale.ladder import Ladder
-from sfumato.randomness import Random, randomness
-
-_CHUNK = 16384  # times whose normals are held at once
+from sfumato.arrays import FloatArray, IntArray
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
@@ -196,43 +191,3 @@ def bisect_to(
         stack[depth, 0], stack[depth, 1], stack[depth, 2], stack[depth, 3] = a, node, first, below
         depth += 1
     return times[:count], left[:count], right[:count], found
-
-
-def normals_per_time(ladder: Ladder) -> int:
-    """How many standard normals :func:`sample_path` consumes per distinct time (both coordinates)."""
-    return 4 * ladder.length_scales_s.size + 2
-
-
-def path_chunks(ladder: Ladder, times_s: FloatArray, rng: Random = None) -> Iterator[tuple[slice, FloatArray]]:
-    """Unit-variance noise (east, north) at sorted distinct times, a chunk at a time.
-
-    Draws, in order: two normals for the constant, then per time one row (see :func:`advance`); the first row starts
-    the processes.
-    """
-    draw = randomness(rng)
-    rates = np.sqrt(3.0) / ladder.length_scales_s
-    amplitudes = np.sqrt(ladder.variances)
-    state = np.zeros((rates.size, 2, 2))
-    constant = math.sqrt(ladder.constant_share) * draw.normals(2)
-    width = normals_per_time(ladder)
-    last = math.nan
-    for start in range(0, times_s.size, _CHUNK):
-        part = np.asarray(times_s[start : start + _CHUNK], dtype=np.float64)
-        steps = np.diff(part, prepend=last)
-        if start == 0:
-            steps[0] = -1.0
-        last = float(part[-1])
-        out = np.empty((part.size, 2))
-        normals = draw.normals((part.size, width))
-        advance(steps, rates, amplitudes, math.sqrt(ladder.white_share), state, normals, out)
-        out += constant
-        yield slice(start, start + part.size), out
-
-
-def sample_path(ladder: Ladder, times_s: FloatArray, rng: Random = None) -> FloatArray:
-    """One unit-variance path (n, 2) at any times in any order: exact, O(n), equal times have equal noise."""
-    times, back = np.unique(finite(times_s, "times_s", dimensions=1), return_inverse=True)
-    out = np.empty((times.size, 2))
-    for part, noise in path_chunks(ladder, times, rng):
-        out[part] = noise
-    return np.asarray(out[back.reshape(-1)])
