@@ -39,9 +39,9 @@ def walked(act: Callable[[], object]) -> Journey:
     def note(frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
         name = code.co_filename
-        if event != "call" or name in seen or not name.startswith(home) or _compiled(frame):
+        if event != "call" or name in seen or not name.startswith(home) or _importing(frame, home):
             return
-        if not _importing(frame, home):
+        if not _compiled(frame):
             seen[name] = getattr(code, "co_qualname", code.co_name)
 
     sys.setprofile(note)
@@ -54,7 +54,9 @@ def walked(act: Callable[[], object]) -> Journey:
 
 def _compiled(frame: FrameType) -> bool:
     """Whether this is a compiled loop, which tells the profiler of its calls as if it were Python."""
-    return type(frame.f_globals.get(frame.f_code.co_name)).__module__.startswith("numba.")
+    code = frame.f_code
+    found = next((m for m in list(sys.modules.values()) if getattr(m, "__file__", None) == code.co_filename), None)
+    return type(getattr(found, code.co_name, None)).__module__.startswith("numba.")
 
 
 def _importing(frame: FrameType | None, home: str) -> bool:
