@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 import pytest
 
+from sfumato.accountant.information_privacy import fixed_prior_rule
 from sfumato.accountant.ledger import Ledger, read_ledger, record
 from sfumato.accountant.trace_losses import entry_from_certificate, total_loss, total_mu
 from sfumato.errors import BudgetExceeded, InputError
@@ -78,6 +80,88 @@ def test_what_is_not_known_is_refused_never_guessed(tmp_path):
         read_ledger(path)
     with pytest.raises(InputError):
         Ledger(0.0, {})
+
+
+@pytest.mark.parametrize("loss", [math.nan, -1e-5, math.inf, -math.inf, None, "3", True, [1]])
+def test_a_loss_that_is_no_number_of_at_least_zero_never_enters(tmp_path, loss):
+    """NaN and negative losses counted for 0, were written as null, and nobody could release for that person again."""
+    path = tmp_path / "ledger.json"
+    good = entry_from_certificate(certificate(), process="1")
+    record(path, "alice", good, total_loss, cap=1.0)
+    before = path.read_bytes()
+    for process in ("1", "2"):
+        with pytest.raises(InputError):
+            record(path, "alice", {**good, "process": process, "loss_per_m2": loss}, total_loss)
+    if loss is not None:
+        with pytest.raises(InputError):
+            entry_from_certificate(certificate(loss), process="2")
+    with pytest.raises(InputError):
+        record(
+            path, "alice", {"notion": "local information privacy", "epsilon_nats": loss}, fixed_prior_rule([0.5, 0.5])
+        )
+    assert path.read_bytes() == before
+    record(path, "alice", {**good, "process": "2"}, total_loss)
+    assert read_ledger(path).spent("alice", total_loss) == pytest.approx(2e-4)
+
+
+EDITS = {
+    "null loss": lambda d: d["entries"]["alice"][0].update(loss_per_m2=None),
+    "NaN loss": lambda d: d["entries"]["alice"][0].update(loss_per_m2=math.nan),
+    "negative loss": lambda d: d["entries"]["alice"][0].update(loss_per_m2=-1.0),
+    "no loss": lambda d: d["entries"]["alice"][0].pop("loss_per_m2"),
+    "no shape": lambda d: d["entries"]["alice"][0].pop("shape"),
+    "no process": lambda d: d["entries"]["alice"][0].pop("process"),
+    "a number for a process": lambda d: d["entries"]["alice"][0].update(process=1),
+    "loss in words": lambda d: d["entries"]["alice"][0].update(loss_per_m2="much"),
+    "an entry that is a list": lambda d: d["entries"]["alice"].__setitem__(0, [1, 2]),
+    "an empty entry": lambda d: d["entries"]["alice"].__setitem__(0, {}),
+    "entries of a person as one object": lambda d: d["entries"].update(alice={"loss_per_m2": 0}),
+    "entries that are a list": lambda d: d.update(entries=[]),
+    "no entries": lambda d: d.pop("entries"),
+    "no name": lambda d: d["entries"].update({"": d["entries"]["alice"]}),
+    "NaN cap": lambda d: d.update(cap=math.nan),
+    "infinite cap": lambda d: d.update(cap=math.inf),
+    "cap in words": lambda d: d.update(cap="1"),
+    "cap of true": lambda d: d.update(cap=True),
+    "no cap": lambda d: d.pop("cap"),
+    "another format": lambda d: d.update(format=2),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edited_ledger_is_refused_in_words_and_left_as_it_is(tmp_path, edit):
+    path = tmp_path / "ledger.json"
+    entry = entry_from_certificate(certificate(), process="1")
+    record(path, "alice", entry, total_loss, cap=1.0)
+    document = json.loads(path.read_text())
+    EDITS[edit](document)
+    path.write_text(json.dumps(document))
+    before = path.read_bytes()
+    with pytest.raises(InputError):
+        record(path, "alice", entry, total_loss)
+    assert path.read_bytes() == before
+
+
+def test_a_person_entered_twice_in_the_file_is_refused(tmp_path):
+    path = tmp_path / "ledger.json"
+    path.write_text('{"format": 1, "cap": 1.0, "entries": {"a": [{"loss_per_m2": 1}], "a": []}}')
+    with pytest.raises(InputError, match="not a ledger"):
+        read_ledger(path)
+
+
+def test_a_rule_that_cannot_say_is_a_refusal():
+    entry = {"notion": "any"}
+    for rule in (
+        lambda entries: entries[0]["missing"],
+        lambda entries: math.nan,
+        lambda entries: -1.0,
+        lambda entries: None,
+        lambda entries: 1 / 0,
+    ):
+        with pytest.raises(InputError):
+            Ledger(1.0, {}).with_release("alice", entry, rule)
+    with pytest.raises(BudgetExceeded, match="tell less"):
+        Ledger(1.0, {}).with_release("alice", entry, lambda entries: math.inf)
 
 
 def test_two_writers_do_not_lose_each_others_entries(tmp_path):

@@ -50,6 +50,16 @@ def test_secrets_classes_targets_and_every_point():
     assert periodic["loss"] == pytest.approx(9.898306, rel=1e-6)
 
 
+def test_noise_is_written_under_its_own_name_or_refused_before_any_work(tmp_path):
+    """`-o noise` ended with success, nothing in `noise` and the covariance in a hidden file."""
+    written = design("--points", "8", "--method", "joint", "-o", str(tmp_path / "noise.npy"))
+    assert np.trace(np.load(tmp_path / "noise.npy")) == pytest.approx(written["written_trace"])
+    for name in ("noise", "noise.csv", "noise.NPY", ".npy"):
+        with pytest.raises(InputError, match="cannot be written"):
+            design("--points", "8", "--method", "joint", "-o", str(tmp_path / name))
+    assert [path.name for path in tmp_path.iterdir()] == ["noise.npy"]
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

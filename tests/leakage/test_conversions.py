@@ -11,6 +11,7 @@ from lip_channels import random_lip_channel
 from sfumato.errors import InputError
 from sfumato.leakage import conversions as c
 from sfumato.leakage import discrete as d
+from sfumato.leakage.conversion_graph import Facts, tightest
 
 
 @pytest.mark.parametrize(
@@ -115,6 +116,18 @@ def test_geo_indistinguishability_bounds_lip_and_lip_gives_only_a_weak_geo_bound
         g = d.geo_epsilon(q, distances)
         assert d.lip(q, p).max <= c.geo_to_lip(g, p, distances).nats + 1e-9
         assert g <= c.lip_to_geo(d.lip(q, p).max, p, distances).nats + 1e-9
+
+
+def test_lip_promises_no_epsilon_per_metre_where_a_symbol_has_prior_probability_0() -> None:
+    distances = np.array([[0.0, 1, 2], [1, 0, 1], [2, 1, 0]])
+    p = np.array([0.5, 0.5, 0.0])
+    q = np.array([[0.5, 0.5], [0.5, 0.5], [0.0, 1.0]])  # the third row may be anything
+    assert d.lip(q, p).max == 0
+    assert d.geo_epsilon(q, distances) == math.inf
+    assert c.lip_to_geo(1.0, p, distances).nats == math.inf
+    assert c.lip_to_geo(1.0, [0.5, 0.4, 0.1], distances).nats < math.inf
+    assert c.lip_to_geo(1.0, [1.0], [[0.0]]).nats == 0
+    assert "geo_epsilon_per_m" not in tightest(1.0, "lip", Facts(prior=p, distances_m=distances))
 
 
 def test_mismatch_bounds_hold_and_the_ratio_is_never_worse() -> None:

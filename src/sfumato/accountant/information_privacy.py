@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.accountant.ledger import Entry, Rule
+from sfumato.accountant.ledger import Entry, Rule, amount
 from sfumato.arrays import FloatArray, positive, read_only
 from sfumato.channel import Channel, checked_probabilities, checked_rows
 from sfumato.errors import BudgetExceeded, InputError
@@ -154,7 +154,8 @@ def fixed_prior_rule(prior: npt.ArrayLike) -> Rule:
                 )
             if entry.get("delta"):
                 epsilon_delta_composed(entry)
-            epsilons.append(float(entry["epsilon_nats"]))
-        return composed_bound(epsilons, p) if epsilons else 0.0
+            epsilons.append(amount(entry, "epsilon_nats"))
+        told = [epsilon for epsilon in epsilons if epsilon > 0]  # a report that tells nothing costs nothing
+        return composed_bound(told, p) if told else 0.0
 
     return rule

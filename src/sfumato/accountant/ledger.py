@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sfumato.arrays import jsonable, positive
+from sfumato.arrays import positive
 from sfumato.errors import BudgetExceeded, InputError
 from sfumato.files import locked, write_text
 
 FORMAT = 1
+ADVICE = "Make this release tell less, or stop here."
 Entry = Mapping[str, Any]
 Rule = Callable[[Sequence[Entry]], float]
 
@@ -32,23 +33,27 @@ class Ledger:
 
     def __post_init__(self) -> None:
         positive(self.cap, "The cap of a ledger")
+        for person, mine in self.entries.items():
+            if not person:
+                raise InputError("A ledger needs a person's name.", "Give any name you keep for this person.")
+            for entry in mine:
+                checked_entry(entry)
 
     def spent(self, person: str, rule: Rule) -> float:
         """What the person's releases cost together."""
-        return rule(self.entries.get(person, ()))
+        return _total(rule, self.entries.get(person, ()))
 
-    def with_release(self, person: str, entry: Entry, rule: Rule) -> Ledger:
+    def with_release(self, person: str, entry: Entry, rule: Rule, *, advice: str = ADVICE) -> Ledger:
         """The ledger after one more release, or :class:`BudgetExceeded`; unknown releases are refused by the rule."""
-        if not person:
-            raise InputError("A ledger needs a person's name.", "Give any name you keep for this person.")
         mine = (*self.entries.get(person, ()), entry)
-        total = rule(mine)
-        if not math.isfinite(total) or total > self.cap * (1 + 1e-12):
+        after = Ledger(self.cap, {**self.entries, person: mine})
+        total = _total(rule, mine)
+        if total > self.cap * (1 + 1e-12):
             raise BudgetExceeded(
                 f"This release would bring the person's total to {total:.6g}; the cap is {self.cap:.6g}.",
-                "Continue the person's noise (--state) so that releases compose for free, add noise, or stop here.",
+                advice,
             )
-        return Ledger(self.cap, {**self.entries, person: mine})
+        return after
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
@@ -59,14 +64,65 @@ class Ledger:
         }
 
 
+def checked_entry(entry: Entry) -> Entry:
+    """An entry that survives the file unchanged: names with plain values, every number finite; else refused."""
+    if not isinstance(entry, Mapping) or not entry or not all(isinstance(name, str) for name in entry):
+        raise InputError("An entry of a ledger is not a record of names and values.", "Enter a release as it was made.")
+    wrong = [name for name, value in entry.items() if not _plain(value)]
+    if wrong:
+        raise InputError(
+            f"'{wrong[0]}' of a ledger's entry is not a finite number or plain text.",
+            "What is unknown is not entered: find the release's true loss.",
+        )
+    return entry
+
+
+def amount(entry: Entry, name: str) -> float:
+    """A finite number of at least 0 that an entry must hold; a missing, negative or unknown one is refused."""
+    value = entry.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
+        raise InputError(
+            f"An entry of the ledger has the {name} {value!r}.",
+            "It must be a number of at least 0: restore the ledger from a copy, and do not start an empty one.",
+        )
+    return float(value)
+
+
+def _plain(value: object) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, Mapping):
+        return all(isinstance(name, str) and _plain(part) for name, part in value.items())
+    if isinstance(value, list | tuple):
+        return all(_plain(part) for part in value)
+    return value is None or isinstance(value, str | bool | int)
+
+
+def _total(rule: Rule, entries: Sequence[Entry]) -> float:
+    """What the rule says, or that it cannot say: an unknown total is never taken for little."""
+    try:
+        total = float(rule(entries))
+    except InputError:
+        raise
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+        raise InputError(
+            f"An entry of the ledger is damaged or of another kind ({type(error).__name__}).",
+            "Its total is unknown: restore the ledger from a copy, and do not start an empty one.",
+        ) from error
+    if math.isnan(total) or total < 0:
+        raise InputError(f"The entries of the ledger have the total {total}.", "It is unknown; refuse.")
+    return total
+
+
 def read_ledger(path: str | Path) -> Ledger:
     """The ledger of a file; a damaged one is an error, never an empty ledger."""
     try:
-        found = json.loads(Path(path).read_text("utf-8"))
+        found = json.loads(Path(path).read_text("utf-8"), object_pairs_hook=_once, parse_constant=_refused_number)
         if found["format"] != FORMAT:
             raise InputError(f"The ledger has the unknown format {found['format']}.", "Use a newer sfumato.")
-        entries = {str(k): tuple(dict(e) for e in v) for k, v in found["entries"].items()}
-        return Ledger(float(found["cap"]), entries)
+        if not all(isinstance(mine, list) for mine in found["entries"].values()):
+            raise TypeError("entries are lists")
+        return Ledger(amount(found, "cap"), {person: tuple(mine) for person, mine in found["entries"].items()})
     except OSError as error:
         raise InputError(f"Cannot read the ledger {path}: {error.strerror}.", "Check its name.") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -75,9 +131,21 @@ def read_ledger(path: str | Path) -> Ledger:
         ) from error
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object whose names differ: of two entries for one person Python would keep the last."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name occurs twice")
+    return found
+
+
+def _refused_number(name: str) -> float:
+    raise ValueError(f"{name} is not a number")
+
+
 def write_ledger(ledger: Ledger, path: str | Path) -> None:
     """Write whole, for its owner only, and on the disk before this returns."""
-    text = json.dumps(jsonable(ledger.to_dict()), indent=2, allow_nan=False) + "\n"
+    text = json.dumps(ledger.to_dict(), indent=2, allow_nan=False) + "\n"
     write_text(path, text, private=True, durable=True)
 
 
@@ -94,8 +162,13 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def record(path: str | Path, person: str, entry: Entry, rule: Rule, *, cap: float | None = None) -> Ledger:
-    """Enter one release in the ledger file *before* it leaves; a new file needs a ``cap``."""
+def record(
+    path: str | Path, person: str, entry: Entry, rule: Rule, *, cap: float | None = None, advice: str = ADVICE
+) -> Ledger:
+    """Enter one release in the ledger file *before* it leaves; a new file needs a ``cap``.
+
+    ``advice`` is what to do about a release past the cap, in the words of whoever releases.
+    """
     target = Path(path)
     with _locked(target):
         if target.exists():
@@ -106,6 +179,6 @@ def record(path: str | Path, person: str, entry: Entry, rule: Rule, *, cap: floa
             raise InputError(f"There is no ledger {target}.", "Give a cap to start one.")
         else:
             ledger = Ledger(cap, {})
-        after = ledger.with_release(person, entry, rule)
+        after = ledger.with_release(person, entry, rule, advice=advice)
         write_ledger(after, target)
     return after

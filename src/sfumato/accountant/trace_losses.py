@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sfumato.accountant.ledger import Entry
+from sfumato.accountant.ledger import Entry, amount
 from sfumato.errors import InputError
 from sfumato.leakage.odds import mu_of
 from sfumato.mechanisms.traces.interface import Losses, Together
@@ -67,13 +67,14 @@ def entry_from_certificate(certificate: Mapping[str, Any], *, process: str) -> d
         raise InputError(
             "A release designed for chosen times cannot be composed with others.", "Account for it on its own."
         )
-    return {
+    entry = {
         "notion": "conditional inferential privacy",
         "process": process,
         "shape": _shape(certificate["noise"]),
-        "loss_per_m2": float(loss),
+        "loss_per_m2": loss,
         "release": (certificate.get("release") or {}).get("content_sha256"),
     }
+    return {**entry, "loss_per_m2": amount(entry, "loss_per_m2")}
 
 
 def _shape(noise: Mapping[str, Any]) -> str:
@@ -110,9 +111,11 @@ def total_loss(entries: Sequence[Entry]) -> float:
     for entry in entries:
         if entry.get("notion") != "conditional inferential privacy" or "loss_per_m2" not in entry:
             raise InputError("The ledger holds an entry of an unknown notion.", "It cannot be composed; refuse.")
-        shapes.add(str(entry["shape"]))
-        process = str(entry["process"])
-        processes[process] = max(processes.get(process, 0.0), float(entry["loss_per_m2"]))
+        if not (isinstance(entry.get("shape"), str) and isinstance(entry.get("process"), str)):
+            raise InputError("An entry of the ledger does not say the shape and process of its noise.", "Refuse it.")
+        shapes.add(entry["shape"])
+        process = entry["process"]
+        processes[process] = max(processes.get(process, 0.0), amount(entry, "loss_per_m2"))
     if len(shapes) > 1:
         raise InputError(
             "Releases with differently shaped noise do not have a known total.",

@@ -16,6 +16,7 @@ from sfumato.errors import InputError
 from sfumato.files import write_whole
 
 if TYPE_CHECKING:
+    from sfumato.arrays import FloatArray
     from sfumato.mechanisms.designs.noise_design import NoiseDesign
     from sfumato.priors.kernels import Kernel
 
@@ -85,6 +86,8 @@ def design_command(
 
     if points < 1 or points > 5000:
         raise InputError(f"points is {points}.", "Give 1 .. 5000; for longer traces see mechanisms.designs.rank_one.")
+    if output is not None and output.suffix != ".npy":
+        raise InputError(f"The noise cannot be written as '{output.name}'.", f"Use {output.stem or 'noise'}.npy.")
     if mse is None and not target:
         mse = 0.02
     names = secret or [str((points - 1) // 2)]
@@ -123,7 +126,7 @@ def design_command(
         "notes": _notes(method, len(value.secrets), value.summary()["loss"], certain),
     }
     if output is not None:  # what is certified is what is written
-        write_whole(output, lambda path: np.save(path, certain.noise_covariance))
+        write_whole(output, lambda path: _write(certain.noise_covariance, path))
         result["written_trace"] = certain.trace
     if json:
         print_json(result)
@@ -135,6 +138,14 @@ def design_command(
         typer.echo(note)
     if len(rules) and names != ["all"]:
         typer.echo("Whoever knows this noise can tell which times it protects.")
+
+
+def _write(covariance: FloatArray, path: Path) -> None:
+    """Under exactly this name: given a name and no file, NumPy adds the ending and fills another one."""
+    import numpy as np
+
+    with path.open("wb") as file:
+        np.save(file, covariance)
 
 
 def _notes(method: str, secrets: int, loss: float | None, certain: NoiseDesign) -> list[str]:

@@ -201,7 +201,9 @@ def _enter(done: Protected | ProtectedFleet, ledger: Path, person: str | None, c
     process = uuid.uuid4().hex
     if done.state is not None:
         process = hashlib.sha256(b"sfumato noise process\0" + done.state.key).hexdigest()[:32]
-    record(ledger, person, entry_from_certificate(done.body, process=process), total_loss, cap=cap)
+    advice = "Continue the person's noise (--state) so that releases compose for free, add noise, or stop here."
+    entry = entry_from_certificate(done.body, process=process)
+    record(ledger, person, entry, total_loss, cap=cap, advice=advice)
 
 
 def _write(

@@ -150,12 +150,23 @@ def geo_to_lip(epsilon_per_m: float, prior: npt.ArrayLike, distances_m: npt.Arra
 
 
 def lip_to_geo(epsilon: float, prior: npt.ArrayLike, distances_m: npt.ArrayLike) -> Converted:
-    """eps-LIP gives only c(eps, p_min) / d_min per metre: LIP has no notion of distance."""
-    d = _distances(distances_m, checked_probabilities(prior).size)
+    """eps-LIP gives only c(eps, p_min) / d_min per metre: LIP has no notion of distance.
+
+    About symbols of prior probability 0 it says nothing at all: their rows may be anything, so with one of them (and
+    another symbol to tell it from) no finite epsilon per metre follows.
+    """
+    p = checked_probabilities(prior)
+    d = _distances(distances_m, p.size)
+    if p.size == 1:
+        return Converted(0.0, "a single symbol has nothing to hide", True)
     apart = d[~np.eye(d.shape[0], dtype=bool)]
-    if apart.size == 0 or apart.min() <= 0:
+    if apart.min() <= 0:
         raise InputError("Two symbols share a place.", "Merge symbols at the same place first.")
-    value = largest_likelihood_ratio(epsilon, prior).nats / float(apart.min())
+    if np.any(p == 0):
+        return Converted(
+            math.inf, "never: some symbols have prior probability 0, and nothing is promised for them", True
+        )
+    value = largest_likelihood_ratio(epsilon, p).nats / float(apart.min())
     return Converted(value, "this prior; distances between different symbols", False)
 
 

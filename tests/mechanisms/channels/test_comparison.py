@@ -9,10 +9,15 @@ import numpy as np
 import pytest
 from channel_command import answer, refused, run
 
+from sfumato.channel import Channel
 from sfumato.errors import InputError
 from sfumato.grid import Grid
+from sfumato.leakage.measures import measured
+from sfumato.mechanisms.channels import comparison
 from sfumato.mechanisms.channels.channel_registry import COMPARED
 from sfumato.mechanisms.channels.comparison import compare
+from sfumato.mechanisms.channels.lip_optimal import optimal_channel
+from sfumato.priors.cells import CellPrior
 from sfumato.reproductions import reproduce
 from sfumato.reproductions.lip_comparison import synthetic_city
 
@@ -29,6 +34,41 @@ def test_nobody_leaks_more_than_asked_and_the_optimum_is_the_cheapest() -> None:
         assert row.average_distortion >= rows[0].average_distortion - 1e-6
         assert row.adversary_distortion <= row.average_distortion + 1e-9
         assert row.mutual_information_nats <= row.maximal_leakage + 1e-9
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 4.0])
+@pytest.mark.parametrize("square", [1, 3])
+def test_the_cost_of_a_row_is_the_cost_that_measuring_its_channel_finds(
+    square: int, epsilon: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Columns come in the order they were generated: a table that took them as symbols was wrong by up to 3,230."""
+    grid = Grid.plain(square, 3)
+    prior = np.array([0.2, 0.3, 0.5]) if square == 1 else synthetic_city(3)[0]
+    cost = 1 - np.eye(3) if square == 1 else grid.distance_matrix()
+    seen: list[Channel] = []
+    row = comparison._row
+    monkeypatch.setattr(
+        comparison, "_row", lambda name, channel, *rest: (seen.append(channel), row(name, channel, *rest))[1]
+    )
+    chosen = [name for name in COMPARED if name != "blahut-arimoto"]
+    rows = compare(prior, cost, [epsilon], grid=grid, mechanisms=chosen)
+    for compared, channel in zip(rows, seen, strict=True):
+        where = [channel.inputs.index(label) for label in channel.outputs]
+        law = CellPrior(prior, labels=channel.inputs)
+        found = measured(channel, law, cost[:, where], distortion_name="given")
+        assert compared.average_distortion == found.average_distortion
+        assert compared.lip == found.lip
+    best = optimal_channel(prior, cost, epsilon)
+    assert rows[0].average_distortion == pytest.approx(best.objective, rel=1e-5)
+
+
+def test_the_published_optimum_is_printed_whatever_the_order_of_the_symbols() -> None:
+    for order in ([0, 1, 2], [2, 1, 0], [1, 2, 0]):
+        prior = np.array([0.2, 0.3, 0.5])[order]
+        (row,) = compare(prior, 1 - np.eye(3), [2.0], mechanisms=["lip-optimal"])
+        assert row.average_distortion == pytest.approx(0.0839078756, abs=1e-6)
+        channel = optimal_channel(prior, 1 - np.eye(3), 2.0).value.channel
+        assert [int(label) for label in channel.outputs] == sorted(int(label) for label in channel.outputs)
 
 
 def test_the_synthetic_city_is_the_published_one() -> None:

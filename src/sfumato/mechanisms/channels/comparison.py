@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import numpy.typing as npt
 
-from sfumato.arrays import FloatArray, finite
+from sfumato.arrays import FloatArray, IntArray, finite
 from sfumato.channel import Channel
 from sfumato.errors import InputError
 from sfumato.grid import Grid
@@ -93,11 +94,7 @@ def _row(
     epsilon: float,
     metric: FloatArray | None,
 ) -> Compared:
-    columns = [int(label) for label in channel.outputs] if all(o.isdigit() for o in channel.outputs) else None
-    used = (
-        cost if channel.shape[1] == cost.shape[1] else cost[:, columns] if columns is not None else channel.distortion
-    )
-    assert used is not None
+    used = cost[:, columns_of(channel)]
     never = (p @ channel.matrix) > 0
     return Compared(
         mechanism=name,
@@ -113,3 +110,12 @@ def _row(
         geo_epsilon_per_unit=None if metric is None else discrete.geo_epsilon(channel, metric),
         outputs=int(never.sum()),
     )
+
+
+def columns_of(channel: Channel) -> IntArray:
+    """Which symbol each output is, by its label: outputs may be few and in any order."""
+    place = {label: index for index, label in enumerate(channel.inputs)}
+    unknown = [label for label in channel.outputs if label not in place]
+    if unknown:
+        raise InputError(f"{len(unknown)} output(s) are not symbols.", "Compare mechanisms that report symbols.")
+    return np.array([place[label] for label in channel.outputs], dtype=np.int64)

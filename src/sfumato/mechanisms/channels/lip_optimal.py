@@ -98,8 +98,10 @@ def optimal_channel(
     raw, used, bound, steps = _solved(p, d, target, up=up, low=low, kind=kind, gap=aim, most_seconds=most_seconds)
     place = merged(raw, d[:, used], p, allowance=0.1 * aim * max(float((p[:, None] * raw * d[:, used]).sum()), 1e-300))
     kept = np.unique(place)
+    kept = kept[np.argsort(used[kept])]  # outputs come in the order they were generated; they leave in the symbols'
+    at = {int(column): index for index, column in enumerate(kept)}
     gathered = np.zeros((p.size, kept.size))
-    np.add.at(gathered.T, np.searchsorted(kept, place), raw.T)
+    np.add.at(gathered.T, [at[int(column)] for column in place], raw.T)
     names = tuple(outputs) if len(outputs) else tuple(inputs) if d.shape[0] == d.shape[1] else ()
     columns = used[kept]
     channel, leakage = certified(
