@@ -1,4 +1,4 @@
-"""``sfumato collect simulate`` and ``sfumato reproduce privic-...``: the promised JSON, errors with advice."""
+"""``sfumato collect simulate``: the promised JSON, errors with advice."""
 
 from __future__ import annotations
 
@@ -114,37 +114,3 @@ def test_people_get_a_table():
     assert found.exit_code == 0
     assert "paris" in found.stdout
     assert "2.0226" in found.stdout
-
-
-def reproduce(name, tmp_path, *options):
-    picture = tmp_path / "picture.svg"
-    found = RUN.invoke(app, ["reproduce", name, "--json", "-o", str(picture), *options])
-    result = json.loads(found.stdout)
-    assert found.exit_code == 0, result["claims"]
-    assert result["claims"]
-    assert all(result["claims"].values())
-    assert picture.read_text().startswith("<svg")
-    return result
-
-
-def test_figure_2_holds_for_a_small_island_and_says_that_it_fails_for_the_one_of_the_text(tmp_path):
-    claims = reproduce("privic-figure-2", tmp_path)["claims"]
-    assert any("FAILS" in claim for claim in claims)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["privic-table-2", "privic-table-3", "privic-figure-10"])
-def test_the_tables_of_the_paper_come_out(name, tmp_path):
-    assert reproduce(name, tmp_path, "--quick")["tables"]
-
-
-@pytest.mark.slow
-def test_figure_3_does_not_reproduce_and_says_so(tmp_path):
-    claims = reproduce("privic-figure-3", tmp_path, "--quick")["claims"]
-    assert any("FAILS" in claim for claim in claims)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["privic-figure-8"])
-def test_the_joint_estimate_is_nearer_on_the_same_reports(name, tmp_path):
-    assert reproduce(name, tmp_path, "--quick")["tables"]

@@ -1,4 +1,4 @@
-"""``sfumato design`` and ``sfumato reproduce`` on the command line."""
+"""``sfumato design`` on the command line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 from sfumato.cli import app
 from sfumato.errors import InputError
-from sfumato.reproductions import REPRODUCTIONS, reproduce
 
 FIELDS = ("loss", "direct", "inferential", "two_sigma", "trace", "gap", "nugget", "seconds")
 
@@ -134,50 +133,3 @@ def test_published_noise_for_several_secrets_has_the_trace_asked_for_and_says_so
         "--points", "20", "--secret", "5", "--secret", "14", "--mse", "0.02", "--nugget", "0", "--gap", "1e-3"
     )
     assert found["loss"] > best["lower_bound"]
-
-
-def test_reproductions_are_listed_and_unknown_ones_refused():
-    run = CliRunner().invoke(app, ["reproduce", "list", "--json"])
-    assert set(json.loads(run.output)["reproductions"]) == set(REPRODUCTIONS)
-    with pytest.raises(InputError, match="no reproduction"):
-        reproduce("figure-99")
-    assert "l-eff" in refused("reproduce", "figure-99", says="no reproduction called 'figure-99'").advice
-
-
-def test_the_workshop_figure_holds_and_is_drawn(tmp_path):
-    picture = tmp_path / "figure.svg"
-    run = CliRunner().invoke(app, ["reproduce", "cip-workshop-figure-2", "--quick", "--json", "-o", str(picture)])
-    assert run.exit_code == 0, run.output
-    assert json.loads(run.output)["all_claims_hold"]
-    text = picture.read_text()
-    assert text.startswith("<svg")
-    assert "ours" in text
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
-@pytest.mark.parametrize("name", ["cip-covariances", "cip-illustration"])
-def test_the_papers_pictures_hold(name):
-    pytest.importorskip("cvxpy")
-    found = reproduce(name, quick=True)
-    assert all(found.claims.values()), found.claims
-    assert found.picture_svg.count("ours") >= 1
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
-def test_figure_2_of_the_paper_holds_in_all_eight_panels():
-    pytest.importorskip("cvxpy")
-    found = reproduce("cip-figure-2", quick=True)
-    assert len(found.tables) == 8
-    assert all(found.claims.values()), found.claims
-    assert all(any(key.startswith("ours") for key in rows[0]) for rows in found.tables.values())
-
-
-@pytest.mark.shared
-@pytest.mark.slow
-def test_geolife_has_the_published_effective_length_scales(shared_data):
-    assert shared_data
-    found = reproduce("l-eff", quick=True)
-    assert all(found.claims.values()), found.tables
-    assert any("field 5" in note for note in found.notes)

@@ -53,6 +53,19 @@ def simulate_command(
     floor: Annotated[
         float | None, typer.Option(help="Share of uniform in the weights (0; 0.01 with --feedback).")
     ] = None,
+    start: Annotated[
+        str,
+        typer.Option(
+            help="The first map: uniform, spike:CELL (nine tenths there) or spike:CELL:SHARE, random (of the seed), or "
+            "a file of one value per cell."
+        ),
+    ] = "uniform",
+    first_channel: Annotated[
+        str,
+        typer.Option(
+            help="The channel of the first cycle: blahut-arimoto (of the first map), laplace:EPSILON (exact) or rate:K."
+        ),
+    ] = "blahut-arimoto",
     fake_share: Annotated[float, typer.Option(help="Share of forged reports in every cycle.")] = 0.0,
     fake_cell: Annotated[int | None, typer.Option(help="The cell that forged reports name.")] = None,
     max_log_change: Annotated[
@@ -68,7 +81,7 @@ def simulate_command(
 ) -> None:
     """Simulate a campaign on real counts: how near the estimate comes, what each channel gives away, what is spent.
 
-    Cycle 0 is the uniform start (the paper's row N = 1): nothing is reported, so its epsilon, information, distortion
+    Cycle 0 is the start (uniform: the paper's row N = 1): nothing is reported, so its epsilon, information, distortion
     and spending are 0. Distances are in cells, epsilon per cell; epsilon and spending are the largest over rounds.
     """
     from sfumato.cli.collect_simulated import SimulationOptions, simulated
@@ -87,6 +100,8 @@ def simulate_command(
             ba_steps=ba_steps,
             ibu_steps=ibu_steps,
             floor=floor,
+            start=start,
+            first_channel=first_channel,
             fake_share=fake_share,
             fake_cell=fake_cell,
             max_log_change=max_log_change,

@@ -16,6 +16,7 @@ from sfumato.accountant.compose import checked_reporting
 from sfumato.cli.output import print_json
 from sfumato.collection.loop import checked_promise
 from sfumato.collection.simulation import AveragedCycle, Protocol, averaged, checked_estimator, simulate
+from sfumato.collection.starts import first_channel_named, start_named
 from sfumato.priors.cities import CITIES, City, city, city_from_csv
 
 # Blahut-Arimoto and update steps of the published experiments.
@@ -38,6 +39,8 @@ class SimulationOptions:
     ba_steps: int | None
     ibu_steps: int | None
     floor: float | None
+    start: str
+    first_channel: str
     fake_share: float
     fake_cell: int | None
     max_log_change: float | None
@@ -71,7 +74,14 @@ def simulated(asked: SimulationOptions, *, json: bool) -> None:
     protocol = asked.protocol()
     with _progress(asked.rounds * asked.cycles) as advance:
         finished = simulate(
-            place.people, place.plain_grid, protocol, rounds=asked.rounds, seed=asked.seed, progress=advance
+            place.people,
+            place.plain_grid,
+            protocol,
+            rounds=asked.rounds,
+            seed=asked.seed,
+            progress=advance,
+            start=start_named(asked.start, place.plain_grid, seed=asked.seed),
+            first_channel=first_channel_named(asked.first_channel, place.plain_grid),
         )
     rows = averaged(finished)
     if not json:
@@ -90,6 +100,8 @@ def simulated(asked: SimulationOptions, *, json: bool) -> None:
             "estimator": asked.estimator,
             "reporting": asked.reporting,
             "feedback": asked.feedback,
+            "start": asked.start,
+            "first_channel": asked.first_channel,
             "ba_steps": protocol.ba_steps,
             "ibu_steps": protocol.ibu_steps,
             "floor": protocol.floor,

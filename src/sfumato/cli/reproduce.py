@@ -1,10 +1,10 @@
-"""``sfumato reproduce``: the papers' figures and tables, printed, drawn and checked against the papers' claims."""
+"""``sfumato reproduce``: the papers' figures, tables and statements, with a verdict on every claim."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +14,11 @@ from sfumato.cli.output import print_json
 from sfumato.files import write_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sfumato.reproductions import Reproduction
+    from sfumato.reproductions.claims import Claim
+    from sfumato.reproductions.every import Done
 
 
 def register(app: typer.Typer) -> None:
@@ -23,20 +27,31 @@ def register(app: typer.Typer) -> None:
 
 
 def reproduce_command(
-    name: Annotated[str, typer.Argument(help="Which one; 'list' prints their names.")],
+    name: Annotated[str, typer.Argument(help="Which one; 'list' prints their names, 'all' runs every one.")],
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer points per panel: seconds instead of minutes.")] = False,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the picture here (SVG).")] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer points and rounds: seconds each, all in under 5 minutes.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Write the picture here (SVG); with 'all', a folder for one HTML page."),
+    ] = None,
+    processes: Annotated[
+        int | None, typer.Option(help="With 'all': how many at a time. Default: one per core.")
+    ] = None,
 ) -> None:
-    """Regenerate a published figure or table, say which of the paper's claims hold, and add our optimum to it.
+    """Regenerate a published figure, table or section and give a verdict on every claim, the paper's and ours apart.
 
-    Exits with 1 when a claim does not hold.
+    A claim holds, fails, or cannot be checked. What a paper is known to get wrong is printed as a failure of the paper
+    and is expected; the command exits with 1 when a verdict differs from the one recorded here.
     """
     from sfumato.reproductions import REPRODUCTIONS, reproduce
 
     if name == "list":
-        listing = {key: text for key, (_, text) in REPRODUCTIONS.items()}
-        print_json({"reproductions": listing}) if json else _print_listing(listing)
+        _list(json)
+        return
+    if name == "all":
+        _all(json=json, quick=quick, folder=output, processes=processes)
         return
     with _waiting(f"reproducing {name}"):
         result = reproduce(name, quick=quick)
@@ -45,11 +60,84 @@ def reproduce_command(
     if json:
         print_json({**result.to_dict(), "quick": quick, "picture": str(output) if output else None})
     else:
+        typer.echo(REPRODUCTIONS[name].heading)
         _print_result(result)
         if output is not None:
             typer.echo(f"Picture: {output}")
-    if not all(result.claims.values()):
+    if not result.as_expected:
         raise typer.Exit(1)
+
+
+def _list(json: bool) -> None:
+    from sfumato.reproductions import REPRODUCTIONS
+
+    if json:
+        print_json({"reproductions": {name: entry._asdict() for name, entry in REPRODUCTIONS.items()}})
+        return
+    heading = ""
+    for name, entry in REPRODUCTIONS.items():
+        if entry.heading != heading:
+            heading = entry.heading
+            typer.echo(heading)
+        typer.echo(f"  {name:24s} {entry.words}")
+
+
+def _all(*, json: bool, quick: bool, folder: Path | None, processes: int | None) -> None:
+    from sfumato.reproductions import REPRODUCTIONS
+    from sfumato.reproductions.claims import counted, surprises
+    from sfumato.reproductions.every import all_claims, in_order, run_all
+    from sfumato.reproductions.page import page
+    from sfumato.version import __version__
+
+    finished: list[Done] = []
+    with _progress(len(REPRODUCTIONS)) as advance:
+        for one in run_all(quick=quick, workers=processes):
+            finished.append(one)
+            advance(one.result.name)
+    done = in_order(finished)
+    claims = all_claims(done)
+    written = None
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        for one in done:
+            if one.result.picture_svg:
+                write_text(folder / f"{one.result.name}.svg", one.result.picture_svg)
+        written = folder / "index.html"
+        write_text(written, page(done, quick=quick, version=__version__))
+    wrong = surprises(claims)
+    if json:
+        print_json(
+            {
+                "reproductions": [{**one.result.to_dict(), "seconds": one.seconds} for one in done],
+                "claims": [{"reproduction": o.result.name, **c.to_dict()} for o in done for c in o.result.claims],
+                "as_expected": not wrong,
+                "quick": quick,
+                "page": str(written) if written else None,
+            }
+        )
+    else:
+        _print_claims([(one.result.name, claim) for one in done for claim in one.result.claims])
+        typer.echo(counted(claims))
+        typer.echo(f"{len(wrong)} verdict(s) differ from those recorded." if wrong else "Every verdict is as recorded.")
+        if written is not None:
+            typer.echo(f"Page: {written}")
+    if wrong:
+        raise typer.Exit(1)
+
+
+@contextlib.contextmanager
+def _progress(total: int) -> Iterator[Callable[[str], None]]:
+    """A bar on stderr that names what has just finished, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield lambda name: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("reproducing", total=total)
+        yield lambda name: bar.update(task, advance=1, description=f"{name} done")
 
 
 @contextlib.contextmanager
@@ -62,11 +150,6 @@ def _waiting(words: str) -> Iterator[None]:
 
     with Console(stderr=True).status(words):
         yield
-
-
-def _print_listing(listing: dict[str, str]) -> None:
-    for key, text in listing.items():
-        typer.echo(f"{key:24s} {text}")
 
 
 def _print_result(result: Reproduction) -> None:
@@ -84,7 +167,22 @@ def _print_result(result: Reproduction) -> None:
         for row in rows:
             table.add_row(*(f"{v:.5g}" if isinstance(v, float) else str(v) for v in row.values()))
         console.print(table)
-    for claim, held in result.claims.items():
-        console.print(f"{'holds' if held else 'FAILS'}: {claim}", markup=False)
+    for claim in result.claims:
+        console.print(claim.line(), markup=False)
     for note in result.notes:
         console.print(f"note: {note}", markup=False)
+
+
+def _print_claims(claims: Sequence[tuple[str, Claim]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title="Claims", title_justify="left")
+    for column in ("reproduction", "verdict", "whose", "claim"):
+        table.add_column(column)
+    for name, claim in claims:
+        verdict = claim.verdict if claim.as_expected else f"{claim.verdict} (recorded: {claim.recorded})"
+        words = claim.line().split("] ", 1)[1]
+        table.add_row(*(Text(part) for part in (name, verdict, claim.whose, words)))
+    Console().print(table)

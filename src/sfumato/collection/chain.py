@@ -30,6 +30,8 @@ from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
 
 from sfumato.arrays import BoolArray, FloatArray, IntArray, finite, positive, read_only
 from sfumato.errors import InputError
@@ -236,9 +238,6 @@ def updates(theta: FloatArray, channel: FloatArray, shares: FloatArray, *, steps
 
 
 def _classified(states: FloatArray, transition: FloatArray, tallies: int) -> EstimateChain:
-    from scipy.sparse import csr_matrix
-    from scipy.sparse.csgraph import connected_components
-
     count, class_of = connected_components(
         csr_matrix((transition > 0).astype(np.int64)), directed=True, connection="strong"
     )

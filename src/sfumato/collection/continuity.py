@@ -19,6 +19,7 @@ import math
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import lambertw
 
 from sfumato.arrays import FloatArray, finite, positive
 from sfumato.channel import checked_probabilities, checked_rows
@@ -40,13 +41,16 @@ def rate_distortion_change(l1_distance: float, *, cells: int, smallest: float, l
 
 def inverse_of_change(value: float, *, scale: float, size: float) -> float:
     """Lemma C.2 on the branch that is meant: the x in (0, B/e] with A x ln(B/x) = y, B exp(W_-1(-y/(AB)))."""
-    from scipy.special import lambertw
-
     a, b = positive(scale, "scale"), positive(size, "size")
     y = positive(value, "value")
     if y > a * b / math.e:
         raise InputError(f"A x ln(B/x) never reaches {y:g}.", f"Its largest value is {a * b / math.e:g}.")
     return float(b * math.exp(float(np.real(lambertw(-y / (a * b), k=-1)))))
+
+
+def principal_preimage(value: float, *, scale: float, size: float) -> float:
+    """What Lemma C.2 gives with the principal order of Lambert's function: the other x, above B/e."""
+    return float(size * math.exp(float(np.real(lambertw(-value / (scale * size), k=0)))))
 
 
 def continuity_radius(change_nats: float, *, cells: int, smallest: float, largest: float) -> float:

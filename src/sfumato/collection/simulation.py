@@ -1,6 +1,7 @@
 """A whole campaign in one call: people with known places report, an estimator follows, and every cycle is judged.
 
-The published protocol, which reproduces the paper's tables ([Biswas2023, Alg. 1] taken literally): in every cycle the
+The published protocol, which reproduces the paper's tables ([Biswas2023, Sec. 5], the text; its Algorithm 1 as printed
+reports through the channel of the cycle before, see :mod:`sfumato.collection.printed`): in every cycle the
 channel is Blahut-Arimoto restarted from uniform on the last estimate, everybody reports through it, and the iterative
 Bayesian update continues from the last estimate on this cycle's reports alone. The joint estimator post-processes those
 same reports; with ``feedback`` it also chooses the next channel. With the promise "epsilon" every cycle uses the tight
@@ -16,10 +17,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.accountant.compose import Reporting, checked_reporting
 from sfumato.accountant.grid_reports import spent
 from sfumato.arrays import FloatArray, IntArray, positive
+from sfumato.channel import checked_probabilities
 from sfumato.collection.defences import DEFAULT_ALARM_P, capped_weights
 from sfumato.collection.loop import Promise, checked_promise
 from sfumato.collection.verdict import judge_cycle
@@ -97,8 +100,16 @@ class SimulatedCycle:
     tally: Tally | None = None
 
 
-def simulate_round(people: IntArray, grid: Grid, protocol: Protocol, *, seed: int) -> Iterator[SimulatedCycle]:
-    """Cycle 0 (the uniform start; nothing reported, nothing spent), then one cycle after another."""
+def simulate_round(
+    people: IntArray,
+    grid: Grid,
+    protocol: Protocol,
+    *,
+    seed: int,
+    start: npt.ArrayLike | None = None,
+    first_channel: GridChannel | None = None,
+) -> Iterator[SimulatedCycle]:
+    """Cycle 0 (the start, uniform unless given; nothing reported, nothing spent), then one cycle after another."""
     counts = checked_counts(people, grid.cells)
     if protocol.fake_cell is not None and not 0 <= protocol.fake_cell < grid.cells:
         raise InputError(
@@ -115,13 +126,16 @@ def simulate_round(people: IntArray, grid: Grid, protocol: Protocol, *, seed: in
     source = randomness(seed)
     everyone = np.repeat(np.arange(grid.cells), counts)
     order = source.permutation(everyone.size) if protocol.reporting == "once" else None
-    theta = np.full(grid.cells, 1.0 / grid.cells)
+    theta = np.full(grid.cells, 1.0 / grid.cells) if start is None else checked_probabilities(start, grid.cells)
     channels: list[GridChannel] = []
     tallies: list[Tally] = []
     kept = False
     yield SimulatedCycle(0, earth_movers_distance(theta, truth, grid), 0.0, 0.0, 0.0, 0.0, theta)
     for cycle in range(1, protocol.cycles + 1):
-        channel = channels[-1] if kept else _channel(theta, grid, protocol, channels)
+        if cycle == 1 and first_channel is not None:
+            channel = first_channel
+        else:
+            channel = channels[-1] if kept else _channel(theta, grid, protocol, channels)
         reporters = everyone if order is None else everyone[order[cycle - 1 :: protocol.cycles]]
         reported = np.bincount(draw_reports(channel, reporters, rng=source), minlength=grid.cells)
         if protocol.fake_share:
@@ -176,14 +190,22 @@ def simulate(
     rounds: int = 5,
     seed: int = 0,
     progress: Callable[[], None] | None = None,
+    start: npt.ArrayLike | None = None,
+    first_channel: GridChannel | None = None,
 ) -> list[list[SimulatedCycle]]:
-    """``rounds`` independent campaigns; ``progress`` is called after every cycle."""
+    """``rounds`` independent campaigns; ``progress`` is called after every cycle.
+
+    ``start`` is θ_0 (uniform unless given), ``first_channel`` the channel of the first cycle (Blahut-Arimoto of θ_0
+    unless given); see :mod:`sfumato.collection.starts`.
+    """
     if rounds < 1:
         raise InputError(f"{rounds} rounds were asked for.", "Take at least 1.")
     out = []
     for number in range(rounds):
         cycles = []
-        for cycle in simulate_round(people, grid, protocol, seed=seed + number):
+        for cycle in simulate_round(
+            people, grid, protocol, seed=seed + number, start=start, first_channel=first_channel
+        ):
             cycles.append(cycle)
             if progress is not None and cycle.cycle:
                 progress()

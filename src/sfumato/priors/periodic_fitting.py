@@ -18,9 +18,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from scipy import optimize
 
 from sfumato.arrays import FloatArray
 from sfumato.errors import InputError
@@ -126,22 +126,25 @@ def _polished(
     periods: tuple[float, float] | None,
 ) -> tuple[float, float, float]:
     """(value, log length, log period) of a local search from one start; the period stays where it is given."""
-    from scipy.optimize import minimize, minimize_scalar
 
     if periods is None:
         around = (max(lengths[0], length - 0.6), min(lengths[1], length + 0.6))
-        line = minimize_scalar(lambda l: score(l, period)[0], bounds=around, method="bounded", options={"xatol": 1e-7})
+        line = optimize.minimize_scalar(
+            lambda l: score(l, period)[0], bounds=around, method="bounded", options={"xatol": 1e-7}
+        )
         return float(line.fun), float(line.x), period
+    lows, highs = (lengths[0], periods[0]), (lengths[1], periods[1])
+
+    def cost(x: FloatArray) -> float:
+        inside = np.clip(x, lows, highs)
+        return score(float(inside[0]), float(inside[1]))[0]
+
     near = np.array([[length, period], [length + 0.1, period], [length, period + 0.01]])
-    options: Any = {"xatol": 1e-8, "fatol": 1e-10, "maxiter": 400, "initial_simplex": near}
-    plane = minimize(
-        lambda x: score(float(x[0]), float(x[1]))[0],
-        near[0],
-        method="Nelder-Mead",
-        bounds=[lengths, periods],
-        options=options,
+    best, value, *_ = optimize.fmin(
+        cost, near[0], xtol=1e-8, ftol=1e-10, maxiter=400, full_output=True, disp=False, initial_simplex=near
     )
-    return float(plane.fun), float(plane.x[0]), float(plane.x[1])
+    found = np.clip(best, lows, highs)
+    return float(value), float(found[0]), float(found[1])
 
 
 def features(times_s: FloatArray, length_scale: float, period_s: float) -> FloatArray:

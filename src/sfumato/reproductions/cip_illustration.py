@@ -22,10 +22,12 @@ from sfumato.mechanisms.designs.noise_design import NoiseDesign
 from sfumato.mechanisms.designs.published import multiple_secrets, uniform
 from sfumato.priors.kernels import RBF
 from sfumato.reproductions import Reproduction
+from sfumato.reproductions.claims import check, unchecked
 from sfumato.reproductions.picture import PathMap, svg
 
 POINTS, LENGTH, NUGGET = 60, 6.0, 1e-6
 SENSITIVE = (8, 31, 52)
+PLACE = "Meehan2021, App. 7.1.1"
 
 
 def _sample_path() -> FloatArray:
@@ -69,15 +71,27 @@ def run(*, quick: bool = False) -> Reproduction:
         released = design.release(path, rng=11)
         parts.append(PathMap(name, path, released, 2 * left, SENSITIVE))
     at = {name: float(np.min(w[list(SENSITIVE)])) for name, w in widths.items()}
-    claims = {
-        "at the sensitive moments Multiple Secrets leaves a wider interval than independent noise": (
-            at["Multiple Secrets"] > at["independent noise"]
+    elsewhere = float(rows[1]["median 2σ elsewhere (m)"])
+    claims = (
+        check(
+            "at the sensitive moments Multiple Secrets leaves a wider interval than independent noise",
+            at["Multiple Secrets"] > at["independent noise"],
+            whose=PLACE,
+            measured=(at["Multiple Secrets"], at["independent noise"]),
+            because="on our sample ride",
         ),
-        "ours leaves the widest": at["ours"] >= at["Multiple Secrets"] * (1 - 1e-6),
-        "elsewhere the adversary is more certain than at the sensitive moments (Multiple Secrets)": (
-            rows[1]["median 2σ elsewhere (m)"] < at["Multiple Secrets"]
+        check(
+            "elsewhere the adversary is more certain than at the sensitive moments (Multiple Secrets)",
+            elsewhere < at["Multiple Secrets"],
+            whose=PLACE,
+            measured=(elsewhere, at["Multiple Secrets"]),
+            because="on our sample ride",
         ),
-    }
+        check("ours leaves the widest", at["ours"] >= at["Multiple Secrets"] * (1 - 1e-6), measured=at["ours"]),
+        unchecked(
+            "the picture of the mayoral staff member's trace", whose=PLACE, because="that trace is not published"
+        ),
+    )
     return Reproduction(
         name="cip-illustration",
         title="Appendix 7.1.1 on a sample trace: three sensitive moments",

@@ -107,9 +107,15 @@ def near(
     off = abs(measured - expected) / (abs(expected) if relative and expected else 1.0)
     held = math.isfinite(measured) and off <= tolerance
     return check(
-        words, held, whose=whose, recorded=recorded, expected=expected, measured=measured, tolerance=tolerance,
+        words,
+        held,
+        whose=whose,
+        recorded=recorded,
+        expected=expected,
+        measured=measured,
+        tolerance=tolerance,
         because=because,
-    )  # fmt: skip
+    )
 
 
 def unchecked(words: str, *, whose: str, because: str, recorded: Verdict = "cannot be checked") -> Claim:

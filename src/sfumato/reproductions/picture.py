@@ -81,6 +81,8 @@ def _panel(panel: Panel) -> str:
         low = min(low, 0.0)
     high = high if high > low else low + 1
     x0, x1 = float(x.min()), float(x.max())
+    if x1 == x0:
+        x0, x1 = x0 - 0.5, x1 + 0.5
 
     def px(value: npt.ArrayLike) -> FloatArray:
         return np.asarray(_LEFT + (np.asarray(value) - x0) / (x1 - x0) * (WIDTH - _LEFT - _RIGHT))

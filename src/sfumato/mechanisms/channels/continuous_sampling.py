@@ -21,11 +21,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, finite, positive
-from sfumato.channel import Random
 from sfumato.errors import InputError
 from sfumato.guarantees import IDEALISED, Guarantee
 from sfumato.leakage.discrete import epsilon_checked
-from sfumato.randomness import randomness
+from sfumato.randomness import Random, randomness
 
 Shape = Literal["gaussian", "uniform"]
 
