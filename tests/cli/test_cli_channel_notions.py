@@ -66,6 +66,10 @@ def test_a_gain_from_a_file_and_gains_that_mean_nothing(channel: Path, prior: Pa
     table = tmp_path / "gain.csv"
     table.write_text("1,0,0\n0,.5,.5\n")
     assert answer("measure", channel, "--prior", prior, "--gain", table)["gain"]["before"] == pytest.approx(0.5)
+    table.write_text("-1,0,0\n0,-.5,-.5\n")
+    negative = answer("measure", channel, "--prior", prior, "--gain", table)
+    assert "g_leakage" in negative["not_computed"]
+    assert negative["gain"]["added"] > 0
     table.write_text("1,0\n0,1\n")
     refused("measure", channel, "--prior", prior, "--gain", table, says="columns")
     for gain in ("tries:0", "tries:9", "within:x", "magic", "within:-1m"):
@@ -86,6 +90,7 @@ def test_extreme_orders_are_measured(channel: Path, prior: Path, order: str) -> 
     found = answer("measure", channel, "--prior", prior, "--order", order, "--second-order", "inf")
     assert found["sibson_information"] >= 0
     assert ("alpha_beta_leakage" in found) == (order != "1")
+    assert ("alpha_beta_leakage" in found["not_computed"]) == (order == "1")
 
 
 def test_an_identity_channel_is_infinite_where_it_is_and_nowhere_else(tmp_path: Path, prior: Path) -> None:
@@ -216,3 +221,5 @@ def test_randomized_response_is_a_design_and_a_row_of_the_comparison(tmp_path: P
     assert found["ldp"] <= 1.0
     rows = answer("compare", "--synthetic", "2x2", "--epsilon", 1, "--mechanism", "randomized-response")["rows"]
     assert rows[0]["lip"] == pytest.approx(1.0, abs=1e-6)
+    assert 0 <= rows[0]["min_entropy_leakage"] <= rows[0]["maximal_leakage"]
+    assert 1 <= rows[0]["guessing_entropy"] <= 2.5

@@ -16,11 +16,10 @@ from sfumato.leakage.alpha_beta_leakage import alpha_beta_leakage
 from sfumato.leakage.alpha_leakage import (
     alpha_leakage,
     arimoto_information,
-    maximal_alpha_leakage,
     renyi_entropy,
     sibson_information,
 )
-from sfumato.leakage.capacity import shannon_capacity, sibson_capacity
+from sfumato.leakage.capacity import maximal_alpha_leakage, shannon_capacity, sibson_capacity
 from sfumato.leakage.discrete import ldp, maximal_leakage, mutual_information
 from sfumato.leakage.g_leakage import min_entropy_leakage
 from sfumato.leakage.renyi_ldp import ldp_delta, ldp_epsilon, renyi_ldp, total_variation

@@ -15,8 +15,8 @@ from random_channels import channels_with_priors
 from sfumato.errors import InputError
 from sfumato.leakage import bounds, discrete
 from sfumato.leakage.alpha_beta_leakage import alpha_beta_leakage
-from sfumato.leakage.alpha_leakage import alpha_leakage, maximal_alpha_leakage, sibson_information
-from sfumato.leakage.capacity import shannon_capacity
+from sfumato.leakage.alpha_leakage import alpha_leakage, sibson_information
+from sfumato.leakage.capacity import maximal_alpha_leakage, shannon_capacity
 from sfumato.leakage.conversion_graph import Facts, convert, tightest
 from sfumato.leakage.g_leakage import bayes_vulnerability, min_entropy_leakage, posterior_guessing_entropy
 from sfumato.leakage.implications import IMPLICATIONS

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, IntArray, finite
 from sfumato.errors import InputError
-from sfumato.mechanisms.channels.frequency_oracles import FrequencyOracle
+from sfumato.mechanisms.channels.frequency_oracle import FrequencyOracle
 
 _CHUNK = 1 << 22
 

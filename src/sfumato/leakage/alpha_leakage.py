@@ -79,23 +79,6 @@ def alpha_leakage(channel: ChannelLike, prior: npt.ArrayLike, order: float) -> f
     return arimoto_information(channel, prior, checked_order(order, at_least=1.0))
 
 
-def maximal_alpha_leakage(channel: ChannelLike, prior: npt.ArrayLike, order: float) -> float:
-    """Maximal alpha-leakage [Liao2019, Thm 2]: what an adversary of that order gains about *any* function of x.
-
-    Order 1 is mutual information (of this prior); above 1 it is Sibson's capacity over the support of the prior.
-    """
-    from sfumato.leakage.capacity import sibson_capacity
-
-    alpha = checked_order(order, at_least=1.0)
-    q = matrix_of(channel)
-    p = checked_probabilities(prior, q.shape[0])
-    if alpha == 1:
-        return mutual_information(q, p)
-    solved = sibson_capacity(q[p > 0], alpha, gap=1e-11)
-    assert solved.objective is not None
-    return solved.objective
-
-
 def renyi_entropy(prior: npt.ArrayLike, order: float) -> float:
     """H_alpha = ln(sum p^alpha) / (1 - alpha) in nats; Shannon's at 1, -ln max p at infinity."""
     alpha = checked_order(order)

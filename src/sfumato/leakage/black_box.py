@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import betaincinv
 
 from sfumato.arrays import FloatArray, IntArray
 from sfumato.channel import checked_probabilities
@@ -179,8 +180,6 @@ def ratios(samples: Samples, *, beta: float = 0.05) -> Ratios:
     The lower ends are audits: a mechanism that claims less is refuted at this level. The upper ends are finite only if
     every output was seen often from every input *and* the outputs are declared to be all there are.
     """
-    from scipy.special import betaincinv
-
     counts = samples.counts
     rows = np.flatnonzero(counts.sum(axis=1) > 0)
     k, n = counts[rows].astype(float), counts[rows].sum(axis=1, keepdims=True).astype(float)

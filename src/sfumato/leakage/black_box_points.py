@@ -11,6 +11,8 @@ import math
 
 import numpy as np
 import numpy.typing as npt
+from scipy.spatial import cKDTree
+from scipy.special import betaincinv
 
 from sfumato.arrays import finite
 from sfumato.errors import InputError
@@ -26,9 +28,6 @@ def neighbour_risk(
     ``upper`` is proved (no rule beats the best one; Clopper-Pearson on the held-out half). ``lower`` inverts
     R_NN <= R (2 - n/(n-1) R) for the single neighbour [Cover1967]: true as samples grow, not for any fixed number.
     """
-    from scipy.spatial import cKDTree
-    from scipy.special import betaincinv
-
     truth = np.asarray(x)
     where = finite(points, "The points", dimensions=2)
     if truth.ndim != 1 or truth.size != len(where) or truth.size < 4 or not np.issubdtype(truth.dtype, np.integer):

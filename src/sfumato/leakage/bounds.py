@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import erfinv, log_ndtr, ndtri, ndtri_exp
 
 from sfumato.arrays import FloatArray
 from sfumato.channel import checked_probabilities
@@ -68,8 +69,6 @@ def variation_of_approximate(epsilon: float, delta: float) -> float:
 
 def gaussian_of_ldp(epsilon: float) -> float:
     """eps-LDP gives mu = 2 Phi^-1(e^eps / (1 + e^eps)): the curve's corner; attained at that point."""
-    from scipy.special import erfinv, ndtri, ndtri_exp
-
     if math.isinf(epsilon):
         return math.inf
     if epsilon > 30:
@@ -86,8 +85,6 @@ def variation_of_gaussian(mu: float) -> float:
 
 def delta_of_gaussian(mu: float, epsilon: float) -> float:
     """delta(eps) = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu) [Dong2022, Cor. 2.13]."""
-    from scipy.special import log_ndtr
-
     if mu == 0:
         return 0.0
     first, second = float(log_ndtr(mu / 2 - epsilon / mu)), epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))

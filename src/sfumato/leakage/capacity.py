@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, Solved, positive
-from sfumato.leakage.alpha_leakage import sibson_information
-from sfumato.leakage.discrete import ChannelLike, matrix_of
+from sfumato.channel import checked_probabilities
+from sfumato.leakage.alpha_leakage import checked_order, sibson_information
+from sfumato.leakage.discrete import ChannelLike, matrix_of, mutual_information
 from sfumato.leakage.simplex_maximum import Pieces, largest_on_simplex
 
 
@@ -50,6 +52,21 @@ def sibson_capacity(
     positive(alpha - 1, "order - 1", at_most=1e9)
     find = _near_order_one if alpha <= 2 else _far_from_order_one
     return find(q, alpha, positive(gap, "gap"), most_steps)
+
+
+def maximal_alpha_leakage(channel: ChannelLike, prior: npt.ArrayLike, order: float) -> float:
+    """Maximal alpha-leakage [Liao2019, Thm 2]: what an adversary of that order gains about *any* function of x.
+
+    Order 1 is mutual information (of this prior); above 1 it is Sibson's capacity over the support of the prior.
+    """
+    alpha = checked_order(order, at_least=1.0)
+    q = matrix_of(channel)
+    p = checked_probabilities(prior, q.shape[0])
+    if alpha == 1:
+        return mutual_information(q, p)
+    solved = sibson_capacity(q[p > 0], alpha, gap=1e-11)
+    assert solved.objective is not None
+    return solved.objective
 
 
 def _far_from_order_one(q: FloatArray, alpha: float, gap: float, most_steps: int) -> Solved[FloatArray]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.spatial.distance import pdist
 
 from sfumato.arrays import FloatArray, finite
 from sfumato.channel import checked_probabilities
@@ -170,8 +171,6 @@ def bayes_security(channel: ChannelLike) -> float:
     The least ratio of Bayes risk after and before, over every prior (attained by two symbols, half and half); -ln of
     it is the Bayes risk capacity.
     """
-    from scipy.spatial.distance import pdist
-
     apart = pdist(matrix_of(channel), "cityblock")  # twice the total variation
     return max(0.0, 1.0 - 0.5 * float(apart.max(initial=0.0)))
 

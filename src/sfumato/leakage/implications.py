@@ -6,7 +6,7 @@ import math
 
 from sfumato.arrays import FloatArray
 from sfumato.leakage import bounds, conversions
-from sfumato.leakage.conversion_graph import Facts, Implication
+from sfumato.leakage.implication import Facts, Implication
 from sfumato.leakage.shuffling import shuffled_epsilon
 
 _MOST = 700.0

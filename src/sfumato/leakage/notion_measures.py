@@ -13,11 +13,12 @@ import numpy.typing as npt
 
 from sfumato.arrays import FloatArray
 from sfumato.channel import Channel, checked_probabilities
+from sfumato.errors import NotCertified
 from sfumato.leakage import g_leakage as guesses
 from sfumato.leakage import pointwise, renyi_ldp, trade_off
 from sfumato.leakage.alpha_beta_leakage import alpha_beta_leakage
-from sfumato.leakage.alpha_leakage import alpha_leakage, checked_order, maximal_alpha_leakage, sibson_information
-from sfumato.leakage.capacity import shannon_capacity
+from sfumato.leakage.alpha_leakage import alpha_leakage, checked_order, sibson_information
+from sfumato.leakage.capacity import maximal_alpha_leakage, shannon_capacity
 from sfumato.leakage.gain_functions import Gain, identity_gain
 
 MOST_PAIRS_WORK = 30_000_000
@@ -93,21 +94,27 @@ def notions_measured(channel: Channel, prior: npt.ArrayLike, asked: Asked | None
             "after": singled.after,
         },
     }
+    left_out: tuple[str, ...] = ()
+    if math.isnan(found.nats):  # a factor means nothing where gains are negative; "gain" has what was added
+        del numbers["g_leakage"]
+        left_out = ("g_leakage",)
     work = channel.shape[0] ** 2 * channel.shape[1]
     if work > MOST_PAIRS_WORK:
-        return NotionMeasures(numbers, details, PAIRWISE + CURVES, wanted)
+        return NotionMeasures(_known(numbers), details, left_out + PAIRWISE + CURVES, wanted)
     numbers |= _pairwise(channel, p, wanted)
+    if "alpha_beta_leakage" not in numbers:
+        left_out += ("alpha_beta_leakage",)
     capacity = shannon_capacity(channel, gap=1e-10)
     numbers["capacity"] = float(capacity.objective or 0.0)
     details["capacity_gap"] = capacity.gap
     if work > MOST_CURVES_WORK:
-        return NotionMeasures(numbers, details, CURVES, wanted)
+        return NotionMeasures(_known(numbers), details, left_out + CURVES, wanted)
     numbers["gaussian_ldp"] = trade_off.gaussian_mu(channel)
     details["trade_off"] = {
         "false_alarm": list(CURVE_RATES),
         "miss": [float(v) for v in trade_off.channel_trade_off(channel, CURVE_RATES)],
     }
-    return NotionMeasures(numbers, details, (), wanted)
+    return NotionMeasures(_known(numbers), details, left_out, wanted)
 
 
 PAIRWISE = (
@@ -136,7 +143,15 @@ def _pairwise(channel: Channel, p: FloatArray, asked: Asked) -> dict[str, float]
         one_programme_per_input = 1 < asked.second_order < asked.order and channel.shape[0] > 60
         if not one_programme_per_input:
             found["alpha_beta_leakage"] = alpha_beta_leakage(matrix, asked.order, asked.second_order)
-    return {key: value for key, value in found.items() if not math.isnan(value)}
+    return found
+
+
+def _known(numbers: dict[str, float]) -> dict[str, float]:
+    """Every number, or a refusal: what is not a number must not pass for a small one."""
+    unknown = [key for key, value in numbers.items() if math.isnan(value)]
+    if unknown:
+        raise NotCertified(f"No number came out for {', '.join(unknown)}.", "Report this, with the channel.")
+    return numbers
 
 
 WORDS: dict[str, str] = {

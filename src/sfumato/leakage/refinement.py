@@ -18,6 +18,8 @@ from fractions import Fraction
 from typing import Literal
 
 import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import coo_array, eye_array, hstack, kron, vstack
 
 from sfumato.arrays import FloatArray, positive, read_only
 from sfumato.channel import Channel
@@ -135,9 +137,6 @@ def _guess_from_inverse(a: FloatArray, b: FloatArray, inverse: FloatArray) -> Fl
 
 
 def _program(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    from scipy.optimize import linprog
-    from scipy.sparse import coo_array, eye_array, hstack, kron, vstack
-
     (rows, outs), targets = a.shape, b.shape[1]
     if outs * targets + 2 * rows * targets > MOST_VARIABLES:
         raise InputError(

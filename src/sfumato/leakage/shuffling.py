@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.stats import binom
 
 from sfumato.arrays import positive
 from sfumato.errors import InputError
@@ -25,8 +26,6 @@ MOST_PEOPLE = 10**12
 
 def shuffled_delta(local_epsilon: float, people: int, epsilon: float) -> float:
     """An upper bound on the delta of (epsilon, delta)-DP of n shuffled reports; 0 from the local epsilon on."""
-    from scipy.stats import binom
-
     eps0 = positive(local_epsilon, "local_epsilon", at_most=100.0)
     n = _people(people)
     if not (math.isfinite(epsilon) and epsilon >= 0):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr, ndtri
 
 from sfumato.arrays import FloatArray, finite
 from sfumato.errors import InputError
@@ -74,8 +75,6 @@ def gaussian_mu(channel: ChannelLike) -> float:
     A convex curve above G_mu at its corners is above it between them only if G_mu is; G_mu is convex, so a chord above
     two of its points is above it: corners suffice. Infinite when some report rules an input out.
     """
-    from scipy.special import ndtri
-
     q = matrix_of(channel)
     if q.shape[0] ** 2 * q.shape[1] > MOST_WORK:
         raise InputError(f"{q.shape[0]} inputs have too many pairs.", "Restrict the channel to some of its inputs.")
@@ -96,8 +95,6 @@ def gaussian_mu(channel: ChannelLike) -> float:
 
 def gaussian_trade_off(mu: float, false_alarm: npt.ArrayLike) -> FloatArray:
     """G_mu(a) = Phi(Phi^-1(1 - a) - mu)."""
-    from scipy.special import ndtr, ndtri
-
     if not mu >= 0:
         raise InputError(f"mu is {mu}.", "It is a number of at least 0.")
     at = finite(false_alarm, "The false-alarm rate")

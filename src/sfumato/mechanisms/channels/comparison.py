@@ -17,6 +17,7 @@ from sfumato.channel import Channel
 from sfumato.errors import InputError
 from sfumato.grid import Grid
 from sfumato.leakage import discrete
+from sfumato.leakage.g_leakage import min_entropy_leakage, posterior_guessing_entropy
 from sfumato.mechanisms.channels.channel_registry import COMPARED, compared_named
 from sfumato.mechanisms.channels.named_design import LeakageTarget, Tuned
 from sfumato.mechanisms.channels.remap import remapped
@@ -35,6 +36,8 @@ class Compared:
     ldp: float
     mutual_information_nats: float
     maximal_leakage: float
+    min_entropy_leakage: float
+    guessing_entropy: float
     bayes_error: float
     adversary_distortion: float
     geo_epsilon_per_unit: float | None
@@ -105,6 +108,8 @@ def _row(
         ldp=discrete.ldp(channel),
         mutual_information_nats=discrete.mutual_information(channel, p),
         maximal_leakage=discrete.maximal_leakage(channel, p),
+        min_entropy_leakage=min_entropy_leakage(channel, p),
+        guessing_entropy=posterior_guessing_entropy(channel, p),
         bayes_error=discrete.bayes_error(channel, p),
         adversary_distortion=discrete.adversary_error(channel, p, cost),
         geo_epsilon_per_unit=None if metric is None else discrete.geo_epsilon(channel, metric),

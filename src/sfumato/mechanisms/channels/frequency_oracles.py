@@ -10,131 +10,24 @@ of three of them are far too many for one.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations, product
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.arrays import BoolArray, FloatArray, IntArray
-from sfumato.channel import Channel
-from sfumato.errors import InputError, NotCertified
-from sfumato.guarantees import Guarantee
+from sfumato.errors import InputError
 from sfumato.mechanisms.channels.certified import certified, design_epsilon, lip_guarantee
-from sfumato.mechanisms.channels.exact_coin import Coin, coin_at_least, coin_at_most, log_above, odds_within
+from sfumato.mechanisms.channels.exact_coin import Coin, coin_at_least, coin_at_most
+from sfumato.mechanisms.channels.frequency_oracle import CHUNK_WORDS, FrequencyOracle
 from sfumato.mechanisms.channels.named_design import ChannelTask, DesignedChannel
 from sfumato.priors.sets import Simplex
-from sfumato.randomness import Random, Randomness, randomness
+from sfumato.randomness import Randomness
 
-MOST_SYMBOLS = 1_000_000
 MOST_OUTPUTS = 5_000
 FIELD = (1 << 31) - 1
 """The prime of the hash family of :class:`LocalHashing`."""
-_CHUNK_WORDS = 1 << 21
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FrequencyOracle(ABC):
-    """What every oracle answers. ``epsilon`` is what was asked for, ``certified_epsilon`` what its coins give."""
-
-    symbols: int
-    epsilon: float
-    coin: Coin = field(init=False)
-    name: ClassVar[str]
-    words: ClassVar[str]
-
-    def __post_init__(self) -> None:
-        if isinstance(self.symbols, bool) or int(self.symbols) != self.symbols or not 2 <= self.symbols <= MOST_SYMBOLS:
-            raise InputError(f"There are {self.symbols} symbols.", f"Give a whole number from 2 to {MOST_SYMBOLS}.")
-        object.__setattr__(self, "coin", self._coin(odds_within(self.epsilon)))
-        if self.certified_epsilon > self.epsilon:
-            raise NotCertified(
-                f"{self.name} has epsilon {self.certified_epsilon:.17g}; {self.epsilon:.17g} was asked for.",
-                "Ask for an epsilon of at least 1e-12.",
-            )
-
-    @property
-    def certified_epsilon(self) -> float:
-        """ln of the exact largest likelihood ratio between two symbols, rounded up."""
-        return log_above(self.likelihood_ratio)
-
-    @property
-    @abstractmethod
-    def likelihood_ratio(self) -> Fraction:
-        """max P(report | x) / P(report | x'), exact."""
-
-    @property
-    @abstractmethod
-    def own(self) -> Fraction:
-        """The probability that a report supports the true symbol."""
-
-    @property
-    @abstractmethod
-    def other(self) -> Fraction:
-        """The probability that a report supports another given symbol."""
-
-    @abstractmethod
-    def _coin(self, odds: Fraction) -> Coin: ...
-
-    @abstractmethod
-    def _reports(self, x: IntArray, rng: Randomness) -> IntArray: ...
-
-    @abstractmethod
-    def supports(self, reports: IntArray) -> BoolArray:
-        """(reports, symbols): which symbols each report supports."""
-
-    def release(self, x: int | npt.ArrayLike, rng: Random = None) -> IntArray:
-        """One report (a row of whole numbers) for every true symbol in ``x``; OS entropy unless ``rng`` is given."""
-        symbols = np.atleast_1d(np.asarray(x))
-        if symbols.ndim != 1 or (symbols.size and not np.issubdtype(symbols.dtype, np.integer)):
-            raise InputError("The symbols are not a list of whole numbers.", "Give indexes of symbols.")
-        flat = symbols.astype(np.int64)
-        if flat.size and (flat.min() < 0 or flat.max() >= self.symbols):
-            raise InputError(f"A symbol lies outside 0 .. {self.symbols - 1}.", "Give indexes of symbols.")
-        source, rows = randomness(rng), max(1, _CHUNK_WORDS // self.symbols)
-        parts = [self._reports(flat[at : at + rows], source) for at in range(0, flat.size, rows)]
-        return np.concatenate(parts) if parts else self._reports(flat, source)
-
-    def support_counts(self, reports: IntArray) -> IntArray:
-        """How many reports support each symbol."""
-        rows = max(1, _CHUNK_WORDS // self.symbols)
-        total = np.zeros(self.symbols, dtype=np.int64)
-        for at in range(0, len(reports), rows):
-            total += self.supports(reports[at : at + rows]).sum(axis=0)
-        return total
-
-    def channel(self) -> Channel:
-        """The oracle as a matrix P(report | symbol), where its reports are few (see ``outputs``)."""
-        return Channel(self._matrix())
-
-    def _matrix(self) -> FloatArray:
-        raise InputError(
-            f"{self.name} has too many reports over {self.symbols} symbols for a matrix.",
-            "Use release, support_counts and certified_epsilon, which need none.",
-        )
-
-    def variance(self, people: int, frequency: float = 0.0) -> float:
-        """Of the unbiased estimate of one frequency [Wang2017, Thm 2]."""
-        p, q = float(self.own), float(self.other)
-        noise = q * (1 - q) / (people * (p - q) ** 2)
-        return noise + frequency * (1 - p - q) / (people * (p - q))
-
-    def guarantee(self) -> Guarantee:
-        """Local differential privacy of one report, with the certified epsilon."""
-        return Guarantee(
-            notion="local differential privacy",
-            parameters={"epsilon_nats": self.epsilon, "certified_nats": self.certified_epsilon},
-            assumes=("the reports are made on the device, from the operating system's entropy",),
-            covers=("one report about one symbol, whatever the adversary knows",),
-            not_covered=(
-                "several reports about the same person: their epsilons add",
-                "graded protection by distance: near and far places are protected alike",
-            ),
-            numerics="coins are exact multiples of 2^-64, rounded toward privacy; the ratio is an exact fraction",
-        )
 
 
 class RandomizedResponse(FrequencyOracle):
@@ -312,7 +205,7 @@ class HadamardResponse(FrequencyOracle):
 
     def support_counts(self, reports: IntArray) -> IntArray:
         seen = np.bincount(reports[:, 0], minlength=self.outputs)
-        rows = max(1, _CHUNK_WORDS // self.symbols)
+        rows = max(1, CHUNK_WORDS // self.symbols)
         total = np.zeros(self.symbols, dtype=np.int64)
         for at in range(0, self.outputs, rows):
             some = np.arange(at, min(at + rows, self.outputs))[:, None]
