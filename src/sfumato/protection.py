@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from sfumato.accountant.trace_losses import together
 from sfumato.certificates.build import NOTHING_DRAWN, Terms, certificate_body, released_of, rounded_times
 from sfumato.certificates.document import Certificate, sealed
-from sfumato.certificates.state import NoiseState, load_state, opened_state, person_key
+from sfumato.certificates.person_ids import distinct_ids
+from sfumato.certificates.state import NoiseState, load_state, opened_state
 from sfumato.errors import InputError
 from sfumato.frames import snap
 from sfumato.mechanisms.traces.interface import ContinuingNoise, TraceMechanism
@@ -91,6 +92,7 @@ def protect(
     keep: Sequence[str] = (),
     secrets: str | SecretRule | Sequence[str | SecretRule] | None = None,
     state: NoiseState | str | Path | None = None,
+    person: str | None = None,
     passphrase: str | None = None,
     save_state: bool = True,
     rng: Random = None,
@@ -101,8 +103,8 @@ def protect(
     to prior odds, are at most this 99 times in 100), ``epsilon`` (Rényi, of order ``order``), ``noise_m`` or
     ``level``; nothing means odds of 5. A ``state`` (or its file) makes the noise continue over releases; a new one
     is written to its file before this returns, unless ``save_state`` is False (then write ``Protected.state`` with
-    :func:`sfumato.certificates.state.create_state` before the release). ``rng`` is for simulations
-    only: the release says so.
+    :func:`sfumato.certificates.state.create_state` before the release). ``person`` is the id that a state which knows
+    several people keeps this person's noise under. ``rng`` is for simulations only: the release says so.
     """
     plan = Plan(
         radius_m=radius_m,
@@ -121,7 +123,7 @@ def protect(
         keep=keep,
         level=level,
     )
-    return protect_by(plan, trace, state=state, passphrase=passphrase, save_state=save_state, rng=rng)
+    return protect_by(plan, trace, state=state, person=person, passphrase=passphrase, save_state=save_state, rng=rng)
 
 
 def protect_by(
@@ -129,14 +131,16 @@ def protect_by(
     trace: Trace,
     *,
     state: NoiseState | str | Path | None = None,
+    person: str | None = None,
     passphrase: str | None = None,
     save_state: bool = True,
     rng: Random = None,
 ) -> Protected:
     """:func:`protect` by a plan made before."""
     original = rounded_times(trace)
-    chosen = choose(plan, [original], state, passphrase=passphrase, save_state=save_state, rng=rng)
-    release = chosen.released(original, None, plan)
+    named = person is not None
+    chosen = choose(plan, [original], state, named=named, passphrase=passphrase, save_state=save_state, rng=rng)
+    release = chosen.released(original, person, plan)
     terms = chosen.terms(plan)
     body = certificate_body(terms, released_of([(None, release)]))
     return Protected(original, release, body, original.dropped, terms, chosen.state)
@@ -155,10 +159,12 @@ def protect_fleet(
     names = [str(person) for person, _ in people]
     if len(set(names)) != len(names) or not names:
         raise InputError("A fleet needs at least one person, and each id once.", "Check the id column.")
+    distinct_ids(names)
     originals = [rounded_times(trace) for _, trace in people]
-    chosen = choose(plan, originals, state, passphrase=passphrase, save_state=save_state, rng=rng)
+    chosen = choose(plan, originals, state, named=True, passphrase=passphrase, save_state=save_state, rng=rng)
     releases = tuple(
-        (person, chosen.released(trace, person, plan)) for person, trace in zip(names, originals, strict=True)
+        (person, chosen.released(trace, person, plan, together=True))
+        for person, trace in zip(names, originals, strict=True)
     )
     terms = chosen.terms(plan)
     body = certificate_body(terms, released_of(releases))
@@ -174,12 +180,12 @@ class Chosen:
     draw: Randomness
     state: NoiseState | None = None
 
-    def released(self, trace: Trace, person: str | None, plan: Plan) -> Trace:
+    def released(self, trace: Trace, person: str | None, plan: Plan, *, together: bool = False) -> Trace:
         """One person's release, snapped to the public grid, with what the plan keeps and nothing else."""
         mechanism = self.mechanism
-        if self.state is not None and person is not None:
+        if self.state is not None:
             assert isinstance(mechanism, ContinuingNoise)
-            mechanism = mechanism.keyed(person_key(self.state.key, person))
+            mechanism = mechanism.keyed(self.state.key_of(person, together=together))
         lat, lon = mechanism.release(trace, self.draw)
         return trace.moved_to(*snap(lat, lon, plan.snap_m), keep=plan.keep)
 
@@ -200,6 +206,7 @@ def choose(
     traces: Sequence[Trace],
     state: NoiseState | str | Path | None = None,
     *,
+    named: bool = False,
     passphrase: str | None = None,
     save_state: bool = True,
     rng: Random = None,
@@ -224,6 +231,7 @@ def choose(
         prior_class=plan.prior_class,
         passphrase=passphrase,
         save=save_state,
+        named=named,
         rng=draw,
     )
     return Chosen(mechanism.keyed(opened.key), draw, opened)

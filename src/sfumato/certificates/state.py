@@ -3,6 +3,10 @@
 Whoever reads the state can undo the noise of every release made with it, so the file is 0600, or encrypted with a
 passphrase (scrypt and AES-256-GCM). It also fixes the size and ladder of the noise: the same process at two sizes
 would give the truth away. It is written once, before the first release, and never changes.
+
+Every person's key is derived in one way from the state's, by the canonical id (:mod:`~sfumato.certificates.person_ids`)
+or, in a state made without ids, for its one person; a state is used with ids or without, never both. States of the
+first format go on with their own derivation, where it is known which one that was.
 """
 
 from __future__ import annotations
@@ -17,13 +21,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sfumato.certificates.person_ids import canonical_id
 from sfumato.errors import InputError
 from sfumato.files import create_text
 from sfumato.mechanisms.traces.interface import KEY_BYTES, ContinuingNoise
 from sfumato.plan import Target
 from sfumato.randomness import Random, randomness
 
-FORMAT = 1
+FORMAT = 2
+_FIRST_FORMAT = 1
 _WARNING = "Keep this file secret: whoever reads it can undo the noise of every release made with it."
 _SCRYPT = {"n": 2**15, "r": 8, "p": 1}
 
@@ -32,7 +38,7 @@ _SCRYPT = {"n": 2**15, "r": 8, "p": 1}
 class NoiseState:
     """The key and what it may be used for: size, ladder, and the class of priors the ladder was chosen for.
 
-    ``simulation`` marks keys that came from a seed.
+    ``simulation`` marks keys that came from a seed; ``named`` says that its people have ids; ``format`` is the file's.
     """
 
     key: bytes
@@ -40,6 +46,8 @@ class NoiseState:
     ladder: Mapping[str, Any]
     simulation: bool = False
     prior_class: str = "day"
+    named: bool = False
+    format: int = FORMAT
 
     def __post_init__(self) -> None:
         if len(self.key) != KEY_BYTES:
@@ -50,11 +58,50 @@ class NoiseState:
 
     @classmethod
     def fresh(
-        cls, noise_m: float, ladder: Mapping[str, Any], rng: Random = None, *, prior_class: str = "day"
+        cls,
+        noise_m: float,
+        ladder: Mapping[str, Any],
+        rng: Random = None,
+        *,
+        prior_class: str = "day",
+        named: bool = False,
     ) -> NoiseState:
-        """A new person: 32 bytes of the operating system's entropy (or of a seed, as a simulation)."""
+        """A new person, or people with ids: 32 bytes of the operating system's entropy (or of a seed: a simulation)."""
         draw = randomness(rng)
-        return cls(draw.words(KEY_BYTES // 8).tobytes(), float(noise_m), dict(ladder), draw.simulation, prior_class)
+        key = draw.words(KEY_BYTES // 8).tobytes()
+        return cls(key, float(noise_m), dict(ladder), draw.simulation, prior_class, named)
+
+    def key_of(self, person: str | None, *, together: bool = False) -> bytes:
+        """The key of one person's noise; ``together`` where they are one of a fleet (only the first format asks).
+
+        Refused where the same person could already have another noise from this state.
+        """
+        if self.format == _FIRST_FORMAT:
+            return self._first_key_of(person, together=together)
+        if person is None and self.named:
+            raise InputError(
+                "This state tells people apart by their ids, and this release has none.",
+                "Say whose it is with --person (person=...), by the id the tables use, or use another state.",
+            )
+        if person is not None and not self.named:
+            raise InputError(
+                "This state is one person's and was made without an id; this release names its people.",
+                "If it is that person, read the table with --one-person; if not, use another state.",
+            )
+        return person_key(self.key, person)
+
+    def _first_key_of(self, person: str | None, *, together: bool) -> bytes:
+        """A state of the first format: one trace had the key itself, people of a fleet one derived from the bare id."""
+        if person is None:
+            return self.key
+        if not together:
+            raise InputError(
+                "This state is of the first format, which drew other noise for a person alone in a table than for the "
+                "same person among others: going on could give one person two noises.",
+                "If every earlier release with it was this one person's, alone, read the table with --one-person; "
+                "otherwise use a new state (its releases add to those made with this one).",
+            )
+        return hmac.new(self.key, b"sfumato person\0" + person.encode(), hashlib.sha256).digest()
 
     def check_class(self, prior_class: str) -> None:
         """Refuse another class of priors: the ladder was chosen for one, and promises next to nothing for a wider."""
@@ -78,9 +125,10 @@ class NoiseState:
             )
 
 
-def person_key(key: bytes, person: str) -> bytes:
-    """One person's key of a fleet's: HMAC-SHA-256 of the id, so one state serves a whole table."""
-    return hmac.new(key, b"sfumato person\0" + person.encode(), hashlib.sha256).digest()
+def person_key(key: bytes, person: str | None) -> bytes:
+    """One person's key: HMAC-SHA-256 of the canonical id (of nothing in a state without ids), for every way in."""
+    name = b"one person" if person is None else b"id\0" + canonical_id(person).encode()
+    return hmac.new(key, b"sfumato state 2\0" + name, hashlib.sha256).digest()
 
 
 def opened_state(
@@ -91,13 +139,14 @@ def opened_state(
     prior_class: str,
     passphrase: str | None = None,
     save: bool = True,
+    named: bool = False,
     rng: Random = None,
 ) -> NoiseState:
     """The person's state: as given, or created in its file before anything is released with it."""
     noise_m = mechanism.noise_m
     assert noise_m is not None
     if not isinstance(state, NoiseState):
-        fresh = NoiseState.fresh(noise_m, mechanism.process(), rng, prior_class=prior_class)
+        fresh = NoiseState.fresh(noise_m, mechanism.process(), rng, prior_class=prior_class, named=named)
         if save:
             create_state(state, fresh, passphrase=passphrase)
         state = fresh
@@ -135,9 +184,10 @@ def state_text(state: NoiseState, passphrase: str | None = None) -> str:
         "ladder": dict(state.ladder),
         "simulation": state.simulation,
         "prior_class": state.prior_class,
+        **({} if state.format == _FIRST_FORMAT else {"named": state.named}),
     }
     body["check"] = _check(state.key, body)
-    outer: dict[str, Any] = {"sfumato_state": FORMAT, "warning": _WARNING}
+    outer: dict[str, Any] = {"sfumato_state": state.format, "warning": _WARNING}
     if passphrase is None:
         outer["state"] = body
     else:
@@ -161,8 +211,11 @@ def load_state(path: str | Path, *, passphrase: str | None = None) -> NoiseState
         raise InputError(f"Cannot read the state {file}: {error.strerror}.") from error
     except ValueError as error:
         raise InputError(f"{file} is not a state file.", "Give the file that --state wrote.") from error
-    if not isinstance(outer, dict) or outer.get("sfumato_state") != FORMAT:
-        raise InputError(f"{file} is not a state file of format {FORMAT}.", "Give the file that --state wrote.")
+    if not isinstance(outer, dict) or outer.get("sfumato_state") not in (_FIRST_FORMAT, FORMAT):
+        raise InputError(
+            f"{file} is not a state file of format {_FIRST_FORMAT} or {FORMAT}.", "Give the file that --state wrote."
+        )
+    format = int(outer["sfumato_state"])
     body: Any = outer.get("state")
     if "encrypted" in outer:
         body = _decrypted(outer["encrypted"], passphrase)
@@ -177,8 +230,16 @@ def load_state(path: str | Path, *, passphrase: str | None = None) -> NoiseState
         key = base64.b64decode(body["key"], validate=True)
         if not hmac.compare_digest(str(body["check"]).encode(), _check(key, body).encode()):
             raise InputError(f"The state {file} was changed after it was made.", "Restore it from a copy.")
+        if (format == FORMAT) != ("named" in body):  # a file of one format that claims the other
+            raise InputError(f"The state {file} was changed after it was made.", "Restore it from a copy.")
         return NoiseState(
-            key, float(body["noise_m"]), dict(body["ladder"]), bool(body["simulation"]), str(body["prior_class"])
+            key,
+            float(body["noise_m"]),
+            dict(body["ladder"]),
+            bool(body["simulation"]),
+            str(body["prior_class"]),
+            bool(body.get("named", False)),
+            format,
         )
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, InputError):

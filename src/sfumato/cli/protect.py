@@ -73,7 +73,7 @@ def protect(
     ledger: Path | None = typer.Option(
         None, help="Enter the release in this ledger (JSON, 0600) first; refused if it would pass the ledger's cap."
     ),
-    person: str | None = typer.Option(None, help="Whose release this is, for the ledger."),
+    person: str | None = typer.Option(None, help="Whose release this is: for the ledger, and for a state with ids."),
     cap: float | None = typer.Option(
         None, help="Start the ledger with this cap: the loss per m² all releases may sum to."
     ),
@@ -113,7 +113,7 @@ def protect(
         keep=[*people[0][1].columns, *people[0][1].texts],
     )
     new_state = state is not None and not state.exists()
-    done = _protect(plan, people, state, passphrase, seed)
+    done = _protect(plan, people, person, state, passphrase, seed)
     if ledger is not None:
         _enter(done, ledger, person, cap)
     document = _write(done, paths, output_format, state if new_state else None, passphrase, sign)
@@ -167,23 +167,32 @@ def _read(
     if chosen.name in _TABLES:
         columns = columns_by_person(column_names(source), columns) or None
         people = read_traces(source, format=format, zone=zone, columns=columns, keep=keep)
-        if len(people) > 1:
-            return [(person, trace) for person, trace in people]
-        return [(None, people[0][1])]
+        return [(person or None, trace) for person, trace in people]
     return [(None, read_trace(source, format=format, zone=zone, columns=columns, keep=keep))]
 
 
 def _protect(
-    plan: Plan, people: list[tuple[str | None, Trace]], state: Path | None, passphrase: str | None, seed: int | None
+    plan: Plan,
+    people: list[tuple[str | None, Trace]],
+    person: str | None,
+    state: Path | None,
+    passphrase: str | None,
+    seed: int | None,
 ) -> Protected | ProtectedFleet:
     """One person or a fleet; a new state is not saved here, but with the files of the release."""
+    from sfumato.certificates.state import load_state
     from sfumato.protection import protect_by, protect_fleet
 
-    if people[0][0] is None:
-        trace = people[0][1]
-        return protect_by(plan, trace, state=state, passphrase=passphrase, save_state=False, rng=seed)
-    named = [(str(person), trace) for person, trace in people]
-    return protect_fleet(plan, named, state=state, passphrase=passphrase, save_state=False, rng=seed)
+    held = load_state(state, passphrase=passphrase) if state is not None and state.exists() else None
+    kept, secret = (state if held is None else held), (passphrase if held is None else None)
+    if len(people) > 1:
+        named = [(str(identity), trace) for identity, trace in people]
+        return protect_fleet(plan, named, state=kept, passphrase=secret, save_state=False, rng=seed)
+    identity, trace = people[0]
+    if identity is None and held is not None and held.named:
+        identity = person  # a file without ids, and a state that knows people by them
+    whose = identity if state is not None else None
+    return protect_by(plan, trace, state=kept, person=whose, passphrase=secret, save_state=False, rng=seed)
 
 
 def _enter(done: Protected | ProtectedFleet, ledger: Path, person: str | None, cap: float | None) -> None:

@@ -37,6 +37,15 @@ def ride() -> str:
     )
 
 
+def fleet() -> str:
+    """Two people of ten points each, as a table."""
+    rows = ["user_id,lat,lon,time"]
+    for person, east in (("alice", 0.0), ("bob", 0.01)):
+        for i in range(10):
+            rows.append(f"{person},{48.2 + 4e-4 * i:.6f},{16.37 + east:.6f},2023-11-14T22:13:{5 * i:02d}Z")
+    return "\n".join(rows) + "\n"
+
+
 def sfumato(*words: str) -> None:
     """One command of the first edition."""
     program = "from sfumato.cli import main; main()"
@@ -56,6 +65,9 @@ def main() -> None:
     sfumato("protect", "ride.gpx", "-o", "redrawn.gpx", *ledger)
     Path("redrawn.gpx").unlink()
     Path("passphrase.txt").write_text("correct horse\n")
+    Path("fleet.csv").write_text(fleet())
+    kept = ["--state", "fleet_state.json", "--certificate", "fleet_certificate.json"]
+    sfumato("protect", "fleet.csv", "-o", "fleet_release.csv", *kept)
     locked = ["--state", "state_encrypted.json", "--passphrase-file", "passphrase.txt"]
     sfumato("protect", "ride.gpx", "-o", "continuing_encrypted.gpx", *locked)
 

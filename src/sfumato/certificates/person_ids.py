@@ -1,0 +1,42 @@
+"""One person, one id, however it is written: noise that continues belongs to a person, and must find the same one.
+
+An id that is written in two ways would get two noises, and two noises for one person double what is given away. So the
+id that noise is derived from is canonical: Unicode NFC, without spaces around it, without regard to upper and lower
+case, and a number by its value (``1``, ``1.0``, ``01`` and ``1e+0`` are one id). Two people of one table whose ids
+become the same are refused (:func:`distinct_ids`): nobody guesses whether they are one.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from decimal import Decimal
+
+from sfumato.errors import InputError
+
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE]\+[0-9]{1,2})?")
+
+
+def canonical_id(person: object) -> str:
+    """The one spelling of an id that keys are derived from; an empty one is refused."""
+    text = unicodedata.normalize("NFC", str(person)).strip()
+    if not text:
+        raise InputError("A person's id is empty.", "Give every person an id, or leave the ids out.")
+    if _NUMBER.fullmatch(text) and len(text) <= 60:
+        value = Decimal(text)
+        return "0" if value == 0 else format(value.normalize(), "f")
+    return unicodedata.normalize("NFC", text.casefold())
+
+
+def distinct_ids(people: Sequence[str]) -> None:
+    """Refuse a fleet in which two ids are one person's as far as noise can tell; the ids are not printed."""
+    seen: dict[str, int] = {}
+    for row, person in enumerate(people, 1):
+        first = seen.setdefault(canonical_id(person), row)
+        if first != row:
+            raise InputError(
+                f"People number {first} and {row} have the same id, up to upper and lower case, spaces around it or "
+                "the way a number is written.",
+                "If they are one person, write the id in one way; if not, give them ids that differ in more.",
+            )
