@@ -112,14 +112,13 @@ def show(title: str, people, found: list[Case], radii) -> dict[tuple[str, float,
     rows = table(found, radii)
     legs = sorted(sum(c.view.stops) for c in found if c.radius_m == radii[0] and c.centred)
     print(f"\n{title}: {len(people)} people, median {np.median(legs):.0f} gates of rides that start or end inside")
-    print(
-        f"  {'median error, share within 100 m':<34}" + "".join(f"{r:>9.0f} m centred{r:>9.0f} m drawn" for r in radii)
-    )
+    head = "".join(f"{f'{radius:.0f} m centred':>18}{f'{radius:.0f} m drawn':>18}" for radius in radii)
+    print(f"  {'median error, share within 100 m':<34}{head}")
     for name in ATTACKERS:
         cells = [rows[name, radius, centred] for radius in radii for centred in (True, False)]
-        print(f"  {name:<34}" + "".join(f"{error:>11.0f}, {share:.2f} " for error, share in cells))
+        print(f"  {name:<34}" + "".join(f"{error:>11.0f}, {share:.3f}" for error, share in cells))
     print(f"  {'chance: uniform in the inner disc':<34}"
-          + "".join(f"{'':>16}{(FOUND_M / INNER_SHARE / r) ** 2:>14.3f} " for r in radii))  # fmt: skip
+          + "".join(f"{'':>18}{(FOUND_M / INNER_SHARE / r) ** 2:>18.3f}" for r in radii))  # fmt: skip
     for radius in radii:
         mine = [c for c in found if c.radius_m == radius and not c.centred]
         odds = np.array([c.errors["odds"] for c in mine if "odds" in c.errors])

@@ -27,11 +27,12 @@ from sfumato.files import create_text
 from sfumato.mechanisms.traces.interface import KEY_BYTES, ContinuingNoise
 from sfumato.plan import Target
 from sfumato.randomness import Random, randomness
+from sfumato.sealing import seal, unseal
 
 FORMAT = 2
 _FIRST_FORMAT = 1
 _WARNING = "Keep this file secret: whoever reads it can undo the noise of every release made with it."
-_SCRYPT = {"n": 2**15, "r": 8, "p": 1}
+_PURPOSE = "sfumato state"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -156,26 +157,6 @@ def opened_state(
     return state
 
 
-def _encrypted(plain: bytes, passphrase: str) -> dict[str, Any]:
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
-    salt, nonce = os.urandom(16), os.urandom(12)
-    sealed = AESGCM(_stretched(passphrase, salt, **_SCRYPT)).encrypt(nonce, plain, b"sfumato state")
-    parts = {"salt": salt, "nonce": nonce, "data": sealed}
-    encoded = {name: base64.b64encode(value).decode() for name, value in parts.items()}
-    return {"kdf": "scrypt", **_SCRYPT, "cipher": "AES-256-GCM", **encoded}
-
-
-def _stretched(passphrase: str, salt: bytes, *, n: int, r: int, p: int) -> bytes:
-    from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
-
-    if not passphrase:
-        raise InputError("The passphrase is empty.", "Give one, or leave the option out.")
-    if not (2 <= n <= 2**20 and 1 <= r <= 64 and 1 <= p <= 16):
-        raise InputError("The state asks for absurd scrypt settings.", "Restore the state from a copy.")
-    return Scrypt(salt=salt, length=32, n=n, r=r, p=p).derive(passphrase.encode())
-
-
 def state_text(state: NoiseState, passphrase: str | None = None) -> str:
     """The file's content, encrypted when a passphrase is given."""
     body = {
@@ -191,7 +172,7 @@ def state_text(state: NoiseState, passphrase: str | None = None) -> str:
     if passphrase is None:
         outer["state"] = body
     else:
-        outer["encrypted"] = _encrypted(json.dumps(body).encode(), passphrase)
+        outer["encrypted"] = seal(body, passphrase, purpose=_PURPOSE, noun="state")
     return json.dumps(outer, indent=1) + "\n"
 
 
@@ -218,7 +199,7 @@ def load_state(path: str | Path, *, passphrase: str | None = None) -> NoiseState
     format = int(outer["sfumato_state"])
     body: Any = outer.get("state")
     if "encrypted" in outer:
-        body = _decrypted(outer["encrypted"], passphrase)
+        body = unseal(outer["encrypted"], passphrase, purpose=_PURPOSE, noun="state")
     elif passphrase is not None:
         raise InputError(
             f"The state {file} is not encrypted, though a passphrase is given.",
@@ -245,24 +226,6 @@ def load_state(path: str | Path, *, passphrase: str | None = None) -> NoiseState
         if isinstance(error, InputError):
             raise
         raise InputError(f"The state {file} is damaged.", "Restore it from a copy.") from error
-
-
-def _decrypted(sealed: Mapping[str, Any], passphrase: str | None) -> Any:
-    from cryptography.exceptions import InvalidTag
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
-    if passphrase is None:
-        raise InputError("The state is encrypted.", "Give its passphrase with --passphrase-file.")
-    try:
-        salt, nonce, data = (base64.b64decode(sealed[name]) for name in ("salt", "nonce", "data"))
-        key = _stretched(passphrase, salt, n=int(sealed["n"]), r=int(sealed["r"]), p=int(sealed["p"]))
-        return json.loads(AESGCM(key).decrypt(nonce, data, b"sfumato state"))
-    except InvalidTag as error:
-        raise InputError("The passphrase does not open this state.", "Check it, or restore the state.") from error
-    except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError("The encrypted state is damaged.", "Restore it from a copy.") from error
 
 
 def create_state(path: str | Path, state: NoiseState, *, passphrase: str | None = None) -> None:

@@ -22,8 +22,8 @@ from sfumato.errors import InputError
 from sfumato.files import locked, write_text
 from sfumato.places.areas import Area
 from sfumato.places.place import SAME_PLACE_M, Place
-from sfumato.places.zones import KEY_BYTES, Random, Withholding, Zone
-from sfumato.randomness import randomness
+from sfumato.places.zones import KEY_BYTES, Withholding, Zone
+from sfumato.randomness import Random, randomness
 from sfumato.sealing import seal, unseal
 
 FORMAT = 1

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from sfumato.errors import InputError
 from sfumato.places.areas import Area
 from sfumato.places.globe import Around, distances_m
-from sfumato.places.zones import DEFAULT_RADIUS_M, INNER_SHARE, Random, Withholding, Zone, draw_zone, public_radius_m
-from sfumato.randomness import randomness
+from sfumato.places.zones import DEFAULT_RADIUS_M, INNER_SHARE, Withholding, Zone, draw_zone, public_radius_m
+from sfumato.randomness import Random, randomness
 
 # Two zones drawn for one place intersect. Nearer than this (a building, its car park, a bad fix) is the same place.
 SAME_PLACE_M = 200.0

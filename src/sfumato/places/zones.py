@@ -27,16 +27,14 @@ from sfumato.arrays import BoolArray, FloatArray
 from sfumato.errors import InputError
 from sfumato.places.areas import Area
 from sfumato.places.globe import Around, passes_within, surface
-from sfumato.randomness import Randomness, randomness
+from sfumato.randomness import Random, randomness
 
 RADII_M = (400.0, 800.0, 1600.0)
-DEFAULT_RADIUS_M = 800.0
+DEFAULT_RADIUS_M = 1600.0
 INNER_SHARE = 0.8
 MARGIN_M = 50.0
 KEY_BYTES = 32
 _ARC_M = 100.0
-
-Random = int | np.random.Generator | Randomness | None
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

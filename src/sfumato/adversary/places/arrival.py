@@ -1,7 +1,7 @@
 """What the visible part of a ride tells about the moment it was home, exactly, for a Gaussian-process prior.
 
 With prior variance Σ = k(0) per coordinate and V the variance left at the hidden moment given every published point
-(receiver's error s), the loss is J = 1/V - 1/Σ per m² [spec of traces: the withheld times are unobserved]. Homes stay
+(receiver's error s), the loss is J = 1/V - 1/Σ per m² (the withheld times are unobserved). Homes stay
 where they are, so the losses of rides about one home add up, and the error left is 1/√(1/Σ_home + Σ J).
 """
 

@@ -7,10 +7,14 @@ import numpy as np
 from sfumato.adversary.places.view import ZoneView
 from sfumato.arrays import FloatArray
 
+_SCALE_M = 40.0
+# Rides are cut 0 to 50 m beyond the radius, a public law: the best single radius is its mean.
+MEAN_MARGIN_M = 25.0
+
 
 def guess(view: ZoneView) -> FloatArray | None:
     """Least squares of |g - c| = R with Huber weights, by Gauss-Newton from nine starts, best fit of all."""
-    gates, radius = view.gates_m, view.radius_m
+    gates, radius = view.gates_m, view.radius_m + MEAN_MARGIN_M
     if len(gates) < 2:
         return None
     best, best_cost = None, np.inf
@@ -21,9 +25,6 @@ def guess(view: ZoneView) -> FloatArray | None:
         if cost < best_cost:
             best, best_cost = centre, cost
     return best
-
-
-_SCALE_M = 40.0
 
 
 def _fitted(gates: FloatArray, centre: FloatArray, radius: float) -> FloatArray:
