@@ -45,28 +45,27 @@ class Case:
     errors: dict[str, float] = field(default_factory=dict)
 
 
-def seen(zone: Zone, traces) -> tuple[ZoneView, float]:
+def seen(zone: Zone, trace, ride) -> tuple[ZoneView, float]:
     """What is left of the rides around a zone, and the share of points that is."""
-    pieces, left = [], 0
-    for number, trace in enumerate(traces):
-        published = withhold(trace, [zone]).trace
-        if published is not None:
-            pieces += stretches(zone, published, number)
-            left += len(published)
+    left = withhold(trace, [zone])
+    pieces, begin = [], 0
+    for piece in stretches(zone, left.trace) if left.trace is not None else []:
+        pieces.append(piece._replace(ride=int(ride[left.kept[begin]])))
+        begin += len(piece.times_s)
     view = look(pieces, radius_m=zone.radius_m, inner_radius_m=zone.inner_radius_m)
-    return view, left / sum(map(len, traces))
+    return view, len(left.kept) / len(trace)
 
 
 def cases(people, radii, draws: int, seed: int, *, centred: bool = True) -> list[Case]:
     out = []
-    for number, (_, lat, lon, traces) in enumerate(people):
+    for number, (_, lat, lon, trace, ride) in enumerate(people):
         rng = np.random.default_rng([seed, number])
         for radius in radii:
             zones = [(draw_zone(lat, lon, radius_m=radius, rng=rng), False) for _ in range(draws)]
             if centred:
                 zones.append((centred_zone(lat, lon, radius_m=radius), True))
             for zone, usual in zones:
-                view, kept = seen(zone, traces)
+                view, kept = seen(zone, trace, ride)
                 out.append(Case(number, radius, usual, view, zone.around.to_metres(lat, lon)[0], kept))
     return out
 
@@ -127,7 +126,7 @@ def show(title: str, people, found: list[Case], radii) -> dict[tuple[str, float,
         print(
             f"  {radius:.0f} m: most often found by {worst[1]!r} ({worst[0]:.3f} within 100 m), least median error "
             f"{near[0]:.2f} R ({near[1]!r}); learned odds of the true home, geometric mean "
-            f"{np.exp(np.log(odds).mean()):.2f}; {np.mean([c.kept for c in mine]):.0%} of the points within 6 km stay"
+            f"{np.exp(np.log(odds).mean()):.2f}; {np.mean([c.kept for c in mine]):.0%} of the points within 5 km stay"
         )
     return rows
 

@@ -1,6 +1,7 @@
 """People with a known home and their rides, for the evidence about places: GeoLife, cabs, and a made-up town.
 
-A person is (name, home latitude and longitude, traces). GeoLife and the cabs are read in place from ../shared/data and
+A person is (name, home latitude and longitude, everything within 5 km of home as one trace, the ride of each point).
+GeoLife and the cabs are read in place from ../shared/data and
 never copied; the town needs no data but the counts of venues per cell of Paris that ship with the package.
 """
 
@@ -14,7 +15,7 @@ from sfumato.places.globe import Around, distances_m
 from sfumato.traces import Trace
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
-END_WITHIN_M, LEAST_LEGS, NEAR_M = 100.0, 8, 6000.0
+END_WITHIN_M, LEAST_LEGS, NEAR_M = 100.0, 8, 5000.0
 
 
 def _home_of(traces: list[Trace]) -> tuple[float, float, int]:
@@ -29,14 +30,22 @@ def _home_of(traces: list[Trace]) -> tuple[float, float, int]:
 
 
 def _person(name: str, traces: list[Trace]):
-    """The person with what of the rides lies within 6 km of home, or None with fewer than eight legs."""
+    """The person with what of the rides lies within 5 km of home, or None with fewer than eight legs."""
     if len(traces) < LEAST_LEGS:
         return None
     lat, lon, legs = _home_of(traces)
     if legs < LEAST_LEGS:
         return None
-    close = [t for t in traces if distances_m(t.lat_deg, t.lon_deg, lat, lon).min() < NEAR_M]
-    return name, lat, lon, close
+    return name, lat, lon, *_near(traces, lat, lon)
+
+
+def _near(traces: list[Trace], lat: float, lon: float) -> tuple[Trace, np.ndarray]:
+    """All rides within 5 km as one trace, a segment for each stretch, and the number of the ride of each point."""
+    ride = np.repeat(np.arange(len(traces)), [len(trace) for trace in traces])
+    columns = [np.concatenate([getattr(trace, name) for trace in traces]) for name in ("lat_deg", "lon_deg", "times_s")]
+    near = np.flatnonzero(distances_m(columns[0], columns[1], lat, lon) < NEAR_M)
+    segment = np.cumsum((np.diff(near, prepend=near[0] - 1) > 1) | (np.diff(ride[near], prepend=0) > 0))
+    return Trace(*(values[near] for values in columns), segment), ride[near]
 
 
 def _split(group, lat, lon, times, gap_s: float = np.inf) -> dict[str, list[Trace]]:
@@ -104,8 +113,8 @@ def town(people: int = 60, rides: int = 24, seed: int = 7):
             lat, lon = Around(48.8566, 2.3522).to_degrees(path)
             traces.append(Trace(lat, lon, 1.7e9 + 86400.0 * leg + 2.0 * np.arange(len(path))))
         lat, lon = Around(48.8566, 2.3522).to_degrees(home)
-        close = [t for t in traces if distances_m(t.lat_deg, t.lon_deg, float(lat[0]), float(lon[0])).min() < NEAR_M]
-        out.append((f"made-up {number}", float(lat[0]), float(lon[0]), close))
+        at = float(lat[0]), float(lon[0])
+        out.append((f"made-up {number}", *at, *_near(traces, *at)))
     return out
 
 

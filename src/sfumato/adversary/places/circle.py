@@ -13,12 +13,12 @@ MEAN_MARGIN_M = 25.0
 
 
 def guess(view: ZoneView) -> FloatArray | None:
-    """Least squares of |g - c| = R with Huber weights, by Gauss-Newton from nine starts, best fit of all."""
+    """Least squares of |g - c| = R with Huber weights, by Gauss-Newton from five starts, best fit of all."""
     gates, radius = view.gates_m, view.radius_m + MEAN_MARGIN_M
     if len(gates) < 2:
         return None
     best, best_cost = None, np.inf
-    turns = np.arange(8) * (np.pi / 4)
+    turns = np.arange(4) * (np.pi / 2)
     for shift in [np.zeros(2), *(0.7 * radius * np.column_stack([np.cos(turns), np.sin(turns)]))]:
         centre = _fitted(gates, gates.mean(axis=0) + shift, radius)
         cost = float(np.sum(np.minimum(np.abs(np.hypot(*(gates - centre).T) - radius), 4 * _SCALE_M)))
@@ -37,6 +37,6 @@ def _fitted(gates: FloatArray, centre: FloatArray, radius: float) -> FloatArray:
         normal = (unit * weight[:, None]).T @ unit + 1e-9 * np.eye(2)
         step = np.linalg.solve(normal, (unit * weight[:, None]).T @ miss)
         centre = centre + step
-        if float(np.hypot(*step)) < 1e-3:
+        if float(np.hypot(*step)) < 0.1:
             break
     return np.asarray(centre)

@@ -40,21 +40,29 @@ class Learned:
 
     places_m: FloatArray
     share: FloatArray
+    inner_radius_m: float
 
     def likeliest(self, within_m: float = 100.0) -> FloatArray:
         """The place with most belief within ``within_m``: nobody with this belief is more often that near."""
-        near = np.hypot(*(self.places_m[:, None] - self.places_m[None]).transpose(2, 0, 1)) < within_m
+        near = _distances() < within_m / self.inner_radius_m
         return np.asarray(self.places_m[np.argmax(near @ self.share)])
 
     def nearest_on_average(self) -> FloatArray:
         """The place with the least expected distance."""
-        away = np.hypot(*(self.places_m[:, None] - self.places_m[None]).transpose(2, 0, 1))
-        return np.asarray(self.places_m[np.argmin(away @ self.share)])
+        return np.asarray(self.places_m[np.argmin(_distances() @ self.share)])
 
     def odds(self, place_m: FloatArray) -> float:
         """How much likelier the cell of a place is than the average cell of the inner disc."""
         cell = np.argmin(np.hypot(*(self.places_m - place_m).T))
         return float(self.share[cell] * len(self.share))
+
+
+@lru_cache(maxsize=1)
+def _distances() -> FloatArray:
+    """Between all candidates, in inner radii."""
+    places = candidates_m(1.0)
+    apart: FloatArray = read_only(np.hypot(*(places[:, None] - places[None]).transpose(2, 0, 1)))
+    return apart
 
 
 @lru_cache(maxsize=1)
@@ -92,7 +100,7 @@ def believe(view: ZoneView, weights: Weights | None = None) -> Learned | None:
     places = candidates_m(view.inner_radius_m)
     value = features(view, places) @ (weights or shipped()).values
     share = np.exp(value - value.max())
-    return Learned(read_only(places), read_only(share / share.sum()))
+    return Learned(read_only(places), read_only(share / share.sum()), view.inner_radius_m)
 
 
 def fit(views: Sequence[tuple[ZoneView, FloatArray]], *, fitted_on: str, ridge: float = 0.1) -> Weights:
