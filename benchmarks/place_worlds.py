@@ -86,7 +86,7 @@ def cabs():
 
 
 def town(people: int = 60, rides: int = 24, seed: int = 7):
-    """Made-up people of a town with streets on a turned grid, homes uniform, going where Paris's venues are.
+    """Made-up people of a town with streets on a turned grid, homes uniform, going where Paris's venues are (twice as far).
 
     Streets are 120 m apart, each person's quarter turned at random. A ride starts 20 m from home, takes the first
     street along, one corner (sometimes two), and a fix every 2 s with 4 m of error.
@@ -95,8 +95,8 @@ def town(people: int = 60, rides: int = 24, seed: int = 7):
 
     rng = np.random.default_rng(seed)
     paris = city("paris")
-    weight = np.asarray(paris.counts, dtype=float).ravel()
-    rows, columns = np.divmod(np.arange(len(weight)), np.asarray(paris.counts).shape[1])
+    weight = np.asarray(paris.counts, dtype=float)
+    rows, columns = np.divmod(np.arange(len(weight)), paris.plain_grid.columns)
     out = []
     for number in range(people):
         home = rng.uniform(-2500, 2500, 2)
@@ -106,8 +106,8 @@ def town(people: int = 60, rides: int = 24, seed: int = 7):
         traces = []
         for leg in range(rides):
             cell = usual[min(int(rng.exponential(1.5)), 5)]
-            goal = np.array([columns[cell] - columns.mean(), rows[cell] - rows.mean()]) * 480.0
-            goal = goal + rng.uniform(-240, 240, 2)
+            goal = np.array([columns[cell] - columns.mean(), rows[cell] - rows.mean()]) * 900.0
+            goal = goal + rng.uniform(-450, 450, 2)
             path = _streets(home, goal, turn, rng)
             path = path[:: -1 if leg % 2 else 1] + rng.normal(0, 4, path.shape)
             lat, lon = Around(48.8566, 2.3522).to_degrees(path)

@@ -19,6 +19,7 @@ from sfumato.places import (
     place_as_drawn,
     place_at,
     place_over,
+    places_from_geojson,
     save_places,
 )
 from sfumato.places.globe import Around
@@ -151,3 +152,23 @@ def test_nothing_prints_where_a_place_is():
     with pytest.raises(InputError) as caught:
         place_at("home", 95.0, 2.0)
     assert "95" not in str(caught.value)
+
+
+def test_places_come_from_geojson_as_points_and_outlines():
+    ring = square(60.0)[0].tolist()
+    polygon = {
+        "type": "Feature",
+        "properties": {"name": "clinic"},
+        "geometry": {"type": "Polygon", "coordinates": [ring]},
+    }
+    point = {"type": "Feature", "properties": {}, "geometry": {"type": "Point", "coordinates": [10.0, 50.0]}}
+    both = places_from_geojson("mine", {"type": "FeatureCollection", "features": [polygon, point]}, rng=1)
+    assert [place.name for place in both] == ["clinic", "mine 2"]
+    assert all(place.zone is not None for place in both)
+    assert both[0].zone.key != both[1].zone.key
+    (drawn,) = places_from_geojson("mine", polygon, as_drawn=True)
+    assert drawn.zone is None
+    assert places_from_geojson("home", point["geometry"])[0].name == "home"
+    for bad in ({"type": "FeatureCollection", "features": []}, {"type": "FeatureCollection", "features": [3]}, {}):
+        with pytest.raises(InputError):
+            places_from_geojson("x", bad)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rides import PARIS, joined, ride
 
+import sfumato as sf
 from sfumato.errors import InputError
 from sfumato.places.globe import Around, surface
 from sfumato.places.place import area_from_rings
@@ -199,3 +201,21 @@ def test_an_area_is_withheld_as_drawn_with_its_margin():
     over = withhold(sparse, [area]).trace
     assert over is not None
     assert over.segments == 2
+
+
+def test_cutting_costs_little_beside_reading_and_writing_the_same_ride(tmp_path):
+    trace = ride([0, 0], [20000, 8000])
+    zones = [draw_zone(*PARIS, rng=1), draw_zone(PARIS[0] + 0.03, PARIS[1], rng=2)]
+    path = tmp_path / "ride.gpx"
+
+    def seconds(work) -> float:
+        times = []
+        for _ in range(5):
+            begin = time.process_time()
+            work()
+            times.append(time.process_time() - begin)
+        return min(times)
+
+    withhold(trace, zones)
+    cut, write = seconds(lambda: withhold(trace, zones)), seconds(lambda: sf.write_trace(trace, path))
+    assert cut < 0.5 * (write + seconds(lambda: sf.read_trace(path)))

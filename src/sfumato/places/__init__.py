@@ -8,7 +8,7 @@ from sfumato.places.areas import Area
 from sfumato.places.file import REMOVAL_MEANS, Places, change_places, load_places, save_places
 from sfumato.places.find import FoundPlace, find_places
 from sfumato.places.leak_test import LeakTest, PlaceLeak, leak_test, refuse_if_found
-from sfumato.places.place import Place, area_from_rings, place_as_drawn, place_at, place_over
+from sfumato.places.place import Place, area_from_rings, place_as_drawn, place_at, place_over, places_from_geojson
 from sfumato.places.withhold import Withheld, withhold
 from sfumato.places.zones import DEFAULT_RADIUS_M, RADII_M, Zone, area_left, draw_zone, regions
 
@@ -34,6 +34,7 @@ __all__ = [
     "place_as_drawn",
     "place_at",
     "place_over",
+    "places_from_geojson",
     "refuse_if_found",
     "regions",
     "save_places",

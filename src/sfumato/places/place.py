@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+from sfumato.arrays import FloatArray
 from sfumato.errors import InputError
 from sfumato.places.areas import Area
 from sfumato.places.globe import Around, distances_m
-from sfumato.places.zones import DEFAULT_RADIUS_M, INNER_SHARE, Withholding, Zone, draw_zone, public_radius_m
+from sfumato.places.zones import DEFAULT_RADIUS_M, INNER_SHARE, KEY_BYTES, Withholding, Zone, draw_zone, public_radius_m
 from sfumato.randomness import Random, randomness
+from sfumato.secret import Circle, areas_from_geojson
 
 # Two zones drawn for one place intersect. Nearer than this (a building, its car park, a bad fix) is the same place.
 SAME_PLACE_M = 200.0
@@ -86,8 +90,49 @@ def place_as_drawn(name: str, area: Area) -> Place:
     return Place(name, middle.lat_deg, middle.lon_deg, area, area.reach_m - 50.0)
 
 
-def area_from_rings(rings: object, *, rng: Random = None) -> Area:
-    """An :class:`Area` with a fresh key, from GeoJSON's rings of [lon, lat] or from :class:`sfumato.secret.Polygon`."""
+def area_from_rings(rings: Sequence[FloatArray], *, rng: Random = None) -> Area:
+    """An :class:`Area` with a fresh key, from rings of (lon, lat) as GeoJSON writes them."""
     draw = randomness(rng)
-    found = getattr(rings, "rings", rings)
-    return Area(tuple(found), draw.words(4).tobytes(), draw.simulation)  # type: ignore[arg-type]
+    return Area(tuple(rings), draw.words(KEY_BYTES // 8).tobytes(), draw.simulation)
+
+
+def places_from_geojson(
+    name: str,
+    value: Mapping[str, Any],
+    *,
+    radius_m: float = DEFAULT_RADIUS_M,
+    as_drawn: bool = False,
+    rng: Random = None,
+) -> tuple[Place, ...]:
+    """The places of a GeoJSON object: points get zones, outlines zones around them (or are withheld ``as_drawn``).
+
+    Several are called ``name 1``, ``name 2`` ..., or by their own ``properties.name``.
+    """
+    draw = randomness(rng)
+    named = [(own, area) for own, part in _features(value) for area in areas_from_geojson(part)]
+    if not named:
+        raise InputError("The GeoJSON holds no place.", "Give points or polygons.")
+    out = []
+    for number, (own, area) in enumerate(named, start=1):
+        called = own or (name if len(named) == 1 else f"{name} {number}")
+        if isinstance(area, Circle):
+            out.append(place_at(called, area.lat_deg, area.lon_deg, radius_m=radius_m, rng=draw))
+        elif as_drawn:
+            out.append(place_as_drawn(called, area_from_rings(area.rings, rng=draw)))
+        else:
+            out.append(place_over(called, area_from_rings(area.rings, rng=draw), radius_m=radius_m, rng=draw))
+    return tuple(out)
+
+
+def _features(value: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """Each feature with the name it gives itself; a bare geometry has none."""
+    features = value.get("features") if value.get("type") == "FeatureCollection" else None
+    if not isinstance(features, list):
+        features = [value]
+    out = []
+    for feature in features:
+        if not isinstance(feature, Mapping):
+            raise InputError("The GeoJSON is malformed.", "Its features must be objects.")
+        own = (feature.get("properties") or {}).get("name") if feature.get("type") == "Feature" else None
+        out.append((own if isinstance(own, str) else "", feature))
+    return out
