@@ -86,7 +86,7 @@ def cabs():
 
 
 def town(people: int = 60, rides: int = 24, seed: int = 7):
-    """Made-up people of a town with streets on a turned grid, homes uniform, going where Paris's venues are (twice as far).
+    """Made-up people of a town with streets on a turned grid: homes uniform, goals like Paris's venues.
 
     Streets are 120 m apart, each person's quarter turned at random. A ride starts 20 m from home, takes the first
     street along, one corner (sometimes two), and a fix every 2 s with 4 m of error.

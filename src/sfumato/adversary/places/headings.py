@@ -25,9 +25,9 @@ def mean(view: ZoneView, kappa: float = 2.0) -> FloatArray | None:
     return np.asarray(weight @ places / weight.sum())
 
 
-def mode(view: ZoneView, kappa: float = 2.0) -> FloatArray | None:
-    """The likeliest place."""
+def mode(view: ZoneView) -> FloatArray | None:
+    """The likeliest place, the same for every κ."""
     if not view.seen:
         return None
     places = candidates_m(view.inner_radius_m)
-    return np.asarray(places[np.argmax(_log_likelihood(view, places, kappa))])
+    return np.asarray(places[np.argmax(_log_likelihood(view, places, 1.0))])
