@@ -1,11 +1,12 @@
 """Attackers × zones: how often a hidden home is found, and how far off the guesses are (docs/places.md).
 
-    python benchmarks/evidence_places.py [--draws 10] [--world geolife|cabs|town] [--fit] [--quick]
+    python benchmarks/evidence_places.py [--draws 10] [--world geolife|cabs|town] [--fit] [--quick] [--inner .8]
 
 GeoLife (../shared/data): everybody with at least eight legs that start or end within 100 m of one place. The zones are
 drawn anew ``--draws`` times, the rides cut by the library itself, and every attacker sees only what is left. The
 learned attackers are fitted on the other half of the people and never on those they attack; against the cabs and the
 made-up town they use the weights that ship. ``--fit`` refits those on all development people and writes them.
+``--inner`` tries another inner disc than the one zones have.
 
 Exits non-zero when, at the default radius, an attacker finds more than 8 % of the homes within 100 m or has a median
 error below .35 × the radius, or when a centred zone is *not* found by 70 %: then the test itself would be blunt.
@@ -24,9 +25,10 @@ import numpy as np
 
 from place_worlds import DATA, cabs, geolife, town
 from sfumato.adversary.places import ATTACKERS, ZoneView, learned, look
+from sfumato.places import zones
 from sfumato.places.leak_test import stretches
 from sfumato.places.withhold import withhold
-from sfumato.places.zones import DEFAULT_RADIUS_M, INNER_SHARE, RADII_M, Zone, centred_zone, draw_zone
+from sfumato.places.zones import DEFAULT_RADIUS_M, RADII_M, Zone, centred_zone, draw_zone
 
 WEIGHTS = Path(__file__).resolve().parents[1] / "src" / "sfumato" / "data" / "zone_attacker.json"
 FOUND_M = 100.0
@@ -61,10 +63,10 @@ def cases(people, radii, draws: int, seed: int, *, centred: bool = True) -> list
     for number, (_, lat, lon, trace, ride) in enumerate(people):
         rng = np.random.default_rng([seed, number])
         for radius in radii:
-            zones = [(draw_zone(lat, lon, radius_m=radius, rng=rng), False) for _ in range(draws)]
+            drawn = [(draw_zone(lat, lon, radius_m=radius, rng=rng), False) for _ in range(draws)]
             if centred:
-                zones.append((centred_zone(lat, lon, radius_m=radius), True))
-            for zone, usual in zones:
+                drawn.append((centred_zone(lat, lon, radius_m=radius), True))
+            for zone, usual in drawn:
                 view, kept = seen(zone, trace, ride)
                 out.append(Case(number, radius, usual, view, zone.around.to_metres(lat, lon)[0], kept))
     return out
@@ -117,7 +119,7 @@ def show(title: str, people, found: list[Case], radii) -> dict[tuple[str, float,
         cells = [rows[name, radius, centred] for radius in radii for centred in (True, False)]
         print(f"  {name:<34}" + "".join(f"{error:>11.0f}, {share:.3f}" for error, share in cells))
     print(f"  {'chance: uniform in the inner disc':<34}"
-          + "".join(f"{'':>18}{(FOUND_M / INNER_SHARE / r) ** 2:>18.3f}" for r in radii))  # fmt: skip
+          + "".join(f"{'':>18}{(FOUND_M / zones.INNER_SHARE / r) ** 2:>18.3f}" for r in radii))  # fmt: skip
     for radius in radii:
         mine = [c for c in found if c.radius_m == radius and not c.centred]
         odds = np.array([c.errors["odds"] for c in mine if "odds" in c.errors])
@@ -136,7 +138,7 @@ def verdict(rows, radius: float) -> bool:
     shares = {name: rows[name, radius, False][1] for name in ATTACKERS}
     errors = {name: rows[name, radius, False][0] / radius for name in ATTACKERS}
     circle = rows["circle", radius, True][1]
-    chance = (FOUND_M / INNER_SHARE / radius) ** 2
+    chance = (FOUND_M / zones.INNER_SHARE / radius) ** 2
     print(f"\nAt the default, {radius:g} m:")
     print(f"  no attacker above .08 within 100 m: {max(shares.values()):.3f} ({max(shares, key=shares.get)})")
     print(f"  no median error below .35 R: {min(errors.values()):.2f} R ({min(errors, key=errors.get)})")
@@ -168,8 +170,10 @@ def main() -> int:
     parser.add_argument("--draws", type=int, default=10, help="zones drawn per person and radius (default 10)")
     parser.add_argument("--world", choices=["geolife", "cabs", "town", "all"], default="all")
     parser.add_argument("--fit", action="store_true", help="refit the learned attacker that ships")
+    parser.add_argument("--inner", type=float, default=zones.INNER_SHARE, help="share of the radius (default .8)")
     parser.add_argument("--quick", action="store_true", help="two draws, and the made-up town only")
     options = parser.parse_args()
+    zones.INNER_SHARE = options.inner
     began = time.perf_counter()
     if options.quick:
         options.draws, options.world = 2, "town"
