@@ -157,7 +157,6 @@ def _read(
     source: Path, *, format: str | None, zone: str | None, columns: dict[str, str] | None, keep: list[str]
 ) -> list[tuple[str | None, Trace]]:
     """One person, or the people of a table with an id column."""
-    from sfumato.engines.people import column_names, columns_by_person
     from sfumato.io import read_trace, read_traces
     from sfumato.io.formats import format_named, format_of
 
@@ -165,6 +164,8 @@ def _read(
         raise InputError(f"There is no file {source}.", "Check its name.")
     chosen = format_named(format) if format else format_of(source)
     if chosen.name in _TABLES:
+        from sfumato.engines.people import column_names, columns_by_person
+
         columns = columns_by_person(column_names(source), columns) or None
         people = read_traces(source, format=format, zone=zone, columns=columns, keep=keep)
         return [(person or None, trace) for person, trace in people]
@@ -226,7 +227,6 @@ def _write(
     """Every file that was asked for, or none; a new state is in place before the release is."""
     from sfumato.certificates.document import certificate_text, sealed, with_file
     from sfumato.certificates.state import create_state
-    from sfumato.engines.local import write_fleet
     from sfumato.files import Staged
     from sfumato.io import output_format as named_format
     from sfumato.io import write_trace
@@ -238,6 +238,8 @@ def _write(
             release = done.release
             written = staged.add(paths["release"], lambda path: write_trace(release, path, format=chosen))
         else:
+            from sfumato.engines.local import write_fleet
+
             fleet = done.releases
             written = staged.add(paths["release"], lambda path: write_fleet(fleet, path, format=chosen))
         document = sealed(with_file(done.body, written), None if sign is None else _signer(sign))

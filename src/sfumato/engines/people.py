@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from sfumato.io.draft import plain
 
 _PEOPLE = (
@@ -34,9 +37,6 @@ def columns_by_person(names: Iterable[str], columns: Mapping[str, str] | None = 
 def column_names(path: Path) -> list[str]:
     """The column names of a Parquet or CSV file; none where they cannot be read (the reader will say why)."""
     if path.suffix.lower() in (".parquet", ".pq", ".geoparquet"):
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         try:
             return list(pq.read_schema(path).names)
         except (OSError, pa.ArrowException):

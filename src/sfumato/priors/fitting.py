@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize
+import scipy
 from scipy.linalg import cho_solve, cholesky
 
 from sfumato.arrays import FloatArray, finite
@@ -226,7 +226,7 @@ def _fit_dense(
     low: tuple[float, float],
     high: tuple[float, float],
 ) -> Fitted:
-    minimise: Any = optimize.minimize
+    minimise: Any = scipy.optimize.minimize
 
     if len(times) > _DENSE_LIMIT:
         raise InputError(
