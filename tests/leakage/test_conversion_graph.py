@@ -116,18 +116,28 @@ def test_randomized_response_attains_what_is_said_to_be_tight(eps: float) -> Non
         assert edge.tight
         assert MEASURES[target](two, half) == pytest.approx(edge.bound(eps, facts(half)), rel=1e-6)
     five = response(eps, 5)
-    known = facts(np.full(5, 0.2))
     assert discrete.maximal_leakage(five) == pytest.approx(bounds.maximal_leakage_of_ldp(eps, 5), rel=1e-9)
-    assert discrete.lip(five, known.prior).low == pytest.approx(convert(eps, "ldp", "lip", known).value, rel=1e-2) or (
-        discrete.lip(five, known.prior).low <= convert(eps, "ldp", "lip", known).value
-    )
-    lift = np.array([[math.exp(eps), math.exp(-eps)]])
-    tau = 1 / (1 + math.exp(eps))
-    prior = np.array([tau, 1 - tau])
-    q = np.array([prior[0] * lift[0, 0], 1 - prior[0] * lift[0, 0]])
-    channel = np.array([[q[0], 1 - q[0]], [q[0] * math.exp(-2 * eps), 1 - q[0] * math.exp(-2 * eps)]])
-    channel /= channel.sum(axis=1, keepdims=True)
-    assert discrete.lip(channel, prior).up <= eps + 1e-9
+
+
+@pytest.mark.parametrize("eps", [1e-3, 0.3, 1.0, 3.0])
+def test_one_rare_symbol_attains_what_ldp_gives_for_lip(eps: float) -> None:
+    prior = np.array([0.1, 0.4, 0.5])
+    low = 0.3 * math.exp(-eps)
+    likely = np.array([low, low * math.exp(eps), low * math.exp(eps)])
+    q = np.stack([likely, 1 - likely], axis=1)
+    assert discrete.ldp(q) == pytest.approx(eps, rel=1e-9)
+    assert discrete.lip(q, prior).max == pytest.approx(convert(eps, "ldp", "lip", facts(prior)).value, rel=1e-9)
+
+
+def test_three_symbols_attain_what_lip_gives_for_information() -> None:
+    """At e^eps = 2 every symbol of three has prior 1/(1 + e^eps): all lifts of this channel are 2 or 1/2."""
+    eps, prior = math.log(2), np.full(3, 1 / 3)
+    q = response(2 * eps, 3)
+    assert discrete.lip(q, prior).max == pytest.approx(eps)
+    assert discrete.mutual_information(q, prior) == pytest.approx(bounds.renyi_of_ldp(eps, 1.0))
+    assert sibson_information(q, prior, ORDER) == pytest.approx(bounds.sibson_of_lip(eps, ORDER))
+    assert lip_epsilon(q, prior, DELTA) == pytest.approx(bounds.approximate_of_ldp(eps, DELTA))
+    assert discrete.ldp(q) == pytest.approx(convert(eps, "lip", "ldp", facts(prior)).value)
 
 
 def test_subset_selection_attains_the_capacity() -> None:
