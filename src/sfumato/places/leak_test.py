@@ -17,6 +17,7 @@ from sfumato.adversary.places import ATTACKERS, Stretch, ZoneView, guesses_m, lo
 from sfumato.adversary.places.arrival import arrival_loss_per_m2
 from sfumato.adversary.places.exits import commonest
 from sfumato.adversary.places.learned import believe
+from sfumato.adversary.places.view import evenly
 from sfumato.arrays import FloatArray
 from sfumato.errors import NotCertified
 from sfumato.places.file import Places
@@ -130,7 +131,7 @@ class LeakTest:
         left = None
         if loss is not None and self.prior is not None:
             left = float((loss + 1.0 / self.prior.variance_m2) ** -0.5)
-        unprotected = float(np.hypot(*commonest(np.array(seen.ends_m)))) if seen.ends_m else None
+        unprotected = _commonest_end_m(seen.ends_m)
         return PlaceLeak(
             place.name, zone.radius_m, 0 if view is None else len(view.gates_m), errors, best, best_m, luck,
             unprotected, usual, usual_m, float(np.hypot(*truth)), None if belief is None else belief.odds(truth),
@@ -182,6 +183,13 @@ def _around_place(place: Place, trace: Trace) -> FloatArray:
     from sfumato.places.globe import Around
 
     return Around(place.lat_deg, place.lon_deg).to_metres(trace.lat_deg, trace.lon_deg)
+
+
+def _commonest_end_m(ends_m: list[FloatArray]) -> float | None:
+    if not ends_m:
+        return None
+    few = np.array(ends_m)[evenly(len(ends_m), 2000)]
+    return float(np.hypot(*commonest(few)))
 
 
 def _errors(view: ZoneView | None, truth_m: FloatArray, *, but: str = "") -> dict[str, float]:

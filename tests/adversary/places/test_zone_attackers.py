@@ -95,3 +95,11 @@ def test_the_loss_of_a_withheld_arrival_falls_with_the_time_since_the_last_point
     joint[:-1, :-1] += np.eye(200)
     precision = np.linalg.inv(joint)[-1, -1]
     assert losses[1] == pytest.approx(precision - 1 / prior.variance_m2, rel=1e-6)
+
+
+def test_an_archive_of_ten_thousand_rides_is_attacked_in_bounded_memory():
+    one = seen(radial([200.0, 100.0], 40))
+    many = type(one).joined([one] * 250)
+    assert len(many.gates_m) == 10_000
+    assert len(many.thinned().gates_m) <= 1500
+    assert np.hypot(*(guesses_m(many)["crossing"] - [200.0, 100.0])) < 10

@@ -54,5 +54,6 @@ ATTACKERS = {
 
 def guesses_m(view: ZoneView) -> dict[str, FloatArray]:
     """Every attacker's guess in metres around the zone's centre; those with nothing to go by are left out."""
-    found = {name: attacker.guess(view) for name, attacker in ATTACKERS.items()}
+    few = view.thinned()
+    found = {name: attacker.guess(few) for name, attacker in ATTACKERS.items()}
     return {name: guess for name, guess in found.items() if guess is not None}

@@ -98,7 +98,7 @@ def believe(view: ZoneView, weights: Weights | None = None) -> Learned | None:
     if not view.seen:
         return None
     places = candidates_m(view.inner_radius_m)
-    value = features(view, places) @ (weights or shipped()).values
+    value = features(view.thinned(), places) @ (weights or shipped()).values
     share = np.exp(value - value.max())
     return Learned(read_only(places), read_only(share / share.sum()), view.inner_radius_m)
 

@@ -47,11 +47,20 @@ class ZoneView:
         """Whether any ride touches the zone at all; if none does, nothing shows that there is one."""
         return len(self.gates_m) > 0
 
+    def thinned(self, at_most: int = 1500) -> ZoneView:
+        """Evenly chosen gates where there are more than ``at_most``: attackers are quadratic in them."""
+        if len(self.gates_m) <= at_most:
+            return self
+        return self._chosen(evenly(len(self.gates_m), at_most))
+
     def of_stops(self) -> ZoneView:
         """Only the gates of rides that stopped inside, or all where none is known to have."""
         use = self.stops if self.stops.any() else np.ones_like(self.stops)
-        return ZoneView(self.radius_m, self.inner_radius_m, self.gates_m[use], self.headings[use], self.far_m[use],
-                        self.stops[use])  # fmt: skip
+        return self._chosen(np.flatnonzero(use))
+
+    def _chosen(self, use: IntArray) -> ZoneView:
+        gates, headings, far = (values[use] for values in (self.gates_m, self.headings, self.far_m))
+        return ZoneView(self.radius_m, self.inner_radius_m, gates, headings, far, self.stops[use])
 
     @classmethod
     def joined(cls, views: Sequence[ZoneView]) -> ZoneView:
@@ -81,6 +90,11 @@ def look(stretches: Sequence[Stretch], *, radius_m: float, inner_radius_m: float
     gates, headings, far = (np.array([row[k] for row in rows]).reshape(-1, 2) for k in range(3))
     stops = np.array([row[3] for row in rows], dtype=np.bool_)
     return ZoneView(radius_m, inner_radius_m, read_only(gates), read_only(headings), read_only(far), stops)
+
+
+def evenly(count: int, at_most: int) -> IntArray:
+    """At most ``at_most`` of ``count`` numbers, evenly spread."""
+    return np.unique(np.linspace(0, count - 1, min(count, at_most)).astype(np.int64))
 
 
 def _at_border(end: FloatArray, neighbour: FloatArray, radius_m: float) -> bool:
