@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize
+import scipy
 
 from sfumato.arrays import FloatArray
 from sfumato.errors import InputError
@@ -129,7 +129,7 @@ def _polished(
 
     if periods is None:
         around = (max(lengths[0], length - 0.6), min(lengths[1], length + 0.6))
-        line = optimize.minimize_scalar(
+        line = scipy.optimize.minimize_scalar(
             lambda l: score(l, period)[0], bounds=around, method="bounded", options={"xatol": 1e-7}
         )
         return float(line.fun), float(line.x), period
@@ -140,7 +140,7 @@ def _polished(
         return score(float(inside[0]), float(inside[1]))[0]
 
     near = np.array([[length, period], [length + 0.1, period], [length, period + 0.01]])
-    best, value, *_ = optimize.fmin(
+    best, value, *_ = scipy.optimize.fmin(
         cost, near[0], xtol=1e-8, ftol=1e-10, maxiter=400, full_output=True, disp=False, initial_simplex=near
     )
     found = np.clip(best, lows, highs)
