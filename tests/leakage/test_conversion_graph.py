@@ -8,7 +8,7 @@ from collections.abc import Callable
 import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_channels import channels_with_priors
 
@@ -70,6 +70,7 @@ def facts(p: np.ndarray) -> Facts:
     return Facts(prior=p, distances_m=distances(len(p)), order=ORDER, second_order=SECOND, delta=DELTA)
 
 
+@settings(max_examples=25)
 @given(channels_with_priors())
 def test_every_bound_that_follows_is_true_of_the_channel(both: tuple[np.ndarray, np.ndarray]) -> None:
     q, p = both
@@ -85,6 +86,7 @@ def test_every_bound_that_follows_is_true_of_the_channel(both: tuple[np.ndarray,
                 assert measured[target] >= route.value - 1e-9, (source, target)
 
 
+@settings(max_examples=25)
 @given(channels_with_priors())
 def test_every_single_implication_is_true_of_the_channel(both: tuple[np.ndarray, np.ndarray]) -> None:
     q, p = both

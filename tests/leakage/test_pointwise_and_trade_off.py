@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from random_channels import channels_with_priors, random_channel
 
 from sfumato.errors import InputError
@@ -89,6 +89,7 @@ def test_the_curve_is_that_of_the_best_tests() -> None:
             assert curve([rate])[0] == pytest.approx(brute_miss(p, q, rate), abs=1e-9)
 
 
+@settings(max_examples=30)
 @given(channels_with_priors(zeros=True))
 def test_the_channels_curve_touches_its_profile_and_is_above_its_gaussian(
     both: tuple[np.ndarray, np.ndarray],

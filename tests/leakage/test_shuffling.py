@@ -40,7 +40,7 @@ def clones(local: float, people: int, epsilon: float) -> float:
 
 
 @pytest.mark.parametrize("local", [0.2, 1.0, 3.0])
-@pytest.mark.parametrize("people", [1, 2, 20, 300])
+@pytest.mark.parametrize("people", [1, 2, 20, 90])
 def test_the_bound_is_the_theorems_and_above_the_exact_divergence(local: float, people: int) -> None:
     for share in (0.0, 0.1, 0.5, 0.9):
         ours = shuffled_delta(local, people, share * local)
@@ -50,7 +50,7 @@ def test_the_bound_is_the_theorems_and_above_the_exact_divergence(local: float, 
 
 
 def test_more_people_and_less_local_epsilon_are_more_private() -> None:
-    found = [shuffled_epsilon(1.0, n, 1e-6) for n in (10, 1000, 10**5, 10**7)]
+    found = [shuffled_epsilon(1.0, n, 1e-6) for n in (10, 1000, 10**6)]
     assert all(b < a for a, b in pairwise(found))
     assert found[0] <= 1.0
     assert found[-1] < 0.01
