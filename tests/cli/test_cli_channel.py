@@ -299,8 +299,8 @@ def test_the_optimal_geo_channel_records_the_name_of_its_distortion(tmp_path: Pa
 def test_a_set_from_counts_states_its_method_and_its_error_probability(tmp_path: Path) -> None:
     counts = tmp_path / "counts.csv"
     counts.write_text("50\n30\n20\n")
-    made = answer("design", "--prior", counts, "--priors", "clopper-pearson", "--beta", 0.1, "--epsilon", 1)
-    assert made["prior_set"] == {"method": "clopper-pearson", "beta": 0.1, "holds_with_probability": 0.9}
+    made = answer("design", "--prior", counts, "--priors", "clopper-pearson", "--set-error", 0.1, "--epsilon", 1)
+    assert made["prior_set"] == {"method": "clopper-pearson", "set_error": 0.1, "holds_with_probability": 0.9}
     assert any("probability 0.9" in words for words in made["guarantee"]["assumes"])
     counts.write_text("50\n30\n20\n0\n")
     dropped = ("design", "--prior", counts, "--priors", "clopper-pearson", "--drop-zeros", "--epsilon", 1)

@@ -133,3 +133,13 @@ def test_published_noise_for_several_secrets_has_the_trace_asked_for_and_says_so
         "--points", "20", "--secret", "5", "--secret", "14", "--mse", "0.02", "--nugget", "0", "--gap", "1e-3"
     )
     assert found["loss"] > best["lower_bound"]
+
+
+def test_a_radius_adds_what_every_loss_means() -> None:
+    found = design("--method", "joint", "--secret", "24", "--radius", "0.2")
+    (row,) = found["meaning"]
+    assert row["epsilon"] == pytest.approx(2.5 * 0.04 * found["loss"])
+    assert row["mu"] == pytest.approx(0.2 * found["loss"] ** 0.5)
+    assert row["odds_99"] == pytest.approx(4.20198, abs=1e-4)
+    assert row["odds_99_theorem_3_1"] > row["odds_99"]
+    assert "meaning" not in design("--method", "joint", "--secret", "24")

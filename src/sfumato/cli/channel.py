@@ -9,6 +9,7 @@ import typer
 from sfumato.cli.channel_compare import register_compare
 from sfumato.cli.channel_gain import tries_of
 from sfumato.cli.channel_refine import register_refine
+from sfumato.cli.channel_theorems import register_theorems
 from sfumato.errors import InputError
 from sfumato.mechanisms.channels.channel_registry import DESIGNS
 
@@ -16,9 +17,18 @@ _EPSILON = {"nats": "--epsilon, nats", "per metre": "--epsilon per metre"}
 _MECHANISM_HELP = "; ".join(f"{design.name}: {design.summary} ({_EPSILON[design.epsilon_unit]})" for design in DESIGNS)
 _PRIOR_HELP = "CSV, Parquet or JSON: one probability or count per line, or label, value, and lat, lon or x_m, y_m."
 _DISTORTION_HELP = (
-    "hamming, euclidean (needs coordinates) or a CSV of numbers, one row per symbol and one column per output."
+    "hamming, euclidean (needs coordinates) or a CSV of numbers, one row per symbol and one column per output. "
+    "Default: euclidean where the prior has coordinates, else hamming."
 )
-_PRIORS_HELP = "For which priors to promise: known, all, tv:RADIUS, or from counts: clopper-pearson, weissman."
+_EPSILON_HELP = (
+    "Leakage in nats, or per metre for geo mechanisms; greater than 0. Needed except with --beta or a target."
+)
+_BETA_HELP = "blahut-arimoto: the rate, a plain number per unit of distortion."
+_FIRST_HELP = "blahut-arimoto: the channel to start from, or its output weights, one per line. Default: uniform."
+_PRIORS_HELP = (
+    "For which priors to promise: known, all, tv:RADIUS, polytope:FILE (one prior per row; every mixture), box:FILE "
+    "(two rows: lower and upper bounds), or from counts: clopper-pearson, weissman."
+)
 _REMAP_HELP = "Replace each report by the best answer under the prior (post-processing)."
 _MEASURED_DISTORTION_HELP = "hamming, euclidean or a CSV; default: what the channel records, else hamming."
 _MEASURED_PRIOR_HELP = "The prior to measure against (see `channel design --help` for the format)."
@@ -35,23 +45,27 @@ _FLOOR_HELP = "Mix the prior with this share of the uniform one."
 
 
 def register(app: typer.Typer) -> None:
-    """Add ``channel design``, ``measure``, ``compare`` and ``refine``."""
+    """Add ``channel design``, ``measure``, ``compare``, ``refine`` and the theorems."""
     channel_app = typer.Typer(no_args_is_help=True, help=__doc__)
     channel_app.command("design")(design)
     channel_app.command("measure")(measure)
     register_compare(channel_app)
     register_refine(channel_app)
+    register_theorems(channel_app)
     app.add_typer(channel_app, name="channel")
 
 
 def design(
     mechanism: str = typer.Option("lip-optimal", help=_MECHANISM_HELP),
     prior: Path = typer.Option(..., help=_PRIOR_HELP),
-    epsilon: float = typer.Option(..., help="Leakage in nats, or per metre for geo mechanisms; greater than 0."),
-    distortion: str = typer.Option("hamming", help=_DISTORTION_HELP),
+    epsilon: float | None = typer.Option(None, help=_EPSILON_HELP),
+    beta: float | None = typer.Option(None, help=_BETA_HELP),
+    distortion_target: float | None = typer.Option(None, help="blahut-arimoto: the average distortion accepted."),
+    first_channel: Path | None = typer.Option(None, help=_FIRST_HELP),
+    distortion: str | None = typer.Option(None, help=_DISTORTION_HELP),
     epsilon_low: float | None = typer.Option(None, help="A different limit for the lower side (asymmetric LIP)."),
     priors: str = typer.Option("known", help=_PRIORS_HELP),
-    beta: float = typer.Option(0.05, help="Error probability of the set built from counts."),
+    set_error: float = typer.Option(0.05, help="Error probability of the set built from counts."),
     grid: str | None = typer.Option(None, help="ROWSxCOLUMNS: the prior's lines are cells, from north-west."),
     cell_size: str | None = typer.Option(None, help="Side of a cell of --grid, for example 500m; else 1."),
     floor: float = typer.Option(0.0, help=_FLOOR_HELP),
@@ -73,6 +87,9 @@ def design(
         epsilon_low=epsilon_low,
         priors=priors,
         beta=beta,
+        distortion_target=distortion_target,
+        first_channel=first_channel,
+        set_error=set_error,
         grid=grid,
         cell_size=cell_size,
         floor=floor,

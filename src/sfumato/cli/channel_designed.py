@@ -9,7 +9,7 @@ from pathlib import Path
 import typer
 
 from sfumato.channel import Channel
-from sfumato.cli.channel_inputs import design_distortion, grid_of, prior_of, prior_set_of
+from sfumato.cli.channel_inputs import design_distortion, first_weights, grid_of, prior_of, prior_set_of
 from sfumato.cli.channel_measured import print_measures
 from sfumato.cli.output import print_json
 from sfumato.errors import InputError
@@ -29,11 +29,14 @@ class DesignOptions:
 
     mechanism: str
     prior: Path
-    epsilon: float
-    distortion: str
+    epsilon: float | None
+    distortion: str | None
     epsilon_low: float | None
     priors: str
-    beta: float
+    beta: float | None
+    distortion_target: float | None
+    first_channel: Path | None
+    set_error: float
     grid: str | None
     cell_size: str | None
     floor: float
@@ -61,7 +64,8 @@ class DesignOptions:
         """The files read, checked against one another."""
         cells = grid_of(self.grid, self.cell_size)
         law, counts, plane_error = prior_of(self.prior, grid=cells, floor=self.floor, drop_zeros=self.drop_zeros)
-        costs = design_distortion(self.distortion, law)
+        name = self.distortion or ("hamming" if law.positions_m is None else "euclidean")
+        costs = design_distortion(name, law)
         if self.counted and self.drop_zeros and counts is not None and law.size < read_cells(self.prior).values.size:
             raise InputError(
                 f"--priors {self.priors} holds jointly for all cells; those never seen cannot be dropped from it.",
@@ -73,13 +77,16 @@ class DesignOptions:
             prior=law,
             distortion=costs,
             epsilon=self.epsilon,
-            distortion_name=self.distortion,
+            distortion_name=name,
             grid=cells,
             plane_error=plane_error,
-            priors=prior_set_of(self.priors, law, counts, self.beta),
+            priors=prior_set_of(self.priors, law, counts, self.set_error),
             epsilon_low=self.epsilon_low,
             gap=self.gap,
             most_seconds=self.max_seconds,
+            rate=self.beta,
+            average_distortion=self.distortion_target,
+            first_weights=None if self.first_channel is None else first_weights(self.first_channel, law.probabilities),
         )
 
     def guarantee(self, stated: Guarantee) -> Guarantee:
@@ -88,7 +95,7 @@ class DesignOptions:
             return stated
         words = (
             f"that set was built from the counts ({self.priors}): it holds the true prior with probability "
-            f"{1 - self.beta:g}, if the counts are independent draws"
+            f"{1 - self.set_error:g}, if the counts are independent draws"
         )
         return stated.assuming(words)
 
@@ -102,7 +109,9 @@ def run_design(asked: DesignOptions, *, json: bool) -> None:
     if asked.remap:
         channel = remapped(channel, task.prior, task.distortion, answers=task.prior.labels)
     assert channel.distortion is not None
-    found = measured(channel, task.prior, channel.distortion, distortion_name=asked.distortion, unit=task.unit)
+    found = measured(
+        channel, task.prior, channel.distortion, distortion_name=task.distortion_name or "hamming", unit=task.unit
+    )
     seconds = time.perf_counter() - began
     if asked.output is not None:
         write_whole(asked.output, lambda path: write_channel(channel, path))
@@ -120,6 +129,8 @@ def _answer(
         "ok": True,
         "mechanism": asked.mechanism,
         "epsilon": asked.epsilon,
+        "beta": asked.beta,
+        "distortion_target": asked.distortion_target,
         "remapped": asked.remap,
         "average_distortion": cost,
         "gap": made.gap,
@@ -135,8 +146,8 @@ def _answer(
     if asked.counted:
         answer["prior_set"] = {
             "method": asked.priors,
-            "beta": asked.beta,
-            "holds_with_probability": 1 - asked.beta,
+            "set_error": asked.set_error,
+            "holds_with_probability": 1 - asked.set_error,
         }
     if asked.output is not None:
         answer["channel"] = str(asked.output)
@@ -145,7 +156,9 @@ def _answer(
 
 def _print(asked: DesignOptions, made: DesignedChannel, channel: Channel, found: Measures) -> None:
     inputs, outputs = channel.shape
-    typer.echo(f"{asked.mechanism}, epsilon {asked.epsilon:g}: {inputs} inputs, {outputs} outputs in use")
+    wishes = (("epsilon", asked.epsilon), ("beta", asked.beta), ("average distortion", asked.distortion_target))
+    wish = ", ".join(f"{name} {value:g}" for name, value in wishes if value is not None)
+    typer.echo(f"{asked.mechanism}, {wish}: {inputs} inputs, {outputs} outputs in use")
     if made.gap is not None:
         typer.echo(f"certified gap {made.gap:.2e} ({made.status})")
     print_measures(found)

@@ -11,9 +11,10 @@ from sfumato.channel import Channel
 from sfumato.errors import InputError
 from sfumato.grid import Grid, metres_per_degree, plane_deviation
 from sfumato.io.cells import CellTable, read_cells, read_matrix
+from sfumato.io.channel_files import read_channel
 from sfumato.leakage.discrete import hamming
 from sfumato.priors.cells import CellPrior
-from sfumato.priors.sets import PriorSet, Simplex, TVBall, prior_from_counts
+from sfumato.priors.sets import Box, Polytope, PriorSet, Simplex, TVBall, prior_from_counts
 from sfumato.units import length_m
 
 
@@ -200,7 +201,7 @@ def measured_distortion(name: str | None, channel: Channel, prior: CellPrior) ->
 
 
 def prior_set_of(text: str | None, prior: CellPrior, counts: FloatArray | None, beta: float) -> PriorSet | None:
-    """``--priors known | all | tv:0.05 | clopper-pearson | weissman`` as a set."""
+    """``--priors known | all | tv:0.05 | polytope:FILE | box:FILE | clopper-pearson | weissman`` as a set."""
     if text in (None, "known"):
         return None
     if text == "all":
@@ -212,8 +213,38 @@ def prior_set_of(text: str | None, prior: CellPrior, counts: FloatArray | None, 
         except ValueError as error:
             raise InputError(f"'{text}' has no radius.", "Write tv:0.05.") from error
         return TVBall(prior.probabilities, radius)
+    kind, _, file = text.partition(":")
+    if kind in ("polytope", "box") and file:
+        return _set_of_rows(kind, read_matrix(file), prior.size)
     if text in ("clopper-pearson", "weissman"):
         if counts is None:
             raise InputError(f"--priors {text} needs counts.", "Give a prior file of whole-number counts.")
         return prior_from_counts(counts, beta=beta, method="weissman" if text == "weissman" else "clopper-pearson")
-    raise InputError(f"There is no prior set '{text}'.", "Use known, all, tv:RADIUS, clopper-pearson or weissman.")
+    raise InputError(
+        f"There is no prior set '{text}'.",
+        "Use known, all, tv:RADIUS, polytope:FILE, box:FILE, clopper-pearson or weissman.",
+    )
+
+
+def _set_of_rows(kind: str, rows: FloatArray, symbols: int) -> PriorSet:
+    if rows.shape[1] != symbols:
+        raise InputError(f"The {kind} has {rows.shape[1]} columns for {symbols} symbols.", "One column per symbol.")
+    if kind == "polytope":
+        return Polytope(rows)
+    if rows.shape[0] != 2:
+        raise InputError(
+            f"The box has {rows.shape[0]} rows.", "The first row holds lower bounds, the second upper ones."
+        )
+    return Box(rows[0], rows[1])
+
+
+def first_weights(path: Path, prior: FloatArray) -> FloatArray:
+    """The output weights Σ p(x) C(y|x) of a first channel, or the weights themselves where the file has one row."""
+    matrix = read_matrix(path) if path.suffix.lower() == ".csv" else read_channel(path).matrix
+    if 1 in matrix.shape and matrix.shape[0] != prior.size:
+        return np.asarray(matrix.reshape(-1))
+    if matrix.shape == (prior.size, 1):
+        return np.asarray(matrix[:, 0])
+    if matrix.shape[0] != prior.size:
+        raise InputError(f"The first channel has {matrix.shape[0]} rows for {prior.size} symbols.", "They must match.")
+    return np.asarray(prior @ (matrix / matrix.sum(axis=1, keepdims=True)))

@@ -64,6 +64,11 @@ def design_command(
         float | None,
         typer.Option(help="Certified relative gap to reach. Default 1e-6 for convex, 1e-3 for minimax."),
     ] = None,
+    radius: Annotated[
+        float | None,
+        typer.Option(help="How far two places may be apart, in units of the prior's sd: adds epsilon, mu, odds."),
+    ] = None,
+    order: Annotated[float, typer.Option(help="Order of the Rényi divergence printed with --radius.")] = 5.0,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write the noise covariance (.npy), the jitter in it.")
     ] = None,
@@ -73,6 +78,7 @@ def design_command(
 
     `loss` is the largest eigenvalue of the exact loss matrix of the worst secret, `direct` what its own released
     points give away by themselves, `inferential` the rest; `two_sigma` the width of the adversary's 68% interval;
+    with --radius, `meaning` gives every secret's (epsilon, order), mu, exact odds and those of Theorem 3.1;
     `gap` how far from the optimum at most (certified); `jitter` and `certified_loss` the white variance that makes an
     ill-conditioned kernel certain in double precision, and the loss with it.
     """
@@ -125,6 +131,8 @@ def design_command(
         "mse": value.trace / points,
         "notes": _notes(method, len(value.secrets), value.summary()["loss"], certain),
     }
+    if radius is not None:
+        result["meaning"] = _meaning(value, positive(radius, "radius"), order)
     if output is not None:  # what is certified is what is written
         write_whole(output, lambda path: _write(certain.noise_covariance, path))
         result["written_trace"] = certain.trace
@@ -134,10 +142,42 @@ def design_command(
     for name in ("loss", "direct", "inferential", "two_sigma", "trace", "gap", "nugget", "jitter", "seconds"):
         shown = result[name]
         typer.echo(f"{name:12s} {'none' if shown is None else format(shown, '.6g')}")
+    for row in result.get("meaning", []):
+        numbers = {name: format(row[name], ".6g") for name in row if name != "secret"}
+        typer.echo(
+            f"secret {row['secret']}: loss {numbers['loss']}, epsilon {numbers['epsilon']} at order {order:g}, mu "
+            f"{numbers['mu']}, odds {numbers['odds_99']} in 99 of 100 (Theorem 3.1: {numbers['odds_99_theorem_3_1']})"
+        )
     for note in result["notes"]:
         typer.echo(note)
     if len(rules) and names != ["all"]:
         typer.echo("Whoever knows this noise can tell which times it protects.")
+
+
+def _meaning(value: NoiseDesign, radius: float, order: float) -> list[dict[str, Any]]:
+    """What every secret's loss means at a radius: μ² = r²|S|λ_max(J), ε = λμ²/2, and odds of 99 in 100."""
+    import math
+
+    from sfumato.leakage.odds import odds_at, renyi_epsilon
+    from sfumato.leakage.theorems import prior_posterior_gap
+
+    rows = []
+    for secret, loss in zip(value.secrets, value.losses(), strict=True):
+        mu = radius * math.sqrt(len(secret) * float(loss))
+        finite = math.isfinite(mu)
+        epsilon = renyi_epsilon(mu, order) if finite else math.inf
+        gap = prior_posterior_gap(epsilon, order=order, delta=0.01) if finite else math.inf
+        rows.append(
+            {
+                "secret": secret.tolist() if len(secret) > 1 else int(secret[0]),
+                "loss": float(loss),
+                "mu": mu,
+                "epsilon": epsilon,
+                "odds_99": odds_at(mu, 0.01) if finite and mu < 30 else math.inf,
+                "odds_99_theorem_3_1": math.exp(gap) if gap < 700 else math.inf,
+            }
+        )
+    return rows
 
 
 def _write(covariance: FloatArray, path: Path) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         lip_optimal,
         planar_geometric,
         planar_laplace,
+        rate_design,
         tuned,
     )
 
@@ -26,6 +27,7 @@ __all__ = [
     "lip_optimal",
     "planar_geometric",
     "planar_laplace",
+    "rate_design",
     "tuned",
 ]
 

@@ -39,11 +39,12 @@ DESIGNS: tuple[ChannelDesign, ...] = (
     ),
     ChannelDesign(
         "blahut-arimoto",
-        "least mutual information for its distortion, with its leakage under the prior within epsilon",
-        "nats",
-        build=lambda task: channels.tuned.build_blahut_arimoto(task),
+        "least mutual information for its distortion, by --beta, --distortion-target or --epsilon, exact",
+        "per metre",
+        build=lambda task: channels.rate_design.build(task),
         tune=lambda target: channels.tuned.blahut_arimoto(target),
         reports_symbols=True,
+        by_rate=True,
     ),
     ChannelDesign(
         "planar-laplace",

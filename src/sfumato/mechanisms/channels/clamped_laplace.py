@@ -81,6 +81,14 @@ class ClampedLaplace:
         )
 
 
+def checked_calibration(name: str) -> Calibration:
+    """The calibration of that name, or InputError."""
+    names: dict[str, Calibration] = {"sufficient": "sufficient", "exact": "exact"}
+    if name not in names:
+        raise InputError(f"There is no calibration '{name}'.", "Use sufficient or exact.")
+    return names[name]
+
+
 def independent(
     values: npt.ArrayLike, prior: npt.ArrayLike, epsilon: float, *, calibration: Calibration
 ) -> ClampedLaplace:

@@ -246,12 +246,12 @@ def _lip_design(
 def build_resampling(task: ChannelTask) -> DesignedChannel:
     """The registry's prior-resampling."""
     made = resampling_channel(
-        task.prior.probabilities, task.epsilon, distortion=task.distortion, inputs=task.prior.labels
+        task.prior.probabilities, task.level, distortion=task.distortion, inputs=task.prior.labels
     )
     return DesignedChannel.exact(task, made.channel, made.guarantee)
 
 
 def build_top_k(task: ChannelTask) -> DesignedChannel:
     """The registry's top-k."""
-    made, _ = top_k_channel(task.prior.probabilities, task.epsilon, inputs=task.prior.labels)
+    made, _ = top_k_channel(task.prior.probabilities, task.level, inputs=task.prior.labels)
     return DesignedChannel.exact(task, made.channel, made.guarantee)

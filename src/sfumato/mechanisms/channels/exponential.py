@@ -58,7 +58,7 @@ def build(task: ChannelTask) -> DesignedChannel:
     """The registry's exponential."""
     made = exponential_for_epsilon(
         task.prior.distances_m(),
-        task.epsilon,
+        task.level,
         unit=task.unit,
         plane_error=task.plane_error,
         inputs=task.prior.labels,

@@ -271,9 +271,9 @@ class LocalHashing(FrequencyOracle):
 def build(task: ChannelTask) -> DesignedChannel:
     """The registry's randomized-response, the only oracle whose reports are the symbols: certified on the doubles."""
     names, priors = task.prior.labels, Simplex(task.prior.size)
-    matrix = RandomizedResponse(task.prior.size, design_epsilon(task.epsilon)).channel().matrix
-    channel, leakage = certified(matrix, priors, up=task.epsilon, inputs=names, outputs=names)
-    return DesignedChannel.exact(task, channel, lip_guarantee(priors, leakage, up=task.epsilon))
+    matrix = RandomizedResponse(task.prior.size, design_epsilon(task.level)).channel().matrix
+    channel, leakage = certified(matrix, priors, up=task.level, inputs=names, outputs=names)
+    return DesignedChannel.exact(task, channel, lip_guarantee(priors, leakage, up=task.level))
 
 
 ORACLES: dict[str, type[FrequencyOracle]] = {

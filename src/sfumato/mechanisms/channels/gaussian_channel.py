@@ -131,6 +131,17 @@ def _deltas(
     return delta_mass(prior_variance=sx2, noise_variance=s2, epsilon=epsilon, least_mass=least_mass)
 
 
+def checked_promise(name: str) -> Promise:
+    """The promise of that name, or InputError."""
+    names: dict[str, Promise] = {"range": "range", "average": "average", "mass": "mass"}
+    if name not in names:
+        raise InputError(
+            f"The promise is '{name}'.",
+            "Choose range (with radius), average, or mass (with least_mass): none is safe for every value.",
+        )
+    return names[name]
+
+
 def _checked_promise(promise: str, radius: float | None, least_mass: float | None) -> None:
     if promise not in ("range", "average", "mass"):
         raise InputError(

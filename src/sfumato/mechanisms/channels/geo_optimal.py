@@ -352,7 +352,7 @@ def build(task: ChannelTask) -> DesignedChannel:
     solved = optimal_geo_channel(
         task.prior.probabilities,
         task.prior.distances_m(),
-        task.epsilon,
+        task.level,
         distortion=task.distortion,
         gap=max(task.gap, 5e-5),
         unit=task.unit,

@@ -330,7 +330,7 @@ def _optimum(task: ChannelTask, priors: PriorSet | None) -> Solved[Designed]:
     return optimal_channel(
         task.prior.probabilities,
         task.distortion,
-        task.epsilon,
+        task.level,
         priors=priors,
         epsilon_low=task.epsilon_low,
         gap=task.gap,

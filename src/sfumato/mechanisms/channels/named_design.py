@@ -35,13 +35,14 @@ Certified = TypeVar("Certified", bound=_Certified)
 class ChannelTask:
     """What a channel is asked for: whose symbols, what a wrong report costs, and how much may be told.
 
-    ``epsilon`` is in nats or per unit of distance, as the design says; ``distortion`` is (symbols, outputs).
+    ``epsilon`` is in nats or per unit of distance, as the design says, and None only where a design is asked by its
+    ``rate`` or the ``average_distortion`` accepted instead; ``distortion`` is (symbols, outputs).
     ``plane_error``: by which share distances between the prior's places may be off.
     """
 
     prior: CellPrior
     distortion: FloatArray
-    epsilon: float
+    epsilon: float | None
     distortion_name: str | None = None
     grid: Grid | None = None
     plane_error: float = 0.0
@@ -50,6 +51,18 @@ class ChannelTask:
     epsilon_low: float | None = None
     gap: float = 1e-6
     most_seconds: float | None = None
+    rate: float | None = None
+    """β of Blahut-Arimoto, per unit of distortion."""
+    average_distortion: float | None = None
+    first_weights: FloatArray | None = None
+    """Output weights of the channel an iteration starts from; None for uniform."""
+
+    @property
+    def level(self) -> float:
+        """The epsilon asked for; a design that needs one and was given none says so."""
+        if self.epsilon is None:
+            raise InputError("No epsilon was given.", "Add --epsilon.")
+        return self.epsilon
 
     @property
     def unit(self) -> str:
@@ -147,6 +160,8 @@ class ChannelDesign:
     """Whether every report is one of the symbols, so that the distortion must be square."""
     for_prior_sets: bool = False
     """Whether it can promise for a set of priors, and differently up and down."""
+    by_rate: bool = False
+    """Whether it can be asked by its rate or the average distortion accepted, and started from a first channel."""
 
     def designed(self, task: ChannelTask) -> DesignedChannel:
         """The channel for ``task``; what the design cannot do is refused before anything is computed."""
@@ -155,6 +170,12 @@ class ChannelDesign:
             raise InputError(
                 f"{self.name} reports one of the {symbols} symbols; the distortion has {outputs} columns.",
                 "Use hamming, euclidean or a square file.",
+            )
+        others = (task.rate, task.average_distortion, task.first_weights)
+        if not self.by_rate and any(other is not None for other in others):
+            raise InputError(
+                f"--beta, --distortion-target and --first-channel are not used by {self.name}.",
+                "They are for blahut-arimoto.",
             )
         if self.needs_grid and (task.grid is None or task.grid.cells != symbols):
             raise InputError(f"{self.name} needs --grid, with one line of the prior per cell.", "Add --grid 6x6.")

@@ -70,5 +70,5 @@ def _folded(kernel: FloatArray, count: int, reach: int) -> FloatArray:
 def build(task: ChannelTask) -> DesignedChannel:
     """The registry's planar-geometric, on the task's grid."""
     assert task.grid is not None
-    made = planar_geometric_channel(task.grid, task.epsilon, plane_error=task.plane_error)
+    made = planar_geometric_channel(task.grid, task.level, plane_error=task.plane_error)
     return DesignedChannel.exact(task, made.channel, made.guarantee)

@@ -189,5 +189,5 @@ def _quadrant(a: float, b: float, eps: float) -> float:
 def build(task: ChannelTask) -> DesignedChannel:
     """The registry's planar-laplace, on the task's grid."""
     assert task.grid is not None
-    made = planar_laplace_channel(task.grid, task.epsilon, plane_error=task.plane_error)
+    made = planar_laplace_channel(task.grid, task.level, plane_error=task.plane_error)
     return DesignedChannel.exact(task, made.channel, made.guarantee)

@@ -94,21 +94,16 @@ def build_ldp_tuned(task: ChannelTask) -> DesignedChannel:
     return _certified_for_the_prior(task, ldp_tuned)
 
 
-def build_blahut_arimoto(task: ChannelTask) -> DesignedChannel:
-    """The registry's blahut-arimoto."""
-    return _certified_for_the_prior(task, blahut_arimoto)
-
-
 def _certified_for_the_prior(task: ChannelTask, tune: Callable[[LeakageTarget], Tuned]) -> DesignedChannel:
     """The tuned channel with the promise that was measured: for the known prior, and no other."""
     p = task.prior.probabilities
-    raw = tune(LeakageTarget(p, task.distortion, task.epsilon, task.grid)).channel
+    raw = tune(LeakageTarget(p, task.distortion, task.level, task.grid)).channel
     labels = task.prior.labels
     priors = Known(p)
     shipped, leakage = certified(
-        raw.matrix, priors, up=task.epsilon, inputs=labels, outputs=tuple(labels[int(y)] for y in raw.outputs)
+        raw.matrix, priors, up=task.level, inputs=labels, outputs=tuple(labels[int(y)] for y in raw.outputs)
     )
-    return DesignedChannel.exact(task, shipped, lip_guarantee(priors, leakage, up=task.epsilon))
+    return DesignedChannel.exact(task, shipped, lip_guarantee(priors, leakage, up=task.level))
 
 
 def _worst_case(target: LeakageTarget, epsilon: float) -> Channel:

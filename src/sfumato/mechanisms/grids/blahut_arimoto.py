@@ -87,11 +87,13 @@ def blahut_arimoto_matrix(
     steps: int = 1000,
     tolerance: float | None = 1e-7,
     floor: float = 0.0,
+    start: npt.ArrayLike | None = None,
 ) -> Solved[Channel]:
     """The same for any (inputs, outputs) distortion matrix, dense. No 2 beta holds unless the distortion is a metric.
 
     ``epsilon`` asks for exact geo-indistinguishability with respect to ``metric`` (inputs, inputs), by default the
-    distortion itself, which must then be square.
+    distortion itself, which must then be square. ``start`` are the output weights of C⁽⁰⁾ (uniform unless given); a
+    weight of 0 stays 0.
     """
     d = finite(distortion, "The distortion", dimensions=2)
     if d.min(initial=0.0) < 0:
@@ -101,11 +103,13 @@ def blahut_arimoto_matrix(
     steps = _checked_steps(steps)
     _one_target(beta, average_distortion, epsilon)
 
+    first = None if start is None else np.array(checked_probabilities(start, d.shape[1]))
+
     def solve(beta: float) -> Solved[Channel]:
         # Shifting a row by its smallest distortion changes neither the channel nor the updates, and keeps K from 0.
         kernel = np.exp(-beta * (d - d.min(axis=1, keepdims=True)))
         seen = p > 0
-        c = np.full(d.shape[1], 1.0 / d.shape[1])
+        c = np.full(d.shape[1], 1.0 / d.shape[1]) if first is None else first.copy()
         taken = 1
         while taken < steps:
             g = kernel.T @ np.divide(p, kernel @ c, out=np.zeros_like(p), where=seen)

@@ -156,8 +156,21 @@ class SecretNoise(GaussianNoise):
         indices = tuple(read_only(np.unique(back[s.indices]), np.int64) for s in secrets)
         radii = tuple(float(s.radius_m or target.radius_m) / target.radius_m for s in secrets)
         allowed = None if target.mu is None else (target.mu / target.radius_m) ** 2 / together(1.0) * (1 - 1e-9)
-        recipe = least_recipe(times, prior, indices, radii, allowed, target)
+        recipe = cls.recipe(times, prior, indices, radii, allowed, target)
         return cls(prior, read_only(times), indices, radii, recipe, fitted, redraws, checked_class)
+
+    @classmethod
+    def recipe(
+        cls,
+        times_s: FloatArray,
+        prior: Kernel,
+        secrets: tuple[IntArray, ...],
+        radii: tuple[float, ...],
+        allowed: float | None,
+        target: Target,
+    ) -> Recipe:
+        """How the noise is found: the least whose weighted losses stay within ``allowed``."""
+        return least_recipe(times_s, prior, secrets, radii, allowed, target)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:

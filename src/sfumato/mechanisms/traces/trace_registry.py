@@ -14,4 +14,5 @@ MECHANISMS = {
     "independent": "sfumato.mechanisms.traces.independent:IndependentNoise",
     "planar-laplace": "sfumato.mechanisms.traces.planar_laplace:LaplaceNoise",
     "secrets": "sfumato.mechanisms.traces.chosen_secrets:SecretNoise",
+    "published": "sfumato.mechanisms.traces.published_secrets:PublishedNoise",
 }

@@ -1,0 +1,93 @@
+"""Blahut-Arimoto as a named design: by its rate β, by the distortion accepted, or by an exact epsilon.
+
+The channel of least mutual information for its average distortion [Biswas2023, Def. 2.8]. What it is optimal for is an
+average, so the guarantee adds the information to a promise about every single report, measured on the matrix that
+ships: geo-indistinguishability where the symbols have places, local differential privacy where they have none.
+
+C⁽⁰⁾, the channel the iteration starts from, enters only through its output weights c_0(y) = Σ p(x) C⁽⁰⁾(y|x):
+``first_weights``. The limit does not depend on them where all are positive; a weight of 0 stays 0, so that an output
+can be forbidden.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from sfumato.arrays import FloatArray, IntArray, finite
+from sfumato.channel import Channel
+from sfumato.errors import InputError
+from sfumato.guarantees import Guarantee
+from sfumato.leakage.discrete import average_distortion, geo_epsilon, ldp, mutual_information
+from sfumato.mechanisms.channels.certified import certified, lip_guarantee
+from sfumato.mechanisms.channels.geo_optimal import certified_geo
+from sfumato.mechanisms.channels.named_design import ChannelTask, DesignedChannel
+from sfumato.mechanisms.grids.blahut_arimoto import blahut_arimoto_matrix
+from sfumato.priors.sets import Simplex
+
+_STEPS, _GAP_NATS = 20_000, 1e-8
+
+
+def build(task: ChannelTask) -> DesignedChannel:
+    """The registry's blahut-arimoto: exactly one of rate, average distortion or epsilon."""
+    given = [value for value in (task.rate, task.average_distortion, task.epsilon) if value is not None]
+    if len(given) != 1:
+        raise InputError(
+            f"blahut-arimoto needs one target and got {len(given)}.",
+            "Give --beta (the rate), --distortion-target, or --epsilon (exact, per unit of distance).",
+        )
+    p, costs = task.prior.probabilities, task.distortion
+    places = task.prior.positions_m is not None
+    metric = task.prior.distances_m() if places else 1.0 - np.eye(task.prior.size)
+    solved = blahut_arimoto_matrix(
+        p,
+        costs,
+        beta=task.rate,
+        average_distortion=task.average_distortion,
+        epsilon=task.epsilon,
+        metric=metric,
+        steps=_STEPS,
+        tolerance=_GAP_NATS,
+        start=None if task.first_weights is None else _weights(task.first_weights, costs.shape[1]),
+    )
+    used = np.flatnonzero(p @ solved.value.matrix > 1e-12)
+    matrix = solved.value.matrix[:, used]
+    channel, promise = _promised(task, matrix / matrix.sum(axis=1, keepdims=True), used, metric if places else None)
+    cost = average_distortion(channel, p, costs[:, used])
+    told = {"mutual_information_nats": mutual_information(channel, p), "average_distortion": cost}
+    promise = replace(
+        promise,
+        parameters={**promise.parameters, **told},
+        assumes=(*promise.assumes, "mutual_information_nats, an average: people follow the stated prior"),
+    )
+    shipped = DesignedChannel.exact(task, channel, promise).channel
+    return DesignedChannel(shipped, promise, solved.status, solved.gap, cost, None, solved.steps)
+
+
+def _promised(
+    task: ChannelTask, matrix: FloatArray, used: IntArray, metric: FloatArray | None
+) -> tuple[Channel, Guarantee]:
+    """The channel and what it promises of any one report, at the epsilon asked for or the one measured."""
+    labels = task.prior.labels
+    outputs = tuple(labels[int(y)] for y in used)
+    if metric is None:
+        limit = task.epsilon if task.epsilon is not None else ldp(matrix) * (1 + 1e-9) + 1e-9
+        everyone = Simplex(task.prior.size)
+        channel, leakage = certified(matrix, everyone, up=limit, inputs=labels, outputs=outputs)
+        return channel, lip_guarantee(everyone, leakage, up=limit)
+    limit = task.epsilon if task.epsilon is not None else geo_epsilon(matrix, metric) * (1 + 1e-9) + 1e-15
+    made = certified_geo(
+        matrix, metric, limit, unit=task.unit, plane_error=task.plane_error, inputs=labels, outputs=outputs
+    )
+    return made.channel, made.guarantee
+
+
+def _weights(values: FloatArray, outputs: int) -> FloatArray:
+    weights = finite(values, "The first weights", dimensions=1)
+    if weights.size != outputs or weights.min() < 0 or weights.sum() <= 0:
+        raise InputError(
+            f"The first channel gives {weights.size} output weights for {outputs} outputs.",
+            "Give one number of at least 0 per output, or a channel with one row per symbol.",
+        )
+    return np.asarray(weights / weights.sum())
