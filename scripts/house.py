@@ -27,6 +27,18 @@ EXTRAS = frozenset(
         *("sqlalchemy", "alembic", "asyncpg", "aiosqlite", "httpx"),
     )
 )
+# The only other imports in functions: what most calls never need and all would wait for. File, module, reason.
+SPARED = frozenset(
+    (
+        ("protection.py", "sfumato.adversary.audit"),  # fits priors: protecting needs none
+        (
+            "certificates/verify.py",
+            "sfumato.certificates.sign",
+        ),  # the cipher, only where there is a signature
+        ("mechanisms/traces/multiscale/noise.py", "sfumato.mechanisms.traces.multiscale.continuing"),  # the cipher
+        ("mechanisms/traces/multiscale/noise.py", "sfumato.mechanisms.traces.multiscale.process"),  # compiled loops
+    )
+)
 Place = tuple[str, int]
 
 
@@ -97,7 +109,7 @@ def unlawful_lazy_imports(house: Iterable[Module]) -> list[Place]:
         for module in house
         if module.file.split("/")[0] not in FACES and not module.file.endswith("__init__.py")
         for node in module.lazy
-        if not _of_extras(node)
+        if not _of_extras(node) and (module.file, getattr(node, "module", None)) not in SPARED
     ]
 
 
@@ -165,14 +177,14 @@ def places(house: Sequence[Module]) -> Mapping[str, list[Place]]:
 
 
 LIMITS: Mapping[str, int] = {
-    "fmt: skip": 40,
-    "imports in functions": 160,
-    "of these against the rule": 90,
-    "Any": 260,
+    "fmt: skip": 30,
+    "imports in functions": 120,
+    "of these against the rule": 0,
+    "Any": 220,
     "files directly in mechanisms/": 12,
     "median file, lines": 130,
     "files over 400 lines": 0,
-    "import cycles (lazy and type-only included)": 3,
+    "import cycles (lazy and type-only included)": 0,
 }
 
 

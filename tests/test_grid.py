@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from pyproj import Geod
 
 from sfumato.errors import InputError
-from sfumato.grid import Grid, HexCells, ground_distances, metres_per_degree
+from sfumato.grid import Grid, ground_distances, metres_per_degree
+from sfumato.hexagons import HexCells
 from sfumato.leakage.discrete import geo_epsilon
 
 PARIS = (48.80, 2.20, 48.92, 2.45)

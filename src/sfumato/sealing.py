@@ -12,6 +12,10 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
+
 from sfumato.errors import InputError
 
 _SCRYPT = {"n": 2**15, "r": 8, "p": 1}
@@ -19,8 +23,6 @@ _SCRYPT = {"n": 2**15, "r": 8, "p": 1}
 
 def seal(body: Mapping[str, Any], passphrase: str, *, purpose: str, noun: str) -> dict[str, Any]:
     """``body`` encrypted, as a JSON object that says how."""
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
     salt, nonce = os.urandom(16), os.urandom(12)
     key = _stretched(passphrase, salt, noun, **_SCRYPT)
     data = AESGCM(key).encrypt(nonce, json.dumps(body).encode(), purpose.encode())
@@ -31,9 +33,6 @@ def seal(body: Mapping[str, Any], passphrase: str, *, purpose: str, noun: str) -
 
 def unseal(sealed: Mapping[str, Any], passphrase: str | None, *, purpose: str, noun: str) -> Any:
     """The body again, or an error that says whether the passphrase or the file is wrong."""
-    from cryptography.exceptions import InvalidTag
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
     if passphrase is None:
         raise InputError(f"The {noun} is encrypted.", "Give its passphrase with --passphrase-file.")
     try:
@@ -49,8 +48,6 @@ def unseal(sealed: Mapping[str, Any], passphrase: str | None, *, purpose: str, n
 
 
 def _stretched(passphrase: str, salt: bytes, noun: str, *, n: int, r: int, p: int) -> bytes:
-    from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
-
     if not passphrase:
         raise InputError("The passphrase is empty.", "Give one, or leave the option out.")
     if not (2 <= n <= 2**20 and 1 <= r <= 64 and 1 <= p <= 16):

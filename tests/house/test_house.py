@@ -31,6 +31,7 @@ def test_no_measure_passes_its_limit(name: str, limit: int) -> None:
 
 
 def test_imports_stand_in_functions_only_in_faces_packages_and_for_extras() -> None:
+    assert house.unlawful_lazy_imports(house.modules()) == []
     late = "def f():\n    import scipy.linalg\n"
     assert house.unlawful_lazy_imports([module("sfumato.grid", late)]) == [("grid.py", 2)]
     assert (
@@ -108,6 +109,7 @@ def test_a_journey_is_short_and_no_two_files_of_it_import_each_other() -> None:
         files = journey.command_journey(*words.split())
         assert "cli/__init__.py" in files
         assert len(files) <= (limit or 60)
+        assert journey.mutual_pairs(files, house.modules()) == []
 
 
 def test_every_script_says_what_it_is_and_the_table_prints(capsys: pytest.CaptureFixture[str]) -> None:

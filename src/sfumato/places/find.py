@@ -19,6 +19,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import scipy
 
 from sfumato.arrays import BoolArray, FloatArray, IntArray
 from sfumato.errors import InputError
@@ -166,8 +167,6 @@ def _stays(where: FloatArray, times_s: FloatArray) -> list[tuple[FloatArray, flo
 
 def _clustered(points: FloatArray) -> IntArray:
     """The place of each event: fullest neighbourhood first, each takes what lies within 150 m of its median."""
-    from scipy.spatial import cKDTree
-
     cells, member, weight = np.unique(
         np.floor(points / _CELL_M).astype(np.int64), axis=0, return_inverse=True, return_counts=True
     )
@@ -175,7 +174,7 @@ def _clustered(points: FloatArray) -> IntArray:
     middles = np.zeros((len(cells), 3))
     np.add.at(middles, member, points)
     middles /= weight[:, None]
-    tree = cKDTree(middles)
+    tree = scipy.spatial.cKDTree(middles)
     near: list[list[int]] = tree.query_ball_point(middles, STAY_RADIUS_M).tolist()  # type: ignore[union-attr]
     full = np.array([weight[cells_near].sum() for cells_near in near])
     place: IntArray = np.full(len(cells), -1, dtype=np.int64)

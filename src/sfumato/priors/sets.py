@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 from scipy.special import betaincinv
 
 from sfumato.arrays import BoolArray, FloatArray, finite, positive, read_only
@@ -93,13 +94,13 @@ class Polytope:
 
     def max_min_prob(self) -> float:
         """max t with P_x >= t for a P in the convex hull: a small linear program."""
-        from scipy.optimize import linprog  # slow to load, and few sets need it
-
         count, size = self.vertices.shape
         above = np.hstack([-self.vertices.T, np.ones((size, 1))])
         equal = np.append(np.ones(count), 0.0)[None, :]
         cost = np.append(np.zeros(count), -1.0)
-        found: Any = linprog(cost, A_ub=above, b_ub=np.zeros(size), A_eq=equal, b_eq=[1.0], bounds=(0, None))
+        found: Any = scipy.optimize.linprog(
+            cost, A_ub=above, b_ub=np.zeros(size), A_eq=equal, b_eq=[1.0], bounds=(0, None)
+        )
         # The mixture found is itself a proof; the value is recomputed from it and never above the optimum.
         weights = np.maximum(found.x[:count], 0)
         return float((weights / weights.sum() @ self.vertices).min())

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from sfumato.arrays import FloatArray, finite
 from sfumato.channel import Channel
@@ -167,12 +168,12 @@ def best_convex_utility(
     prior: npt.ArrayLike, epsilon: float, utility: Callable[[FloatArray], float]
 ) -> tuple[float, Designed]:
     """The channel of greatest sum_y m_y psi(lift_y) for a convex psi: a linear program over vertices, few symbols."""
-    from scipy.optimize import linprog  # slow to load, and the closed forms need none
-
     p = positive_prior(prior)
     vertices = lift_vertices(p, epsilon)
     values = np.array([utility(vertex) for vertex in vertices])
-    found: Any = linprog(-values, A_eq=vertices.T, b_eq=np.ones(p.size), bounds=(0, None), method="highs")
+    found: Any = scipy.optimize.linprog(
+        -values, A_eq=vertices.T, b_eq=np.ones(p.size), bounds=(0, None), method="highs"
+    )
     if found.status != 0:
         raise NotConverged("The linear program over vertices was not solved.", "Use fewer symbols.")
     weights = np.maximum(np.asarray(found.x), 0)

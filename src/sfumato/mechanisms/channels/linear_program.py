@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from sfumato.arrays import FloatArray, IntArray
 from sfumato.errors import NotConverged
@@ -65,16 +66,13 @@ class _Program:
         costs r = c - A' y, the optimum is at least b.y + sum_j min over that interval of r_j x_j. Nothing is believed
         of the solver but its numbers.
         """
-        from scipy import sparse  # slow to load, and a known prior needs no linear program
-        from scipy.optimize import linprog
-
-        solver: Any = linprog  # its stubs know no sparse matrix
+        solver: Any = scipy.optimize.linprog  # its stubs know no sparse matrix
 
         def matrix(kind: str) -> Any:
             if not self.entries[kind]:
                 return None
             row, column, value = (np.concatenate(part) for part in zip(*self.entries[kind], strict=True))
-            return sparse.csr_matrix((value, (row, column)), shape=(self.rows[kind], self.columns))
+            return scipy.sparse.csr_matrix((value, (row, column)), shape=(self.rows[kind], self.columns))
 
         upper, equal = matrix("ub"), matrix("eq")
         cost, lowest = np.concatenate(self.cost), np.concatenate(self.lower)

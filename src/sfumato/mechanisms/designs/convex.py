@@ -16,6 +16,7 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from sfumato.arrays import FloatArray, IntArray, Solved, positive, read_only
 from sfumato.errors import InputError
@@ -252,7 +253,6 @@ def _just_enough(
     noise: FloatArray, priors: tuple[FloatArray, ...], secrets: tuple[IntArray, ...], targets: FloatArray
 ) -> tuple[FloatArray, float]:
     """``noise`` scaled to meet the targets exactly, rounded toward privacy, and its trace."""
-    from scipy.optimize import brentq  # slow to load, and most designs are in closed form
 
     def excess(log_scale: float) -> float:
         return float(np.log(np.max(losses_of(priors, noise * np.exp(log_scale), secrets) / targets)))
@@ -262,7 +262,7 @@ def _just_enough(
         high = high * 8 + 1e-9
     while excess(low) < 0 and low > -20:
         low *= 8
-    root = brentq(excess, low, high, xtol=1e-13)
+    root = scipy.optimize.brentq(excess, low, high, xtol=1e-13)
     while excess(root) > 0:  # round toward privacy
         root += 1e-12 + 1e-9 * abs(root)
     scaled = noise * np.exp(root)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import scipy
 from scipy.linalg import cho_factor, cho_solve
 
 from sfumato.arrays import FloatArray, IntArray
@@ -26,8 +27,6 @@ def descend(
     iterations: int = 150,
 ) -> int:
     """Descend; ``report(noise, multipliers)`` after each temperature returns True to stop. Returns the evaluations."""
-    from scipy.optimize import minimize  # slow to load, and most designs are in closed form
-
     n = len(priors[0])
     mean = sum(priors[1:], start=priors[0]) / len(priors)
     values, vectors = np.linalg.eigh(mean / np.trace(mean) * 0.9 + np.eye(n) * (0.1 / n))
@@ -46,7 +45,7 @@ def descend(
             slope += (2 * float(np.sum(pull * noise)) / size) * root
             return value, slope.ravel()
 
-        found = minimize(
+        found = scipy.optimize.minimize(
             objective, factor.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": iterations, "maxcor": 20}
         )
         factor = found.x.reshape(n, n)

@@ -16,6 +16,7 @@ import time
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 from scipy.linalg import eigh
 
 from sfumato.arrays import FloatArray, Solved, positive, read_only
@@ -103,9 +104,7 @@ def block_compound(
     grid = np.linspace(low, high, 120)
     values = [loss_with(x) for x in grid]
     best = int(np.argmin(values))
-    from scipy.optimize import minimize_scalar  # slow to load, and most designs are in closed form
-
-    found = minimize_scalar(
+    found = scipy.optimize.minimize_scalar(
         loss_with,
         bounds=(grid[max(best - 1, 0)], grid[min(best + 1, 119)]),
         method="bounded",

@@ -11,7 +11,7 @@ from sfumato.arrays import FloatArray, Solved
 from sfumato.mechanisms.traces.multiscale.bound import UniversalBound, universal_bound
 from sfumato.mechanisms.traces.multiscale.ladder import Ladder, noise_covariance, shipped_ladder
 from sfumato.mechanisms.traces.multiscale.solve import design_ladder
-from sfumato.priors.classes import PRIOR_CLASSES, PriorClass
+from sfumato.priors.classes import PRIOR_CLASSES, PriorClass, prior_class_named
 
 WHITE_SHARE, CONSTANT_SHARE = 0.05, 0.1
 PRICED_RANGES_S = {
@@ -77,8 +77,6 @@ def white_share_table(prior_class: str = "day") -> list[dict[str, Any]]:
     ``window_loss`` is λ_max(J) × o for one minute sampled at 5 s (12 of 64 points), Matérn-3/2 prior with length
     scale 66 s, sd 120 m, nugget 1 m, noise 150 m: what a road-map adversary could use.
     """
-    from sfumato.priors.classes import prior_class_named
-
     rows = []
     for share in (0.0, 0.01, 0.02, 0.05, 0.1, 0.2):
         members = prior_class_named(prior_class)
@@ -113,8 +111,6 @@ def constant_share_table(prior_class: str = "day") -> list[dict[str, Any]]:
 
     A stay sampled every minute; 30 nights of 8 h sampled every 30 min and 120 nights every 80 min (continuing noise).
     """
-    from sfumato.priors.classes import prior_class_named
-
     stays = {
         "stay_30min": np.arange(0, 1800.0, 60.0),
         "stay_8h": np.arange(0, 28800.0, 60.0),
