@@ -36,7 +36,7 @@ SPARED = frozenset(
             "sfumato.certificates.sign",
         ),  # the cipher, only where there is a signature
         ("mechanisms/traces/multiscale/noise.py", "sfumato.mechanisms.traces.multiscale.continuing"),  # the cipher
-        ("mechanisms/traces/multiscale/noise.py", "sfumato.mechanisms.traces.multiscale.process"),  # compiled loops
+        ("mechanisms/traces/multiscale/ladder.py", "sfumato.mechanisms.traces.multiscale.process"),  # compiled loops
     )
 )
 Place = tuple[str, int]

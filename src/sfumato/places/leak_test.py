@@ -21,6 +21,7 @@ from sfumato.adversary.places.view import evenly
 from sfumato.arrays import FloatArray
 from sfumato.errors import NotCertified
 from sfumato.places.file import Places
+from sfumato.places.globe import Around
 from sfumato.places.place import Place
 from sfumato.places.withhold import withhold
 from sfumato.places.zones import Withholding, Zone, centred_zone
@@ -180,8 +181,6 @@ def _look(zone: Zone, trace: Trace) -> ZoneView:
 
 
 def _around_place(place: Place, trace: Trace) -> FloatArray:
-    from sfumato.places.globe import Around
-
     return Around(place.lat_deg, place.lon_deg).to_metres(trace.lat_deg, trace.lon_deg)
 
 

@@ -18,6 +18,7 @@ from functools import lru_cache
 from importlib import resources
 
 import numpy as np
+import scipy
 
 from sfumato.adversary.places.view import ZoneView, candidates_m, clusters_of
 from sfumato.arrays import FloatArray, read_only
@@ -105,8 +106,6 @@ def believe(view: ZoneView, weights: Weights | None = None) -> Learned | None:
 
 def fit(views: Sequence[tuple[ZoneView, FloatArray]], *, fitted_on: str, ridge: float = 0.1) -> Weights:
     """Maximum-likelihood weights from (view, true place) pairs, with a ridge on standardised features."""
-    from scipy.optimize import minimize
-
     tables, truths = [], []
     for view, truth in views:
         if view.seen:
@@ -127,5 +126,7 @@ def fit(views: Sequence[tuple[ZoneView, FloatArray]], *, fitted_on: str, ridge: 
         slope = hit.mean(axis=0) - np.einsum("vc,vcf->f", share / total, table) / len(table)
         return float(-score.mean() + 0.5 * ridge * weight @ weight), ridge * weight - slope
 
-    found = minimize(loss, np.zeros(len(FEATURES)), jac=True, method="L-BFGS-B", options={"maxiter": 200})
+    found = scipy.optimize.minimize(
+        loss, np.zeros(len(FEATURES)), jac=True, method="L-BFGS-B", options={"maxiter": 200}
+    )
     return Weights(read_only(found.x / spread), fitted_on)
