@@ -18,7 +18,8 @@ from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 PACKAGE = "sfumato"
-# Where an import may stand in a function: faces, the __init__ of a package, and packages that may be absent.
+# Where an import may stand in a function: faces, the __init__ of a package, packages that may be absent, and compiled
+# loops (a module of ours that imports numba at its top costs a second that most calls need not pay).
 FACES = ("cli", "service", "client", "reproductions")
 EXTRAS = frozenset(
     (
@@ -36,7 +37,6 @@ SPARED = frozenset(
             "sfumato.certificates.sign",
         ),  # the cipher, only where there is a signature
         ("mechanisms/traces/multiscale/noise.py", "sfumato.mechanisms.traces.multiscale.continuing"),  # the cipher
-        ("mechanisms/traces/multiscale/ladder.py", "sfumato.mechanisms.traces.multiscale.process"),  # compiled loops
     )
 )
 Place = tuple[str, int]
@@ -69,10 +69,11 @@ class Module:
     @cached_property
     def imports(self) -> frozenset[str]:
         """Modules of the package that this one names, at the top, in a function or for types only."""
-        found = (name for node in ast.walk(self.tree) for name in self._targets(node))
+        found = (name for node in ast.walk(self.tree) for name in self.targets(node))
         return frozenset(found) - {self.name}
 
-    def _targets(self, node: ast.AST) -> Iterator[str]:
+    def targets(self, node: ast.AST) -> Iterator[str]:
+        """The modules of the package that one statement imports."""
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in self.names)
         elif isinstance(node, ast.ImportFrom) and node.module in self.names:
@@ -102,20 +103,32 @@ def _imports_in_functions(tree: ast.AST, inside: bool = False) -> Iterator[ast.I
         yield from _imports_in_functions(node, inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
-def unlawful_lazy_imports(house: Iterable[Module]) -> list[Place]:
-    """Imports in functions outside faces and ``__init__`` files, of something that is not an extra."""
+def unlawful_lazy_imports(house: Sequence[Module]) -> list[Place]:
+    """Imports in functions outside faces and ``__init__`` files, of something neither an extra nor compiled."""
+    compiled = {module.name for module in house if any("numba" in _roots(node) for node in module.tree.body)}
+
+    def lawful(module: Module, node: ast.Import | ast.ImportFrom) -> bool:
+        targets = set(module.targets(node))
+        return _roots(node) <= EXTRAS or (bool(targets) and targets <= compiled) or _spared(module, node)
+
     return [
         (module.file, node.lineno)
         for module in house
         if module.file.split("/")[0] not in FACES and not module.file.endswith("__init__.py")
         for node in module.lazy
-        if not _of_extras(node) and (module.file, getattr(node, "module", None)) not in SPARED
+        if not lawful(module, node)
     ]
 
 
-def _of_extras(node: ast.Import | ast.ImportFrom) -> bool:
-    names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
-    return all(name.split(".")[0] in EXTRAS for name in names)
+def _spared(module: Module, node: ast.Import | ast.ImportFrom) -> bool:
+    return isinstance(node, ast.ImportFrom) and (module.file, node.module) in SPARED
+
+
+def _roots(node: ast.AST) -> set[str]:
+    """The packages that a statement imports from; none for any other statement."""
+    if isinstance(node, ast.ImportFrom):
+        return {(node.module or "").split(".")[0]}
+    return {alias.name.split(".")[0] for alias in node.names} if isinstance(node, ast.Import) else set()
 
 
 def cycles(house: Iterable[Module]) -> list[list[str]]:

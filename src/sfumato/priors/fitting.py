@@ -21,7 +21,6 @@ from scipy.linalg import cho_solve, cholesky
 
 from sfumato.arrays import FloatArray, finite
 from sfumato.errors import InputError
-from sfumato.priors import fitting_loops
 from sfumato.priors.kernels import Kernel, Periodic, White, kernel_named
 from sfumato.priors.periodic_fitting import fit_periodic
 
@@ -113,6 +112,8 @@ def fit_many(
     length_scales_s: Sequence[tuple[float, float]] | tuple[float, float] | None = None,
 ) -> list[Fitted]:
     """One fit per trace, all in one compiled call; every trace has the same number of coordinates."""
+    from sfumato.priors import fitting_loops
+
     if kernel not in _STATES:
         if kernel in ("rbf", "periodic"):
             return [

@@ -25,7 +25,6 @@ import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, IntArray, finite, read_only
 from sfumato.errors import InputError
-from sfumato.priors import markov_loops, markov_steps
 from sfumato.priors.kernels import Constant, Kernel, Matern12, Matern32, Matern52, Sum, White
 from sfumato.randomness import Randomness, randomness
 
@@ -108,6 +107,8 @@ def _columns(values: npt.ArrayLike, n: int, name: str) -> tuple[FloatArray, bool
 
 def log_likelihood(times_s: npt.ArrayLike, values_m: npt.ArrayLike, kernel: Kernel) -> float:
     """log p(values) under N(0, Σ), summed over coordinates, in O(n)."""
+    from sfumato.priors import markov_loops
+
     times = finite(times_s, "times_s", dimensions=1)
     columns, _ = _columns(values_m, len(times), "values_m")
     order = np.argsort(times, kind="stable")
@@ -164,6 +165,8 @@ def posterior_variances(times_s: npt.ArrayLike, *, prior: Kernel, noise: Kernel)
 def _smooth_moments(
     moments: FloatArray, values: FloatArray, prior: Kernel, noise: Kernel
 ) -> tuple[FloatArray, FloatArray]:
+    from sfumato.priors import markov_loops
+
     own, other = markov_form(prior), markov_form(noise)
     both = _joined(own, other)
     if both.dimension == 0:  # white on white: every moment stands alone
@@ -197,6 +200,8 @@ def sample(
     rng: int | np.random.Generator | Randomness | None = None,
 ) -> FloatArray:
     """Exact draws of the process, (n, coordinates), in O(n); times in any order, repeated times get one value."""
+    from sfumato.priors import markov_steps
+
     times = finite(times_s, "times_s", dimensions=1)
     draw = randomness(rng)
     moments, which = np.unique(times, return_inverse=True)

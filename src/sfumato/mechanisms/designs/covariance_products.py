@@ -16,7 +16,6 @@ from scipy.fft import irfft, next_fast_len, rfft
 
 from sfumato.arrays import FloatArray, finite
 from sfumato.errors import InputError
-from sfumato.mechanisms.designs.covariance_loops import sweep
 from sfumato.priors.kernels import Kernel, Sum
 
 
@@ -113,6 +112,8 @@ class _Markov:
 
     def add_product(self, steps: FloatArray, moment: npt.NDArray[np.int64], x: FloatArray, out: FloatArray) -> None:
         """Add Σx of this term to ``out``."""
+        from sfumato.mechanisms.designs.covariance_loops import sweep  # compiled: numba is slow to load
+
         if self.kind == "constant":
             out += self.variance * x.sum()
             return

@@ -22,7 +22,9 @@ from sfumato.mechanisms.traces.gaussian_noise import SizedNoise, calibrated_nois
 from sfumato.mechanisms.traces.interface import Json, Losses, Together
 from sfumato.mechanisms.traces.phrases import FITTED_WARNING, KNOWN_MEAN
 from sfumato.plan import Plan
+from sfumato.priors.fitting import fit
 from sfumato.priors.kernels import Kernel, Sum, White, kernel_from_dict
+from sfumato.priors.statespace import is_markov, sample
 from sfumato.randomness import Random, randomness
 from sfumato.traces import Trace
 
@@ -136,8 +138,6 @@ def prior_for(plan: Plan, traces: Sequence[Trace]) -> tuple[Kernel, bool]:
         return plan.kernel, False
     if len(traces) != 1:
         raise InputError("A prior is fitted to one person's trace.", "Use a preset for several people.")
-    from sfumato.priors.fitting import fit  # compiled loops and an optimiser, which a preset need not load
-
     order = np.argsort(traces[0].times_s, kind="stable")
     positions = unroll(traces[0].lat_deg[order], traces[0].lon_deg[order])
     return fit(traces[0].times_s[order], positions).prior, True
@@ -145,8 +145,6 @@ def prior_for(plan: Plan, traces: Sequence[Trace]) -> tuple[Kernel, bool]:
 
 def draw_gaussian(kernel: Kernel, times_s: FloatArray, rng: Random = None) -> FloatArray:
     """(n, 2) independent east and north paths of a kernel: O(n) for Markov kernels, dense for the others."""
-    from sfumato.priors.statespace import is_markov, sample  # compiled loops, which checking need not load
-
     times, back = distinct(times_s)
     draw = randomness(rng)
     if is_markov(kernel):
