@@ -66,4 +66,8 @@ class Guarantee:
 
 def snapped_numerics(snap_m: float) -> str:
     """How far the numbers of a release of positions are idealised."""
-    return f"{IDEALISED}; released positions are snapped after the noise to a public grid of {snap_m:g} m"
+    return (
+        f"{IDEALISED}; released positions are snapped after the noise to a public grid of {snap_m:g} m, which is fine "
+        "beside the noise; after coarsening, the odds of an event of probability 1 in 100 are at most "
+        "odds_99_after_coarsening"
+    )

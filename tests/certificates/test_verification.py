@@ -158,7 +158,7 @@ def test_releases_close_to_a_cells_border_verify_on_coarse_grids() -> None:
     rng = np.random.default_rng(3)
     count = 400
     at = Trace(48 + rng.normal(size=count) * 0.003, 3 + rng.normal(size=count) * 0.003, np.arange(count) * 60.0)
-    done = protect(at, noise_m=300.0, snap_m=1000.0)
+    done = protect(at, noise_m=300.0, snap_m=30.0)
     assert verify(done.certificate, release=done.release).checks
 
 

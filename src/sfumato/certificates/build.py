@@ -17,7 +17,7 @@ import numpy as np
 
 from sfumato.accountant.trace_losses import composed_losses, together
 from sfumato.arrays import FloatArray, jsonable
-from sfumato.errors import NotCertified
+from sfumato.errors import InputError, NotCertified
 from sfumato.mechanisms.traces.interface import Json, Stated, TraceMechanism
 from sfumato.mechanisms.traces.trace_lookup import registered
 from sfumato.plan import Target
@@ -28,6 +28,7 @@ from sfumato.version import __version__
 FORMAT = 1
 KIND = "sfumato trace certificate"
 SAME_DEG = 1.5e-7  # released degrees have seven decimals
+COARSEST_GRID = 0.1  # of the noise per coordinate
 NOTHING_DRAWN = "none: nothing was drawn"
 SOURCES = {  # what randomness may say: (drawn, simulation, continuing)
     "operating system CSPRNG (os.urandom)": (True, False, False),
@@ -90,6 +91,7 @@ def certificate_body(terms: Terms, released: Released) -> dict[str, Any]:
     """All that the certificate of one release says, before the code that writes it seals it."""
     mechanism, target = registered(terms.mechanism), terms.target
     _check_source(terms)
+    _check_grid(terms)
     stated = stated_by(mechanism, target, released.times_s)
     losses, members, prior = stated.losses, mechanism.holds_over(), mechanism.holds_for()
     most = max((len(np.unique(times)) for times in released.times_s), default=0)
@@ -163,6 +165,21 @@ def _double_positions(released: Released) -> tuple[str, ...]:
         f"{moments} moment(s) have more than one position. Positions of one moment get the same noise, so the way "
         "from one to the other is released exactly: keep one position for each moment.",
     )
+
+
+def _check_grid(terms: Terms) -> None:
+    """Refuse a grid that is coarse beside the noise: odds "99 times in 100" are for the noise before it is rounded.
+
+    At a tenth of the noise, odds passed once in 100 are passed at most 1.3 times (one point, the grid's worst phase).
+    """
+    noise_m = terms.mechanism.noise_m
+    if noise_m is not None and terms.snap_m > COARSEST_GRID * noise_m * (1 + 1e-9):
+        raise InputError(
+            f"A snapping grid of {terms.snap_m:g} m is coarse beside {noise_m:g} m of noise: odds promised for the "
+            "noise need not hold after such rounding.",
+            f"Use --snap {COARSEST_GRID * noise_m:.2g}m or less; round the release yourself if you like, and then "
+            "believe odds_99_after_coarsening instead of odds_99.",
+        )
 
 
 def _check_source(terms: Terms) -> None:

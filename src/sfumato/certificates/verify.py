@@ -33,7 +33,15 @@ _SENTENCES = (  # all else is a number or a name, and is compared whatever the w
 )
 _SINCE = ("plan",)  # what certificates of the first edition do not have
 LOSS_TOLERANCE = 1e-6  # exact losses go through a factorisation
-_FACTORISED = ("loss_at_times", "stay_loss", "secrets.loss_over_class", "secrets.odds_99_over_class")
+_FACTORISED = (
+    *("loss_at_times", "stay_loss", "stay_odds_99", "secrets.loss_over_class", "secrets.odds_99_over_class"),
+    *("secrets.offset_loss", "secrets.offset_odds_99"),
+)
+_STAYS = ("stay_loss", "stay_odds_99")
+_FALSE_STAYS = (
+    "Version 0.1.0 stated odds for stays that noise for chosen secrets does not keep.",
+    "Its certificates with --secrets are refused: protect the trace again with this version.",
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,6 +154,8 @@ def verify(
     except SfumatoError as error:
         raise VerificationFailed(f"The certificate's terms do not hold: {error.what}", error.advice) from error
     again = {name: value for name, value in again.items() if name not in _SINCE or name in document}
+    if document.get("sfumato") == "0.1.0":
+        notes += _stays_of_the_first_edition(document, again)
     again |= {"sfumato": document["sfumato"], "release": {**again["release"], **file}}
     words = not ignore_wording
     unsealed = {name: value for name, value in document.items() if name not in (SIGNATURE, SEAL)}
@@ -153,6 +163,16 @@ def verify(
     sentences = " and every sentence" if words else ""
     checks.append(f"universal bound, losses, epsilon, delta, odds{sentences}, recomputed")
     return Verified(document, tuple(checks), tuple(notes), words)
+
+
+def _stays_of_the_first_edition(document: Mapping[str, Any], again: dict[str, Any]) -> list[str]:
+    """What 0.1.0 said about stays: nothing for noise shaped by a prior, and what was false for chosen secrets."""
+    if "secrets" in document:
+        raise VerificationFailed(*_FALSE_STAYS)
+    if document.get("stay_loss") is not None or again["stay_loss"] is None:
+        return []
+    again |= dict.fromkeys(_STAYS)
+    return ["0.1.0 stated nothing about stays here: a place stayed at is not protected."]
 
 
 def _checked_signer(document: Mapping[str, Any], signer: str | Path | None) -> str | None:

@@ -107,7 +107,7 @@ def _say(out: dict[str, Any]) -> None:
             f"multiscale share alone {row['path_loss']:.4f} x floor (no mixture of Matérn-3/2 scales below "
             f"{row['path_loss_least_possible']:.4f}, gap {100 * row['gap']:.3f}%); with white {row['white_share']:g} "
             f"and constant {row['constant_share']:g}: worst loss {row['worst_loss']:.4f}, stay loss "
-            f"{row['stay_loss']:g}; a nugget up to {row['free_nugget_share']:.2f} of the sd is free.\n"
+            f"{row['stay_loss']:.4f}; a nugget up to {row['free_nugget_share']:.2f} of the sd is free.\n"
         )
     if "price_table" not in out:
         return
@@ -121,8 +121,12 @@ def _say(out: dict[str, Any]) -> None:
             *(f"{row[key]:.4f}" for key in ("three_kernels", "three_kernels_least_possible")),
         )
     console.print(table)
-    _print_rows(console, "Why a white share of 0.05 (class day, constant share 0.1)", out["white_share_table"])
-    _print_rows(console, "Why a constant share of 0.1 (class day, white share 0.05)", out["constant_share_table"])
+    _print_rows(console, "Why a white share of 0.05 (class day)", out["white_share_table"])
+    _print_rows(
+        console,
+        "Why this constant share (class day): path and place lose alike",
+        out["constant_share_table"],
+    )
     if "written" in out:
         console.print(f"Written: {out['written']}")
 

@@ -55,7 +55,7 @@ def protect(
     white_share: float | None = typer.Option(
         None, help="Share of the noise variance that is white (multiscale 0.05, mixed 0.1)."
     ),
-    constant_share: float | None = typer.Option(None, help="Share that is constant per person (multiscale 0.1)."),
+    constant_share: float | None = typer.Option(None, help="Share that is constant per person (multiscale about 0.2)."),
     redraws: int = typer.Option(1, help="Without --state: this is one of so many releases with redrawn noise."),
     secrets: str | None = typer.Option(
         None, help="Protect chosen times only: a GeoJSON of places, windows:10min, stays, or indices."

@@ -128,6 +128,32 @@ def log_likelihood(times_s: npt.ArrayLike, values_m: npt.ArrayLike, kernel: Kern
     return float(-0.5 * (width * log_sum + np.sum(squares) + width * len(times) * math.log(2 * math.pi)))
 
 
+def whitened_products(times_s: npt.ArrayLike, columns: npt.ArrayLike, kernel: Kernel) -> FloatArray:
+    """AᵀΣ⁻¹A for the columns A (n, m) at distinct sorted times, in O(n m): what they tell apart in Gaussian noise."""
+    from sfumato.priors import markov_products
+
+    times = finite(times_s, "times_s", dimensions=1)
+    values, _ = _columns(columns, len(times), "columns")
+    if np.any(np.diff(times) <= 0):
+        raise InputError("The times are not sorted and distinct.", "Sort them, and take each once.")
+    form = markov_form(kernel)
+    if form.dimension == 0:
+        return np.asarray(values.T @ values / form.white_m2)
+    white = max(form.white_m2, WHITE_FLOOR * float(np.sum(form.variances_m2)))
+    found = markov_products.products(
+        times,
+        np.ascontiguousarray(values),
+        form.states,
+        form.constant,
+        form.rates_per_s,
+        form.variances_m2,
+        form.offsets,
+        form.dimension,
+        white,
+    )
+    return np.asarray(found)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Smoothed:
     """The posterior of the movement per point: mean (n,) or (n, coordinates) and variance (n,) of each coordinate."""

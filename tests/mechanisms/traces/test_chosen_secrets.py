@@ -131,11 +131,21 @@ def test_a_stay_and_the_rest_of_the_class_are_named_with_their_odds_where_the_pr
     times = np.arange(60) * 50.0
     chosen = secret_noise(times, [basic(i) for i in range(21)], PRIOR, Target(radius_m=200.0, odds=5.0), fitted=False)
     noise = chosen.covariance_m2()
-    flat = np.full((21, 21), 1e12) + 1e-3 * np.eye(21)  # one place that could be anywhere, seen at its own points
-    by_definition = loss_matrix(flat, noise[:21, :21], [7])[0, 0]
-    assert chosen.losses([times]).stay_loss == pytest.approx(by_definition, rel=1e-4)
+    # One place that could be anywhere at the protected points, and the path going on from it like the prior.
+    path = PRIOR.covariance(times)
+    follows = np.vstack([np.ones((21, 1)), path[21:, :21] @ np.linalg.solve(path[:21, :21], np.ones((21, 1)))])
+    strays = np.zeros((60, 60))
+    strays[21:, 21:] = path[21:, 21:] - path[21:, :21] @ np.linalg.solve(path[:21, :21], path[:21, 21:])
+    place = 1e10 * follows @ follows.T + strays + 1e-3 * np.eye(60)
+    by_definition = loss_matrix(place, noise, [7])[0, 0]
+    assert chosen.losses([times]).stay_loss == pytest.approx(by_definition, rel=1e-3)
     assert by_definition > 5 * np.max(chosen.secret_losses())
+    of_the_first_edition = np.linalg.solve(noise[:21, :21], np.ones(21)).sum()  # it forgot the points around
+    assert by_definition > of_the_first_edition
     block = chosen.block(200.0)
+    assert block["stay_sd_at_least_m"] == pytest.approx(np.sqrt(PRIOR.variance_m2))
+    assert block["offset_loss"] == pytest.approx(np.linalg.solve(noise, np.ones(60)).sum())
+    assert block["offset_loss"] > by_definition
     for member in (Matern32(600.0, 1.0), RBF(300.0, 120.0), Matern52(21600.0, 5.0)):
         found = np.max(
             weighted_losses(member.covariance(times) + 1e-9 * np.eye(60), noise, chosen.secrets, chosen.radii)
@@ -149,6 +159,16 @@ def test_a_stay_and_the_rest_of_the_class_are_named_with_their_odds_where_the_pr
     assert "does not cover a place you stay at" in sentence
     assert "more than a million : 1" in sentence
     assert "other points are not protected" in sentence
+
+
+def test_a_stay_among_unprotected_points_is_learned_from_the_points_around_it():
+    """The first edition looked at the protected points alone: it said 41.6 : 1 where the odds were 3,420."""
+    times = np.arange(60) * 10.0
+    chosen = secret_noise(times, [basic(i) for i in range(25, 35)], PRIOR, Target(radius_m=200.0, odds=5.0))
+    inside = np.linalg.solve(chosen.covariance_m2()[25:35, 25:35], np.ones(10)).sum()
+    stated = chosen.losses([times]).stay_loss
+    assert stated > 1.1 * inside
+    assert chosen.block(200.0)["offset_loss"] > 10 * stated
 
 
 def test_the_class_named_with_secrets_is_the_one_looked_at_and_nothing_is_promised_over_it():

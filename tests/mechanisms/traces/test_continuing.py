@@ -239,7 +239,7 @@ def test_a_state_of_one_class_is_refused_for_another_with_advice_that_can_be_fol
     """The day's ladder promises next to nothing for a week: odds of 20 000, where 5 were asked for."""
     path = tmp_path / "s.json"
     protect(ride(), state=path)
-    for wish in ({}, {"noise_m": 660.27}):
+    for wish in ({}, {"noise_m": 709.08}):
         with pytest.raises(InputError, match="prior class: day, not week") as caught:
             protect(ride(), state=path, prior_class="week", **wish)
         assert "--class day" in str(caught.value)
@@ -254,7 +254,7 @@ def test_a_state_of_one_class_is_refused_for_another_with_advice_that_can_be_fol
 def test_the_advice_for_another_wish_says_what_the_states_own_noise_gives(tmp_path: Path) -> None:
     path = tmp_path / "s.json"
     protect(ride(), state=path)
-    with pytest.raises(InputError, match=r"--noise 660.27m \(which gives odds of 5 : 1 at 200 m, not 3\)"):
+    with pytest.raises(InputError, match=r"--noise 709.08m \(which gives odds of 5 : 1 at 200 m, not 3\)"):
         protect(ride(), odds=3.0, state=path)
     with pytest.raises(InputError, match=r"which gives epsilon 0.935, not 0.5"):
         protect(ride(), epsilon=0.5, state=path)

@@ -31,6 +31,7 @@ from sfumato.mechanisms.traces.secret_limits import (
     loss_over_class,
     one_place_loss,
     runs,
+    whole_path_loss,
 )
 from sfumato.mechanisms.traces.secret_recipes import Recipe, least_recipe, weighted_losses
 from sfumato.plan import Plan, Target
@@ -240,7 +241,7 @@ class SecretNoise(GaussianNoise):
         loss = float(np.max(self.secret_losses()))
         return Losses(
             worst_loss=None,
-            stay_loss=one_place_loss(self.covariance_m2(), self.secrets, self.radii),
+            stay_loss=self.stay_loss(),
             loss_at_times=loss,
             floor_loss=1.0 / self.noise_m**2,
             basis=loss,
@@ -252,6 +253,14 @@ class SecretNoise(GaussianNoise):
                 *((FITTED_WARNING,) if self.fitted else ()),
             ),
         )
+
+    def stay_loss(self) -> float:
+        """What one unknown place at the protected points gives away, the path going on from it like the prior."""
+        if "stay" not in self._built:
+            prior = self.prior.covariance(self.times_s)
+            found = one_place_loss(prior, self.covariance_m2(), self.secrets, self.radii)
+            self._built["stay"] = read_only([found])
+        return float(self._built["stay"][0])
 
     def is_own(self, losses: Losses, target: Target) -> bool:
         return target.noise_m is None or abs(self.noise_m - target.noise_m) <= DESIGN_SLACK * target.noise_m
@@ -271,14 +280,19 @@ class SecretNoise(GaussianNoise):
         """
         noise, chosen, radii = self.covariance_m2(), self.secrets, self.radii
         over = together(loss_over_class(self.times_s, noise, chosen, radii, self.checked_class))
-        stay = max(one_place_loss(noise, chosen, radii), float(np.max(self.secret_losses())))
+        stay = max(self.stay_loss(), float(np.max(self.secret_losses())))
         stay_odds, over_odds = odds_at(mu_of(together(stay), radius_m)), odds_at(mu_of(over, radius_m))
+        offset = together(whole_path_loss(noise, radii))
+        offset_odds = odds_at(mu_of(offset, radius_m))
         return {
             "checked_class": class_called(self.checked_class),
             "loss_over_class": over,
             "odds_99_over_class": over_odds if math.isfinite(over_odds) else None,
             "loss_over_class_grid": grid_words(self.times_s.size),
-            "limits": self._limits(stay_odds, over_odds),
+            "stay_sd_at_least_m": math.sqrt(self.prior.variance_m2),
+            "offset_loss": offset,
+            "offset_odds_99": offset_odds if math.isfinite(offset_odds) else None,
+            "limits": self._limits(stay_odds, offset_odds, over_odds),
             "own_radii_m": [r * radius_m for r in radii] if any(r != 1.0 for r in radii) else None,
             "count": len(chosen),
             "compound": sum(len(s) > 1 for s in chosen),
@@ -290,13 +304,15 @@ class SecretNoise(GaussianNoise):
 
     # Sentences.
 
-    def _limits(self, stay_odds: float, over_odds: float) -> str:
+    def _limits(self, stay_odds: float, offset_odds: float, over_odds: float) -> str:
         groups = "; for groups of points together without limit" if any(len(s) > 1 for s in self.secrets) else ""
         elsewhere = "" if self.every_point() else " A place where you also were at unprotected points is not hidden."
         return (
             f"This holds for one way of moving only ({kernel_words(self.prior)}) and at these times only. It does not "
             "cover a place you stay at: if all protected points are one unknown place, odds can reach "
-            f"{limit_words(stay_odds)} here.{elsewhere} Under other ways of moving (class "
+            f"{limit_words(stay_odds)} here if the rest of the path strays from it by at least "
+            f"{format_length(math.sqrt(self.prior.variance_m2))} (more if by less), and {limit_words(offset_odds)} if "
+            f"the whole path moves along with it.{elsewhere} Under other ways of moving (class "
             f"{class_called(self.checked_class)}) odds at a protected point can reach {limit_words(over_odds)}{groups}."
         )
 
@@ -326,7 +342,8 @@ class SecretNoise(GaussianNoise):
             "Every way of moving other than the one kernel under 'prior'; secrets.loss_over_class says how much "
             "more the members of a class can give away.",
             "An unknown place stayed at during the protected moments: stay_loss (stay_odds_99) is what it can give "
-            "away.",
+            "away while the rest of the path strays from it by at least secrets.stay_sd_at_least_m, and "
+            "secrets.offset_loss if the whole path moves along with it.",
             *(() if self.every_point() else unlisted),
             *NOT_COVERED,
             STAYS_NOT_COVERED,

@@ -111,8 +111,12 @@ class GaussianNoise(AdditiveNoise):
             return too_small(radius)
         return (
             f"An adversary who knows how you move cannot tell apart two places at most {radius} apart, {self.moment}, "
-            f"with odds better than {odds}, 99 times in 100{self._and_stays(stated)}."
+            f"with odds better than {odds}, 99 times in 100{self._and_stays(stated)}{self.unless(stated)}."
         )
+
+    def unless(self, stated: Stated) -> str:
+        """What the same sentence must not hide, where the mechanism promises something it could be mistaken for."""
+        return ""
 
     def _and_stays(self, stated: Stated) -> str:
         """The limit that belongs into the same sentence: an unknown place is learned faster than a path."""
@@ -131,8 +135,8 @@ class GaussianNoise(AdditiveNoise):
         if odds is not None:
             rows.append(
                 "“Odds better than” is relative to what the adversary believed before: if both places seemed equally "
-                f"likely, after seeing the whole release one seems at most {odds} likelier than the other, 99 times in "
-                "100."
+                f"likely, after seeing the whole release the true one seems at most {odds} likelier than the other, 99 "
+                "times in 100, for a moment and two places picked beforehand."
             )
         rows += self.stay_words(stated)
         if stated.losses.worst_loss is None:
@@ -162,8 +166,8 @@ class GaussianNoise(AdditiveNoise):
         if stay is None:
             return []
         return [
-            f"A place you stay at or return to, however long or often, is protected too, at odds of at most {stay}, "
-            f"{self.reach()}. So is a path that hardly leaves a place the adversary does not know."
+            f"One unknown place that you stay at is protected too, at odds of at most {stay}, {self.reach()}; so is a "
+            "path that hardly leaves it. That ends where a regular place of yours is known, or the path is a routine."
         ]
 
     def cards(self, stated: Stated) -> list[Card]:
@@ -183,7 +187,7 @@ class GaussianNoise(AdditiveNoise):
 
     def stay_meaning(self) -> str:
         """One line about the odds of a stay."""
-        return f"however long or often you stay, {self.reach()}"
+        return f"one unknown place, {self.reach()}, while no other regular place of yours is known"
 
     def figures(self, stated: Stated) -> list[str]:
         numbers, losses = stated.numbers, stated.losses

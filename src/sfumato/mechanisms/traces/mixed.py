@@ -80,7 +80,7 @@ class MixedNoise(ShapedNoise):
             exact = min(worst, max(self._exact(times) for times in times_s))
         return Losses(
             worst_loss=worst,
-            stay_loss=None,
+            stay_loss=self.stay_loss(times_s),
             loss_at_times=exact,
             floor_loss=1.0 / self.size_m**2,
             basis=worst,

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 NOT_COVERED = (
+    "A routine: the same way, or the same hours at the same places, repeated over days. Every repetition is another "
+    "look at the same thing, and the noise of many days averages out; `sfumato cost` computes what it costs.",
+    "A regular place (home, work, a school) whenever another regular place of yours is known: the noise learnt at the "
+    "one gives the other away, more with every day; `sfumato cost` computes how much. Withhold regular places "
+    "(`sfumato hide`).",
+    "People who travel together: k companions on one way, each with noise of their own, are k looks at one way.",
     "The odds and delta average over traces that move like the prior class says; one fixed or atypical trace may fare "
-    "worse.",
+    "worse, and somebody who stops and goes is not Gaussian.",
+    "A moment or a pair of places picked after seeing the release: 99 times in 100 is for one picked beforehand, and "
+    "for odds in favour of where you were. In favour of either place the limit is odds_99_either_way.",
     "An adversary with a menu of known routes, roads or places (a mixture of means) can learn more.",
-    "An adversary who knows where you truly were at a nearby time: knowing one point 10 s or 60 s away has been "
-    "measured to give 13.3 or 2.0 times the floor.",
+    "An adversary who knows where you truly were at some moment: from there they know the noise, and the moments "
+    "around it.",
     "Questions about several moments together (direction, speed, the shape of the path) beyond the losses stated.",
     "The times themselves, the gaps between them, the number of points and of segments: they are released as they are.",
     "The whole-degree cell (about 100 km) the path lies in.",

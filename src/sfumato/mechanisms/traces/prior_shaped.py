@@ -18,9 +18,11 @@ import numpy as np
 from sfumato.arrays import FloatArray, distinct, positive
 from sfumato.errors import InputError
 from sfumato.frames import unroll
+from sfumato.leakage.odds import odds_words
 from sfumato.mechanisms.traces.gaussian_noise import SizedNoise, calibrated_noise_m
-from sfumato.mechanisms.traces.interface import Json, Losses, Together
+from sfumato.mechanisms.traces.interface import Json, Losses, Stated, Together
 from sfumato.mechanisms.traces.phrases import FITTED_WARNING, KNOWN_MEAN
+from sfumato.mechanisms.traces.secret_limits import kernel_words
 from sfumato.plan import Plan
 from sfumato.priors.fitting import fit
 from sfumato.priors.kernels import Kernel, Sum, White, kernel_from_dict
@@ -54,6 +56,44 @@ class ShapedNoise(SizedNoise):
 
     def draw(self, times_s: FloatArray, rng: Random = None) -> FloatArray:
         return draw_gaussian(self.kernel(), times_s, rng)
+
+    def headline(self, stated: Stated) -> str:
+        """The condition first: on people, who hardly ever move like one kernel, the bare promise would be false."""
+        said = SizedNoise.headline(self, stated)
+        return (
+            f"Only if you move exactly like one prior ({kernel_words(self.prior)}, at any sd), and nothing is promised "
+            f"otherwise: {said[0].lower()}{said[1:]}"
+        )
+
+    def _and_stays(self, stated: Stated) -> str:
+        if stated.losses.stay_loss is None:
+            return "; a place you stay at is not protected"
+        stay = odds_words(stated.numbers.stay_odds_99)
+        reached = "beyond any number" if stay is None or stated.numbers.stay_odds_99 > 1e6 else stay  # type: ignore[operator]
+        return f"; a place you stay at is not protected (odds {reached} if this whole release were one unknown place)"
+
+    def stay_words(self, stated: Stated) -> list[str]:
+        return ["A place you stay at is not protected: a long stay at an unknown place gives it away."]
+
+    def stay_meaning(self) -> str:
+        return "not promised: what this release allows if all of it is one unknown place"
+
+    def stay_loss(self, times_s: Sequence[FloatArray]) -> float | None:
+        """1ᵀΓ⁻¹1 at the release's own times: all of it one unknown place; None where it cannot be computed."""
+        from sfumato.priors.statespace import is_markov, whitened_products  # compiled loops: loaded where they run
+
+        kernel, worst = self.kernel(), 0.0
+        for times in times_s:
+            moments, _ = distinct(times)
+            if is_markov(kernel):
+                worst = max(worst, float(whitened_products(moments, np.ones((moments.size, 1)), kernel)[0, 0]))
+            elif moments.size <= DENSE_POINTS:
+                values, vectors = np.linalg.eigh(kernel.covariance(moments))
+                kept = values > 1e-13 * values[-1]
+                worst = max(worst, float(np.sum(vectors[:, kept].sum(axis=0) ** 2 / values[kept])))
+            else:
+                return None
+        return worst
 
     def warnings(self) -> tuple[str, ...]:
         """What to take care of."""
@@ -102,7 +142,7 @@ class PriorShapedNoise(ShapedNoise):
         loss = 1.0 / self.size_m**2
         return Losses(
             worst_loss=loss,
-            stay_loss=None,
+            stay_loss=self.stay_loss(times_s),
             loss_at_times=loss,
             floor_loss=loss,
             basis=loss,

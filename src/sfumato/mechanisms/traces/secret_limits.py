@@ -2,8 +2,11 @@
 
 The design is for one kernel. Beside its promise stand two exact numbers of the same noise Γ, protected points U:
 
-* one unknown place at all of U, and elsewhere at all other times (what a stay is): at most 1ᵀ(Γ_UU)⁻¹1, reached as the
-  place's sd grows (seeing fewer points of the place tells less, so this is the largest over parts of U too);
+* one unknown place at the points U of a stay, the path going on from it elsewhere like the prior Σ. The other points O
+  follow the place by h_O = Σ_OU Σ_UU⁻¹ 1 and stray by the *conditional* P_OO = Σ_OO − Σ_OU Σ_UU⁻¹ Σ_UO, so the loss is
+  hᵀ(Γ + P)⁻¹h with h = 1 and P = 0 on U; 1ᵀ(Γ_UU)⁻¹1 alone is no bound where other points are unprotected. A larger
+  sd only lowers it (h stays, P grows), a smaller one raises it without limit where Γ_OO is small: the prior's sd is the
+  lower limit that is stated. For an offset of the *whole* path h = 1 everywhere;
 * every member of a prior class without nugget and offset, each point of U on its own: [K Γ⁻¹ K]_ii, the supremum over
   every sd (`exact_losses`), on a stated grid of length scales.
 """
@@ -22,13 +25,34 @@ from sfumato.priors.classes import PRIOR_CLASSES, PriorClass
 from sfumato.priors.kernels import Kernel, kernel_named
 
 _FEW_SCALES, _FEW_POINTS = 6, 256  # beyond DENSE_POINTS times
+_FEW_STAYS = 8  # of the longest runs of protected points
 
 
-def one_place_loss(noise: FloatArray, secrets: Sequence[IntArray], radii: Sequence[float]) -> float:
-    """1ᵀ(Γ_UU)⁻¹1 at the largest relative radius: the loss if all protected points are one unknown place."""
+def one_place_loss(prior: FloatArray, noise: FloatArray, secrets: Sequence[IntArray], radii: Sequence[float]) -> float:
+    """hᵀ(Γ + P)⁻¹h at the largest relative radius: one unknown place at all protected points, or at one run of them."""
     union = np.unique(np.concatenate(list(secrets)))
-    seen = np.linalg.solve(noise[np.ix_(union, union)], np.ones(union.size))
-    return float(seen.sum()) * max(radii) ** 2
+    stays = [union]
+    if len(runs(union)) > 1:
+        longest = sorted(runs(union), key=lambda run: run[0] - run[1])[:_FEW_STAYS]
+        stays += [np.arange(first, last + 1) for first, last in longest]
+    return max(_stay_loss(prior, noise, stay) for stay in stays) * max(radii) ** 2
+
+
+def _stay_loss(prior: FloatArray, noise: FloatArray, stay: IntArray) -> float:
+    follows, strays = np.ones(len(noise)), np.zeros_like(noise)
+    other = np.setdiff1d(np.arange(len(noise)), stay)
+    if other.size:
+        jitter = 1e-10 * float(np.mean(np.diag(prior)))
+        factor = cholesky(prior[np.ix_(stay, stay)] + jitter * np.eye(stay.size), lower=True)
+        across = solve_triangular(factor, prior[np.ix_(stay, other)], lower=True)
+        follows[other] = across.T @ solve_triangular(factor, np.ones(stay.size), lower=True)
+        strays[np.ix_(other, other)] = prior[np.ix_(other, other)] - across.T @ across
+    return float(follows @ np.linalg.solve(noise + strays, follows))
+
+
+def whole_path_loss(noise: FloatArray, radii: Sequence[float]) -> float:
+    """1ᵀΓ⁻¹1 at the largest relative radius: an unknown offset of the whole path, every point moved alike."""
+    return float(np.linalg.solve(noise, np.ones(len(noise))).sum()) * max(radii) ** 2
 
 
 def loss_over_class(

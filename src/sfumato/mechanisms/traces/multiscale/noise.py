@@ -14,7 +14,7 @@ from sfumato.errors import InputError, NotCertified
 from sfumato.leakage.exact_losses import largest_loss
 from sfumato.leakage.odds import mu_of, odds_at, renyi_epsilon
 from sfumato.mechanisms.traces.gaussian_noise import SizedNoise, affordable, apart, calibrated_noise_m
-from sfumato.mechanisms.traces.interface import ContinuingNoise, Json, Losses, Stated, Together, redrawn
+from sfumato.mechanisms.traces.interface import Card, ContinuingNoise, Json, Losses, Stated, Together, redrawn
 from sfumato.mechanisms.traces.multiscale.bound import UniversalBound, restart_multiplier, universal_bound
 from sfumato.mechanisms.traces.multiscale.ladder import Ladder, sample_path, shipped_ladder
 from sfumato.mechanisms.traces.phrases import KNOWN_MEAN, NOT_COVERED, STAYS_NOT_COVERED
@@ -166,10 +166,23 @@ class MultiscaleNoise(SizedNoise, ContinuingNoise):
     def assumes(self) -> tuple[str, ...]:
         return (class_words(self.prior_class), KNOWN_MEAN)
 
+    @property
+    def balanced(self) -> bool:
+        """Whether one number holds for moments and for one unknown place: the share lemma, no condition left."""
+        stay = self.bound().stay_loss
+        return stay is not None and stay <= self.bound().worst_loss
+
     def covers(self, stated: Stated) -> tuple[str, ...]:
-        """The offset's condition stands beside the promise it limits."""
+        """Where the shares are not balanced, the offset's condition stands beside the promise it limits."""
         bound = self.bound()
         first, more = f"where you were at any one moment, released or not: {apart(stated)}", []
+        if self.balanced:
+            return (
+                first,
+                "an unknown offset of the whole path, and one unknown place that is stayed at for any time: the same "
+                f"loss, {self._nights()}",
+                "any timestamps, sampling rate and duration",
+            )
         if bound.free_offset_sd is not None and stated.losses.stay_loss is not None:
             first += "; with an unknown offset under the condition of the next line"
             share = bound.free_offset_share
@@ -178,8 +191,7 @@ class MultiscaleNoise(SizedNoise, ContinuingNoise):
                 f"{bound.free_offset_sd * self.noise_m:.3g} m"
                 + (f" or the offset's at most {share:.3g} times it" if share and math.isfinite(share) else "")
                 + ", and never beyond stay_loss",
-                "one unknown place, stayed at for any time or any number of nights: at most stay_loss (stay_odds_99), "
-                f"{self._nights()}",
+                f"one unknown place that is stayed at for any time: at most stay_loss (stay_odds_99), {self._nights()}",
             ]
         return (first, *more, "any timestamps, sampling rate and duration")
 
@@ -201,7 +213,8 @@ class MultiscaleNoise(SizedNoise, ContinuingNoise):
             return {
                 "mode": "continuing",
                 "meaning": "The noise is one process per person: any number of releases made with the same state, in "
-                "any order, together keep the losses stated.",
+                "any order, together keep the losses stated. A routine repeated over days, and a regular place "
+                "when another one is known, are not covered and cost more with every day (sfumato cost).",
             }
         longest = self.ladder.longest_s
         gap = GAP_LONGEST_SCALES * longest
@@ -213,6 +226,26 @@ class MultiscaleNoise(SizedNoise, ContinuingNoise):
             f"{restart_multiplier(gap, longest):.4f}. With an unknown offset, and for stay_loss, they never do: every "
             "redraw is counted (use --state).",
         }
+
+    def _and_stays(self, stated: Stated) -> str:
+        return f", {self.reach()}" if self.balanced else SizedNoise._and_stays(self, stated)
+
+    def headline(self, stated: Stated) -> str:
+        said = SizedNoise.headline(self, stated)
+        return (
+            said.replace(self.moment, f"{self.moment} or as one unknown place you stay at") if self.balanced else said
+        )
+
+    def unless(self, stated: Stated) -> str:
+        return "; a routine, or a regular place when another one is known, gives more away with every day"
+
+    def cards(self, stated: Stated) -> list[Card]:
+        rows = SizedNoise.cards(self, stated)
+        if not self.balanced or not rows:
+            return rows
+        one = rows[0]
+        meaning = f"between two places at most {format_length(stated.numbers.radius_m)} apart, 99 times in 100"
+        return [Card("Odds at any one moment, or for one unknown place", one.number, f"{meaning}, {self.reach()}")]
 
     def stay_words(self, stated: Stated) -> list[str]:
         along = (

@@ -13,7 +13,7 @@ from sfumato.mechanisms.traces.multiscale.ladder import Ladder, noise_covariance
 from sfumato.mechanisms.traces.multiscale.solve import design_ladder
 from sfumato.priors.classes import PRIOR_CLASSES, PriorClass, prior_class_named
 
-WHITE_SHARE, CONSTANT_SHARE = 0.05, 0.1
+WHITE_SHARE = 0.05
 PRICED_RANGES_S = {
     "20 s - 10 min": (20.0, 600.0),
     "10 s - 1 h": (10.0, 3600.0),
@@ -27,8 +27,19 @@ PRICED_KERNELS = (("matern32",), ("matern32", "matern52", "rbf"))
 def solve(prior_class: PriorClass) -> tuple[Solved[tuple[Any, Any]], Ladder, UniversalBound]:
     """The best ladder of a class, and its bound with the white and constant shares included."""
     solved = design_ladder(prior_class.kernels, *prior_class.length_scales_s)
-    ladder = Ladder(*solved.value, white_share=WHITE_SHARE, constant_share=CONSTANT_SHARE)
+    assert solved.objective is not None
+    ladder = balanced(Ladder(*solved.value, white_share=WHITE_SHARE, constant_share=0.0), solved.objective)
     return solved, ladder, universal_bound(ladder, prior_class)
+
+
+def balanced(ladder: Ladder, path_loss: float) -> Ladder:
+    """The same ladder with the least constant share, in thousandths, for which one unknown place loses no more.
+
+    A path loses L/(1 − ψ − χ) (L the loss × o of the ladder alone), a place stayed at 1/χ: equal at
+    χ = (1 − ψ)/(1 + L), where one number holds for both.
+    """
+    share = math.ceil(1000.0 * (1.0 - ladder.white_share) / (1.0 + path_loss)) / 1000.0
+    return Ladder(ladder.length_scales_s, ladder.weights, ladder.white_share, share)
 
 
 def price_table() -> list[dict[str, Any]]:
@@ -82,7 +93,7 @@ def white_share_table(prior_class: str = "day") -> list[dict[str, Any]]:
         members = prior_class_named(prior_class)
         if share == 0:
             members = PriorClass(members.kernels, members.length_scales_s, nugget_share=0.0)
-        ladder = shipped_ladder(prior_class, white_share=share, constant_share=CONSTANT_SHARE)
+        ladder = shipped_ladder(prior_class, white_share=share)
         bound = universal_bound(ladder, members)
         rows.append(
             {
@@ -119,7 +130,7 @@ def constant_share_table(prior_class: str = "day") -> list[dict[str, Any]]:
     }
     rows = []
     members = prior_class_named(prior_class)
-    for share in (0.0, 0.02, 0.05, 0.1, 0.2, 0.3):
+    for share in (0.0, 0.05, 0.1, shipped_ladder(prior_class).constant_share, 0.3):
         if share == 0:
             members_here = PriorClass(members.kernels, members.length_scales_s, offset=False)
         else:
