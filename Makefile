@@ -56,6 +56,7 @@ check: $(VENV)/.dev  ## style, types, layers, and the house in numbers
 	$(BIN)/python scripts/house.py --check
 	$(BIN)/python scripts/journey.py --check
 	$(BIN)/python scripts/architecture.py --check
+	$(BIN)/python scripts/papers_coverage.py --check
 
 bench: $(VENV)/.bench  ## every benchmark, each a ratio against something real in the same run
 	$(BIN)/python benchmarks/run.py
