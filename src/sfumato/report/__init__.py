@@ -17,6 +17,7 @@ from sfumato.report.chart import error_chart
 from sfumato.report.drawing import drawn_places
 from sfumato.report.map import draw_map
 from sfumato.report.page import assemble
+from sfumato.report.routine import routine_rows
 from sfumato.traces import Trace
 
 __all__ = ["render"]
@@ -44,4 +45,13 @@ def render(
     picture = draw_map(release, original, record, audit, shown)
     chart = None if original is None else error_chart(original, release, record, shown)
     private = original is not None
-    return assemble(release, record, picture=picture, chart=chart, audit=audit, dropped=dropped, private=private)
+    return assemble(
+        release,
+        record,
+        picture=picture,
+        chart=chart,
+        audit=audit,
+        dropped=dropped,
+        private=private,
+        routine=[] if original is None else routine_rows(original, record),
+    )

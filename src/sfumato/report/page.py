@@ -15,6 +15,7 @@ from sfumato.report.words import audit_rows, cards, dropped_words, interval_word
 from sfumato.traces import Trace
 from sfumato.units import format_length
 
+_ROUTINE = "What your routine gives away in this release (not covered by the promise)"
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 )
@@ -29,6 +30,7 @@ def assemble(
     audit: Audit | None,
     dropped: Sequence[str],
     private: bool,
+    routine: Sequence[tuple[str, str]] = (),
 ) -> str:
     """All parts in reading order."""
     shown = drawn_places(release)
@@ -55,6 +57,7 @@ def assemble(
             _list("What is not covered", certificate.guarantee.not_covered),
             "" if not private else _dropped(certificate, dropped),
             "" if audit is None else _table("What an adversary still learns", audit_rows(audit)),
+            _table(_ROUTINE, routine) if routine else "",
             _table("The certificate in numbers", numbers(certificate)),
             _statement(certificate),
             _footer(certificate, private=private),

@@ -1,0 +1,107 @@
+"""The command ``cost``: what a routine, a known regular place or companions cost, from a certificate alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from sfumato.cli.output import print_json
+from sfumato.errors import InputError
+
+if TYPE_CHECKING:
+    from sfumato.adversary.routine import Cost
+
+_STEPS = (1, 5, 10, 20, 60, 120, 250)
+NOT_COVERED = (
+    "The certificate does not cover this: it is what repetition gives away. Withhold regular places (sfumato hide) "
+    "and share a routine seldom."
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``cost`` to the app."""
+    app.command("cost", help="What a routine or a known regular place gives away over days, from a certificate.")(cost)
+
+
+def cost(
+    certificate: Path = typer.Argument(..., help="A certificate (JSON) of sfumato protect; no trace is needed."),
+    repeats: int = typer.Option(20, help="On how many days the same is recorded."),
+    secret: list[str] = typer.Option(
+        [], help="A place to keep secret and its hours: home=22:00-7:00; repeat for more."
+    ),
+    known: list[str] = typer.Option([], help="A regular place that the adversary knows: work=9:00-17:00."),
+    unknown: list[str] = typer.Option([], help="A further regular place that they do not know: gym=18:00-19:00."),
+    route: list[str] = typer.Option([], help="A way taken every day, the same each time: commute=8:00-8:30."),
+    route_sd: str = typer.Option("4km", help="How far from what the adversary expects a route may lie (m, km)."),
+    companions: int = typer.Option(0, help="So many people, all of them released, who travel one way together."),
+    every: str = typer.Option("10min", help="How often positions are recorded at a place (routes: once a minute)."),
+    separate: bool = typer.Option(
+        False, "--separate", help="Every day is a release of its own with redrawn noise (without --state)."
+    ),
+    json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
+) -> None:
+    """Exact odds, 99 times in 100, between two places at most the certificate's radius apart."""
+    from sfumato.adversary import routine
+    from sfumato.certificates.verify import read_certificate
+    from sfumato.priors.kernels import Matern32
+    from sfumato.units import duration_s, length_m
+
+    document = read_certificate(certificate)
+    if not 1 <= repeats <= 3660:
+        raise InputError(f"--repeats is {repeats}.", "It must be a number of days from 1 to 3660.")
+    if not (secret or route or companions):
+        raise InputError(
+            "Nothing was asked.", "Give --secret home=22:00-7:00, --route commute=8:00-8:30 or --companions."
+        )
+    places, seen, others, ways = (
+        [routine.Hours.parse(text) for text in texts] for texts in (secret, known, unknown, route)
+    )
+    prior = Matern32(routine.ROUTE_PRIOR.length_scale_s, length_m(route_sd))
+    rows: list[Cost] = []
+    if places or ways:
+        noise, radius_m = routine.noise_law(document)
+        for days in [*(step for step in _STEPS if step < repeats), repeats]:
+            for place in places:
+                rest = [other for other in places if other is not place] + others
+                rows.append(
+                    routine.place_cost(
+                        noise,
+                        radius_m,
+                        place,
+                        known=seen,
+                        unknown=rest,
+                        days=days,
+                        every_s=duration_s(every),
+                        separate=separate,
+                    )
+                )
+            rows += [
+                routine.route_cost(noise, radius_m, way, days=days, prior=prior, separate=separate) for way in ways
+            ]
+    if companions:
+        rows.append(routine.companions_cost(document, companions))
+    if json:
+        print_json({"costs": [row.to_dict() for row in rows], "radius_m": document["radius_m"], "covered": False})
+        return
+    _say(rows, [place.name for place in seen], float(document["radius_m"]))
+
+
+def _say(rows: list[Cost], known: list[str], radius_m: float) -> None:
+    from sfumato.units import format_length
+
+    whose = f" (known: {', '.join(known)})" if known else ""
+    typer.echo(f"Odds between two places at most {format_length(radius_m)} apart, 99 times in 100{whose}:")
+    for row in rows:
+        times = f"after {row.repeats} day{'' if row.repeats == 1 else 's'}"
+        if row.what.endswith("on one way"):
+            times = "together"
+        typer.echo(f"  {row.what:<28}{times:<18}{_odds(row.odds_99)}")
+    typer.echo(NOT_COVERED)
+
+
+def _odds(odds: float) -> str:
+    from sfumato.leakage.odds import odds_words
+
+    return f"{odds_words(odds)}" if odds < 1e9 else "more than a thousand million : 1"
