@@ -26,7 +26,7 @@ from sfumato.mechanisms.traces.secret_limits import kernel_words
 from sfumato.plan import Plan
 from sfumato.priors.fitting import fit
 from sfumato.priors.kernels import Kernel, Sum, White, kernel_from_dict
-from sfumato.priors.statespace import is_markov, sample
+from sfumato.priors.statespace import is_markov, sample, whitened_products
 from sfumato.randomness import Random, randomness
 from sfumato.traces import Trace
 
@@ -80,8 +80,6 @@ class ShapedNoise(SizedNoise):
 
     def stay_loss(self, times_s: Sequence[FloatArray]) -> float | None:
         """1ᵀΓ⁻¹1 at the release's own times: all of it one unknown place; None where it cannot be computed."""
-        from sfumato.priors.statespace import is_markov, whitened_products  # compiled loops: loaded where they run
-
         kernel, worst = self.kernel(), 0.0
         for times in times_s:
             moments, _ = distinct(times)
