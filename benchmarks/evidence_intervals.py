@@ -18,6 +18,7 @@ import os
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
+from functools import lru_cache
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -33,7 +34,9 @@ WHOLE_PEOPLE = {("hot", 2.0), ("clusters", 2.0), ("uniform", 2.0), ("rows", 2.0)
 truly: the estimate is a whole number of people plus little, and no fixed interval covers at every level."""
 
 
+@lru_cache
 def places():
+    """Every city by name."""
     return {**elsewhere.made_up(), **elsewhere.tuned_on(), **elsewhere.untuned()}
 
 

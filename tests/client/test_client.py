@@ -31,6 +31,7 @@ from sfumato.client.reveals import reveals
 from sfumato.client.wire import channel_version, to_base64url
 from sfumato.errors import BudgetExceeded, InputError, SfumatoError, VerificationFailed
 from sfumato.grid import Grid
+from sfumato.mechanisms.grids.tight import tight_channel
 
 OFFERS = json.loads((Path(__file__).resolve().parents[1] / "golden" / "offers.json").read_text())
 PARIS = Grid.from_bounds(48.8286, 2.2855, 48.8798, 2.3909, shape=(5, 6))
@@ -535,3 +536,28 @@ def test_the_live_budget_bounds_the_exact_gaussian_trade_off() -> None:
         mu, epsilon = budget.mu_per_km * km, budget.epsilon_per_km * km
         exact_delta = ndtr(-epsilon / mu + mu / 2) - math.exp(epsilon) * ndtr(-epsilon / mu - mu / 2)
         assert exact_delta <= budget.delta
+
+
+def test_a_device_judges_a_channel_by_its_exact_epsilon_whichever_promise_made_it():
+    grid = Grid.from_bounds(south=48.84, west=2.30, north=48.8669, east=2.3408, cell_size_m=500.0)
+    tight = tight_channel(grid, epsilon=0.008).value
+
+    def offered(weights, beta_per_m):
+        payload = {
+            "campaign": "town",
+            "cycle": 1,
+            "grid": grid.to_dict(),
+            "beta_per_m": beta_per_m,
+            "output_weights": [float(one) for one in weights],
+            "floor": 0.01,
+            "reporting": "once",
+        }
+        return check_offer(signed(json.dumps(payload)), caps=Caps())
+
+    offer = offered(tight.output_weights, tight.beta)
+    assert offer.tight
+    assert offer.reveals.epsilon_per_km == pytest.approx(8.0, rel=1e-9), "2 beta would be 16, above this device's 10"
+    uneven = np.where(np.arange(grid.cells) == 0, 0.4, 0.6 / (grid.cells - 1))
+    with pytest.raises(VerificationFailed, match="One report would cost"):
+        offered(uneven, tight.beta)
+    assert not offered(uneven, 0.001).tight

@@ -184,7 +184,7 @@ def offers() -> dict[str, Any]:
     refused = {
         "another signer": ({**good, "signature": to_base64url(other.sign(good["payload"].encode()))}, "signature"),
         "a changed text": ({**good, "payload": good["payload"].replace('"cycle":3', '"cycle":4')}, "version"),
-        "beta past the cap": (signed(beta_per_m=0.0051), "2 beta"),
+        "beta past the cap": (signed(beta_per_m=0.0101), "beta is"),
         "beta zero": (signed(beta_per_m=0), "beta"),
         "c below the floor": (signed(output_weights=below.tolist()), "floor"),
         "no floor": (signed(floor=0.0001), "floor"),

@@ -200,7 +200,7 @@ def test_no_function_that_draws_a_page_takes_a_place() -> None:
 def test_the_page_says_what_a_report_reveals_and_what_is_not_hidden(bundle: bool) -> None:
     html = pages.participant_page(campaign(), channel())
     for words in (
-        "Worst two-cell success", "never with fewer than 50 people", "Never above (2β)", "not blind signatures",
+        "Worst two-cell success", "never with fewer than 50 people", "Promised", "not blind signatures",
         "installed from elsewhere", "Wi-Fi", "public log", "adjacent cells", "add up", "within the same bound",
     ):  # fmt: skip
         assert words.lower() in html.lower(), words

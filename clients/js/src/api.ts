@@ -1,6 +1,6 @@
 // Made from the OpenAPI document by `npm run api`; do not edit.
 
-/** Whether the reports look poisoned, and why. */
+/** Whether the reports look forged, and why. */
 export interface Alarm {
   raised: boolean;
   reasons: string[];
@@ -45,6 +45,7 @@ export interface CampaignRequest {
   minimum_tickets?: number | null;
   floor?: number | null;
   reporting?: "once" | "every-cycle";
+  promise?: "epsilon" | "mutual-information";
   relayed?: boolean;
   relayed_cap_reports?: number | null;
 }
@@ -62,6 +63,7 @@ export interface CampaignView {
   reporting: "once" | "every-cycle";
   relayed: boolean;
   relayed_cap_reports: number;
+  promise?: "epsilon" | "mutual-information";
   name: string;
   cells: number;
   two_beta_per_km: number;
@@ -121,6 +123,11 @@ export interface ClosedCycleView {
   gap_nats_per_report: number;
   target: string;
   interval_level: number | null;
+  verdict?: "fits" | "changed" | "forged";
+  notices?: string[];
+  averaged_cycles?: number;
+  interval_words?: string;
+  influence_ranges?: InfluenceRange[];
   cycle: number;
   version: string;
   opened_at_s: number;
@@ -146,6 +153,11 @@ export interface CountedCycleView {
   gap_nats_per_report: number;
   target: string;
   interval_level: number | null;
+  verdict?: "fits" | "changed" | "forged";
+  notices?: string[];
+  averaged_cycles?: number;
+  interval_words?: string;
+  influence_ranges?: InfluenceRange[];
   cycle: number;
   version: string;
   opened_at_s: number;
@@ -195,6 +207,7 @@ export interface DashboardCampaignView {
   reporting: "once" | "every-cycle";
   relayed: boolean;
   relayed_cap_reports: number;
+  promise?: "epsilon" | "mutual-information";
   name: string;
   cells: number;
   two_beta_per_km: number;
@@ -217,6 +230,11 @@ export interface EstimatedCycleView {
   gap_nats_per_report: number;
   target: string;
   interval_level: number | null;
+  verdict?: "fits" | "changed" | "forged";
+  notices?: string[];
+  averaged_cycles?: number;
+  interval_words?: string;
+  influence_ranges?: InfluenceRange[];
   cycle: number;
   version: string;
   opened_at_s: number;
@@ -251,6 +269,14 @@ export interface HistoryAnswer {
   errors: string[];
   status: number;
   history: ClosedCycleView[];
+}
+
+/** How far a share of forged reports in every pooled cycle would move the map, over the places tried. */
+export interface InfluenceRange {
+  share: number;
+  way: string;
+  least_m: number;
+  most_m: number;
 }
 
 /** An epsilon per kilometre: exact, or between two bounds. */

@@ -41,6 +41,8 @@ export interface Offer {
   readonly publicKey: string;
   /** One report is drawn per epoch whatever the place: the cycle, or the campaign's whole life. */
   readonly epoch: string;
+  /** Every normaliser is alike, so that epsilon is beta and not up to twice it: the tight channel. */
+  readonly tight: boolean;
   readonly reveals: Reveals;
 }
 
@@ -196,15 +198,21 @@ export async function checkOffer(document: unknown, caps: Caps, pinnedKey?: stri
   const grid = gridFromWire(channel.grid as Record<string, unknown>, caps);
   const betaPerM = number(channel.beta_per_m, "beta_per_m");
   must(betaPerM > 0, "The channel's beta is not positive.");
+  // Epsilon is at least beta, whatever the weights are: no need to compute it where that is too much already.
   must(
-    2000 * betaPerM <= caps.twoBetaPerKm * (1 + 1e-12),
-    `2 beta is ${(2000 * betaPerM).toPrecision(3)} per km; this device accepts ${caps.twoBetaPerKm}.`,
+    1000 * betaPerM <= caps.twoBetaPerKm * (1 + 1e-12),
+    `beta is ${(1000 * betaPerM).toPrecision(3)} per km; this device accepts an epsilon of ${caps.twoBetaPerKm}.`,
   );
   checkRange(grid, betaPerM);
   const floor = number(channel.floor, "floor");
   const outputWeights = checkedWeights(channel.output_weights, grid.rows * grid.columns, floor, caps);
   const cycle = whole(channel.cycle, "cycle");
   must(cycle >= 1, "The cycle's number is not positive.");
+  const told = reveals(grid, outputWeights, betaPerM);
+  must(
+    told.epsilonPerKm <= caps.twoBetaPerKm * (1 + 1e-9),
+    `One report would cost ${told.epsilonPerKm.toPrecision(3)} per km; this device accepts ${caps.twoBetaPerKm}.`,
+  );
   return {
     campaign: String(channel.campaign),
     cycle,
@@ -216,7 +224,8 @@ export async function checkOffer(document: unknown, caps: Caps, pinnedKey?: stri
     reporting,
     publicKey: key,
     epoch: reporting === "once" ? "once" : String(cycle),
-    reveals: reveals(grid, outputWeights, betaPerM),
+    tight: told.exact && told.epsilonPerKm <= 1000 * betaPerM * (1 + 1e-6),
+    reveals: told,
   };
 }
 

@@ -13,6 +13,7 @@ def register(app: typer.Typer) -> None:
     """Add ``collect`` to the app."""
     collect = typer.Typer(help="Collect obfuscated locations cycle by cycle.", no_args_is_help=True)
     collect.command("simulate")(simulate_command)
+    import_module("sfumato.cli.collect_plan").register_plan(collect)
     with contextlib.suppress(ModuleNotFoundError):
         import_module("sfumato.cli.crowd").register_crowd(collect)
     app.add_typer(collect, name="collect")

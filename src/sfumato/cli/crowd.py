@@ -20,9 +20,7 @@ def crowd(
     city: Annotated[
         str, typer.Option(help="Where the people are: paris or sf (counts of check-ins per cell).")
     ] = "paris",
-    people: Annotated[
-        int, typer.Option(min=1, max=10_000_000, help="How many people report, once per cycle.")
-    ] = 10_000,
+    people: Annotated[int, typer.Option(min=1, max=10_000_000, help="How many people report in each cycle.")] = 10_000,
     cycles: Annotated[int, typer.Option(min=1, max=1000, help="How many cycles they report in.")] = 1,
     campaign: Annotated[str, typer.Option(help="The campaign's name; by default the city's.")] = "",
     concurrency: Annotated[int, typer.Option(min=1, max=1024, help="Requests under way at the same time.")] = 32,

@@ -77,22 +77,28 @@ def drive(
     wait_s: float = 60.0,
     progress: Progress = lambda _count: None,
 ) -> list[CrowdCycle]:
-    """Send one report per person in each of ``cycles`` cycles; with the operator's ``token``, close each cycle."""
+    """Send one report of each of ``people`` in each of ``cycles`` cycles; with the operator's ``token``, close each.
+
+    Where a device reports once, other people report in every cycle; otherwise the same.
+    """
     if people < 1 or cycles < 1 or concurrency < 1:
         raise InputError("There are no people, cycles or connections.", "Give at least 1 of each.")
     server = _Server(url, campaign, token)
-    devices = [os.urandom(32) for _ in range(people)]
+    devices: list[bytes] = []
     homes: IntArray | None = None
     done: list[CrowdCycle] = []
     with ThreadPoolExecutor(concurrency, thread_name_prefix="crowd") as threads:
         for _ in range(cycles):
             offer = server.offer()
-            if homes is None:
+            if homes is None or offer.epoch == "once":
                 homes = people_in_cells(shares, grid, offer.grid, people)
+                devices = [os.urandom(32) for _ in range(people)]
             reports = draw_for(offer, homes)
             began = time.perf_counter()
 
-            def send(person: int, offer: Offer = offer, reports: IntArray = reports) -> bool:
+            def send(
+                person: int, offer: Offer = offer, reports: IntArray = reports, devices: list[bytes] = devices
+            ) -> bool:
                 counted = server.send(offer, devices[person], int(reports[person]))
                 progress(1)
                 return counted

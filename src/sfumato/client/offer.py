@@ -32,6 +32,7 @@ class Caps:
     """What this device accepts from a server. Every number is a limit; loosening one is the owner's decision."""
 
     two_beta_per_km: float = 10.0
+    """The most one report may cost: the exact epsilon per km, or 2 beta where the grid is too large to compute it."""
     cells: int = 65_536
     extent_km: float = 500.0
     smallest_cell_side_m: float = 50.0
@@ -56,6 +57,11 @@ class Offer:
     reporting: str
     public_key: str
     reveals: Reveals
+
+    @property
+    def tight(self) -> bool:
+        """Whether every normaliser is alike, so that epsilon is beta and not up to twice it: the tight channel."""
+        return self.reveals.exact and self.reveals.epsilon_per_km <= 1000 * self.beta_per_m * (1 + 1e-6)
 
     @property
     def epoch(self) -> str:
@@ -128,15 +134,22 @@ def check_offer(document: Mapping[str, object], *, caps: Caps, pinned_key: str |
     grid = grid_from_wire(wire, caps=caps)
     beta = _number(channel["beta_per_m"], "beta_per_m")
     _require(beta > 0, "The channel's beta is not positive.")
+    # Epsilon is at least beta, whatever the weights are: no need to compute it where that is too much already.
     _require(
-        2000 * beta <= caps.two_beta_per_km * (1 + 1e-12),
-        f"2 beta is {2000 * beta:.3g} per km; this device accepts {caps.two_beta_per_km:g}.",
+        1000 * beta <= caps.two_beta_per_km * (1 + 1e-12),
+        f"beta is {1000 * beta:.3g} per km; this device accepts an epsilon of {caps.two_beta_per_km:g}.",
     )
     check_range(grid, beta_per_m=beta)
     floor = _number(channel["floor"], "floor")
     weights = _output_weights(channel["output_weights"], grid.cells, floor, caps)
     cycle = _whole(channel["cycle"], "cycle")
     _require(cycle >= 1, "The cycle's number is not positive.")
+    told = reveals(grid, weights, beta_per_m=beta)
+    _require(
+        told.epsilon_per_km <= caps.two_beta_per_km * (1 + 1e-9),
+        f"One report would cost {told.epsilon_per_km:.3g} per km{'' if told.exact else ' (2 beta)'}; this device "
+        f"accepts {caps.two_beta_per_km:g}.",
+    )
     return Offer(
         campaign=str(channel["campaign"]),
         cycle=cycle,
@@ -147,7 +160,7 @@ def check_offer(document: Mapping[str, object], *, caps: Caps, pinned_key: str |
         floor=floor,
         reporting=str(channel["reporting"]),
         public_key=key,
-        reveals=reveals(grid, weights, beta_per_m=beta),
+        reveals=told,
     )
 
 

@@ -92,7 +92,7 @@ def _latest(last: ClosedCycleView) -> str:
     moved = last.emd_to_previous_m
     items = [
         ("Reports", f"{last.reports:,}", f"cycle {last.cycle}"),
-        ("Exact ε per km", _level(last), f"never above 2β = {number(last.two_beta_per_km, 4)}"),
+        ("Exact ε per km", _level(last), f"promised at most {number(last.two_beta_per_km, 4)}"),
         ("Mutual information", f"{number(last.mutual_information_nats)} nats", "per report, at the estimate"),
         ("Distortion", format_length(last.distortion_m), "mean, true to reported cell"),
         ("Moved since the previous", "–" if moved is None else format_length(moved), "earth mover's distance"),

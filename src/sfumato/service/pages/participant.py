@@ -11,6 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from sfumato.client.device import DEFAULT_CAP_PER_KM
 from sfumato.client.reveals import Reveals, reveals
 from sfumato.grid import Grid
 from sfumato.service.models.kept import PublishedChannel
@@ -98,7 +99,7 @@ def _numbers(campaign: CampaignView, told: Reveals | None) -> str:
     moved = format_length(campaign.cycle.distortion_m)
     items = [
         ("ε per km", number(exact, 4), kind),
-        ("Never above (2β)", number(campaign.two_beta_per_km, 4), "per km, whatever the server chooses"),
+        ("Promised", number(campaign.two_beta_per_km, 4), "per km at most; your device computes ε and refuses more"),
         ("Typical displacement", moved, "mean, true cell to reported cell"),
     ]
     if told:
@@ -112,6 +113,18 @@ def _in_words(told: Reveals | None, campaign: CampaignView) -> str:
     return (
         f"<p>Whoever sees your report can at most multiply the odds between two places 500 m apart by "
         f"{_factor(level / 2)}, and between two places 2 km apart by {_factor(2 * level)}.</p>"
+        f"<p>{_how_often(level, campaign)}</p>"
+    )
+
+
+def _how_often(level_per_km: float, campaign: CampaignView) -> str:
+    """How many reports a device's budget allows: a device stops for good, and people should know before."""
+    if campaign.reporting == "once":
+        return "Your device sends one report in this campaign's whole life, wherever you are."
+    reports = math.floor(DEFAULT_CAP_PER_KM / level_per_km + 1e-9)
+    return (
+        f"Your device sends one report per cycle and stops for good after {reports}: its budget of "
+        f"{DEFAULT_CAP_PER_KM:g} per km, for all campaigns together, is then spent."
     )
 
 

@@ -1,0 +1,123 @@
+"""``sfumato collect plan``: what a campaign would promise and tell, and how long a device can take part in it."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from sfumato.arrays import FloatArray
+from sfumato.cli.output import print_json
+from sfumato.client.device import DEFAULT_CAP_PER_KM
+from sfumato.client.reveals import reveals
+from sfumato.collection.loop import PROMISES, checked_promise
+from sfumato.collection.planning import Plan, plan
+from sfumato.grid import Grid
+from sfumato.priors.cities import CITIES, city
+from sfumato.units import duration_s, format_duration, format_length, length_m
+
+
+def register_plan(collect: typer.Typer) -> None:
+    """Add ``plan`` to ``sfumato collect``."""
+    collect.command("plan")(plan_command)
+
+
+def plan_command(
+    place: Annotated[str, typer.Option("--city", help="paris or sf; or give --cell, --rows and --columns.")] = "paris",
+    cell: Annotated[str | None, typer.Option(help="The side of square cells, for example 500m.")] = None,
+    rows: Annotated[int, typer.Option(min=1, help="Rows of cells, with --cell.")] = 20,
+    columns: Annotated[int, typer.Option(min=1, help="Columns of cells, with --cell.")] = 20,
+    epsilon: Annotated[float, typer.Option(help="What one report may cost at most: epsilon per km.")] = 2.0,
+    promise: Annotated[
+        str | None, typer.Option(help="epsilon or mutual-information; both are shown when it is left out.")
+    ] = None,
+    cycle: Annotated[str, typer.Option(help="How long a cycle lasts, for example 1day.")] = "1day",
+    lasting: Annotated[str, typer.Option(help="How long people should be able to take part.")] = "2year",
+    budget: Annotated[float, typer.Option(help="A device's budget, epsilon per km.")] = DEFAULT_CAP_PER_KM,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Compare what a campaign could promise before anybody takes part, and plan how often people can report.
+
+    A device stops for good when its budget is spent. "once" costs one report in a campaign's life; "every-cycle" with
+    the epoch shown lasts as long as asked.
+    """
+    grid, prior = _where(place, cell, rows, columns)
+    chosen = PROMISES if promise is None else (checked_promise(promise),)
+    plans = [
+        plan(
+            grid,
+            epsilon=epsilon / 1000,
+            promise=one,
+            prior=prior,
+            budget=budget / 1000,
+            cycle_s=duration_s(cycle),
+            lasting_s=duration_s(lasting),
+        )
+        for one in chosen
+    ]
+    if json:
+        print_json({"ok": True, "budget_per_km": budget, "plans": [_plain(one, grid) for one in plans]})
+    else:
+        _print(plans, grid, budget, cycle, lasting)
+
+
+def _where(place: str, cell: str | None, rows: int, columns: int) -> tuple[Grid, FloatArray | None]:
+    if cell is not None:
+        side = length_m(cell)
+        return Grid(rows=rows, columns=columns, cell_height=side, cell_width=side, unit="m"), None
+    if place not in CITIES:
+        raise typer.BadParameter(f"There is no city '{place}'. Use {' or '.join(CITIES)}, or give --cell.")
+    home = city(place)
+    assert home.grid is not None
+    return home.grid, home.probabilities
+
+
+def _plain(one: Plan, grid: Grid) -> dict[str, object]:
+    told = reveals(grid, one.channel.output_weights, beta_per_m=one.channel.beta)
+    return {
+        "promise": one.promise,
+        "promised_epsilon_per_km": 1000 * one.promised_epsilon,
+        "epsilon_per_km": 1000 * one.epsilon,
+        "beta_per_km": 1000 * one.channel.beta,
+        "mutual_information_bits": one.mutual_information_bits,
+        "displacement_m": one.distortion,
+        "two_cell_success": told.two_cell_success,
+        "two_cell_within_m": told.two_cell_within_m,
+        "reports_until_stop": one.reports_until_stop,
+        "every_cycle_lasts_s": one.lasts_s,
+        "lasting_epoch_s": one.lasting_epoch_s if math.isfinite(one.lasting_epoch_s) else None,
+        "smallest_tight_cell_m": one.smallest_tight_cell,
+    }
+
+
+def _print(plans: list[Plan], grid: Grid, budget: float, cycle: str, lasting: str) -> None:
+    table = Table(title=f"{grid.rows} × {grid.columns} cells of {format_length(grid.cell_height)}")
+    table.add_column("")
+    for one in plans:
+        table.add_column(one.promise, justify="right")
+    facts = [_plain(one, grid) for one in plans]
+    lines = (
+        ("exact epsilon per km", "epsilon_per_km", "{:.3f}"),
+        ("mutual information, bits", "mutual_information_bits", "{:.2f}"),
+        ("mean displacement, m", "displacement_m", "{:.0f}"),
+        ("worst two-cell success within 1 km", "two_cell_success", "{:.2f}"),
+        ("reports until a device stops", "reports_until_stop", "{}"),
+    )
+    for label, key, form in lines:
+        table.add_row(label, *(form.format(one[key]) for one in facts))
+    table.add_row(f"every cycle of {cycle} lasts", *(format_duration(one.lasts_s) for one in plans))
+    table.add_row(
+        f"one report per epoch lasts {lasting} with", *(format_duration(one.lasting_epoch_s) for one in plans)
+    )
+    Console().print(table)
+    first = plans[0]
+    typer.echo(f"A device's budget is {budget:g} per km for everything it ever sends; then it stops for good.")
+    typer.echo("Lasting plans: reporting once (one report in the campaign's life), or every-cycle with that epoch.")
+    if first.promise == "epsilon" and min(grid.cell_height, grid.cell_width) < first.smallest_tight_cell:
+        typer.echo(
+            f"Cells narrower than {format_length(first.smallest_tight_cell)} cost part of the promise at this epsilon: "
+            f"larger cells or a larger epsilon give a sharper map."
+        )
