@@ -149,7 +149,7 @@ def main() -> int:
                 everything[f"table {key[0]} {key[1]}"] = mean.tolist()
         if "coverage" in chosen.sections:
             cases = [
-                (name, beta, reporting, "sandwich")
+                (name, beta, reporting, "score")
                 for name in ("paris", "sf")
                 for beta in (1.0, 0.5)
                 for reporting in ("every-cycle", "once")

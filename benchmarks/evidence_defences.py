@@ -1,4 +1,4 @@
-"""What the defences against forged reports are worth: Paris, beta = 1, campaigns closed by ``collection.close_cycle``.
+"""What the defences of the loop are worth: Paris, beta = 1, promise of mutual information, ``collection.close_cycle``.
 
     python benchmarks/evidence_defences.py [--seeds 3] [--cycles 8]
 
@@ -38,7 +38,7 @@ def campaign(rules: Rules, *, share: float, begin: int, cycles: int, seed: int) 
             counts[CELL] += round(share / (1 - share) * present.size)
         tallies.append(Tally(channel, counts))
         closed = close_cycle(tallies, rules, with_intervals=False, with_influence=False)
-        alarms += closed.residual.alarm
+        alarms += closed.verdict.alarm
         channel = closed.next_channel
     truth = PARIS.probabilities
     objective = channel.mutual_information(truth) + rules.beta * channel.distortion(truth)
@@ -61,26 +61,30 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--cycles", type=int, default=8)
     options = parser.parse_args()
-    start = first_channel(PARIS.plain_grid, Rules(beta=1.0))
+    start = first_channel(PARIS.plain_grid, Rules(beta=1.0, promise="mutual-information"))
     first = start.mutual_information(PARIS.probabilities) + start.distortion(PARIS.probabilities)
     print(f"Paris, beta 1, {options.cycles} cycles, mean of seeds 0-{options.seeds - 1}; default cap", end=" ")
-    print(f"{Rules(beta=1.0).max_log_change}")
+    print(Rules(beta=1.0).max_log_change)
     for reporting in ("once", "every-cycle"):
         print(f"\n{reporting}, honest")
-        free = mean(Rules(beta=1.0, max_log_change=None, reporting=reporting), options, 0.0, 0)
+        free = mean(
+            Rules(beta=1.0, promise="mutual-information", max_log_change=None, reporting=reporting), options, 0.0, 0
+        )
         print(f"  no cap   gain 100 %  EMD {free[1]:.3f}  alarms {free[3]}")
         for cap in CAPS:
-            rules = Rules(beta=1.0, max_log_change=cap, reporting=reporting)
+            rules = Rules(beta=1.0, promise="mutual-information", max_log_change=cap, reporting=reporting)
             _, moved, objective, alarms = mean(rules, options, 0.0, 0)
             gain = (first - objective) / (first - free[2])
             print(f"  cap {cap:<4} gain {gain:4.0%}  EMD {moved:.3f}  alarms {alarms}")
         for share, begin in ((0.05, 0), (0.05, 3), (0.02, 0), (0.02, 3), (0.01, 0), (0.01, 3)):
             print(f"{reporting}, {share:.0%} forged from cycle {begin + 1}")
-            bare = Rules(beta=1.0, floor=0.0, max_log_change=None, alarm_p=0.0, reporting=reporting)
+            bare = Rules(
+                beta=1.0, promise="mutual-information", floor=0.0, max_log_change=None, alarm_p=0.0, reporting=reporting
+            )
             stays, moved, _, _ = mean(bare, options, share, begin)
             print(f"  none     stays {stays:.3f}  EMD {moved:.3f}")
             for cap in CAPS:
-                rules = Rules(beta=1.0, max_log_change=cap, reporting=reporting)
+                rules = Rules(beta=1.0, promise="mutual-information", max_log_change=cap, reporting=reporting)
                 stays, moved, _, alarms = mean(rules, options, share, begin)
                 print(f"  cap {cap:<4} stays {stays:.3f}  EMD {moved:.3f}  alarms {alarms}", flush=True)
 

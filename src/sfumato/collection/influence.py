@@ -29,7 +29,7 @@ from sfumato.mechanisms.grids.grid_channel import GridChannel
 
 Way = Literal["piled", "spread", "as people"]
 WAYS: tuple[Way, ...] = ("piled", "spread", "as people")
-_WATCHED_EXACTLY = 2_500
+_WATCHED_EXACTLY = 1_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,6 +127,6 @@ def forged_cells(channel: GridChannel, theta: FloatArray, count: int) -> list[in
 
 
 def monitored_distance(a: npt.ArrayLike, b: npt.ArrayLike, grid: Grid) -> float:
-    """The earth mover's distance, exact up to 2,500 cells and from blocks beyond: for watching, in seconds."""
+    """The earth mover's distance, exact up to 1,000 cells and from blocks beyond: for watching, in seconds."""
     block = 1 if grid.cells <= _WATCHED_EXACTLY else math.ceil(math.sqrt(grid.cells / 1_000))
     return earth_movers(a, b, grid, block=block).value

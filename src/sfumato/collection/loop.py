@@ -45,6 +45,8 @@ DEFAULT_PROMISE: Promise = "epsilon"
 
 _BLENDED_UP_TO = 20_000
 """Cells times distinct channels up to which the number of steps is found by thinning."""
+_WATCHED_WELL = 1_000
+"""Cells up to which the forecast of forged reports tries many places; beyond, the worst alone."""
 DEFAULT_MAX_LOG_CHANGE = 0.2
 """Honest channels make nine tenths of their gain in eight cycles; see benchmarks/evidence_defences.py."""
 
@@ -135,7 +137,7 @@ class ClosedCycle:
     """Of the last channel, for the estimated map."""
     distortion: float
     moved: float | None
-    """Earth mover's distance to the previous estimate, in the grid's unit (from blocks above 2,500 cells)."""
+    """Earth mover's distance to the previous estimate, in the grid's unit (from blocks above 1,000 cells)."""
     capped: bool
     """Whether the next channel would have changed more than the cap allows: usual in the first cycles."""
     alarms: tuple[str, ...]
@@ -193,7 +195,9 @@ def close_cycle(
         verdict=verdict,
         without_suspicious=average_map(trusted)[0] if doubted and trusted else None,
         without_excess=average_map(trimmed(filled)[0])[0] if verdict.alarm else None,
-        influence=fake_report_influence(filled, estimate, candidates=4 if small else 1) if with_influence else (),
+        influence=fake_report_influence(filled, estimate, candidates=4 if last.channel.cells <= _WATCHED_WELL else 1)
+        if with_influence
+        else (),
         epsilon=last.channel.epsilon(),
         spent=account.level,
         guarantee=account.guarantee,

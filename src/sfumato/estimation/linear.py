@@ -23,15 +23,19 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotri
 
 from sfumato.accountant.compose import Reporting
 from sfumato.arrays import FloatArray
+from sfumato.errors import NotCertified
 from sfumato.estimation.likelihood import inverse_normaliser
 from sfumato.estimation.tally import Tally, merged
 from sfumato.mechanisms.grids.kernel import GridKernel, matrix_from_table
 
 Target = Literal["reporters", "population"]
 _TAU = 1e-4
+_ROWS_AT_ONCE = 256
+"""Cells whose loadings are held at once: memory stays that of the inverse."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,8 +82,8 @@ class _Through:
 
     def information_matrix(self) -> FloatArray:
         """B, symmetric."""
-        matrix = _matrix(self.kernel) * self.inverse_z[:, None]
-        half = matrix * np.sqrt(self.output_weights * self.inverse_spread)[None, :]
+        half = _matrix(self.kernel) * self.inverse_z[:, None]
+        half *= np.sqrt(self.output_weights * self.inverse_spread)[None, :]
         return half @ half.T
 
     def score(self) -> FloatArray:
@@ -90,8 +94,18 @@ class _Through:
         """L = rows W, for rows (k, cells)."""
         return _rows_times(self.kernel, rows * self.inverse_z) * self.inverse_spread
 
-    def reports_of(self, rows: FloatArray) -> FloatArray:
-        """rows C: how the people in ``rows`` report."""
+    def reports_of(self, rows: FloatArray, first: int | None) -> FloatArray:
+        """rows C: how the people in ``rows`` report; row i holds nothing but cell ``first`` + i where that is given."""
+        if first is not None and self.kernel.form != "dense":
+            table, columns = self.kernel.table(), self.kernel.grid.columns
+            cells = np.arange(first, first + len(rows))
+            every = np.arange(rows.shape[1])
+            near = table[
+                np.abs(cells[:, None] // columns - every // columns), np.abs(cells[:, None] % columns - every % columns)
+            ]
+            weights = rows[np.arange(len(rows)), cells] * self.inverse_z[cells]
+            out: FloatArray = weights[:, None] * near * self.output_weights
+            return out
         return _rows_times(self.kernel, rows * self.inverse_z) * self.output_weights
 
     def mean_of(self, loadings: FloatArray) -> FloatArray:
@@ -123,7 +137,12 @@ class Linearised:
     def cells(self, target: Target) -> Moments:
         """Every cell by itself."""
         assert self.inverse is not None
-        return self._moments(np.eye(self.theta.size), self.inverse, target)
+        cells = self.theta.size
+        parts = []
+        for first in range(0, cells, _ROWS_AT_ONCE):
+            rows = self.inverse[first : first + _ROWS_AT_ONCE]
+            parts.append(self._moments(np.eye(len(rows), cells, first), rows, target, first=first))
+        return Moments(*(np.concatenate(values) for values in zip(*map(_values, parts), strict=True)))
 
     def sums(self, chosen: FloatArray, target: Target) -> Moments:
         """The sums over the cells chosen by each 0/1 row of (k, cells)."""
@@ -143,7 +162,7 @@ class Linearised:
 
         return root * conjugate_gradients(apply, root * right / n)
 
-    def _moments(self, chosen: FloatArray, rows: FloatArray, target: Target) -> Moments:
+    def _moments(self, chosen: FloatArray, rows: FloatArray, target: Target, *, first: int | None = None) -> Moments:
         theta, pull, people = self.theta, self.pull, self.people
         per_person = sum(one.per_person for one in self.channels)
         share = chosen @ theta
@@ -157,7 +176,7 @@ class Linearised:
         square, square_in = np.zeros(share.size), np.zeros(share.size)
         for one in self.channels:
             loadings = one.loadings(rows)
-            reported = one.reports_of(inside)
+            reported = one.reports_of(inside, first)
             power = loadings * loadings
             second += one.per_person * (power @ one.reported)
             second_in += one.per_person * np.einsum("ij,ij->i", power, reported)
@@ -202,8 +221,10 @@ def linearised(tallies: Sequence[Tally], at: FloatArray, reporting: Reporting, *
         return Linearised(theta, people, reporting, channels, None)
     system = np.diag(_TAU * sum(totals) / theta)
     for one in channels:
-        system += one.total * one.information_matrix()
-    return Linearised(theta, people, reporting, channels, np.linalg.inv(system))
+        part = one.information_matrix()
+        part *= one.total
+        system += part
+    return Linearised(theta, people, reporting, channels, _inverse(system))
 
 
 def conjugate_gradients(
@@ -226,6 +247,28 @@ def conjugate_gradients(
         direction = residual + (fresh / size) * direction
         size = fresh
     return x
+
+
+def _values(moments: Moments) -> tuple[FloatArray, ...]:
+    return (
+        moments.centre,
+        moments.expected,
+        moments.variance,
+        moments.growth,
+        moments.skewness,
+        moments.kurtosis,
+    )
+
+
+def _inverse(system: FloatArray) -> FloatArray:
+    """Of a positive definite matrix, by Cholesky: half the work, in place."""
+    factor, failed = dpotrf(system, lower=1, overwrite_a=1)
+    if failed:
+        raise NotCertified("The information of these reports is singular.", "Wait for more reports.")
+    inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
+    lower: FloatArray = np.tril(np.asarray(inverse, dtype=np.float64))
+    lower += np.tril(lower, -1).T
+    return lower
 
 
 def _matrix(kernel: GridKernel) -> FloatArray:
