@@ -204,7 +204,11 @@ class Linearised:
             n = people * per_person
             third_sum = people * (third - 3 * second_in / n + 2 * per_person * share / n**3)
             fourth_sum = people * (
-                fourth - 4 * third_in / n + 12 * second_in / n**2 - 3 * second_in**2 / (share * per_person)
+                fourth
+                - 4 * third_in / n
+                - 3 * second_in**2 / (share * per_person)
+                + 12 * second_in / n**2
+                - 6 * per_person * share / n**4
             )
         centre = share + rows @ score
         return Moments(centre, share, variance, growth, third_sum / variance**1.5, fourth_sum / variance**2)
