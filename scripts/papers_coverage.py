@@ -55,7 +55,7 @@ def page() -> str:
         "",
         f"Every definition, theorem, algorithm, table and figure of the five papers: {len(everything)} rows; {said}.",
         "A row that fails as printed works here in its corrected form; the number is that of [the errata](errata.md).",
-        "Written by `python scripts/papers_coverage.py`; tests check that every function, command, test and erratum named exists.",
+        "Written by `python scripts/papers_coverage.py`; tests check that everything named exists.",
     ]
     for title, rows in papers().items():
         parts += [
