@@ -149,3 +149,39 @@ def test_prior_sets_are_read_from_files(prior: Path, tmp_path: Path) -> None:
 
 def test_answers_are_json(prior: Path) -> None:
     assert json.loads(run("convert", 1, "--from", "lip", "--to", "ldp", "--prior", prior, "--json"))["ok"]
+
+
+def test_a_yes_or_no_has_the_closed_form_also_for_an_interval() -> None:
+    found = answer("binary", "0.3", "--epsilon", 1)["matrix"]
+    assert found[0][1] == pytest.approx(0.1103638324)
+    assert found[1][0] == pytest.approx(0.2575156088)
+    interval = answer("binary", "0.2:0.4", "--epsilon", 1)["matrix"]
+    assert interval[0][1] == pytest.approx(0.1534121321)
+    assert interval[1][0] == pytest.approx(0.2689414214)
+    refused("binary", "often", "--epsilon", 1, says="not a probability")
+
+
+def test_the_most_information_within_a_leakage(tmp_path: Path) -> None:
+    prior = tmp_path / "p.csv"
+    prior.write_text(".5\n.3\n.15\n.05\n")
+    assert answer("most-information", "--prior", prior, "--epsilon", 1)["mutual_information_nats"] == pytest.approx(
+        0.2999050192
+    )
+
+
+def test_resampling_with_a_delta_tells_the_truth_more_often(prior: Path) -> None:
+    assert answer("resample", "--prior", prior, "--epsilon", 1, "--delta", 0.05)["share_of_truth"] == pytest.approx(
+        0.4920704571
+    )
+    stated = answer("resample", "--prior", prior, "--epsilon", 1, "--delta", 0.05)["guarantee"]["parameters"]
+    assert max(stated["measured_delta_low"], stated["measured_delta_up"]) <= 0.05 + 1e-12
+
+
+def test_a_latent_variable_is_hidden_and_the_symbol_is_not_promised(tmp_path: Path) -> None:
+    given, secret = tmp_path / "given.csv", tmp_path / "s.csv"
+    given.write_text(".6,.3,.1,0\n0,.1,.3,.6\n")
+    secret.write_text(".7\n.3\n")
+    found = answer("latent", "--given", given, "--secret-prior", secret, "--epsilon", 0.5)
+    stated = found["guarantee"]["parameters"]
+    assert max(stated["measured_up_nats"], stated["measured_low_nats"]) <= 0.5
+    assert "nothing is promised" in run("latent", "--given", given, "--secret-prior", secret, "--epsilon", 0.5)

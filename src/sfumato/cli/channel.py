@@ -9,6 +9,7 @@ import typer
 from sfumato.cli.channel_compare import register_compare
 from sfumato.cli.channel_gain import tries_of
 from sfumato.cli.channel_refine import register_refine
+from sfumato.cli.channel_special import register_special
 from sfumato.cli.channel_theorems import register_theorems
 from sfumato.errors import InputError
 from sfumato.mechanisms.channels.channel_registry import DESIGNS
@@ -52,6 +53,7 @@ def register(app: typer.Typer) -> None:
     register_compare(channel_app)
     register_refine(channel_app)
     register_theorems(channel_app)
+    register_special(channel_app)
     app.add_typer(channel_app, name="channel")
 
 

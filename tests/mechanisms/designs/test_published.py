@@ -81,3 +81,20 @@ def test_the_baselines_spend_their_budget_where_they_say():
     there = concentrated(prior, [[3, 4]], budget=1.0)
     assert np.flatnonzero(np.diag(there.noise_covariance)).tolist() == [3, 4]
     assert there.trace == pytest.approx(1.0)
+
+
+@pytest.mark.slow
+def test_a_smooth_compound_design_is_stable_where_the_usual_tolerance_is_solver_noise():
+    pytest.importorskip("cvxpy")
+
+    def width(step: float, tolerance: float | None) -> float:
+        prior = RBF(80**0.5 + step).covariance(np.arange(50.0)) + 1e-6 * np.eye(50)
+        solved = sdp_a(prior, [24, 25], budget=1.0, tolerance=tolerance)
+        assert solved.status in ("converged", "stopped")
+        assert solved.steps > 0
+        return float(solved.value.summary()["two_sigma"] or 0.0)
+
+    tight = [width(step, 1e-8) for step in (-1e-5, 0.0, 1e-5)]
+    assert max(tight) / min(tight) < 1.001
+    usual = [width(step, None) for step in (-1e-5, 0.0, 1e-5)]
+    assert max(usual) <= max(tight) * 1.01
