@@ -114,12 +114,14 @@ def protect(
     )
     new_state = state is not None and not state.exists()
     done = _protect(plan, people, person, state, passphrase, seed)
+    together = _companions(done, json=json)
     if ledger is not None:
         _enter(done, ledger, person, cap)
     document = _write(done, paths, output_format, state if new_state else None, passphrase, sign)
     if json:
         summary = {name: document[name] for name in FIELDS}
-        print_json({**summary, "certificate": document, "outputs": {k: str(v) for k, v in paths.items()}})
+        written = {name: str(path) for name, path in paths.items()}
+        print_json({**summary, "certificate": document, "outputs": written, **together})
         return
     _say(document, done.dropped, {**paths, **({} if state is None else {"state": state})})
 
@@ -194,6 +196,32 @@ def _protect(
         identity = person  # a file without ids, and a state that knows people by them
     whose = identity if state is not None else None
     return protect_by(plan, trace, state=kept, person=whose, passphrase=secret, save_state=False, rng=seed)
+
+
+def _companions(done: Protected | ProtectedFleet, *, json: bool) -> dict[str, Any]:
+    """The worst group of a fleet, measured and printed before anything is written; for the steward, not the release."""
+    from sfumato.protection import Protected
+
+    if isinstance(done, Protected):
+        return {}
+    from sfumato.adversary.companions import worst_group
+    from sfumato.adversary.routine import companions_cost
+    from sfumato.leakage.odds import odds_words
+
+    found = worst_group(done.originals)
+    if found.alone or done.body["mu"] is None:
+        said = "Nobody was found to travel together." if found.alone else "This mechanism promises nothing for groups."
+        if not json:
+            typer.echo(said)
+        return {"worst_group": {"people": found.people, "together_s": found.together_s, "odds_99": None}}
+    cost = companions_cost(done.body, found.people)
+    if not json:
+        typer.echo(
+            f"Worst group: {found.people} people travel together, two of them for {found.together_s / 60:.0f} minutes. "
+            f"Of their common way the release gives away odds of {odds_words(cost.odds_99) or 'any size'}: leave all but "
+            f"one of them out, or use --redraws {found.people}, which sizes the noise for such a group."
+        )
+    return {"worst_group": {"people": found.people, "together_s": found.together_s, "odds_99": cost.odds_99}}
 
 
 def _enter(done: Protected | ProtectedFleet, ledger: Path, person: str | None, cap: float | None) -> None:
