@@ -1,4 +1,4 @@
-"""People who travel together: k companions on one way are k looks at it; found before release by hashing time and space.
+"""People who travel together: k companions on one way are k looks at it; found by hashing time and space.
 
 *Found.* Time is cut into slots of five minutes and the ground into cells of 400 m (two grids, shifted by half a cell,
 so that a border parts nobody in both). Two people travel together who share at least three slots in at least two cells

@@ -218,8 +218,8 @@ def _companions(done: Protected | ProtectedFleet, *, json: bool) -> dict[str, An
     if not json:
         typer.echo(
             f"Worst group: {found.people} people travel together, two of them for {found.together_s / 60:.0f} minutes. "
-            f"Of their common way the release gives away odds of {odds_words(cost.odds_99) or 'any size'}: leave all but "
-            f"one of them out, or use --redraws {found.people}, which sizes the noise for such a group."
+            f"Of their common way the release gives away odds of {odds_words(cost.odds_99) or 'any size'}: leave all "
+            f"but one of them out, or use --redraws {found.people}, which sizes the noise for such a group."
         )
     return {"worst_group": {"people": found.people, "together_s": found.together_s, "odds_99": cost.odds_99}}
 
