@@ -18,7 +18,6 @@ from sfumato.service.models.kept import (
     EstimateFacts,
     InfluenceRange,
     LevelPerKm,
-    PublishedChannel,
     Residual,
     Specification,
 )
@@ -129,8 +128,7 @@ def _spent_per_km(
 ) -> float:
     """Over all cycles since the start: exact while all are pooled, then this cycle's level added to what was spent."""
     pooled = 1000 * float(closed.spent.upper)
-    last = PublishedChannel.model_validate_json(counts[-1].payload).cycle
-    if before is None or len(counts) >= last:
+    if before is None or len(counts) >= counts[-1].cycle:
         return pooled
     this_cycle = 1000 * float(closed.epsilon.upper)
     return max(before, this_cycle) if specification.once else max(pooled, before + this_cycle)
