@@ -525,7 +525,7 @@ def test_live_noise_is_never_used_at_two_sizes_nor_backwards_nor_past_the_cap(tm
     with pytest.raises(InputError, match="runs forward"):
         LiveTrace(noise_m=1000, device=device).release(48.85, 2.34, 1.79e9 - 1)
     with pytest.raises(BudgetExceeded, match="is left"):
-        LiveTrace(noise_m=1000, device=device, name="second").release(48.85, 2.34, 1.79e9)
+        LiveTrace(noise_m=700, device=device, name="second").release(48.85, 2.34, 1.79e9)
 
 
 def test_the_live_budget_bounds_the_exact_gaussian_trade_off() -> None:

@@ -8,6 +8,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from collector_harness import client, close, history, run, send, ticket
@@ -16,6 +17,7 @@ from repository import GOLDEN
 from sfumato.client import Device, LiveTrace
 from sfumato.client.offer import Caps, check_log, check_offer
 from sfumato.errors import InputError
+from sfumato.frames import differences_m
 from sfumato.service.store import Store
 
 OLD = GOLDEN / "v0_1" / "service"
@@ -123,6 +125,18 @@ def test_an_old_devices_budget_reports_and_live_trace_go_on(memory: Path) -> Non
     assert after["entries"] == before["entries"]
     assert after["campaigns"] == before["campaigns"]
     assert after["live"]["live"]["state"]["constant"] == before["live"]["live"]["state"]["constant"]
+    assert after["live"]["live"]["shares"] == [0.05, 0.1]  # it goes on as it began, whatever is shipped now
+
+
+def test_an_old_live_trace_keeps_the_size_of_its_constant(memory: Path) -> None:
+    device = Device(memory)
+    trace = LiveTrace(noise_m=1000, device=device)
+    constant = device.read()["live"]["live"]["state"]["constant"]
+    moved = []
+    for day in range(1, 400):  # far apart: all but the constant averages out
+        lat, lon = trace.release(48.8465, 2.3105, 1_790_000_000.0 + 86_400.0 * 30 * day)
+        moved.append(differences_m([48.8465], [2.3105], [lat], [lon])[0])
+    assert np.mean(moved, axis=0) == pytest.approx(1000 * np.sqrt(0.1) * np.array(constant), abs=200)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,8 @@ export interface LiveState {
 }
 
 export const DELTA = 1e-6;
+/** White and constant share of a process that version 0.1.0 began. */
+const FIRST_SHARES: [number, number] = [0.05, 0.1];
 export const DAY: Ladder & { worst_loss: number; stay_loss: number } = shipped.classes.day;
 
 /** One step of s = sqrt(3) dt / l: the transition and the Cholesky factor of its noise. */
@@ -109,6 +111,8 @@ export interface Released {
 
 interface Kept {
   noise_m: number;
+  /** The white and the constant share the process began with: a constant at two sizes would give itself away. */
+  shares?: [number, number];
   state: LiveState;
   released: [number, number];
 }
@@ -145,9 +149,14 @@ export class LiveTrace {
           noise_m: this.noiseM,
         });
       const before = kept?.state ?? null;
-      const state = advance(DAY, before, timeS, normalsFromWords(systemWords(normalsNeeded(DAY, before, timeS))));
-      const released = snap(...displace(latDeg, lonDeg, ...displacement(DAY, state, this.noiseM)));
-      const fresh: Kept = { noise_m: this.noiseM, state, released };
+      const shares =
+        kept === undefined
+          ? ([DAY.white_share, DAY.constant_share] as [number, number])
+          : (kept.shares ?? FIRST_SHARES);
+      const ladder: Ladder = { ...DAY, white_share: shares[0], constant_share: shares[1] };
+      const state = advance(ladder, before, timeS, normalsFromWords(systemWords(normalsNeeded(ladder, before, timeS))));
+      const released = snap(...displace(latDeg, lonDeg, ...displacement(ladder, state, this.noiseM)));
+      const fresh: Kept = { noise_m: this.noiseM, shares, state, released };
       memory.live[this.name] = fresh;
       return { latDeg: released[0], lonDeg: released[1], timeS };
     });

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 
 import numpy as np
@@ -29,7 +29,7 @@ from scipy.special import ndtri
 
 from sfumato.arrays import FloatArray, positive
 from sfumato.client.device import Device, debit
-from sfumato.client.memory import BudgetEntry, LiveState
+from sfumato.client.memory import BudgetEntry, LiveMemory, LiveState
 from sfumato.errors import InputError
 from sfumato.frames import displace, snap
 from sfumato.mechanisms.traces.multiscale.ladder import Ladder, shipped_ladder
@@ -37,6 +37,7 @@ from sfumato.randomness import randomness
 
 DELTA = 1e-6
 SNAP_M = 0.1
+FIRST_SHARES = [0.05, 0.1]  # white and constant, of a process that version 0.1.0 began
 
 
 def shipped_loss(prior_class: str = "day") -> float:
@@ -158,13 +159,21 @@ class LiveTrace:
                 }
                 debit(memory, entry)
             state = None if kept is None else kept["state"]
+            shares = _shares(self._ladder) if kept is None else kept.get("shares", FIRST_SHARES)
+            # A process goes on as it began: its constant at two sizes would give itself away.
+            ladder = replace(self._ladder, white_share=shares[0], constant_share=shares[1])
             # Two places at one time would share their noise.
             if kept is not None and float(time_s) == kept["state"]["time_s"]:
                 return kept["released"][0], kept["released"][1]
-            normals = randomness(None).normals(normals_needed(self._ladder, state, float(time_s)))
-            state = advance(self._ladder, state, float(time_s), np.asarray(normals))
-            moves = [displacement(self._ladder, state, noise_m=self.noise_m)]
+            normals = randomness(None).normals(normals_needed(ladder, state, float(time_s)))
+            state = advance(ladder, state, float(time_s), np.asarray(normals))
+            moves = [displacement(ladder, state, noise_m=self.noise_m)]
             lat, lon = snap(*displace([lat_deg], [lon_deg], moves), SNAP_M)
             released = [float(lat[0]), float(lon[0])]
-            memory["live"][self.name] = {"noise_m": self.noise_m, "state": state, "released": released}
+            going: LiveMemory = {"noise_m": self.noise_m, "shares": shares, "state": state, "released": released}
+            memory["live"][self.name] = going
         return released[0], released[1]
+
+
+def _shares(ladder: Ladder) -> list[float]:
+    return [ladder.white_share, ladder.constant_share]

@@ -68,9 +68,13 @@ class LiveState(TypedDict):
 
 
 class LiveMemory(TypedDict):
-    """A live trace that goes on, and the last place it released."""
+    """A live trace that goes on, and the last place it released.
+
+    ``shares`` are the white and the constant share it began with; a memory of version 0.1.0 has none.
+    """
 
     noise_m: float
+    shares: NotRequired[list[float]]
     state: LiveState
     released: list[float]
 
@@ -135,4 +139,7 @@ def _is_report(value: object) -> bool:
 
 
 def _is_live(value: object) -> bool:
-    return isinstance(value, dict) and _is_number(value.get("noise_m")) and isinstance(value.get("state"), dict)
+    if not isinstance(value, dict) or not _is_number(value.get("noise_m")) or not isinstance(value.get("state"), dict):
+        return False
+    shares = value.get("shares", [0.0, 0.0])
+    return isinstance(shares, list) and len(shares) == 2 and all(_is_number(share) for share in shares)
