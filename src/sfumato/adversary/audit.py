@@ -26,6 +26,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import ndtr
 
+from sfumato.adversary.misfit import misfits
 from sfumato.adversary.posterior import believe
 from sfumato.arrays import FloatArray, jsonable
 from sfumato.certificates.document import Certificate
@@ -45,7 +46,8 @@ class Audit:
 
     ``smallest_interval_68_m`` is the least √V of any moment, ``floor_m`` what the certificate promises it stays above
     (None where the certificate has no universal bound, or the prior lies outside its class), ``in_class`` whether the
-    prior used is a member, ``verdict`` one sentence. A mechanism that states no law of its noise leaves the adversary
+    kernel used is a member (not that the person moves like it: ``moves_otherwise`` says what speaks against that),
+    ``verdict`` one sentence. A mechanism that states no law of its noise leaves the adversary
     nothing to compute with: errors after smoothing, intervals and coverage are then None. ``guess`` is where they
     believe the trace was (latitudes, longitudes); it is for the private report and never part of the JSON.
     """
@@ -63,6 +65,7 @@ class Audit:
     mechanism: str
     verdict: str
     holds: bool | None
+    moves_otherwise: tuple[str, ...] = ()
     guess: tuple[FloatArray, FloatArray] | None = field(default=None, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -104,6 +107,7 @@ def audit(
     kernel, used = _prior(prior, times, truth, stated)
     errors, slack, sd = _attacked(times, truth, moved, kernel, noise, place)
     judged = _judged(kernel, stated, float(np.min(sd)))
+    otherwise = tuple(misfits(times, truth, kernel)) if used["source"].startswith("fitted") else ()
     back = np.argsort(order, kind="stable")
     guess_lat, guess_lon = displace(lat, lon, errors)
     return Audit(
@@ -118,8 +122,9 @@ def audit(
         outside_because=judged.outside_because,
         prior_used={**used, "mean": place, "best_linear_estimate_only": not stated.mechanism.gaussian},
         mechanism=stated.mechanism.name,
-        verdict=judged.verdict,
+        verdict=judged.verdict + _otherwise_words(otherwise),
         holds=judged.holds,
+        moves_otherwise=otherwise,
         guess=(guess_lat[back], guess_lon[back]),
     )
 
@@ -234,6 +239,16 @@ def _judged(kernel: Kernel, stated: Certificate, smallest_m: float) -> _Judged:
         f"{floor:.3g} m: " + ("kept." if holds else "BROKEN. Please report this.")
     )
     return _Judged(in_class, (), verdict, floor, holds)
+
+
+def _otherwise_words(reasons: tuple[str, ...]) -> str:
+    """What the verdict must add where the trace does not move like any Gaussian prior."""
+    if not reasons:
+        return ""
+    return (
+        f" But this trace does not move like the kernel that fits it best ({'; '.join(reasons)}): the promise averages "
+        "over paths that do."
+    )
 
 
 def _same_shape(kernel: Kernel, shape: Kernel) -> bool:

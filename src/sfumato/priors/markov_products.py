@@ -1,4 +1,4 @@
-"""The compiled walk behind :func:`sfumato.priors.statespace.whitened_products`: AᵀΣ⁻¹A, one innovation at a time."""
+"""The compiled walk behind ``innovations`` and ``whitened_products`` of :mod:`sfumato.priors.statespace`."""
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
 from __future__ import annotations
@@ -12,8 +12,8 @@ _jit = numba.njit(cache=True, error_model="numpy")
 
 
 @_jit
-def products(times, values, states, constant, rates, variances, offsets, d, white):
-    """Σ_t v vᵀ / F over the innovations v (one per column) with variance F; ``times`` sorted and distinct."""
+def innovations(times, values, states, constant, rates, variances, offsets, d, white):
+    """v/√F of every value (one column each), F the variance of what is new in it; ``times`` sorted and distinct."""
     n, m = values.shape
     c = len(states)
     As = np.zeros((c, 3, 3))
@@ -24,7 +24,7 @@ def products(times, values, states, constant, rates, variances, offsets, d, whit
     u = np.zeros(d)
     K = np.zeros(d)
     v = np.zeros(m)
-    out = np.zeros((m, m))
+    out = np.zeros((n, m))
     _begin(states, offsets, variances, P, np.zeros((3, 3)))
     last = -1.0
     for t in range(n):
@@ -37,9 +37,5 @@ def products(times, values, states, constant, rates, variances, offsets, d, whit
         F = _update(offsets, white, values[t], a, P, u, K, v)
         if F > 0.0:
             for i in range(m):
-                for j in range(i + 1):
-                    out[i, j] += v[i] * v[j] / F
-    for i in range(m):
-        for j in range(i):
-            out[j, i] = out[i, j]
+                out[t, i] = v[i] / np.sqrt(F)
     return out

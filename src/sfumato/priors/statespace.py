@@ -129,18 +129,23 @@ def log_likelihood(times_s: npt.ArrayLike, values_m: npt.ArrayLike, kernel: Kern
 
 
 def whitened_products(times_s: npt.ArrayLike, columns: npt.ArrayLike, kernel: Kernel) -> FloatArray:
-    """AᵀΣ⁻¹A for the columns A (n, m) at distinct sorted times, in O(n m): what they tell apart in Gaussian noise."""
+    """AᵀΣ⁻¹A for the columns A (n, m) at distinct sorted times, in O(n m²): what they tell apart in Gaussian noise."""
+    times = finite(times_s, "times_s", dimensions=1)
+    if np.any(np.diff(times) <= 0):
+        raise InputError("The times are not sorted and distinct.", "Sort them, and take each once.")
+    white = innovations(times, columns, kernel)
+    return np.asarray(white.T @ white)
+
+
+def innovations(times_s: npt.ArrayLike, columns: npt.ArrayLike, kernel: Kernel) -> FloatArray:
+    """What each value adds to those before it, in standard deviations, (n, m): independent N(0, 1) under the kernel."""
     from sfumato.priors import markov_products
 
     times = finite(times_s, "times_s", dimensions=1)
     values, _ = _columns(columns, len(times), "columns")
-    if np.any(np.diff(times) <= 0):
-        raise InputError("The times are not sorted and distinct.", "Sort them, and take each once.")
     form = markov_form(kernel)
-    if form.dimension == 0:
-        return np.asarray(values.T @ values / form.white_m2)
     white = max(form.white_m2, WHITE_FLOOR * float(np.sum(form.variances_m2)))
-    found = markov_products.products(
+    found = markov_products.innovations(
         times,
         np.ascontiguousarray(values),
         form.states,

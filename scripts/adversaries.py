@@ -1,0 +1,109 @@
+"""Print the table of docs/adversary.md: the adversaries a reader could imagine, and what each gets, computed now.
+
+``python scripts/adversaries.py --write`` renews the page; CI fails where it is stale.
+"""
+
+# ruff: noqa: E501
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+
+from sfumato.adversary.companions import group_noise_losses
+from sfumato.adversary.known_point import known_point_loss, largest_known_point_loss
+from sfumato.adversary.routine import Hours, companions_cost, noise_law, place_cost, route_cost
+from sfumato.adversary.stop_and_go import stopped_loss
+from sfumato.leakage.odds import mu_of, odds_at, odds_words
+from sfumato.priors.classes import DAY
+from sfumato.priors.kernels import Matern32
+from sfumato.priors.presets import DEFAULT_PRESET, preset_named
+from sfumato.protection import protect
+from sfumato.traces import Trace
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "adversary.md"
+START, END = "<!-- computed by scripts/adversaries.py -->", "<!-- end -->"
+HOME, WORK = Hours.parse("home=22:00-7:00"), Hours.parse("work=9:00-17:00")
+COMMUTE, LOOP = Hours.parse("commute=8:00-8:30"), Hours.parse("loop=7:00-7:40")
+
+
+def said(odds: float) -> str:
+    """Odds for a table: rounded against us, three figures, and an end."""
+    if odds > 1e6:
+        return "> 1 000 000 : 1"
+    return f"{odds_words(odds)}" if odds < 1000 else f"{odds:,.0f} : 1".replace(",", " ")
+
+
+def at_least(ratio: float) -> str:
+    """A power of ten below a number that has no bound, and that rounding may move."""
+    return f"more than {10 ** math.floor(math.log10(ratio)):,}".replace(",", " ")
+
+
+def each(values: list[float]) -> str:
+    """Several odds in one cell."""
+    return " / ".join(said(value) for value in values)
+
+
+def table() -> str:
+    """The table, from the default certificate (200 m, 5 : 1, class day) and the functions that compute the rest."""
+    trace = Trace([48.0], [2.0], [0.0])
+    document = protect(trace).certificate
+    noise, radius = noise_law(document)
+    floor, promised = document["floor_loss"], said(document["odds_99"])
+    prior = preset_named(DEFAULT_PRESET).prior
+
+    def odds(loss: float) -> float:
+        return odds_at(mu_of(loss, radius))
+
+    def home(days: int, *, separate: bool = False, known: bool = True) -> float:
+        seen = [WORK] if known else []
+        return place_cost(noise, radius, HOME, known=seen, days=days, every_s=600.0, separate=separate).odds_99
+
+    still = Trace([48.0] * 480, [2.0] * 480, [60.0 * i for i in range(480)])
+    shaped = protect(still, mechanism="prior-shaped", prior="preset").certificate
+    point = [known_point_loss(noise, prior, lag) for lag in (10.0, 60.0, 600.0)]
+    worst = [largest_known_point_loss(noise, DAY, lag) for lag in (10.0, 60.0)]
+    shared = group_noise_losses(20, 0.5)
+    rows = [
+        ("knows how you move (any member of the class), your average path, and the mechanism", f"covered: {promised}", f"covered: {promised}"),
+        ("sees a year of your releases with one state, no routine in them", f"covered: {promised}", f"covered: {said(home(250, known=False))} after 250 nights"),
+        ("sees 2 / 10 releases of the same days with redrawn noise (no state, no `--redraws`)", f"costs {each([odds(k * document['worst_loss']) for k in (2, 10)])}", f"costs {each([odds(k * document['stay_loss']) for k in (2, 10)])}"),
+        ("knows your workplace and looks for your home, 5 / 20 / 60 days", "–", f"costs {each([home(days) for days in (5, 20, 60)])}; withhold it"),
+        ("sees the same commute on 10 / 20 / 250 days, anywhere in town", f"{each([route_cost(noise, radius, COMMUTE, days=d).odds_99 for d in (10, 20, 250)])}", "–"),
+        ("sees the same jogging loop on 1 / 10 / 60 days and knows the park (300 m)", f"costs {each([route_cost(noise, radius, LOOP, days=d, prior=Matern32(300.0, 300.0)).odds_99 for d in (1, 10, 60)])}", "–"),
+        ("rides the same bus: 2 / 5 / 20 companions, all released", f"costs {each([companions_cost(document, k).odds_99 for k in (2, 5, 20)])}", "the same"),
+        ("knows that you stop for 5 min / 1 h / 8 h somewhere near a known way", f"costs {each([odds(stopped_loss(noise, t)) for t in (300.0, 3600.0, 28800.0)])}", "–"),
+        ("knows one true point 10 s / 60 s / 10 min away, and that you move like the preset prior", f"costs {each([odds(loss) for loss in point])} ({', '.join(f'{loss / floor:.1f}' for loss in point)} × the floor)", "known"),
+        ("the same 10 s / 60 s, and that you move as smoothly as the class allows", f"costs {each([odds(loss) for loss in worst])} ({', '.join(at_least(loss / floor) for loss in worst)} × the floor)", "known"),
+        ("knows the road, or has a menu of routes and places", "not covered", "not covered"),
+        ("holds a second file of the same days, protected with another state", f"costs {said(odds(2 * document['worst_loss']))}", f"costs {said(odds(2 * document['stay_loss']))}"),
+        ("asks about either place, not only in favour of where you were", f"covered: {said(document['odds_99_either_way'])}", "the same"),
+        ("coarsens the release first, and picks an event of 1 in 100", f"covered: {said(document['odds_99_after_coarsening'])}", "the same"),
+        ("picks the moment after seeing the release", f"not covered; at each moment (ε, δ) = ({document['epsilon']:.3g}, {document['delta_at_epsilon']:.2g}), so N δ over N moments", "the same"),
+        ("asks about several moments together (direction, speed, shape)", "not covered", "–"),
+        ("holds the state, the seed or the private report", "everything", "everything"),
+        ("faces `prior-shaped` noise instead, and you stayed 8 h at one place", "covered only if you move exactly like that prior", f"costs {said(shaped['stay_odds_99'] or 1e99)}"),
+    ]  # fmt: skip
+    lines = ["| an adversary who | a moment of your path | one place you stay at |", "|---|---|---|"]
+    lines += [f"| {who} | {moment} | {place} |" for who, moment, place in rows]
+    lines.append("")
+    lines.append(
+        f"Noise {document['rms_noise_m']:.0f} m per coordinate, worst loss {document['loss_over_floor']:.2f} × the floor. Sharing half of the noise "
+        f"among a fleet would make 20 companions {shared['group']:.1f} looks instead of {shared['own']:.0f}, and {shared['known']:.0f} once one other way is known."
+    )
+    return "\n".join(lines)
+
+
+def renewed(page: str) -> str:
+    """The page with its table computed again."""
+    before, rest = page.split(START)
+    return f"{before}{START}\n\n{table()}\n\n{END}{rest.split(END)[1]}"
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="renew docs/adversary.md")
+    if parser.parse_args().write:
+        PAGE.write_text(renewed(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    else:
+        print(table())

@@ -1,0 +1,44 @@
+"""docs/adversary.md says what the code computes today."""
+
+from __future__ import annotations
+
+import runpy
+
+import numpy as np
+import pytest
+from repository import ROOT
+
+from sfumato.adversary.known_point import known_point_loss
+from sfumato.leakage.loss import loss_matrix
+from sfumato.priors.kernels import Matern32, White
+
+
+def test_the_table_of_adversaries_is_the_one_the_code_computes() -> None:
+    page = ROOT / "docs" / "adversary.md"
+    text = page.read_text(encoding="utf-8")
+    script = runpy.run_path(str(ROOT / "scripts" / "adversaries.py"))
+    assert script["renewed"](text) == text, "run: python scripts/adversaries.py --write"
+
+
+def test_the_table_names_the_adversaries_a_reader_imagines() -> None:
+    text = (ROOT / "docs" / "adversary.md").read_text(encoding="utf-8")
+    for who in ("workplace", "same bus", "a year", "knows the road", "one true point", "second file", "commute"):
+        assert who in text
+    for verdict in ("covered: 5 : 1", "costs 10.9 : 1", "not covered"):
+        assert verdict in text
+
+
+def test_a_known_point_is_a_point_of_a_prior_that_is_certain_there() -> None:
+    """Brute force: release, beside everything else, the position at 0 with next to no noise of its own."""
+    prior, noise = Matern32(66.0, 123.0), Matern32(300.0, 500.0) + White(50.0)
+    lag = 60.0
+    around = np.concatenate([np.arange(1.0, 24.0), np.geomspace(24.0, 60.0, 60)]) * lag
+    times = np.concatenate([[0.0, 0.0], -around[::-1], around])
+    path = prior.covariance(times)
+    blur = noise.covariance(times)
+    blur[0, :] = blur[:, 0] = 0.0
+    blur[0, 0] = 1e-6  # the same position, told
+    at = 2 + int(np.flatnonzero(times[2:] == lag)[0])
+    given = 1.0 / (prior.variance_m2 - path[at, 0] ** 2 / prior.variance_m2)  # after the known point alone
+    told = loss_matrix(path + 1e-9 * np.eye(len(times)), blur, [at])[0, 0] + 1.0 / prior.variance_m2
+    assert known_point_loss(noise, prior, lag) == pytest.approx(told - given, rel=1e-3)
