@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sfumato.version import __version__
 
 if TYPE_CHECKING:  # the same names as in the table below, for type checkers and editors
+    from sfumato.archives.hiding import hide
     from sfumato.certificates.verify import verify
     from sfumato.channel import Channel
     from sfumato.grid import Grid
@@ -25,6 +26,7 @@ _HOMES = {
     "write_trace": "sfumato.io",
     "protect": "sfumato.protection",
     "find_places": "sfumato.places",
+    "hide": "sfumato.archives.hiding",
     "verify": "sfumato.certificates.verify",
     "Grid": "sfumato.grid",
     "Channel": "sfumato.channel",
@@ -38,6 +40,7 @@ __all__ = [
     "Trace",
     "__version__",
     "find_places",
+    "hide",
     "protect",
     "read_trace",
     "read_traces",

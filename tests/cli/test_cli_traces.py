@@ -244,7 +244,7 @@ def test_bad_input_is_refused_and_nothing_is_written(tmp_path: Path, name: str) 
         ["--prior", "fit"], ["--mechanism", "mixed"], ["--order", "1"], ["--snap", "0m"], ["--redraws", "0"],
         ["--white-share", "2"], ["--keep", "heartrate"], ["--column", "lat"], ["--seed", "-1"],
         ["--passphrase-file", "p.txt"], ["--certificate", "absent/c.json"], ["--certificate", "out.gpx"],
-        ["--state", "ride.gpx"], ["--zone", "Mars/Olympus"],
+        ["--state", "ride.gpx"], ["--time-zone", "Mars/Olympus"],
     ],
     ids=" ".join,
 )  # fmt: skip
@@ -270,7 +270,7 @@ def test_an_unwritable_output_leaves_the_old_files_as_they_were(folder: Path) ->
 
 def test_naive_times_are_accepted_with_a_zone(tmp_path: Path) -> None:
     (tmp_path / "naive.csv").write_text("lat,lon,time\n48,2,2020-01-02T00:00:00\n48,2,2020-01-02T00:00:00\n")
-    assert run("protect", "naive.csv", "-o", "out.csv", "--zone", "Europe/Paris", folder=tmp_path)[0] == 0
+    assert run("protect", "naive.csv", "-o", "out.csv", "--time-zone", "Europe/Paris", folder=tmp_path)[0] == 0
     release = read_trace(tmp_path / "out.csv")
     assert release.lat_deg[0] == release.lat_deg[1]  # duplicate times: same noise
 

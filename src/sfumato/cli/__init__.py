@@ -26,7 +26,10 @@ app = typer.Typer(
 )
 
 # Each module adds its commands to the app; heavy imports happen inside the commands.
-_COMMANDS = ("protect", "check", "cost", "design", "channel", "reading", "collect", "reproduce", "serve")
+_COMMANDS = (
+    *("hide", "places", "protect", "check", "cost", "design", "channel"),
+    *("reading", "collect", "reproduce", "serve"),
+)
 
 
 def _version(value: bool) -> None:

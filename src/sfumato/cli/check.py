@@ -24,7 +24,7 @@ def audit(
     release: Path = typer.Argument(..., help="The release that was made from it."),
     certificate: Path = typer.Option(..., help="The release's certificate."),
     prior: str = typer.Option("fit", help="What the adversary believes: 'fit', 'preset' or a preset's name."),
-    zone: str | None = typer.Option(None, help="Time zone of the original's times that name none."),
+    time_zone: str | None = typer.Option(None, help="Time zone of the original's times that name none."),
     column: list[str] = typer.Option([], help="Name a table's column by role, e.g. lat=Y; repeat for more."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
 ) -> None:
@@ -34,7 +34,7 @@ def audit(
     from sfumato.certificates.verify import check_belongs, read_certificate
     from sfumato.io import read_trace
 
-    first = rounded_times(read_trace(original, zone=zone, columns=named_columns(column)))
+    first = rounded_times(read_trace(original, zone=time_zone, columns=named_columns(column)))
     second, document = read_trace(release), read_certificate(certificate)
     try:
         check_belongs(document, second)

@@ -79,7 +79,7 @@ def protect(
     ),
     keep: list[str] = typer.Option([], help="Keep this field of the track, e.g. elevation; repeat for more."),
     snap: str = typer.Option("0.1m", help="Grid that released positions are snapped to, after the noise (m)."),
-    zone: str | None = typer.Option(None, help="Time zone of times that name none, e.g. Europe/Paris or UTC."),
+    time_zone: str | None = typer.Option(None, help="Time zone of times that name none, e.g. Europe/Paris or UTC."),
     column: list[str] = typer.Option([], help="Name a table's column by role, e.g. lat=Y; repeat for more."),
     format: str | None = typer.Option(None, help="The input's format, where ending and content do not tell."),
     output_format: str | None = typer.Option(None, help="The release's format, where the ending does not tell."),
@@ -94,7 +94,7 @@ def protect(
     paths = {name: path for name, path in outputs.items() if path is not None}
     _check_paths(source, paths, state)
     passphrase = _passphrase(passphrase_file, state)
-    people = _read(source, format=format, zone=zone, columns=named_columns(column), keep=keep)
+    people = _read(source, format=format, zone=time_zone, columns=named_columns(column), keep=keep)
     plan = Plan(
         radius_m=length_m(radius),
         odds=odds,

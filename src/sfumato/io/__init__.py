@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from datetime import tzinfo
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from sfumato.io.draft import Draft, Reading, merged, require_kept
 from sfumato.io.formats import FORMATS, format_named, format_of, loaded, output_format
 from sfumato.traces import Trace
 
-__all__ = ["FORMATS", "output_format", "read_trace", "read_traces", "write_trace"]
+TIMELESS = ("gpx", "geojson", "csv", "parquet", "kml")
+
+__all__ = ["FORMATS", "TIMELESS", "output_format", "read_trace", "read_traces", "write_trace"]
 
 
 def read_trace(
@@ -28,14 +31,16 @@ def read_trace(
     zone: str | tzinfo | None = None,
     columns: Mapping[str, str] | None = None,
     keep: Iterable[str] = (),
+    keep_if_there: bool = False,
 ) -> Trace:
     """One trace from a file, or from any table that speaks Arrow (pandas, polars, DuckDB, pyarrow).
 
     ``zone`` is the zone of times that have none (they are refused without it); ``columns`` names a table's columns by
     role (lat, lon, time, date, segment, id, geometry); ``keep`` names what else should stay, one by one
-    (``["elevation"]``). Several tracks of one file become segments of one trace; a table of several people is refused.
+    (``["elevation"]``), refused where it is missing unless ``keep_if_there``. Several tracks of one file become
+    segments of one trace; a table of several people is refused.
     """
-    found = _read(source, format, Reading.asked(zone, columns, keep))
+    found = _read(source, format, Reading.asked(zone, columns, keep, keep_if_there))
     if isinstance(found[0], Draft):
         return merged(found).to_trace()
     if len(found) > 1:
@@ -60,15 +65,22 @@ def read_traces(
     found = _read(source, format, reading)
     if not isinstance(found[0], Draft):
         return list(found)
-    require_kept(reading.keep, {word for draft in found for word in (*draft.kept, *draft.texts)}, found[0].dropped)
+    require_kept(reading, {word for draft in found for word in (*draft.kept, *draft.texts)}, found[0].dropped)
     return [(draft.identity, draft.to_trace(asked=False)) for draft in found]
 
 
-def write_trace(trace: Trace, path: str | Path, *, format: str | None = None) -> None:
-    """Write a trace, whole or not at all, in the format named or told by the path's ending."""
+def write_trace(trace: Trace, path: str | Path, *, format: str | None = None, times: bool = True) -> None:
+    """Write a trace, whole or not at all, in the format named or told by the path's ending; without times if asked."""
     target = Path(path)
     chosen = output_format(target, format)
     write = getattr(loaded(chosen), chosen.write or "write")
+    if not times:
+        if chosen.name not in TIMELESS:
+            raise InputError(
+                f"{chosen.title} files are not written without times here.",
+                f"Formats that are: {', '.join(TIMELESS)}.",
+            )
+        write = partial(write, times=False)
     write_whole(target, lambda beside: write(trace, beside))
 
 

@@ -85,12 +85,12 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def write(trace: Trace, path: Path) -> None:
-    """``time,lat,lon,segment`` and the kept columns; times in UTC."""
+def write(trace: Trace, path: Path, *, times: bool = True) -> None:
+    """``time,lat,lon,segment`` and the kept columns; times in UTC, or left out."""
     if trace.texts:
         raise InputError(f"CSV cannot hold a {next(iter(trace.texts))}.", "Write GPX, KML or GeoJSON to keep it.")
     fields = [
-        format_times(trace.times_s),
+        *([format_times(trace.times_s)] if times else []),
         decimal_texts(trace.lat_deg),
         decimal_texts(trace.lon_deg),
         [str(number) for number in trace.segment.tolist()],
@@ -98,5 +98,7 @@ def write(trace: Trace, path: Path) -> None:
     for values in trace.columns.values():
         fields.append(["" if value != value else f"{value:.12g}" for value in values.tolist()])
     with path.open("w", encoding="utf-8", newline="") as out:
-        csv.writer(out, lineterminator="\n").writerow(["time", "lat", "lon", "segment", *trace.columns])
+        csv.writer(out, lineterminator="\n").writerow(
+            [*(["time"] if times else []), "lat", "lon", "segment", *trace.columns]
+        )
         out.writelines(",".join(row) + "\n" for row in zip(*fields, strict=True))

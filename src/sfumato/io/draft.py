@@ -57,9 +57,16 @@ class Reading:
     zone: str | tzinfo | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     keep: frozenset[str] = frozenset()
+    keep_if_there: bool = False
 
     @classmethod
-    def asked(cls, zone: str | tzinfo | None, columns: Mapping[str, str] | None, keep: Iterable[str]) -> Reading:
+    def asked(
+        cls,
+        zone: str | tzinfo | None,
+        columns: Mapping[str, str] | None,
+        keep: Iterable[str],
+        keep_if_there: bool = False,
+    ) -> Reading:
         if isinstance(keep, str):
             keep = (keep,)
         words = frozenset(canonical(str(name)) for name in keep)
@@ -67,7 +74,7 @@ class Reading:
             if word in _NEVER:
                 raise InputError(f"{word} cannot be kept.", _NEVER[word])
         zone_named(zone)  # a name that does not exist is refused even where no time needs it
-        return cls(zone, dict(columns or {}), words)
+        return cls(zone, dict(columns or {}), words, keep_if_there)
 
 
 class Draft:
@@ -110,7 +117,7 @@ class Draft:
         if not self.lat:
             raise InputError("The file has no points with a position.", "Give a track with at least one point.")
         if asked:
-            require_kept(self.reading.keep, {*self.kept, *self.texts}, self.dropped)
+            require_kept(self.reading, {*self.kept, *self.texts}, self.dropped)
         times = mixed_times(self.times, self.reading.zone)
         columns: dict[str, FloatArray] = {}
         for name, sparse in self.kept.items():
@@ -141,9 +148,9 @@ class Draft:
         }
 
 
-def require_kept(keep: Iterable[str], found: Iterable[str], dropped: Iterable[str]) -> None:
-    """Refuse to go on without something that was asked to be kept."""
-    missing = sorted(set(keep) - set(found))
+def require_kept(reading: Reading, found: Iterable[str], dropped: Iterable[str]) -> None:
+    """Refuse to go on without something that was asked to be kept, unless it may be missing."""
+    missing = [] if reading.keep_if_there else sorted(reading.keep - set(found))
     if missing:
         there = ", ".join(name for name in dropped if "(" not in name) or "nothing more"
         raise InputError(

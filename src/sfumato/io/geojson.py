@@ -198,9 +198,9 @@ def _stamped_point(geometry: dict[str, object], properties: dict[str, object], p
     return False
 
 
-def write(trace: Trace, path: Path) -> None:
+def write(trace: Trace, path: Path, *, times: bool = True) -> None:
     """A FeatureCollection, one feature per segment: a LineString with coordTimes, or a Point with its time."""
-    lat, lon, times = decimal_texts(trace.lat_deg), decimal_texts(trace.lon_deg), format_times(trace.times_s)
+    lat, lon, moments = decimal_texts(trace.lat_deg), decimal_texts(trace.lon_deg), format_times(trace.times_s)
     elevation = trace.columns.get("elevation")
     places = [f"[{x},{y}]" for x, y in zip(lon, lat, strict=True)]
     if elevation is not None:
@@ -218,10 +218,10 @@ def write(trace: Trace, path: Path) -> None:
                     values = [None if np.isnan(v) else v for v in column[first:last].tolist()]
                     properties[name] = values if last - first > 1 else values[0]
             if last - first > 1:
-                properties["coordTimes"] = times[first:last]
+                properties |= {"coordTimes": moments[first:last]} if times else {}
                 geometry = f'{{"type":"LineString","coordinates":[{",".join(places[first:last])}]}}'
             else:
-                properties["time"] = times[first]
+                properties |= {"time": moments[first]} if times else {}
                 properties["segment"] = int(trace.segment[first])
                 geometry = f'{{"type":"Point","coordinates":{places[first]}}}'
             text = json.dumps(properties, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

@@ -94,13 +94,13 @@ def _chosen(tracks: list[Draft], routes: list[Draft], about: Draft, waypoints: i
     return used
 
 
-def write(trace: Trace, path: Path) -> None:
-    """GPX 1.1 with positions and times, bounds of the release, and what was kept by name."""
+def write(trace: Trace, path: Path, *, times: bool = True) -> None:
+    """GPX 1.1 with positions and (unless left out) times, bounds of the release, and what was kept by name."""
     with path.open("w", encoding="utf-8", newline="\n") as out:
-        _write(trace, out)
+        _write(trace, out, times)
 
 
-def _write(trace: Trace, out: TextIO) -> None:
+def _write(trace: Trace, out: TextIO, times: bool) -> None:
     extra = sorted(set(trace.columns) - {"elevation"})
     space = ' xmlns:kept="urn:sfumato:kept"' if extra else ""
     south, west, north, east = bounds_texts(trace.lat_deg, trace.lon_deg)
@@ -113,19 +113,21 @@ def _write(trace: Trace, out: TextIO) -> None:
         out.write(f"<name>{escape(trace.texts['name'])}</name>\n")
     if "description" in trace.texts:
         out.write(f"<desc>{escape(trace.texts['description'])}</desc>\n")
-    for _, points in groupby(zip(trace.segment.tolist(), _points(trace, extra), strict=True), key=lambda item: item[0]):
+    for _, points in groupby(
+        zip(trace.segment.tolist(), _points(trace, extra, times), strict=True), key=lambda item: item[0]
+    ):
         out.write("<trkseg>\n")
         out.writelines(text for _, text in points)
         out.write("</trkseg>\n")
     out.write("</trk>\n</gpx>\n")
 
 
-def _points(trace: Trace, extra: list[str]) -> Iterator[str]:
+def _points(trace: Trace, extra: list[str], timed: bool) -> Iterator[str]:
     lat, lon = decimal_texts(trace.lat_deg), decimal_texts(trace.lon_deg)
-    times = format_times(trace.times_s)
+    times = [f"<time>{time}</time>" for time in format_times(trace.times_s)] if timed else [""] * len(trace)
     if not trace.columns:
         for y, x, t in zip(lat, lon, times, strict=True):
-            yield f'<trkpt lat="{y}" lon="{x}"><time>{t}</time></trkpt>\n'
+            yield f'<trkpt lat="{y}" lon="{x}">{t}</trkpt>\n'
         return
     elevation = trace.columns.get("elevation", np.full(len(trace), np.nan))
     for place, (y, x, t) in enumerate(zip(lat, lon, times, strict=True)):
@@ -136,7 +138,7 @@ def _points(trace: Trace, extra: list[str]) -> Iterator[str]:
             if not np.isnan(trace.columns[name][place])
         )
         kept = f"<extensions>{values}</extensions>" if values else ""
-        yield f'<trkpt lat="{y}" lon="{x}">{ele}<time>{t}</time>{kept}</trkpt>\n'
+        yield f'<trkpt lat="{y}" lon="{x}">{ele}{t}{kept}</trkpt>\n'
 
 
 def _tag(name: str) -> str:

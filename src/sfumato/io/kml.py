@@ -112,12 +112,12 @@ def read(path: Path, reading: Reading) -> list[Draft]:
     return used
 
 
-def write(trace: Trace, path: Path) -> None:
-    """One Placemark with a gx:MultiTrack, a gx:Track per segment."""
+def write(trace: Trace, path: Path, *, times: bool = True) -> None:
+    """One Placemark with a gx:MultiTrack, a gx:Track per segment; without times a LineString per segment."""
     refused = sorted(set(trace.columns) - {"elevation"})
     if refused:
         raise InputError(f"KML cannot hold {refused[0]} per point here.", "Write GPX, CSV or Parquet to keep it.")
-    lat, lon, times = decimal_texts(trace.lat_deg), decimal_texts(trace.lon_deg), format_times(trace.times_s)
+    lat, lon, moments = decimal_texts(trace.lat_deg), decimal_texts(trace.lon_deg), format_times(trace.times_s)
     elevation = trace.columns.get("elevation")
     heights = ["0"] * len(trace) if elevation is None else [f"{h:.10g}" for h in np.nan_to_num(elevation).tolist()]
     mode = "clampToGround" if elevation is None else "absolute"
@@ -130,13 +130,20 @@ def write(trace: Trace, path: Path) -> None:
         for word, tag in (("name", "name"), ("description", "description")):
             if word in trace.texts:
                 out.write(f"<{tag}>{escape(trace.texts[word])}</{tag}>\n")
-        out.write("<gx:MultiTrack>\n")
+        out.write("<gx:MultiTrack>\n" if times else "<MultiGeometry>\n")
         for first, last in pairwise(edges):
+            if not times:
+                rows = zip(lon[first:last], lat[first:last], heights[first:last], strict=True)
+                line = " ".join(",".join(row) for row in rows)
+                out.write(f"<LineString><altitudeMode>{mode}</altitudeMode><coordinates>{line}</coordinates>")
+                out.write("</LineString>\n")
+                continue
             out.write(f"<gx:Track><altitudeMode>{mode}</altitudeMode>\n")
-            out.writelines(f"<when>{time}</when>\n" for time in times[first:last])
+            out.writelines(f"<when>{time}</when>\n" for time in moments[first:last])
             out.writelines(
                 f"<gx:coord>{x} {y} {z}</gx:coord>\n"
                 for x, y, z in zip(lon[first:last], lat[first:last], heights[first:last], strict=True)
             )
             out.write("</gx:Track>\n")
-        out.write("</gx:MultiTrack>\n</Placemark></Document>\n</kml>\n")
+        out.write("</gx:MultiTrack>\n" if times else "</MultiGeometry>\n")
+        out.write("</Placemark></Document>\n</kml>\n")

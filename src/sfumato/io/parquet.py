@@ -39,10 +39,11 @@ def read_object(source: object, reading: Reading) -> list[tuple[str, Trace]]:
     return from_arrow(table.select(names), reading)
 
 
-def write(trace: Trace, path: Path) -> None:
-    """A plain table: lat, lon, time (UTC microseconds), segment and the kept columns."""
+def write(trace: Trace, path: Path, *, times: bool = True) -> None:
+    """A plain table: lat, lon, time (UTC microseconds, or left out), segment and the kept columns."""
     _refuse_texts(trace)
-    _write(trace.to_table(), path)
+    table = trace.to_table()
+    _write(table if times else table.drop_columns(["time"]), path)
 
 
 def write_geo(trace: Trace, path: Path) -> None:

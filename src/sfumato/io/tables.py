@@ -105,7 +105,7 @@ def find_roles(names: Iterable[str], reading: Reading, *, geometry: str | None =
         roles["date"] = by_plain["date"]
     others = [name for name in available if name not in roles.values()]
     keep = {canonical(name): name for name in others if canonical(name) in reading.keep or name in reading.keep}
-    require_kept(reading.keep, keep, others)
+    require_kept(reading, keep, others)
     return Roles(roles, keep, tuple(name for name in others if name not in keep.values()))
 
 

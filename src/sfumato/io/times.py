@@ -55,7 +55,7 @@ def _parse_one_by_one(texts: Sequence[str], zone: tzinfo | None) -> FloatArray:
         elif zone is None:
             raise InputError(
                 "The times have no time zone, so the moment they mean is unknown.",
-                "Say which one: zone='UTC' or zone='Europe/Vienna' (on the command line --zone UTC).",
+                "Say which one: zone='UTC' or zone='Europe/Vienna' (on the command line --time-zone UTC).",
             )
         else:
             # An hour that occurs twice (end of summer time) is its first occurrence unless time would run backwards.

@@ -1,0 +1,113 @@
+"""One certificate for a whole archive: what was withheld in words, what noise was added, and every output file.
+
+It says nothing of where the zones are, how many there are, how many rides touched them or disappeared. Anybody can
+check the files and the noise. That nothing inside the zones is left, only the holder of the places file can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.certificates.build import Terms, certificate_body, released_of
+from sfumato.certificates.document import SEAL, file_facts, sealed
+from sfumato.certificates.verify import verify
+from sfumato.errors import InputError, VerificationFailed
+from sfumato.io import read_trace
+from sfumato.places import RADII_M
+from sfumato.times_released import Times
+from sfumato.traces import Trace
+from sfumato.version import __version__
+
+KIND = "sfumato archive certificate"
+FORMAT = 1
+WITHHELD = (
+    "Everything recorded inside the zones of its owner's places was taken out of every file. Each file is a function "
+    "of what was recorded outside them.",
+    "A zone is a disc whose centre was drawn once, uniformly around its place, with a radius from the public list "
+    f"({', '.join(f'{radius:g} m' for radius in RADII_M)}): by centre and radius alone, the odds between any two "
+    "places of its inner disc (.8 of the radius) stay what they were before.",
+)
+NOT_COVERED = (
+    "The directions in which rides come out of a zone: no guarantee. The owner measured what known attackers find.",
+    "How long a gap lasted, where times are released.",
+    "Places that their owner did not name, and whatever was published before.",
+    "Housemates and colleagues who drew zones of their own for the same place: zones intersect.",
+)
+
+
+def archive_document(
+    files: Sequence[tuple[str, str]],
+    *,
+    times: Times,
+    kept: Sequence[str],
+    withheld: bool,
+    simulation: bool,
+    noise: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The sealed certificate of an archive; ``noise`` is the body of a trace certificate over all files joined."""
+    return sealed(
+        {
+            "kind": KIND,
+            "format": FORMAT,
+            "sfumato": __version__,
+            "withheld": list(WITHHELD) if withheld else None,
+            "not_covered": list(NOT_COVERED) if withheld else [],
+            "times": {"released": str(times), "meaning": times.sentence()},
+            "kept": sorted(kept),
+            "simulation": simulation,
+            "noise": None if noise is None else sealed(noise),
+            "files": [{"name": name, "sha256": digest} for name, digest in files],
+        }
+    )
+
+
+def noise_body(terms: Terms, releases: Sequence[Trace]) -> dict[str, Any]:
+    """What the noise promises, over all files as one person's one release."""
+    return certificate_body(terms, released_of([(None, joined(releases))]))
+
+
+def joined(traces: Sequence[Trace]) -> Trace:
+    """Several files as one trace, in their order; positions and times only."""
+    segment, base = [], 0
+    for trace in traces:
+        segment.append(trace.segment - trace.segment[0] + base)
+        base = int(segment[-1][-1]) + 1
+    lat, lon, times = (
+        np.concatenate([getattr(trace, name) for trace in traces]) for name in ("lat_deg", "lon_deg", "times_s")
+    )
+    return Trace(lat, lon, times, np.concatenate(segment))
+
+
+def is_archive_certificate(document: Mapping[str, Any]) -> bool:
+    """Whether this is the certificate of several files."""
+    return document.get("kind") == KIND
+
+
+def verify_archive(document: Mapping[str, Any], folder: Path) -> tuple[str, ...]:
+    """What was checked: the seal, every file's bytes, no file beside them, and the noise from scratch."""
+    if document.get("format") != FORMAT or sealed(document)[SEAL] != document.get(SEAL):
+        raise VerificationFailed("The certificate's own hash does not fit its content.", "It was changed.")
+    if not folder.is_dir():
+        raise InputError(f"{folder} is no folder.", "Give the folder that holds the files of the archive.")
+    checks = ["the certificate's own hash"]
+    names = [str(file["name"]) for file in document["files"]]
+    for file in document["files"]:
+        path = folder / str(file["name"])
+        if not path.is_file() or file_facts(path)["file_sha256"] != file["sha256"]:
+            raise VerificationFailed(f"{file['name']} is missing or not the file that was certified.", "Get it again.")
+    checks.append(f"every byte of {len(names)} file(s)")
+    listed = {folder / name for name in names}
+    others = sorted(
+        str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and path not in listed
+    )
+    if others:
+        raise VerificationFailed(f"The folder holds {others[0]}, which the certificate does not list.", "Remove it.")
+    checks.append("no file beside them")
+    if document.get("noise") is not None:
+        traces = [read_trace(folder / name, keep=document["kept"], keep_if_there=True) for name in names]
+        checks += verify(document["noise"], release=joined(traces)).checks[1:]
+    return tuple(checks)

@@ -1,0 +1,79 @@
+"""What commands on archives share: the progress bar, the private summary, and a passphrase from its file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from sfumato.errors import InputError
+
+if TYPE_CHECKING:
+    from sfumato.archives import Row
+
+_MOST_LINES = 20
+
+
+@contextmanager
+def progress(words: str, total: int, *, quiet: bool = False) -> Iterator[Callable[[], None]]:
+    """A bar on the terminal's stderr; nothing where nobody looks."""
+    if quiet or not sys.stderr.isatty() or total < 2:
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(words, total=total)
+        yield lambda: bar.advance(task)
+
+
+def passphrase_in(file: Path | None) -> str | None:
+    """The first line of the file."""
+    if file is None:
+        return None
+    try:
+        text = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeError) as error:
+        raise InputError(f"Cannot read the passphrase file {file}.", "Put the passphrase on its first line.") from error
+    if not text or not text[0]:
+        raise InputError("The passphrase file is empty.", "Put the passphrase on its first line.")
+    return text[0]
+
+
+def say_rows(rows: Sequence[Row], *, all_of_them: bool = False) -> None:
+    """The private summary: every source where there are few, else those that need a look."""
+    shown = [row for row in rows if all_of_them or not row.no_track]
+    few = shown if len(shown) <= _MOST_LINES else [row for row in shown if row.refused][:_MOST_LINES]
+    if few:
+        width = min(max(len(row.source) for row in few), 48)
+        typer.echo(f"{'file':<{width}}  {'in':>8}  {'out':>8}  what (private: do not share this table)")
+    for row in few:
+        what = row.refused or (row.output or "nothing is left")
+        typer.echo(f"{row.source[-width:]:<{width}}  {row.points_in:>8}  {row.points_out:>8}  {what}")
+    skipped = sum(row.no_track for row in rows)
+    left_out = list(dict.fromkeys(name for row in rows for name in row.left_out))
+    if len(few) < len(shown):
+        typer.echo(f"... and {len(shown) - len(few)} more; all of them are in the private summary.")
+    if skipped:
+        typer.echo(f"{skipped} file(s) are no tracks.")
+    if left_out:
+        typer.echo(f"Left out: {', '.join(left_out)}.")
+
+
+def rows_csv(rows: Sequence[Row]) -> str:
+    """The whole summary as a table."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["file", "points_in", "points_out", "output", "left_out", "refused"])
+    for row in rows:
+        writer.writerow(
+            [row.source, row.points_in, row.points_out, row.output or "", "; ".join(row.left_out), row.refused or ""]
+        )
+    return out.getvalue()

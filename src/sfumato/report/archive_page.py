@@ -1,0 +1,132 @@
+"""Two pages about a shared archive: a private one with zones, gates and leak test, and one that may be shared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.archives.runs import ArchiveResult
+from sfumato.archives.statement import NOT_COVERED, WITHHELD
+from sfumato.io import read_trace
+from sfumato.places import FoundPlace, Place, Places
+from sfumato.places.globe import Around
+from sfumato.report.archive_map import Mark, archive_map
+from sfumato.report.drawing import escaped, listed
+from sfumato.traces import Trace
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+_STYLE = (
+    ".track{fill:none;stroke-width:1.6;stroke:#1f6feb;opacity:.7}.track.original{stroke:#999}"
+    ".mark.zone{fill:#d97706;fill-opacity:.15;stroke:#d97706}.mark.place{fill:#b91c1c}.mark.gate{fill:#d97706}"
+    ".mark-words,.bar-words{font:13px sans-serif;fill:#333}.bar{stroke:#333;stroke-width:2;fill:none}.sea{fill:#f6f8fa}"
+)
+_MOST_RIDES = 300
+
+
+def private_page(done: ArchiveResult, places: Places, out: Path) -> str:
+    """Map with places, zones, gates and what is left; one line per place; every source."""
+    rides = list(_rides(done, out))
+    marks = [mark for place in places.active for mark in _place_marks(place.name, place, rides)]
+    rows = "".join(
+        f"<tr><td>{escaped(row.source)}</td><td>{row.points_in}</td><td>{row.points_out}</td>"
+        f"<td>{escaped(row.refused or row.output or 'nothing is left')}</td></tr>"
+        for row in done.rows
+        if not row.no_track
+    )
+    near = [f"{name}: no ride comes into its zone. Check its coordinates." for name in done.unvisited]
+    return _page(
+        "A shared archive (private)",
+        "<strong>Private.</strong> This page shows your places. Keep it to yourself.",
+        archive_map([("release", ride) for ride in rides], marks, "What is shared, zones, gates and places"),
+        _section("Can I still be found?", listed([*(leak.sentence() for leak in done.leaks), *near])),
+        _section("What is not covered", listed(NOT_COVERED)),
+        _section(
+            "Every file",
+            f'<div class="sheet"><table><tr><th>file</th><th>points in</th><th>out</th><th>what</th></tr>{rows}'
+            "</table></div>",
+        ),
+    )
+
+
+def public_page(done: ArchiveResult, out: Path) -> str:
+    """What was withheld, in words that say neither where nor how often; made from the output alone."""
+    document = done.document
+    promised = list(WITHHELD)
+    if document["noise"] is not None:
+        promised.append(f"Noise of {document['noise']['rms_noise_m']:.3g} m per coordinate was added to what remains.")
+    promised.append(str(document["times"]["meaning"]))
+    simulation = ["SIMULATION: a seed was used, so this protects nothing."] if document["simulation"] else []
+    return _page(
+        "A shared archive",
+        "<strong>Public.</strong> This page was made from the shared files and their certificate only.",
+        archive_map([("release", ride) for ride in _rides(done, out)], (), "What is shared"),
+        _section("What was withheld", listed([*simulation, *promised])),
+        _section("What is not covered", listed(NOT_COVERED)),
+        _section("Files", f"<p>{done.shared} file(s), listed with their hashes in the certificate.</p>"),
+    )
+
+
+def places_page(found: list[FoundPlace], rides: list[Trace]) -> str:
+    """Where somebody was found to stay: for their eyes only."""
+    marks = [
+        Mark(place.lat_deg, place.lon_deg, "place", 0.0, f"{number} {place.label}")
+        for number, place in enumerate(found[:50], start=1)
+    ]
+    lines = [
+        f"{number} {place.label}: {place.visits} visit(s), {place.stayed_s / 3600:.1f} h, "
+        f"{place.lat_deg:.5f},{place.lon_deg:.5f}"
+        for number, place in enumerate(found, start=1)
+    ]
+    return _page(
+        "Places found (private)",
+        "<strong>Private.</strong> This page shows where you stay. Keep it to yourself.",
+        archive_map([("original", ride) for ride in rides[:_MOST_RIDES]], marks, "Rides and places"),
+        _section("Places", listed(lines)),
+    )
+
+
+def _rides(done: ArchiveResult, out: Path) -> Iterator[Trace]:
+    names = [file["name"] for file in done.document["files"]]
+    if done.document["times"]["released"] == "drop":
+        return
+    for place in np.linspace(0, len(names) - 1, min(len(names), _MOST_RIDES)).astype(int):
+        kept = tuple(done.document["kept"])
+        yield read_trace(out / names[place], keep=kept, keep_if_there=True)
+
+
+def _place_marks(name: str, place: Place, rides: list[Trace]) -> list[Mark]:
+    marks = [Mark(place.lat_deg, place.lon_deg, "place", 0.0, name)]
+    zone = place.zone
+    if zone is None:
+        return marks
+    around: Around = zone.around
+    marks.insert(0, Mark(zone.lat_deg, zone.lon_deg, "zone", zone.radius_m))
+    for ride in rides:
+        ends = np.flatnonzero(np.diff(ride.segment, prepend=ride.segment[0] - 1, append=ride.segment[-1] + 1))
+        both = np.unique(np.concatenate([ends[:-1], ends[1:] - 1]))
+        away = np.hypot(*around.to_metres(ride.lat_deg[both], ride.lon_deg[both]).T)
+        for point in both[away < zone.reach_m + 150.0]:
+            marks.append(Mark(float(ride.lat_deg[point]), float(ride.lon_deg[point]), "gate"))
+    return marks
+
+
+def _section(title: str, body: str) -> str:
+    return f"<section><h2>{escaped(title)}</h2>{body}</section>"
+
+
+def _page(title: str, banner: str, picture: str, *sections: str) -> str:
+    style = resources.files("sfumato.report").joinpath("page.css").read_text(encoding="utf-8")
+    kind = "private" if "(private)" in title else "public"
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" '
+        'content="no-referrer"><meta name="robots" content="noindex">'
+        f"<title>{escaped(title)}</title><style>{style}{_STYLE}</style></head><body><main>"
+        f'<p class="banner {kind}" role="note">{banner}</p><header><h1>sfumato</h1></header>'
+        f"<figure>{picture}</figure>{''.join(sections)}"
+        "<footer><p>This page asks nothing of any server.</p></footer></main></body></html>\n"
+    )
