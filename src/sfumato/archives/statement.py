@@ -14,7 +14,7 @@ import numpy as np
 
 from sfumato.certificates.build import Terms, certificate_body, released_of
 from sfumato.certificates.document import SEAL, file_facts, sealed
-from sfumato.certificates.verify import verify
+from sfumato.certificates.verify import Verified, read_certificate, verify
 from sfumato.errors import InputError, VerificationFailed
 from sfumato.io import read_trace
 from sfumato.places import RADII_M
@@ -82,15 +82,32 @@ def joined(traces: Sequence[Trace]) -> Trace:
     return Trace(lat, lon, times, np.concatenate(segment))
 
 
-def is_archive_certificate(document: Mapping[str, Any]) -> bool:
-    """Whether this is the certificate of several files."""
-    return document.get("kind") == KIND
-
-
-def verify_archive(document: Mapping[str, Any], folder: Path) -> tuple[str, ...]:
-    """What was checked: the seal, every file's bytes, no file beside them, and the noise from scratch."""
-    if document.get("format") != FORMAT or sealed(document)[SEAL] != document.get(SEAL):
+def verify_archive(
+    source: str | Path | Mapping[str, Any],
+    folder: Path,
+    *,
+    signer: str | Path | None = None,
+    ignore_wording: bool = False,
+) -> Verified:
+    """The seal, every file's bytes, no file beside them, the words, and the noise from scratch."""
+    document = read_certificate(source)
+    if document.get("kind") != KIND or document.get("format") != FORMAT:
+        raise VerificationFailed(
+            "This is not the certificate of an archive.", "Give the one that speaks of the folder."
+        )
+    if sealed(document)[SEAL] != document.get(SEAL):
         raise VerificationFailed("The certificate's own hash does not fit its content.", "It was changed.")
+    if signer is not None:
+        raise InputError("Certificates of archives are not signed yet.", "Leave --signer out.")
+    try:
+        return _verified(document, folder, ignore_wording)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise VerificationFailed(
+            "A field of the certificate is missing or has the wrong type.", "It was changed."
+        ) from error
+
+
+def _verified(document: Mapping[str, Any], folder: Path, ignore_wording: bool) -> Verified:
     if not folder.is_dir():
         raise InputError(f"{folder} is no folder.", "Give the folder that holds the files of the archive.")
     checks = ["the certificate's own hash"]
@@ -107,7 +124,24 @@ def verify_archive(document: Mapping[str, Any], folder: Path) -> tuple[str, ...]
     if others:
         raise VerificationFailed(f"The folder holds {others[0]}, which the certificate does not list.", "Remove it.")
     checks.append("no file beside them")
-    if document.get("noise") is not None:
+    notes = []
+    times = Times.parse(str(document["times"]["released"]))
+    again = archive_document(
+        [(str(file["name"]), str(file["sha256"])) for file in document["files"]],
+        times=times,
+        kept=document["kept"],
+        withheld=document["withheld"] is not None,
+        simulation=bool(document["simulation"]),
+        noise=document["noise"],
+    )
+    if not ignore_wording and again != dict(document):
+        raise VerificationFailed(
+            "The certificate's sentences are not those of this version.",
+            "It was changed or made by another version: --ignore-wording checks files and noise only.",
+        )
+    if document["noise"] is not None:
         traces = [read_trace(folder / name, keep=document["kept"], keep_if_there=True) for name in names]
-        checks += verify(document["noise"], release=joined(traces)).checks[1:]
-    return tuple(checks)
+        checks += verify(document["noise"], release=joined(traces), ignore_wording=ignore_wording).checks[1:]
+    if document["withheld"] is not None:
+        notes.append("That nothing from inside the zones is left, only the holder of the places file can check.")
+    return Verified(document, tuple(checks), tuple(notes), not ignore_wording)

@@ -72,7 +72,7 @@ def _prior_words(prior: Mapping[str, Any]) -> str:
 
 def verify(
     certificate: Path = typer.Argument(..., help="The certificate (JSON)."),
-    release: Path = typer.Option(..., help="The release it speaks about."),
+    release: Path = typer.Option(..., help="The release it speaks about; a folder for an archive."),
     signer: str | None = typer.Option(None, help="Demand a signature by this public key (PEM file or base64)."),
     ignore_wording: bool = typer.Option(
         False, "--ignore-wording", help="Check the numbers only: for a certificate that another version worded."
@@ -81,10 +81,14 @@ def verify(
     json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
 ) -> None:
     """Everything is recomputed from these two files; a hash finds changes but is no signature."""
+    from sfumato.archives.statement import verify_archive
     from sfumato.certificates.verify import verify as check
 
     try:
-        found = check(certificate, release=release, format=format, signer=signer, ignore_wording=ignore_wording)
+        if release.is_dir():
+            found = verify_archive(certificate, release, signer=signer, ignore_wording=ignore_wording)
+        else:
+            found = check(certificate, release=release, format=format, signer=signer, ignore_wording=ignore_wording)
     except VerificationFailed as error:
         fail(error, json=json, code=1)
     if json:

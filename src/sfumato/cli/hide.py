@@ -3,18 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import typer
-
-from sfumato.cli.archive_faces import passphrase_in, progress, rows_csv, say_rows
-from sfumato.cli.output import print_json
-from sfumato.cli.protect import named_columns
-from sfumato.errors import InputError
-
-if TYPE_CHECKING:
-    from sfumato.archives import ArchiveResult
-    from sfumato.places import PlaceLeak, Places
 
 
 def register(app: typer.Typer) -> None:
@@ -55,110 +45,29 @@ def hide(
     json: bool = typer.Option(False, "--json", help="Print one JSON object (private) and nothing else."),
 ) -> None:
     """What attackers still find is printed before anything is written; the output folder gets every ride once."""
-    from sfumato.archives.job import Reading
-    from sfumato.archives.runs import Faces, hide_archive
-    from sfumato.certificates.document import certificate_text
-    from sfumato.files import write_text
-    from sfumato.io.archive import count_members
-    from sfumato.io.draft import canonical
-    from sfumato.places import load_places
-    from sfumato.places import refuse_if_found as refuse
-    from sfumato.times_released import Times
-    from sfumato.units import length_m
+    from sfumato.cli.hidden import HideOptions, run_hide
 
-    passphrase = passphrase_in(passphrase_file)
-    mine = load_places(places, passphrase=_if_sealed(places, passphrase))
-    _check_zone(mine, zone)
-    limit_m = None if refuse_if_found is None else length_m(refuse_if_found)
-
-    def tested(leaks: tuple[PlaceLeak, ...], unvisited: tuple[str, ...]) -> None:
-        if not json:
-            _say_leaks(leaks, unvisited)
-        if limit_m is not None:
-            refuse(leaks, limit_m)
-
-    with progress("Hiding", count_members(sources), quiet=json) as step:
-        done = hide_archive(
-            sources,
-            output,
-            mine,
-            reading=Reading(format, time_zone, named_columns(column), tuple(canonical(name) for name in keep)),
-            times=Times.parse(times),
-            blur_m=None if blur is None else length_m(blur),
+    run_hide(
+        HideOptions(
+            sources=sources,
+            output=output,
+            places=places,
+            zone=zone,
+            blur=blur,
+            times=times,
+            keep=keep,
+            keep_names=keep_names,
+            refuse_if_found=refuse_if_found,
+            certificate=certificate,
+            report=report,
+            public_report=public_report,
             prior_class=prior_class,
             state=state,
-            passphrase=passphrase,
-            keep_names=keep_names,
+            passphrase_file=passphrase_file,
             strict=strict,
-            faces=Faces(step, tested),
+            time_zone=time_zone,
+            column=column,
+            format=format,
+            json=json,
         )
-    write_text(done.private / "summary.csv", rows_csv(done.rows), private=True)
-    if certificate is not None:
-        write_text(certificate, certificate_text(done.document))
-    _pages(done, mine, output, report, public_report)
-    outputs = {"certificate": certificate, "report": report, "public_report": public_report}
-    if json:
-        print_json(_as_json(done, output, outputs))
-        return
-    say_rows(done.rows)
-    typer.echo(f"{done.shared} file(s) in {output}. {Times.parse(times).sentence()}")
-    typer.echo(f"Private, beside it: {done.private} (manifest, summary). Keep it, and your places file, for next time.")
-    typer.echo("What you published before without a zone cannot be taken back.")
-
-
-def _if_sealed(file: Path, passphrase: str | None) -> str | None:
-    """One passphrase file may be for the state alone."""
-    try:
-        return passphrase if passphrase is None or '"sealed"' in file.read_text("utf-8") else None
-    except (OSError, UnicodeError):
-        return passphrase
-
-
-def _check_zone(places: Places, zone: str | None) -> None:
-    from sfumato.places.zones import public_radius_m
-    from sfumato.units import length_m
-
-    if zone is None:
-        return
-    asked = public_radius_m(length_m(zone))
-    other = [place.name for place in places.active if place.zone is not None and place.zone.radius_m != asked]
-    if other:
-        raise InputError(
-            f"The zone of {', '.join(other)} was drawn with another radius than {asked:g} m.",
-            "A place has one zone for ever: a second would intersect it. Choose the radius with `places add --zone`.",
-        )
-
-
-def _say_leaks(leaks: tuple[PlaceLeak, ...], unvisited: tuple[str, ...]) -> None:
-    typer.echo("Can I still be found? (private)")
-    for leak in leaks:
-        typer.echo(f"  {leak.sentence()}")
-    for name in unvisited:
-        typer.echo(f"  {name}: no ride comes into its zone. Check its coordinates: latitude first, then longitude.")
-
-
-def _pages(done: ArchiveResult, places: Places, out: Path, report: Path | None, public_report: Path | None) -> None:
-    from sfumato.files import write_text
-
-    if report is None and public_report is None:
-        return
-    from sfumato.report.archive_page import private_page, public_page
-
-    if report is not None:
-        write_text(report, private_page(done, places, out), private=True)
-    if public_report is not None:
-        write_text(public_report, public_page(done, out))
-
-
-def _as_json(done: ArchiveResult, output: Path, files: dict[str, Path | None]) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    return {
-        "ok": True,
-        "private": True,
-        "rows": [asdict(row) for row in done.rows],
-        "leaks": [{**asdict(leak), "sentence": leak.sentence()} for leak in done.leaks],
-        "unvisited": list(done.unvisited),
-        "certificate": done.document,
-        "outputs": {"folder": str(output), **{name: str(path) for name, path in files.items() if path is not None}},
-    }
+    )

@@ -1,0 +1,26 @@
+"""The command line in this process: exit code, stdout, stderr, as ``main`` would give them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+import sfumato.cli
+from sfumato.errors import SfumatoError
+
+
+def run(*words: object, folder: Path) -> tuple[int, str, str]:
+    """``sfumato words...`` in ``folder``."""
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        result = CliRunner().invoke(sfumato.cli.app, [str(word) for word in words])
+    finally:
+        os.chdir(before)
+    if isinstance(result.exception, SfumatoError):
+        return 2, result.stdout, str(result.exception)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
