@@ -133,8 +133,4 @@ def _like(given: Any, table: Any) -> Any:
     kind = type(given).__module__.split(".")[0]
     if kind == "pandas":
         return table.to_pandas()
-    if kind == "polars":
-        import polars as pl
-
-        return pl.from_arrow(table)
-    return table
+    return type(given)(table) if kind == "polars" else table

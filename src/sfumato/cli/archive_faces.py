@@ -26,10 +26,10 @@ def progress(words: str, total: int, *, quiet: bool = False) -> Iterator[Callabl
     if quiet or not sys.stderr.isatty() or total < 2:
         yield lambda: None
         return
-    from rich.console import Console
-    from rich.progress import Progress
+    from rich import console
+    from rich import progress as bars
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    with bars.Progress(console=console.Console(stderr=True), transient=True) as bar:
         task = bar.add_task(words, total=total)
         yield lambda: bar.advance(task)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,11 @@ def register(app: typer.Typer) -> None:
     app.add_typer(places, name="places", no_args_is_help=True)
 
 
+def _kept() -> Any:
+    """What the commands do, loaded when one is called."""
+    return import_module("sfumato.cli.places_kept")
+
+
 def find(
     sources: list[Path] = typer.Argument(..., metavar="RIDES...", help="Folders, files, patterns, .gz, .zip, exports."),
     page: Path | None = typer.Option(None, "--map", help="Write a map of them (HTML, 0600, private) here."),
@@ -40,9 +46,7 @@ def find(
     json: bool = typer.Option(False, "--json", help="Print one JSON object (private) and nothing else."),
 ) -> None:
     """Labels are guesses by the hours you were there. Places that you do not name stay in what you share."""
-    from sfumato.cli.places_kept import run_find
-
-    run_find(sources=sources, page=page, most=most, time_zone=time_zone, column=column, json=json)
+    _kept().run_find(sources=sources, page=page, most=most, time_zone=time_zone, column=column, json=json)
 
 
 def add(
@@ -57,9 +61,7 @@ def add(
     json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
 ) -> None:
     """The zone is a disc around a random centre, from the operating system's entropy; a second is never drawn."""
-    from sfumato.cli.places_kept import run_add
-
-    run_add(
+    _kept().run_add(
         name=name, where=where, places=places, zone=zone, as_drawn=as_drawn, passphrase_file=passphrase_file, json=json
     )
 
@@ -71,9 +73,7 @@ def list_places(
     json: bool = typer.Option(False, "--json", help="Print one JSON object (private) and nothing else."),
 ) -> None:
     """Where they are is shown only when asked for: somebody may look over your shoulder."""
-    from sfumato.cli.places_kept import run_list_places
-
-    run_list_places(places=places, where=where, passphrase_file=passphrase_file, json=json)
+    _kept().run_list_places(places=places, where=where, passphrase_file=passphrase_file, json=json)
 
 
 def remove(
@@ -83,6 +83,4 @@ def remove(
     json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
 ) -> None:
     """Its zone is remembered, so that naming the place again does not draw a second one."""
-    from sfumato.cli.places_kept import run_remove
-
-    run_remove(name=name, places=places, passphrase_file=passphrase_file, json=json)
+    _kept().run_remove(name=name, places=places, passphrase_file=passphrase_file, json=json)
