@@ -38,8 +38,8 @@ def _protect(source: str, target: str, continuing: bool, queue: multiprocessing.
     from sfumato.protection import protect
     from sfumato.traces import Trace
 
-    state = NoiseState.fresh(660.27, shipped_ladder().to_dict()) if continuing else None
-    options = {"noise_m": 660.27, "state": state}
+    state = NoiseState.fresh(709.08, shipped_ladder().to_dict()) if continuing else None
+    options = {"noise_m": 709.08, "state": state}
     tiny = Trace([48.5, 48.5], [2.5, 2.5], [1.7e9, 1.7e9 + 1.5])
     with tempfile.TemporaryDirectory() as folder:  # compiled and imported outside the clock
         write_trace(protect(tiny, **options).release, Path(folder) / "tiny.parquet")
