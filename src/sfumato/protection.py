@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.accountant.trace_losses import together
+import numpy as np
+
+from sfumato.accountant.compose import together
+from sfumato.arrays import FloatArray
 from sfumato.certificates.build import NOTHING_DRAWN, Terms, certificate_body, released_of, rounded_times
 from sfumato.certificates.document import Certificate, sealed
 from sfumato.certificates.person_ids import distinct_ids
 from sfumato.certificates.state import NoiseState, load_state, opened_state
-from sfumato.errors import InputError
+from sfumato.errors import InputError, NotCertified
 from sfumato.frames import snap
 from sfumato.mechanisms.traces.interface import ContinuingNoise, TraceMechanism
 from sfumato.mechanisms.traces.trace_lookup import mechanism_for
@@ -25,6 +28,7 @@ from sfumato.priors.kernels import Kernel
 from sfumato.randomness import Random, Randomness, randomness
 from sfumato.secret import SecretRule
 from sfumato.traces import Trace
+from sfumato.units import format_length
 
 if TYPE_CHECKING:
     from sfumato.adversary.audit import Audit
@@ -187,6 +191,7 @@ class Chosen:
             assert isinstance(mechanism, ContinuingNoise)
             mechanism = mechanism.keyed(self.state.key_of(person, together=together))
         lat, lon = mechanism.release(trace, self.draw)
+        _check_moved(mechanism, trace, lat, lon)
         return trace.moved_to(*snap(lat, lon, plan.snap_m), keep=plan.keep)
 
     def terms(self, plan: Plan) -> Terms:
@@ -199,6 +204,18 @@ class Chosen:
             key = "seeded key (simulation)" if simulation else "key from the operating system CSPRNG"
             source = f"{key}, AES-256"
         return Terms(self.mechanism, plan.target, float(plan.snap_m), source, simulation, tuple(plan.keep))
+
+
+def _check_moved(mechanism: TraceMechanism, trace: Trace, lat_deg: FloatArray, lon_deg: FloatArray) -> None:
+    """Refuse a release that is the trace itself although noise is stated: honest noise does so once in 10^10 times."""
+    if mechanism.noise_m is None:
+        return
+    still_deg = 1e-5 * mechanism.noise_m / 111_320.0
+    if max(np.abs(lat_deg - trace.lat_deg).max(), np.abs(lon_deg - trace.lon_deg).max()) < still_deg:
+        raise NotCertified(
+            f"The mechanism '{mechanism.name}' states {format_length(mechanism.noise_m)} of noise and drew none.",
+            "Nothing is released; report this.",
+        )
 
 
 def choose(

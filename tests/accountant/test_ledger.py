@@ -10,27 +10,28 @@ import pytest
 
 from sfumato.accountant.information_privacy import fixed_prior_rule
 from sfumato.accountant.ledger import Ledger, read_ledger, record
-from sfumato.accountant.trace_losses import entry_from_certificate, total_loss, total_mu
+from sfumato.accountant.trace_losses import entry_from_certificate, total_loss
 from sfumato.errors import BudgetExceeded, InputError
 from sfumato.files import locked
 from sfumato.leakage.loss import loss_matrix
+from sfumato.leakage.odds import mu_of
 from sfumato.leakage.theorems import redrawn_noise
+from sfumato.mechanisms.traces.prior_shaped import PriorShapedNoise
 from sfumato.priors.kernels import Matern32
 
-KERNEL = {"kernel": "sum", "parts": [{"kernel": "matern32", "length_scale_s": 60.0, "sd_m": 100.0}]}
 
-
-def certificate(loss=1e-4, size=100.0, **more):
-    noise = {"kernel": "sum", "parts": [{"kernel": "matern32", "length_scale_s": 60.0, "sd_m": size}]}
-    return {"worst_loss": loss, "mechanism": "multiscale", "noise": noise, **more}
+def certificate(size=100.0, length_scale_s=60.0, **more):
+    """What the ledger reads of the certificate of noise shaped by a prior: its loss is 1/size²."""
+    noise = PriorShapedNoise(Matern32(length_scale_s), size)
+    return {"worst_loss": 1 / size**2, "mechanism": noise.name, "parameters": noise.parameters(), **more}
 
 
 def test_releases_of_one_process_count_once_and_others_add():
     same = [entry_from_certificate(certificate(), process="a") for _ in range(5)]
     assert total_loss(same) == pytest.approx(1e-4)
-    other = entry_from_certificate(certificate(2.5e-5, size=200.0), process="b")
+    other = entry_from_certificate(certificate(size=200.0), process="b")
     assert total_loss([*same, other]) == pytest.approx(1.25e-4)
-    assert total_mu(same, radius_m=200) == pytest.approx(2.0)
+    assert mu_of(total_loss(same), 200.0) == pytest.approx(2.0)
 
 
 def test_the_sum_of_losses_bounds_independent_processes_of_one_shape():
@@ -63,10 +64,10 @@ def test_a_release_past_the_cap_is_refused_and_nothing_is_written(tmp_path):
 
 def test_what_is_not_known_is_refused_never_guessed(tmp_path):
     with pytest.raises(InputError, match="no loss that holds for any times"):
-        entry_from_certificate(certificate(None) | {"worst_loss": None, "mechanism": "independent"}, process="x")
+        entry_from_certificate(certificate(worst_loss=None), process="x")
     with pytest.raises(InputError, match="chosen times"):
         entry_from_certificate(certificate(secrets={"count": 1}), process="x")
-    different = {**certificate(), "noise": {"kernel": "matern32", "length_scale_s": 600.0, "sd_m": 100.0}}
+    different = certificate(length_scale_s=600.0)
     mixed = [entry_from_certificate(certificate(), process="a"), entry_from_certificate(different, process="b")]
     with pytest.raises(InputError, match="differently shaped"):
         total_loss(mixed)
@@ -94,7 +95,7 @@ def test_a_loss_that_is_no_number_of_at_least_zero_never_enters(tmp_path, loss):
             record(path, "alice", {**good, "process": process, "loss_per_m2": loss}, total_loss)
     if loss is not None:
         with pytest.raises(InputError):
-            entry_from_certificate(certificate(loss), process="2")
+            entry_from_certificate(certificate(worst_loss=loss), process="2")
     with pytest.raises(InputError):
         record(
             path, "alice", {"notion": "local information privacy", "epsilon_nats": loss}, fixed_prior_rule([0.5, 0.5])
@@ -196,4 +197,7 @@ def test_protect_enters_the_release_first_and_writes_nothing_past_the_cap(tmp_pa
     refused = release("3.gpx")  # fresh noise: a second process, past the cap
     assert isinstance(refused.exception, BudgetExceeded)
     assert not (tmp_path / "3.gpx").exists()
-    assert isinstance(release("4.gpx", "--mechanism", "independent").exception, InputError)
+    assert "the cap is 1.5e-05" in str(refused.exception)
+    unknown = release("4.gpx", "--mechanism", "independent").exception
+    assert isinstance(unknown, InputError)
+    assert "no loss that holds for any times" in str(unknown)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.accountant.compose import RULES, composed, rule_for
+import sfumato as sf
+from sfumato.accountant import compose, grid_reports, trace_losses
+from sfumato.accountant.compose import RULES, Reporting, composed, rule_for, together, trace_release
 from sfumato.accountant.grid_reports import spent
 from sfumato.collection import Rules, close_cycle
 from sfumato.collection.simulation import Protocol, simulate_round
@@ -18,6 +22,7 @@ from sfumato.leakage.discrete import geo_epsilon
 from sfumato.mechanisms.channels.closed_forms import resampling_channel
 from sfumato.mechanisms.channels.planar_laplace import planar_laplace_channel
 from sfumato.mechanisms.grids.grid_channel import GridChannel, uniform_channel
+from sfumato.traces import Trace
 
 GRID = Grid.plain(2, 3)
 
@@ -76,7 +81,7 @@ def test_the_loop_and_the_simulation_report_what_the_accountant_says(reporting: 
 
 
 def test_an_unknown_notion_is_refused() -> None:
-    assert set(RULES) == {"geo-indistinguishability"}
+    assert set(RULES) == {"geo-indistinguishability", "conditional inferential privacy"}
     prior = np.array([0.5, 0.3, 0.2])
     for statement in (Guarantee("k-anonymity", {"k": 5}), resampling_channel(prior, 1.0).guarantee):
         with pytest.raises(InputError, match="no composition rule"):
@@ -100,3 +105,46 @@ def test_what_has_no_total_is_refused() -> None:
         composed([one], reporting="often")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="different grids"):
         spent([uniform_channel(GRID, 1.0), uniform_channel(Grid.plain(2, 2), 1.0)], reporting="once")
+
+
+def test_both_journeys_make_totals_by_one_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports through grid channels, announced releases of a trace and a ledger's entries: all by ``composed``."""
+    asked: list[str] = []
+
+    def watched(guarantees: Sequence[Guarantee], *, reporting: Reporting) -> Guarantee:
+        asked.append(guarantees[0].notion)
+        return composed(guarantees, reporting=reporting)
+
+    for module in (compose, grid_reports, trace_losses):
+        monkeypatch.setattr(module, "composed", watched)
+    done = sf.protect(Trace([48.0, 48.1], [2.0, 2.1], [0.0, 60.0]), redraws=3, rng=1)
+    assert asked
+    assert set(asked) == {"conditional inferential privacy"}
+    asked.clear()
+    entry = trace_losses.entry_from_certificate(done.certificate, process="a")
+    assert asked
+    asked.clear()
+    assert trace_losses.total_loss([entry, {**entry, "process": "b"}]) == pytest.approx(2 * entry["loss_per_m2"])
+    assert asked == ["conditional inferential privacy"]
+    asked.clear()
+    spent(channels(1, 2), reporting="every-cycle")
+    assert set(asked) == {"geo-indistinguishability"}
+
+
+def test_releases_of_traces_add_by_process_and_never_across_shapes() -> None:
+    def total(*releases: Guarantee) -> float:
+        return float(composed(releases, reporting="every-cycle").parameters["loss_per_m2"])
+
+    a, b = trace_release(2.0, process="a", shape="s"), trace_release(3.0, process="b", shape="s")
+    assert total(a, a, a) == 2.0
+    assert total(a, b) == 5.0
+    assert total(a, trace_release(1.0, process="a", shape="s")) == 2.0
+    assert together(4)(2.0) == total(trace_release(2.0, redraws=4)) == 8.0
+    with pytest.raises(InputError, match="differently shaped"):
+        total(a, trace_release(1.0, process="c", shape="other"))
+    with pytest.raises(InputError, match="below zero"):
+        total(a, trace_release(-1.0, process="c", shape="s"))
+    with pytest.raises(InputError, match="different notions"):
+        total(a, channels(1, 1)[0].guarantee())
+    with pytest.raises(InputError, match="does not say the loss"):
+        total(Guarantee(notion="conditional inferential privacy", parameters={"loss_per_m2": 1.0}))

@@ -6,6 +6,7 @@ The list is the registry's own, so none can be forgotten; what a mechanism needs
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -13,14 +14,16 @@ import numpy as np
 import pytest
 
 import sfumato as sf
+from sfumato.accountant.trace_losses import entry_from_certificate
 from sfumato.adversary.audit import audit
-from sfumato.certificates.build import certificate_body, released_of
-from sfumato.certificates.document import sealed
+from sfumato.certificates.build import Terms, certificate_body, released_of
+from sfumato.certificates.document import Certificate, sealed
+from sfumato.engines.local import protect_table
 from sfumato.errors import InputError, NotCertified, VerificationFailed
 from sfumato.frames import differences_m
 from sfumato.leakage.loss import basic_losses
 from sfumato.mechanisms.traces.independent import IndependentNoise
-from sfumato.mechanisms.traces.interface import ContinuingNoise, TraceMechanism
+from sfumato.mechanisms.traces.interface import ContinuingNoise, Losses, TraceMechanism
 from sfumato.mechanisms.traces.multiscale.ladder import shipped_ladder
 from sfumato.mechanisms.traces.multiscale.noise import MultiscaleNoise
 from sfumato.mechanisms.traces.prior_shaped import PriorShapedNoise
@@ -29,11 +32,12 @@ from sfumato.mechanisms.traces.trace_registry import MECHANISMS
 from sfumato.plan import Plan
 from sfumato.priors.classes import DAY
 from sfumato.priors.kernels import RBF, Matern32, Periodic, White
-from sfumato.protection import choose, protect_by
+from sfumato.protection import choose, protect_by, protect_fleet
 from sfumato.report import render
 from sfumato.traces import Trace
 
 NOISE_M = 150.0
+SEEDED = "seeded generator (simulation)"
 DRAWS = 3000
 PRIOR = Matern32(66.0, 120.0) + White(1.0)
 
@@ -72,13 +76,17 @@ def case(name: str) -> TraceMechanism:
     return VARIANTS[name] if name in VARIANTS else mechanism_of(name)
 
 
-def moved_m(mechanism: TraceMechanism, count: int = DRAWS) -> np.ndarray:
+SEED = 1
+
+
+def moved_m(mechanism: TraceMechanism, count: int = DRAWS, rng: int | None = SEED) -> np.ndarray:
     """(count, n, 2): metres by which released positions lie off the true ones, in independent releases."""
-    trace, rng, found = ride(), np.random.default_rng(1), []
+    trace, found = ride(), []
+    draw = None if rng is None else np.random.default_rng(rng)
     for _ in range(count):
         if isinstance(mechanism, ContinuingNoise) and mechanism.continuing:
-            mechanism = mechanism.keyed(rng.bytes(32))
-        lat, lon = mechanism.release(trace, rng)
+            mechanism = mechanism.keyed(os.urandom(32) if draw is None else draw.bytes(32))
+        lat, lon = mechanism.release(trace, draw)
         found.append(differences_m(trace.lat_deg, trace.lon_deg, lat, lon))
     return np.stack(found)
 
@@ -99,6 +107,12 @@ def check_covariance(mechanism: TraceMechanism) -> None:
     for axis in range(2):
         found = draws[:, :, axis].T @ draws[:, :, axis] / len(draws)
         assert (np.abs(found - stated) <= 5 * error + 0.05).all(), "what is released is not what is certified"
+    across = draws[:, :, 0].T @ draws[:, :, 1] / len(draws)
+    apart = heavy * np.sqrt(np.outer(stated.diagonal(), stated.diagonal()) / len(draws))
+    assert (np.abs(across) <= 5 * apart + 0.05).all(), "east tells north, which is not what is certified"
+    unseeded = moved_m(mechanism, 200, rng=None)
+    ratio = float((unseeded**2).mean(axis=(0, 2)).sum() / stated.trace())
+    assert 0.4 < ratio < 1.6, "without a seed, what is released is not what is certified"
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -117,6 +131,60 @@ class Liar(IndependentNoise):
 def test_a_mechanism_that_certifies_noise_and_draws_none_fails_the_law() -> None:
     with pytest.raises(AssertionError, match="not what is certified"):
         check_covariance(Liar(NOISE_M, DAY))
+
+
+class Copying(IndependentNoise):
+    """Draws the right noise once and adds it to both coordinates."""
+
+    def draw(self, times_s: np.ndarray, rng: object = None) -> np.ndarray:
+        drawn = super().draw(times_s, rng)  # type: ignore[arg-type]
+        return np.column_stack([drawn[:, 0], drawn[:, 0]])
+
+
+class QuietUnlessWatched(IndependentNoise):
+    """Draws the right noise in a simulation and none in earnest."""
+
+    def draw(self, times_s: np.ndarray, rng: object = None) -> np.ndarray:
+        drawn = super().draw(times_s, rng)  # type: ignore[arg-type]
+        return drawn if rng is not None else np.zeros_like(drawn)
+
+
+def test_noise_copied_to_both_coordinates_or_drawn_only_in_simulations_fails_the_law() -> None:
+    with pytest.raises(AssertionError, match="east tells north"):
+        check_covariance(Copying(NOISE_M, DAY))
+    with pytest.raises(AssertionError, match="without a seed"):
+        check_covariance(QuietUnlessWatched(NOISE_M, DAY))
+
+
+def test_a_registered_mechanism_that_draws_nothing_releases_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(IndependentNoise, "draw", Liar.draw)
+    plan, table = plan_for("independent"), ride().to_table()
+    for door in (
+        lambda: sf.protect(ride(), mechanism="independent", noise_m=NOISE_M),
+        lambda: protect_by(plan, ride(), rng=3),
+        lambda: protect_fleet(plan, [("a", ride()), ("b", ride())]),
+        lambda: protect_table(table, plan),
+    ):
+        with pytest.raises(NotCertified, match="states 150 m of noise and drew none"):
+            door()
+
+
+def test_a_promise_without_a_law_is_not_certified(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(IndependentNoise, "kernel", lambda _: None)
+    monkeypatch.setattr(IndependentNoise, "losses", lambda *_: Losses(None, None, None, None, 1e-6, "basis"))
+    with pytest.raises(NotCertified, match="a size of noise without its law"):
+        protect_by(plan_for("independent"), ride())
+    monkeypatch.setattr(IndependentNoise, "noise_m", None)
+    monkeypatch.setattr(IndependentNoise, "is_own", lambda *_: True)
+    terms = Terms(IndependentNoise(NOISE_M, DAY), plan_for("independent").target, 1.0, SEEDED, True)
+    with pytest.raises(NotCertified, match="states no law of its noise, and promises all the same"):
+        certificate_body(terms, released_of([(None, ride())]))
+
+
+def test_a_mechanism_that_does_not_say_what_it_leaves_open_is_not_certified(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(IndependentNoise, "not_covered", lambda *_: ())
+    with pytest.raises(NotCertified, match="what it does not cover"):
+        protect_by(plan_for("independent"), ride())
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -219,6 +287,27 @@ def test_what_is_not_registered_is_refused_at_every_door() -> None:
         audit(done.original, done.release, strange)
     with pytest.raises(InputError, match="no mechanism 'magic'"):
         render(release=done.release, certificate=strange)
+    with pytest.raises(InputError, match="no mechanism 'magic'"):
+        entry_from_certificate(strange, process="p")
+    for door in (
+        lambda: protect_table(ride().to_table(), Plan(mechanism="magic")),
+        lambda: protect_fleet(Plan(mechanism="magic"), [("a", ride())]),
+    ):
+        with pytest.raises(InputError, match="no mechanism 'magic'"):
+            door()
+    with pytest.raises(InputError, match="not the registered mechanism"):  # a record made by hand is no way around
+        replace(Certificate.of(done.certificate), mechanism=Liar(NOISE_M, DAY))
+
+
+def test_the_ledger_believes_the_mechanism_and_not_the_certificate() -> None:
+    cheap = protect_by(plan_for("multiscale"), ride()).certificate
+    assert entry_from_certificate(cheap, process="p")["loss_per_m2"] == cheap["worst_loss"]
+    with pytest.raises(InputError, match="not that of its mechanism"):
+        entry_from_certificate({**cheap, "worst_loss": cheap["worst_loss"] / 10}, process="p")
+    with pytest.raises(InputError, match="two mechanisms"):
+        entry_from_certificate({**cheap, "mechanism": "mixed"}, process="p")
+    with pytest.raises(InputError, match="does not describe its mechanism"):
+        entry_from_certificate({"worst_loss": 1e-9}, process="p")
 
 
 def test_an_incomplete_mechanism_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

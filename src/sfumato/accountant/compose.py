@@ -1,19 +1,28 @@
 """Several guarantees about one person as one guarantee: one composition rule per notion, and none for the others.
 
-Mechanisms state what one report promises (:class:`~sfumato.guarantees.Guarantee`); only here do statements become
-totals. A notion without a rule is refused, and so are statements of different notions or units: what is unknown is
-never guessed.
+Mechanisms state what one report or release promises (:class:`~sfumato.guarantees.Guarantee`); only :func:`composed`
+makes totals of statements, for a collection's reports and for the releases of traces alike. A notion without a rule is
+refused, and so are statements of different notions, units or shapes: what is unknown is never guessed.
+
+Between two hypotheses about one moment a release with Gaussian noise is μ-Gaussian-DP with μ² = loss·r². Rules:
+
+* Releases of one continuing noise process are one observation of one process: the universal loss counts once.
+* Independent processes of the same shape (kernel up to size) add their losses. For a process with covariance G and
+  sizes o_i, blockdiag(o_i·G_ii) ⪰ (Σ 1/o_i)⁻¹·G by pinching (G ⪯ blockdiag(G_ii/p_i) for Σp_i = 1); loss is monotone.
+* Losses of *different* shapes do not simply add: one release can be the key to another. They are refused.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Literal
 
 from sfumato.errors import InputError
 from sfumato.guarantees import Guarantee
+from sfumato.mechanisms.traces.interface import Losses, Together
 
 Reporting = Literal["once", "every-cycle"]
 """Whether a person reports once, in one of several disjoint cohorts, or in every cycle, so that reports add up."""
@@ -21,6 +30,7 @@ Reporting = Literal["once", "every-cycle"]
 CompositionRule = Callable[[Sequence[Guarantee], Reporting], Guarantee]
 
 GEO = "geo-indistinguishability"
+INFERENTIAL = "conditional inferential privacy"
 
 
 def composed(guarantees: Sequence[Guarantee], *, reporting: Reporting) -> Guarantee:
@@ -93,4 +103,62 @@ def _unit_of(guarantee: Guarantee) -> str:
     return known[0]
 
 
-RULES: Mapping[str, CompositionRule] = MappingProxyType({GEO: _geo_indistinguishable})
+def trace_release(loss_per_m2: float, *, process: str = "", shape: str = "", redraws: int = 1) -> Guarantee:
+    """What the accountant needs of a trace's release: its loss, and the process and shape of its noise.
+
+    ``redraws`` releases with noise of this shape, each drawn anew, are stated at once.
+    """
+    stated = {"loss_per_m2": loss_per_m2, "process": process, "shape": shape, "redraws": redraws}
+    return Guarantee(notion=INFERENTIAL, parameters=stated)
+
+
+def _inferentially_private(guarantees: Sequence[Guarantee], reporting: Reporting) -> Guarantee:
+    processes: dict[str, float] = {}
+    for guarantee in guarantees:
+        stated = guarantee.parameters
+        if not {"loss_per_m2", "process", "shape", "redraws"} <= set(stated):
+            raise InputError("A release does not say the loss, the shape and the process of its noise.", "Refuse it.")
+        loss = float(stated["loss_per_m2"]) * stated["redraws"]
+        if not loss >= 0.0:
+            raise InputError("A release says a loss below zero, or none.", "Refuse it.")
+        processes[stated["process"]] = max(processes.get(stated["process"], 0.0), loss)
+    if len({guarantee.parameters["shape"] for guarantee in guarantees}) > 1:
+        raise InputError(
+            "Releases with differently shaped noise do not have a known total.",
+            "Keep to one mechanism and prior class per person.",
+        )
+    losses = processes.values()
+    total = max(losses) if reporting == "once" else sum(losses)
+    return trace_release(total, process="all", shape=guarantees[0].parameters["shape"])
+
+
+def together(redraws: int) -> Together:
+    """The loss of ``redraws`` independent releases of one shape, from that of one: they add up."""
+
+    def rule(loss: float) -> float:
+        total = composed([trace_release(loss, redraws=redraws)], reporting="every-cycle")
+        return float(total.parameters["loss_per_m2"])
+
+    return rule
+
+
+def composed_losses(losses: Losses, redraws: int) -> Losses:
+    """What ``redraws`` releases give away together; the floor is that of one release's noise."""
+    rule = together(redraws)
+
+    def total(loss: float | None) -> float | None:
+        return None if loss is None else rule(loss)
+
+    return replace(
+        losses,
+        worst_loss=total(losses.worst_loss),
+        stay_loss=total(losses.stay_loss),
+        loss_at_times=total(losses.loss_at_times),
+        basis=total(losses.basis),
+        pure_epsilon_per_m=total(losses.pure_epsilon_per_m),
+    )
+
+
+RULES: Mapping[str, CompositionRule] = MappingProxyType(
+    {GEO: _geo_indistinguishable, INFERENTIAL: _inferentially_private}
+)

@@ -1,54 +1,25 @@
-"""What several releases of one person's traces cost together: announced ones (redraws), and those of a ledger.
+"""A trace's release in a person's ledger: its entry, from what its registered mechanism states, and what entries total.
 
-A mechanism states the losses of one release; here alone they are composed, for the calibration (:func:`together`), for
-the certificate (:func:`composed_losses`) and for the ledger (:func:`total_loss`).
-
-Between two hypotheses about one moment a release with Gaussian noise is μ-Gaussian-DP with μ² = loss·r². Rules:
-
-* Releases of one continuing noise process are one observation of one process: the universal loss counts once.
-* Independent processes of the same shape (kernel up to size) add their losses. For a process with covariance G and
-  sizes o_i, blockdiag(o_i·G_ii) ⪰ (Σ 1/o_i)⁻¹·G by pinching (G ⪯ blockdiag(G_ii/p_i) for Σp_i = 1); loss is monotone.
-* Losses of *different* shapes do not simply add: one release can be the key to another. They are refused, as is
-  everything without a loss that holds at any times (independent noise, planar Laplace): unknown is never guessed.
+An entry is computed from the mechanism, never copied from the certificate: a loss that is not the mechanism's own is
+refused, and so is everything without a loss that holds at any times (independent noise, planar Laplace). How entries
+add up is :func:`sfumato.accountant.compose.composed`'s business.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from math import isclose
 from typing import Any
 
+import numpy as np
+
+from sfumato.accountant.compose import INFERENTIAL, composed, composed_losses, trace_release
 from sfumato.accountant.ledger import Entry, amount
 from sfumato.errors import InputError
-from sfumato.leakage.odds import mu_of
-from sfumato.mechanisms.traces.interface import Losses, Together
-
-
-def together(redraws: int) -> Together:
-    """The loss of ``redraws`` independent releases of one shape, from that of one: they add up."""
-
-    def rule(loss: float) -> float:
-        return loss * redraws
-
-    return rule
-
-
-def composed_losses(losses: Losses, redraws: int) -> Losses:
-    """What ``redraws`` releases give away together; the floor is that of one release's noise."""
-    rule = together(redraws)
-
-    def total(loss: float | None) -> float | None:
-        return None if loss is None else rule(loss)
-
-    return replace(
-        losses,
-        worst_loss=total(losses.worst_loss),
-        stay_loss=total(losses.stay_loss),
-        loss_at_times=total(losses.loss_at_times),
-        basis=total(losses.basis),
-        pure_epsilon_per_m=total(losses.pure_epsilon_per_m),
-    )
+from sfumato.guarantees import Guarantee
+from sfumato.mechanisms.traces.interface import TraceMechanism
+from sfumato.mechanisms.traces.trace_lookup import mechanism_from_dict
 
 
 def entry_from_certificate(certificate: Mapping[str, Any], *, process: str) -> dict[str, Any]:
@@ -56,25 +27,40 @@ def entry_from_certificate(certificate: Mapping[str, Any], *, process: str) -> d
 
     ``process`` names the noise process: the same name for every release made with one ``--state``, otherwise a new one.
     """
+    mechanism = _answering(certificate)
     loss = certificate.get("worst_loss")
     if loss is None:
         raise InputError(
-            f"A release by '{certificate.get('mechanism')}' has no loss that holds for any times, so it cannot be "
-            "composed.",
+            f"A release by '{mechanism.name}' has no loss that holds for any times, so it cannot be composed.",
             "Use multiscale or prior-shaped noise for people whose releases are accounted for.",
         )
     if certificate.get("secrets"):
         raise InputError(
             "A release designed for chosen times cannot be composed with others.", "Account for it on its own."
         )
-    entry = {
-        "notion": "conditional inferential privacy",
+    loss = amount({"loss_per_m2": loss}, "loss_per_m2")
+    own = composed_losses(mechanism.losses([np.zeros(1)]), mechanism.redraws).worst_loss  # the same for any times
+    law = mechanism.law()
+    if own is None or law is None or not isclose(loss, own, rel_tol=1e-9):
+        raise InputError("The certificate's loss is not that of its mechanism.", "It was changed: protect again.")
+    return {
+        "notion": INFERENTIAL,
         "process": process,
-        "shape": _shape(certificate["noise"]),
+        "shape": _shape(law),
         "loss_per_m2": loss,
         "release": (certificate.get("release") or {}).get("content_sha256"),
     }
-    return {**entry, "loss_per_m2": amount(entry, "loss_per_m2")}
+
+
+def _answering(certificate: Mapping[str, Any]) -> TraceMechanism:
+    """The registered mechanism that the certificate describes; nobody else can say what a release costs."""
+    described = certificate.get("parameters")
+    if not isinstance(described, Mapping):
+        raise InputError("The certificate does not describe its mechanism.", "Use one written by sfumato protect.")
+    mechanism = mechanism_from_dict(described)
+    if certificate.get("mechanism") != mechanism.name:
+        raise InputError("The certificate names two mechanisms.", "It was changed.")
+    return mechanism
 
 
 def _shape(noise: Mapping[str, Any]) -> str:
@@ -105,25 +91,16 @@ def _shape(noise: Mapping[str, Any]) -> str:
 
 
 def total_loss(entries: Sequence[Entry]) -> float:
-    """The loss per m² of all entries together, by the rules above; 0 for none."""
-    processes: dict[str, float] = {}
-    shapes: set[str] = set()
-    for entry in entries:
-        if entry.get("notion") != "conditional inferential privacy" or "loss_per_m2" not in entry:
-            raise InputError("The ledger holds an entry of an unknown notion.", "It cannot be composed; refuse.")
-        if not (isinstance(entry.get("shape"), str) and isinstance(entry.get("process"), str)):
-            raise InputError("An entry of the ledger does not say the shape and process of its noise.", "Refuse it.")
-        shapes.add(entry["shape"])
-        process = entry["process"]
-        processes[process] = max(processes.get(process, 0.0), amount(entry, "loss_per_m2"))
-    if len(shapes) > 1:
-        raise InputError(
-            "Releases with differently shaped noise do not have a known total.",
-            "Keep to one mechanism and prior class per person.",
-        )
-    return sum(processes.values())
+    """The loss per m² of all entries together, by the accountant's rule; 0 for none."""
+    if not entries:
+        return 0.0
+    total = composed([_statement(entry) for entry in entries], reporting="every-cycle")
+    return float(total.parameters["loss_per_m2"])
 
 
-def total_mu(entries: Sequence[Entry], *, radius_m: float) -> float:
-    """μ between two places ``radius_m`` apart at any one moment, from every release together."""
-    return mu_of(total_loss(entries), radius_m)
+def _statement(entry: Entry) -> Guarantee:
+    if entry.get("notion") != INFERENTIAL or "loss_per_m2" not in entry:
+        raise InputError("The ledger holds an entry of an unknown notion.", "It cannot be composed; refuse.")
+    if not (isinstance(entry.get("shape"), str) and isinstance(entry.get("process"), str)):
+        raise InputError("An entry of the ledger does not say the shape and process of its noise.", "Refuse it.")
+    return trace_release(amount(entry, "loss_per_m2"), process=entry["process"], shape=entry["shape"])

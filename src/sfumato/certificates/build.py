@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.accountant.trace_losses import composed_losses, together
+from sfumato.accountant.compose import composed_losses, together
 from sfumato.arrays import FloatArray, jsonable
 from sfumato.errors import InputError, NotCertified
-from sfumato.mechanisms.traces.interface import Json, Stated, TraceMechanism
+from sfumato.guarantees import Guarantee
+from sfumato.mechanisms.traces.interface import Json, Numbers, Stated, TraceMechanism
 from sfumato.mechanisms.traces.trace_lookup import registered
 from sfumato.plan import Target
 from sfumato.priors.classes import class_name
@@ -97,6 +98,7 @@ def certificate_body(terms: Terms, released: Released) -> dict[str, Any]:
     most = max((len(np.unique(times)) for times in released.times_s), default=0)
     gridded = losses.loss_at_times is not None and members is not None
     promise = mechanism.guarantee(stated, snap_m=terms.snap_m, simulation=terms.simulation)
+    _check_promise(mechanism, stated, promise)
     body: Json = {
         "format": FORMAT,
         "sfumato": __version__,
@@ -130,6 +132,29 @@ def certificate_body(terms: Terms, released: Released) -> dict[str, Any]:
         **stated.blocks,
     }
     return dict(jsonable(body))
+
+
+def _check_promise(mechanism: TraceMechanism, stated: Stated, promise: Guarantee) -> None:
+    """Refuse a promise without a law behind it: who states no covariance promises nothing, and says so."""
+    lawless = mechanism.kernel() is None
+    if lawless != (mechanism.noise_m is None):
+        raise NotCertified(
+            f"The mechanism '{mechanism.name}' states a size of noise without its law, or a law without its size.",
+            "It must state both, or None for both.",
+        )
+    if not promise.not_covered or not mechanism.headline(stated):
+        raise NotCertified(
+            f"The mechanism '{mechanism.name}' does not say what it promises, or what it does not cover.",
+            "Its headline and the guarantee's not_covered must be said.",
+        )
+    numbers, losses = stated.numbers, stated.losses
+    plain = Numbers(numbers.radius_m, numbers.order).to_dict() == numbers.to_dict()
+    bounded = (losses.worst_loss, losses.stay_loss, losses.loss_at_times, losses.basis, losses.pure_epsilon_per_m)
+    if lawless and (promise.covers or not plain or any(loss is not None for loss in bounded)):
+        raise NotCertified(
+            f"The mechanism '{mechanism.name}' states no law of its noise, and promises all the same.",
+            "State the kernel that is drawn, or promise nothing: no number, no loss, and covers nothing.",
+        )
 
 
 def _plan(terms: Terms) -> Json:

@@ -20,7 +20,7 @@ from sfumato.certificates.build import FORMAT, KIND
 from sfumato.errors import InputError
 from sfumato.guarantees import Guarantee
 from sfumato.mechanisms.traces.interface import Losses, Numbers, Stated, TraceMechanism
-from sfumato.mechanisms.traces.trace_lookup import mechanism_from_dict
+from sfumato.mechanisms.traces.trace_lookup import mechanism_from_dict, registered
 from sfumato.plan import Target
 
 SEAL = "certificate_sha256"
@@ -84,6 +84,9 @@ class Certificate:
     simulation: bool
     warnings: tuple[str, ...]
     content_sha256: str
+
+    def __post_init__(self) -> None:
+        registered(self.mechanism)
 
     @classmethod
     def of(cls, document: Mapping[str, Any] | Certificate) -> Certificate:

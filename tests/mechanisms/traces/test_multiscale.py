@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from sfumato.accountant.trace_losses import composed_losses
+from sfumato.accountant.compose import composed_losses
 from sfumato.errors import InputError
 from sfumato.leakage.exact_losses import largest_independent_loss, largest_loss
 from sfumato.leakage.loss import basic_losses

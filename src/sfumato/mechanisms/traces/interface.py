@@ -6,7 +6,7 @@ the report and the command line ask the object and know no mechanism by name; wh
 every question without an honest default is abstract, so an incomplete mechanism cannot even be made.
 
 ``losses`` are those of one release alone. How releases add up is the accountant's business
-(:func:`sfumato.accountant.trace_losses.together`), and every number and sentence is given the sum.
+(:func:`sfumato.accountant.compose.together`), and every number and sentence is given the sum.
 """
 
 from __future__ import annotations
