@@ -24,7 +24,7 @@ from house import Module, modules
 
 # The commands that are walked, and the most files that may be on the way.
 JOURNEYS: dict[str, int | None] = {
-    "protect ride.gpx -o out.gpx": 30,
+    "protect ride.gpx -o out.gpx --certificate out.json": 30,
     "protect ride.gpx -o out.gpx --certificate out.json --report report.html": None,
     "collect simulate --cycles 2 --rounds 1": None,
 }

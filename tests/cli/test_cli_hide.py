@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import run
+from command import refused, run
 from rides import ride
 from track_files import write_as
 
@@ -31,7 +31,9 @@ def test_find_add_hide_verify_and_remove(folder: Path) -> None:
     assert (folder / "map.html").stat().st_mode & 0o777 == 0o600
     assert "http" not in (folder / "map.html").read_text().replace("http-equiv", "")
     assert run("places", "add", "home", "-33.9,151.2", "--places", "me.places", "--zone", "400m", folder=folder)[0] == 0
-    assert run("places", "add", "again", "-33.9001,151.2", "--places", "me.places", folder=folder)[0] == 2
+    refused(
+        "places", "add", "again", "-33.9001,151.2", "--places", "me.places", folder=folder, says="the place called home"
+    )
     listed = run("places", "list", "--places", "me.places", folder=folder)[1]
     assert "home" in listed
     assert "33.9" not in listed
@@ -68,9 +70,20 @@ def test_refusals_say_what_to_change_and_write_nothing(folder: Path) -> None:
         code, _, err = run(*base, *more, folder=folder)
         assert (code, words in err) == (2, True), err
         assert not (folder / "shared").exists()
-    assert run("places", "add", "home", "91,0", "--places", "new.places", folder=folder)[0] == 2
-    assert run("places", "add", "home", "--places", "new.places", folder=folder)[0] == 2
-    assert run("places", "add", "home", "1,2", "--places", "new.places", "--zone", "300m", folder=folder)[0] == 2
+    refused("places", "add", "home", "91,0", "--places", "new.places", folder=folder, says="not on the globe")
+    refused("places", "add", "home", "--places", "new.places", folder=folder, says="Where is home?")
+    refused(
+        "places",
+        "add",
+        "home",
+        "1,2",
+        "--places",
+        "new.places",
+        "--zone",
+        "300m",
+        folder=folder,
+        says="not on the public list",
+    )
     assert not (folder / "new.places").exists()
 
 
@@ -85,4 +98,4 @@ def test_places_from_a_file_and_a_passphrase(folder: Path) -> None:
     code, out, err = run("hide", "rides", "-o", "shared", *sealed, "--json", folder=folder)
     assert code == 0, err
     assert json.loads(out)["leaks"][0]["name"] == "clinic"
-    assert run("hide", "rides", "-o", "shared", "--places", "me.places", folder=folder)[0] == 2
+    refused("hide", "rides", "-o", "shared", "--places", "me.places", folder=folder, says="places file is encrypted")

@@ -11,10 +11,10 @@ import sfumato.cli
 from sfumato.errors import SfumatoError
 
 
-def run(*words: object, folder: Path) -> tuple[int, str, str]:
+def run(*words: object, folder: Path | None = None) -> tuple[int, str, str]:
     """``sfumato words...`` in ``folder``."""
     before = os.getcwd()
-    os.chdir(folder)
+    os.chdir(folder or before)
     try:
         result = CliRunner().invoke(sfumato.cli.app, [str(word) for word in words])
     finally:
@@ -24,3 +24,9 @@ def run(*words: object, folder: Path) -> tuple[int, str, str]:
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result.exit_code, result.stdout, result.stderr
+
+
+def refused(*words: object, says: str, folder: Path | None = None, code: int = 2) -> None:
+    """The command fails with this code, and with these words: a mistyped option in a test would say others."""
+    found, _, error = run(*words, folder=folder)
+    assert (found, says in error) == (code, True), f"exit {found}: {error}"
