@@ -206,6 +206,13 @@ class TraceMechanism(ABC):
         """Which members of the class ``loss_at_times`` was maximised over, for so many distinct times."""
         return None
 
+    def plausibility(self, times_s: FloatArray, positions_m: FloatArray, *, snap_m: float) -> float | None:
+        """A bound on how often a true release is as smooth as this one (a p-value); None where that cannot be told."""
+        from sfumato.mechanisms.traces.plausibility import gaussian_plausibility  # verification's alone
+
+        kernel = self.kernel() if self.gaussian else None
+        return None if kernel is None else gaussian_plausibility(kernel, times_s, positions_m, snap_m=snap_m)
+
     def blocks(self, target: Target, together: Together) -> dict[str, Json]:
         """Further parts of the certificate, recomputed by verification."""
         return {}

@@ -71,6 +71,11 @@ class LaplaceNoise(AdditiveNoise):
     def kernel(self) -> Kernel:
         return White(self.noise_m)
 
+    def plausibility(self, times_s: FloatArray, positions_m: FloatArray, *, snap_m: float) -> float | None:
+        from sfumato.mechanisms.traces.plausibility import laplace_plausibility  # verification's alone
+
+        return laplace_plausibility(self.epsilon_per_m, times_s, positions_m, snap_m=snap_m)
+
     def law(self) -> Json:
         return {"kernel": "planar_laplace", "epsilon_per_m": self.epsilon_per_m}
 
