@@ -9,6 +9,7 @@ from sfumato.version import __version__
 
 if TYPE_CHECKING:  # the same names as in the table below, for type checkers and editors
     from sfumato.archives.hiding import hide
+    from sfumato.certificates.verdict import judge
     from sfumato.certificates.verify import verify
     from sfumato.channel import Channel
     from sfumato.grid import Grid
@@ -27,6 +28,7 @@ _HOMES = {
     "protect": "sfumato.protection",
     "find_places": "sfumato.places",
     "hide": "sfumato.archives.hiding",
+    "judge": "sfumato.certificates.verdict",
     "verify": "sfumato.certificates.verify",
     "Grid": "sfumato.grid",
     "Channel": "sfumato.channel",
@@ -41,6 +43,7 @@ __all__ = [
     "__version__",
     "find_places",
     "hide",
+    "judge",
     "protect",
     "read_trace",
     "read_traces",

@@ -85,7 +85,10 @@ def test_the_example_is_protected_verified_audited_and_reported_and_promises_not
     assert document["randomness"].startswith("none")
     assert "promises nothing about places" in page.read_text()
     assert "indistinguishable" not in page.read_text()
-    assert CliRunner().invoke(app, ["verify", str(certificate), "--release", str(out)]).exit_code == 0
+    judged = CliRunner().invoke(app, ["verify", str(certificate), "--release", str(out)])
+    assert judged.exit_code == 1  # unchanged and clean, but it promises nothing
+    assert "Unchanged?         yes" in judged.stdout
+    assert "Protection         none" in judged.stdout
     audited = CliRunner().invoke(app, ["audit", str(SAMPLE), str(out), "--certificate", str(certificate), "--json"])
     assert audited.exit_code == 0, audited.output
     assert json.loads(audited.output)["interval_68_m"] is None

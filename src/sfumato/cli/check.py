@@ -10,13 +10,13 @@ import typer
 
 from sfumato.cli.output import fail, print_json
 from sfumato.cli.protect import named_columns
-from sfumato.errors import VerificationFailed
+from sfumato.errors import InputError, VerificationFailed
 
 
 def register(app: typer.Typer) -> None:
     """Add ``audit`` and ``verify`` to the app."""
     app.command("audit", help="Measure what an adversary still learns, from original and release.")(audit)
-    app.command("verify", help="Recompute a certificate from its release; exit 1 if anything disagrees.")(verify)
+    app.command("verify", help="Is a release unchanged, clean, plausible and protected? Exit 1 if not.")(verify)
 
 
 def audit(
@@ -78,26 +78,57 @@ def verify(
         False, "--ignore-wording", help="Check the numbers only: for a certificate that another version worded."
     ),
     format: str | None = typer.Option(None, help="The release's format, where ending and content do not tell."),
+    require: str = typer.Option("", help="Demand more, e.g. odds=5,radius=200m,class=day,no-kept,signed,releases."),
+    report: Path | None = typer.Option(None, help="Write the verdict as a page (HTML) here."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
 ) -> None:
-    """Everything is recomputed from these two files; a hash finds changes but is no signature."""
+    """Unchanged? Clean? Plausible? Protected? Exit 0 only if all four, and all that --require names."""
+    from sfumato.certificates.requirements import parse_requirements
+    from sfumato.certificates.verdict import judge
+
+    if release.is_dir():
+        if require or report is not None:
+            raise InputError("A folder takes no --require and no --report.", "Verify its files one by one for those.")
+        _verify_folder(certificate, release, signer=signer, ignore_wording=ignore_wording, json=json)
+        return
+    if require:
+        parse_requirements(require)
+    found = judge(
+        certificate, release=release, format=format, signer=signer, ignore_wording=ignore_wording, require=require
+    )
+    if report is not None:
+        from sfumato.files import write_text
+        from sfumato.report.verdict_page import verdict_page
+
+        write_text(report, verdict_page(found))
+    if json:
+        print_json(found.to_dict())
+    else:
+        for line in found.lines():
+            typer.echo(line)
+        for line in found.checks:
+            typer.echo(f"  - checked: {line}")
+        for line in found.notes:
+            typer.echo(f"  note: {line}")
+    if not found.unchanged:
+        typer.echo(f"Error: {found.reasons['unchanged']}", err=True)
+    if not found.ok:
+        raise SystemExit(1)
+
+
+def _verify_folder(certificate: Path, folder: Path, *, signer: str | None, ignore_wording: bool, json: bool) -> None:
+    """An archive that ``hide`` wrote: everything recomputed from its certificate and its files."""
     from sfumato.archives.statement import verify_archive
-    from sfumato.certificates.verify import verify as check
 
     try:
-        if release.is_dir():
-            found = verify_archive(certificate, release, signer=signer, ignore_wording=ignore_wording)
-        else:
-            found = check(certificate, release=release, format=format, signer=signer, ignore_wording=ignore_wording)
+        found = verify_archive(certificate, folder, signer=signer, ignore_wording=ignore_wording)
     except VerificationFailed as error:
         fail(error, json=json, code=1)
     if json:
         print_json(found.to_dict())
         return
-    if found.wording_checked:
-        typer.echo("The certificate holds. Recomputed and found equal:")
-    else:
-        typer.echo("The numbers hold; the wording was not checked. Recomputed and found equal:")
+    words = "The certificate holds" if found.wording_checked else "The numbers hold; the wording was not checked"
+    typer.echo(f"{words}. Recomputed and found equal:")
     for line in found.checks:
         typer.echo(f"  - {line}")
     for line in found.notes:

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Self
 from sfumato.arrays import FloatArray
 from sfumato.frames import displace
 from sfumato.guarantees import Guarantee
+from sfumato.mechanisms.traces.plausibility import gaussian_plausibility
 from sfumato.plan import Plan, Target
 from sfumato.priors.classes import PriorClass
 from sfumato.priors.kernels import Kernel
@@ -208,8 +209,6 @@ class TraceMechanism(ABC):
 
     def plausibility(self, times_s: FloatArray, positions_m: FloatArray, *, snap_m: float) -> float | None:
         """A bound on how often a true release is as smooth as this one (a p-value); None where that cannot be told."""
-        from sfumato.mechanisms.traces.plausibility import gaussian_plausibility  # verification's alone
-
         kernel = self.kernel() if self.gaussian else None
         return None if kernel is None else gaussian_plausibility(kernel, times_s, positions_m, snap_m=snap_m)
 

@@ -21,6 +21,7 @@ from sfumato.mechanisms.channels.planar_laplace import planar_laplace_noise
 from sfumato.mechanisms.traces.gaussian_noise import too_small
 from sfumato.mechanisms.traces.interface import AdditiveNoise, Card, Json, Losses, Numbers, Stated, Together, redrawn
 from sfumato.mechanisms.traces.phrases import NOT_COVERED, STAYS_NOT_COVERED
+from sfumato.mechanisms.traces.plausibility import laplace_plausibility
 from sfumato.plan import Plan, Target
 from sfumato.priors.kernels import Kernel, White
 from sfumato.randomness import Random
@@ -72,8 +73,6 @@ class LaplaceNoise(AdditiveNoise):
         return White(self.noise_m)
 
     def plausibility(self, times_s: FloatArray, positions_m: FloatArray, *, snap_m: float) -> float | None:
-        from sfumato.mechanisms.traces.plausibility import laplace_plausibility  # verification's alone
-
         return laplace_plausibility(self.epsilon_per_m, times_s, positions_m, snap_m=snap_m)
 
     def law(self) -> Json:

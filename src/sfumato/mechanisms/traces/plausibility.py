@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy
 
 from sfumato.arrays import FloatArray, distinct
 from sfumato.priors.kernels import Kernel
@@ -33,8 +34,6 @@ def gaussian_plausibility(
     kernel: Kernel, times_s: FloatArray, positions_m: FloatArray, *, snap_m: float
 ) -> float | None:
     """A bound on how often true noise of this law looks as smooth as these (n, 2) positions; None: cannot be told."""
-    from scipy.special import chdtr
-
     times, back = distinct(times_s)
     if times.size < 2:
         return None
@@ -46,16 +45,15 @@ def gaussian_plausibility(
         columns = np.hstack([path, np.ones((times.size, 1))])
         products = whitened_products(times, columns, kernel)
         squares = sum(float(products[k, k] - products[k, 2] ** 2 / products[2, 2]) for k in (0, 1))
-        freedom, least = times.size - 1, white
+        freedom, least, points = times.size - 1, white, times.size
     else:
         found = _dense(kernel, times, path, snap_m)
         if found is None:
             return None
-        squares, freedom, least = found
-    reach = (1 + PLANE_SLACK) * math.sqrt(max(squares, 0.0)) + math.sqrt(2 * (freedom + 1)) * snap_m / 2 / math.sqrt(
-        least
-    )
-    return float(chdtr(2 * freedom, reach**2))
+        squares, freedom, least, points = found
+    grid = math.sqrt(2 * points / least) * snap_m / 2
+    reach = (1 + PLANE_SLACK) * math.sqrt(max(squares, 0.0)) + grid
+    return float(scipy.special.chdtr(2 * freedom, reach**2))
 
 
 def _fine(snap_m: float, least_m2: float) -> bool:
@@ -64,8 +62,8 @@ def _fine(snap_m: float, least_m2: float) -> bool:
 
 def _dense(
     kernel: Kernel, times_s: FloatArray, path_m: FloatArray, snap_m: float
-) -> tuple[float, int, float] | None:
-    """(S, n - 1, least variance) along those directions of at most 300 points that the grid does not drown."""
+) -> tuple[float, int, float, int] | None:
+    """(S, directions, least variance, points) in directions of at most 300 points that the grid does not drown."""
     covariance_of_each = np.diag(kernel.covariance(times_s)) if times_s.size <= DENSE_TIMES else None
     if covariance_of_each is None:
         chosen = np.unique(np.linspace(0, times_s.size - 1, DENSE_TIMES).astype(np.int64))
@@ -81,15 +79,13 @@ def _dense(
     if not used.any():
         return None
     along = vectors[:, used].T @ path_m[chosen]
-    return float(np.sum(along**2 / values[used][:, None])), int(np.count_nonzero(used)), least
+    return float(np.sum(along**2 / values[used][:, None])), int(np.count_nonzero(used)), least, chosen.size
 
 
 def laplace_plausibility(
     epsilon_per_m: float, times_s: FloatArray, positions_m: FloatArray, *, snap_m: float
 ) -> float | None:
     """The same for independent planar Laplace noise, over disjoint pairs of neighbours, one coordinate of each."""
-    from scipy.special import gammaincc
-
     times, back = distinct(times_s)
     pairs = times.size // 2
     if pairs == 0 or snap_m * epsilon_per_m > _COARSEST:
@@ -100,4 +96,4 @@ def laplace_plausibility(
     step = np.abs(path[1::2] - path[::2])[np.arange(pairs), np.arange(pairs) % 2]
     u = epsilon_per_m * ((1 + PLANE_SLACK) * step + snap_m)
     below = -np.expm1(-u) - np.exp(-u) * (5 * u + u**2) / 8
-    return float(gammaincc(pairs, -np.sum(np.log(np.maximum(below, 1e-300)))))
+    return float(scipy.special.gammaincc(pairs, -np.sum(np.log(np.maximum(below, 1e-300)))))

@@ -1,0 +1,233 @@
+"""The verdict on a release and its certificate: unchanged, clean, plausible, protected; and what else matters.
+
+:func:`~sfumato.certificates.verify.verify` answers whether two files belong together. That is not yet protection: a
+certificate of 5 m of noise, of a simulation, or of an original that was sealed as a release is a true certificate. The
+verdict asks the four questions one after the other and says "good" only where all four are answered yes.
+
+*Protection* is judged by the worst of the odds the certificate states (moments, one place stayed at, chosen secrets
+over their class, one point), at the stated radius or 100 m, whichever is more, so that a tiny radius cannot flatter.
+Under a Gaussian loss μ is linear in the radius; under geo-indistinguishability the logarithm of the odds is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.certificates.clean import more_than_certified
+from sfumato.certificates.document import SIGNATURE, Certificate
+from sfumato.certificates.requirements import unmet
+from sfumato.certificates.verify import read_release, verify
+from sfumato.errors import VerificationFailed
+from sfumato.frames import unroll
+from sfumato.leakage.odds import mu_of, odds_at
+from sfumato.mechanisms.traces.plausibility import REFUSED_BELOW
+from sfumato.traces import Trace
+
+AS_PROMISED, HARDLY_ANY = 20.0, 1000.0
+LEAST_RADIUS_M = 100.0
+Answer = bool | None  # None: cannot be told
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdict:
+    """Four answers with their reasons, and what is reported beside them; ``ok`` where all four are yes."""
+
+    unchanged: bool
+    clean: Answer
+    plausible: Answer
+    protection: str
+    reasons: Mapping[str, str]
+    worst_odds: float | None = None
+    at_radius_m: float | None = None
+    sentence: str = ""
+    holds_over: str = ""
+    exact: tuple[str, ...] = ()
+    signed_by: str | None = None
+    releases: str = ""
+    releases_known: bool = False
+    simulation: bool = False
+    wording_checked: bool = False
+    checks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    unmet: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Unchanged, clean, plausible, protected as promised, and all that was required."""
+        held = self.unchanged and self.clean is True and self.plausible is True
+        return held and self.protection == "as promised" and not self.unmet
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields of ``verify --json``."""
+        names = (
+            *("unchanged", "clean", "plausible", "protection", "worst_odds", "at_radius_m", "sentence", "holds_over"),
+            *("signed_by", "releases", "releases_known", "simulation", "wording_checked"),
+        )
+        lists = {name: list(getattr(self, name)) for name in ("exact", "checks", "notes", "unmet")}
+        out = {"ok": self.ok, **{name: getattr(self, name) for name in names}, **lists, "reasons": dict(self.reasons)}
+        if not self.unchanged:
+            out["error"] = self.reasons["unchanged"]
+        return out
+
+    def lines(self) -> list[str]:
+        """The verdict as text, one answer a line."""
+        head = "NOT GOOD: do not rely on this release."
+        if self.ok:
+            head = "Good: unchanged, clean, plausible and protected."
+            head = head if self.wording_checked else "The numbers hold; the wording was not checked."
+        rows = [
+            ("Unchanged?", _word(self.unchanged, self.reasons.get("unchanged"))),
+            ("Clean?", _word(self.clean, self.reasons.get("clean"))),
+            ("Plausible?", _word(self.plausible, self.reasons.get("plausible"))),
+            ("Protection", f"{self.protection}. {self.reasons.get('protection', '')}".strip()),
+        ]
+        if self.unchanged:
+            rows += [
+                ("Promise", self.sentence),
+                ("It holds over", self.holds_over),
+                ("Also in it, exact", ", ".join(self.exact) or "nothing but times, gaps and the number of points"),
+                ("Signed by", self.signed_by or "nobody: whoever can rewrite both files can seal them again"),
+                ("Releases", self.releases),
+            ]
+        rows += [("Required, not met", text) for text in self.unmet]
+        return [head, *(f"  {label:<18} {text}" for label, text in rows)]
+
+
+def _word(answer: Answer, reason: str | None) -> str:
+    word = {True: "yes", False: "NO", None: "cannot be told"}[answer]
+    return f"{word}. {reason}" if reason else word
+
+
+def judge(
+    source: str | Path | Mapping[str, Any],
+    *,
+    release: str | Path | Trace | Sequence[tuple[str | None, Trace]],
+    format: str | None = None,
+    signer: str | Path | None = None,
+    ignore_wording: bool = False,
+    require: str = "",
+) -> Verdict:
+    """All four answers. A changed file is answered, not raised; ``require`` is as in ``verify --require``."""
+    try:
+        found = verify(source, release=release, format=format, signer=signer, ignore_wording=ignore_wording)
+    except VerificationFailed as error:
+        why = f"{error.what} {error.advice or ''}".strip()
+        return Verdict(
+            False, None, None, "none", {"unchanged": why, "protection": "What was changed promises nothing."}
+        )
+    document, record = found.certificate, Certificate.of(found.certificate)
+    reasons: dict[str, str] = {}
+    clean: bool = True
+    if isinstance(release, str | Path):
+        kept = record.kept
+        more = more_than_certified(Path(release), people=record.people, kept=kept, format=format)
+        clean = more is None
+        reasons |= {} if more is None else {"clean": more}
+        people = read_release(release, fleet=record.people != 1, format=format)
+    else:
+        people = [(None, release)] if isinstance(release, Trace) else list(release)
+    plausible, why = _plausible(record, [trace for _, trace in people])
+    reasons |= {"plausible": why} if why else {}
+    odds, radius_m = worst_odds(document), max(record.stated.numbers.radius_m, LEAST_RADIUS_M)
+    protection, why = _protection(record, odds, radius_m)
+    reasons |= {"protection": why}
+    mode = document["releases"]
+    known = mode["mode"] != "redrawn" or int(mode.get("redraws", 1)) > 1
+    signature = document.get(SIGNATURE)
+    verdict = Verdict(
+        unchanged=True,
+        clean=clean,
+        plausible=plausible,
+        protection=protection,
+        reasons=reasons,
+        worst_odds=odds if odds is not None and math.isfinite(odds) else None,
+        at_radius_m=radius_m,
+        sentence=record.headline,
+        holds_over=_class_words(document),
+        exact=record.kept,
+        signed_by=None if not signature else str(signature["public_key"]),
+        releases=("" if known else "an unknown number. ") + str(mode["meaning"]),
+        releases_known=known,
+        simulation=record.simulation,
+        wording_checked=found.wording_checked,
+        checks=found.checks,
+        notes=found.notes,
+    )
+    return (
+        verdict
+        if not require
+        else replace(verdict, unmet=unmet(require, document, worst=lambda at: worst_odds(document, at)))
+    )
+
+
+def worst_odds(document: Mapping[str, Any], radius_m: float | None = None) -> float | None:
+    """The worst of the stated odds at ``radius_m`` (None: the stated radius, 100 m at least); None: none is stated."""
+    at = max(float(document["radius_m"]), LEAST_RADIUS_M) if radius_m is None else radius_m
+    secrets = document.get("secrets") or {}
+    losses = [document.get(document["epsilon_follows_from"]), document.get("stay_loss"), document.get("worst_loss")]
+    losses += [secrets.get("loss_over_class"), secrets.get("offset_loss")]
+    found = [_gaussian_odds(float(loss), at) for loss in losses if loss is not None]
+    per_point = document.get("odds_per_point")
+    if per_point is not None:
+        found.append(_power(float(per_point), at / float(document["radius_m"])))
+    return max(found, default=None)
+
+
+def _gaussian_odds(loss: float, radius_m: float) -> float:
+    try:
+        return odds_at(mu_of(loss, radius_m))
+    except (OverflowError, ValueError):
+        return math.inf
+
+
+def _power(odds: float, exponent: float) -> float:
+    try:
+        return math.pow(odds, exponent)
+    except OverflowError:
+        return math.inf
+
+
+def _protection(record: Certificate, odds: float | None, radius_m: float) -> tuple[str, str]:
+    if record.simulation:
+        return "none", "A simulation: whoever knows the seed takes the noise away."
+    if odds is None:
+        return "none", "The certificate states no odds."
+    size = "more than a billion" if not odds < 1e9 else f"{odds:,.3g}" if odds < 1000 else f"{odds:,.0f}"
+    words = f"The worst odds it states are {size} : 1 between places {radius_m:g} m apart."
+    if odds <= AS_PROMISED * (1 + 1e-9):
+        return "as promised", words
+    return ("hardly any" if odds <= HARDLY_ANY else "none"), words
+
+
+def _class_words(document: Mapping[str, Any]) -> str:
+    members = document.get("prior_class")
+    if members is None:
+        one = document.get("prior") is not None
+        return "one prior only, no class" if one else "no class of movements: each point on its own"
+    if members["name"] == "custom":
+        return "a hand-made class, none of day, week or year"
+    return f"the class {members['name']}"
+
+
+def _plausible(record: Certificate, traces: Sequence[Trace]) -> tuple[Answer, str]:
+    """Whether every person's positions could hold the stated noise; Bonferroni over people."""
+    found: list[float | None] = []
+    for trace in traces:
+        order = np.argsort(trace.times_s, kind="stable")
+        path = unroll(trace.lat_deg[order], trace.lon_deg[order])
+        found.append(record.mechanism.plausibility(trace.times_s[order], path, snap_m=record.snap_m))
+    told = [value for value in found if value is not None]
+    if told and min(told) * len(told) < REFUSED_BELOW:
+        return False, (
+            "It is smoother than the stated noise allows: a true release would look so at most once in "
+            f"{1 / max(min(told) * len(told), 1e-12):,.0f}. It was never protected, or smoothed afterwards."
+        )
+    if len(told) < len(found):
+        return None, f"{len(found) - len(told)} of {len(found)} tracks have too few points, or too coarse a grid."
+    return True, ""
