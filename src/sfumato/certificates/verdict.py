@@ -21,7 +21,7 @@ import numpy as np
 
 from sfumato.certificates.clean import more_than_certified
 from sfumato.certificates.document import SIGNATURE, Certificate
-from sfumato.certificates.requirements import unmet
+from sfumato.certificates.requirements import parse_requirements, unmet
 from sfumato.certificates.verify import read_release, verify
 from sfumato.errors import VerificationFailed
 from sfumato.frames import unroll
@@ -114,6 +114,8 @@ def judge(
     require: str = "",
 ) -> Verdict:
     """All four answers. A changed file is answered, not raised; ``require`` is as in ``verify --require``."""
+    if require:
+        parse_requirements(require)
     try:
         found = verify(source, release=release, format=format, signer=signer, ignore_wording=ignore_wording)
     except VerificationFailed as error:

@@ -83,7 +83,6 @@ def verify(
     json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
 ) -> None:
     """Unchanged? Clean? Plausible? Protected? Exit 0 only if all four, and all that --require names."""
-    from sfumato.certificates.requirements import parse_requirements
     from sfumato.certificates.verdict import judge
 
     if release.is_dir():
@@ -91,16 +90,13 @@ def verify(
             raise InputError("A folder takes no --require and no --report.", "Verify its files one by one for those.")
         _verify_folder(certificate, release, signer=signer, ignore_wording=ignore_wording, json=json)
         return
-    if require:
-        parse_requirements(require)
     found = judge(
         certificate, release=release, format=format, signer=signer, ignore_wording=ignore_wording, require=require
     )
     if report is not None:
-        from sfumato.files import write_text
-        from sfumato.report.verdict_page import verdict_page
+        from sfumato.report.verdict_page import write_verdict
 
-        write_text(report, verdict_page(found))
+        write_verdict(found, report)
     if json:
         print_json(found.to_dict())
     else:

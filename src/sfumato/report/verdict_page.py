@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from sfumato.certificates.verdict import Verdict
+from sfumato.files import write_text
 from sfumato.report.drawing import escaped
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -21,3 +24,8 @@ def verdict_page(verdict: Verdict) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}"><title>Verdict</title>'
         f"<style>{_STYLE}</style></head><body><h1>{escaped(head)}</h1><table>{rows}</table></body></html>\n"
     )
+
+
+def write_verdict(verdict: Verdict, path: str | Path) -> None:
+    """The page, whole or not at all."""
+    write_text(path, verdict_page(verdict))
