@@ -253,18 +253,17 @@ def _write(
     sign: Path | None,
 ) -> dict[str, Any]:
     """Every file that was asked for, or none; a new state is in place before the release is."""
+    from sfumato import io
     from sfumato.certificates.document import certificate_text, sealed, with_file
     from sfumato.certificates.state import create_state
     from sfumato.files import Staged
-    from sfumato.io import output_format as named_format
-    from sfumato.io import write_trace
     from sfumato.protection import Protected
 
-    chosen = named_format(paths["release"], output_format).name
+    chosen = io.output_format(paths["release"], output_format).name
     with Staged() as staged:
         if isinstance(done, Protected):
             release = done.release
-            written = staged.add(paths["release"], lambda path: write_trace(release, path, format=chosen))
+            written = staged.add(paths["release"], lambda path: io.write_trace(release, path, format=chosen))
         else:
             from sfumato.engines.local import write_fleet
 
