@@ -13,7 +13,7 @@ def register(app: typer.Typer) -> None:
     """Add ``collect`` to the app."""
     collect = typer.Typer(help="Collect obfuscated locations cycle by cycle.", no_args_is_help=True)
     collect.command("simulate")(simulate_command)
-    import_module("sfumato.cli.collect_plan").register_plan(collect)
+    collect.command("plan")(plan_command)
     with contextlib.suppress(ModuleNotFoundError):
         import_module("sfumato.cli.crowd").register_crowd(collect)
     app.add_typer(collect, name="collect")
@@ -109,5 +109,42 @@ def simulate_command(
             hold_on_alarm=hold_on_alarm,
             last_only=last_only,
         ),
+        json=json,
+    )
+
+
+def plan_command(
+    place: Annotated[str, typer.Option("--city", help="paris or sf; or give --cell, --rows and --columns.")] = "paris",
+    cell: Annotated[str | None, typer.Option(help="The side of square cells, for example 500m.")] = None,
+    rows: Annotated[int, typer.Option(min=1, help="Rows of cells, with --cell.")] = 20,
+    columns: Annotated[int, typer.Option(min=1, help="Columns of cells, with --cell.")] = 20,
+    epsilon: Annotated[float, typer.Option(help="What one report may cost at most: epsilon per km.")] = 2.0,
+    promise: Annotated[
+        str | None, typer.Option(help="epsilon or mutual-information; both are shown when it is left out.")
+    ] = None,
+    cycle: Annotated[str, typer.Option(help="How long a cycle lasts, for example 1day.")] = "1day",
+    lasting: Annotated[str, typer.Option(help="How long people should be able to take part.")] = "2year",
+    budget: Annotated[
+        float | None, typer.Option(help="A device's budget, epsilon per km; as devices have it when left out.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Compare what a campaign could promise before anybody takes part, and plan how often people can report.
+
+    A device stops for good when its budget is spent. "once" costs one report in a campaign's life; "every-cycle" with
+    the epoch shown lasts as long as asked.
+    """
+    from sfumato.cli.collect_plan import planned
+
+    planned(
+        place=place,
+        cell=cell,
+        rows=rows,
+        columns=columns,
+        epsilon=epsilon,
+        promise=promise,
+        cycle=cycle,
+        lasting=lasting,
+        budget=budget,
         json=json,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -20,30 +19,21 @@ from sfumato.priors.cities import CITIES, city
 from sfumato.units import duration_s, format_duration, format_length, length_m
 
 
-def register_plan(collect: typer.Typer) -> None:
-    """Add ``plan`` to ``sfumato collect``."""
-    collect.command("plan")(plan_command)
-
-
-def plan_command(
-    place: Annotated[str, typer.Option("--city", help="paris or sf; or give --cell, --rows and --columns.")] = "paris",
-    cell: Annotated[str | None, typer.Option(help="The side of square cells, for example 500m.")] = None,
-    rows: Annotated[int, typer.Option(min=1, help="Rows of cells, with --cell.")] = 20,
-    columns: Annotated[int, typer.Option(min=1, help="Columns of cells, with --cell.")] = 20,
-    epsilon: Annotated[float, typer.Option(help="What one report may cost at most: epsilon per km.")] = 2.0,
-    promise: Annotated[
-        str | None, typer.Option(help="epsilon or mutual-information; both are shown when it is left out.")
-    ] = None,
-    cycle: Annotated[str, typer.Option(help="How long a cycle lasts, for example 1day.")] = "1day",
-    lasting: Annotated[str, typer.Option(help="How long people should be able to take part.")] = "2year",
-    budget: Annotated[float, typer.Option(help="A device's budget, epsilon per km.")] = DEFAULT_CAP_PER_KM,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+def planned(
+    *,
+    place: str,
+    cell: str | None,
+    rows: int,
+    columns: int,
+    epsilon: float,
+    promise: str | None,
+    cycle: str,
+    lasting: str,
+    budget: float | None,
+    json: bool,
 ) -> None:
-    """Compare what a campaign could promise before anybody takes part, and plan how often people can report.
-
-    A device stops for good when its budget is spent. "once" costs one report in a campaign's life; "every-cycle" with
-    the epoch shown lasts as long as asked.
-    """
+    """Print what a campaign could promise, and how often people could report."""
+    budget = DEFAULT_CAP_PER_KM if budget is None else budget
     grid, prior = _where(place, cell, rows, columns)
     chosen = PROMISES if promise is None else (checked_promise(promise),)
     plans = [
