@@ -29,7 +29,7 @@ import elsewhere
 
 LEVELS = (0.80, 0.90, 0.95)
 CYCLES = 5
-WHOLE_PEOPLE = {("hot", 2.0), ("clusters", 2.0), ("uniform", 2.0), ("rows", 2.0)}
+WHOLE_PEOPLE = {("hot", 2.0)}
 """(city, beta) where cells hold fewer than about five people and the tight channel (epsilon 4) reports nine in ten
 truly: the estimate is a whole number of people plus little, and no fixed interval covers at every level."""
 
