@@ -21,6 +21,7 @@ from sfumato.priors.classes import prior_class_named
 from sfumato.priors.kernels import Kernel, kernel_from_dict
 from sfumato.priors.presets import DEFAULT_PRESET, preset_named
 from sfumato.secret import Secret, SecretRule, compound
+from sfumato.times_released import Times
 
 LEVELS = {"low": 20.0, "medium": 5.0, "high": 2.0}  # odds
 DEFAULT_ODDS = 5.0
@@ -97,6 +98,7 @@ class Plan:
     secrets: str | SecretRule | Sequence[str | SecretRule] | None = None
     snap_m: float = SNAP_M
     keep: Sequence[str] = ()
+    times: str = "keep"
     level: InitVar[str | None] = None
 
     def __post_init__(self, level: str | None) -> None:
@@ -117,6 +119,7 @@ class Plan:
         if isinstance(self.prior, str) and self.prior not in ("fit", "preset"):
             preset_named(self.prior)
         object.__setattr__(self, "keep", tuple(self.keep))
+        object.__setattr__(self, "times", str(Times.parse(self.times)))
         if self.secrets is not None:
             several = isinstance(self.secrets, Sequence) and not isinstance(self.secrets, str)
             object.__setattr__(self, "secrets", tuple(self.secrets) if several else (self.secrets,))  # type: ignore[arg-type]

@@ -27,6 +27,7 @@ from sfumato.plan import DEFAULT_MECHANISM, SNAP_M, Plan
 from sfumato.priors.kernels import Kernel
 from sfumato.randomness import Random, Randomness, randomness
 from sfumato.secret import SecretRule
+from sfumato.times_released import Times
 from sfumato.traces import Trace
 from sfumato.units import format_length
 
@@ -94,6 +95,7 @@ def protect(
     constant_share: float | None = None,
     snap_m: float = SNAP_M,
     keep: Sequence[str] = (),
+    times: str = "keep",
     secrets: str | SecretRule | Sequence[str | SecretRule] | None = None,
     state: NoiseState | str | Path | None = None,
     person: str | None = None,
@@ -125,6 +127,7 @@ def protect(
         secrets=secrets,
         snap_m=snap_m,
         keep=keep,
+        times=times,
         level=level,
     )
     return protect_by(plan, trace, state=state, person=person, passphrase=passphrase, save_state=save_state, rng=rng)
@@ -192,7 +195,11 @@ class Chosen:
             mechanism = mechanism.keyed(self.state.key_of(person, together=together))
         lat, lon = mechanism.release(trace, self.draw)
         _check_moved(mechanism, trace, lat, lon)
-        return trace.moved_to(*snap(lat, lon, plan.snap_m), keep=plan.keep)
+        released = trace.moved_to(*snap(lat, lon, plan.snap_m), keep=plan.keep)
+        if plan.times == "keep":
+            return released
+        key = self.draw.words(4).tobytes() if self.state is None else self.state.key
+        return Times.parse(plan.times).apply(released, key)
 
     def terms(self, plan: Plan) -> Terms:
         """What the certificate is computed from."""
@@ -203,7 +210,7 @@ class Chosen:
             simulation = self.state.simulation
             key = "seeded key (simulation)" if simulation else "key from the operating system CSPRNG"
             source = f"{key}, AES-256"
-        return Terms(self.mechanism, plan.target, float(plan.snap_m), source, simulation, tuple(plan.keep))
+        return Terms(self.mechanism, plan.target, float(plan.snap_m), source, simulation, tuple(plan.keep), plan.times)
 
 
 def _check_moved(mechanism: TraceMechanism, trace: Trace, lat_deg: FloatArray, lon_deg: FloatArray) -> None:

@@ -75,11 +75,14 @@ class Reading:
 class Job:
     """An output folder being filled. ``private`` is the folder beside it, 0700, that is nobody else's business."""
 
-    def __init__(self, out: Path, *, owner: str, key: bytes, wish: str, keep_names: bool = False) -> None:
+    def __init__(
+        self, out: Path, *, owner: str, key: bytes, wish: str, keep_names: bool = False, remember: bool = False
+    ) -> None:
         self.out, self.private = out, private_folder(out)
         self.key, self.wish, self.keep_names = key, wish, keep_names
         self.staging = self.private / "staging"
         self.rows: list[Row] = []
+        self.remembered: dict[str, Trace] | None = {} if remember else None
         self._outputs: dict[str, str | None] = {}
         self.manifest = Manifest(self.private / "manifest.jsonl", owner)
         self.staging.mkdir(mode=0o700, exist_ok=True)
@@ -170,6 +173,8 @@ class Job:
         if self._outputs.setdefault(name, content.hexdigest()) != content.hexdigest():
             filled.unlink()
             raise InputError(f"{TAKEN}.", "Rename it, or leave --keep-names out.")
+        if self.remembered is not None:
+            self.remembered[name] = trace
         target = self.staging / name
         target.parent.mkdir(parents=True, exist_ok=True)
         os.utime(filled, (_FILE_TIME_S, _FILE_TIME_S))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from sfumato.errors import InputError
@@ -30,6 +30,9 @@ class Record:
     points_out: int
     left_out: tuple[str, ...] = ()
     placed: bool = False
+
+
+_FIELDS = tuple(field.name for field in fields(Record))
 
 
 class Manifest:
@@ -67,7 +70,7 @@ class Manifest:
                 "This output folder was begun with another places file or noise state.",
                 "Use the one it was begun with, or a new output folder: two zones or noises for one person add up.",
             )
-        known = {field.name for field in fields(Record)}
+        known = set(_FIELDS)
         for line in lines[1:]:
             try:
                 values = json.loads(line)
@@ -80,7 +83,7 @@ class Manifest:
     def add(self, record: Record) -> None:
         """Append what is true by now."""
         self.records[record.source] = record
-        self._line(asdict(record))
+        self._line({name: getattr(record, name) for name in _FIELDS})
 
     def _line(self, value: object) -> None:
         self._file.write(json.dumps(value, separators=(",", ":")) + "\n")

@@ -81,8 +81,15 @@ def hide_archive(
             chosen = _chosen(plan, state or private / STATE_NAME, passphrase, rng)
             hiding = replace(hiding, blur=Blur(plan, chosen))
         owner = places.derived("owner").hex()
-        job = Job(out, owner=owner, key=places.derived("names"), wish=hiding.wish(), keep_names=keep_names)
-        test, released, entered = LeakTest(places), _Released(job), [0] * len(places.active)
+        job = Job(
+            out,
+            owner=owner,
+            key=places.derived("names"),
+            wish=hiding.wish(),
+            keep_names=keep_names,
+            remember=blur_m is not None,
+        )
+        test, entered = LeakTest(places), [0] * len(places.active)
         seen: set[str] = set()
 
         def look(trace: Trace, outcome: Outcome) -> None:
@@ -105,7 +112,8 @@ def hide_archive(
                 faces.tested(leaks, unvisited)
             noise = None
             if hiding.blur is not None and times.shown and job.outputs:
-                noise = noise_body(hiding.blur.chosen.terms(hiding.blur.plan), released.all())
+                terms = replace(hiding.blur.chosen.terms(hiding.blur.plan), times=str(times), kept=reading.keep)
+                noise = noise_body(terms, _releases(job, reading.keep))
             document = archive_document(
                 job.outputs,
                 times=times,
@@ -126,7 +134,6 @@ def protect_archive(
     plan: Plan,
     *,
     reading: Reading | None = None,
-    times: Times | None = None,
     state: Path | None = None,
     passphrase: str | None = None,
     keep_names: bool = False,
@@ -135,7 +142,8 @@ def protect_archive(
     rng: Random = None,
 ) -> ArchiveResult:
     """Every track of one person's archive with one noise that continues over all of them, and one certificate."""
-    reading, faces, times = reading or Reading(), faces or Faces(), times or Times()
+    reading, faces, times = reading or Reading(), faces or Faces(), Times.parse(plan.times)
+    plan = replace(plan, times="keep")  # changed after the noise, with one secret for all files
     if plan.mechanism != DEFAULT_MECHANISM or plan.secrets is not None or plan.redraws != 1:
         raise InputError(
             "An archive is protected by one noise that continues over all of its files: multiscale.",
@@ -153,7 +161,6 @@ def protect_archive(
             wish=hashlib.sha256(wish.encode()).hexdigest(),
             keep_names=keep_names,
         )
-        released = _Released(job)
 
         def transform(trace: Trace) -> Outcome:
             keep = [*trace.columns, *trace.texts]
@@ -163,7 +170,10 @@ def protect_archive(
         try:
             job.run(members(sources), transform, reading, strict=strict, step=faces.step)
             _require_something(job.rows)
-            noise = noise_body(chosen.terms(plan), released.all()) if times.shown and job.outputs else None
+            noise = None
+            if times.shown and job.outputs:
+                terms = replace(chosen.terms(plan), times=str(times), kept=reading.keep)
+                noise = noise_body(terms, _releases(job, reading.keep))
             document = archive_document(
                 job.outputs,
                 times=times,
@@ -178,14 +188,10 @@ def protect_archive(
         return ArchiveResult(tuple(job.rows), (), (), document, private)
 
 
-class _Released:
-    """The published positions and times of every output file, for the noise's certificate."""
-
-    def __init__(self, job: Job) -> None:
-        self._job = job
-
-    def all(self) -> list[Trace]:
-        return [read_trace(self._job.where(name)) for name, _ in self._job.outputs]
+def _releases(job: Job, kept: Sequence[str]) -> list[Trace]:
+    """Every output file's trace: from this run's memory, or from the file where an earlier run wrote it."""
+    known = job.remembered or {}
+    return [known.get(name) or read_trace(job.where(name), keep=kept, keep_if_there=True) for name, _ in job.outputs]
 
 
 def _chosen(plan: Plan, state: Path, passphrase: str | None, rng: Random) -> Chosen:

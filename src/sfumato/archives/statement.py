@@ -7,6 +7,7 @@ check the files and the noise. That nothing inside the zones is left, only the h
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ def archive_document(
 
 def noise_body(terms: Terms, releases: Sequence[Trace]) -> dict[str, Any]:
     """What the noise promises, over all files as one person's one release."""
-    return certificate_body(terms, released_of([(None, joined(releases))]))
+    return certificate_body(replace(terms, several_files=True), released_of([(None, joined(releases))]))
 
 
 def joined(traces: Sequence[Trace]) -> Trace:

@@ -23,6 +23,7 @@ from sfumato.mechanisms.traces.interface import Json, Numbers, Stated, TraceMech
 from sfumato.mechanisms.traces.trace_lookup import registered
 from sfumato.plan import Target
 from sfumato.priors.classes import class_name
+from sfumato.times_released import Times
 from sfumato.traces import Trace
 from sfumato.version import __version__
 
@@ -75,6 +76,13 @@ class Terms:
     randomness_source: str
     simulation: bool
     kept: tuple[str, ...] = ()
+    times: str = "keep"
+    several_files: bool = False
+
+    @property
+    def own_times(self) -> bool:
+        """Whether the release's times are those of one path, so that losses at them can be computed and recomputed."""
+        return not self.several_files and Times.parse(self.times).same_intervals
 
 
 def stated_by(mechanism: TraceMechanism, target: Target, times_s: Sequence[FloatArray]) -> Stated:
@@ -93,7 +101,12 @@ def certificate_body(terms: Terms, released: Released) -> dict[str, Any]:
     mechanism, target = registered(terms.mechanism), terms.target
     _check_source(terms)
     _check_grid(terms)
-    stated = stated_by(mechanism, target, released.times_s)
+    stated = stated_by(mechanism, target, released.times_s if terms.own_times else ())
+    if not terms.own_times and stated.losses.basis_name != "worst_loss":
+        raise NotCertified(
+            "What this mechanism promises depends on the times, which the release does not show as they were.",
+            "Keep the times, or use multiscale noise, whose promise holds at any times.",
+        )
     losses, members, prior = stated.losses, mechanism.holds_over(), mechanism.holds_for()
     most = max((len(np.unique(times)) for times in released.times_s), default=0)
     gridded = losses.loss_at_times is not None and members is not None
@@ -119,7 +132,7 @@ def certificate_body(terms: Terms, released: Released) -> dict[str, Any]:
         "epsilon_follows_from": losses.basis_name,
         "simulation": terms.simulation,
         "guarantee": promise.to_dict(),
-        "warnings": [*losses.warnings, *_double_positions(released)],
+        "warnings": [*losses.warnings, *(_double_positions(released) if terms.own_times else ())],
         "noise": mechanism.law(),
         "parameters": mechanism.parameters(),
         "target": target.to_dict(),
@@ -128,6 +141,8 @@ def certificate_body(terms: Terms, released: Released) -> dict[str, Any]:
         "randomness": terms.randomness_source,
         "snap_m": terms.snap_m,
         "kept": list(terms.kept),
+        "times": {"released": terms.times, "meaning": Times.parse(terms.times).sentence()},
+        "several_files": terms.several_files,
         "release": {"content_sha256": released.digest()},
         **stated.blocks,
     }

@@ -28,10 +28,10 @@ from sfumato.version import __version__
 TOLERANCE = 1e-9  # relative; numbers are recomputed by the same formulas, perhaps on another machine
 _SENTENCES = (  # all else is a number or a name, and is compared whatever the wording
     *(f"guarantee.{part}" for part in ("notion", "assumes", "covers", "not_covered", "numerics")),
-    *("warnings", "releases.meaning", "releases.gap_rule", "loss_at_times_grid"),
+    *("warnings", "releases.meaning", "releases.gap_rule", "loss_at_times_grid", "times.meaning"),
     *("secrets.statement", "secrets.limits", "secrets.loss_over_class_grid"),
 )
-_SINCE = ("plan",)  # what certificates of the first edition do not have
+_SINCE = ("plan", "times", "several_files")  # what certificates of the first edition do not have
 LOSS_TOLERANCE = 1e-6  # exact losses go through a factorisation
 _FACTORISED = (
     *("loss_at_times", "stay_loss", "stay_odds_99", "secrets.loss_over_class", "secrets.odds_99_over_class"),
@@ -238,6 +238,8 @@ def _terms(document: Mapping[str, Any]) -> Terms:
             randomness_source=str(document["randomness"]),
             simulation=bool(document["simulation"]),
             kept=tuple(document["kept"]),
+            times=str(document["times"]["released"]) if "times" in document else "keep",
+            several_files=bool(document.get("several_files", False)),
         )
     except VerificationFailed:
         raise

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from sfumato.cli.output import print_json
-from sfumato.errors import InputError
+from sfumato.errors import InputError, NotCertified
 from sfumato.mechanisms.traces.trace_registry import MECHANISMS
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ FIELDS = (
     *("delta_at_epsilon", "rms_noise_m", "mechanism", "prior_class", "worst_loss", "stay_loss", "stay_odds_99"),
     *("loss_at_times", "floor_loss", "loss_over_floor", "simulation", "warnings", "releases"),
 )
+WORST_ODDS = 20.0
 _TABLES = ("csv", "parquet", "geoparquet")
 
 
@@ -32,10 +34,15 @@ def register(app: typer.Typer) -> None:
 
 
 def protect(
-    source: Path = typer.Argument(
-        ..., metavar="INPUT", help="The track: GPX, GeoJSON, CSV, Parquet, KML, TCX, FIT ..."
+    sources: list[Path] = typer.Argument(
+        ...,
+        metavar="INPUT...",
+        help="The track: GPX, GeoJSON, CSV, Parquet, KML, TCX, FIT ...; or one person's archive: folders, several "
+        "files, patterns, .gz, .zip, exports of Strava, Garmin and Google.",
     ),
-    output: Path = typer.Option(..., "--output", "-o", help="The release; its ending names the format."),
+    output: Path = typer.Option(
+        ..., "--output", "-o", help="The release; its ending names the format. A folder for an archive."
+    ),
     radius: str = typer.Option("200m", help="Places up to this far apart stay indistinguishable (m, km, ft, mi)."),
     odds: float | None = typer.Option(None, help="Odds between two such places, 99 times in 100. Default 5."),
     epsilon: float | None = typer.Option(None, help="Instead of odds: the Rényi epsilon of order --order."),
@@ -83,18 +90,29 @@ def protect(
     column: list[str] = typer.Option([], help="Name a table's column by role, e.g. lat=Y; repeat for more."),
     format: str | None = typer.Option(None, help="The input's format, where ending and content do not tell."),
     output_format: str | None = typer.Option(None, help="The release's format, where the ending does not tell."),
+    times: str = typer.Option("keep", help="keep, shift, relative, drop or coarse:5min: which times are released."),
+    accept_odds: bool = typer.Option(
+        False, "--accept-odds", help="With --secrets: release although the odds over the class are worse than 20 : 1."
+    ),
+    keep_names: bool = typer.Option(False, "--keep-names", help="For an archive: keep the files' names."),
+    strict: bool = typer.Option(False, "--strict", help="For an archive: stop at the first file that cannot be used."),
     seed: int | None = typer.Option(None, help="A simulation with this seed: reproducible, and worth nothing."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
 ) -> None:
     """Write the release, and the certificate and reports that were asked for: all of them, or none."""
+    from sfumato.io.archive import is_archive, members
     from sfumato.plan import Plan
     from sfumato.units import length_m
 
     outputs = {"release": output, "certificate": certificate, "report": report, "public_report": public_report}
     paths = {name: path for name, path in outputs.items() if path is not None}
-    _check_paths(source, paths, state)
-    passphrase = _passphrase(passphrase_file, state)
-    people = _read(source, format=format, zone=time_zone, columns=named_columns(column), keep=keep)
+    _check_paths(sources, paths, state)
+    archive = is_archive(sources) and not _one_packed(sources)
+    passphrase = _passphrase(passphrase_file, state or (output if archive else None))
+    people: list[tuple[str | None, Trace]] = []
+    if not archive:
+        with next(iter(members(sources))).path() as source:
+            people = _read(source, format=format, zone=time_zone, columns=named_columns(column), keep=keep)
     plan = Plan(
         radius_m=length_m(radius),
         odds=odds,
@@ -110,10 +128,24 @@ def protect(
         redraws=redraws,
         secrets=secrets,
         snap_m=length_m(snap),
-        keep=[*people[0][1].columns, *people[0][1].texts],
+        keep=[*people[0][1].columns, *people[0][1].texts] if people else (),
+        times=times,
     )
+    if archive:
+        _refuse_for_archives(ledger=ledger, person=person, sign=sign, report=report, public_report=public_report)
+        reading = (format, time_zone, named_columns(column), tuple(keep))
+        import_module("sfumato.cli.protected_archive").run_protect_archive(
+            sources, output, plan, reading, state, passphrase, certificate, keep_names, strict, seed, json=json
+        )
+        return
+    if plan.times == "drop" and certificate is not None:
+        raise InputError(
+            "A certificate is checked against the release's times, and none are released.",
+            "Leave the certificate out, or use --times relative or coarse:5min.",
+        )
     new_state = state is not None and not state.exists()
     done = _protect(plan, people, person, state, passphrase, seed)
+    _check_odds(done, accepted=accept_odds)
     together = _companions(done, json=json)
     if ledger is not None:
         _enter(done, ledger, person, cap)
@@ -126,11 +158,37 @@ def protect(
     _say(document, done.dropped, {**paths, **({} if state is None else {"state": state})})
 
 
-def _check_paths(source: Path, paths: dict[str, Path], state: Path | None) -> None:
-    named = [source, *paths.values(), *([] if state is None else [state])]
+def _check_paths(sources: list[Path], paths: dict[str, Path], state: Path | None) -> None:
+    named = [*sources, *paths.values(), *([] if state is None else [state])]
     resolved = [path.expanduser().resolve() for path in named]
     if len(set(resolved)) != len(resolved):
         raise InputError("Two of the files named are the same.", "Give every input and output a name of its own.")
+
+
+def _one_packed(sources: list[Path]) -> bool:
+    return len(sources) == 1 and sources[0].is_file() and sources[0].suffix.lower() == ".gz"
+
+
+def _refuse_for_archives(**given: object) -> None:
+    for name, value in given.items():
+        if value is not None:
+            option = name.replace("_", "-")
+            raise InputError(f"--{option} is for one track, not for an archive.", "Leave it out, or protect one track.")
+
+
+def _check_odds(done: Protected | ProtectedFleet, *, accepted: bool) -> None:
+    """Noise at chosen times hides no place from somebody who knows how people move: then cutting it out does."""
+    secrets = done.body.get("secrets")
+    if not isinstance(secrets, dict) or accepted:
+        return
+    odds = secrets.get("odds_99_over_class")
+    if odds is None or odds > WORST_ODDS:
+        said = "not bounded" if odds is None else f"{odds:.3g} : 1"
+        raise NotCertified(
+            f"Over the class of movements the odds for these secrets are {said}, worse than {WORST_ODDS:g} : 1.",
+            "To hide places, cut them out: sfumato hide rides/ -o shared/ --places me.places. To release anyway, as "
+            "the published mechanisms must, add --accept-odds.",
+        )
 
 
 def _passphrase(file: Path | None, state: Path | None) -> str | None:
@@ -259,11 +317,11 @@ def _write(
     from sfumato.files import Staged
     from sfumato.protection import Protected
 
-    chosen = io.output_format(paths["release"], output_format).name
+    chosen, times = io.output_format(paths["release"], output_format).name, done.terms.times != "drop"
     with Staged() as staged:
         if isinstance(done, Protected):
             release = done.release
-            written = staged.add(paths["release"], lambda path: io.write_trace(release, path, format=chosen))
+            written = staged.add(paths["release"], lambda path: io.write_trace(release, path, format=chosen, times=times))
         else:
             from sfumato.engines.local import write_fleet
 

@@ -1,0 +1,88 @@
+"""`sfumato protect` on archives, with times, and where places belong to `hide`."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from command import run
+from rides import PARIS, ride
+from track_files import write_as
+
+import sfumato as sf
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "rides" / "2024").mkdir(parents=True)
+    for number in range(5):
+        trace = ride([0, 0], [3000, 500 * number], every_s=10.0, at_s=1.7e9 + 86400 * number)
+        write_as("gpx", trace, tmp_path / "rides" / "2024" / f"{number}.gpx")
+    (tmp_path / "rides" / "notes.md").write_text("not a track")
+    (tmp_path / "rides" / "bad.gpx").write_text("<gpx>")
+    return tmp_path
+
+
+def test_one_noise_one_certificate_for_a_folder_and_next_week_goes_on(folder: Path) -> None:
+    words = ("protect", "rides", "-o", "shared", "--noise", "30m", "--certificate", "c.json")
+    code, out, err = run(*words, folder=folder)
+    assert code == 0, err
+    assert "5 file(s) in shared" in out
+    assert "1 file(s) are no tracks" in out
+    assert "rides/bad.gpx" in out
+    first = {path.name: path.read_bytes() for path in (folder / "shared").iterdir()}
+    write_as("gpx", ride([0, 0], [-3000, 0], every_s=10.0, at_s=1.71e9), folder / "rides" / "new.gpx")
+    assert run(*words, folder=folder)[0] == 0
+    second = {path.name: path.read_bytes() for path in (folder / "shared").iterdir()}
+    assert first.items() < second.items()
+    code, out, err = run("verify", "c.json", "--release", "shared", folder=folder)
+    assert code == 0, err
+    assert "recomputed" in out
+    document = json.loads((folder / "c.json").read_text())
+    assert "2024" not in json.dumps(document["files"])
+    next((folder / "shared").iterdir()).write_text("changed")
+    assert run("verify", "c.json", "--release", "shared", folder=folder)[0] == 1
+    assert run(*words, "--strict", folder=folder)[0] == 2
+    assert run(*words, "--report", "r.html", folder=folder)[0] == 2
+
+
+@pytest.mark.parametrize("times", ["shift", "relative", "coarse:5min"])
+def test_times_of_one_release_and_its_certificate(times: str, folder: Path) -> None:
+    ride_file = "rides/2024/0.gpx"
+    words = ("protect", ride_file, "-o", "out.gpx", "--times", times, "--certificate", "c.json")
+    code, _, err = run(*words, folder=folder)
+    assert code == 0, err
+    document = json.loads((folder / "c.json").read_text())
+    assert document["times"]["released"] == ("coarse:300s" if times.startswith("coarse") else times)
+    assert (document["loss_at_times"] is None) == times.startswith("coarse")
+    code, _, err = run("verify", "c.json", "--release", "out.gpx", folder=folder)
+    assert code == 0, err
+    assert sf.read_trace(folder / "out.gpx").times_s[0] != sf.read_trace(folder / ride_file).times_s[0]
+
+
+def test_no_times_and_no_certificate_of_them(folder: Path) -> None:
+    words = ("protect", "rides/2024/0.gpx", "-o", "out.gpx", "--times", "drop")
+    assert run(*words, "--certificate", "c.json", folder=folder)[0] == 2
+    assert not (folder / "out.gpx").exists()
+    assert run(*words, folder=folder)[0] == 0
+    assert "<time>" not in (folder / "out.gpx").read_text()
+
+
+def test_one_packed_track_is_one_track(folder: Path) -> None:
+    (folder / "ride.gpx.gz").write_bytes(gzip.compress((folder / "rides/2024/0.gpx").read_bytes()))
+    assert run("protect", "ride.gpx.gz", "-o", "out.gpx", folder=folder)[0] == 0
+    assert len(sf.read_trace(folder / "out.gpx")) == len(sf.read_trace(folder / "rides/2024/0.gpx"))
+
+
+def test_secret_places_point_to_hide(folder: Path) -> None:
+    place = {"type": "Point", "coordinates": [PARIS[1], PARIS[0]]}
+    (folder / "home.geojson").write_text(json.dumps(place))
+    words = ("protect", "rides/2024/0.gpx", "-o", "out.gpx", "--secrets", "home.geojson", "--noise", "20m")
+    code, _, err = run(*words, folder=folder)
+    assert code == 2
+    assert "sfumato hide" in err, err
+    assert not (folder / "out.gpx").exists()
+    code, _, err = run(*words, "--accept-odds", folder=folder)
+    assert code == 0, err
