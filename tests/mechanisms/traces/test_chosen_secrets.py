@@ -84,7 +84,7 @@ def test_protect_with_secrets_works_from_file_to_verified_file(tmp_path, words):
     out, certificate, page = tmp_path / "out.gpx", tmp_path / "out.json", tmp_path / "out.html"
     run = CliRunner().invoke(
         app,
-        ["protect", str(SAMPLE), "-o", str(out), "--secrets", words, "--certificate", str(certificate),
+        ["protect", str(SAMPLE), "-o", str(out), "--secrets", words, "--accept-odds", "--certificate", str(certificate),
          "--public-report", str(page), "--json"],
     )  # fmt: skip
     assert run.exit_code == 0, run.output
