@@ -321,7 +321,9 @@ def _write(
     with Staged() as staged:
         if isinstance(done, Protected):
             release = done.release
-            written = staged.add(paths["release"], lambda path: io.write_trace(release, path, format=chosen, times=times))
+            written = staged.add(
+                paths["release"], lambda path: io.write_trace(release, path, format=chosen, times=times)
+            )
         else:
             from sfumato.engines.local import write_fleet
 
