@@ -44,7 +44,7 @@ def more_than_certified(path: Path, *, people: int, kept: Sequence[str], format:
 
 def _read(path: Path, people: int, kept: Sequence[str], format: str | None) -> list[tuple[str, Trace]]:
     if people == 1:
-        found = [("", read_trace(path, format=format, keep=kept))]
+        found = [("", read_trace(path, format=format, keep=kept, one_person=True))]
     else:
         found = read_traces(path, format=format, keep=kept)
     return [(person, replace(trace, columns=_ordered(trace.columns, kept))) for person, trace in found]

@@ -205,7 +205,7 @@ def read_release(path: str | Path, *, fleet: bool, format: str | None = None) ->
     try:
         if fleet:
             return [(person, trace) for person, trace in read_traces(path, format=format)]
-        return [(None, read_trace(path, format=format))]
+        return [(None, read_trace(path, format=format, one_person=True))]
     except InputError as error:
         raise VerificationFailed(f"The release cannot be read: {error.what}", error.advice) from error
 

@@ -88,6 +88,7 @@ def protect(
     snap: str = typer.Option("0.1m", help="Grid that released positions are snapped to, after the noise (m)."),
     time_zone: str | None = typer.Option(None, help="Time zone of times that name none, e.g. Europe/Paris or UTC."),
     column: list[str] = typer.Option([], help="Name a table's column by role, e.g. lat=Y; repeat for more."),
+    one_person: bool = typer.Option(False, "--one-person", help="All rows of the table are one person's."),
     format: str | None = typer.Option(None, help="The input's format, where ending and content do not tell."),
     output_format: str | None = typer.Option(None, help="The release's format, where the ending does not tell."),
     times: str = typer.Option("keep", help="keep, shift, relative, drop or coarse:5min: which times are released."),
@@ -112,7 +113,10 @@ def protect(
     people: list[tuple[str | None, Trace]] = []
     if not archive:
         with next(iter(members(sources))).path() as source:
-            people = _read(source, format=format, zone=time_zone, columns=named_columns(column), keep=keep)
+            named = named_columns(column)
+            people = _read(source, format=format, zone=time_zone, columns=named, keep=keep, one_person=one_person)
+    elif one_person:
+        raise InputError("--one-person is for one table.", "Protect that table on its own.")
     plan = Plan(
         radius_m=length_m(radius),
         odds=odds,
@@ -214,7 +218,13 @@ def named_columns(pairs: list[str]) -> dict[str, str] | None:
 
 
 def _read(
-    source: Path, *, format: str | None, zone: str | None, columns: dict[str, str] | None, keep: list[str]
+    source: Path,
+    *,
+    format: str | None,
+    zone: str | None,
+    columns: dict[str, str] | None,
+    keep: list[str],
+    one_person: bool,
 ) -> list[tuple[str | None, Trace]]:
     """One person, or the people of a table with an id column."""
     from sfumato.io import read_trace, read_traces
@@ -226,8 +236,9 @@ def _read(
     if chosen.name in _TABLES:
         from sfumato.engines.people import column_names, columns_by_person
 
-        columns = columns_by_person(column_names(source), columns) or None
-        people = read_traces(source, format=format, zone=zone, columns=columns, keep=keep)
+        if not one_person:
+            columns = columns_by_person(column_names(source), columns) or None
+        people = read_traces(source, format=format, zone=zone, columns=columns, keep=keep, one_person=one_person)
         return [(person or None, trace) for person, trace in people]
     return [(None, read_trace(source, format=format, zone=zone, columns=columns, keep=keep))]
 

@@ -32,15 +32,17 @@ def read_trace(
     columns: Mapping[str, str] | None = None,
     keep: Iterable[str] = (),
     keep_if_there: bool = False,
+    one_person: bool = False,
 ) -> Trace:
     """One trace from a file, or from any table that speaks Arrow (pandas, polars, DuckDB, pyarrow).
 
     ``zone`` is the zone of times that have none (they are refused without it); ``columns`` names a table's columns by
     role (lat, lon, time, date, segment, id, geometry); ``keep`` names what else should stay, one by one
     (``["elevation"]``), refused where it is missing unless ``keep_if_there``. Several tracks of one file become
-    segments of one trace; a table of several people is refused.
+    segments of one trace; a table of several people is refused, and so is one with an undeclared column that
+    could tell people apart, unless ``one_person`` says that all rows are one person's.
     """
-    found = _read(source, format, Reading.asked(zone, columns, keep, keep_if_there))
+    found = _read(source, format, Reading.asked(zone, columns, keep, keep_if_there, one_person))
     if isinstance(found[0], Draft):
         return merged(found).to_trace()
     if len(found) > 1:
@@ -59,9 +61,10 @@ def read_traces(
     zone: str | tzinfo | None = None,
     columns: Mapping[str, str] | None = None,
     keep: Iterable[str] = (),
+    one_person: bool = False,
 ) -> list[tuple[str, Trace]]:
     """Every trace of a file or table with its name: by id column, or by track. See :func:`read_trace`."""
-    reading = Reading.asked(zone, columns, keep)
+    reading = Reading.asked(zone, columns, keep, one_person=one_person)
     found = _read(source, format, reading)
     if not isinstance(found[0], Draft):
         return list(found)

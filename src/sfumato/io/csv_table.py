@@ -23,6 +23,7 @@ def read(path: Path, reading: Reading) -> list[tuple[str, Trace]]:
     """Points by row, after a header with the columns' names; lines that start with # are skipped before it."""
     encoding, skipped, delimiter, names = _header(path)
     roles = find_roles(names, reading)
+    wanted = names if roles.undeclared(reading) else roles.needed  # any column may tell people apart
     try:
         table = arrow_csv.read_csv(
             path,
@@ -30,8 +31,8 @@ def read(path: Path, reading: Reading) -> list[tuple[str, Trace]]:
             parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
             # As texts: what looks like a date or a number is read by the same code as in every other format.
             convert_options=arrow_csv.ConvertOptions(
-                include_columns=roles.needed,
-                column_types={name: pa.string() for name in roles.needed},
+                include_columns=wanted,
+                column_types={name: pa.string() for name in wanted},
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=True,
                 null_values=["", "NULL", "null", "NA"],
@@ -67,7 +68,7 @@ def _header(path: Path) -> tuple[str, int, str, list[str]]:
     line = lines[skipped]
     delimiter = max(_DELIMITERS, key=line.count)
     names = next(csv.reader([line], delimiter=delimiter), [])
-    if all(_is_number(name) for name in names):
+    if any(_is_number(name) for name in names):
         raise InputError(
             "The CSV file starts with numbers instead of a header.",
             "Add a first line that names the columns, as in time,lat,lon.",

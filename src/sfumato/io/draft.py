@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import tzinfo
@@ -40,6 +41,22 @@ _NEVER = {
 }
 
 
+_POSITIONS_TEXT = (
+    "lat lats latitude latitudes lon lons lng long longitude longitudes northing easting utm mgrs geohash "
+    "wkt wkb geom geometry position coordinate coordinates coord coords latlon latlng lonlat location "
+    "point shape h3 s2 plus "
+)
+_POSITIONS = frozenset(_POSITIONS_TEXT.split())
+
+
+def names_position(name: str) -> bool:
+    """Whether a field's name says that it is a position: ``latitude``, ``start_lat``, ``lon_e7``."""
+    spaced = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name)
+    words = [word.lower() for word in re.findall(r"[A-Za-z]+[0-9]?", spaced)]
+    stems = {re.sub(r"(e[67]|deg|degrees|wgs)$", "", word) for word in words} | set(words)
+    return bool(stems & _POSITIONS) or plain(name) in ("x", "y", "xcoord", "ycoord")
+
+
 def plain(name: str) -> str:
     """Lower case letters and digits only: ``"Latitude (deg)"`` and ``"latitude_deg"`` are one name."""
     return "".join(letter for letter in name.lower() if letter.isalnum())
@@ -58,6 +75,7 @@ class Reading:
     columns: Mapping[str, str] = field(default_factory=dict)
     keep: frozenset[str] = frozenset()
     keep_if_there: bool = False
+    one_person: bool = False
 
     @classmethod
     def asked(
@@ -66,6 +84,7 @@ class Reading:
         columns: Mapping[str, str] | None,
         keep: Iterable[str],
         keep_if_there: bool = False,
+        one_person: bool = False,
     ) -> Reading:
         if isinstance(keep, str):
             keep = (keep,)
@@ -73,8 +92,10 @@ class Reading:
         for word in words:
             if word in _NEVER:
                 raise InputError(f"{word} cannot be kept.", _NEVER[word])
+            if names_position(word):
+                raise InputError("A position cannot be kept.", _NEVER["lat"])
         zone_named(zone)  # a name that does not exist is refused even where no time needs it
-        return cls(zone, dict(columns or {}), words, keep_if_there)
+        return cls(zone, dict(columns or {}), words, keep_if_there, one_person)
 
 
 class Draft:
@@ -124,6 +145,7 @@ class Draft:
             column = np.full(len(self.lat), math.nan)
             column[list(sparse)] = list(sparse.values())
             columns[name] = column
+        refuse_positions(columns, np.array(self.lat), np.array(self.lon))
         return Trace(
             np.array(self.lat, dtype=np.float64),
             np.array(self.lon, dtype=np.float64),
@@ -146,6 +168,21 @@ class Draft:
         self.kept = {
             name: {where[place]: value for place, value in sparse.items()} for name, sparse in self.kept.items()
         }
+
+
+def refuse_positions(columns: Mapping[str, FloatArray], lat_deg: FloatArray, lon_deg: FloatArray) -> None:
+    """Refuse to keep numbers that follow a coordinate (or a thousand, million ... times it) to a few hundred metres."""
+    for name, values in columns.items():
+        there = np.isfinite(values)
+        if np.count_nonzero(there) < 2:
+            continue
+        for degrees in (lat_deg[there], lon_deg[there]):
+            number = values[there]
+            if any(np.mean(np.abs(number / scale - degrees) < 5e-3) > 0.5 for scale in (1.0, 1e5, 1e6, 1e7)):
+                raise InputError(f"Column '{name}' holds the true position.", "It is what is hidden: leave it out.")
+            moved = np.ptp(degrees) > 0 and np.ptp(number) > 0 and len(number) > 9
+            if moved and abs(np.corrcoef(number, degrees)[0, 1]) > 0.9999:
+                raise InputError(f"Column '{name}' follows the true position.", "It is what is hidden: leave it out.")
 
 
 def require_kept(reading: Reading, found: Iterable[str], dropped: Iterable[str]) -> None:

@@ -23,7 +23,7 @@ def read(path: Path, reading: Reading) -> list[tuple[str, Trace]]:
         with pq.ParquetFile(path) as file:
             schema = file.schema_arrow
             roles = find_roles(schema.names, reading, geometry=geometry_column(schema))
-            table = file.read(columns=roles.needed)
+            table = file.read(columns=None if roles.undeclared(reading) else roles.needed)
     except (pa.ArrowException, OSError, UnicodeError, OverflowError, MemoryError):
         raise InputError("The Parquet file cannot be read.", "It may be cut off or damaged; write it again.") from None
     return from_arrow(table, reading, roles=roles)

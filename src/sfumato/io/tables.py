@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 
 from sfumato.arrays import FloatArray, IntArray
 from sfumato.errors import InputError
-from sfumato.io.draft import Reading, canonical, plain, require_kept
+from sfumato.io.draft import Reading, canonical, plain, refuse_positions, require_kept
 from sfumato.io.times import mixed_times, parse_epochs, parse_times, zone_named
+from sfumato.io.who import refuse_undeclared_people
 from sfumato.io.wkb import points_from_wkb
 from sfumato.traces import Trace
 
@@ -56,6 +57,11 @@ class Roles:
     by_role: Mapping[str, str]
     keep: Mapping[str, str]
     dropped: tuple[str, ...]
+
+    def undeclared(self, reading: Reading) -> bool:
+        """Whether nobody said, and no known name says, who is who; a trip's id says nothing about its person."""
+        known = plain(self.by_role.get("id", "")) in (*_PEOPLE, "id")
+        return not (reading.one_person or "id" in reading.columns or known)
 
     @property
     def needed(self) -> list[str]:
@@ -113,14 +119,20 @@ def from_arrow(table: pa.Table, reading: Reading, *, roles: Roles | None = None)
     """The traces of a table of points: one, or one per value of its id column."""
     if roles is None:
         roles = find_roles(table.column_names, reading, geometry=geometry_column(table.schema))
+    if reading.one_person and "id" in reading.columns:
+        raise InputError("An id column and one person were asked for.", "Give one of the two.")
     if table.num_rows == 0:
         raise InputError("The table has no points.", "Give at least one row with a position and a time.")
     try:
         lat, lon = _positions(table, roles)
         times = _times(table, roles, reading)
         keep = {word: _floats(table.column(name), name) for word, name in roles.keep.items()}
+        refuse_positions(keep, lat, lon)
+        if roles.undeclared(reading):
+            others = [name for name in table.column_names if name not in roles.by_role.values()]
+            refuse_undeclared_people(table, others, lat, lon, times)
         segment = _segments(table, roles)
-        identities, places = _groups(table, roles, named="id" in reading.columns)
+        identities, places = _groups(table, roles, named="id" in reading.columns, one_person=reading.one_person)
     except (pa.ArrowException, TypeError, OverflowError):
         raise InputError("A column of the table cannot be read as numbers.", "Check its types.") from None
     traces: list[tuple[str, Trace]] = []
@@ -222,10 +234,12 @@ def _renumbered(codes: IntArray) -> IntArray:
     return numbers
 
 
-def _groups(table: pa.Table, roles: Roles, *, named: bool) -> tuple[list[str], list[slice | IntArray]]:
+def _groups(
+    table: pa.Table, roles: Roles, *, named: bool, one_person: bool
+) -> tuple[list[str], list[slice | IntArray]]:
     """The identities in order of appearance with the rows of each."""
     rows = table.num_rows
-    if "id" not in roles.by_role:
+    if "id" not in roles.by_role or one_person:
         return ["1"], [slice(None)]
     column = table.column(roles.by_role["id"])
     if pa.types.is_dictionary(column.type):

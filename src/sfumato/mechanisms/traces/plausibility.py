@@ -40,10 +40,12 @@ def gaussian_plausibility(
     first = np.zeros(times.size, dtype=np.int64)
     first[back[::-1]] = np.arange(len(back))[::-1]
     path = positions_m[first] - positions_m[first].mean(axis=0)
-    white = markov_form(kernel).white_m2 if is_markov(kernel) else 0.0
+    form = markov_form(kernel) if is_markov(kernel) else None
+    white = 0.0 if form is None else form.white_m2
     if white > 0 and _fine(snap_m, white):
         columns = np.hstack([path, np.ones((times.size, 1))])
-        products = whitened_products(times, columns, kernel)
+        still = form is None or form.dimension == 0  # independent noise: there is no state to walk through
+        products = columns.T @ columns / white if still else whitened_products(times, columns, kernel)
         squares = sum(float(products[k, k] - products[k, 2] ** 2 / products[2, 2]) for k in (0, 1))
         freedom, least, points = times.size - 1, white, times.size
     else:
@@ -51,6 +53,8 @@ def gaussian_plausibility(
         if found is None:
             return None
         squares, freedom, least, points = found
+    if not math.isfinite(squares):
+        return None
     grid = math.sqrt(2 * points / least) * snap_m / 2
     reach = (1 + PLANE_SLACK) * math.sqrt(max(squares, 0.0)) + grid
     return float(scipy.special.chdtr(2 * freedom, reach**2))
