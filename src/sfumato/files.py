@@ -90,9 +90,9 @@ class Staged:
         """:meth:`add` for a text, in UTF-8."""
         return self.add(path, _text(text), private=private)
 
-    def commit(self) -> None:
-        """Put every file in place, or none."""
-        for temporary, target in self._files:
+    def commit(self, *, last: str | Path | None = None) -> None:
+        """Put every file in place, or none; ``last`` after all others, so that a kill never leaves it alone."""
+        for temporary, target in sorted(self._files, key=lambda file: last is not None and file[1] == Path(last)):
             try:
                 with _said(target):
                     self._place(temporary, target)

@@ -181,6 +181,18 @@ def worst_odds(document: Mapping[str, Any], radius_m: float | None = None) -> fl
     return max(found, default=None)
 
 
+def thin_protection(document: Mapping[str, Any]) -> list[str]:
+    """A warning in words where ``verify`` would not call this release protected."""
+    record = Certificate.of(document)
+    if record.simulation:
+        return ["SIMULATION: a seed was given, so this release protects nothing."]
+    radius_m = max(record.stated.numbers.radius_m, LEAST_RADIUS_M)
+    protection, why = _protection(record, worst_odds(document), radius_m)
+    if protection == "as promised":
+        return []
+    return [f"Warning: this protects {'nothing' if protection == 'none' else 'hardly anything'}. {why}"]
+
+
 def _gaussian_odds(loss: float, radius_m: float) -> float:
     try:
         return odds_at(mu_of(loss, radius_m))

@@ -348,7 +348,7 @@ def _write(
                 staged.add_text(paths[name], _page(done, document, private=private), private=private)
         if new_state is not None and done.state is not None:
             create_state(new_state, done.state, passphrase=passphrase)
-        staged.commit()
+        staged.commit(last=paths["release"])
     return document
 
 
@@ -376,6 +376,7 @@ def _page(done: Protected | ProtectedFleet, document: dict[str, Any], *, private
 def _say(document: dict[str, Any], dropped: tuple[str, ...], paths: dict[str, Path]) -> None:
     """What was promised, in a few sentences of the mechanism's; everything else is in the certificate."""
     from sfumato.certificates.document import Certificate
+    from sfumato.certificates.verdict import thin_protection
     from sfumato.units import format_length
 
     said = Certificate.of(document)
@@ -387,10 +388,9 @@ def _say(document: dict[str, Any], dropped: tuple[str, ...], paths: dict[str, Pa
         *said.mechanism.figures(said.stated),
         *said.mechanism.advice(said.stated, simulation=said.simulation),
         *(f"Warning: {warning}" for warning in said.warnings),
+        *thin_protection(document),
     ):
         typer.echo(line)
-    if said.simulation:
-        typer.echo("SIMULATION: a seed was given, so this release protects nothing.")
     if dropped:
         typer.echo(f"Left out: {', '.join(dropped)}.")
     typer.echo("Written:")

@@ -19,7 +19,7 @@ def read(path: Path, reading: Reading) -> list[Draft]:
         for line in stream:
             if not line.strip():
                 continue
-            payload = line.split(b"\t")[-1]
+            payload = line[line.find(b"{") :] if b"{" in line else line  # after tabs, or spaces where they were lost
             try:
                 message = json.loads(payload)
             except (ValueError, RecursionError):

@@ -59,6 +59,9 @@ def parse_xml(path: Path, start: Start, end: End, *, kind: str) -> None:
     parser.CharacterDataHandler = pieces.append
     try:
         with path.open("rb") as stream:
+            while (blank := stream.read(1)) and blank in b" \t\r\n":
+                pass  # XML forbids blanks before its declaration; exporters write them
+            stream.seek(max(stream.tell() - 1, 0))
             parser.ParseFile(stream)
     except expat.ExpatError as error:
         raise InputError(
