@@ -18,11 +18,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from sfumato.errors import InputError
 from sfumato.guarantees import Guarantee
-from sfumato.mechanisms.traces.interface import Losses, Together
+
+if TYPE_CHECKING:  # types only: a collection needs nothing of traces
+    from sfumato.mechanisms.traces.interface import Losses, Together
 
 Reporting = Literal["once", "every-cycle"]
 """Whether a person reports once, in one of several disjoint cohorts, or in every cycle, so that reports add up."""

@@ -80,7 +80,7 @@ def redrawn_stay_attack(times_s: Sequence[npt.ArrayLike], noise: Kernel, *, plac
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Circle:
+class FittedCircle:
     """A circle through points, and how far they lie from it (root mean square)."""
 
     centre_m: FloatArray
@@ -88,7 +88,7 @@ class Circle:
     rms_residual_m: float
 
 
-def circle_through(points_m: npt.ArrayLike) -> Circle:
+def circle_through(points_m: npt.ArrayLike) -> FittedCircle:
     """The circle nearest to the points where a track enters and leaves a hidden zone: its centre is the hidden place.
 
     Least squares on |p|² = 2 c·p + (R² - |c|²), then Gauss-Newton on the distances. Cutting a fixed circle out of every
@@ -116,4 +116,4 @@ def circle_through(points_m: npt.ArrayLike) -> Circle:
         if np.linalg.norm(step) < 1e-10 * max(radius, 1.0):
             break
     residual = np.linalg.norm(moved - centre, axis=1) - radius
-    return Circle(read_only(centre + shift), radius, rms_m(residual))
+    return FittedCircle(read_only(centre + shift), radius, rms_m(residual))

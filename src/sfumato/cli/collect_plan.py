@@ -13,7 +13,7 @@ from sfumato.cli.output import print_json
 from sfumato.client.device import DEFAULT_CAP_PER_KM
 from sfumato.client.reveals import reveals
 from sfumato.collection.loop import PROMISES, checked_promise
-from sfumato.collection.planning import Plan, plan
+from sfumato.collection.planning import CampaignPlan, plan
 from sfumato.grid import Grid
 from sfumato.priors.cities import CITIES, city
 from sfumato.units import duration_s, format_duration, format_length, length_m
@@ -65,7 +65,7 @@ def _where(place: str, cell: str | None, rows: int, columns: int) -> tuple[Grid,
     return home.grid, home.probabilities
 
 
-def _plain(one: Plan, grid: Grid) -> dict[str, object]:
+def _plain(one: CampaignPlan, grid: Grid) -> dict[str, object]:
     told = reveals(grid, one.channel.output_weights, beta_per_m=one.channel.beta)
     return {
         "promise": one.promise,
@@ -83,7 +83,7 @@ def _plain(one: Plan, grid: Grid) -> dict[str, object]:
     }
 
 
-def _print(plans: list[Plan], grid: Grid, budget: float, cycle: str, lasting: str) -> None:
+def _print(plans: list[CampaignPlan], grid: Grid, budget: float, cycle: str, lasting: str) -> None:
     table = Table(title=f"{grid.rows} × {grid.columns} cells of {format_length(grid.cell_height)}")
     table.add_column("")
     for one in plans:

@@ -23,7 +23,7 @@ SECONDS_PER_DAY = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class CampaignPlan:
     """One channel and what it means for a device; lengths in the grid's unit, epsilon per unit."""
 
     promise: Promise
@@ -52,7 +52,7 @@ def plan(
     budget: float,
     cycle_s: float,
     lasting_s: float,
-) -> Plan:
+) -> CampaignPlan:
     """The plan of a campaign that promises ``epsilon`` per unit of the grid, for devices with ``budget`` per unit."""
     rules = Rules(beta=positive(epsilon, "epsilon") / 2, promise=promise, max_log_change=None)
     channel = first_channel(grid, rules)
@@ -61,7 +61,7 @@ def plan(
         channel = next_channel(channel, assumed, rules)
     level = channel.epsilon().upper
     reports = math.floor(positive(budget, "The budget") / level * (1 + 1e-9))
-    return Plan(
+    return CampaignPlan(
         promise=promise,
         channel=channel,
         promised_epsilon=epsilon,
