@@ -9,7 +9,7 @@ import pyarrow as pa
 from sfumato.errors import InputError
 from sfumato.io import geojson, google
 from sfumato.io.draft import Draft, Reading
-from sfumato.io.json_text import load_json
+from sfumato.io.json_text import at, load_json, objects
 from sfumato.io.tables import from_arrow
 from sfumato.traces import Trace
 
@@ -17,6 +17,11 @@ from sfumato.traces import Trace
 def read(path: Path, reading: Reading) -> list[Draft] | list[tuple[str, Trace]]:
     """Whatever the JSON turns out to be."""
     document = load_json(path)
+    listed = objects(at(document, "locations"))
+    if listed and all(row.get("type") == "Feature" for row in listed):  # Overland's batches
+        return geojson.from_json({"type": "FeatureCollection", "features": listed}, reading)
+    if listed and all({"lat", "lon"} <= row.keys() for row in listed):  # Polarsteps
+        return _rows(listed, reading)
     if google.looks_like(document):
         return google.from_json(document, reading)
     if isinstance(document, list) and document and all(isinstance(row, dict) for row in document):

@@ -50,7 +50,9 @@ class _Reader:
         elif inside == "TimeStamp" and name == "when":
             self.stamp = clean
         elif inside == "Point" and name == "coordinates":
-            self.point = clean
+            if self.point and self.placemark is not None:
+                self.placemark.dropped["further points of a MultiGeometry"] = None
+            self.point = self.point or clean
         elif inside == "LineString" and name == "coordinates":
             self.untimed += 1
         elif name == "Placemark":
