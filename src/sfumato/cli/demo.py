@@ -1,10 +1,11 @@
-"""The first five minutes: protect an embedded sample ride, audit it, verify it, and say where the files are.
+"""The first five minutes: hide home in an archive of rides, then blur one ride, audit it, verify it.
 
 Run by ``make demo``; needs the core only. The noise comes from the operating system, so every run differs.
 """
 
 from __future__ import annotations
 
+import shutil
 import sys
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -12,6 +13,9 @@ from pathlib import Path
 from sfumato.cli import app
 from sfumato.cli.output import fail
 from sfumato.errors import SfumatoError
+from sfumato.io import read_trace
+from sfumato.io.archive import members
+from sfumato.places import find_places
 
 
 def main(folder: str = "demo-output") -> int:
@@ -22,9 +26,25 @@ def main(folder: str = "demo-output") -> int:
         ride = out / "ride.gpx"
         ride.write_bytes(sample.read_bytes())
     shared, certificate = out / "shared.gpx", out / "shared.json"
-    steps = (
+    archive, home = _rides(out)
+    places = out / "me.places"
+    steps: tuple[tuple[str, list[object]], ...] = (
+        ("Find the places in an archive of rides (private)", ["places", "find", archive, "--most", "3"]),
+        ("Name home: its zone is drawn once, for ever", ["places", "add", "home", home, "--places", places]),
         (
-            "Protect a ride: what can be shared, and what it promises",
+            "Hide home, keep the rides: attacked before anything is shared",
+            [
+                *("hide", archive, "-o", out / "rides_shared", "--places", places),
+                *("--certificate", out / "rides_shared.json", "--report", out / "rides_private.html"),
+                *("--public-report", out / "rides_public.html"),
+            ],
+        ),
+        (
+            "Check the shared folder, as anybody can",
+            ["verify", out / "rides_shared.json", "--release", out / "rides_shared"],
+        ),
+        (
+            "Blur one ride: what can be shared, and what it promises",
             [
                 "protect",
                 ride,
@@ -55,9 +75,29 @@ def main(folder: str = "demo-output") -> int:
             app(command, standalone_mode=False)
         except SfumatoError as error:
             fail(error, json=False)
-    print(f"\nOpen {(out / 'report.html').resolve()} in a browser (private: it shows the original).")
-    print(f"Share {shared}, {certificate} and {out / 'public_report.html'}.")
+    print(
+        f"\nOpen {(out / 'rides_private.html').resolve()} and {(out / 'report.html').resolve()} in a browser (private: they show places and originals)."
+    )
+    print(
+        f"Share {out / 'rides_shared'}, {out / 'rides_shared.json'}, {shared}, {certificate} and {out / 'public_report.html'}."
+    )
     return 0
+
+
+def _rides(out: Path) -> tuple[Path, str]:
+    """The embedded archive, and where its owner returns to most; a demo begins anew every time."""
+    for name in ("rides_shared", "rides_shared.private"):
+        shutil.rmtree(out / name, ignore_errors=True)
+    (out / "me.places").unlink(missing_ok=True)
+    archive = out / "rides.zip"
+    with as_file(files("sfumato").joinpath("data", "sample_rides.zip")) as sample:
+        archive.write_bytes(sample.read_bytes())
+    rides = []
+    for member in members([archive]):
+        with member.path() as path:
+            rides.append(read_trace(path))
+    most = find_places(rides)[0]
+    return archive, f"{most.lat_deg:.5f},{most.lon_deg:.5f}"
 
 
 if __name__ == "__main__":
