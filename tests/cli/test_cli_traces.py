@@ -376,7 +376,7 @@ def test_errors_of_the_real_program_go_to_stderr_with_advice_and_json_stays_json
     )  # fmt: skip
     assert done.returncode == 2
     assert no_nan(done.stdout)["ok"] is False
-    assert "Error: There is no file no.gpx" in done.stderr
+    assert "Error: There is no file or folder no.gpx" in done.stderr
 
 
 def test_the_demo_writes_what_it_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -384,5 +384,9 @@ def test_the_demo_writes_what_it_says(tmp_path: Path, capsys: pytest.CaptureFixt
 
     assert main(str(tmp_path / "demo")) == 0
     names = {path.name for path in (tmp_path / "demo").iterdir()}
-    assert names == {"ride.gpx", "shared.gpx", "shared.json", "report.html", "public_report.html"}
-    assert "report.html" in capsys.readouterr().out
+    blurred = {"ride.gpx", "shared.gpx", "shared.json", "report.html", "public_report.html"}
+    hidden = {"rides.zip", "me.places", "rides_shared", "rides_shared.json", "rides_shared.private"}
+    assert names == blurred | hidden | {"rides_private.html", "rides_public.html"}
+    out = capsys.readouterr().out
+    assert "report.html" in out
+    assert "home: found to" in out

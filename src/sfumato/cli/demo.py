@@ -75,12 +75,10 @@ def main(folder: str = "demo-output") -> int:
             app(command, standalone_mode=False)
         except SfumatoError as error:
             fail(error, json=False)
-    print(
-        f"\nOpen {(out / 'rides_private.html').resolve()} and {(out / 'report.html').resolve()} in a browser (private: they show places and originals)."
-    )
-    print(
-        f"Share {out / 'rides_shared'}, {out / 'rides_shared.json'}, {shared}, {certificate} and {out / 'public_report.html'}."
-    )
+    private, public = (out / "rides_private.html").resolve(), out / "rides_public.html"
+    print(f"\nOpen {private} and {(out / 'report.html').resolve()} in a browser (private: places and originals).")
+    print(f"Share {out / 'rides_shared'}, {out / 'rides_shared.json'} and {public};")
+    print(f"      {shared}, {certificate} and {out / 'public_report.html'}.")
     return 0
 
 
