@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import numpy as np
 import pytest
 from channel_command import answer, refused, run
+from rich.table import Table
 
+from sfumato.cli.output import table_console
 from sfumato.mechanisms.channels.channel_registry import DESIGNS
 
 
@@ -313,9 +316,41 @@ def test_an_epsilon_that_drowns_in_rounding_is_refused(prior: Path, mechanism: s
     refused("design", "--prior", prior, "--mechanism", mechanism, "--epsilon", epsilon, says="cannot be told from 0")
 
 
-@pytest.mark.parametrize("options", [("--gap", "nan"), ("--gap", -1), ("--max-seconds", -1)])
-def test_impossible_limits_of_the_solver_are_refused(prior: Path, options: tuple[object, ...]) -> None:
-    refused("design", "--prior", prior, "--epsilon", 1, *options, says="are greater than 0")
+@pytest.mark.parametrize("option", ["--gap", "--max-seconds"])
+@pytest.mark.parametrize("value", ["nan", "-1", "0", "inf"])
+def test_impossible_limits_of_the_solver_are_refused(prior: Path, option: str, value: str) -> None:
+    refused("design", "--prior", prior, "--epsilon", 1, option, value, says=f"{option} is")
+
+
+def test_a_gap_that_is_missed_is_an_error_and_writes_nothing_unless_accepted(tmp_path: Path, places: Path) -> None:
+    saved = tmp_path / "channel.json"
+    wish = ("design", "--mechanism", "geo-optimal", "--prior", places, "--epsilon", 0.01, "--distortion", "euclidean",
+            "--gap", 1e-15, "-o", saved)  # fmt: skip
+    refused(*wish, says="--accept-gap")
+    assert not saved.exists()
+    taken = answer(*wish, "--accept-gap")
+    assert taken["status"] == "stopped"
+    assert 1e-15 < taken["gap"] < 1e-3
+    assert saved.exists()
+    reached = answer("design", "--mechanism", "geo-optimal", "--prior", places, "--epsilon", 0.01)
+    assert reached["status"] == "converged"
+    assert reached["gap"] <= 5e-5
+
+
+@pytest.mark.parametrize("mechanism", ["exponential", "geo-optimal", "lip-optimal", "prior-resampling"])
+def test_after_a_remap_everything_is_measured_on_what_ships(places: Path, mechanism: str) -> None:
+    epsilon = 0.01 if "geo" in mechanism or mechanism == "exponential" else 1
+    made = answer(
+        "design", "--mechanism", mechanism, "--prior", places, "--epsilon", epsilon, "--distortion", "euclidean",
+        "--remap", "--gap", 1e-4,
+    )  # fmt: skip
+    assert made["average_distortion"] == pytest.approx(made["measures"]["average_distortion"], rel=1e-12)
+    promised = made["guarantee"]["parameters"]
+    if "measured_epsilon_per_m" in promised:
+        assert promised["measured_epsilon_per_m"] == pytest.approx(made["measures"]["geo_epsilon_per_m"], rel=1e-9)
+        assert promised["measured_epsilon_per_m"] <= epsilon
+    else:
+        assert promised["measured_up_nats"] == pytest.approx(made["measures"]["lip_up"], rel=1e-9)
 
 
 def test_comparing_what_cannot_be_compared_is_refused(tmp_path: Path, prior: Path) -> None:
@@ -349,3 +384,15 @@ def test_every_design_is_offered_by_name_and_what_it_does_not_use_is_refused(pri
             asked = ("design", "--prior", prior, "--mechanism", design.name, "--epsilon", 1)
             refused(*asked, "--priors", "all", says=f"--priors is not used by {design.name}")
             refused(*asked, "--epsilon-low", 2, says=f"--epsilon-low is not used by {design.name}")
+
+
+def test_a_table_in_a_pipe_shows_every_digit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Piped tables were cut at 80 columns: "1.8…"."""
+    monkeypatch.setenv("COLUMNS", "40")
+    out = io.StringIO()
+    monkeypatch.setattr("sys.stdout", out)
+    table = Table(*(f"column number {k}" for k in range(20)))
+    table.add_row(*(f"{k + 0.123456789:.9f}" for k in range(20)))
+    table_console().print(table)
+    assert "…" not in out.getvalue()
+    assert all(f"{k + 0.123456789:.9f}" in out.getvalue() for k in range(20))

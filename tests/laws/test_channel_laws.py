@@ -20,9 +20,9 @@ from sfumato.grid import Grid
 from sfumato.guarantees import Guarantee
 from sfumato.leakage import conversions as c
 from sfumato.leakage import discrete as d
+from sfumato.mechanisms.channels.best_utility import most_information
 from sfumato.mechanisms.channels.certified import Designed
 from sfumato.mechanisms.channels.channel_registry import COMPARED, DESIGNS, NAMES, design_named, designed
-from sfumato.mechanisms.channels.closed_forms import most_information
 from sfumato.mechanisms.channels.comparison import compare
 from sfumato.mechanisms.channels.lip_optimal import optimal_channel, worst_case_channel
 from sfumato.mechanisms.channels.named_design import ChannelDesign, ChannelTask
@@ -124,7 +124,7 @@ BY_NAME: dict[str, Callable[[], tuple[Channel, Guarantee]]] = {
 IN_PYTHON: dict[str, Callable[[], Designed]] = {
     "asymmetric": lambda: optimal_channel(PRIOR, DISTANCES, 1.0, epsilon_low=2.0).value,
     "robust": lambda: optimal_channel(PRIOR, DISTANCES, 1.0, priors=TVBall(PRIOR, 0.02)).value,
-    "most-information": lambda: most_information(PRIOR, 0.5)[1],
+    "most-information": lambda: most_information(PRIOR, 0.5).designed,
 }
 
 

@@ -42,6 +42,11 @@ _SAMPLES_HELP = (
     "Instead of a channel: CSV or Parquet of samples of a mechanism, columns input and output, or input, x_m and y_m "
     "for reports that are points."
 )
+_GAP_HELP = (
+    "Relative gap to certify between the cost and its lower bound; else 1e-6, for geo-optimal 5e-5. Missing it is an "
+    "error (see --accept-gap)."
+)
+_ACCEPT_HELP = "Take what was found when the gap or the time ran out; the gap reached is printed."
 _FLOOR_HELP = "Mix the prior with this share of the uniform one."
 
 
@@ -73,8 +78,9 @@ def design(
     floor: float = typer.Option(0.0, help=_FLOOR_HELP),
     drop_zeros: bool = typer.Option(False, help="Leave out symbols of prior probability 0."),
     remap: bool = typer.Option(False, help=_REMAP_HELP),
-    gap: float = typer.Option(1e-6, help="Relative gap to certify between the cost and its lower bound."),
-    max_seconds: float | None = typer.Option(None, help="Stop refining after this long and report the gap reached."),
+    gap: float | None = typer.Option(None, help=_GAP_HELP),
+    max_seconds: float | None = typer.Option(None, help="Stop refining after this long."),
+    accept_gap: bool = typer.Option(False, "--accept-gap", help=_ACCEPT_HELP),
     output: Path | None = typer.Option(None, "--output", "-o", help="Where to save: .parquet, .csv or .json."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
@@ -99,6 +105,7 @@ def design(
         remap=remap,
         gap=gap,
         max_seconds=max_seconds,
+        accept_gap=accept_gap,
         output=output,
     )
     run_design(asked, json=json)

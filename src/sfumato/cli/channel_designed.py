@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from sfumato.channel import Channel
 from sfumato.cli.channel_inputs import design_distortion, first_weights, grid_of, prior_of, prior_set_of
 from sfumato.cli.channel_measured import print_measures
 from sfumato.cli.output import print_json
-from sfumato.errors import InputError
+from sfumato.errors import InputError, NotConverged
 from sfumato.files import write_whole
 from sfumato.guarantees import Guarantee
 from sfumato.io.cells import read_cells
@@ -20,7 +21,7 @@ from sfumato.io.channel_files import write_channel
 from sfumato.leakage.measures import Measures, measured
 from sfumato.mechanisms.channels.channel_registry import design_named, designed
 from sfumato.mechanisms.channels.named_design import ChannelTask, DesignedChannel
-from sfumato.mechanisms.channels.remap import remapped
+from sfumato.mechanisms.channels.remap import remapped_design
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +43,16 @@ class DesignOptions:
     floor: float
     drop_zeros: bool
     remap: bool
-    gap: float
+    gap: float | None
     max_seconds: float | None
+    accept_gap: bool
     output: Path | None
 
     def __post_init__(self) -> None:
-        if not self.gap > 0 or (self.max_seconds is not None and not self.max_seconds > 0):
-            raise InputError("--gap and --max-seconds are greater than 0.", "For example --gap 1e-6 --max-seconds 60.")
+        if self.gap is not None and not 0 < self.gap < 1:
+            raise InputError(f"--gap is {self.gap:g}.", "It is a share between 0 and 1, for example 1e-4.")
+        if self.max_seconds is not None and not 0 < self.max_seconds < math.inf:
+            raise InputError(f"--max-seconds is {self.max_seconds:g}.", "Give a finite number above 0, such as 60.")
         design_named(self.mechanism)
         if self.output is not None and self.output.suffix.lower() not in (".parquet", ".pq", ".csv", ".json"):
             raise InputError(f"A channel cannot be written as '{self.output.suffix}'.", "Use .parquet, .csv or .json.")
@@ -105,9 +109,11 @@ def run_design(asked: DesignOptions, *, json: bool) -> None:
     began = time.perf_counter()
     task = asked.task()
     made = designed(asked.mechanism, task)
-    channel = made.channel
     if asked.remap:
-        channel = remapped(channel, task.prior, task.distortion, answers=task.prior.labels)
+        made = remapped_design(made, task)
+    if made.status == "stopped" and not asked.accept_gap:
+        raise _missed(asked, made)
+    channel = made.channel
     assert channel.distortion is not None
     found = measured(
         channel, task.prior, channel.distortion, distortion_name=task.distortion_name or "hamming", unit=task.unit
@@ -119,6 +125,19 @@ def run_design(asked: DesignOptions, *, json: bool) -> None:
         print_json(_answer(asked, task, made, found, seconds))
     else:
         _print(asked, made, channel, found)
+
+
+def _missed(asked: DesignOptions, made: DesignedChannel) -> NotConverged:
+    """What was not reached, before anything is written."""
+    if made.gap is None:
+        what = f"{asked.mechanism} was not yet tuned to --epsilon when --max-seconds had passed."
+    elif made.gap >= 1:
+        what = f"{asked.mechanism} found nothing that is known to be better than any other channel."
+    else:
+        what = f"{asked.mechanism} stopped with a certified gap of {made.gap:.2g}: so much cheaper the best may be."
+    longer = "allow more --max-seconds, " if asked.max_seconds is not None else ""
+    advice = f"Its promise holds all the same: take it with --accept-gap, {longer}or ask for a larger --gap."
+    return NotConverged(what, advice)
 
 
 def _answer(

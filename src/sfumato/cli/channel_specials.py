@@ -16,7 +16,8 @@ from sfumato.io.cells import read_matrix
 from sfumato.io.channel_files import write_channel
 from sfumato.leakage.discrete import hamming
 from sfumato.mechanisms.channels import closed_forms
-from sfumato.mechanisms.channels.lip_optimal import latent_channel
+from sfumato.mechanisms.channels.best_utility import most_information
+from sfumato.mechanisms.channels.latent import latent_channel
 
 
 def run_binary(text: str, epsilon: float, *, output: Path | None, json: bool) -> None:
@@ -45,8 +46,14 @@ def run_latent(
 def run_most_information(prior: Path, epsilon: float, *, output: Path | None, json: bool) -> None:
     """The largest information within a leakage."""
     law = prior_of(prior, grid=None, floor=0.0, drop_zeros=False)[0]
-    nats, made = closed_forms.most_information(law.probabilities, epsilon)
-    _told(made.channel, made.guarantee, {"mutual_information_nats": nats}, output=output, json=json)
+    best = most_information(law.probabilities, epsilon)
+    more: dict[str, object] = {
+        "mutual_information_nats": best.utility,
+        "upper_bound_nats": best.upper_bound,
+        "gap": best.gap,
+        "status": best.status,
+    }
+    _told(best.designed.channel, best.designed.guarantee, more, output=output, json=json)
 
 
 def run_resample(prior: Path, epsilon: float, delta: float, *, output: Path | None, json: bool) -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from sfumato.arrays import FloatArray
-from sfumato.cli.output import print_json
+from sfumato.cli.output import print_json, table_console
 from sfumato.client.device import DEFAULT_CAP_PER_KM
 from sfumato.client.reveals import reveals
 from sfumato.collection.loop import PROMISES, checked_promise
@@ -102,7 +101,7 @@ def _print(plans: list[CampaignPlan], grid: Grid, budget: float, cycle: str, las
     table.add_row(
         f"one report per epoch lasts {lasting} with", *(format_duration(one.lasting_epoch_s) for one in plans)
     )
-    Console().print(table)
+    table_console().print(table)
     first = plans[0]
     typer.echo(f"A device's budget is {budget:g} per km for everything it ever sends; then it stops for good.")
     typer.echo("Lasting plans: reporting once (one report in the campaign's life), or every-cycle with that epoch.")

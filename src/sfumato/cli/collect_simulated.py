@@ -13,7 +13,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from sfumato.accountant.compose import checked_reporting
-from sfumato.cli.output import print_json
+from sfumato.cli.output import print_json, table_console
 from sfumato.collection.loop import checked_promise
 from sfumato.collection.simulation import AveragedCycle, Protocol, averaged, checked_estimator, simulate
 from sfumato.collection.starts import first_channel_named, start_named
@@ -138,6 +138,6 @@ def _print(asked: SimulationOptions, place: City, rows: list[AveragedCycle]) -> 
             f"{row.distortion:.3f}",
             f"{row.spent_epsilon:.3f}",
         )
-    Console().print(table)
+    table_console().print(table)
     typer.echo("EMD and distortion in cells, epsilon and spending per cell; a seeded simulation,")
     typer.echo(f"mean of {asked.rounds} rounds of {int(place.people.sum())} people.")

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import json as json_module
 import sys
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from sfumato.arrays import jsonable
 from sfumato.errors import SfumatoError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def print_json(value: object) -> None:
     """One JSON object on stdout, without NaN or Infinity (they become null)."""
     sys.stdout.write(json_module.dumps(jsonable(value), indent=2, allow_nan=False) + "\n")
+
+
+def table_console() -> Console:
+    """For tables: as wide as the terminal, and wide enough for every digit where the output goes to a file or pipe."""
+    from rich.console import Console
+
+    return Console() if sys.stdout.isatty() else Console(width=500)
 
 
 def fail(error: SfumatoError, *, json: bool, code: int = 2) -> NoReturn:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.output import print_json
+from sfumato.cli.output import print_json, table_console
 from sfumato.files import write_text
 
 if TYPE_CHECKING:
@@ -153,10 +153,9 @@ def _waiting(words: str) -> Iterator[None]:
 
 
 def _print_result(result: Reproduction) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    console = table_console()
     console.print(f"[bold]{result.title}[/bold]")
     for title, rows in result.tables.items():
         if not rows:
@@ -174,7 +173,6 @@ def _print_result(result: Reproduction) -> None:
 
 
 def _print_claims(claims: Sequence[tuple[str, Claim]]) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -185,4 +183,4 @@ def _print_claims(claims: Sequence[tuple[str, Claim]]) -> None:
         verdict = claim.verdict if claim.as_expected else f"{claim.verdict} (recorded: {claim.recorded})"
         words = claim.line().split("] ", 1)[1]
         table.add_row(*(Text(part) for part in (name, verdict, claim.whose, words)))
-    Console().print(table)
+    table_console().print(table)

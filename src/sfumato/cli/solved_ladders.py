@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from sfumato.arrays import jsonable
-from sfumato.cli.output import print_json
+from sfumato.cli.output import print_json, table_console
 from sfumato.errors import InputError
 from sfumato.files import write_text
 from sfumato.mechanisms.traces.multiscale import price_tables as made
@@ -71,7 +71,7 @@ def _ladders(shortest: str | None, longest: str | None, kernels: list[str]) -> l
 
 
 def _say(out: dict[str, Any]) -> None:
-    console = Console()
+    console = table_console()
     for row in out["ladders"]:
         low, high = row["prior_class"]["length_scales_s"]
         table = Table(

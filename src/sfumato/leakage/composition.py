@@ -15,12 +15,13 @@ from typing import NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.arrays import FloatArray, finite
+from sfumato.arrays import FloatArray
 from sfumato.channel import checked_probabilities, checked_rows
 from sfumato.errors import InputError
-from sfumato.leakage.conversions import largest_likelihood_ratio, lip_to_ldp
+from sfumato.leakage.conversions import largest_likelihood_ratio, lip_to_ldp, softened
 from sfumato.leakage.discrete import ChannelLike, Leakage, lip, matrix_of
 from sfumato.leakage.lifts import lift_vertices
+from sfumato.leakage.rounding import rounded_up
 
 MOST_OUTPUTS = 4_000_000
 
@@ -74,12 +75,13 @@ def composed_bound(epsilons: Sequence[float], prior: npt.ArrayLike) -> float:
     p = checked_probabilities(prior)
     p = p[p > 0]
     total = sum(largest_likelihood_ratio(epsilon, p).nats for epsilon in epsilons)
-    return _softened(total, float(p.min()))
+    return softened(rounded_up(total, len(epsilons) + 1.0), float(p.min()))
 
 
 def source_theorem_4(epsilons: Sequence[float], smallest: float) -> float:
     """Theorem 4 with c(eps, p_min) as printed, without the sharper ratio for two symbols."""
-    return _softened(sum(lip_to_ldp(epsilon, smallest).nats for epsilon in epsilons), smallest)
+    total = sum(lip_to_ldp(epsilon, smallest).nats for epsilon in epsilons)
+    return softened(rounded_up(total, len(epsilons) + 1.0), smallest)
 
 
 def sequence_bound(epsilons: Sequence[float], smallest_each: Sequence[float], smallest_sequence: float) -> float:
@@ -92,7 +94,7 @@ def sequence_bound(epsilons: Sequence[float], smallest_each: Sequence[float], sm
     if not 0 <= smallest_sequence < 1:
         raise InputError(f"The smallest sequence probability is {smallest_sequence}.", "It lies in [0, 1).")
     total = sum(lip_to_ldp(e, p).nats for e, p in zip(epsilons, smallest_each, strict=True))
-    return _softened(total, smallest_sequence)
+    return softened(rounded_up(total, len(epsilons) + 1.0), smallest_sequence)
 
 
 def sequence_leakage(
@@ -107,6 +109,8 @@ def sequence_leakage(
     moves = checked_rows(transition)
     matrices = [matrix_of(channel) for channel in channels]
     n = p0.size
+    if not matrices:
+        raise InputError("There are no channels: nothing was reported.", "Give one channel per step.")
     if moves.shape != (n, n) or any(matrix.shape[0] != n for matrix in matrices):
         raise InputError("The chain and the channels do not have the same symbols.", "They must match.")
     size = (n * max(matrix.shape[1] for matrix in matrices)) ** len(matrices)
@@ -143,8 +147,3 @@ def worst_together(epsilons: Sequence[float], prior: npt.ArrayLike, *, most_symb
         current = current[first]
     log_lifts = current - np.log(np.exp(current) @ p)[:, None]
     return min(float(np.abs(log_lifts).max()) + 2e-11 * len(epsilons), composed_bound(epsilons, p))
-
-
-def _softened(total: float, smallest: float) -> float:
-    finite([total, smallest], "The bound")
-    return total + math.log(smallest * math.exp(-total) + (1 - smallest))

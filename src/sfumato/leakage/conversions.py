@@ -2,12 +2,18 @@
 
 Throughout ``smallest`` is the smallest prior probability p_min, and tau = 1 / (1 + e^eps). The statements are those of
 [Jiang2021] after correction (see docs/errata.md); tightness was checked against vertex enumeration.
+
+Each formula is written so that nothing cancels at small epsilon (log1p, expm1), and rounded once in the direction of
+privacy: a leakage up, a budget down (:mod:`.rounding`). With u = 2^-53, log1p(a expm1(eps)) is within 4 units of the
+last place: expm1 within 1, the product within 1, and log1p (whose condition number is at most 1) within 1 more.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +22,8 @@ from sfumato.arrays import FloatArray, finite
 from sfumato.channel import checked_probabilities
 from sfumato.errors import InputError
 from sfumato.leakage.discrete import ChannelLike, epsilon_checked, ldp, lip, matrix_of
+from sfumato.leakage.rounding import UNIT, rounded_down, rounded_up
+from sfumato.priors.excess import excess_of_log
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +52,8 @@ def lip_to_ldp(epsilon: float, smallest: float) -> Converted:
     eps, p = epsilon_checked(epsilon), _smallest(smallest)
     if p > 0.5:
         raise InputError(f"The smallest of several probabilities is {p}.", "It is at most 1/2.")
-    value = min(2 * eps, _log_expm1_plus(eps, p) - math.log(p))
     return Converted(
-        value,
+        min(2 * eps, rounded_up(math.log1p(math.expm1(eps) / p))),
         "for the prior the channel was designed for, x in its support; attained with three symbols or more "
         "(two symbols: largest_likelihood_ratio)",
         p <= 1 / 3,  # three symbols need a smallest probability of at most 1/3
@@ -54,11 +61,23 @@ def lip_to_ldp(epsilon: float, smallest: float) -> Converted:
 
 
 def binary_likelihood_ratio(p: float, epsilon: float) -> float:
-    """F(p): the largest Q(y | 1) / Q(y | 0) of an eps-LIP channel on two symbols with P(X = 1) = p."""
+    """F(p): the largest Q(y | 1) / Q(y | 0) of an eps-LIP channel on two symbols with P(X = 1) = p, rounded up."""
+    return rounded_up(1 + binary_excess(p, epsilon))
+
+
+def binary_excess(p: float, epsilon: float) -> float:
+    """F(p) - 1 = min{(e^eps - 1) / p, (e^eps - 1) / (1 - p e^eps)}, rounded up; the second where p e^eps < 1.
+
+    The two meet at tau. 1 - p e^eps cancels just below it, by a factor of up to e^eps, so it is taken in decimals.
+    """
     if not 0 < p < 1:
         raise InputError(f"p is {p}.", "A binary prior lies strictly between 0 and 1.")
-    e = math.exp(epsilon_checked(epsilon))
-    return (e - 1 + p) / p if p >= 1 / (1 + e) else e * (1 - p) / (1 - p * e)
+    eps = epsilon_checked(epsilon)
+    above = math.expm1(eps)
+    value = above / p
+    with localcontext(prec=80):
+        left = float(1 - Decimal(p) * Decimal(eps).exp())
+    return rounded_up(min(value, above / left) if left > 0 else value)
 
 
 def largest_likelihood_ratio(epsilon: float, prior: npt.ArrayLike) -> Converted:
@@ -70,27 +89,22 @@ def largest_likelihood_ratio(epsilon: float, prior: npt.ArrayLike) -> Converted:
     if p.size == 1:
         return Converted(0.0, "a single symbol has nothing to hide", True)
     if p.size == 2:
-        value = math.log(
-            max(binary_likelihood_ratio(float(p[0]), epsilon), binary_likelihood_ratio(float(p[1]), epsilon))
-        )
-        return Converted(value, "two symbols, this prior", True)
+        more = max(binary_excess(float(p[0]), epsilon), binary_excess(float(p[1]), epsilon))
+        return Converted(rounded_up(math.log1p(more)), "two symbols, this prior", True)
     return lip_to_ldp(epsilon, float(p.min()))
 
 
 def ldp_to_lip(epsilon: float, smallest: float) -> Converted:
     """eps-LDP gives ln(p_min + e^eps (1 - p_min))-LIP."""
     eps, p = epsilon_checked(epsilon), _smallest(smallest)
-    return Converted(
-        math.log(p + math.exp(eps) * (1 - p)), "for any prior whose smallest probability is at least p_min", True
-    )
+    return Converted(softened(eps, p), "for any prior whose smallest probability is at least p_min", True)
 
 
 def ldp_budget_for_lip(epsilon: float, smallest: float) -> Converted:
     """The eps_LDP >= eps whose every channel is eps-LIP: ln((e^eps - p_min) / (1 - p_min))."""
     eps, p = epsilon_checked(epsilon), _smallest(smallest)
-    return Converted(
-        math.log((math.exp(eps) - p) / (1 - p)), "for any prior whose smallest probability is at least p_min", True
-    )
+    value = rounded_down(math.log1p(math.expm1(eps) / (1 - p)))
+    return Converted(value, "for any prior whose smallest probability is at least p_min", True)
 
 
 def bounded_lip_to_ldp(epsilon: float, largest_smallest: float) -> Converted:
@@ -109,21 +123,25 @@ def bounded_lip_to_ldp(epsilon: float, largest_smallest: float) -> Converted:
 def lip_to_identifiability(epsilon: float, prior: npt.ArrayLike) -> Converted:
     """eps-LIP gives (c(eps, p_min) + D_inf)-differential identifiability, D_inf = ln(p_max / p_min)."""
     p = _support(prior)
-    spread = math.log(float(p.max() / p.min()))
-    return Converted(largest_likelihood_ratio(epsilon, prior).nats + spread, "this prior, x in its support", False)
+    value = largest_likelihood_ratio(epsilon, prior).nats + _spread(p)
+    return Converted(rounded_up(value), "this prior, x in its support", False)
 
 
 def identifiability_to_lip(epsilon: float, prior: npt.ArrayLike) -> Converted:
     """eps-DI gives ln max{p_max (1 + (n-1) e^eps), 1 / (p_min (1 + (n-1) e^-eps))}-LIP; eps < D_inf is impossible."""
     eps, p = epsilon_checked(epsilon), _support(prior)
-    spread = math.log(float(p.max() / p.min()))
-    if eps < spread:
+    spread = _spread(p)
+    if eps < spread * (1 - 1e-12):
         raise InputError(
             f"No channel has differential identifiability {eps:g} here: even a constant one has {spread:g}.",
             "Ask for at least ln(p_max / p_min).",
         )
-    others = p.size - 1
-    value = max(math.log(p.max() * (1 + others * math.exp(eps))), -math.log(p.min() * (1 + others * math.exp(-eps))))
+    # p (1 + (n-1) e^x) = 1 + (n p - 1) + p (n-1) (e^x - 1), the first bracket exact; the prior's own sum is 1 to n u.
+    others, n = p.size - 1, p.size
+    top, least = float(p.max()), float(p.min())
+    more = float(Fraction(top) * n - 1) + top * others * math.expm1(eps)
+    less = float(Fraction(least) * n - 1) + least * others * math.expm1(-eps)
+    value = rounded_up(max(math.log1p(more), -math.log1p(less))) + 4 * (n + 4) * UNIT
     return Converted(value, "this prior, eps at least ln(p_max / p_min)", eps > spread)
 
 
@@ -134,8 +152,11 @@ def lip_to_mutual_information(up: float, low: float | None = None) -> Converted:
     """
     u = epsilon_checked(up)
     l = u if low is None else epsilon_checked(low, "low")
-    value = (-math.expm1(-l) * math.exp(u) * u - math.expm1(u) * math.exp(-l) * l) / (math.exp(u) - math.exp(-l))
-    return Converted(value, "the prior for which the channel has these leakages", True)
+    # With r = 1 + v the mean of v is 0, so the information is that of (1 + v) ln(1 + v) - v: no term is negative.
+    high, deep = math.expm1(u), math.expm1(-l)
+    share = -deep / (high - deep)
+    value = share * excess_of_log(u) + (1 - share) * excess_of_log(-l)
+    return Converted(rounded_up(value, 64), "the prior for which the channel has these leakages", True)
 
 
 def geo_to_lip(epsilon_per_m: float, prior: npt.ArrayLike, distances_m: npt.ArrayLike) -> Converted:
@@ -144,8 +165,16 @@ def geo_to_lip(epsilon_per_m: float, prior: npt.ArrayLike, distances_m: npt.Arra
     p = checked_probabilities(prior)
     d = _distances(distances_m, p.size)
     exponents = g * d[p > 0]
-    top = exponents.max(axis=1, keepdims=True)
-    value = float((top[:, 0] + np.log((p * np.exp(exponents - top)).sum(axis=1))).max())
+    top = exponents.max(axis=1)
+    near = top < 1
+    value = 0.0
+    if near.any():
+        value = float(np.log1p((p * np.expm1(exponents[near])).sum(axis=1)).max())
+    if not near.all():
+        far, most = exponents[~near], top[~near]
+        value = max(value, float((most + np.log((p * np.exp(far - most[:, None])).sum(axis=1))).max()))
+    # The sum of n positive terms, the rounding of g d in the exponent, and that of the prior's own sum.
+    value = rounded_up(value, 16 + p.size + float(top.max())) + (4 * p.size * UNIT if value > 1 else 0.0)
     return Converted(value, "this prior; the channel is g-geo-indistinguishable for these distances", False)
 
 
@@ -166,7 +195,7 @@ def lip_to_geo(epsilon: float, prior: npt.ArrayLike, distances_m: npt.ArrayLike)
         return Converted(
             math.inf, "never: some symbols have prior probability 0, and nothing is promised for them", True
         )
-    value = largest_likelihood_ratio(epsilon, p).nats / float(apart.min())
+    value = rounded_up(largest_likelihood_ratio(epsilon, p).nats / float(apart.min()))
     return Converted(value, "this prior; distances between different symbols", False)
 
 
@@ -191,8 +220,12 @@ def mismatch_overhead(designed_for: npt.ArrayLike, truth: npt.ArrayLike) -> tupl
         )
     inside = p1 > 0
     p1, p2 = p1[inside], p2[inside]
-    variation = 0.5 * float(np.abs(p1 - p2).sum())
-    return math.log1p(variation / float(min(p1.min(), p2.min()))), float(np.abs(np.log(p1 / p2)).max())
+    variation = 0.5 * math.fsum(np.abs(p1 - p2).tolist())
+    far = np.abs(p1 - p2) > 0.5 * p2
+    # ln(p1/p2) = log1p((p1 - p2)/p2), whose difference is exact where the two are near.
+    ratios = np.where(far, np.log(np.where(far, p1 / p2, 1.0)), np.log1p(np.where(far, 0.0, (p1 - p2) / p2)))
+    smallest = float(min(p1.min(), p2.min()))
+    return rounded_up(math.log1p(variation / smallest)), rounded_up(float(np.abs(ratios).max()))
 
 
 def prior_free_cap(channel: ChannelLike, designed_for: npt.ArrayLike, truth: npt.ArrayLike) -> float:
@@ -209,9 +242,7 @@ def prior_free_cap(channel: ChannelLike, designed_for: npt.ArrayLike, truth: npt
     if 0 < leakage < 700:
         c = min(c, largest_likelihood_ratio(leakage, p1).nats)
     smallest = float(p2[p2 > 0].min())
-    if not math.isfinite(c):
-        return math.inf
-    return c + math.log(smallest * math.exp(-c) + (1 - smallest))
+    return softened(rounded_up(c, 64), smallest)
 
 
 def mismatch(channel: ChannelLike, designed_for: npt.ArrayLike, truth: npt.ArrayLike) -> Mismatch:
@@ -224,7 +255,7 @@ def mismatch(channel: ChannelLike, designed_for: npt.ArrayLike, truth: npt.Array
         words = "support of the truth inside that of the design: prior-free cap" if inside else "LDP over all rows only"
         return Mismatch(math.inf, math.inf, cap, cap, words)
     tv, ratio = mismatch_overhead(p1, p2)
-    return Mismatch(tv, ratio, cap, min(leakage + ratio, cap), "equal supports")
+    return Mismatch(tv, ratio, cap, min(rounded_up(leakage + ratio), cap), "equal supports")
 
 
 def largest_useful_variation(epsilon: float, smallest_1: float, smallest_2: float) -> float:
@@ -232,13 +263,24 @@ def largest_useful_variation(epsilon: float, smallest_1: float, smallest_2: floa
 
     ``min(p1, p2) * min{e^eps - 1, (e^eps - 1)(1 - p1) / (p1 e^eps)}``.
     """
-    e = math.exp(epsilon_checked(epsilon))
+    eps = epsilon_checked(epsilon)
     p1, p2 = _smallest(smallest_1), _smallest(smallest_2)
-    return min(p1, p2) * min(e - 1, (e - 1) * (1 - p1) / (p1 * e))
+    return rounded_down(min(p1, p2) * min(math.expm1(eps), -math.expm1(-eps) * (1 - p1) / p1))
 
 
-def _log_expm1_plus(eps: float, p: float) -> float:
-    return math.log(math.expm1(eps) + p)
+def softened(epsilon: float, smallest: float) -> float:
+    """ln(p + e^eps (1 - p)) = log1p((1 - p)(e^eps - 1)), rounded up: what eps-LDP leaks under a prior of this p_min."""
+    if epsilon == 0 or smallest >= 1:
+        return 0.0
+    if epsilon < 1:
+        return rounded_up(math.log1p((1 - smallest) * math.expm1(epsilon)))
+    if math.isinf(epsilon):
+        return math.inf
+    return rounded_up(epsilon + math.log1p(-smallest * -math.expm1(-epsilon)), 16)
+
+
+def _spread(p: FloatArray) -> float:
+    return rounded_up(math.log1p(float((p.max() - p.min()) / p.min())))
 
 
 def _distances(distances_m: npt.ArrayLike, count: int) -> FloatArray:

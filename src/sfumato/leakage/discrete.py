@@ -18,6 +18,8 @@ import numpy.typing as npt
 from sfumato.arrays import BoolArray, FloatArray, finite, positive
 from sfumato.channel import Channel, checked_probabilities, checked_rows
 from sfumato.errors import InputError
+from sfumato.leakage.geo import geo_epsilon as geo_epsilon
+from sfumato.priors.excess import excess
 
 ChannelLike = Channel | npt.ArrayLike
 
@@ -123,9 +125,11 @@ def epsilon_delta(channel: ChannelLike, prior: npt.ArrayLike, epsilon: float) ->
     if not (math.isfinite(epsilon) and epsilon >= 0):
         raise InputError(f"epsilon is {epsilon}.", "It must be a finite number of at least 0.")
     q, p = _both(channel, prior)
-    m, factor, rows = p @ q, math.exp(epsilon), p > 0
-    low = np.maximum(m - factor * q[rows], 0).sum(axis=1).max()
-    up = np.maximum(q[rows] - factor * m, 0).sum(axis=1).max()
+    m, rows = p @ q, p > 0
+    with np.errstate(divide="ignore", over="ignore"):  # e^eps alone may be no number where e^eps q is one
+        raised, above = np.exp(epsilon + np.log(q[rows])), np.exp(epsilon + np.log(m))
+    low = np.maximum(m - raised, 0).sum(axis=1).max()
+    up = np.maximum(q[rows] - above, 0).sum(axis=1).max()
     return float(low), float(up)
 
 
@@ -142,29 +146,6 @@ def ldp(channel: ChannelLike, *, rows: npt.ArrayLike | None = None) -> float:
         return float(np.max(np.log(q.max(axis=0)) - np.log(q.min(axis=0))))
 
 
-def geo_epsilon(channel: ChannelLike, distances: npt.ArrayLike) -> float:
-    """Geo-indistinguishability: the smallest g with Q(y | x) <= e^(g d(x, x')) Q(y | x') for all pairs [Andres2013].
-
-    ``distances`` is (inputs, inputs), in metres for a result per metre. Two different rows at distance 0 give infinity.
-    """
-    q = matrix_of(channel)
-    d = finite(distances, "The distances", dimensions=2)
-    if d.shape != (q.shape[0], q.shape[0]) or d.min() < 0:
-        raise InputError("The distances are not one non-negative number per pair of inputs.", "Give a square matrix.")
-    with np.errstate(divide="ignore"):
-        logs = np.log(q[:, q.max(axis=0) > 0])
-    worst = 0.0
-    for x in range(q.shape[0]):
-        with np.errstate(invalid="ignore"):
-            gap = np.nan_to_num(logs[x] - logs, nan=0.0, posinf=np.inf, neginf=-np.inf).max(axis=1)
-        apart = d[x] > 0
-        if apart.any():
-            worst = max(worst, float((gap[apart] / d[x][apart]).max()))
-        if (gap[~apart] > 1e-12).any():
-            return math.inf
-    return worst
-
-
 def differential_identifiability(channel: ChannelLike, prior: npt.ArrayLike) -> float:
     """max over y and pairs of ln [Q(y | x) p(x)] / [Q(y | x') p(x')]: how unequal the posterior can be."""
     q, p = _both(channel, prior)
@@ -175,14 +156,17 @@ def differential_identifiability(channel: ChannelLike, prior: npt.ArrayLike) -> 
 
 
 def mutual_information(channel: ChannelLike, prior: npt.ArrayLike) -> float:
-    """I(X; Y) = sum p Q ln(Q / m): what a report tells on average."""
+    """I(X; Y) = sum p Q ln(Q / m): what a report tells on average.
+
+    With Q = m (1 + v) it is the sum of p m [(1 + v) ln(1 + v) - v], because the mean of v is 0: no term is negative and
+    nothing cancels, however little is told.
+    """
     q, p = _both(channel, prior)
+    rows = p > 0
+    q, p = q[rows], p[rows]
     m = p @ q
-    joint = p[:, None] * q
-    used = joint > 0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        terms = joint[used] * (np.log(q) - np.log(m))[used]
-    return max(0.0, float(terms.sum()))
+    q, m = q[:, m > 0], m[m > 0]
+    return float(p @ (excess((q - m) / m) @ m))
 
 
 def maximal_leakage(channel: ChannelLike, prior: npt.ArrayLike | None = None) -> float:

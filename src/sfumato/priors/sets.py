@@ -19,6 +19,7 @@ from scipy.special import betaincinv
 from sfumato.arrays import BoolArray, FloatArray, finite, positive, read_only
 from sfumato.channel import checked_probabilities
 from sfumato.errors import InputError
+from sfumato.priors.excess import excess_of_log
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -336,24 +337,26 @@ def samples_needed(
     one is known); fix n in advance and evaluate again with the final counts. ``chernoff`` and the tighter
     ``multiplicative`` need the true smallest probability only, once instead of squared.
     """
-    if size < 2:
+    if int(size) != size or size < 2:
         raise InputError(f"There are {size} symbols.", "At least two are needed.")
     c, eta = positive(smallest, "smallest", at_most=1 / size), positive(overhead, "overhead", at_most=700)
     level = positive(beta, "beta", at_most=0.999999)
     per_symbol = math.log(2 * size / level)
     match method:
         case "weissman":
-            exact = _log_subsets(size, level) / (2 * c * c * math.expm1(eta) ** 2)
+            exact = _over(_log_subsets(size, level), 2 * (c * math.expm1(eta)) ** 2)
         case "source":
-            exact = (size - math.log(level)) / (2 * c * c * math.expm1(eta) ** 2)
+            exact = _over(size - math.log(level), 2 * (c * math.expm1(eta)) ** 2)
         case "self-referential":
-            exact = _log_subsets(size, level) / (2 * c * c * math.expm1(-eta) ** 2)
+            exact = _over(_log_subsets(size, level), 2 * (c * math.expm1(-eta)) ** 2)
         case "chernoff":
-            exact = 3 * per_symbol / (c * math.expm1(-eta) ** 2)
+            exact = _over(3 * per_symbol, c * math.expm1(-eta) ** 2)
         case "multiplicative":
-            exact = per_symbol / (c * (1 - (1 + eta) * math.exp(-eta)))
+            exact = _over(per_symbol, c * excess_of_log(-eta))
         case _:
             raise InputError(f"There is no method '{method}'.", "Use multiplicative, chernoff, weissman, ...")
+    if not math.isfinite(exact):
+        raise InputError("More draws would be needed than a number can say.", "Allow a larger overhead.")
     return math.ceil(exact)
 
 
@@ -364,6 +367,10 @@ def observed_overhead(counts: npt.ArrayLike, *, beta: float) -> float:
     variation = weissman_variation(int(total), values.size, positive(beta, "beta", at_most=0.999999))
     smallest = float(values.min()) / total
     return math.inf if variation >= smallest else -math.log1p(-variation / smallest)
+
+
+def _over(above: float, below: float) -> float:
+    return above / below if below > 0 else math.inf
 
 
 def _log_subsets(size: int, beta: float) -> float:

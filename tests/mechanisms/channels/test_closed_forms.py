@@ -144,11 +144,15 @@ def test_the_hamming_bound_and_when_it_is_exact() -> None:
     assert 10 < exact < 75
 
 
-def test_the_published_largest_information() -> None:
-    value, designed = c.most_information([0.5, 0.3, 0.15, 0.05], 1)
-    assert value == pytest.approx(0.2999050192, abs=1e-6)
-    assert d.mutual_information(designed.channel, designed.prior) == pytest.approx(value, abs=1e-6)
-    assert designed.leakage.max <= 1
+def test_two_symbols_promise_for_the_probability_they_were_designed_for() -> None:
+    """`prior` weighs the cost; the certificate was about it, and not about the probability of the design."""
+    designed = c.binary_channel(0.1, 1.0, prior=0.5)
+    assert d.lip(designed.channel, [0.9, 0.1]).max == pytest.approx(1.0, abs=1e-9)
+    assert designed.leakage.max == d.lip(designed.channel, [0.9, 0.1]).max
+    assert designed.cost == pytest.approx(d.average_distortion(designed.channel, [0.5, 0.5], d.hamming(2)))
+    np.testing.assert_allclose(designed.channel.matrix, c.binary_channel(0.1, 1.0).channel.matrix)
+    with pytest.raises(InputError, match="strictly between"):
+        c.binary_channel(0.1, 1.0, prior=1.0)
 
 
 def test_vertices_agree_with_an_independent_enumeration() -> None:

@@ -13,8 +13,9 @@ from sfumato.errors import InputError
 from sfumato.leakage import discrete as d
 from sfumato.mechanisms.channels.certified import merged, repaired
 from sfumato.mechanisms.channels.closed_forms import resampling_channel
+from sfumato.mechanisms.channels.latent import latent_channel
 from sfumato.mechanisms.channels.linear_program import best_over_set
-from sfumato.mechanisms.channels.lip_optimal import latent_channel, optimal_channel, worst_case_channel
+from sfumato.mechanisms.channels.lip_optimal import optimal_channel, worst_case_channel
 from sfumato.mechanisms.channels.output_generation import generate, proved_bound
 from sfumato.priors.sets import Box, Known, Polytope, Simplex, TVBall
 

@@ -75,7 +75,8 @@ def test_as_a_channel_its_exact_epsilon_is_at_most_the_nominal_one() -> None:
         made = planar_laplace_channel(grid, epsilon)
         assert made.measured_epsilon <= epsilon
         assert made.measured_epsilon == pytest.approx(epsilon, rel=0.2)
-        assert d.geo_epsilon(made.channel, grid.distance_matrix()) == made.measured_epsilon
+        exact = d.geo_epsilon(made.channel, grid.distance_matrix())
+        assert exact <= made.measured_epsilon <= exact * (1 + 1e-11)
 
 
 def test_the_masses_of_all_cells_add_up_before_any_normalisation() -> None:

@@ -9,6 +9,7 @@ leakage is then measured and must lie below the target by more than the rounding
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,16 +20,14 @@ from sfumato.channel import Channel
 from sfumato.errors import InputError, NotCertified
 from sfumato.guarantees import Guarantee
 from sfumato.leakage.discrete import Leakage, epsilon_checked, lip, lip_over_set
-from sfumato.priors.sets import Known, PriorSet
+from sfumato.leakage.rounding import lift_error
+from sfumato.priors.sets import Known, PriorSet, TVBall
 from sfumato.randomness import Random
 
 NUMERICS = (
     "leakage measured on the shipped matrix in double precision, below the target by more than the rounding; "
     "reports are drawn exactly from the stored doubles"
 )
-_MARGIN = 2e-13
-
-
 LEAST_EPSILON = 1e-9
 
 
@@ -66,6 +65,12 @@ class Designed:
     cost: float | None = None
     lower_bound: float | None = None
 
+    @property
+    def again(self) -> Recertify:
+        """The same promise for a post-processing of the channel."""
+        limits = self.guarantee.parameters
+        return lip_again(self.priors, up=float(limits["epsilon_up_nats"]), low=float(limits["epsilon_low_nats"]))
+
     def release(self, x: int | npt.ArrayLike, rng: Random = None) -> IntArray:
         """One report for every true symbol in ``x``."""
         return self.channel.sample(x, rng)
@@ -74,6 +79,15 @@ class Designed:
 def leakage_over(channel: Channel | FloatArray, priors: PriorSet) -> Leakage:
     """The LIP leakage over a set of priors (for one prior: over its support)."""
     return lip(channel, priors.prior) if isinstance(priors, Known) else lip_over_set(channel, priors)
+
+
+def measuring_error(channel: Channel, priors: PriorSet, up: float) -> float:
+    """By how much the leakage over a set may be more than measured (see :mod:`sfumato.leakage.rounding`).
+
+    Over a ball the smallest output probability is a difference, of numbers that are at most e^up times as large.
+    """
+    error = lift_error(channel.matrix, priors.centre)
+    return error * math.exp(min(up, 30.0)) if isinstance(priors, TVBall) else error
 
 
 def repaired(matrix: FloatArray, priors: PriorSet, *, up: float, low: float) -> FloatArray:
@@ -159,7 +173,7 @@ def certified(
     low = up if low is None else low
     raw = np.maximum(np.asarray(matrix, dtype=np.float64), 0.0)
     raw = raw / raw.sum(axis=1, keepdims=True)
-    slack = _MARGIN
+    slack = 0.0
     for _ in range(24):
         fixed = repaired(raw, priors, up=up - 2 * slack, low=low - 2 * slack if math.isfinite(low) else 700.0)
         channel = Channel(
@@ -170,14 +184,40 @@ def certified(
             distortion_name=distortion_name,
             positions_m=positions_m,
         )
-        leakage = leakage_over(channel, priors)
-        if leakage.up <= up - _MARGIN and (leakage.low <= low - _MARGIN or not math.isfinite(low)):
+        leakage, error = leakage_over(channel, priors), measuring_error(channel, priors, up)
+        if leakage.up + error <= up and (leakage.low + error <= low or not math.isfinite(low)):
             return channel, leakage
-        slack *= 4
+        slack = max(4 * slack, error)
+        if 2 * slack >= min(up, low):
+            break
     raise NotCertified(
         f"The channel leaks {leakage.up:.12g} up and {leakage.low:.12g} down; {up:.12g} and {low:.12g} were asked for.",
         "Ask for a larger epsilon, or floor the prior so that its smallest probability is not so small.",
     )
+
+
+Recertify = Callable[[Channel], tuple[Channel, Guarantee]]
+"""The same promise for a channel made from the promised one: measured anew, repaired where rounding asks for it."""
+
+
+def lip_again(priors: PriorSet, *, up: float, low: float | None = None) -> Recertify:
+    """Local information privacy over a set, for a post-processing of a channel that has it."""
+
+    def again(channel: Channel) -> tuple[Channel, Guarantee]:
+        made, leakage = certified(
+            channel.matrix,
+            priors,
+            up=up,
+            low=low,
+            inputs=channel.inputs,
+            outputs=channel.outputs,
+            distortion=channel.distortion,
+            distortion_name=channel.distortion_name,
+            positions_m=channel.positions_m,
+        )
+        return made, lip_guarantee(priors, leakage, up=up, low=low)
+
+    return again
 
 
 def lip_guarantee(priors: PriorSet, leakage: Leakage, *, up: float, low: float | None = None) -> Guarantee:

@@ -23,7 +23,10 @@ from scipy.optimize import minimize_scalar
 from sfumato.arrays import FloatArray, finite, read_only
 from sfumato.errors import InputError
 from sfumato.guarantees import IDEALISED, Guarantee
+from sfumato.leakage.conversions import ldp_budget_for_lip
 from sfumato.leakage.discrete import epsilon_checked
+from sfumato.leakage.rounding import UNIT, rounded_up
+from sfumato.mechanisms.channels.certified import design_epsilon
 from sfumato.priors.cells import positive_prior
 from sfumato.randomness import Random, randomness
 
@@ -95,16 +98,12 @@ def independent(
     """The same scale for every value: sufficient D / ln((e^eps - p_min)/(1 - p_min)), or the least exact one."""
     x, p, eps = _checked(values, prior, epsilon)
     extent, smallest = float(np.ptp(x)), float(p.min())
-    b = extent / math.log((math.exp(eps) - smallest) / (1 - smallest))
+    rate = ldp_budget_for_lip(eps, smallest).nats
     if calibration == "exact":
-
-        def fits(rate: float) -> bool:
-            return max(exact_leakage(x, p, np.full(p.size, extent / rate))) <= eps
-
-        b = extent / _largest(fits, extent / b)
+        rate = _largest(lambda tried: _within(x, p, np.full(p.size, extent / tried), eps), rate, eps)
     elif calibration != "sufficient":
         raise InputError(f"There is no calibration '{calibration}'.", "Use sufficient or exact.")
-    return ClampedLaplace(x, p, read_only(np.full(p.size, b)), eps)
+    return ClampedLaplace(x, p, read_only(np.full(p.size, rounded_up(extent / rate))), eps)
 
 
 def context_aware(
@@ -124,7 +123,7 @@ def context_aware(
         d = alpha * p + base
         if calibration == "sufficient":
             return sufficient(p, d, eps)
-        return max(exact_leakage(x, p, extent / d)) <= eps
+        return _within(x, p, extent / d, eps)
 
     if calibration not in ("sufficient", "exact"):
         raise InputError(f"There is no calibration '{calibration}'.", "Use sufficient or exact.")
@@ -132,7 +131,7 @@ def context_aware(
         raise InputError(
             f"No alpha >= 0 fits with beta = {base:g}.", "Use a smaller beta, or beta = epsilon, which always fits."
         )
-    alpha = _largest(fits, 0.0)
+    alpha = _largest(fits, 0.0, eps)
     return ClampedLaplace(x, p, read_only(extent / (alpha * p + base)), eps, alpha, base)
 
 
@@ -145,12 +144,12 @@ def best_context_aware(values: npt.ArrayLike, prior: npt.ArrayLike, epsilon: flo
         base = math.exp(log_beta)
 
         def fits(alpha: float) -> bool:
-            return max(exact_leakage(x, p, extent / (alpha * p + base))) <= eps
+            return _within(x, p, extent / (alpha * p + base), eps)
 
         # Start from the most negative slope that keeps every rate positive; leakage then grows with alpha.
         least = -base / float(p.max()) * (1 - 1e-6)
         if fits(0.0):
-            alpha = _largest(fits, 0.0)
+            alpha = _largest(fits, 0.0, eps)
         elif fits(least):
             low, high = least, 0.0
             for _ in range(50):
@@ -180,7 +179,7 @@ def alpha_threshold(prior: npt.ArrayLike, epsilon: float) -> float:
     """
     eps, p = epsilon_checked(epsilon), positive_prior(prior)
     smallest = float(p.min())
-    return math.log((math.exp(eps) - smallest) / ((1 - smallest) * math.exp(eps))) / smallest
+    return math.log1p(-math.expm1(-eps) * smallest / (1 - smallest)) / smallest
 
 
 def sufficient(prior: FloatArray, rates: FloatArray, epsilon: float) -> bool:
@@ -189,16 +188,28 @@ def sufficient(prior: FloatArray, rates: FloatArray, epsilon: float) -> bool:
     U: p_x + sum_{x' != x} p_x' d_x'/d_x e^{d_x} <= e^eps;  L: p_x + sum p_x' d_x'/d_x e^{-d_x'} >= e^-eps;
     atoms: p_x + (1 - p_x) e^{d_x} <= e^eps and p_x + sum_{x' != x} p_x' e^{-d_x'} >= e^-eps.
     """
-    p, d, e = prior, rates, math.exp(epsilon)
-    if d.min() <= 0:
+    p, d = prior, rates
+    if d.min() <= 0 or d.max() > 700:
         return False
-    others = float(p @ d) - p * d
-    upper = p + others / d * np.exp(d)
-    falling = float(p @ (d * np.exp(-d))) - p * d * np.exp(-d)
-    lower = p + falling / d
-    atoms_up = p + (1 - p) * np.exp(d)
-    atoms_low = p + float(p @ np.exp(-d)) - p * np.exp(-d)
-    return bool(upper.max() <= e and atoms_up.max() <= e and lower.min() >= 1 / e and atoms_low.min() >= 1 / e)
+    # Each condition minus 1, so that nothing cancels: d'/d e^d - 1 = (d' - d)/d e^d + (e^d - 1), and likewise below.
+    apart = (d[None, :] - d[:, None]) / d[:, None]
+    other = p[None, :] * ~np.eye(p.size, dtype=bool)
+    upper = (other * (apart * np.exp(d)[:, None] + np.expm1(d)[:, None])).sum(axis=1)
+    lower = (other * (-apart * np.exp(-d)[None, :] - np.expm1(-d)[None, :])).sum(axis=1)
+    atoms_up = (1 - p) * np.expm1(d)
+    atoms_low = other @ -np.expm1(-d)
+    error = 8 * (p.size + 8) * UNIT * float(np.expm1(d).max() * (1 + np.abs(apart).max()) + np.abs(apart).max())
+    above, below = math.expm1(epsilon) - error, -math.expm1(-epsilon) - error
+    return bool(max(upper.max(), atoms_up.max()) <= above and max(lower.max(), atoms_low.max()) <= below)
+
+
+def _within(values: FloatArray, prior: FloatArray, scales: FloatArray, epsilon: float) -> bool:
+    """Whether the exact leakage, with the rounding of its computation, is at most epsilon."""
+    if not np.all(np.isfinite(scales)) or scales.min() <= 0:
+        return False
+    reach = float(np.ptp(values) / scales.min()) + float(np.log1p(np.ptp(scales) / scales.min()))
+    error = 32 * (prior.size + 16) * UNIT * reach
+    return max(exact_leakage(values, prior, scales)) + error <= epsilon
 
 
 def exact_leakage(values: FloatArray, prior: FloatArray, scales: FloatArray) -> tuple[float, float]:
@@ -206,16 +217,17 @@ def exact_leakage(values: FloatArray, prior: FloatArray, scales: FloatArray) -> 
     its minimum is at a kink, and its maximum where its derivative, which falls, crosses 0 (bisection)."""
     x, p, b = values, prior, scales
     low_end, high_end = float(x.min()), float(x.max())
-    atoms = np.stack([-(x - low_end) / b, -(high_end - x) / b], axis=1) - math.log(2)
-    atom_lift = atoms - _logsumexp(np.log(p)[:, None] + atoms)
+    atoms = np.stack([-(x - low_end) / b, -(high_end - x) / b], axis=1)
+    atom_lift = atoms - _log_mean(p, atoms)
+    narrowest = -np.log1p((b - b.min()) / b.min())  # ln(b_min / b): what all densities share is left out
     knots = np.unique(x)
 
     def log_density(y: FloatArray) -> FloatArray:
-        return np.asarray(-np.abs(y[None, :] - x[:, None]) / b[:, None] - np.log(2 * b)[:, None])
+        return np.asarray(-np.abs(y[None, :] - x[:, None]) / b[:, None] + narrowest[:, None])
 
     def log_lift(y: FloatArray) -> FloatArray:
         logs = log_density(y)
-        return np.asarray(logs - _logsumexp(np.log(p)[:, None] + logs))
+        return np.asarray(logs - _log_mean(p, logs))
 
     at_knots = log_lift(knots)
     up = max(float(atom_lift.max()), float(at_knots.max()))
@@ -233,15 +245,20 @@ def exact_leakage(values: FloatArray, prior: FloatArray, scales: FloatArray) -> 
     return max(0.0, up), max(0.0, low)
 
 
-def _logsumexp(logs: FloatArray) -> FloatArray:
-    top = logs.max(axis=0)
-    return np.asarray(top + np.log(np.exp(logs - top).sum(axis=0)))
+def _log_mean(p: FloatArray, logs: FloatArray) -> FloatArray:
+    """ln sum p e^logs for each column, to rounding of the largest |logs|, however small that is."""
+    shift = np.where(np.abs(logs).max(axis=0) < 1, 0.0, logs.max(axis=0))
+    return np.asarray(shift + np.log1p(p @ np.expm1(logs - shift)))
 
 
-def _largest(fits: Callable[[float], bool], start: float) -> float:
-    """The largest argument at which ``fits`` still holds, from a start where it does; the safe side is returned."""
-    low, step = start, max(0.1, 0.1 * abs(start))
-    while fits(low + step) and step < 1e6:
+def _largest(fits: Callable[[float], bool], start: float, unit: float) -> float:
+    """The largest argument at which ``fits`` still holds, from a start where it does; the safe side is returned.
+
+    ``unit`` is the size of the steps to begin with.
+    """
+    low, step = start, 0.1 * max(unit, abs(start))
+    most = 1e6 * max(1.0, unit, abs(start))
+    while fits(low + step) and step < most:
         low, step = low + step, 2 * step
     high = low + step
     for _ in range(56):
@@ -255,4 +272,6 @@ def _checked(values: npt.ArrayLike, prior: npt.ArrayLike, epsilon: float) -> tup
     p = positive_prior(prior, x.size)
     if x.size < 2 or np.unique(x).size != x.size:
         raise InputError("The values are fewer than two or repeat.", "Merge equal values and add their probabilities.")
-    return x, p, epsilon_checked(epsilon)
+    if not np.ptp(x) > 0 or not math.isfinite(np.ptp(x)) or np.diff(np.sort(x)).min() < 1e-12 * np.ptp(x):
+        raise InputError("Some values differ by less than 1e-12 of their range.", "Merge them, or use another unit.")
+    return x, p, design_epsilon(epsilon)

@@ -8,21 +8,19 @@ always have a dominant channel. Statements are [Jiang2021] as corrected in docs/
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 
 from sfumato.arrays import FloatArray, finite
 from sfumato.channel import Channel
-from sfumato.errors import InputError, NotConverged
+from sfumato.errors import InputError
 from sfumato.guarantees import Guarantee
-from sfumato.leakage.conversions import binary_likelihood_ratio, threshold
+from sfumato.leakage.conversions import binary_excess, threshold
 from sfumato.leakage.discrete import average_distortion, epsilon_delta, hamming, lip
-from sfumato.leakage.lifts import lift_vertices
+from sfumato.leakage.rounding import lift_error
 from sfumato.mechanisms.channels.certified import Designed, certified, design_epsilon, lip_guarantee
 from sfumato.mechanisms.channels.named_design import ChannelTask, DesignedChannel
 from sfumato.priors.cells import positive_prior
@@ -63,29 +61,32 @@ def resampling_channel(
         best = np.argmin((p[:, None] * matrix).T @ d, axis=1)
         matrix = Channel(matrix).post_process(best, outputs=[str(y) for y in range(d.shape[1])]).matrix
         names = tuple(inputs) if d.shape[0] == d.shape[1] else ()
-    return _lip_design(matrix, Known(p), p, epsilon, d, inputs=tuple(inputs), outputs=names)
+    return lip_design(matrix, Known(p), p, epsilon, d, inputs=tuple(inputs), outputs=names)
 
 
 def binary_channel(probability: float | tuple[float, float], epsilon: float, *, prior: float | None = None) -> Designed:
     """The dominant eps-LIP channel on symbols 0 and 1 with P(X = 1) known, or anywhere in an interval.
 
     ``L1 = F(p)``, ``L0 = F(1 - p)`` (over an interval: the smaller value at its two ends, because F is unimodal with
-    its peak at tau), ``Q(1|0) = (L0 - 1)/(L0 L1 - 1)``, ``Q(1|1) = L1 Q(1|0)``.
+    its peak at tau), ``Q(1|0) = (L0 - 1)/(L0 L1 - 1)``, ``Q(1|1) = L1 Q(1|0)``. The promise is for ``probability``;
+    ``prior`` only weighs the cost (the middle of the interval unless given).
     """
     ends = (float(probability),) if isinstance(probability, int | float) else tuple(float(q) for q in probability)
     if len(ends) > 2 or any(not 0 < q < 1 for q in ends) or ends[0] > ends[-1]:
         raise InputError(f"The probability of symbol 1 is {probability}.", "Give p or (low, high) inside (0, 1).")
     eps = design_epsilon(epsilon)
-    one = min(binary_likelihood_ratio(q, eps) for q in ends)
-    zero = min(binary_likelihood_ratio(1 - q, eps) for q in ends)
-    at_zero = (zero - 1) / (zero * one - 1)
-    matrix = np.array([[1 - at_zero, at_zero], [1 - one * at_zero, one * at_zero]])
-    middle = prior if prior is not None else 0.5 * (ends[0] + ends[-1])
-    p = np.array([1 - middle, middle])
+    middle = 0.5 * (ends[0] + ends[-1]) if prior is None else float(prior)
+    if not 0 < middle < 1:
+        raise InputError(f"The prior probability of symbol 1 is {middle}.", "It lies strictly between 0 and 1.")
+    one = min(binary_excess(q, eps) for q in ends)
+    zero = min(binary_excess(1 - q, eps) for q in ends)
+    matrix = np.array([[one * (1 + zero), zero], [one, (1 + one) * zero]]) / (one + zero + one * zero)
     priors: PriorSet = (
-        Known(p) if len(ends) == 1 else Box(np.array([1 - ends[1], ends[0]]), np.array([1 - ends[0], ends[1]]))
+        Known(np.array([1 - ends[0], ends[0]]))
+        if len(ends) == 1
+        else Box(np.array([1 - ends[1], ends[0]]), np.array([1 - ends[0], ends[1]]))
     )
-    return _lip_design(matrix, priors, p, eps, hamming(2))
+    return lip_design(matrix, priors, np.array([1 - middle, middle]), eps, hamming(2))
 
 
 def top_k_channel(prior: npt.ArrayLike, epsilon: float, *, inputs: Sequence[str] = ()) -> tuple[Designed, int]:
@@ -104,7 +105,7 @@ def top_k_channel(prior: npt.ArrayLike, epsilon: float, *, inputs: Sequence[str]
     matrix[chosen] = 1.0 / (e + k - 1)
     matrix[chosen, np.arange(k)] = e / (e + k - 1)
     names = tuple(inputs)
-    designed = _lip_design(
+    designed = lip_design(
         matrix,
         Simplex(p.size),
         p,
@@ -164,40 +165,22 @@ def hamming_bound(prior: npt.ArrayLike, epsilon: float) -> HammingBound:
     return HammingBound(min(float(value), 1.0), m, exact)
 
 
-def best_convex_utility(
-    prior: npt.ArrayLike, epsilon: float, utility: Callable[[FloatArray], float]
-) -> tuple[float, Designed]:
-    """The channel of greatest sum_y m_y psi(lift_y) for a convex psi: a linear program over vertices, few symbols."""
-    p = positive_prior(prior)
-    vertices = lift_vertices(p, epsilon)
-    values = np.array([utility(vertex) for vertex in vertices])
-    found: Any = scipy.optimize.linprog(
-        -values, A_eq=vertices.T, b_eq=np.ones(p.size), bounds=(0, None), method="highs"
-    )
-    if found.status != 0:
-        raise NotConverged("The linear program over vertices was not solved.", "Use fewer symbols.")
-    weights = np.maximum(np.asarray(found.x), 0)
-    used = weights > 1e-12
-    matrix = (weights[used, None] * vertices[used]).T
-    designed = _lip_design(matrix, Known(p), p, epsilon, None)
-    return float(-found.fun), designed
-
-
-def most_information(prior: npt.ArrayLike, epsilon: float) -> tuple[float, Designed]:
-    """The largest mutual information of an eps-LIP channel (nats), and a channel that attains it."""
-    p = positive_prior(prior)
-    return best_convex_utility(p, epsilon, lambda r: float((p * r * np.log(r)).sum()))
-
-
 def resampling_guarantee(prior: npt.ArrayLike, epsilon: float, delta: float) -> tuple[Channel, Guarantee]:
     """The (eps, delta) version of prior resampling with its statement, measured on the shipped matrix."""
     p = positive_prior(prior)
-    lam = resampling_share(p, epsilon, delta=delta) * (1 - 1e-12)
-    channel = Channel(lam * np.eye(p.size) + (1 - lam) * p)
-    low, up = epsilon_delta(channel, p, epsilon)
-    if max(low, up) > delta + 1e-12:
+    whole, less = resampling_share(p, epsilon, delta=delta), 0.0
+    while less < 0.5:
+        lam = whole * (1 - less)
+        channel = Channel(lam * np.eye(p.size) + (1 - lam) * p)
+        error = lift_error(channel.matrix, p)
+        low, up = epsilon_delta(channel, p, max(0.0, epsilon - error))
+        if max(low, up) + (error if delta > 0 else 0.0) <= delta:
+            break
+        less = max(4 * less, 1e-15)
+    else:
         raise InputError(f"delta would be {max(low, up):.6g}.", "Ask for a larger delta.")
     leakage = lip(channel, p)
+    low, up = epsilon_delta(channel, p, epsilon)
     statement = Guarantee(
         notion="(epsilon, delta) local information privacy, additive delta",
         parameters={
@@ -214,7 +197,7 @@ def resampling_guarantee(prior: npt.ArrayLike, epsilon: float, delta: float) -> 
     return channel, statement
 
 
-def _lip_design(
+def lip_design(
     matrix: FloatArray,
     priors: PriorSet,
     p: FloatArray,
@@ -249,10 +232,10 @@ def build_resampling(task: ChannelTask) -> DesignedChannel:
     made = resampling_channel(
         task.prior.probabilities, task.level, distortion=task.distortion, inputs=task.prior.labels
     )
-    return DesignedChannel.exact(task, made.channel, made.guarantee)
+    return DesignedChannel.exact(task, made.channel, made.guarantee, made.again)
 
 
 def build_top_k(task: ChannelTask) -> DesignedChannel:
     """The registry's top-k."""
     made, _ = top_k_channel(task.prior.probabilities, task.level, inputs=task.prior.labels)
-    return DesignedChannel.exact(task, made.channel, made.guarantee)
+    return DesignedChannel.exact(task, made.channel, made.guarantee, made.again)

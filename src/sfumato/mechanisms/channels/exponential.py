@@ -6,15 +6,20 @@ measured, and :func:`exponential_for_epsilon` finds the rate whose measured valu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import brentq
 
 from sfumato.arrays import FloatArray, finite, positive
+from sfumato.channel import Channel
 from sfumato.errors import InputError
-from sfumato.leakage.discrete import geo_epsilon
-from sfumato.mechanisms.channels.geo_optimal import GeoChannel, certified_geo
+from sfumato.leakage.geo import geo_epsilon
+from sfumato.leakage.rounding import UNIT, log_ratio_error, rounded_up
+from sfumato.mechanisms.channels.geo_promise import GeoChannel, certified_geo, checked_plane_error, promised_geo
 from sfumato.mechanisms.channels.named_design import ChannelTask, DesignedChannel
 from sfumato.mechanisms.channels.rate import largest_rate
 
@@ -33,25 +38,69 @@ def exponential_for_epsilon(
     distances: npt.ArrayLike,
     epsilon: float,
     *,
+    metric: bool = False,
     unit: str = "m",
     plane_error: float = 0.0,
     inputs: Sequence[str] = (),
 ) -> GeoChannel:
-    """The exponential mechanism with the largest rate whose measured geo-indistinguishability is at most epsilon."""
+    """The exponential mechanism with the largest rate whose geo-indistinguishability, rounded up, is at most epsilon.
+
+    ``metric`` says that the distances obey the triangle inequality, as those between places do. Then the output that
+    tells x from x' best is x itself, d(x', y) - d(x, y) <= d(x, x'), and with Z the rows' sums ::
+
+        epsilon = max over x, x' of  rate + (ln Z(x') - ln Z(x)) / d(x, x')
+
+    takes n^2 steps instead of n^3.
+    """
     d = finite(distances, "The distances", dimensions=2)
     eps = positive(epsilon, "epsilon")
+    labels: dict[str, Any] = {
+        "inputs": tuple(inputs),
+        "outputs": tuple(inputs),
+        "distortion": d,
+        "distortion_name": "euclidean",
+    }
+    if metric and d.shape[0] > 1 and 2 * eps * float(d.max(initial=0.0)) < 600:
+        checked_plane_error(plane_error)
+        closeness = np.divide(1.0, d, out=np.zeros_like(d), where=d > 0)
+        rate = _rate_for(d, closeness, eps)
+        for _ in range(40):
+            channel = Channel(exponential_matrix(d, rate), **labels)
+            measured = _epsilon_at_most(channel, d, closeness, rate)
+            if measured <= eps:
+                return promised_geo(channel, d, eps, measured, unit=unit, plane_error=plane_error)
+            rate *= 1 - 1.5 * (measured - eps) / measured - 1e-15
     rate = largest_rate(lambda r: geo_epsilon(exponential_matrix(d, r), d), eps, low=0.4 * eps, high=1.05 * eps)
-    return certified_geo(
-        exponential_matrix(d, rate),
-        d,
-        eps,
-        unit=unit,
-        plane_error=plane_error,
-        inputs=tuple(inputs),
-        outputs=tuple(inputs),
-        distortion=d,
-        distortion_name="euclidean",
-    )
+    return certified_geo(exponential_matrix(d, rate), d, eps, unit=unit, plane_error=plane_error, **labels)
+
+
+def _rate_for(d: FloatArray, closeness: FloatArray, epsilon: float) -> float:
+    """The rate whose epsilon is this one, by secants: epsilon is between the rate and twice the rate."""
+
+    def over(rate: float) -> float:
+        logs = np.log(np.exp(-rate * d).sum(axis=1))
+        return rate + float(((logs[None, :] - logs[:, None]) * closeness).max()) - epsilon
+
+    low, high = 0.5 * epsilon, epsilon
+    if over(high) <= 0 or over(low) >= 0:  # rows of equal sums: epsilon is the rate; or, to rounding, half of it
+        return high if over(high) <= 0 else low
+    return float(brentq(over, low, high, xtol=1e-13 * epsilon, rtol=1e-13))
+
+
+def _epsilon_at_most(channel: Channel, d: FloatArray, closeness: FloatArray, rate: float) -> float:
+    """At least the epsilon of the stored doubles: how far each is from the formula is measured, entry by entry.
+
+    ln Q(y | x) = -rate d(x, y) - ln Z(x) + off(x, y), so that ln Q(y | x) - ln Q(y | x') is at most
+    rate d(x, x') + ln Z(x') - ln Z(x) + max_y off(x, y) - min_y off(x', y).
+    """
+    if np.any(channel.matrix == 0):
+        return math.inf
+    logs = np.log(np.exp(-rate * d).sum(axis=1))
+    off = np.log(channel.matrix) + rate * d + logs[:, None]
+    size = float(np.abs(logs).max() + 2 * rate * d.max()) + 1
+    error = log_ratio_error(channel.matrix) + 16 * UNIT * size
+    change = (logs - off.min(axis=1))[None, :] - (logs - off.max(axis=1))[:, None] + error
+    return rounded_up(rate + max(0.0, float((change * closeness).max())))
 
 
 def build(task: ChannelTask) -> DesignedChannel:
@@ -59,8 +108,9 @@ def build(task: ChannelTask) -> DesignedChannel:
     made = exponential_for_epsilon(
         task.prior.distances_m(),
         task.level,
+        metric=True,
         unit=task.unit,
         plane_error=task.plane_error,
         inputs=task.prior.labels,
     )
-    return DesignedChannel.exact(task, made.channel, made.guarantee)
+    return DesignedChannel.exact(task, made.channel, made.guarantee, made.again)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from sfumato.arrays import BoolArray, FloatArray, IntArray
 from sfumato.errors import InputError
-from sfumato.mechanisms.channels.certified import certified, design_epsilon, lip_guarantee
+from sfumato.mechanisms.channels.certified import certified, design_epsilon, lip_again, lip_guarantee
 from sfumato.mechanisms.channels.exact_coin import Coin, coin_at_least, coin_at_most
 from sfumato.mechanisms.channels.frequency_oracle import CHUNK_WORDS, FrequencyOracle
 from sfumato.mechanisms.channels.named_design import ChannelTask, DesignedChannel
@@ -273,7 +273,8 @@ def build(task: ChannelTask) -> DesignedChannel:
     names, priors = task.prior.labels, Simplex(task.prior.size)
     matrix = RandomizedResponse(task.prior.size, design_epsilon(task.level)).channel().matrix
     channel, leakage = certified(matrix, priors, up=task.level, inputs=names, outputs=names)
-    return DesignedChannel.exact(task, channel, lip_guarantee(priors, leakage, up=task.level))
+    again = lip_again(priors, up=task.level)
+    return DesignedChannel.exact(task, channel, lip_guarantee(priors, leakage, up=task.level), again)
 
 
 ORACLES: dict[str, type[FrequencyOracle]] = {

@@ -19,6 +19,7 @@ import scipy
 
 from sfumato.arrays import FloatArray, IntArray
 from sfumato.errors import NotConverged
+from sfumato.mechanisms.channels.deadline import NEVER, Deadline
 from sfumato.priors.sets import Box, Known, Polytope, PriorSet, Simplex, TVBall
 
 _Entries = tuple[IntArray, IntArray, FloatArray]
@@ -58,8 +59,8 @@ class _Program:
         self.right[kind].append(np.broadcast_to(b, (count,)))
         self.rows[kind] += count
 
-    def solve(self, method: str) -> tuple[FloatArray, float, int]:
-        """The solution, a lower bound of the optimum proved from the solver's multipliers, and its steps.
+    def solve(self, method: str, deadline: Deadline) -> tuple[FloatArray | None, float, int]:
+        """The solution (None when time ran out first), a lower bound proved from the multipliers, and the steps.
 
         Every program here has an optimum with all variables in [-1, 1], those that are not free in [0, 1] (they are
         probabilities, thresholds among them, or differences of the two). So for *any* y with y_ub <= 0 and reduced
@@ -84,12 +85,18 @@ class _Program:
                 b_ub=right[0],
                 A_eq=equal,
                 b_eq=right[1],
-                bounds=np.column_stack([lowest, np.full(self.columns, np.inf)]),
+                bounds=np.column_stack([np.maximum(lowest, -1.0), np.ones(self.columns)]),
                 method=method,
-                options={"primal_feasibility_tolerance": accuracy, "dual_feasibility_tolerance": accuracy},
+                options={
+                    "primal_feasibility_tolerance": accuracy,
+                    "dual_feasibility_tolerance": accuracy,
+                    **({"time_limit": max(deadline.left_s, 1e-3)} if math.isfinite(deadline.left_s) else {}),
+                },
             )
             if result.status == 0:
                 break
+            if deadline.passed:
+                return None, 0.0, int(result.nit or 0)
         else:
             raise NotConverged(
                 f"The linear program was not solved: {result.message}", "Try a smaller problem or another prior set."
@@ -112,7 +119,8 @@ def best_over_set(
     up: float,
     low: float,
     method: str = "highs",
-) -> tuple[FloatArray, float, int]:
+    deadline: Deadline = NEVER,
+) -> tuple[FloatArray | None, float, int]:
     """The channel of least average distortion under ``prior`` that is (up, low)-LIP at every prior of the set.
 
     Also a proved lower bound of that distortion, and the solver's steps.
@@ -128,13 +136,20 @@ def best_over_set(
     program.constraint("ub", np.zeros(n * k), (cells, 1.0), (least[outputs][:, None], -math.exp(up)))
     if math.isfinite(low):
         program.constraint("ub", np.zeros(n * k), (cells, -1.0), (most[outputs][:, None], math.exp(-low)))
-    solution, bound, steps = program.solve(method)
-    return solution[q], bound * scale, steps
+    solution, bound, steps = program.solve(method, deadline)
+    return None if solution is None else solution[q], bound * scale, steps
 
 
 def best_for_latent(
-    prior: FloatArray, distortion: FloatArray, given: FloatArray, *, up: float, low: float, method: str = "highs"
-) -> tuple[FloatArray, float, int]:
+    prior: FloatArray,
+    distortion: FloatArray,
+    given: FloatArray,
+    *,
+    up: float,
+    low: float,
+    method: str = "highs",
+    deadline: Deadline = NEVER,
+) -> tuple[FloatArray | None, float, int]:
     """The same with the promise about a latent S only: e^-low m_y <= sum_x P(x | s) Q[x, y] <= e^up m_y."""
     n, k = distortion.shape
     secrets = given.shape[0]
@@ -150,8 +165,8 @@ def best_for_latent(
     program.constraint("ub", np.zeros(secrets * k), (columns, weights), (levels, -math.exp(up)))
     if math.isfinite(low):
         program.constraint("ub", np.zeros(secrets * k), (columns, -weights), (levels, math.exp(-low)))
-    solution, bound, steps = program.solve(method)
-    return solution[q], bound * scale, steps
+    solution, bound, steps = program.solve(method, deadline)
+    return None if solution is None else solution[q], bound * scale, steps
 
 
 def _unit_of_cost(prior: FloatArray, distortion: FloatArray) -> float:

@@ -16,21 +16,20 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, Solved, finite, positive
-from sfumato.channel import Channel, checked_probabilities, checked_rows
+from sfumato.channel import Channel
 from sfumato.errors import InputError
-from sfumato.guarantees import Guarantee
-from sfumato.leakage.discrete import average_distortion, lip
+from sfumato.leakage.discrete import Leakage, average_distortion
+from sfumato.mechanisms.channels.candidates import Candidate, cheapest, constant_report, gathered_outputs
 from sfumato.mechanisms.channels.certified import (
-    NUMERICS,
     Designed,
     bound_below,
     certified,
     design_epsilon,
     lip_guarantee,
-    merged,
 )
+from sfumato.mechanisms.channels.deadline import Deadline
 from sfumato.mechanisms.channels.interior_point import solve
-from sfumato.mechanisms.channels.linear_program import best_for_latent, best_over_set
+from sfumato.mechanisms.channels.linear_program import best_over_set
 from sfumato.mechanisms.channels.named_design import ChannelTask, DesignedChannel
 from sfumato.mechanisms.channels.output_generation import generate, proved_bound
 from sfumato.priors.cells import positive_prior
@@ -38,6 +37,7 @@ from sfumato.priors.sets import Known, PriorSet, Simplex
 
 Solver = Literal["auto", "lp", "output-generation"]
 MOST_EPSILON = 30.0
+GAP = 1e-6
 
 
 def optimal_channel(
@@ -75,9 +75,7 @@ def optimal_channel(
     if math.isnan(low) or low <= 0:
         raise InputError(f"epsilon_low is {low}.", "It must be greater than 0; infinity drops the lower side.")
     design_epsilon(min(low, up), "epsilon_low")
-    positive(gap, "gap")
-    if most_seconds is not None:
-        positive(most_seconds, "most_seconds")
+    positive(gap, "gap", at_most=1.0)
     low = math.inf if low > MOST_EPSILON else low
     d = finite(distortion, "The distortion", dimensions=2)
     p = positive_prior(prior, d.shape[0])
@@ -94,28 +92,28 @@ def optimal_channel(
     if not isinstance(target, Known) and not math.isfinite(low):
         raise InputError("A one-sided promise over a set of priors is not offered.", "Give epsilon_low.")
     kind = _solver(solver, target, d.shape)
+    deadline = Deadline.after(most_seconds)
     aim = min(gap, 1e-9) if d.size <= 10_000 else gap  # small problems cost nothing to solve further
-    raw, used, bound, steps = _solved(p, d, target, up=up, low=low, kind=kind, gap=aim, most_seconds=most_seconds)
-    place = merged(raw, d[:, used], p, allowance=0.1 * aim * max(float((p[:, None] * raw * d[:, used]).sum()), 1e-300))
-    kept = np.unique(place)
-    kept = kept[np.argsort(used[kept])]  # outputs come in the order they were generated; they leave in the symbols'
-    at = {int(column): index for index, column in enumerate(kept)}
-    gathered = np.zeros((p.size, kept.size))
-    np.add.at(gathered.T, [at[int(column)] for column in place], raw.T)
+    candidates, bound, steps = _solved(p, d, target, up=up, low=low, kind=kind, gap=aim, deadline=deadline)
     names = tuple(outputs) if len(outputs) else tuple(inputs) if d.shape[0] == d.shape[1] else ()
-    columns = used[kept]
-    channel, leakage = certified(
-        gathered,
-        target,
-        up=up,
-        low=low,
-        inputs=tuple(inputs),
-        outputs=tuple(names[y] for y in columns) if names else tuple(str(y) for y in columns),
-        distortion=d[:, columns],
-        distortion_name=distortion_name,
-        positions_m=None if positions_m is None else finite(positions_m, "positions_m", dimensions=2),
-    )
-    cost = average_distortion(channel, p, d[:, columns])
+
+    def shipped(candidate: Candidate) -> tuple[float, tuple[Channel, Leakage]]:
+        """What would ship of a candidate: cleaned, in the order of the symbols, repaired, measured; and its cost."""
+        gathered, columns = gathered_outputs(candidate, d, p)
+        channel, leakage = certified(
+            gathered,
+            target,
+            up=up,
+            low=low,
+            inputs=tuple(inputs),
+            outputs=tuple(names[y] for y in columns) if names else tuple(str(y) for y in columns),
+            distortion=d[:, columns],
+            distortion_name=distortion_name,
+            positions_m=None if positions_m is None else finite(positions_m, "positions_m", dimensions=2),
+        )
+        return average_distortion(channel, p, d[:, columns]), (channel, leakage)
+
+    cost, (channel, leakage) = cheapest(candidates, shipped)
     bound = bound_below(bound, cost)
     reached = (cost - bound) / cost if cost > 0 else 0.0
     designed = Designed(
@@ -139,103 +137,19 @@ def optimal_channel(
 
 
 def worst_case_channel(
-    prior: npt.ArrayLike, distortion: npt.ArrayLike, epsilon: float, *, gap: float = 1e-6, inputs: Sequence[str] = ()
-) -> Solved[Designed]:
-    """Least average distortion among eps-LDP channels: the promise for every prior at all."""
-    size = finite(distortion, "The distortion", dimensions=2).shape[0]
-    return optimal_channel(prior, distortion, epsilon, priors=Simplex(size), gap=gap, inputs=inputs)
-
-
-def latent_channel(
-    secret_prior: npt.ArrayLike,
-    given: npt.ArrayLike,
+    prior: npt.ArrayLike,
     distortion: npt.ArrayLike,
     epsilon: float,
     *,
-    epsilon_low: float | None = None,
-    gap: float = 1e-5,
+    gap: float = 1e-6,
     inputs: Sequence[str] = (),
+    most_seconds: float | None = None,
 ) -> Solved[Designed]:
-    """Protect a latent S (S -> X -> Y) and nothing else: the cheapest channel on X for which Y says little about S.
-
-    ``given[s, x]`` = P(x | s). The promise is about S; about X itself there is none (its leakage is often infinite).
-    """
-    began = time.perf_counter()
-    up = design_epsilon(epsilon)
-    low = up if epsilon_low is None else design_epsilon(epsilon_low, "epsilon_low")
-    rows = checked_rows(given)
-    ps = positive_prior(secret_prior, rows.shape[0])
-    d = finite(distortion, "The distortion", dimensions=2)
-    if d.shape[0] != rows.shape[1] or d.min() < 0:
-        raise InputError(f"The distortion has {d.shape[0]} rows for {rows.shape[1]} symbols.", "Give d(x, y) >= 0.")
-    p = checked_probabilities(ps @ rows)
-    raw, bound, steps = best_for_latent(p, d, rows, up=up, low=low)
-    raw = np.maximum(raw, 0)
-    raw /= raw.sum(axis=1, keepdims=True)
-    place = merged(raw, d, p, allowance=1e-7 * max(bound, 1e-300))
-    kept = np.unique(place)
-    gathered = np.zeros((p.size, kept.size))
-    np.add.at(gathered.T, np.searchsorted(kept, place), raw.T)
-    shipped = _repaired_for_latent(gathered, rows, ps, up=up, low=low)
-    channel = Channel(shipped, inputs=tuple(inputs), outputs=tuple(str(y) for y in kept), distortion=d[:, kept])
-    leakage = lip(checked_rows(rows @ channel.matrix), ps)
-    cost = average_distortion(channel, p, d[:, kept])
-    bound = bound_below(bound, cost)
-    guarantee = Guarantee(
-        notion="local information privacy of a latent variable",
-        parameters={
-            "epsilon_up_nats": up,
-            "epsilon_low_nats": low,
-            "measured_up_nats": leakage.up,
-            "measured_low_nats": leakage.low,
-        },
-        assumes=("the latent variable has the stated prior and gives the symbol by the stated P(x | s)",),
-        covers=("one report; the belief in any value of the latent variable",),
-        not_covered=("the symbol itself: nothing is promised about it", "several reports"),
-        numerics=NUMERICS,
+    """Least average distortion among eps-LDP channels: the promise for every prior at all."""
+    size = finite(distortion, "The distortion", dimensions=2).shape[0]
+    return optimal_channel(
+        prior, distortion, epsilon, priors=Simplex(size), gap=gap, inputs=inputs, most_seconds=most_seconds
     )
-    designed = Designed(
-        channel=channel,
-        priors=Known(ps),
-        leakage=leakage,
-        guarantee=guarantee,
-        prior=p,
-        cost=cost,
-        lower_bound=bound,
-    )
-    reached = (cost - bound) / cost if cost > 0 else 0.0
-    return Solved(
-        value=designed,
-        status="converged" if reached <= gap else "stopped",
-        steps=steps,
-        gap=reached,
-        objective=cost,
-        lower_bound=bound,
-        seconds=time.perf_counter() - began,
-    )
-
-
-def _repaired_for_latent(
-    matrix: FloatArray, given: FloatArray, secret_prior: FloatArray, *, up: float, low: float
-) -> FloatArray:
-    # Mixing Q with the constant channel m mixes P(y | s) with the same m, so the repair of S is a repair of Q.
-    slack = 4e-13
-    m = (secret_prior @ given) @ matrix
-    for _ in range(24):
-        ratio = (given @ matrix) / m
-        largest, smallest = float(ratio.max()), float(ratio.min())
-        e_up, e_low = math.exp(up - slack), math.exp(-(low - slack))
-        share = max(
-            0.0,
-            (largest - e_up) / (largest - 1) if largest > e_up else 0.0,
-            (e_low - smallest) / (1 - smallest) if smallest < e_low else 0.0,
-        )
-        fixed: FloatArray = (1 - share) * matrix + share * m
-        leakage = lip(checked_rows(given @ fixed), secret_prior)
-        if leakage.up <= up - 2e-13 and leakage.low <= low - 2e-13:
-            return fixed
-        slack *= 4
-    raise InputError("The latent design could not be repaired.", "Ask for a larger epsilon.")
 
 
 def _solver(solver: Solver, priors: PriorSet, shape: tuple[int, ...]) -> Literal["lp", "output-generation", "ldp"]:
@@ -264,25 +178,29 @@ def _solved(
     low: float,
     kind: Literal["lp", "output-generation", "ldp"],
     gap: float,
-    most_seconds: float | None,
-) -> tuple[FloatArray, npt.NDArray[np.int64], float, int]:
-    """The raw matrix, which outputs its columns are, a lower bound of the optimum and the solver's steps."""
+    deadline: Deadline,
+) -> tuple[list[Candidate], float, int]:
+    """Channels to choose from (the best constant report first), a lower bound of the optimum and the solver's steps."""
     everything = np.arange(d.shape[1], dtype=np.int64)
-    constant = p @ d
-    if constant.min() <= 0:  # some output costs nothing for anybody: always report it
-        return np.ones((p.size, 1)), np.array([int(np.argmin(constant))], dtype=np.int64), 0.0, 0
+    trivial = constant_report(p, d)
+    if trivial.cost <= 0:  # some output costs nothing for anybody: always report it
+        return [trivial], 0.0, 0
     lo, hi = (0.0 if math.isinf(low) else math.exp(-low)), math.exp(up)
     if kind == "output-generation":
-        found = generate(p, d, lo=lo, hi=hi, gap=0.5 * gap, most_seconds=most_seconds)
+        found = generate(p, d, lo=lo, hi=hi, gap=0.5 * gap, deadline=deadline)
         assert found.lower_bound is not None
-        return found.value[0], found.value[1], found.lower_bound, found.steps
+        return [trivial, *found.value], found.lower_bound, found.steps
     if kind == "ldp":
-        inside = solve(p, d, lo=1.0, hi=hi, balanced=False, tolerance=0.1 * gap)
-        return inside.matrix, everything, ldp_bound(p, d, inside.multipliers, hi=hi), inside.steps
-    raw, bound, steps = best_over_set(p, d, target, up=up, low=low)
+        inside = solve(p, d, lo=1.0, hi=hi, balanced=False, tolerance=0.1 * gap, deadline=deadline)
+        passed = [Candidate(matrix, everything, math.nan, mark) for mark, matrix in inside.passed]
+        last = Candidate(inside.matrix, everything, math.nan, 1e-12)
+        return [trivial, *passed, last], ldp_bound(p, d, inside.multipliers, hi=hi), inside.steps
+    raw, bound, steps = best_over_set(p, d, target, up=up, low=low, deadline=deadline)
     if isinstance(target, Known):
-        bound = max(bound, _dual_bound(p, d, lo=lo, hi=hi))
-    return np.maximum(raw, 0), everything, bound, steps
+        bound = max(bound, _dual_bound(p, d, lo=lo, hi=hi, deadline=deadline))
+    if raw is None:
+        return [trivial], bound, steps
+    return [trivial, Candidate(np.maximum(raw, 0), everything, math.nan, 1e-9)], bound, steps
 
 
 def ldp_bound(p: FloatArray, d: FloatArray, multipliers: FloatArray, *, hi: float) -> float:
@@ -311,8 +229,8 @@ def ldp_bound(p: FloatArray, d: FloatArray, multipliers: FloatArray, *, hi: floa
     return float(multipliers.sum()) - high
 
 
-def _dual_bound(p: FloatArray, d: FloatArray, *, lo: float, hi: float) -> float:
-    inside = solve(p, d, lo=lo, hi=hi, tolerance=1e-10)
+def _dual_bound(p: FloatArray, d: FloatArray, *, lo: float, hi: float, deadline: Deadline) -> float:
+    inside = solve(p, d, lo=lo, hi=hi, tolerance=1e-10, deadline=deadline)
     return proved_bound(p, d, inside.multipliers, lo=lo, hi=hi)[0]
 
 
@@ -333,7 +251,7 @@ def _optimum(task: ChannelTask, priors: PriorSet | None) -> Solved[Designed]:
         task.level,
         priors=priors,
         epsilon_low=task.epsilon_low,
-        gap=task.gap,
+        gap=GAP if task.gap is None else task.gap,
         inputs=task.prior.labels,
         outputs=task.outputs,
         distortion_name=task.distortion_name,

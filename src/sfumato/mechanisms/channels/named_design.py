@@ -11,10 +11,12 @@ import numpy as np
 from sfumato.arrays import FloatArray, Solved, Status
 from sfumato.errors import InputError
 from sfumato.guarantees import Guarantee
+from sfumato.mechanisms.channels.deadline import NEVER, Deadline
 
 if TYPE_CHECKING:  # the list of names is part of --help, which loads no mathematics
     from sfumato.channel import Channel
     from sfumato.grid import Grid
+    from sfumato.mechanisms.channels.certified import Recertify
     from sfumato.priors.cells import CellPrior
     from sfumato.priors.sets import PriorSet
 
@@ -25,6 +27,9 @@ class _Certified(Protocol):
 
     @property
     def guarantee(self) -> Guarantee: ...
+
+    @property
+    def again(self) -> Recertify: ...
 
 
 Certified = TypeVar("Certified", bound=_Certified)
@@ -49,7 +54,8 @@ class ChannelTask:
     priors: PriorSet | None = None
     """For which priors to promise; None for the prior itself."""
     epsilon_low: float | None = None
-    gap: float = 1e-6
+    gap: float | None = None
+    """The relative gap to certify; None for the design's own."""
     most_seconds: float | None = None
     rate: float | None = None
     """β of Blahut-Arimoto, per unit of distortion."""
@@ -95,6 +101,7 @@ class DesignedChannel:
     channel: Channel
     guarantee: Guarantee
     status: Status
+    again: Recertify
     gap: float | None = None
     average_distortion: float | None = None
     lower_bound: float | None = None
@@ -105,11 +112,20 @@ class DesignedChannel:
         """What a solver found, with its certified gap."""
         made = found.value
         return cls(
-            made.channel, made.guarantee, found.status, found.gap, found.objective, found.lower_bound, found.steps
+            made.channel,
+            made.guarantee,
+            found.status,
+            made.again,
+            found.gap,
+            found.objective,
+            found.lower_bound,
+            found.steps,
         )
 
     @classmethod
-    def exact(cls, task: ChannelTask, channel: Channel, guarantee: Guarantee) -> DesignedChannel:
+    def exact(
+        cls, task: ChannelTask, channel: Channel, guarantee: Guarantee, again: Recertify, *, status: Status = "exact"
+    ) -> DesignedChannel:
         """A channel in closed form, with the task's labels, places and distortion of the outputs it uses."""
         names, costs = task.prior.labels, task.distortion
         whole = channel.shape[1] == costs.shape[1]
@@ -122,7 +138,7 @@ class DesignedChannel:
             distortion_name=task.distortion_name,
             positions_m=task.positions_m,
         )
-        return cls(shipped, guarantee, "exact")
+        return cls(shipped, guarantee, status, again)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,6 +149,7 @@ class LeakageTarget:
     distortion: FloatArray
     epsilon: float
     grid: Grid | None = None
+    deadline: Deadline = NEVER
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,8 +15,12 @@ import time
 
 import numpy as np
 
-from sfumato.arrays import FloatArray, IntArray, Solved
+from sfumato.arrays import FloatArray, Solved
+from sfumato.mechanisms.channels.candidates import Candidate
+from sfumato.mechanisms.channels.deadline import NEVER, Deadline
 from sfumato.mechanisms.channels.interior_point import solve
+
+ACCURACIES = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12)
 
 
 def priced(prior: FloatArray, distortion: FloatArray, multipliers: FloatArray, *, lo: float, hi: float) -> FloatArray:
@@ -58,45 +62,54 @@ def generate(
     hi: float,
     gap: float = 1e-6,
     first: int = 12,
-    most_rounds: int = 60,
-    most_seconds: float | None = None,
-) -> Solved[tuple[FloatArray, IntArray]]:
-    """(matrix over the outputs in use, those outputs), with the certified relative gap; ``stopped`` if not reached."""
+    most_rounds: int = 200,
+    deadline: Deadline = NEVER,
+) -> Solved[list[Candidate]]:
+    """The cheapest channel found at each accuracy tried, with the certified relative gap of the best of them.
+
+    Accuracies go down by decades and every run begins with the same ones: asking for a smaller gap continues where a
+    larger one stops, so it never ends with a worse channel. ``stopped`` if the gap is not reached.
+    """
     began = time.perf_counter()
     chosen = greedy_medians(prior, distortion, first)
-    bound, steps, best_cost = -np.inf, 0, np.inf
-    best: tuple[FloatArray, IntArray] | None = None
-    inner = min(1e-3, gap) / 10
-    status = "stopped"
-    for round_number in range(1, most_rounds + 1):
-        found = solve(prior, distortion[:, chosen], lo=lo, hi=hi, tolerance=inner)
-        steps += found.steps
-        matrix = found.matrix / found.matrix.sum(axis=1, keepdims=True)
-        cost = float((prior[:, None] * matrix * distortion[:, chosen]).sum())
-        if cost < best_cost:
-            best_cost, best = cost, (matrix, np.array(chosen, dtype=np.int64))
-        proved, prices = proved_bound(prior, distortion, found.multipliers, lo=lo, hi=hi)
-        bound = max(bound, proved)
-        if best_cost - bound <= gap * best_cost:
-            status = "converged"
-            break
-        inside = set(chosen)
-        paying = [int(y) for y in np.argsort(prices) if prices[y] < 0 and int(y) not in inside]
-        if most_seconds is not None and time.perf_counter() - began > most_seconds:
-            break
-        if not paying:
-            # Nothing pays, so only the master's own accuracy is missing.
-            if inner < 1e-12 or round_number == most_rounds:
-                break
-            inner /= 10
+    found: list[Candidate] = []
+    bound, steps, best_cost, rounds = -np.inf, 0, np.inf, 0
+    for accuracy in ACCURACIES:
+        before = best_cost - bound
+        if found and before <= accuracy * best_cost:
             continue
-        chosen += paying[: max(8, len(chosen) // 2)]
-    assert best is not None
+        inner = accuracy / 10
+        while rounds < most_rounds:
+            rounds += 1
+            master = solve(prior, distortion[:, chosen], lo=lo, hi=hi, tolerance=inner, deadline=deadline)
+            steps += master.steps
+            matrix = master.matrix / master.matrix.sum(axis=1, keepdims=True)
+            cost = float((prior[:, None] * matrix * distortion[:, chosen]).sum())
+            if cost < best_cost or not found:
+                best_cost = cost
+                found.append(Candidate(matrix, np.array(chosen, dtype=np.int64), cost, accuracy))
+            proved, prices = proved_bound(prior, distortion, master.multipliers, lo=lo, hi=hi)
+            bound = max(bound, proved)
+            if best_cost - bound <= max(accuracy, gap) * best_cost or deadline.passed:
+                break
+            inside = set(chosen)
+            paying = [int(y) for y in np.argsort(prices) if prices[y] < 0 and int(y) not in inside]
+            if not paying:
+                # Nothing pays, so only the master's own accuracy is missing.
+                if inner < 1e-12:
+                    break
+                inner /= 10
+                continue
+            chosen += paying[: max(8, len(chosen) // 2)]
+        left = best_cost - bound
+        if left <= gap * best_cost or left > 0.9 * before or deadline.passed or rounds >= most_rounds:
+            break
+    reached = max(0.0, (best_cost - bound) / best_cost)
     return Solved(
-        value=best,
-        status="converged" if status == "converged" else "stopped",
+        value=found,
+        status="converged" if reached <= gap else "stopped",
         steps=steps,
-        gap=max(0.0, (best_cost - bound) / best_cost),
+        gap=reached,
         objective=best_cost,
         lower_bound=bound,
         seconds=time.perf_counter() - began,

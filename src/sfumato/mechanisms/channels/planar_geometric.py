@@ -11,7 +11,7 @@ import numpy as np
 from sfumato.arrays import FloatArray, positive
 from sfumato.errors import InputError
 from sfumato.grid import Grid
-from sfumato.mechanisms.channels.geo_optimal import GeoChannel, certified_geo, checked_plane_error
+from sfumato.mechanisms.channels.geo_promise import GeoChannel, certified_geo, checked_plane_error
 from sfumato.mechanisms.channels.named_design import ChannelTask, DesignedChannel
 
 _DECADES = 42.0
@@ -71,4 +71,4 @@ def build(task: ChannelTask) -> DesignedChannel:
     """The registry's planar-geometric, on the task's grid."""
     assert task.grid is not None
     made = planar_geometric_channel(task.grid, task.level, plane_error=task.plane_error)
-    return DesignedChannel.exact(task, made.channel, made.guarantee)
+    return DesignedChannel.exact(task, made.channel, made.guarantee, made.again)

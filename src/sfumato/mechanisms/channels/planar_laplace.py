@@ -12,19 +12,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sfumato.arrays import FloatArray, IntArray, positive
+from sfumato.channel import Channel
 from sfumato.errors import InputError
 from sfumato.grid import Grid
-from sfumato.mechanisms.channels.geo_optimal import certified_geo, checked_plane_error
+from sfumato.leakage.rounding import log_ratio_error, rounded_up
+from sfumato.mechanisms.channels.geo_promise import certified_geo, checked_plane_error, promised_geo
 from sfumato.mechanisms.channels.named_design import ChannelTask, DesignedChannel
 from sfumato.randomness import Random, randomness
 
 if TYPE_CHECKING:
-    from sfumato.mechanisms.channels.geo_optimal import GeoChannel
+    from sfumato.mechanisms.channels.geo_promise import GeoChannel
 
 
 _BLOCK = 1 << 14
@@ -69,31 +71,67 @@ def planar_laplace_channel(grid: Grid, epsilon: float, *, plane_error: float | N
     eps = positive(epsilon, "epsilon")
     off = checked_plane_error(grid.plane_error if plane_error is None else plane_error)
     distances = grid.distance_matrix()
-    return certified_geo(
-        planar_laplace_matrix(grid, eps),
-        distances,
-        eps,
-        unit=grid.unit,
-        plane_error=off,
-        inputs=grid.labels(),
-        outputs=grid.labels(),
-        distortion=distances,
-        distortion_name="euclidean",
-        positions_m=grid.centres() if grid.unit == "m" else None,
-    )
+    labels: dict[str, Any] = {
+        "inputs": grid.labels(),
+        "outputs": grid.labels(),
+        "distortion": distances,
+        "distortion_name": "euclidean",
+        "positions_m": grid.centres() if grid.unit == "m" else None,
+    }
+    less = 0.0
+    while less < 1e-3:
+        table = _Table.of(grid, eps * (1 - less))
+        matrix = table.matrix()
+        if np.any(matrix == 0):
+            break
+        channel = Channel(matrix / matrix.sum(axis=1, keepdims=True), **labels)
+        measured = table.epsilon_at_most(channel, matrix)
+        if measured <= eps:
+            return promised_geo(channel, distances, eps, measured, unit=grid.unit, plane_error=off)
+        less = max(4 * less, 1e-15, 1.5 * (measured - eps) / measured)
+    return certified_geo(planar_laplace_matrix(grid, eps), distances, eps, unit=grid.unit, plane_error=off, **labels)
 
 
 def planar_laplace_matrix(grid: Grid, epsilon: float) -> FloatArray:
     """The rows of that channel as integrated, before they are certified."""
-    eps = positive(epsilon, "epsilon")
-    across = _axis_intervals(grid.columns, grid.cell_width)
-    down = _axis_intervals(grid.rows, grid.cell_height)
-    masses = _interval_masses(across, down, eps)
-    # interval_of[place][cell]: which of the distinct intervals an output's span is, seen from an input.
-    matrix = masses[np.ix_(down.of.ravel(), across.of.ravel())]
-    matrix = matrix.reshape(grid.rows, grid.rows, grid.columns, grid.columns)
-    matrix = matrix.transpose(0, 2, 1, 3).reshape(grid.cells, grid.cells)
-    return matrix
+    return _Table.of(grid, positive(epsilon, "epsilon")).matrix()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Table:
+    """The few different numbers of the matrix: the mass of every rectangle that a cell can be, seen from a centre."""
+
+    grid: Grid
+    masses: FloatArray
+    down: _Intervals
+    across: _Intervals
+
+    @classmethod
+    def of(cls, grid: Grid, eps: float) -> _Table:
+        across = _axis_intervals(grid.columns, grid.cell_width)
+        down = _axis_intervals(grid.rows, grid.cell_height)
+        return cls(grid, _interval_masses(across, down, eps), down, across)
+
+    def matrix(self) -> FloatArray:
+        """Q[x, y]: which of the distinct intervals an output's span is, seen from an input, along each axis."""
+        grid = self.grid
+        matrix = self.masses[np.ix_(self.down.of.ravel(), self.across.of.ravel())]
+        matrix = matrix.reshape(grid.rows, grid.rows, grid.columns, grid.columns)
+        return matrix.transpose(0, 2, 1, 3).reshape(grid.cells, grid.cells)
+
+    def epsilon_at_most(self, channel: Channel, matrix: FloatArray) -> float:
+        """At least the epsilon of the stored doubles, in cells^2 steps: rows and columns of the grid are separable.
+
+        The exact epsilon of the table is a maximum over what an axis can show of two inputs and an output, for each
+        axis by itself; how far the channel that ships is from the table is measured entry by entry.
+        """
+        from sfumato.leakage.geo_loops import steepest_of_table
+
+        sides = float(self.grid.cell_height), float(self.grid.cell_width)
+        exact = steepest_of_table(np.log(self.masses), self.down.triples(), self.across.triples(), sides)
+        off = np.log(channel.matrix) - np.log(matrix)
+        error = log_ratio_error(channel.matrix) + log_ratio_error(matrix) + float(off.max() - off.min())
+        return rounded_up(exact + error / min(sides))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,6 +141,16 @@ class _Intervals:
     low: FloatArray
     high: FloatArray
     of: IntArray
+
+    def triples(self) -> IntArray:
+        """Every (interval seen from x, interval seen from x', steps between x and x') that some output shows."""
+        count = self.of.shape[0]
+        place = np.arange(count)
+        steps = np.abs(place[:, None] - place[None, :])
+        seen = np.stack(
+            np.broadcast_arrays(self.of[:, None, :], self.of[None, :, :], steps[:, :, None]), axis=-1
+        ).reshape(-1, 3)
+        return np.ascontiguousarray(np.unique(seen, axis=0), dtype=np.int64)
 
 
 def _axis_intervals(count: int, size: float) -> _Intervals:
@@ -190,4 +238,4 @@ def build(task: ChannelTask) -> DesignedChannel:
     """The registry's planar-laplace, on the task's grid."""
     assert task.grid is not None
     made = planar_laplace_channel(task.grid, task.level, plane_error=task.plane_error)
-    return DesignedChannel.exact(task, made.channel, made.guarantee)
+    return DesignedChannel.exact(task, made.channel, made.guarantee, made.again)

@@ -20,8 +20,9 @@ from sfumato.channel import Channel
 from sfumato.errors import InputError
 from sfumato.guarantees import Guarantee
 from sfumato.leakage.discrete import average_distortion, geo_epsilon, ldp, mutual_information
-from sfumato.mechanisms.channels.certified import certified, lip_guarantee
-from sfumato.mechanisms.channels.geo_optimal import certified_geo
+from sfumato.mechanisms.channels.certified import Recertify, certified, lip_again, lip_guarantee
+from sfumato.mechanisms.channels.deadline import Deadline
+from sfumato.mechanisms.channels.geo_promise import certified_geo
 from sfumato.mechanisms.channels.named_design import ChannelTask, DesignedChannel
 from sfumato.mechanisms.grids.blahut_arimoto import blahut_arimoto_matrix
 from sfumato.priors.sets import Simplex
@@ -38,6 +39,7 @@ def build(task: ChannelTask) -> DesignedChannel:
             "Give --beta (the rate), --distortion-target, or --epsilon (exact, per unit of distance).",
         )
     p, costs = task.prior.probabilities, task.distortion
+    deadline = Deadline.after(task.most_seconds)
     places = task.prior.positions_m is not None
     metric = task.prior.distances_m() if places else 1.0 - np.eye(task.prior.size)
     solved = blahut_arimoto_matrix(
@@ -50,24 +52,41 @@ def build(task: ChannelTask) -> DesignedChannel:
         steps=_STEPS,
         tolerance=_GAP_NATS,
         start=None if task.first_weights is None else _weights(task.first_weights, costs.shape[1]),
+        late=lambda: deadline.passed,
     )
     used = np.flatnonzero(p @ solved.value.matrix > 1e-12)
     matrix = solved.value.matrix[:, used]
-    channel, promise = _promised(task, matrix / matrix.sum(axis=1, keepdims=True), used, metric if places else None)
+    found = _promised(task, matrix / matrix.sum(axis=1, keepdims=True), used, metric if places else None)
+    channel, promise, again = found
     cost = average_distortion(channel, p, costs[:, used])
-    told = {"mutual_information_nats": mutual_information(channel, p), "average_distortion": cost}
-    promise = replace(
+    shipped = DesignedChannel.exact(task, channel, promise, again).channel
+    promise = _with_information(promise, shipped, task)
+
+    def informed(other: Channel) -> tuple[Channel, Guarantee]:
+        made, stated = again(other)
+        return made, _with_information(stated, made, task)
+
+    return DesignedChannel(shipped, promise, solved.status, informed, solved.gap, cost, None, solved.steps)
+
+
+def _with_information(promise: Guarantee, channel: Channel, task: ChannelTask) -> Guarantee:
+    """The promise about one report beside what the channel tells and costs on average."""
+    p = task.prior.probabilities
+    assert channel.distortion is not None
+    told = {
+        "mutual_information_nats": mutual_information(channel, p),
+        "average_distortion": average_distortion(channel, p, channel.distortion),
+    }
+    return replace(
         promise,
         parameters={**promise.parameters, **told},
         assumes=(*promise.assumes, "mutual_information_nats, an average: people follow the stated prior"),
     )
-    shipped = DesignedChannel.exact(task, channel, promise).channel
-    return DesignedChannel(shipped, promise, solved.status, solved.gap, cost, None, solved.steps)
 
 
 def _promised(
     task: ChannelTask, matrix: FloatArray, used: IntArray, metric: FloatArray | None
-) -> tuple[Channel, Guarantee]:
+) -> tuple[Channel, Guarantee, Recertify]:
     """The channel and what it promises of any one report, at the epsilon asked for or the one measured."""
     labels = task.prior.labels
     outputs = tuple(labels[int(y)] for y in used)
@@ -75,12 +94,12 @@ def _promised(
         limit = task.epsilon if task.epsilon is not None else ldp(matrix) * (1 + 1e-9) + 1e-9
         everyone = Simplex(task.prior.size)
         channel, leakage = certified(matrix, everyone, up=limit, inputs=labels, outputs=outputs)
-        return channel, lip_guarantee(everyone, leakage, up=limit)
+        return channel, lip_guarantee(everyone, leakage, up=limit), lip_again(everyone, up=limit)
     limit = task.epsilon if task.epsilon is not None else geo_epsilon(matrix, metric) * (1 + 1e-9) + 1e-15
     made = certified_geo(
         matrix, metric, limit, unit=task.unit, plane_error=task.plane_error, inputs=labels, outputs=outputs
     )
-    return made.channel, made.guarantee
+    return made.channel, made.guarantee, made.again
 
 
 def _weights(values: FloatArray, outputs: int) -> FloatArray:

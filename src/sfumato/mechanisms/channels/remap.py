@@ -6,12 +6,16 @@ distortion never does either.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, IntArray, finite
 from sfumato.channel import Channel, checked_probabilities
 from sfumato.errors import InputError
+from sfumato.leakage.discrete import average_distortion
+from sfumato.mechanisms.channels.named_design import ChannelTask, DesignedChannel
 
 
 def best_answers(channel: Channel, prior: npt.ArrayLike, distortion: npt.ArrayLike) -> IntArray:
@@ -40,3 +44,14 @@ def remapped(
         distortion_name=channel.distortion_name,
         positions_m=channel.positions_m,
     )
+
+
+def remapped_design(made: DesignedChannel, task: ChannelTask) -> DesignedChannel:
+    """A design followed by the best answer to each report: cost, gap and promise are measured on what then ships."""
+    after = remapped(made.channel, task.prior, task.distortion, answers=task.prior.labels)
+    channel, guarantee = made.again(after)
+    assert channel.distortion is not None
+    cost = average_distortion(channel, task.prior, channel.distortion)
+    bound = None if made.lower_bound is None else min(made.lower_bound, cost)
+    gap = made.gap if bound is None else (cost - bound) / cost if cost > 0 else 0.0
+    return replace(made, channel=channel, guarantee=guarantee, gap=gap, average_distortion=cost, lower_bound=bound)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -10,8 +11,9 @@ import numpy.typing as npt
 from sfumato.arrays import FloatArray
 from sfumato.channel import Channel
 from sfumato.leakage.discrete import lip
-from sfumato.mechanisms.channels.certified import certified, lip_guarantee
+from sfumato.mechanisms.channels.certified import certified, design_epsilon, lip_again, lip_guarantee
 from sfumato.mechanisms.channels.closed_forms import resampling_channel
+from sfumato.mechanisms.channels.deadline import Deadline
 from sfumato.mechanisms.channels.exponential import exponential_matrix
 from sfumato.mechanisms.channels.frequency_oracles import RandomizedResponse
 from sfumato.mechanisms.channels.lip_optimal import optimal_channel, worst_case_channel
@@ -43,6 +45,8 @@ def ldp_tuned(target: LeakageTarget) -> Tuned:
     knob = min(tenths / 10, epsilon)
     best = _worst_case(target, knob)
     for step in range(tenths + 1, tenths + 41):
+        if target.deadline.passed:
+            break
         channel = _worst_case(target, step / 10)
         if lip(channel, target.prior).max > epsilon:
             break
@@ -80,7 +84,7 @@ def randomized_response(target: LeakageTarget) -> Tuned:
     high = 1.5 * low
     while leaks(high) <= target.epsilon and high < 300:
         low, high = high, 1.5 * high
-    budget = largest_rate(leaks, target.epsilon, low=low, high=high, steps=40)
+    budget = largest_rate(leaks, target.epsilon, low=low, high=high, steps=40, deadline=target.deadline)
     return Tuned(RandomizedResponse(target.prior.size, budget).channel(), budget)
 
 
@@ -97,17 +101,21 @@ def build_ldp_tuned(task: ChannelTask) -> DesignedChannel:
 def _certified_for_the_prior(task: ChannelTask, tune: Callable[[LeakageTarget], Tuned]) -> DesignedChannel:
     """The tuned channel with the promise that was measured: for the known prior, and no other."""
     p = task.prior.probabilities
-    raw = tune(LeakageTarget(p, task.distortion, task.level, task.grid)).channel
+    deadline = Deadline.after(task.most_seconds)
+    raw = tune(LeakageTarget(p, task.distortion, design_epsilon(task.level), task.grid, deadline)).channel
     labels = task.prior.labels
     priors = Known(p)
     shipped, leakage = certified(
         raw.matrix, priors, up=task.level, inputs=labels, outputs=tuple(labels[int(y)] for y in raw.outputs)
     )
-    return DesignedChannel.exact(task, shipped, lip_guarantee(priors, leakage, up=task.level))
+    promise, again = lip_guarantee(priors, leakage, up=task.level), lip_again(priors, up=task.level)
+    return DesignedChannel.exact(task, shipped, promise, again, status="stopped" if deadline.passed else "exact")
 
 
 def _worst_case(target: LeakageTarget, epsilon: float) -> Channel:
-    return worst_case_channel(target.prior, target.distortion, epsilon).value.channel
+    left = target.deadline.left_s
+    seconds = None if math.isinf(left) else max(left, 1e-3)
+    return worst_case_channel(target.prior, target.distortion, epsilon, most_seconds=seconds).value.channel
 
 
 def _rate_distortion(target: LeakageTarget, rate: float) -> Channel:
@@ -133,6 +141,6 @@ def _bracketed(channel_at: Callable[[float], Channel], target: LeakageTarget, *,
     farthest = float(target.distortion.max())
     low = 0.49 * target.epsilon / farthest
     high = 2 * low
-    while measured(high) <= target.epsilon and high * farthest < 1e6:
+    while not target.deadline.passed and measured(high) <= target.epsilon and high * farthest < 1e6:
         low, high = high, 1.5 * high
-    return largest_rate(measured, target.epsilon, low=low, high=high, steps=steps)
+    return largest_rate(measured, target.epsilon, low=low, high=high, steps=steps, deadline=target.deadline)

@@ -88,12 +88,13 @@ def blahut_arimoto_matrix(
     tolerance: float | None = 1e-7,
     floor: float = 0.0,
     start: npt.ArrayLike | None = None,
+    late: Callable[[], bool] = bool,
 ) -> Solved[Channel]:
     """The same for any (inputs, outputs) distortion matrix, dense. No 2 beta holds unless the distortion is a metric.
 
     ``epsilon`` asks for exact geo-indistinguishability with respect to ``metric`` (inputs, inputs), by default the
     distortion itself, which must then be square. ``start`` are the output weights of C⁽⁰⁾ (uniform unless given); a
-    weight of 0 stays 0.
+    weight of 0 stays 0. ``late`` says when to stop refining: what was found by then is returned as "stopped".
     """
     d = finite(distortion, "The distortion", dimensions=2)
     if d.min(initial=0.0) < 0:
@@ -104,6 +105,7 @@ def blahut_arimoto_matrix(
     _one_target(beta, average_distortion, epsilon)
 
     first = None if start is None else np.array(checked_probabilities(start, d.shape[1]))
+    allowed = np.ones(d.shape[1], dtype=bool) if first is None else first > 0  # the optimum is among these
 
     def solve(beta: float) -> Solved[Channel]:
         # Shifting a row by its smallest distortion changes neither the channel nor the updates, and keeps K from 0.
@@ -111,19 +113,20 @@ def blahut_arimoto_matrix(
         seen = p > 0
         c = np.full(d.shape[1], 1.0 / d.shape[1]) if first is None else first.copy()
         taken = 1
-        while taken < steps:
+        while taken < steps and not late():
             g = kernel.T @ np.divide(p, kernel @ c, out=np.zeros_like(p), where=seen)
-            if tolerance is not None and math.log(float(g.max())) <= tolerance:
+            if tolerance is not None and math.log(float(g[allowed].max())) <= tolerance:
                 break
             c *= g
             c /= c.sum()
             taken += 1
         c = with_floor(c, floor)
         z = kernel @ c
-        gap = max(0.0, math.log(float((kernel.T @ np.divide(p, z, out=np.zeros_like(p), where=seen)).max())))
+        g = kernel.T @ np.divide(p, z, out=np.zeros_like(p), where=seen)
+        gap = max(0.0, math.log(float(g[allowed].max())))
         matrix = _rows(kernel, c, beta * d)
         objective = float(-(p[seen] @ np.log(z[seen])) + beta * (p @ d.min(axis=1)))
-        status: Status = "converged" if tolerance is not None and gap <= tolerance else "stopped"
+        status: Status = "converged" if tolerance is not None and gap <= tolerance and not late() else "stopped"
         return Solved(
             Channel(matrix, distortion=d),
             status,

@@ -1,0 +1,146 @@
+"""A gap is reached or said not to be, time limits hold, and asking for more accuracy never costs more."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sfumato.errors import InputError
+from sfumato.grid import Grid
+from sfumato.leakage.discrete import average_distortion, hamming
+from sfumato.leakage.geo import geo_epsilon
+from sfumato.mechanisms.channels.channel_registry import DESIGNS
+from sfumato.mechanisms.channels.geo_optimal import optimal_geo_channel
+from sfumato.mechanisms.channels.lip_optimal import optimal_channel, worst_case_channel
+from sfumato.mechanisms.channels.named_design import ChannelDesign, ChannelTask
+from sfumato.priors.cells import CellPrior
+from sfumato.priors.sets import Box, Polytope, TVBall
+
+
+def skewed(n: int, rare: float) -> np.ndarray:
+    p = np.full(n, rare / (n - 1))
+    p[0] = 1 - rare
+    return p / p.sum()
+
+
+def places(n: int, seed: int) -> np.ndarray:
+    at = np.random.default_rng(seed).random((n, 2)) * 3
+    return np.hypot(*(at[:, None, :] - at[None, :, :]).transpose(2, 0, 1))
+
+
+@pytest.mark.parametrize("rare", [1e-2, 1e-6, 1e-9, 1e-12])
+@pytest.mark.parametrize("epsilon", [0.3, 3.0])
+@pytest.mark.parametrize("n", [3, 6])
+def test_no_channel_per_metre_costs_more_than_a_constant_report(n: int, epsilon: float, rare: float) -> None:
+    """Under skewed priors channels up to 1e9 times worse than a constant were shipped, with success."""
+    p, far = skewed(n, rare), places(n, n)
+    solved = optimal_geo_channel(p, far, epsilon, unit="cell")
+    assert solved.objective <= (p @ far).min() * (1 + 1e-12)  # type: ignore[operator]
+    assert solved.gap <= (5e-5 if rare > 1e-10 else 1e-2)  # type: ignore[operator]
+    assert (solved.status == "converged") is (solved.gap <= 5e-5)  # type: ignore[operator]
+    assert geo_epsilon(solved.value.channel, far) <= epsilon
+
+
+@pytest.mark.parametrize("rare", [1e-3, 1e-9])
+def test_no_channel_of_any_design_costs_more_than_a_constant_report(rare: float) -> None:
+    p = skewed(4, rare)
+    sets = (None, TVBall(p, 0.01), Box(p * 0.9, np.minimum(p * 1.1, 1)), Polytope(np.vstack([p, np.full(4, 0.25)])))
+    for priors in sets:
+        solved = optimal_channel(p, hamming(4), 1.0, priors=priors)
+        assert solved.objective <= (p @ hamming(4)).min() * (1 + 1e-12)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("gap", [1e-2, 1e-4, 1e-6, 1e-9, 1e-13])
+def test_converged_means_that_the_gap_asked_for_was_reached(gap: float) -> None:
+    p, far = np.array([0.4, 0.25, 0.2, 0.1, 0.05]), places(5, 1)
+    for solved in (
+        optimal_channel(p, far, 0.8, gap=gap),
+        worst_case_channel(p, far, 0.8, gap=gap),
+        optimal_channel(p, far, 0.8, priors=TVBall(p, 0.03), gap=gap),
+        optimal_geo_channel(p, far, 0.8, unit="cell", gap=gap),
+    ):
+        assert (solved.status == "converged") is (solved.gap <= gap)  # type: ignore[operator]
+        assert solved.lower_bound <= solved.objective  # type: ignore[operator]
+
+
+def test_a_smaller_gap_never_gives_a_worse_channel() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(4):
+        n = int(rng.integers(3, 8))
+        p, far = rng.dirichlet(np.ones(n)) * 0.9 + 0.1 / n, places(n, int(rng.integers(99)))
+        for solve in (
+            lambda gap, p=p, far=far: optimal_channel(p, far, 0.8, gap=gap),
+            lambda gap, p=p, far=far: worst_case_channel(p, far, 0.8, gap=gap),
+            lambda gap, p=p, far=far: optimal_geo_channel(p, far, 0.8, unit="cell", gap=gap),
+        ):
+            costs = [solve(gap).objective for gap in (0.3, 1e-2, 1e-4, 1e-6, 1e-8, 1e-10)]
+            assert costs == sorted(costs, reverse=True)
+
+
+@pytest.mark.parametrize("gap", [np.nan, -1.0, 0.0, np.inf, 2.0])
+def test_an_impossible_gap_is_refused(gap: float) -> None:
+    p, far = np.full(3, 1 / 3), places(3, 2)
+    for solve in (
+        lambda: optimal_channel(p, far, 1.0, gap=gap),
+        lambda: worst_case_channel(p, far, 1.0, gap=gap),
+        lambda: optimal_geo_channel(p, far, 1.0, gap=gap),
+    ):
+        with pytest.raises(InputError, match="gap"):
+            solve()
+
+
+GRID = Grid.plain(7, 7)
+CITY = np.random.default_rng(3).dirichlet(np.ones(49) * 0.8) * 0.9 + 0.1 / 49
+TASK = ChannelTask(
+    prior=CellPrior(CITY / CITY.sum(), labels=GRID.labels(), positions_m=GRID.centres()),
+    distortion=GRID.distance_matrix(),
+    epsilon=1.0,
+    distortion_name="euclidean",
+    grid=GRID,
+    gap=1e-12,
+    most_seconds=0.15,
+)
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=lambda design: design.name)
+def test_every_design_stops_in_time_and_what_it_found_keeps_its_promise(design: ChannelDesign) -> None:
+    began = time.process_time()
+    made = design.designed(TASK)
+    assert time.process_time() - began < 10  # one step beyond the limit, on a slow machine
+    assert made.status in ("exact", "stopped", "converged")
+    assert made.channel.distortion is not None
+    if made.gap is not None and made.status != "converged":
+        assert made.gap > 1e-12
+    cost = average_distortion(made.channel, TASK.prior, made.channel.distortion)
+    if design.name in ("lip-optimal", "ldp-optimal", "geo-optimal"):
+        assert cost <= (TASK.prior.probabilities @ TASK.distortion).min() * (1 + 1e-12)
+    promised = made.guarantee.parameters
+    if made.guarantee.notion == "geo-indistinguishability":
+        assert geo_epsilon(made.channel, TASK.distortion) <= promised["epsilon_per_cell"]
+
+
+def test_sets_of_priors_stop_in_time_too() -> None:
+    task = replace(TASK, priors=TVBall(TASK.prior.probabilities, 0.02))
+    began = time.process_time()
+    made = next(design for design in DESIGNS if design.name == "lip-optimal").designed(task)
+    assert time.process_time() - began < 10
+    assert made.status == "stopped"
+    assert 0 < made.gap <= 1  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("rare", [0.0, 1e-12, 1e-6])
+def test_sets_around_a_degenerate_prior_are_solved(rare: float) -> None:
+    """Boxes and balls around a prior that is almost a point were "unbounded"."""
+    centre = np.array([1 - 2 * rare, rare, rare])
+    p = skewed(3, 1e-6)
+    for priors in (
+        TVBall(centre, 0.1),
+        TVBall(centre, 1e-9) if rare else TVBall(centre, 1e-3),
+        Box(np.maximum(centre - 0.05, 0), np.minimum(centre + 0.05, 1)),
+        Box(centre * 0.999, np.minimum(centre + 1e-3, 1)),
+    ):
+        solved = optimal_channel(p, hamming(3), 1.0, priors=priors)
+        assert solved.objective <= 1e-6 * (1 + 1e-9)  # type: ignore[operator]
