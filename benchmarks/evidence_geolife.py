@@ -72,27 +72,18 @@ def cabs(days_each: int = 10, seed: int = 0) -> list[tuple[str, Any]]:
     return chosen
 
 
-def mechanisms(noise_m: float) -> dict[str, tuple[Any, dict[str, Any]]]:
-    """The two noises and what their certificates say."""
-    from sfumato.mechanisms.traces.independent import IndependentNoise
-    from sfumato.mechanisms.traces.multiscale.ladder import shipped_ladder
-    from sfumato.mechanisms.traces.multiscale.noise import MultiscaleNoise
-    from sfumato.priors.classes import DAY
+def mechanisms(noise_m: float) -> dict[str, tuple[Any, Any]]:
+    """The two noises and their certificates, as ``protect`` writes them."""
+    from sfumato.certificates.document import Certificate
+    from sfumato.protection import protect
+    from sfumato.traces import Trace
 
-    multiscale = MultiscaleNoise(shipped_ladder("day"), noise_m, DAY)
-    independent = IndependentNoise(noise_m, DAY)
-    worst = multiscale.bound().worst_loss / noise_m**2
-    common = {"prior_class": DAY.to_dict(), "prior": None}
-    return {
-        "multiscale": (
-            multiscale,
-            {"mechanism": "multiscale", "noise": multiscale.law(), "worst_loss": worst, **common},
-        ),
-        "independent": (
-            independent,
-            {"mechanism": "independent", "noise": independent.law(), "worst_loss": None, **common},
-        ),
+    still = Trace(np.zeros(2), np.zeros(2), np.array([0.0, 60.0]))
+    stated = {
+        name: Certificate.of(protect(still, noise_m=noise_m, mechanism=name).certificate)
+        for name in ("multiscale", "independent")
     }
+    return {name: (certificate.mechanism, certificate) for name, certificate in stated.items()}
 
 
 def attack(traces: list[tuple[str, Any]], noise_m: float, *, seed: int = 1) -> dict[str, Any]:

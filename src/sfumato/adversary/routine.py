@@ -7,7 +7,8 @@ differ by Δ·a in what is released, a = 1 at the secret's times and 0 at the kn
     J = aᵀ Γ⁻¹ a          and, with further unknown places as columns of A,  J = 1 / [(AᵀΓ⁻¹A)⁻¹]_ss .
 
 *Routes.* The same unknown path f every day at the same hours: with A the stacked identities, the days together are one
-look through noise of covariance (AᵀΓ⁻¹A)⁻¹, and J_i = 1/V_ii − 1/Σ_ii under the prior Σ of f.
+look through noise of covariance (AᵀΓ⁻¹A)⁻¹, and J_i = 1/V_ii − 1/Σ_ii under the prior Σ of f. Known places add rows of
+zeros to A (their noise is seen bare), further unknown ones a column each.
 
 *Companions.* k people on one path, each with noise of their own, are k looks: Γ/k, so at most k times the loss.
 
@@ -135,28 +136,52 @@ def route_cost(
     radius_m: float,
     route: Hours,
     *,
+    known: Sequence[Hours] = (),
+    unknown: Sequence[Hours] = (),
     days: int = 1,
     every_s: float = 60.0,
+    places_every_s: float = 600.0,
     prior: Kernel = ROUTE_PRIOR,
     separate: bool = False,
 ) -> Cost:
-    """Odds about the most exposed moment of a route after so many days on it."""
+    """Odds about the most exposed moment of a route after so many days on it, places recorded ``places_every_s``."""
     step = max(every_s, (route.end_s - route.start_s) / (MOST_ROUTE_POINTS - 1))
     within = np.arange(route.start_s, route.end_s + 1e-6, step)
     counted = 1 if separate else days
     trips = DAY_S * np.arange(counted)[:, None] + within
-    loss = repeated_loss(trips, within, noise, prior, times=days if separate else 1)
+    bare = [place.times_s(counted, places_every_s) for place in known]
+    stays = [place.times_s(counted, places_every_s) for place in unknown]
+    loss = repeated_loss(trips, within, noise, prior, known_s=bare, stays_s=stays, times=days if separate else 1)
     return Cost(route.name, days, loss, odds_at(mu_of(loss, radius_m)))
 
 
-def repeated_loss(trips_s: FloatArray, within_s: FloatArray, noise: Kernel, prior: Kernel, *, times: int = 1) -> float:
-    """max_i J_i of one path seen at every row of ``trips_s`` (trips, points), its prior over ``within_s`` (points,)."""
-    if trips_s.size > MOST_TIMES:
-        raise InputError(f"This route has {trips_s.size} moments.", "Ask for fewer days, or a longer --every.")
-    order = np.argsort(trips_s.ravel(), kind="stable")
-    columns = np.tile(np.eye(within_s.size), (len(trips_s), 1))[order]
-    products = times * whitened_products(trips_s.ravel()[order], columns, noise)
-    together = np.linalg.inv(products)
+def repeated_loss(
+    trips_s: FloatArray,
+    within_s: FloatArray,
+    noise: Kernel,
+    prior: Kernel,
+    *,
+    known_s: Sequence[FloatArray] = (),
+    stays_s: Sequence[FloatArray] = (),
+    times: int = 1,
+) -> float:
+    """max_i J_i of one path seen at every row of ``trips_s`` (trips, points), its prior over ``within_s`` (points,).
+
+    ``known_s`` are moments at places that are known, ``stays_s`` those at one further unknown place each. A moment that
+    is on the way too (the last of the way, the first at work) counts as the way's.
+    """
+    moments, first = np.unique(np.concatenate([trips_s.ravel(), *stays_s, *known_s]), return_index=True)
+    if moments.size > MOST_TIMES:
+        raise InputError(f"This route has {moments.size} moments.", "Ask for fewer days, or a longer --every.")
+    points, ways = within_s.size, trips_s.size
+    columns = np.zeros((ways + sum(map(len, (*stays_s, *known_s))), points + len(stays_s)))
+    columns[:ways, :points] = np.tile(np.eye(points), (len(trips_s), 1))
+    start = ways
+    for number, own in enumerate(stays_s):
+        columns[start : start + len(own), points + number] = 1.0
+        start += len(own)
+    products = times * whitened_products(moments, columns[first], noise)
+    together = np.linalg.inv(products)[:points, :points]
     return float(basic_losses(prior.covariance(within_s), (together + together.T) / 2).max())
 
 

@@ -78,7 +78,18 @@ def cost(
                     )
                 )
             rows += [
-                routine.route_cost(noise, radius_m, way, days=days, prior=prior, separate=separate) for way in ways
+                routine.route_cost(
+                    noise,
+                    radius_m,
+                    way,
+                    known=seen,
+                    unknown=places + others,
+                    days=days,
+                    places_every_s=duration_s(every),
+                    prior=prior,
+                    separate=separate,
+                )
+                for way in ways
             ]
     if companions:
         rows.append(routine.companions_cost(document, companions))

@@ -60,6 +60,9 @@ def routine_rows(original: Trace, certificate: Certificate) -> list[tuple[str, s
         loss = repeated_loss(trips, trips[0] - trips[0, 0], noise, ROUTE_PRIOR)
         first, last = _name(places[start], start).lower(), _name(places[end], end).lower()
         rows.append((f"The way from {first} to {last}, taken {len(trips)} times", _odds(loss, radius_m)))
+        bare = [_thinned(times[at[end]])]
+        loss = repeated_loss(trips, trips[0] - trips[0, 0], noise, ROUTE_PRIOR, known_s=bare)
+        rows.append((f"The same way, when {last} is known", _odds(loss, radius_m)))
     return rows
 
 
@@ -85,6 +88,11 @@ def _loss(times: FloatArray, at: list[BoolArray], secret: int, known: int | None
     present = [number for number in (secret, *free) if at[number][use][kept].any()]
     columns = np.column_stack([at[number][use][kept].astype(np.float64) for number in present])
     return observed_loss(times[use][kept], columns, noise) if present and present[0] == secret else 0.0
+
+
+def _thinned(times: FloatArray) -> FloatArray:
+    moments, _ = distinct(times)
+    return np.asarray(moments[:: max(1, -(-moments.size // _MOST_MOMENTS))])
 
 
 def _ways(times: FloatArray, metres: FloatArray, at: list[BoolArray]) -> list[tuple[tuple[int, int], FloatArray]]:
