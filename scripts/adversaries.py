@@ -70,6 +70,7 @@ def table() -> str:
         ("sees 2 / 10 releases of the same days with redrawn noise (no state, no `--redraws`)", f"costs {each([odds(k * document['worst_loss']) for k in (2, 10)])}", f"costs {each([odds(k * document['stay_loss']) for k in (2, 10)])}"),
         ("knows your workplace and looks for your home, 5 / 20 / 60 days", "–", f"costs {each([home(days) for days in (5, 20, 60)])}; withhold it"),
         ("sees the same commute on 10 / 20 / 250 days, anywhere in town", f"{each([route_cost(noise, radius, COMMUTE, days=d).odds_99 for d in (10, 20, 250)])}", "–"),
+        ("the same, 5 / 20 / 60 days, and knows your workplace", f"costs {each([route_cost(noise, radius, COMMUTE, known=[WORK], days=d).odds_99 for d in (5, 20, 60)])}", "–"),
         ("sees the same jogging loop on 1 / 10 / 60 days and knows the park (300 m)", f"costs {each([route_cost(noise, radius, LOOP, days=d, prior=Matern32(300.0, 300.0)).odds_99 for d in (1, 10, 60)])}", "–"),
         ("rides the same bus: 2 / 5 / 20 companions, all released", f"costs {each([companions_cost(document, k).odds_99 for k in (2, 5, 20)])}", "the same"),
         ("knows that you stop for 5 min / 1 h / 8 h somewhere near a known way", f"costs {each([odds(stopped_loss(noise, t)) for t in (300.0, 3600.0, 28800.0)])}", "–"),

@@ -58,6 +58,8 @@ def by_command(source: Path, state: Path, *more: str) -> list[tuple[str, Trace]]
         ("1.50", "1.5"),
         ("zo\u00eb", "zoe\u0308", "ZO\u00cb"),
         ("-0", "0", "0.0"),
+        ("a b", "a  b", "A\u00a0B", "a\tb"),
+        ("eve", "eve\u200b", "\ufeffeve", "e\u00adve", "\uff45\uff56\uff45", "eve\x00"),
     ],
 )
 def test_one_person_has_one_id_however_it_is_written(same: tuple[str, ...]) -> None:
@@ -70,7 +72,7 @@ def test_one_person_has_one_id_however_it_is_written(same: tuple[str, ...]) -> N
 
 
 def test_different_people_keep_different_ids() -> None:
-    people = ["1", "10", "0.1", "-1", "a", "b", "1e5", "100000", "a b", "a  b", "ß x", "one person", ""][:-1]
+    people = ["1", "10", "0.1", "-1", "a", "b", "1e5", "100000", "a b", "ab", "ß x", "one person", ""][:-1]
     assert len({canonical_id(person) for person in people}) == len(people)
     assert len({person_key(bytes(32), person) for person in [*people, None]}) == len(people) + 1
     with pytest.raises(InputError, match="empty"):
@@ -173,3 +175,23 @@ def test_a_state_of_the_first_format_stays_one_when_it_is_copied(tmp_path: Path)
     assert load_state(tmp_path / "copy.json").key_of("bob", together=True) == state.key_of("bob", together=True)
     fresh = NoiseState.fresh(1.0, shipped_ladder().to_dict())
     assert fresh.format == 2
+
+
+def test_a_table_without_ids_is_nobody_in_particular(tmp_path: Path) -> None:
+    """It was the person "1": --person was ignored, and a table with an id 1 continued the noise of somebody else."""
+    state = tmp_path / "fleet.json"
+    (_, alice), *_ = by_command(table(tmp_path / "people.csv", "alice", "1"), state)
+    bare = tmp_path / "bare.csv"
+    people = table(tmp_path / "alice.csv", "alice").read_text().splitlines()
+    names = people[0].split(",")
+    drop = next(number for number, name in enumerate(names) if "id" in name or name == "user")
+    bare.write_text("\n".join(",".join(v for i, v in enumerate(row.split(",")) if i != drop) for row in people) + "\n")
+    with pytest.raises(InputError, match="has none"):
+        by_command(bare, state)
+    ((_, again),) = by_command(bare, state, "--person", "alice")
+    assert again.lat_deg.tolist() == alice.lat_deg.tolist()
+    own = tmp_path / "own.json"
+    by_command(bare, own)
+    with pytest.raises(InputError, match="without an id"):
+        by_command(table(tmp_path / "one.csv", "1"), own)
+    by_command(bare, old(tmp_path, "state.json"))  # one person's state of the first format goes on

@@ -1,8 +1,9 @@
 """One person, one id, however it is written: noise that continues belongs to a person, and must find the same one.
 
 An id that is written in two ways would get two noises, and two noises for one person double what is given away. So the
-id that noise is derived from is canonical: Unicode NFC, without spaces around it, without regard to upper and lower
-case, and a number by its value (``1``, ``1.0``, ``01`` and ``1e+0`` are one id). Two people of one table whose ids
+id that noise is derived from is canonical: Unicode NFKC (full width is no other letter), without characters that cannot
+be seen, spaces around it or more than one of them between words, without regard to upper and lower case, and a number
+by its value (``1``, ``1.0``, ``01`` and ``1e+0`` are one id). Two people of one table whose ids
 become the same are refused (:func:`distinct_ids`): nobody guesses whether they are one.
 """
 
@@ -20,13 +21,15 @@ _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE]\+[0-9]{1,2})?")
 
 def canonical_id(person: object) -> str:
     """The one spelling of an id that keys are derived from; an empty one is refused."""
-    text = unicodedata.normalize("NFC", str(person)).strip()
+    letters = unicodedata.normalize("NFKC", str(person))
+    seen = (letter for letter in letters if letter.isspace() or unicodedata.category(letter) not in ("Cf", "Cc"))
+    text = " ".join("".join(seen).split())
     if not text:
         raise InputError("A person's id is empty.", "Give every person an id, or leave the ids out.")
     if _NUMBER.fullmatch(text) and len(text) <= 60:
         value = Decimal(text)
         return "0" if value == 0 else format(value.normalize(), "f")
-    return unicodedata.normalize("NFC", text.casefold())
+    return unicodedata.normalize("NFKC", text.casefold())
 
 
 def distinct_ids(people: Sequence[str]) -> None:
@@ -36,7 +39,7 @@ def distinct_ids(people: Sequence[str]) -> None:
         first = seen.setdefault(canonical_id(person), row)
         if first != row:
             raise InputError(
-                f"People number {first} and {row} have the same id, up to upper and lower case, spaces around it or "
-                "the way a number is written.",
+                f"People number {first} and {row} have the same id, up to upper and lower case, spaces or the way "
+                "letters and numbers are written.",
                 "If they are one person, write the id in one way; if not, give them ids that differ in more.",
             )

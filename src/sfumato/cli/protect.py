@@ -68,7 +68,7 @@ def protect(
         None, help="Protect chosen times only: a GeoJSON of places, windows:10min, stays, or indices."
     ),
     state: Path | None = typer.Option(
-        None, help="The person's noise state (made if absent, 0600): later releases continue the noise, free of cost."
+        None, help="The person's noise state (made if absent, 0600): later releases continue the noise."
     ),
     passphrase_file: Path | None = typer.Option(
         None, help="Encrypt or open the state with the passphrase in this file."
@@ -308,7 +308,7 @@ def _enter(done: Protected | ProtectedFleet, ledger: Path, person: str | None, c
     process = uuid.uuid4().hex
     if done.state is not None:
         process = hashlib.sha256(b"sfumato noise process\0" + done.state.key).hexdigest()[:32]
-    advice = "Continue the person's noise (--state) so that releases compose for free, add noise, or stop here."
+    advice = "Continue the person's noise (--state) so that its releases count once, add noise, or stop here."
     entry = entry_from_certificate(done.body, process=process)
     record(ledger, person, entry, total_loss, cap=cap, advice=advice)
 

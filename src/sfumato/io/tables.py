@@ -237,10 +237,10 @@ def _renumbered(codes: IntArray) -> IntArray:
 def _groups(
     table: pa.Table, roles: Roles, *, named: bool, one_person: bool
 ) -> tuple[list[str], list[slice | IntArray]]:
-    """The identities in order of appearance with the rows of each."""
+    """The identities in order of appearance with the rows of each; one without a name ("") where nothing tells them."""
     rows = table.num_rows
     if "id" not in roles.by_role or one_person:
-        return ["1"], [slice(None)]
+        return [""], [slice(None)]
     column = table.column(roles.by_role["id"])
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -249,9 +249,9 @@ def _groups(
     array = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
     labels = [str(label) for label in array.dictionary.to_pylist()]
     if not named and plain(roles.by_role["id"]) in ("id", "uid", "tid") and len(labels) == rows > 1:
-        return ["1"], [slice(None)]  # a number per row is no trace's name
+        return [""], [slice(None)]  # a number per row is no trace's name
     if len(labels) <= 1:
-        return labels or ["1"], [slice(None)]
+        return labels or [""], [slice(None)]
     order = np.argsort(codes, kind="stable")
     edges = np.flatnonzero(np.diff(codes[order])) + 1
     places = np.split(order, edges)
