@@ -16,7 +16,7 @@ import numpy as np
 
 from sfumato.arrays import BoolArray, FloatArray, IntArray, read_only
 
-_MARGIN_M, _SLACK_M, _HEADING_M, _FAR_M = 50.0, 100.0, 100.0, 1000.0
+_MARGIN_M, _SLACK_M, _HEADING_M, _FAR_M, _LONGEST_STEP_M = 50.0, 100.0, 100.0, 1000.0, 1000.0
 PASSING_S = 600.0
 
 
@@ -81,10 +81,10 @@ def look(stretches: Sequence[Stretch], *, radius_m: float, inner_radius_m: float
             continue
         before = stretches[number - 1] if number else None
         after = stretches[number + 1] if number + 1 < len(stretches) else None
-        if _at_border(positions[0], positions[1], radius_m):
+        if _at_border(positions[:6], radius_m):
             away = np.inf if before is None or before.ride != ride else times[0] - before.times_s[-1]
             rows.append((*_outward(positions), bool(away > PASSING_S)))
-        if _at_border(positions[-1], positions[-2], radius_m):
+        if _at_border(positions[:-7:-1], radius_m):
             away = np.inf if after is None or after.ride != ride else after.times_s[0] - times[-1]
             rows.append((*_outward(positions[::-1]), bool(away > PASSING_S)))
     gates, headings, far = (np.array([row[k] for row in rows]).reshape(-1, 2) for k in range(3))
@@ -97,10 +97,10 @@ def evenly(count: int, at_most: int) -> IntArray:
     return np.unique(np.linspace(0, count - 1, min(count, at_most)).astype(np.int64))
 
 
-def _at_border(end: FloatArray, neighbour: FloatArray, radius_m: float) -> bool:
-    """Near the border for the steps this receiver makes."""
-    step = float(np.hypot(*(end - neighbour)))
-    return float(np.hypot(*end)) < radius_m + _MARGIN_M + max(_SLACK_M, 3.0 * step)
+def _at_border(end_m: FloatArray, radius_m: float) -> bool:
+    """Whether a stretch's end (its last fixes, the last one first) is within a step and a half of the border."""
+    step = float(np.median(np.hypot(*np.diff(end_m, axis=0).T)))
+    return float(np.hypot(*end_m[0])) < radius_m + _MARGIN_M + max(_SLACK_M, min(1.5 * step, _LONGEST_STEP_M))
 
 
 def _outward(positions: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
