@@ -133,6 +133,15 @@ def show(title: str, people, found: list[Case], radii) -> dict[tuple[str, float,
     return rows
 
 
+def page_rows(rows, radii) -> list[str]:
+    """The rows of the table in docs/places.md."""
+    out = []
+    for name in ATTACKERS:
+        cells = [rows[name, radius, centred] for radius in radii for centred in (True, False)]
+        out.append(f"| {name} | " + " | ".join(f"{error:.0f}, {share:.3f}" for error, share in cells) + " |")
+    return out
+
+
 def verdict(rows, radius: float) -> bool:
     """The issue's targets at the default radius."""
     shares = {name: rows[name, radius, False][1] for name in ATTACKERS}
@@ -171,6 +180,7 @@ def main() -> int:
     parser.add_argument("--world", choices=["geolife", "cabs", "town", "all"], default="all")
     parser.add_argument("--fit", action="store_true", help="refit the learned attacker that ships")
     parser.add_argument("--inner", type=float, default=zones.INNER_SHARE, help="share of the radius (default .8)")
+    parser.add_argument("--page", action="store_true", help="print the rows of docs/places.md too")
     parser.add_argument("--quick", action="store_true", help="two draws, and the made-up town only")
     options = parser.parse_args()
     zones.INNER_SHARE = options.inner
@@ -193,6 +203,8 @@ def main() -> int:
         rows = show(world, people, found, RADII_M)
         if world == "geolife":
             results.append(verdict(rows, DEFAULT_RADIUS_M))
+            if options.page:
+                print("\n".join(page_rows(rows, RADII_M)))
     print(f"\n{time.perf_counter() - began:.0f} s; {'ok' if all(results) else 'NOT MET'}")
     return int(not all(results))
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from repository import ROOT, SHARED
 
-from sfumato.places.zones import DEFAULT_RADIUS_M
+from sfumato.places.zones import DEFAULT_RADIUS_M, RADII_M
 
 pytestmark = pytest.mark.slow
 
@@ -35,11 +35,12 @@ def test_a_made_up_town_without_any_data_is_attacked_with_the_shipped_weights(ev
 
 @pytest.mark.shared
 @pytest.mark.skipif(not (SHARED / "data").is_dir(), reason="../shared/data is not on this machine")
-def test_the_default_meets_its_target_on_geolife_and_a_centred_zone_does_not(evidence):
-    found = evidence.cases(evidence.geolife(), (DEFAULT_RADIUS_M,), 4, seed=11)
+def test_the_default_meets_its_target_on_geolife_and_the_page_shows_what_was_measured(evidence):
+    people = evidence.geolife()
+    found = evidence.cases(people, RADII_M, 10, seed=0)
     evidence.attack(found, cross_fit=True)
-    rows = evidence.table(found, (DEFAULT_RADIUS_M,))
-    drawn = {name: row for (name, _, centred), row in rows.items() if not centred}
-    assert max(share for _, share in drawn.values()) <= 0.08
-    assert min(error for error, _ in drawn.values()) >= 0.33 * DEFAULT_RADIUS_M  # .35 over ten draws; four vary more
-    assert rows["circle", DEFAULT_RADIUS_M, True][1] >= 0.7
+    rows = evidence.show("geolife", people, found, RADII_M)
+    assert evidence.verdict(rows, DEFAULT_RADIUS_M)
+    page = (ROOT / "docs" / "places.md").read_text("utf-8").splitlines()
+    measured = evidence.page_rows(rows, RADII_M)
+    assert [row for row in measured if row not in page] == [], "\n".join(measured)
