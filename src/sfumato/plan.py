@@ -119,7 +119,8 @@ class Plan:
         if isinstance(self.prior, str) and self.prior not in ("fit", "preset"):
             preset_named(self.prior)
         object.__setattr__(self, "keep", tuple(self.keep))
-        object.__setattr__(self, "times", str(Times.parse(self.times)))
+        if self.times != "keep":
+            object.__setattr__(self, "times", str(Times.parse(self.times)))
         if self.secrets is not None:
             several = isinstance(self.secrets, Sequence) and not isinstance(self.secrets, str)
             object.__setattr__(self, "secrets", tuple(self.secrets) if several else (self.secrets,))  # type: ignore[arg-type]

@@ -18,8 +18,9 @@ from sfumato.units import duration_s, format_duration
 
 KINDS = ("keep", "shift", "relative", "drop", "coarse")
 _TEN_YEARS_S = 3652 * 86400
+AS_RECORDED = "Times are as recorded."
 _WORDS = {
-    "keep": "Times are as recorded.",
+    "keep": AS_RECORDED,
     "shift": "All times are shifted by one secret, the same for every ride: dates are hidden, intervals are not.",
     "relative": "Every ride's times count from its first published point: when it was is hidden, its pace is not.",
     "drop": "No times are released; the order of points is.",

@@ -23,7 +23,7 @@ from sfumato.mechanisms.traces.interface import Json, Numbers, Stated, TraceMech
 from sfumato.mechanisms.traces.trace_lookup import registered
 from sfumato.plan import Target
 from sfumato.priors.classes import class_name
-from sfumato.times_released import Times
+from sfumato.times_released import AS_RECORDED, Times
 from sfumato.traces import Trace
 from sfumato.version import __version__
 
@@ -82,7 +82,7 @@ class Terms:
     @property
     def own_times(self) -> bool:
         """Whether the release's times are those of one path, so that losses at them can be computed and recomputed."""
-        return not self.several_files and Times.parse(self.times).same_intervals
+        return not self.several_files and (self.times == "keep" or Times.parse(self.times).same_intervals)
 
 
 def stated_by(mechanism: TraceMechanism, target: Target, times_s: Sequence[FloatArray]) -> Stated:
@@ -141,7 +141,7 @@ def certificate_body(terms: Terms, released: Released) -> dict[str, Any]:
         "randomness": terms.randomness_source,
         "snap_m": terms.snap_m,
         "kept": list(terms.kept),
-        "times": {"released": terms.times, "meaning": Times.parse(terms.times).sentence()},
+        "times": {"released": terms.times, "meaning": _times_meaning(terms.times)},
         "several_files": terms.several_files,
         "release": {"content_sha256": released.digest()},
         **stated.blocks,
@@ -250,3 +250,7 @@ def rounded_times(trace: Trace) -> Trace:
     """The same trace at whole milliseconds, which is how times are released."""
     times = milliseconds_as_s(trace.times_s)
     return trace if np.array_equal(times, trace.times_s) else replace(trace, times_s=times)
+
+
+def _times_meaning(times: str) -> str:
+    return AS_RECORDED if times == "keep" else Times.parse(times).sentence()

@@ -20,17 +20,14 @@ from typing import Any
 import numpy as np
 
 from sfumato.certificates.clean import more_than_certified
-from sfumato.certificates.document import SIGNATURE, Certificate
+from sfumato.certificates.document import LEAST_RADIUS_M, SIGNATURE, Certificate, stated_protection, worst_odds
 from sfumato.certificates.requirements import parse_requirements, unmet
 from sfumato.certificates.verify import read_release, verify
 from sfumato.errors import VerificationFailed
 from sfumato.frames import unroll
-from sfumato.leakage.odds import mu_of, odds_at
 from sfumato.mechanisms.traces.plausibility import REFUSED_BELOW
 from sfumato.traces import Trace
 
-AS_PROMISED, HARDLY_ANY = 20.0, 1000.0
-LEAST_RADIUS_M = 100.0
 Answer = bool | None  # None: cannot be told
 
 
@@ -137,7 +134,7 @@ def judge(
     plausible, why = _plausible(record, [trace for _, trace in people])
     reasons |= {"plausible": why} if why else {}
     odds, radius_m = worst_odds(document), max(record.stated.numbers.radius_m, LEAST_RADIUS_M)
-    protection, why = _protection(record, odds, radius_m)
+    protection, why = stated_protection(record, odds, radius_m)
     reasons |= {"protection": why}
     mode = document["releases"]
     known = mode["mode"] != "redrawn" or int(mode.get("redraws", 1)) > 1
@@ -166,57 +163,6 @@ def judge(
         if not require
         else replace(verdict, unmet=unmet(require, document, worst=lambda at: worst_odds(document, at)))
     )
-
-
-def worst_odds(document: Mapping[str, Any], radius_m: float | None = None) -> float | None:
-    """The worst of the stated odds at ``radius_m`` (None: the stated radius, 100 m at least); None: none is stated."""
-    at = max(float(document["radius_m"]), LEAST_RADIUS_M) if radius_m is None else radius_m
-    secrets = document.get("secrets") or {}
-    losses = [document.get(document["epsilon_follows_from"]), document.get("stay_loss"), document.get("worst_loss")]
-    losses += [secrets.get("loss_over_class"), secrets.get("offset_loss")]
-    found = [_gaussian_odds(float(loss), at) for loss in losses if loss is not None]
-    per_point = document.get("odds_per_point")
-    if per_point is not None:
-        found.append(_power(float(per_point), at / float(document["radius_m"])))
-    return max(found, default=None)
-
-
-def thin_protection(document: Mapping[str, Any]) -> list[str]:
-    """A warning in words where ``verify`` would not call this release protected."""
-    record = Certificate.of(document)
-    if record.simulation:
-        return ["SIMULATION: a seed was given, so this release protects nothing."]
-    radius_m = max(record.stated.numbers.radius_m, LEAST_RADIUS_M)
-    protection, why = _protection(record, worst_odds(document), radius_m)
-    if protection == "as promised":
-        return []
-    return [f"Warning: this protects {'nothing' if protection == 'none' else 'hardly anything'}. {why}"]
-
-
-def _gaussian_odds(loss: float, radius_m: float) -> float:
-    try:
-        return odds_at(mu_of(loss, radius_m))
-    except (OverflowError, ValueError):
-        return math.inf
-
-
-def _power(odds: float, exponent: float) -> float:
-    try:
-        return math.pow(odds, exponent)
-    except OverflowError:
-        return math.inf
-
-
-def _protection(record: Certificate, odds: float | None, radius_m: float) -> tuple[str, str]:
-    if record.simulation:
-        return "none", "A simulation: whoever knows the seed takes the noise away."
-    if odds is None:
-        return "none", "The certificate states no odds."
-    size = "more than a billion" if not odds < 1e9 else f"{odds:,.3g}" if odds < 1000 else f"{odds:,.0f}"
-    words = f"The worst odds it states are {size} : 1 between places {radius_m:g} m apart."
-    if odds <= AS_PROMISED * (1 + 1e-9):
-        return "as promised", words
-    return ("hardly any" if odds <= HARDLY_ANY else "none"), words
 
 
 def _class_words(document: Mapping[str, Any]) -> str:

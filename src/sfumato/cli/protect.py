@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,18 +102,20 @@ def protect(
     json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
 ) -> None:
     """Write the release, and the certificate and reports that were asked for: all of them, or none."""
-    from sfumato.io.archive import is_archive, members
+    from sfumato.io.archive import members
+    from sfumato.io.formats import is_archive
     from sfumato.plan import Plan
     from sfumato.units import length_m
 
     outputs = {"release": output, "certificate": certificate, "report": report, "public_report": public_report}
     paths = {name: path for name, path in outputs.items() if path is not None}
     _check_paths(sources, paths, state)
-    archive = is_archive(sources) and not _one_packed(sources)
+    packed = len(sources) == 1 and sources[0].is_file() and sources[0].suffix.lower() == ".gz"
+    archive = is_archive(sources) and not packed
     passphrase = _passphrase(passphrase_file, state or (output if archive else None))
     people: list[tuple[str | None, Trace]] = []
     if not archive:
-        with next(iter(members(sources))).path() as source:
+        with next(iter(members(sources))).path() if packed else nullcontext(sources[0]) as source:
             named = named_columns(column)
             people = _read(source, format=format, zone=time_zone, columns=named, keep=keep, one_person=one_person)
     elif one_person:
@@ -167,10 +170,6 @@ def _check_paths(sources: list[Path], paths: dict[str, Path], state: Path | None
     resolved = [path.expanduser().resolve() for path in named]
     if len(set(resolved)) != len(resolved):
         raise InputError("Two of the files named are the same.", "Give every input and output a name of its own.")
-
-
-def _one_packed(sources: list[Path]) -> bool:
-    return len(sources) == 1 and sources[0].is_file() and sources[0].suffix.lower() == ".gz"
 
 
 def _refuse_for_archives(**given: object) -> None:
@@ -231,7 +230,7 @@ def _read(
     from sfumato.io.formats import format_named, format_of
 
     if not source.exists():
-        raise InputError(f"There is no file {source}.", "Check its name.")
+        raise InputError(f"There is no file or folder {source}.", "Check its name.")
     chosen = format_named(format) if format else format_of(source)
     if chosen.name in _TABLES:
         from sfumato.engines.people import column_names, columns_by_person
@@ -375,8 +374,7 @@ def _page(done: Protected | ProtectedFleet, document: dict[str, Any], *, private
 
 def _say(document: dict[str, Any], dropped: tuple[str, ...], paths: dict[str, Path]) -> None:
     """What was promised, in a few sentences of the mechanism's; everything else is in the certificate."""
-    from sfumato.certificates.document import Certificate
-    from sfumato.certificates.verdict import thin_protection
+    from sfumato.certificates.document import Certificate, thin_protection
     from sfumato.units import format_length
 
     said = Certificate.of(document)

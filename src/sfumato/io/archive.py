@@ -59,15 +59,6 @@ def ending_of(name: str) -> str:
     return (PurePosixPath(path.stem) if path.suffix.lower() == ".gz" else path).suffix.lower()
 
 
-def is_archive(sources: Iterable[str | Path]) -> bool:
-    """Whether these are more than one plain track: a folder, a pattern, several files, or something packed."""
-    paths = [Path(source) for source in sources]
-    return len(paths) > 1 or any(
-        path.is_dir() or path.suffix.lower() in (".gz", ".zip") or (not path.exists() and glob.has_magic(str(path)))
-        for path in paths
-    )
-
-
 def members(sources: Iterable[str | Path]) -> Iterator[Member]:
     """Every file of the sources, in the order of their names; those that are no track say why."""
     for path in _expanded(sources):

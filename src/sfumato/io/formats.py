@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import glob
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -38,6 +40,15 @@ _ALL = (
     Format("json", "JSON, told apart by content", "any_json", (".json",)),
 )
 FORMATS: dict[str, Format] = {format.name: format for format in _ALL}
+
+
+def is_archive(sources: Iterable[str | Path]) -> bool:
+    """Whether these are more than one plain track: a folder, a pattern, several files, or something packed."""
+    paths = [Path(source) for source in sources]
+    return len(paths) > 1 or any(
+        path.is_dir() or path.suffix.lower() in (".gz", ".zip") or (not path.exists() and glob.has_magic(str(path)))
+        for path in paths
+    )
 
 
 def format_named(name: str) -> Format:
