@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -20,6 +21,7 @@ import scipy
 
 from sfumato.arrays import FloatArray, IntArray, Solved, positive, read_only
 from sfumato.errors import InputError
+from sfumato.leakage.certain_loss import losses_at_most
 from sfumato.mechanisms.designs.barrier import Program, centre, union_size
 from sfumato.mechanisms.designs.first_order import descend
 from sfumato.mechanisms.designs.lower_bound import DualTerms, Multipliers, dual_terms
@@ -84,7 +86,15 @@ def least_loss(
     else:
         steps = _by_interior_point(best, covariances, indices, wanted, gap, progress)
     return _finished(
-        best, covariances, indices, "convex" if len(covariances) == 1 else "minimax", nugget, gap, steps, started
+        best,
+        covariances,
+        indices,
+        wanted,
+        "convex" if len(covariances) == 1 else "minimax",
+        nugget,
+        gap,
+        steps,
+        started,
     )
 
 
@@ -103,20 +113,20 @@ def least_noise(
     if len(covariances) == 1 and len(indices) == 1:
         slopes, rest = regression(covariances[0], indices[0])
         values, vectors = least_noise_covering(slopes, rest, float(wanted[0]) * np.eye(len(indices[0])))
-        noise = read_only((vectors * values) @ vectors.T)
-        terms = dual_terms(covariances, indices, wanted, Multipliers((vectors,)))
-        trace, bound = float(values.sum()), terms.budget_for()
-        design = NoiseDesign(
-            noise, covariances, indices, "convex", nugget, known_losses=read_only(wanted), proof=(vectors,)
-        )
-        return Solved(
-            design, "exact", 1, max((trace - bound) / trace, 0.0), trace, bound, time.perf_counter() - started
-        )
+        noise, losses = met((vectors * values) @ vectors.T, covariances, indices, wanted)
+        bound = dual_terms(covariances, indices, wanted, Multipliers((vectors,))).budget_for()
+        known = read_only(wanted) if losses is None else losses
+        design = NoiseDesign(noise, covariances, indices, "convex", nugget, known_losses=known, proof=(vectors,))
+        gap = max((design.trace - bound) / design.trace, 0.0)
+        return Solved(design, "exact", 1, gap, design.trace, bound, time.perf_counter() - started)
     if len(covariances) == 1 and _floor_applies(covariances[0], indices, wanted):
         budget = len(covariances[0]) / float(wanted[0])
-        shaped = least_loss(covariances[0], indices, budget=budget, nugget=nugget).value
+        shaped = least_loss(covariances[0], indices, budget=budget * (1 + 1e-15), nugget=nugget).value
+        noise, losses = met(shaped.noise_covariance, covariances, indices, wanted)
+        shaped = replace(shaped, noise_covariance=noise, known_losses=shaped.losses() if losses is None else losses)
         # Every Γ_ii ≥ 1/e, since Z_i alone reveals 1/Γ_ii: the trace n/e is the least there is.
-        return Solved(shaped, "exact", 0, 0.0, budget, budget, time.perf_counter() - started)
+        gap = max((shaped.trace - budget) / shaped.trace, 0.0)
+        return Solved(shaped, "exact", 0, gap, shaped.trace, budget, time.perf_counter() - started)
     best = _Best("noise", None)
     if union_size(covariances, indices) > LARGEST_UNION:
         raise InputError(
@@ -126,7 +136,15 @@ def least_noise(
         )
     steps = _by_interior_point(best, covariances, indices, wanted, gap, progress)
     return _finished(
-        best, covariances, indices, "convex" if len(covariances) == 1 else "minimax", nugget, gap, steps, started
+        best,
+        covariances,
+        indices,
+        wanted,
+        "convex" if len(covariances) == 1 else "minimax",
+        nugget,
+        gap,
+        steps,
+        started,
     )
 
 
@@ -154,8 +172,10 @@ def design_within(
 def _checked(
     priors: npt.ArrayLike | Sequence[npt.ArrayLike], secrets: Sequence[npt.ArrayLike], targets: Sequence[float] | None
 ) -> tuple[tuple[FloatArray, ...], tuple[IntArray, ...], FloatArray]:
+    if isinstance(priors, list | tuple) and not priors:
+        raise InputError("No prior was given.", "Give a covariance, or several at the same times.")
     several = isinstance(priors, list | tuple) and np.ndim(priors[0]) == 2
-    covariances = tuple(checked_prior(p) for p in (priors if several else (priors,)))  # type: ignore[union-attr,arg-type]
+    covariances = tuple(checked_prior(p) for p in (priors if several else (priors,)))  # type: ignore[union-attr]
     if len({c.shape for c in covariances}) != 1:
         raise InputError("The priors have different numbers of points.", "Give covariances at the same times.")
     indices = checked_secrets(secrets, len(covariances[0]))
@@ -269,6 +289,27 @@ def _just_enough(
     return scaled, float(np.trace(scaled))
 
 
+def met(
+    noise: FloatArray, priors: tuple[FloatArray, ...], secrets: tuple[IntArray, ...], targets: FloatArray
+) -> tuple[FloatArray, FloatArray | None]:
+    """The noise as it will be drawn, enlarged until its losses certainly meet the targets, and those losses.
+
+    The last operation on the noise is here, and the check after it. None where no loss is certain (a prior without
+    nugget): the closed form then stands, and what is drawn gets a jitter (``NoiseDesign.certified``).
+    """
+    scale = 1.0
+    for _ in range(60):
+        drawn = read_only(scale * (noise + noise.T) / 2)
+        losses = losses_at_most(priors, drawn, secrets)
+        over = float(np.max(losses / targets))
+        if over <= 1:
+            return drawn, read_only(losses)
+        if not over < 1.5:
+            break
+        scale *= 1 + 2 * (over - 1) + 1e-15
+    return read_only((noise + noise.T) / 2), None
+
+
 def _by_first_order(
     best: _Best,
     priors: tuple[FloatArray, ...],
@@ -315,6 +356,7 @@ def _finished(
     best: _Best,
     priors: tuple[FloatArray, ...],
     secrets: tuple[IntArray, ...],
+    targets: FloatArray,
     method: str,
     nugget: float,
     gap: float,
@@ -326,11 +368,19 @@ def _finished(
             "No design could be computed for these secrets.",
             f"The prior is too ill-conditioned: add a nugget (the convex designs use {NUGGET:g} of the variance).",
         )
-    noise = read_only((best.noise + best.noise.T) / 2)
     proof = () if best.multipliers is None else best.multipliers.factors
-    design = NoiseDesign(noise, priors, secrets, method, nugget, proof=proof)
-    status: Literal["converged", "stopped"] = "converged" if best.gap <= gap else "stopped"
-    return Solved(design, status, steps, max(best.gap, 0.0), best.upper, best.lower, time.perf_counter() - started)
+    if best.form == "noise":
+        noise, losses = met(best.noise, priors, secrets, targets)
+        upper = float(np.trace(noise))
+    else:
+        noise = read_only((best.noise + best.noise.T) / 2)
+        certain = losses_at_most(priors, noise, secrets)
+        losses = read_only(certain) if np.all(certain <= losses_of(priors, noise, secrets) * (1 + 1e-6)) else None
+        upper = best.upper if losses is None else float(np.max(losses / targets))
+    design = NoiseDesign(noise, priors, secrets, method, nugget, known_losses=losses, proof=proof)
+    reached = max((upper - best.lower) / upper, 0.0)
+    status: Literal["converged", "stopped"] = "converged" if reached <= gap else "stopped"
+    return Solved(design, status, steps, reached, upper, best.lower, time.perf_counter() - started)
 
 
 def _relabelled(found: Solved[NoiseDesign], target: float, method: str, started: float) -> Solved[NoiseDesign]:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.arrays import FloatArray, IntArray
+from sfumato.leakage.rounding import UNIT
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,8 +53,8 @@ def dual_terms(
     targets: Sequence[float] | FloatArray,
     multipliers: Multipliers,
 ) -> DualTerms:
-    """The three numbers of the lower bounds, from the priors and the factors alone."""
-    gain = cost = 0.0
+    """The three numbers of the lower bounds, from the priors and the factors alone, each rounded against the bound."""
+    gain = cost = error = 0.0
     factors = iter(multipliers.factors)
     stacked = []
     for prior in priors:
@@ -64,7 +65,11 @@ def dual_terms(
             gain += float(np.sum(slopes_x * slopes_x)) / target
             # X'PX = X'ΣX - (Σ_S: X)' Σ_SS⁻¹ (Σ_S: X), with the rounding of a product only.
             cost += float(np.sum(x * (prior @ x))) - float(np.sum((prior[secret] @ x) * slopes_x))
+            # |Σ_ij| ≤ √Σ_ii√Σ_jj, so what rounding can take from this difference is at most this:
+            error += 8 * (len(prior) + 8) * UNIT * float(np.sum((np.sqrt(np.diag(prior)) @ np.abs(x)) ** 2))
             stacked.append(x)
     together = np.concatenate(stacked, axis=1)
     gram = together.T @ together if together.shape[1] <= together.shape[0] else together @ together.T
-    return DualTerms(gain, max(cost, 0.0), float(np.linalg.eigvalsh(gram)[-1]))
+    size = len(together) + together.shape[1]
+    top = float(np.linalg.eigvalsh(gram)[-1]) + 4 * size * UNIT * float(np.trace(gram))
+    return DualTerms(gain * (1 - 4 * size * UNIT), max(cost, 0.0) + error, top)

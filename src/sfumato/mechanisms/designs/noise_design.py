@@ -18,6 +18,7 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from sfumato.arrays import FloatArray, IntArray, finite, positive, read_only
 from sfumato.errors import InputError
 from sfumato.guarantees import Guarantee
+from sfumato.leakage.certain_loss import losses_at_most
 from sfumato.leakage.loss import delta_at, loss_matrix, mu_of, odds_at, renyi_epsilon, stated_jitter
 from sfumato.randomness import Randomness, randomness
 
@@ -157,13 +158,14 @@ class NoiseDesign:
     def certified(self, *, digits: int = 6) -> NoiseDesign:
         """The same design with the white jitter that makes its losses certain to about ``digits`` digits.
 
-        The jitter is added to the noise that is drawn, so it only lowers the loss; 0 where none is needed.
+        The jitter is added to the noise that is drawn, so it only lowers the loss; 0 where none is needed. The losses
+        are then upper bounds for the doubles that are drawn with (:mod:`sfumato.leakage.certain_loss`).
         """
         jitter = max(stated_jitter(prior, self.noise_covariance, digits=digits) for prior in self.priors)
-        if jitter == 0.0 and self.known_losses is None:
-            return self
         covered = read_only(self.noise_covariance + jitter * np.eye(len(self.noise_covariance)))
-        return replace(self, noise_covariance=covered, jitter=self.jitter + jitter, known_losses=None, proof=())
+        certain = losses_at_most(self.priors, covered, self.secrets)
+        known = read_only(certain) if np.all(np.isfinite(certain)) else None
+        return replace(self, noise_covariance=covered, jitter=self.jitter + jitter, known_losses=known, proof=())
 
     def guarantee(
         self, *, radius_m: float | None = None, order: float = 5.0, delta: float = 0.01, simulation: bool = False
