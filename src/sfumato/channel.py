@@ -21,6 +21,7 @@ from sfumato.randomness import Random, Randomness, randomness
 
 ROW_TOLERANCE = 1e-6
 ROUNDING = 2e-14
+LEAST_PROBABILITY = 1e-300
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -200,9 +201,10 @@ def checked_rows(matrix: npt.ArrayLike) -> FloatArray:
     if values.min() < 0:
         row = int(np.argmax(values.min(axis=1) < 0))
         raise InputError(f"Row {row} of the channel has a negative entry.", "Probabilities are at least 0.")
-    sums = values.sum(axis=1)
+    with np.errstate(over="ignore"):
+        sums = values.sum(axis=1)
     off = np.abs(sums - 1)
-    if off.max() > ROW_TOLERANCE:
+    if not off.max() <= ROW_TOLERANCE:
         row = int(np.argmax(off))
         raise InputError(
             f"Row {row} of the channel sums to {sums[row]:.9g}, not 1.",
@@ -225,10 +227,28 @@ def checked_probabilities(prior: npt.ArrayLike, count: int | None = None) -> Flo
             f"The prior has {values.size} symbols and the channel {count} inputs.",
             "They must match, in the same order.",
         )
-    total = float(values.sum())
-    if abs(total - 1) > ROW_TOLERANCE:
+    if np.any((values > 0) & (values < LEAST_PROBABILITY)):
+        raise InputError(
+            f"The prior has a probability below {LEAST_PROBABILITY:g}.",
+            "No double can be divided by it: use 0, or more.",
+        )
+    with np.errstate(over="ignore"):
+        total = float(values.sum())
+    if not abs(total - 1) <= ROW_TOLERANCE:
         raise InputError(f"The prior sums to {total:.9g}, not 1.", "For counts, use CellPrior.from_counts.")
     return read_only(values / total) if abs(total - 1) > ROUNDING else values
+
+
+def checked_distortion(distortion: npt.ArrayLike, name: str = "The distortion") -> FloatArray:
+    """A non-empty matrix of costs or distances, each 0 or between 1e-100 and 1e100: larger ones overflow in a sum."""
+    values = finite(distortion, name, dimensions=2)
+    if values.size == 0:
+        raise InputError(f"{name} is empty.", "Give one row per symbol and one column per output.")
+    if values.min() < 0:
+        raise InputError(f"{name} has negative entries.", "Give numbers of at least 0.")
+    if values.max() > 1e100 or np.any((values > 0) & (values < 1e-100)):
+        raise InputError(f"{name} has entries beyond 1e100 or within 1e-100 of 0.", "Use another unit.")
+    return values
 
 
 def checked_labels(labels: Sequence[str], count: int, kind: str) -> tuple[str, ...]:

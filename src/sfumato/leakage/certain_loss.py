@@ -81,9 +81,10 @@ def _single_losses(prior: FloatArray, noise: FloatArray, index: IntArray) -> Flo
 
 def _inverse_bound(matrix: Wide, right: Wide, *, diagonal: bool = False) -> tuple[FloatArray, FloatArray] | None:
     """(an upper bound of HᵀA⁻¹H or of its diagonal, V), or None where A is not certainly positive definite."""
-    scale = 1 / np.sqrt(np.diag(matrix).astype(np.float64))
-    if not np.all(np.isfinite(scale)):
+    own = np.diag(matrix).astype(np.float64)
+    if not np.all(own > 0) or not np.all(np.isfinite(matrix)):
         return None
+    scale = 1 / np.sqrt(own)
     scaled = np.asarray(matrix * np.outer(scale, scale), dtype=np.float64)
     least = _least_eigenvalue(scaled)
     if least <= 0:

@@ -141,7 +141,8 @@ def identifiability_to_lip(epsilon: float, prior: npt.ArrayLike) -> Converted:
     top, least = float(p.max()), float(p.min())
     more = float(Fraction(top) * n - 1) + top * others * math.expm1(eps)
     less = float(Fraction(least) * n - 1) + least * others * math.expm1(-eps)
-    value = rounded_up(max(math.log1p(more), -math.log1p(less))) + 4 * (n + 4) * UNIT
+    down = -math.log1p(less) if less > -0.5 else -math.log(least) - math.log1p(others * math.exp(-eps))
+    value = rounded_up(max(math.log1p(more), down)) + 4 * (n + 4) * UNIT
     return Converted(value, "this prior, eps at least ln(p_max / p_min)", eps > spread)
 
 
@@ -164,8 +165,12 @@ def geo_to_lip(epsilon_per_m: float, prior: npt.ArrayLike, distances_m: npt.Arra
     g = epsilon_checked(epsilon_per_m, "epsilon_per_m")
     p = checked_probabilities(prior)
     d = _distances(distances_m, p.size)
-    exponents = g * d[p > 0]
+    with np.errstate(over="ignore"):
+        exponents = g * d[np.ix_(p > 0, p > 0)]
+    p = p[p > 0]
     top = exponents.max(axis=1)
+    if not np.all(np.isfinite(top)):
+        return Converted(math.inf, "never: the distances are beyond the range of numbers", False)
     near = top < 1
     value = 0.0
     if near.any():
@@ -223,7 +228,7 @@ def mismatch_overhead(designed_for: npt.ArrayLike, truth: npt.ArrayLike) -> tupl
     variation = 0.5 * math.fsum(np.abs(p1 - p2).tolist())
     far = np.abs(p1 - p2) > 0.5 * p2
     # ln(p1/p2) = log1p((p1 - p2)/p2), whose difference is exact where the two are near.
-    ratios = np.where(far, np.log(np.where(far, p1 / p2, 1.0)), np.log1p(np.where(far, 0.0, (p1 - p2) / p2)))
+    ratios = np.where(far, np.log(p1) - np.log(p2), np.log1p(np.where(far, 0.0, p1 - p2) / p2))
     smallest = float(min(p1.min(), p2.min()))
     return rounded_up(math.log1p(variation / smallest)), rounded_up(float(np.abs(ratios).max()))
 
@@ -270,7 +275,9 @@ def largest_useful_variation(epsilon: float, smallest_1: float, smallest_2: floa
 
 def softened(epsilon: float, smallest: float) -> float:
     """ln(p + e^eps (1 - p)) = log1p((1 - p)(e^eps - 1)), rounded up: what eps-LDP leaks under a prior of this p_min."""
-    if epsilon == 0 or smallest >= 1:
+    if not epsilon >= 0 or not 0 <= smallest <= 1:
+        raise InputError(f"There is no leakage {epsilon} at p_min = {smallest}.", "Give eps >= 0 and p_min in 0 .. 1.")
+    if epsilon == 0 or smallest == 1:
         return 0.0
     if epsilon < 1:
         return rounded_up(math.log1p((1 - smallest) * math.expm1(epsilon)))

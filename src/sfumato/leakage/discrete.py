@@ -65,7 +65,7 @@ def lift(channel: ChannelLike, prior: npt.ArrayLike) -> FloatArray:
     """r[x, y] = P(y | x) / P(y); NaN in the columns of outputs that never occur under the prior."""
     q, p = _both(channel, prior)
     m = p @ q
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.where(m > 0, q / m, np.nan)
 
 
@@ -166,7 +166,8 @@ def mutual_information(channel: ChannelLike, prior: npt.ArrayLike) -> float:
     q, p = q[rows], p[rows]
     m = p @ q
     q, m = q[:, m > 0], m[m > 0]
-    return float(p @ (excess((q - m) / m) @ m))
+    with np.errstate(over="ignore"):
+        return float(p @ (excess((q - m) / m) @ m))
 
 
 def maximal_leakage(channel: ChannelLike, prior: npt.ArrayLike | None = None) -> float:
@@ -196,8 +197,8 @@ def adversary_error(channel: ChannelLike, prior: npt.ArrayLike, distortion: npt.
     """sum_y min_z sum_x p(x) Q(y | x) d(x, z): the expected distance of the best guess z after seeing the report."""
     q, p = _both(channel, prior)
     d = finite(distortion, "The distortion", dimensions=2)
-    if d.shape[0] != q.shape[0]:
-        raise InputError(f"The distortion has {d.shape[0]} rows for {q.shape[0]} inputs.", "Give d(x, guess).")
+    if d.shape[0] != q.shape[0] or d.shape[1] == 0:
+        raise InputError(f"The distortion is {d.shape} for {q.shape[0]} inputs.", "Give d(x, guess).")
     return float(((p[:, None] * q).T @ d).min(axis=1).sum())
 
 

@@ -51,7 +51,8 @@ def _steepest(q: FloatArray, d: FloatArray, *, error: float) -> float:
         if np.any(change[near] > 1e-12):
             return math.inf
         if not near.all():
-            worst = max(worst, float(((change[~near] + error) / apart[~near]).max()))
+            with np.errstate(over="ignore"):
+                worst = max(worst, float(((change[~near] + error) / apart[~near]).max()))
     return worst
 
 

@@ -32,7 +32,8 @@ def lift_vertices(prior: npt.ArrayLike, epsilon: float, *, epsilon_low: float | 
     found = []
     for free in range(n):
         others = np.delete(np.arange(n), free)
-        value = _remaining(p[others], high, lo, hi) / p[free]
+        with np.errstate(over="ignore"):
+            value = _remaining(p[others], high, lo, hi) / p[free]
         keep = (value >= lo * (1 - 1e-12)) & (value <= hi * (1 + 1e-12))
         vertices = np.empty((int(keep.sum()), n))
         vertices[:, others] = bits[keep]

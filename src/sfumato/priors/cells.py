@@ -55,10 +55,11 @@ class CellPrior:
     ) -> CellPrior:
         """Counts or weights divided by their total, then mixed with a share ``floor`` of the uniform distribution."""
         values = finite(counts, "The counts", dimensions=1)
-        if values.size == 0 or values.min() < 0 or values.sum() <= 0:
+        if values.size == 0 or values.min() < 0 or values.max() <= 0:
             raise InputError("The counts are negative, empty or all 0.", "Give how often each symbol occurred.")
+        shares = values / values.max()  # sums of the largest doubles overflow
         prior = cls(
-            values / values.sum(),
+            shares / shares.sum(),
             labels=tuple(labels),
             positions_m=None if positions_m is None else finite(positions_m, "positions_m", dimensions=2),
             grid=grid,
@@ -121,6 +122,8 @@ class CellPrior:
 def positive_prior(prior: npt.ArrayLike, count: int | None = None) -> FloatArray:
     """A prior without impossible symbols, as the designs need; refused with advice otherwise."""
     p = checked_probabilities(prior, count)
+    if np.any((p > 0) & (p < 1e-50)):
+        raise InputError("Some symbols have prior probabilities below 1e-50.", "Merge them, or give them a floor.")
     zeros = int(np.count_nonzero(p == 0))
     if zeros:
         raise InputError(

@@ -36,11 +36,15 @@ Description = dict[str, Any]
 _Density = Callable[[npt.ArrayLike], FloatArray]
 _Lines = tuple[FloatArray, FloatArray]
 
+_LARGEST = 1e50
+
 
 def _checked(value: float, name: str, *, zero: bool = False) -> float:
     number = float(value)
     if not math.isfinite(number) or number < 0 or (number == 0 and not zero):
         raise InputError(f"{name} is {number:g}.", f"It must be finite and {'at least' if zero else 'greater than'} 0.")
+    if number > 0 and not 1 / _LARGEST <= number <= _LARGEST:
+        raise InputError(f"{name} is {number:g}.", "Its square is no double worth computing with: use another unit.")
     return number
 
 

@@ -300,8 +300,7 @@ def prior_from_counts(
     [Weissman2003], which is far too wide on location grids.
     """
     values = finite(counts, "The counts", dimensions=1)
-    if values.size < 2 or values.min() < 0 or np.any(values != np.round(values)) or values.sum() < 1:
-        raise InputError("The counts are not whole numbers from 0 of at least two symbols.", "Give observed counts.")
+    _checked_counts(values)
     level = positive(beta, "beta", at_most=0.999999)
     total, size = float(values.sum()), values.size
     if method == "weissman":
@@ -315,10 +314,16 @@ def prior_from_counts(
     return Box(np.minimum(low, high), high)
 
 
+def _checked_counts(values: FloatArray) -> None:
+    whole = values.size >= 2 and values.min() >= 0 and values.max() < 2**53 and np.all(values == np.round(values))
+    if not whole or values.max() == 0:
+        raise InputError("The counts are not whole numbers from 0 of at least two symbols.", "Give observed counts.")
+
+
 def weissman_variation(samples: int, size: int, beta: float) -> float:
     """Total variation within which the empirical distribution of ``samples`` draws lies with probability 1 - beta."""
-    if samples < 1:
-        raise InputError(f"There are {samples} samples.", "At least one is needed.")
+    if samples < 1 or size < 2:
+        raise InputError(f"There are {samples} samples of {size} symbols.", "At least one of two is needed.")
     return 0.5 * math.sqrt(2.0 / samples * _log_subsets(size, beta))
 
 
@@ -337,36 +342,41 @@ def samples_needed(
     one is known); fix n in advance and evaluate again with the final counts. ``chernoff`` and the tighter
     ``multiplicative`` need the true smallest probability only, once instead of squared.
     """
-    if int(size) != size or size < 2:
+    if not math.isfinite(size) or int(size) != size or size < 2:
         raise InputError(f"There are {size} symbols.", "At least two are needed.")
     c, eta = positive(smallest, "smallest", at_most=1 / size), positive(overhead, "overhead", at_most=700)
     level = positive(beta, "beta", at_most=0.999999)
     per_symbol = math.log(2 * size / level)
     match method:
         case "weissman":
-            exact = _over(_log_subsets(size, level), 2 * (c * math.expm1(eta)) ** 2)
+            exact = _over(_log_subsets(size, level), 2 * _square(c * math.expm1(eta)))
         case "source":
-            exact = _over(size - math.log(level), 2 * (c * math.expm1(eta)) ** 2)
+            exact = _over(size - math.log(level), 2 * _square(c * math.expm1(eta)))
         case "self-referential":
-            exact = _over(_log_subsets(size, level), 2 * (c * math.expm1(-eta)) ** 2)
+            exact = _over(_log_subsets(size, level), 2 * _square(c * math.expm1(-eta)))
         case "chernoff":
-            exact = _over(3 * per_symbol, c * math.expm1(-eta) ** 2)
+            exact = _over(3 * per_symbol, c * _square(math.expm1(-eta)))
         case "multiplicative":
             exact = _over(per_symbol, c * excess_of_log(-eta))
         case _:
             raise InputError(f"There is no method '{method}'.", "Use multiplicative, chernoff, weissman, ...")
     if not math.isfinite(exact):
         raise InputError("More draws would be needed than a number can say.", "Allow a larger overhead.")
-    return math.ceil(exact)
+    return max(1, math.ceil(exact))
 
 
 def observed_overhead(counts: npt.ArrayLike, *, beta: float) -> float:
     """-ln(1 - tv / observed p_min), the overhead once the counts are in; infinite while tv >= observed p_min."""
     values = finite(counts, "The counts", dimensions=1)
+    _checked_counts(values)
     total = float(values.sum())
     variation = weissman_variation(int(total), values.size, positive(beta, "beta", at_most=0.999999))
     smallest = float(values.min()) / total
     return math.inf if variation >= smallest else -math.log1p(-variation / smallest)
+
+
+def _square(value: float) -> float:
+    return value * value  # infinite where ** would fail
 
 
 def _over(above: float, below: float) -> float:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.arrays import FloatArray, finite
-from sfumato.channel import Channel
+from sfumato.arrays import FloatArray
+from sfumato.channel import Channel, checked_distortion
 from sfumato.errors import InputError
 from sfumato.guarantees import Guarantee
 from sfumato.leakage.conversions import binary_excess, threshold
@@ -56,7 +56,7 @@ def resampling_channel(
     lam = resampling_share(p, epsilon)
     matrix = lam * np.eye(p.size) + (1 - lam) * p
     names: tuple[str, ...] = tuple(inputs)
-    d = hamming(p.size) if distortion is None else finite(distortion, "The distortion", dimensions=2)
+    d = hamming(p.size) if distortion is None else checked_distortion(distortion)
     if distortion is not None:
         best = np.argmin((p[:, None] * matrix).T @ d, axis=1)
         matrix = Channel(matrix).post_process(best, outputs=[str(y) for y in range(d.shape[1])]).matrix

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.arrays import FloatArray, IntArray, finite
-from sfumato.channel import Channel
+from sfumato.arrays import FloatArray, IntArray
+from sfumato.channel import Channel, checked_distortion
 from sfumato.errors import InputError
 from sfumato.grid import Grid
 from sfumato.leakage import discrete
@@ -56,7 +56,7 @@ def compare(
 ) -> list[Compared]:
     """Every mechanism at every target. Some need ``grid``; ``distances`` add geo-indistinguishability."""
     p = positive_prior(prior)
-    cost = finite(distortion, "The distortion", dimensions=2)
+    cost = checked_distortion(distortion)
     if cost.shape != (p.size, p.size):
         raise InputError(f"The distortion is {cost.shape} for {p.size} symbols.", "Give a square matrix.")
     wanted = compared_named(mechanisms)
@@ -69,7 +69,7 @@ def compare(
             f"{', '.join(row for row, _ in wanted)}: this needs a grid.",
             "Add --grid ROWSxCOLUMNS, one line of the prior per cell.",
         )
-    metric = None if distances is None else finite(distances, "The distances", dimensions=2)
+    metric = None if distances is None else checked_distortion(distances, "The distances")
     found = []
     for epsilon in epsilons:
         target = LeakageTarget(p, cost, discrete.epsilon_checked(epsilon), grid)

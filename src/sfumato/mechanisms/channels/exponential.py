@@ -14,22 +14,27 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 
-from sfumato.arrays import FloatArray, finite, positive
-from sfumato.channel import Channel
+from sfumato.arrays import FloatArray, positive
+from sfumato.channel import Channel, checked_distortion
 from sfumato.errors import InputError
 from sfumato.leakage.geo import geo_epsilon
 from sfumato.leakage.rounding import UNIT, log_ratio_error, rounded_up
-from sfumato.mechanisms.channels.geo_promise import GeoChannel, certified_geo, checked_plane_error, promised_geo
+from sfumato.mechanisms.channels.geo_promise import (
+    GeoChannel,
+    certified_geo,
+    checked_plane_error,
+    checked_smallest,
+    promised_geo,
+)
 from sfumato.mechanisms.channels.named_design import ChannelTask, DesignedChannel
 from sfumato.mechanisms.channels.rate import largest_rate
 
 
 def exponential_matrix(distances: npt.ArrayLike, rate: float) -> FloatArray:
     """The rows e^(-rate d) divided by their sums."""
-    d = finite(distances, "The distances", dimensions=2)
-    if d.min() < 0:
-        raise InputError("The distances are negative.", "Give distances of at least 0.")
-    weights = np.exp(-positive(rate, "rate") * (d - d.min(axis=1, keepdims=True)))
+    d = checked_distortion(distances, "The distances")
+    with np.errstate(over="ignore"):
+        weights = np.exp(-positive(rate, "rate") * (d - d.min(axis=1, keepdims=True)))
     out: FloatArray = weights / weights.sum(axis=1, keepdims=True)
     return out
 
@@ -52,8 +57,11 @@ def exponential_for_epsilon(
 
     takes n^2 steps instead of n^3.
     """
-    d = finite(distances, "The distances", dimensions=2)
-    eps = positive(epsilon, "epsilon")
+    d = checked_distortion(distances, "The distances")
+    eps = positive(epsilon, "epsilon", at_most=1e100)
+    if d.shape[0] != d.shape[1]:
+        raise InputError(f"The distances are {d.shape}.", "Give one per pair of places.")
+    checked_smallest(eps, d)
     labels: dict[str, Any] = {
         "inputs": tuple(inputs),
         "outputs": tuple(inputs),

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.arrays import BoolArray, FloatArray, Solved, finite, positive
+from sfumato.channel import checked_distortion
 from sfumato.errors import InputError
 from sfumato.leakage.discrete import average_distortion
 from sfumato.mechanisms.channels.candidates import Candidate, cheapest, constant_report, gathered_outputs
@@ -23,7 +24,7 @@ from sfumato.mechanisms.channels.certified import bound_below
 from sfumato.mechanisms.channels.deadline import Deadline
 from sfumato.mechanisms.channels.geo_first_order import first_order
 from sfumato.mechanisms.channels.geo_interior_point import interior_point
-from sfumato.mechanisms.channels.geo_promise import GeoChannel, certified_geo, checked_plane_error
+from sfumato.mechanisms.channels.geo_promise import GeoChannel, certified_geo, checked_plane_error, checked_smallest
 from sfumato.mechanisms.channels.named_design import ChannelTask, DesignedChannel
 from sfumato.priors.cells import positive_prior
 
@@ -70,17 +71,18 @@ def optimal_geo_channel(
     """
     began = time.perf_counter()
     deadline = Deadline.after(most_seconds)
-    g = positive(epsilon, "epsilon")
+    g = positive(epsilon, "epsilon", at_most=1e100)
     positive(gap, "gap", at_most=1.0)
     checked_plane_error(plane_error)
-    far = finite(distances, "The distances", dimensions=2)
+    far = checked_distortion(distances, "The distances")
     p = positive_prior(prior, far.shape[0])
     if far.shape != (p.size, p.size) or np.any(far[~np.eye(p.size, dtype=bool)] <= 0) or not np.allclose(far, far.T):
         raise InputError(
             "The distances are not positive and symmetric between different places.", "Merge equal places."
         )
     far = np.minimum(far, far.T)
-    d = far if distortion is None else finite(distortion, "The distortion", dimensions=2)
+    checked_smallest(g, far)
+    d = far if distortion is None else checked_distortion(distortion)
     if d.shape[0] != p.size or d.min(initial=0.0) < 0 or d.shape[1] == 0:
         raise InputError(f"The distortion has {d.shape[0]} rows for {p.size} places.", "Give d(x, y) >= 0.")
     if p.size > MOST_PLACES:

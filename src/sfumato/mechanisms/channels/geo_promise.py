@@ -69,6 +69,16 @@ def geo_guarantee(epsilon: float, measured: float, *, unit: str = "m", plane_err
     )
 
 
+def checked_smallest(epsilon: float, distances: FloatArray) -> None:
+    """Refused where epsilon times the smallest distance is below 1e-10: it drowns in the rounding of the matrix."""
+    nearest = float(distances[distances > 0].min(initial=math.inf))
+    if epsilon * nearest < 1e-10:
+        raise InputError(
+            f"epsilon is {epsilon:g}, or {epsilon * nearest:g} at the smallest distance: that cannot be told from 0.",
+            "Report a constant, or ask for more.",
+        )
+
+
 def certified_geo(
     matrix: FloatArray,
     distances: FloatArray,

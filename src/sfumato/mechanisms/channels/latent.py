@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.arrays import FloatArray, Solved, finite
-from sfumato.channel import Channel, checked_probabilities, checked_rows
+from sfumato.arrays import FloatArray, Solved
+from sfumato.channel import Channel, checked_distortion, checked_probabilities, checked_rows
 from sfumato.errors import InputError
 from sfumato.guarantees import Guarantee
 from sfumato.leakage.discrete import average_distortion, lip
@@ -43,7 +43,7 @@ def latent_channel(
     low = up if epsilon_low is None else design_epsilon(epsilon_low, "epsilon_low")
     rows = checked_rows(given)
     ps = positive_prior(secret_prior, rows.shape[0])
-    d = finite(distortion, "The distortion", dimensions=2)
+    d = checked_distortion(distortion)
     if d.shape[0] != rows.shape[1] or d.min() < 0:
         raise InputError(f"The distortion has {d.shape[0]} rows for {rows.shape[1]} symbols.", "Give d(x, y) >= 0.")
     p = checked_probabilities(ps @ rows)
@@ -101,7 +101,7 @@ def _repaired_for_latent(
     slack = 0.0
     m = (secret_prior @ given) @ matrix
     for _ in range(24):
-        ratio = (given @ matrix) / m
+        ratio = (given @ matrix)[:, m > 0] / m[m > 0]
         largest, smallest = float(ratio.max()), float(ratio.min())
         e_up, e_low = math.exp(up - slack), math.exp(-(low - slack))
         share = max(

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, Solved, finite, positive
-from sfumato.channel import Channel
+from sfumato.channel import Channel, checked_distortion
 from sfumato.errors import InputError
 from sfumato.leakage.discrete import Leakage, average_distortion
 from sfumato.mechanisms.channels.candidates import Candidate, cheapest, constant_report, gathered_outputs
@@ -77,7 +77,7 @@ def optimal_channel(
     design_epsilon(min(low, up), "epsilon_low")
     positive(gap, "gap", at_most=1.0)
     low = math.inf if low > MOST_EPSILON else low
-    d = finite(distortion, "The distortion", dimensions=2)
+    d = checked_distortion(distortion)
     p = positive_prior(prior, d.shape[0])
     if d.min() < 0:
         raise InputError("The distortion has negative entries.", "Distortions are at least 0.")
@@ -146,7 +146,7 @@ def worst_case_channel(
     most_seconds: float | None = None,
 ) -> Solved[Designed]:
     """Least average distortion among eps-LDP channels: the promise for every prior at all."""
-    size = finite(distortion, "The distortion", dimensions=2).shape[0]
+    size = checked_distortion(distortion).shape[0]
     return optimal_channel(
         prior, distortion, epsilon, priors=Simplex(size), gap=gap, inputs=inputs, most_seconds=most_seconds
     )

@@ -9,9 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.arrays import FloatArray, positive
+from sfumato.channel import checked_distortion
 from sfumato.errors import InputError
 from sfumato.grid import Grid
-from sfumato.mechanisms.channels.geo_promise import GeoChannel, certified_geo, checked_plane_error
+from sfumato.mechanisms.channels.geo_promise import GeoChannel, certified_geo, checked_plane_error, checked_smallest
 from sfumato.mechanisms.channels.named_design import ChannelTask, DesignedChannel
 
 _DECADES = 42.0
@@ -35,7 +36,8 @@ def planar_geometric_channel(grid: Grid, epsilon: float, *, plane_error: float |
     folded = _folded(_folded(kernel, grid.rows, reach[0]).T, grid.columns, reach[1])
     # folded: (columns_in * columns_out, rows_in * rows_out)
     matrix = folded.reshape(grid.columns, grid.columns, grid.rows, grid.rows).transpose(2, 0, 3, 1)
-    distances = grid.distance_matrix()
+    distances = checked_distortion(grid.distance_matrix(), "The distances")
+    checked_smallest(eps, distances)
     return certified_geo(
         matrix.reshape(grid.cells, grid.cells),
         distances,

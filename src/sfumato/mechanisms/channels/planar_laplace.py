@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.arrays import FloatArray, IntArray, positive
-from sfumato.channel import Channel
+from sfumato.channel import Channel, checked_distortion
 from sfumato.errors import InputError
 from sfumato.grid import Grid
 from sfumato.leakage.rounding import log_ratio_error, rounded_up
-from sfumato.mechanisms.channels.geo_promise import certified_geo, checked_plane_error, promised_geo
+from sfumato.mechanisms.channels.geo_promise import certified_geo, checked_plane_error, checked_smallest, promised_geo
 from sfumato.mechanisms.channels.named_design import ChannelTask, DesignedChannel
 from sfumato.randomness import Random, randomness
 
@@ -70,7 +70,8 @@ def planar_laplace_channel(grid: Grid, epsilon: float, *, plane_error: float | N
     """
     eps = positive(epsilon, "epsilon")
     off = checked_plane_error(grid.plane_error if plane_error is None else plane_error)
-    distances = grid.distance_matrix()
+    distances = checked_distortion(grid.distance_matrix(), "The distances")
+    checked_smallest(eps, distances)
     labels: dict[str, Any] = {
         "inputs": grid.labels(),
         "outputs": grid.labels(),

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.arrays import FloatArray, finite, positive
-from sfumato.channel import checked_probabilities
+from sfumato.arrays import FloatArray, positive
+from sfumato.channel import checked_distortion, checked_probabilities
 from sfumato.errors import InputError
 from sfumato.leakage.discrete import average_distortion, mutual_information
 from sfumato.mechanisms.grids.blahut_arimoto import blahut_arimoto_matrix
@@ -68,7 +68,7 @@ def rate_distortion(
     most_steps: int = 20_000,
 ) -> RateDistortion:
     """The curve at these slopes (default: 16, spread over the curve); each point to a gap of ``tolerance`` nats."""
-    d = finite(distortion, "The distortion", dimensions=2)
+    d = checked_distortion(distortion)
     p = checked_probabilities(prior, d.shape[0])
     positive(tolerance, "tolerance")
     slopes = _spread(d) if betas is None else sorted(positive(beta, "beta") for beta in betas)

@@ -11,8 +11,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.arrays import FloatArray, IntArray, finite
-from sfumato.channel import Channel, checked_probabilities
+from sfumato.arrays import FloatArray, IntArray
+from sfumato.channel import Channel, checked_distortion, checked_probabilities
 from sfumato.errors import InputError
 from sfumato.leakage.discrete import average_distortion
 from sfumato.mechanisms.channels.named_design import ChannelTask, DesignedChannel
@@ -21,7 +21,7 @@ from sfumato.mechanisms.channels.named_design import ChannelTask, DesignedChanne
 def best_answers(channel: Channel, prior: npt.ArrayLike, distortion: npt.ArrayLike) -> IntArray:
     """For each output y the z that minimises sum_x p(x) Q(y | x) d(x, z)."""
     p = checked_probabilities(prior, channel.shape[0])
-    d = finite(distortion, "The distortion", dimensions=2)
+    d = checked_distortion(distortion)
     if d.shape[0] != channel.shape[0]:
         raise InputError(f"The distortion has {d.shape[0]} rows for {channel.shape[0]} inputs.", "Give d(x, answer).")
     return np.asarray(np.argmin((p[:, None] * channel.matrix).T @ d, axis=1), dtype=np.int64)
@@ -31,7 +31,7 @@ def remapped(
     channel: Channel, prior: npt.ArrayLike, distortion: npt.ArrayLike, *, answers: tuple[str, ...] = ()
 ) -> Channel:
     """The channel followed by the best answer to each output; only answers in use remain."""
-    d: FloatArray = finite(distortion, "The distortion", dimensions=2)
+    d: FloatArray = checked_distortion(distortion)
     best = best_answers(channel, prior, d)
     used, place = np.unique(best, return_inverse=True)
     names = answers or (channel.inputs if d.shape[1] == channel.shape[0] else tuple(str(z) for z in range(d.shape[1])))

@@ -17,15 +17,23 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 
 from sfumato.arrays import FloatArray, IntArray, Solved, positive, read_only
 from sfumato.errors import InputError
 from sfumato.leakage.certain_loss import losses_at_most
 from sfumato.mechanisms.designs.barrier import Program, centre, union_size
+from sfumato.mechanisms.designs.enough_noise import just_enough, met
 from sfumato.mechanisms.designs.first_order import descend
 from sfumato.mechanisms.designs.lower_bound import DualTerms, Multipliers, dual_terms
-from sfumato.mechanisms.designs.noise_design import NoiseDesign, checked_prior, checked_secrets, losses_of, regression
+from sfumato.mechanisms.designs.noise_design import (
+    NoiseDesign,
+    checked_budget,
+    checked_prior,
+    checked_secrets,
+    checked_target,
+    losses_of,
+    regression,
+)
 from sfumato.mechanisms.designs.one_compound import least_noise_covering, one_compound
 
 LARGEST_UNION = 90
@@ -68,7 +76,7 @@ def least_loss(
     """The noise of trace ``budget`` with the least max_k λ_max(J_k)/e_k; ``targets`` e_k weigh them (default 1)."""
     started = time.perf_counter()
     covariances, indices, wanted = _checked(priors, secrets, targets)
-    positive(budget, "budget")
+    checked_budget(budget, covariances[0])
     n = len(covariances[0])
     if len(covariances) == 1 and len(indices) == 1:
         found = one_compound(covariances[0], indices[0], budget=budget, nugget=nugget)
@@ -110,6 +118,8 @@ def least_noise(
     """The noise of least trace with λ_max(J_k) ≤ ``targets``[k] for every secret; the objective is its trace."""
     started = time.perf_counter()
     covariances, indices, wanted = _checked(priors, secrets, targets)
+    for target in wanted:
+        checked_target(float(target), covariances[0])
     if len(covariances) == 1 and len(indices) == 1:
         slopes, rest = regression(covariances[0], indices[0])
         values, vectors = least_noise_covering(slopes, rest, float(wanted[0]) * np.eye(len(indices[0])))
@@ -261,53 +271,12 @@ def _collect(
             noise *= best.budget / float(np.trace(noise))
             best.offer(noise, float(np.max(losses_of(priors, noise, secrets) / targets)))
         else:
-            best.offer(*_just_enough(noise, priors, secrets, targets))
+            best.offer(*just_enough(noise, priors, secrets, targets))
         step, step_t, _ = program.step(m, t, tau)
         for multipliers in (program.multipliers(m, t), program.multipliers(m, t, step, step_t)):
             best.prove(dual_terms(priors, secrets, targets, multipliers), multipliers)
     except np.linalg.LinAlgError:
         return
-
-
-def _just_enough(
-    noise: FloatArray, priors: tuple[FloatArray, ...], secrets: tuple[IntArray, ...], targets: FloatArray
-) -> tuple[FloatArray, float]:
-    """``noise`` scaled to meet the targets exactly, rounded toward privacy, and its trace."""
-
-    def excess(log_scale: float) -> float:
-        return float(np.log(np.max(losses_of(priors, noise * np.exp(log_scale), secrets) / targets)))
-
-    low, high = -1e-6, 1e-6
-    while excess(high) > 0:
-        high = high * 8 + 1e-9
-    while excess(low) < 0 and low > -20:
-        low *= 8
-    root = scipy.optimize.brentq(excess, low, high, xtol=1e-13)
-    while excess(root) > 0:  # round toward privacy
-        root += 1e-12 + 1e-9 * abs(root)
-    scaled = noise * np.exp(root)
-    return scaled, float(np.trace(scaled))
-
-
-def met(
-    noise: FloatArray, priors: tuple[FloatArray, ...], secrets: tuple[IntArray, ...], targets: FloatArray
-) -> tuple[FloatArray, FloatArray | None]:
-    """The noise as it will be drawn, enlarged until its losses certainly meet the targets, and those losses.
-
-    The last operation on the noise is here, and the check after it. None where no loss is certain (a prior without
-    nugget): the closed form then stands, and what is drawn gets a jitter (``NoiseDesign.certified``).
-    """
-    scale = 1.0
-    for _ in range(60):
-        drawn = read_only(scale * (noise + noise.T) / 2)
-        losses = losses_at_most(priors, drawn, secrets)
-        over = float(np.max(losses / targets))
-        if over <= 1:
-            return drawn, read_only(losses)
-        if not over < 1.5:
-            break
-        scale *= 1 + 2 * (over - 1) + 1e-15
-    return read_only((noise + noise.T) / 2), None
 
 
 def _by_first_order(

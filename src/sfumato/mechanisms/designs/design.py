@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.arrays import FloatArray, Solved, finite, positive, read_only
+from sfumato.arrays import FloatArray, Solved, finite, read_only
 from sfumato.errors import InputError
 from sfumato.mechanisms.designs import published
 from sfumato.mechanisms.designs.convex import NUGGET, design_within, least_loss, least_noise
-from sfumato.mechanisms.designs.noise_design import NoiseDesign, checked_secrets, losses_of
+from sfumato.mechanisms.designs.noise_design import MOST_RATIO, NoiseDesign, checked_budget, checked_secrets, losses_of
 from sfumato.mechanisms.designs.one_compound import block_compound, one_compound
 from sfumato.mechanisms.designs.rank_one import block, joint
 from sfumato.secret import Secret, SecretRule, resolve
@@ -66,8 +66,8 @@ def design(
     times = finite(times_s, "times_s", dimensions=1)
     found = resolve(secrets, times, lat_deg=lat_deg, lon_deg=lon_deg)
     share = default_nugget(method) if nugget is None else float(nugget)
-    if share < 0:
-        raise InputError(f"The nugget is {share:g}.", "It must be 0 or more.")
+    if not 0 <= share <= MOST_RATIO:
+        raise InputError(f"The nugget is {share:g}.", f"It is a share of the prior variance, 0 .. {MOST_RATIO:g}.")
     members = tuple(kernels) if isinstance(kernels, Sequence) else (kernels,)
     if not members:
         raise InputError("No kernel was given.", "Give at least one.")
@@ -178,7 +178,7 @@ def _at_budget(
             else _published_within(prior, secrets, budget, nugget)
         )
     elif method == "prior-shaped":
-        positive(budget, "budget")
+        checked_budget(budget, prior)
         noise = read_only(prior * (budget / float(np.trace(prior))))
         basic = all(len(s) == 1 for s in secrets)
         # V = o/(σ²+o)·Σ, so J_i = tr Σ/(B·Σ_ii) exactly, however ill-conditioned Σ is.
@@ -200,7 +200,7 @@ def _published_within(
     For single times SDP_A and SDP_B are linear in the budget, so one rescaling is exact; with compound secrets SDP_A is
     not, and the algorithm runs once more at the lower budget before the rest is scaled away.
     """
-    positive(budget, "budget")
+    checked_budget(budget, prior)
     found = published.multiple_secrets(prior, secrets, budget=budget, nugget=nugget)
     if any(len(s) > 1 for s in secrets):
         found = published.multiple_secrets(prior, secrets, budget=budget**2 / found.value.trace, nugget=nugget)

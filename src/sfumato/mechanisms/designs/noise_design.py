@@ -22,6 +22,9 @@ from sfumato.leakage.certain_loss import losses_at_most
 from sfumato.leakage.loss import delta_at, loss_matrix, mu_of, odds_at, renyi_epsilon, stated_jitter
 from sfumato.randomness import Randomness, randomness
 
+LARGEST = 1e100
+MOST_RATIO = 1e15
+
 
 def checked_prior(prior: npt.ArrayLike, name: str = "The prior covariance") -> FloatArray:
     """A symmetric, positive semi-definite, finite matrix with a positive diagonal, or an :class:`InputError`."""
@@ -29,6 +32,10 @@ def checked_prior(prior: npt.ArrayLike, name: str = "The prior covariance") -> F
     if matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
         raise InputError(f"{name} is not square.", "Give an (n, n) covariance.")
     scale = float(np.max(np.abs(matrix)))
+    if scale > 0 and not 1 / LARGEST <= scale <= LARGEST:
+        raise InputError(
+            f"{name} has entries of {scale:.3g}.", "Beyond 1e±100 doubles do not suffice: use another unit."
+        )
     if not np.allclose(matrix, matrix.T, rtol=0, atol=1e-9 * scale):
         raise InputError(f"{name} is not symmetric.", "A covariance equals its transpose.")
     if np.any(np.diag(matrix) <= 0):
@@ -39,6 +46,30 @@ def checked_prior(prior: npt.ArrayLike, name: str = "The prior covariance") -> F
             f"{name} is indefinite (an eigenvalue of {least:.3g}).", "A covariance has no negative eigenvalue."
         )
     return read_only((matrix + matrix.T) / 2)  # type: ignore[no-any-return]
+
+
+def checked_budget(budget: float, prior: FloatArray) -> float:
+    """A total squared error between 1e-15 and 1e15 of the prior variance a point, or an :class:`InputError`."""
+    value = positive(budget, "budget")
+    share = value / float(np.trace(prior))
+    if not 1 / MOST_RATIO <= share <= MOST_RATIO:
+        raise InputError(
+            f"The noise asked for has {share:.3g} of the prior variance.",
+            f"Between {1 / MOST_RATIO:g} and {MOST_RATIO:g} of it is something that doubles can tell from none or all.",
+        )
+    return value
+
+
+def checked_target(loss: float, prior: FloatArray) -> float:
+    """A loss between 1e-15 and 1e15 times the inverse prior variance, or an :class:`InputError`."""
+    value = positive(float(loss), "A target loss")
+    share = value * float(np.mean(np.diag(prior)))
+    if not 1 / MOST_RATIO <= share <= MOST_RATIO:
+        raise InputError(
+            f"A target loss is {share:.3g} over the prior variance.",
+            f"Between {1 / MOST_RATIO:g} and {MOST_RATIO:g} over it doubles can tell it from none and all.",
+        )
+    return value
 
 
 def checked_secrets(secrets: Sequence[npt.ArrayLike], count: int) -> tuple[IntArray, ...]:

@@ -19,10 +19,16 @@ import numpy.typing as npt
 import scipy
 from scipy.linalg import eigh
 
-from sfumato.arrays import FloatArray, Solved, positive, read_only
+from sfumato.arrays import FloatArray, Solved, read_only
 from sfumato.errors import NotConverged
 from sfumato.mechanisms.designs.lower_bound import Multipliers, dual_terms
-from sfumato.mechanisms.designs.noise_design import NoiseDesign, checked_prior, checked_secrets, regression
+from sfumato.mechanisms.designs.noise_design import (
+    NoiseDesign,
+    checked_budget,
+    checked_prior,
+    checked_secrets,
+    regression,
+)
 
 
 def least_noise_covering(
@@ -44,7 +50,7 @@ def one_compound(
     started = time.perf_counter()
     covariance = checked_prior(prior)
     (index,) = checked_secrets([secret], len(covariance))
-    positive(budget, "budget")
+    checked_budget(budget, covariance)
     slopes, rest = regression(covariance, index)
     size = len(index)
     # Newton on log t for log Σc(t) = log B: the curve is nearly a straight line of slope -1.
@@ -86,7 +92,7 @@ def block_compound(
     started = time.perf_counter()
     covariance = checked_prior(prior)
     (index,) = checked_secrets([secret], len(covariance))
-    positive(budget, "budget")
+    checked_budget(budget, covariance)
     slopes, rest = regression(covariance, index)
     others = np.setdiff1d(np.arange(len(covariance)), index)
     size = len(index)

@@ -20,9 +20,15 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.arrays import FloatArray, Solved, positive, read_only
+from sfumato.arrays import FloatArray, Solved, read_only
 from sfumato.errors import MissingExtra, NotConverged
-from sfumato.mechanisms.designs.noise_design import NoiseDesign, checked_prior, checked_secrets, regression
+from sfumato.mechanisms.designs.noise_design import (
+    NoiseDesign,
+    checked_budget,
+    checked_prior,
+    checked_secrets,
+    regression,
+)
 
 Status = Literal["exact", "converged", "stopped"]
 TOLERANCE = 1e-8
@@ -35,7 +41,7 @@ def uniform(
     """Independent noise, the same everywhere."""
     covariance = checked_prior(prior)
     n = len(covariance)
-    noise = read_only(positive(budget, "budget") / n * np.eye(n))
+    noise = read_only(checked_budget(budget, covariance) / n * np.eye(n))
     return NoiseDesign(noise, (covariance,), checked_secrets(secrets, n), "uniform", nugget)
 
 
@@ -47,7 +53,7 @@ def concentrated(
     indices = checked_secrets(secrets, len(covariance))
     noise = np.zeros_like(covariance)
     protected = np.unique(np.concatenate(indices))
-    noise[protected, protected] = positive(budget, "budget") / protected.size
+    noise[protected, protected] = checked_budget(budget, covariance) / protected.size
     return NoiseDesign(read_only(noise), (covariance,), indices, "concentrated", nugget)
 
 
@@ -70,7 +76,7 @@ def sdp_a(
     started = time.perf_counter()
     covariance = checked_prior(prior)
     (index,) = checked_secrets([secret], len(covariance))
-    positive(budget, "budget")
+    checked_budget(budget, covariance)
     times = scale or (10.0 if len(index) == 1 else 1000.0)
     slopes, rest = regression(covariance, index)
     order = np.concatenate([index, np.setdiff1d(np.arange(len(covariance)), index)])
@@ -105,7 +111,7 @@ def sdp_a_basic(prior: npt.ArrayLike, secret: int, *, budget: float, nugget: flo
     (index,) = checked_secrets([np.array([secret])], len(covariance))
     slopes, _ = regression(covariance, index)
     a = slopes[:, 0].copy()
-    noise = positive(budget, "budget") / float(a @ a) * np.outer(a, a)
+    noise = checked_budget(budget, covariance) / float(a @ a) * np.outer(a, a)
     noise[secret, :] = 0.0
     noise[:, secret] = 0.0
     noise[secret, secret] = budget / float(a @ a)

@@ -25,7 +25,13 @@ from scipy.optimize import minimize_scalar
 from sfumato.arrays import FloatArray, Solved, positive, read_only
 from sfumato.errors import InputError, NotConverged
 from sfumato.mechanisms.designs.covariance_products import CovarianceProduct
-from sfumato.mechanisms.designs.noise_design import NoiseDesign, checked_prior, checked_secrets, regression
+from sfumato.mechanisms.designs.noise_design import (
+    NoiseDesign,
+    checked_budget,
+    checked_prior,
+    checked_secrets,
+    regression,
+)
 from sfumato.randomness import randomness
 
 
@@ -75,7 +81,7 @@ def block(prior: npt.ArrayLike, secret: int, *, budget: float, nugget: float = 0
 def _one(prior: npt.ArrayLike, secret: int, budget: float) -> tuple[FloatArray, npt.NDArray[np.int64]]:
     covariance = checked_prior(prior)
     (index,) = checked_secrets([np.array([secret])], len(covariance))
-    positive(budget, "budget")
+    checked_budget(budget, covariance)
     return covariance, index
 
 
