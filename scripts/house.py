@@ -8,6 +8,7 @@ python scripts/house.py --where Any list the places of one measure
 from __future__ import annotations
 
 import ast
+import re
 import statistics
 import sys
 from collections import Counter
@@ -160,6 +161,55 @@ def cycles(house: Iterable[Module]) -> list[list[str]]:
     return found
 
 
+def shared_class_names(house: Iterable[Module]) -> list[Place]:
+    """Public classes whose name another file gives to another class."""
+    classes = [
+        (node.name, module.file, node.lineno)
+        for module in house
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+    count = Counter(name for name, _, _ in classes)
+    return [(file, line) for name, file, line in classes if count[name] > 1]
+
+
+def unused_names(house: Sequence[Module]) -> list[Place]:
+    """Functions, methods and classes that nothing uses: no other word of the package (``__all__`` alone does not
+    count), no page, benchmark or script. A test is no user. What a decorator registers (a route, a command) is used.
+    """
+    words = Counter(word for module in house for word in re.findall(r"\w+", _without_exports(module)))
+    elsewhere = {word for path in _readers() for word in re.findall(r"\w+", path.read_text("utf-8"))}
+    return [
+        (module.file, node.lineno)
+        for module in house
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        and not (node.name.startswith("__") or _registered(node) or node.name in elsewhere)
+        and words[node.name] <= 1
+    ]
+
+
+def _readers() -> Iterator[Path]:
+    for pattern in ("docs/**/*.md", "README.md", "benchmarks/*.py", "scripts/*.py", "*.py", "mkdocs.yml"):
+        yield from SOURCE.parent.glob(pattern)
+
+
+def _registered(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
+    return any(isinstance(found, ast.Call) and isinstance(found.func, ast.Attribute) for found in node.decorator_list)
+
+
+def _without_exports(module: Module) -> str:
+    """The text; of the door of a package without its imports and its ``__all__``, which only hand names on."""
+    if not module.file.endswith("/__init__.py"):
+        return module.text
+    return "\n".join(ast.unparse(node) for node in module.tree.body if not _hands_on(node))
+
+
+def _hands_on(node: ast.stmt) -> bool:
+    named = isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["__all__"]
+    return named or isinstance(node, ast.Import | ast.ImportFrom)
+
+
 def places(house: Sequence[Module]) -> Mapping[str, list[Place]]:
     """Where each counted thing stands."""
     named_any = (
@@ -185,6 +235,8 @@ def places(house: Sequence[Module]) -> Mapping[str, list[Place]]:
             if Path(module.file).parent.as_posix() == "mechanisms" and not module.file.endswith("__init__.py")
         ],
         "files over 400 lines": [(module.file, module.lines) for module in house if module.lines > 400],
+        "classes that share a name": shared_class_names(house),
+        "names that nothing uses": unused_names(house),
         "import cycles (lazy and type-only included)": [(" ".join(group), len(group)) for group in cycles(house)],
     }
 
@@ -197,6 +249,8 @@ LIMITS: Mapping[str, int] = {
     "files directly in mechanisms/": 12,
     "median file, lines": 130,
     "files over 400 lines": 0,
+    "classes that share a name": 0,
+    "names that nothing uses": 22,
     "import cycles (lazy and type-only included)": 0,
 }
 

@@ -11,7 +11,6 @@ from pyproj import Geod
 from sfumato.errors import InputError
 from sfumato.frames import (
     LocalFrame,
-    MetricTrace,
     cells_of,
     differences_m,
     displace,
@@ -205,8 +204,6 @@ def test_what_is_not_on_the_globe_is_refused() -> None:
         snap([0.0], [0.0], 0.0)
     with pytest.raises(InputError):
         displace([0.0], [0.0], np.zeros((2, 2)))
-    with pytest.raises(InputError):
-        MetricTrace(np.zeros((2, 2)), np.zeros(3), np.zeros(3), LocalFrame.from_cell(0, 0))
 
 
 def test_no_points_are_no_problem() -> None:

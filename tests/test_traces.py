@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import InputError
+from sfumato.io import read_trace
 from sfumato.traces import Trace
 
 
@@ -78,13 +79,13 @@ def test_moving_a_trace_keeps_only_what_is_named() -> None:
 
 def test_a_table_and_back_is_the_same_trace() -> None:
     trace = _trace(times_s=[1.7e9, 1.7e9 + 0.123456, 1.7e9 + 1], columns={"elevation": [1.0, np.nan, 3.0]})
-    back = Trace.from_table(trace.to_table())
+    back = read_trace(trace.to_table(), keep=["elevation"])
     assert np.array_equal(back.lat_deg, trace.lat_deg)
     assert np.array_equal(back.times_s, trace.times_s)
     assert np.array_equal(back.segment, trace.segment)
     assert np.array_equal(back.columns["elevation"], trace.columns["elevation"], equal_nan=True)
-    with pytest.raises(InputError, match="lat"):
-        Trace.from_table(trace.to_table().drop_columns(["lat"]))
+    with pytest.raises(InputError, match="latitude"):
+        read_trace(trace.to_table().drop_columns(["lat"]))
 
 
 def test_a_trace_travels_between_processes() -> None:
@@ -101,10 +102,3 @@ def test_a_printed_trace_shows_no_coordinate() -> None:
 
 def test_longitudes_beyond_the_antimeridian_are_wrapped() -> None:
     assert _trace(lon_deg=[179.0, 181.0, 190.0]).lon_deg.tolist() == [179.0, -179.0, -170.0]
-
-
-def test_metres_of_the_middle_points_public_cell() -> None:
-    metric = _trace().to_metric()
-    assert metric.frame.cell == (48, 16)
-    assert metric.positions_m.shape == (3, 2)
-    assert len(metric) == 3

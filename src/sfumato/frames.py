@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 from pyproj import Transformer
 
-from sfumato.arrays import FloatArray, IntArray, finite, positive, read_only
+from sfumato.arrays import FloatArray, IntArray, positive
 from sfumato.errors import InputError
 
 # Written degrees: 1e-7 degree is 1.1 cm, finer than the finest snapping grid, and the same in every file format.
@@ -90,26 +90,6 @@ class LocalFrame:
         if not (np.isfinite(lat).all() and np.isfinite(lon).all()):
             raise InputError("A position in metres lies beyond the edge of its local frame.", "Use less noise.")
         return lat, wrap_longitude(lon)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MetricTrace:
-    """A trace in the metres of one frame: ``positions_m`` (n, 2) east, north, at ``times_s``, by ``segment``."""
-
-    positions_m: FloatArray
-    times_s: FloatArray
-    segment: IntArray
-    frame: LocalFrame
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "positions_m", finite(self.positions_m, "positions_m", dimensions=2))
-        object.__setattr__(self, "times_s", finite(self.times_s, "times_s", dimensions=1))
-        object.__setattr__(self, "segment", read_only(self.segment, np.int64))
-        if not len(self.positions_m) == len(self.times_s) == len(self.segment) or self.positions_m.shape[1] != 2:
-            raise InputError("positions_m, times_s and segment do not fit together.", "Give (n, 2), n and n values.")
-
-    def __len__(self) -> int:
-        return len(self.times_s)
 
 
 def wrap_longitude(lon_deg: npt.ArrayLike) -> FloatArray:

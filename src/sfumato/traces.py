@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sfumato.arrays import FloatArray, IntArray, finite, read_only
 from sfumato.errors import InputError
-from sfumato.frames import LocalFrame, MetricTrace, frame_for, wrap_longitude
+from sfumato.frames import wrap_longitude
 
 # What a calendar can write: 0001-01-01 to 9999-12-31.
 EARLIEST_S, LATEST_S = -62_135_596_800.0, 253_402_300_799.999
@@ -116,12 +116,6 @@ class Trace:
             {name: text for name, text in self.texts.items() if name in names},
         )
 
-    def to_metric(self, frame: LocalFrame | None = None) -> MetricTrace:
-        """The trace in the metres of one frame, by default that of the middle point's whole-degree cell."""
-        middle = len(self) // 2
-        frame = frame or frame_for(float(self.lat_deg[middle]), float(self.lon_deg[middle]))
-        return MetricTrace(frame.to_metres(self.lat_deg, self.lon_deg), self.times_s, self.segment, frame)
-
     def to_table(self) -> Any:
         """An Arrow table with ``lat``, ``lon``, ``time`` (microseconds, UTC), ``segment`` and the kept columns."""
         micros = np.rint(self.times_s * 1e6).astype(np.int64)
@@ -133,28 +127,6 @@ class Trace:
         }
         arrays.update({name: pa.array(values) for name, values in self.columns.items()})
         return pa.table(arrays)
-
-    @classmethod
-    def from_table(cls, table: Any) -> Trace:
-        """The trace in an Arrow table laid out as by :meth:`to_table`; further columns are kept as numbers."""
-        missing = [name for name in ("lat", "lon", "time") if name not in table.column_names]
-        if missing:
-            raise InputError(
-                f"The table has no column {missing[0]}.",
-                "Use sfumato.read_trace(table) for tables laid out in another way.",
-            )
-        when = table.column("time")
-        if not pa.types.is_timestamp(when.type) or when.type.tz is None:
-            raise InputError("The column time is not a timestamp with a time zone.", "Store it as UTC timestamps.")
-        micros = when.cast(pa.timestamp("us", tz="UTC"), safe=False).cast(pa.int64())
-        values = {name: table.column(name).to_numpy() for name in table.column_names if name != "time"}
-        return cls(
-            values.pop("lat"),
-            values.pop("lon"),
-            micros.to_numpy() / 1e6,
-            values.pop("segment", None),
-            values,
-        )
 
 
 def _whole_numbers(values: npt.ArrayLike) -> IntArray:

@@ -15,7 +15,8 @@ from sfumato.adversary.attacks import (
     stay_attack,
     stay_times,
 )
-from sfumato.adversary.posterior import believe, remaining_sd_m
+from sfumato.adversary.posterior import Belief, believe, remaining_sd_m
+from sfumato.arrays import FloatArray
 from sfumato.errors import InputError
 from sfumato.mechanisms.traces.multiscale.ladder import shipped_ladder
 from sfumato.mechanisms.traces.multiscale.noise import MultiscaleNoise
@@ -51,6 +52,10 @@ def test_claimed_intervals_are_the_measured_errors_when_the_prior_is_true(noise:
     assert np.mean(squares) == pytest.approx(predicted, abs=3 * np.std(squares) / math.sqrt(repeats))
 
 
+def _rms(belief: Belief, truth: FloatArray) -> float:
+    return float(np.sqrt(np.mean(belief.errors_m(truth) ** 2)))
+
+
 def test_smoothing_removes_independent_noise_and_not_multiscale_noise() -> None:
     times = np.arange(600) * 2.0
     prior = Matern32(300, 1000) + White(1)
@@ -58,7 +63,7 @@ def test_smoothing_removes_independent_noise_and_not_multiscale_noise() -> None:
     errors = {}
     for name, noise in (("independent", White(150)), ("multiscale", law(shipped()))):
         release = truth + sample(times, noise, coordinates=2, rng=2)
-        errors[name] = believe(times, release, prior=prior, noise=noise).rms_error_m(truth)
+        errors[name] = _rms(believe(times, release, prior=prior, noise=noise), truth)
     assert errors["independent"] < 40
     assert errors["multiscale"] > 100
 
@@ -69,7 +74,7 @@ def test_each_look_uses_more_than_the_one_before() -> None:
     release = truth + sample(times, White(150), coordinates=2, rng=4)
     looks = ("raw", "pointwise", "smoothed")
     beliefs = [believe(times, release, prior=PRIOR, noise=White(150), look=look) for look in looks]
-    errors = [belief.rms_error_m(truth) for belief in beliefs]
+    errors = [_rms(belief, truth) for belief in beliefs]
     assert errors[0] > errors[1] > errors[2]
     assert [float(np.mean(belief.sd_m)) for belief in beliefs] == pytest.approx(errors, rel=0.25)
 

@@ -15,7 +15,7 @@ from track_files import write_as
 
 from sfumato.archives import hide_archive, protect_archive
 from sfumato.archives.job import private_folder
-from sfumato.archives.manifest import Manifest, Record
+from sfumato.archives.manifest import Manifest, SourceRecord
 from sfumato.errors import InputError
 from sfumato.places import Places, place_at
 from sfumato.plan import Plan
@@ -82,13 +82,13 @@ def test_twenty_random_kills_change_nothing(kind: str, rides: Path, tmp_path: Pa
 def test_a_torn_line_is_done_again_and_another_owner_refused(tmp_path: Path) -> None:
     path = tmp_path / "manifest.jsonl"
     first = Manifest(path, "me")
-    first.add(Record("a", "1", "w", "x.gpx", "2", 5, 4, placed=True))
+    first.add(SourceRecord("a", "1", "w", "x.gpx", "2", 5, 4, placed=True))
     first.close()
     with path.open("a") as file:
         file.write('{"source": "b", "sour')
     again = Manifest(path, "me")
     assert set(again.records) == {"a"}
-    again.add(Record("c", "1", "w", None, None, 5, 0, ("name",), placed=True))
+    again.add(SourceRecord("c", "1", "w", None, None, 5, 0, ("name",), placed=True))
     again.close()
     third = Manifest(path, "me")
     assert third.records["c"].left_out == ("name",)

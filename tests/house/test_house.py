@@ -57,6 +57,17 @@ def test_imports_stand_in_functions_only_in_faces_packages_and_for_extras() -> N
     assert house.unlawful_lazy_imports([method]) == [("grid.py", 3)]
 
 
+def test_two_classes_of_one_name_and_what_only_a_test_uses_are_found() -> None:
+    one = module("sfumato.a", "class Offering:\n    pass\n\n\nclass _Own:\n    pass\n_Own, Offering\n")
+    two = module("sfumato.b", "class _Own:\n    pass\n\n\nclass Offering:\n    pass\n_Own\n")
+    assert house.shared_class_names([one]) == []
+    assert house.shared_class_names([one, two]) == [("a.py", 1), ("b.py", 5)]
+    deaf = module("sfumato.c.d", "def nobody_asks_me():\n    pass\n@app.command()\ndef said_by_a_person():\n    pass\n")
+    door = module("sfumato.c", "from sfumato.c.d import nobody_asks_me\n__all__ = ['nobody_asks_me']", "c/__init__.py")
+    assert house.unused_names([deaf, door]) == [("c/d.py", 1)]
+    assert house.unused_names([deaf, door, module("sfumato.e", "nobody_asks_me()")]) == []
+
+
 def test_a_cycle_is_found_however_it_is_hidden() -> None:
     names = ("sfumato.a", "sfumato.b", "sfumato.c")
     hidden = [

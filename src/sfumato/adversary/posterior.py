@@ -41,10 +41,6 @@ class Belief:
         """mean - truth, per point and coordinate."""
         return self.mean_m - np.asarray(truth_m, dtype=np.float64)
 
-    def rms_error_m(self, truth_m: npt.ArrayLike) -> float:
-        """The root mean square error per coordinate."""
-        return float(np.sqrt(np.mean(self.errors_m(truth_m) ** 2)))
-
     def coverage(self, truth_m: npt.ArrayLike) -> float:
         """The share of points and coordinates whose truth lies within ±√V of the mean (expected: 68.3%)."""
         return float(np.mean(np.abs(self.errors_m(truth_m)) <= self.sd_m[:, None]))

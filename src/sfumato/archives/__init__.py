@@ -1,7 +1,7 @@
 """Whole archives: every ride once, resumable, next week's added; places hidden or noise added, one summary."""
 
 from sfumato.archives.hiding import Hidden, Hiding, hide
-from sfumato.archives.job import Job, Outcome, Row
+from sfumato.archives.job import Job, RideOutcome, Row
 from sfumato.archives.runs import ArchiveResult, hide_archive, protect_archive
 
-__all__ = ["ArchiveResult", "Hidden", "Hiding", "Job", "Outcome", "Row", "hide", "hide_archive", "protect_archive"]
+__all__ = ["ArchiveResult", "Hidden", "Hiding", "Job", "RideOutcome", "Row", "hide", "hide_archive", "protect_archive"]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sfumato.archives.job import Outcome
+from sfumato.archives.job import RideOutcome
 from sfumato.certificates.build import rounded_times
 from sfumato.errors import InputError
 from sfumato.io import read_trace
@@ -51,15 +51,15 @@ class Hiding:
         """What is withheld."""
         return self.places.zones
 
-    def outcome(self, trace: Trace) -> Outcome:
+    def outcome(self, trace: Trace) -> RideOutcome:
         """One ride as it would be published."""
         keep = [name for name in self.keep if name in trace.columns or name in trace.texts]
         left = withhold(trace, self.zones, keep=keep).trace
         if left is None:
-            return Outcome(None, times=self.times.shown)
+            return RideOutcome(None, times=self.times.shown)
         if self.blur is not None:
             left = self.blur.chosen.released(rounded_times(left), None, _keeping(self.blur.plan, keep))
-        return Outcome(self.times.apply(left, self.places.derived("times")), times=self.times.shown)
+        return RideOutcome(self.times.apply(left, self.places.derived("times")), times=self.times.shown)
 
     def wish(self) -> str:
         """What the output depends on beside the ride, as one hash for the private manifest."""

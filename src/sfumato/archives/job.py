@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sfumato.archives.manifest import Manifest, Record
+from sfumato.archives.manifest import Manifest, SourceRecord
 from sfumato.archives.naming import inside, kept_name, keyed_name, written_as
 from sfumato.errors import InputError, SfumatoError
 from sfumato.files import locked
@@ -32,7 +32,7 @@ TAKEN = "another ride has this output name already"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
+class RideOutcome:
     """What a ride becomes: the trace to publish (None: nothing is left), and what was left out of it."""
 
     published: Trace | None
@@ -55,7 +55,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class SourceReading:
     """How sources are read."""
 
     format: str | None = None
@@ -93,10 +93,10 @@ class Job:
     def run(
         self,
         members: Iterable[Member],
-        transform: Callable[[Trace], Outcome],
-        reading: Reading,
+        transform: Callable[[Trace], RideOutcome],
+        reading: SourceReading,
         *,
-        look: Callable[[Trace, Outcome], None] | None = None,
+        look: Callable[[Trace, RideOutcome], None] | None = None,
         strict: bool = False,
         step: Callable[[], None] | None = None,
     ) -> None:
@@ -112,9 +112,9 @@ class Job:
     def _row(
         self,
         member: Member,
-        transform: Callable[[Trace], Outcome],
-        reading: Reading,
-        look: Callable[[Trace, Outcome], None] | None,
+        transform: Callable[[Trace], RideOutcome],
+        reading: SourceReading,
+        look: Callable[[Trace, RideOutcome], None] | None,
     ) -> Row:
         if member.skipped is not None:
             return Row(member.name, 0, 0, refused=member.skipped, no_track=True)
@@ -135,9 +135,9 @@ class Job:
         self,
         source: str,
         path: Path,
-        transform: Callable[[Trace], Outcome],
-        reading: Reading,
-        look: Callable[[Trace, Outcome], None] | None,
+        transform: Callable[[Trace], RideOutcome],
+        reading: SourceReading,
+        look: Callable[[Trace, RideOutcome], None] | None,
     ) -> Row:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         known = self.manifest.records.get(source)
@@ -155,13 +155,13 @@ class Job:
         if known is not None and known.placed:
             return _row_of(known)
         left_out = tuple(dict.fromkeys((*trace.dropped, *outcome.left_out)))
-        record = Record(source, digest, self.wish, None, None, len(trace), 0, left_out)
+        record = SourceRecord(source, digest, self.wish, None, None, len(trace), 0, left_out)
         if outcome.published is not None:
             record = self._stage(record, outcome.published, written_as(format), outcome.times)
         self.manifest.add(record)
         return _row_of(record, new=True)
 
-    def _stage(self, record: Record, trace: Trace, format: str, times: bool) -> Record:
+    def _stage(self, record: SourceRecord, trace: Trace, format: str, times: bool) -> SourceRecord:
         ending = FORMATS[format].endings[0]
         filled = self.staging / f"being-written{ending}"
         write_trace(trace, filled, format=format, times=times)
@@ -241,5 +241,5 @@ def opened_private(out: Path, sources: Iterable[str | Path]) -> Iterator[Path]:
         raise InputError("Another run is filling this output folder.", "Wait until it has ended.") from error
 
 
-def _row_of(record: Record, *, refused: str | None = None, new: bool = False) -> Row:
+def _row_of(record: SourceRecord, *, refused: str | None = None, new: bool = False) -> Row:
     return Row(record.source, record.points_in, record.points_out, record.left_out, refused, record.output, new)

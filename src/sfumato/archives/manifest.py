@@ -18,7 +18,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class SourceRecord:
     """What became of one source. ``output`` is None when nothing was left of it."""
 
     source: str
@@ -32,7 +32,7 @@ class Record:
     placed: bool = False
 
 
-_FIELDS = tuple(field.name for field in fields(Record))
+_FIELDS = tuple(field.name for field in fields(SourceRecord))
 
 
 class Manifest:
@@ -40,7 +40,7 @@ class Manifest:
 
     def __init__(self, path: Path, owner: str) -> None:
         self.path = path
-        self.records: dict[str, Record] = {}
+        self.records: dict[str, SourceRecord] = {}
         existed = path.exists()
         if existed:
             self._read(owner)
@@ -77,10 +77,10 @@ class Manifest:
             except ValueError:
                 continue  # torn by a kill
             if isinstance(values, dict) and set(values) == known:
-                record = Record(**{**values, "left_out": tuple(values["left_out"])})
+                record = SourceRecord(**{**values, "left_out": tuple(values["left_out"])})
                 self.records[record.source] = record
 
-    def add(self, record: Record) -> None:
+    def add(self, record: SourceRecord) -> None:
         """Append what is true by now."""
         self.records[record.source] = record
         self._line({name: getattr(record, name) for name in _FIELDS})

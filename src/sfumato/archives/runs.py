@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.archives.hiding import Blur, Hiding
-from sfumato.archives.job import Job, Outcome, Reading, Row, opened_private
+from sfumato.archives.job import Job, RideOutcome, Row, SourceReading, opened_private
 from sfumato.archives.statement import archive_document, noise_body
 from sfumato.certificates.build import rounded_times
 from sfumato.certificates.state import NoiseState, load_state
@@ -57,7 +57,7 @@ def hide_archive(
     out: Path,
     places: Places,
     *,
-    reading: Reading | None = None,
+    reading: SourceReading | None = None,
     times: Times | None = None,
     blur_m: float | None = None,
     prior_class: str = "year",
@@ -73,7 +73,7 @@ def hide_archive(
     ``faces.tested`` gets the leak test of everything that would be public, rides shared before included, and may raise:
     then nothing is put in place.
     """
-    reading, faces, times = reading or Reading(), faces or Faces(), times or Times()
+    reading, faces, times = reading or SourceReading(), faces or Faces(), times or Times()
     hiding = Hiding(places, times, reading.keep)
     with opened_private(out, sources) as private:
         if blur_m is not None:
@@ -92,12 +92,12 @@ def hide_archive(
         test, entered = LeakTest(places), [0] * len(places.active)
         seen: set[str] = set()
 
-        def look(trace: Trace, outcome: Outcome) -> None:
+        def look(trace: Trace, outcome: RideOutcome) -> None:
             test.add(trace, outcome.published)
             for number, zone in enumerate(hiding.zones):
                 entered[number] += _enters(trace, zone)
 
-        def transform(trace: Trace) -> Outcome:
+        def transform(trace: Trace) -> RideOutcome:
             return hiding.outcome(trace)
 
         try:
@@ -133,7 +133,7 @@ def protect_archive(
     out: Path,
     plan: Plan,
     *,
-    reading: Reading | None = None,
+    reading: SourceReading | None = None,
     state: Path | None = None,
     passphrase: str | None = None,
     keep_names: bool = False,
@@ -142,7 +142,7 @@ def protect_archive(
     rng: Random = None,
 ) -> ArchiveResult:
     """Every track of one person's archive with one noise that continues over all of them, and one certificate."""
-    reading, faces, times = reading or Reading(), faces or Faces(), Times.parse(plan.times)
+    reading, faces, times = reading or SourceReading(), faces or Faces(), Times.parse(plan.times)
     plan = replace(plan, times="keep")  # changed after the noise, with one secret for all files
     if plan.mechanism != DEFAULT_MECHANISM or plan.secrets is not None or plan.redraws != 1:
         raise InputError(
@@ -162,10 +162,10 @@ def protect_archive(
             keep_names=keep_names,
         )
 
-        def transform(trace: Trace) -> Outcome:
+        def transform(trace: Trace) -> RideOutcome:
             keep = [*trace.columns, *trace.texts]
             noisy = chosen.released(rounded_times(trace), None, replace(plan, keep=keep))
-            return Outcome(times.apply(noisy, key), times=times.shown)
+            return RideOutcome(times.apply(noisy, key), times=times.shown)
 
         try:
             job.run(members(sources), transform, reading, strict=strict, step=faces.step)

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from sfumato.archives.job import Reading
+from sfumato.archives.job import SourceReading
 from sfumato.archives.runs import ArchiveResult, Faces, hide_archive
 from sfumato.certificates.document import certificate_text
 from sfumato.cli.archive_faces import passphrase_in, progress, rows_csv, say_rows
@@ -69,7 +69,7 @@ def run_hide(asked: HideOptions) -> None:
             asked.sources,
             asked.output,
             mine,
-            reading=Reading(
+            reading=SourceReading(
                 asked.format,
                 asked.time_zone,
                 named_columns(asked.column),

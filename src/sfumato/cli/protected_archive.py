@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from sfumato.archives.job import Reading
+from sfumato.archives.job import SourceReading
 from sfumato.archives.runs import Faces, protect_archive
 from sfumato.certificates.document import Certificate, certificate_text
 from sfumato.cli.archive_faces import progress, rows_csv, say_rows
@@ -37,7 +37,7 @@ def run_protect_archive(
             sources,
             output,
             plan,
-            reading=Reading(*reading),
+            reading=SourceReading(*reading),
             state=state,
             passphrase=passphrase,
             keep_names=keep_names,

@@ -15,16 +15,16 @@ from sfumato.collection.loop import (
     first_channel,
     next_channel,
 )
-from sfumato.collection.verdict import Verdict, judge_cycle, suspicious_cycles
+from sfumato.collection.verdict import CycleVerdict, judge_cycle, suspicious_cycles
 
 __all__ = [
     "ClosedCycle",
+    "CycleVerdict",
     "Elasticity",
     "Influence",
     "Promise",
     "ResidualTest",
     "Rules",
-    "Verdict",
     "capped_weights",
     "checked_promise",
     "close_cycle",

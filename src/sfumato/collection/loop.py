@@ -24,7 +24,7 @@ from sfumato.accountant.grid_reports import spent
 from sfumato.arrays import IntArray, positive
 from sfumato.collection.defences import DEFAULT_ALARM_P, ResidualTest, capped_weights
 from sfumato.collection.influence import Influence, fake_report_influence, monitored_distance
-from sfumato.collection.verdict import Verdict, judge_cycle
+from sfumato.collection.verdict import CycleVerdict, judge_cycle
 from sfumato.errors import InputError
 from sfumato.estimation.changing import changing
 from sfumato.estimation.joint import Estimate, joint
@@ -122,7 +122,7 @@ class ClosedCycle:
     intervals: Intervals | None
     """Of the average; None where they were not asked for, or above 2,500 cells (then ask for regions)."""
     next_channel: GridChannel
-    verdict: Verdict
+    verdict: CycleVerdict
     without_suspicious: Estimate | None
     """The average without the cycles named suspicious and, after an alarm, without this one; None if none is left."""
     without_excess: Estimate | None

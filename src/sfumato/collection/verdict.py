@@ -28,7 +28,7 @@ _FITTED_UP_TO = 2_500
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Verdict:
+class CycleVerdict:
     """``kind`` and why: p values of both tests, the cell that stands out, one sentence for a page."""
 
     kind: Kind
@@ -44,7 +44,7 @@ class Verdict:
         return self.kind == "forged"
 
 
-def judge_cycle(tallies: Sequence[Tally], average: FloatArray, *, alarm_p: float) -> Verdict:
+def judge_cycle(tallies: Sequence[Tally], average: FloatArray, *, alarm_p: float) -> CycleVerdict:
     """Judge the last of these tallies, the earlier ones beside it; ``average`` is the map of all of them."""
     last, earlier = tallies[-1], tallies[:-1]
     residual = residual_test(last, average, earlier=earlier, alarm_p=alarm_p)
@@ -65,7 +65,7 @@ def judge_cycle(tallies: Sequence[Tally], average: FloatArray, *, alarm_p: float
     else:
         kind, words = "fits", "The reports fit the average map."
     cell = excess.cell if kind == "forged" else residual.worst_cell
-    return Verdict(kind, excess.p_value, residual.p_value, cell, words, residual)
+    return CycleVerdict(kind, excess.p_value, residual.p_value, cell, words, residual)
 
 
 def _no_map(last: Tally, earlier: Sequence[Tally]) -> Excess:

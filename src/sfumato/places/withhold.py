@@ -46,12 +46,6 @@ class Withheld:
     cut_before: BoolArray
     cut_after: BoolArray
     by_zone: tuple[int, ...]
-    total: int
-
-    @property
-    def points_withheld(self) -> int:
-        """How many points are gone (private)."""
-        return self.total - len(self.kept)
 
 
 def withhold(trace: Trace, zones: Sequence[Withholding], *, keep: Iterable[str] = ()) -> Withheld:
@@ -71,7 +65,7 @@ def withhold(trace: Trace, zones: Sequence[Withholding], *, keep: Iterable[str] 
     cut_after = cut[1:][stays] | _lost_before(stays[::-1], len(outside), reverse=True)[::-1]
     kept = outside[stays]
     if not kept.size:
-        return Withheld(None, kept, cut_before, cut_after, by_zone, len(trace))
+        return Withheld(None, kept, cut_before, cut_after, by_zone)
     segment: IntArray = np.cumsum(np.diff(run, prepend=run[0]) > 0, dtype=np.int64)
     columns = {name: trace.columns[name][kept] for name in names if name in trace.columns}
     times = trace.times_s[kept]
@@ -80,7 +74,7 @@ def withhold(trace: Trace, zones: Sequence[Withholding], *, keep: Iterable[str] 
         columns["distance"] = _distance_m(points[kept], segment)
     texts = {name: trace.texts[name] for name in names if name in trace.texts}
     left = Trace(trace.lat_deg[kept], trace.lon_deg[kept], times, segment, columns, (), texts)
-    return Withheld(left, kept, cut_before, cut_after, by_zone, len(trace))
+    return Withheld(left, kept, cut_before, cut_after, by_zone)
 
 
 def _checked_keep(trace: Trace, keep: Iterable[str]) -> list[str]:
