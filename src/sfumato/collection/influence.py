@@ -23,13 +23,15 @@ from sfumato.errors import InputError
 from sfumato.estimation.earth_mover import earth_movers
 from sfumato.estimation.joint import Estimate, joint
 from sfumato.estimation.rings import RINGS, cells_of_ring
-from sfumato.estimation.tally import Tally, checked_tallies, merged
+from sfumato.estimation.tally import Tally, alike, checked_tallies, merged
 from sfumato.grid import Grid
 from sfumato.mechanisms.grids.grid_channel import GridChannel
 
 Way = Literal["piled", "spread", "as people"]
 WAYS: tuple[Way, ...] = ("piled", "spread", "as people")
 _WATCHED_EXACTLY = 1_000
+_EACH_UP_TO, _GROUPS = 20_000, 4
+"""Cells times distinct channels up to which the forecast keeps every channel; beyond, this many groups of them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +64,8 @@ def fake_report_influence(
     """
     filled = merged(checked_tallies(tallies))
     grid = filled[0].channel.grid
+    if len(filled) * grid.cells > _EACH_UP_TO:
+        filled = alike(filled, most=_GROUPS)
     checked_probabilities(estimate.probabilities, grid.cells)
     if candidates < 1:
         raise InputError(f"{candidates} cells to forge.", "Try at least one.")

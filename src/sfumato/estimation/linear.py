@@ -23,19 +23,22 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from sfumato.accountant.compose import Reporting
 from sfumato.arrays import FloatArray
 from sfumato.errors import NotCertified
 from sfumato.estimation.likelihood import inverse_normaliser
-from sfumato.estimation.tally import Tally, merged
+from sfumato.estimation.tally import Tally, alike, merged
 from sfumato.mechanisms.grids.kernel import GridKernel, matrix_from_table
 
 Target = Literal["reporters", "population"]
 _TAU = 1e-4
-_ROWS_AT_ONCE = 256
+_ROWS_AT_ONCE = 128
 """Cells whose loadings are held at once: memory stays that of the inverse."""
+_EACH_UP_TO, _GROUPS = 20_000, 5
+"""Cells times distinct channels up to which each channel is weighed by itself; beyond, this many groups of them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,11 +83,12 @@ class _Through:
         inner = self.kernel.signed_product(v * self.inverse_z) * self.output_weights * self.inverse_spread
         return self.inverse_z * self.kernel.signed_product(inner)
 
-    def information_matrix(self) -> FloatArray:
-        """B, symmetric."""
-        half = _matrix(self.kernel) * self.inverse_z[:, None]
-        half *= np.sqrt(self.output_weights * self.inverse_spread)[None, :]
-        return half @ half.T
+    def add_information(self, system: FloatArray, kernel: FloatArray) -> FloatArray:
+        """The lower half of ``system`` + n B, in its memory; ``kernel`` is K as a matrix."""
+        half = kernel * self.inverse_z[:, None]
+        half *= np.sqrt(self.total * self.output_weights * self.inverse_spread)[None, :]
+        out: FloatArray = dsyrk(1.0, half.T, beta=1.0, c=system, trans=1, lower=1, overwrite_c=1)
+        return out
 
     def score(self) -> FloatArray:
         """W n."""
@@ -121,8 +125,12 @@ class Linearised:
     people: float
     reporting: Reporting
     channels: tuple[_Through, ...]
+    score: FloatArray
+    """sum_s W_s n_s - n, each report through its own channel."""
     inverse: FloatArray | None
     """(H + P)^-1, or None on large grids, where each sum is solved for by conjugate gradients."""
+    grouped: bool = False
+    """Whether ``channels`` are the means of groups of channels."""
 
     @property
     def reports(self) -> float:
@@ -167,8 +175,8 @@ class Linearised:
         per_person = sum(one.per_person for one in self.channels)
         share = chosen @ theta
         inside = chosen * theta
-        once = self.reporting == "once"
-        score = np.sum([one.score() for one in self.channels], axis=0) - self.reports
+        # Of many channels the mean alone is squared: sum_s p_s E_s^2 >= (sum_s p_s E_s)^2 / p, so v is never too small.
+        by_channel = self.reporting == "every-cycle" and len(self.channels) > 1 and not self.grouped
         # A(H + P) = chosen, so the mean of all of a person's loadings is chosen / people but for the pull.
         mean = (chosen - rows * pull) / people
         second, third, fourth = (np.zeros(share.size) for _ in range(3))
@@ -180,7 +188,7 @@ class Linearised:
             power = loadings * loadings
             second += one.per_person * (power @ one.reported)
             second_in += one.per_person * np.einsum("ij,ij->i", power, reported)
-            if not once and len(self.channels) > 1:
+            if by_channel:
                 each = one.mean_of(loadings) ** 2
                 square += one.per_person * (each @ theta)
                 square_in += one.per_person * np.einsum("ij,ij->i", each, inside)
@@ -189,7 +197,7 @@ class Linearised:
             third_in += one.per_person * np.einsum("ij,ij->i", power, reported)
             power *= loadings
             fourth += one.per_person * (power @ one.reported)
-        if once or len(self.channels) == 1:
+        if not by_channel:
             each = mean**2 / per_person
             square, square_in = each @ theta, np.einsum("ij,ij->i", each, inside)
         drawn = np.sum((rows * (pull * theta)) ** 2, axis=1)
@@ -210,7 +218,7 @@ class Linearised:
                 + 12 * second_in / n**2
                 - 6 * per_person * share / n**4
             )
-        centre = share + rows @ score
+        centre = share + rows @ self.score
         return Moments(centre, share, variance, growth, third_sum / variance**1.5, fourth_sum / variance**2)
 
 
@@ -220,15 +228,22 @@ def linearised(tallies: Sequence[Tally], at: FloatArray, reporting: Reporting, *
     theta = theta / theta.sum()
     totals = [tally.total for tally in tallies]
     people = float(max(totals) if reporting == "every-cycle" else sum(totals))
-    channels = tuple(_Through.of(tally, theta, tally.total / people) for tally in merged(tallies))
+    each = [_Through.of(tally, theta, tally.total / people) for tally in merged(tallies)]
+    score = np.sum([one.score() for one in each], axis=0) - sum(totals)
+    grouped = len(each) > _GROUPS and len(each) * theta.size > _EACH_UP_TO
+    if grouped:
+        each = [_Through.of(tally, theta, tally.total / people) for tally in alike(tallies, most=_GROUPS)]
+    channels = tuple(each)
     if not dense:
-        return Linearised(theta, people, reporting, channels, None)
-    system = np.diag(_TAU * sum(totals) / theta)
+        return Linearised(theta, people, reporting, channels, score, None, grouped)
+    system = np.asfortranarray(np.diag(_TAU * sum(totals) / theta))
+    kernel, beta = _matrix(channels[0].kernel), channels[0].kernel.beta
     for one in channels:
-        part = one.information_matrix()
-        part *= one.total
-        system += part
-    return Linearised(theta, people, reporting, channels, _inverse(system))
+        if one.kernel.beta != beta:
+            kernel, beta = _matrix(one.kernel), one.kernel.beta
+        system = one.add_information(system, kernel)
+    del kernel
+    return Linearised(theta, people, reporting, channels, score, _inverse(system), grouped)
 
 
 def conjugate_gradients(

@@ -10,7 +10,7 @@ tuned to the data at hand. It helps where reports are few; :func:`blended` avera
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +20,12 @@ from sfumato.arrays import FloatArray, positive, read_only
 from sfumato.errors import InputError
 from sfumato.estimation.joint import Estimate, joint, judged
 from sfumato.estimation.likelihood import Likelihood, stacked_weights
-from sfumato.estimation.tally import Tally, checked_tallies, merged
+from sfumato.estimation.tally import Tally, alike, checked_tallies, merged
 from sfumato.mechanisms.grids.grid_channel import GridChannel
 
 DEFAULT_STRENGTH = 0.3
+_FROM_GROUPS_ABOVE, _GROUPS = 20_000, 3
+"""Cells times distinct channels above which the search starts from the map of so few groups of channels."""
 
 
 def log_smooth(
@@ -38,9 +40,19 @@ def log_smooth(
     positive(strength, "strength")
     if most_steps < 1:
         raise InputError(f"most_steps is {most_steps}.", "Allow at least one step.")
-    model, weights = Likelihood.of(filled), stacked_weights(filled)
-    reports = sum(tally.total for tally in filled)
-    shape = filled[0].channel.grid.shape
+    start = np.zeros(filled[0].channel.cells)
+    if len(filled) * start.size > _FROM_GROUPS_ABOVE:
+        start, _ = _climbed(alike(filled, most=_GROUPS), start, strength, most_steps)
+    log_density, steps = _climbed(filled, start, strength, most_steps)
+    theta = _normalised(log_density)[:, None]
+    return judged(Likelihood.of(filled), theta, stacked_weights(filled), filled, steps, f"smooth {strength:g}", began)
+
+
+def _climbed(tallies: Sequence[Tally], start: FloatArray, strength: float, most_steps: int) -> tuple[FloatArray, int]:
+    """The log density with the largest penalised likelihood, and how many steps it took from ``start``."""
+    model, weights = Likelihood.of(tallies), stacked_weights(tallies)
+    reports = sum(tally.total for tally in tallies)
+    shape = tallies[0].channel.grid.shape
 
     def objective(log_density: FloatArray) -> tuple[float, FloatArray]:
         theta = _normalised(log_density)
@@ -51,13 +63,12 @@ def log_smooth(
 
     found = minimize(
         objective,
-        np.zeros(model.cells),
+        start,
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": most_steps, "maxfun": 2 * most_steps, "maxcor": 30, "ftol": 1e-13, "gtol": 1e-6},
     )
-    theta = _normalised(np.asarray(found.x))
-    return judged(model, theta[:, None], weights, filled, int(found.nit), f"smooth {strength:g}", began)
+    return np.asarray(found.x), int(found.nit)
 
 
 def blended(tallies: Iterable[Tally | tuple[GridChannel, npt.ArrayLike]]) -> Estimate:
