@@ -45,7 +45,6 @@ def test_one_noise_one_certificate_for_a_folder_and_next_week_goes_on(folder: Pa
     next((folder / "shared").iterdir()).write_text("changed")
     assert run("verify", "c.json", "--release", "shared", folder=folder)[0] == 1
     assert run(*words, "--strict", folder=folder)[0] == 2
-    assert run(*words, "--report", "r.html", folder=folder)[0] == 2
 
 
 @pytest.mark.parametrize("times", ["shift", "relative", "coarse:5min"])

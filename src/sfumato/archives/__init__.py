@@ -2,6 +2,8 @@
 
 from sfumato.archives.hiding import Hidden, Hiding, hide
 from sfumato.archives.job import Job, RideOutcome, Row
-from sfumato.archives.runs import ArchiveResult, hide_archive, protect_archive
+from sfumato.archives.protecting import protect_archive
+from sfumato.archives.result import ArchiveResult
+from sfumato.archives.runs import hide_archive
 
 __all__ = ["ArchiveResult", "Hidden", "Hiding", "Job", "RideOutcome", "Row", "hide", "hide_archive", "protect_archive"]

@@ -15,9 +15,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from sfumato.archives.manifest import Manifest, SourceRecord
 from sfumato.archives.naming import inside, kept_name, keyed_name, written_as
+from sfumato.certificates.build import ReleasedFiles, released_of
 from sfumato.errors import InputError, SfumatoError
 from sfumato.files import locked
 from sfumato.io import read_trace, write_trace
@@ -72,6 +74,18 @@ class SourceReading:
         return chosen.name, trace
 
 
+class _Output(NamedTuple):
+    """One file of the output folder, as certificates speak of it."""
+
+    file_sha256: str
+    points: int
+    content_sha256: str
+
+    @classmethod
+    def of(cls, record: SourceRecord) -> _Output:
+        return cls(record.output_sha256 or "", record.points_out, record.content_sha256 or "")
+
+
 class Job:
     """An output folder being filled. ``private`` is the folder beside it, 0700, that is nobody else's business."""
 
@@ -83,12 +97,12 @@ class Job:
         self.staging = self.private / "staging"
         self.rows: list[Row] = []
         self.remembered: dict[str, Trace] | None = {} if remember else None
-        self._outputs: dict[str, str | None] = {}
+        self._outputs: dict[str, _Output] = {}
         self.manifest = Manifest(self.private / "manifest.jsonl", owner)
         self.staging.mkdir(mode=0o700, exist_ok=True)
         for record in self.manifest.records.values():
             if record.output is not None and record.placed:
-                self._outputs[record.output] = record.output_sha256
+                self._outputs[record.output] = _Output.of(record)
 
     def run(
         self,
@@ -170,7 +184,15 @@ class Job:
             name = kept_name(record.source, ending)
         else:
             name = keyed_name(self.key, content.digest(), ending)
-        if self._outputs.setdefault(name, content.hexdigest()) != content.hexdigest():
+        released = released_of([(None, trace)])
+        record = replace(
+            record,
+            output=name,
+            output_sha256=content.hexdigest(),
+            points_out=released.points,
+            content_sha256=released.digest(),
+        )
+        if self._outputs.setdefault(name, _Output.of(record)).file_sha256 != content.hexdigest():
             filled.unlink()
             raise InputError(f"{TAKEN}.", "Rename it, or leave --keep-names out.")
         if self.remembered is not None:
@@ -179,12 +201,17 @@ class Job:
         target.parent.mkdir(parents=True, exist_ok=True)
         os.utime(filled, (_FILE_TIME_S, _FILE_TIME_S))
         filled.replace(target)
-        return replace(record, output=name, output_sha256=content.hexdigest(), points_out=len(trace))
+        return record
 
     @property
     def outputs(self) -> list[tuple[str, str]]:
         """Every output file and its hash, placed or staged in this run, in the order of names."""
-        return sorted((name, digest) for name, digest in self._outputs.items() if digest is not None)
+        return sorted((name, output.file_sha256) for name, output in self._outputs.items())
+
+    @property
+    def released(self) -> ReleasedFiles:
+        """What a certificate of noise is made from: every output's points and digest, in the order of names."""
+        return ReleasedFiles(tuple((o.points, o.content_sha256) for _, o in sorted(self._outputs.items())))
 
     def where(self, name: str) -> Path:
         """An output file, staged or placed."""

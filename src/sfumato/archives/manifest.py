@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -19,7 +20,10 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord:
-    """What became of one source. ``output`` is None when nothing was left of it."""
+    """What became of one source. ``output`` is None when nothing was left of it.
+
+    ``content_sha256`` is the digest of the released positions and times, which certificates of noise are made from.
+    """
 
     source: str
     source_sha256: str
@@ -29,10 +33,34 @@ class SourceRecord:
     points_in: int
     points_out: int
     left_out: tuple[str, ...] = ()
+    content_sha256: str | None = None
     placed: bool = False
 
 
 _FIELDS = tuple(field.name for field in fields(SourceRecord))
+
+
+def _records(lines: Iterable[str]) -> Iterator[SourceRecord]:
+    known = set(_FIELDS)
+    for line in lines:
+        try:
+            values = json.loads(line)
+        except ValueError:
+            continue  # torn by a kill
+        if isinstance(values, dict) and set(values) == known:
+            yield SourceRecord(**{**values, "left_out": tuple(values["left_out"])})
+
+
+def read_records(path: Path) -> dict[str, SourceRecord]:
+    """The records of what was put in place, by the hash of their source; for whoever owns the folder."""
+    try:
+        lines = path.read_text("utf-8", errors="replace").split("\n")
+    except OSError as error:
+        raise InputError(
+            f"Cannot read {path}: {error.strerror}.",
+            "The private folder beside the shared one says which file came from which: keep it there.",
+        ) from error
+    return {record.source_sha256: record for record in _records(lines[1:]) if record.placed}
 
 
 class Manifest:
@@ -70,15 +98,7 @@ class Manifest:
                 "This output folder was begun with another places file or noise state.",
                 "Use the one it was begun with, or a new output folder: two zones or noises for one person add up.",
             )
-        known = set(_FIELDS)
-        for line in lines[1:]:
-            try:
-                values = json.loads(line)
-            except ValueError:
-                continue  # torn by a kill
-            if isinstance(values, dict) and set(values) == known:
-                record = SourceRecord(**{**values, "left_out": tuple(values["left_out"])})
-                self.records[record.source] = record
+        self.records = {record.source: record for record in _records(lines[1:])}
 
     def add(self, record: SourceRecord) -> None:
         """Append what is true by now."""

@@ -6,16 +6,15 @@ check the files and the noise. That nothing inside the zones is left, only the h
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sfumato.certificates.build import Terms, certificate_body, released_of
-from sfumato.certificates.document import SEAL, file_facts, sealed
-from sfumato.certificates.verify import Verified, read_certificate, verify
+from sfumato.certificates.document import SEAL, SIGNATURE, file_facts, sealed
+from sfumato.certificates.sign import check_signer
+from sfumato.certificates.verify import Verified, read_certificate, verify, verify_files
 from sfumato.errors import InputError, VerificationFailed
 from sfumato.io import read_trace
 from sfumato.places import RADII_M
@@ -48,8 +47,9 @@ def archive_document(
     withheld: bool,
     simulation: bool,
     noise: Mapping[str, Any] | None = None,
+    sign: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None,
 ) -> dict[str, Any]:
-    """The sealed certificate of an archive; ``noise`` is the body of a trace certificate over all files joined."""
+    """The sealed certificate of an archive; ``noise`` is the body of a trace certificate over all files."""
     return sealed(
         {
             "kind": KIND,
@@ -62,13 +62,9 @@ def archive_document(
             "simulation": simulation,
             "noise": None if noise is None else sealed(noise),
             "files": [{"name": name, "sha256": digest} for name, digest in files],
-        }
+        },
+        sign,
     )
-
-
-def noise_body(terms: Terms, releases: Sequence[Trace]) -> dict[str, Any]:
-    """What the noise promises, over all files as one person's one release."""
-    return certificate_body(replace(terms, several_files=True), released_of([(None, joined(releases))]))
 
 
 def joined(traces: Sequence[Trace]) -> Trace:
@@ -98,20 +94,19 @@ def verify_archive(
         )
     if sealed(document)[SEAL] != document.get(SEAL):
         raise VerificationFailed("The certificate's own hash does not fit its content.", "It was changed.")
-    if signer is not None:
-        raise InputError("Certificates of archives are not signed yet.", "Leave --signer out.")
+    signed_by = check_signer(document, signer) if signer is not None or SIGNATURE in document else None
     try:
-        return _verified(document, folder, ignore_wording)
+        return _verified(document, folder, signed_by, ignore_wording)
     except (KeyError, TypeError, AttributeError) as error:
         raise VerificationFailed(
             "A field of the certificate is missing or has the wrong type.", "It was changed."
         ) from error
 
 
-def _verified(document: Mapping[str, Any], folder: Path, ignore_wording: bool) -> Verified:
+def _verified(document: Mapping[str, Any], folder: Path, signed_by: str | None, ignore_wording: bool) -> Verified:
     if not folder.is_dir():
         raise InputError(f"{folder} is no folder.", "Give the folder that holds the files of the archive.")
-    checks = ["the certificate's own hash"]
+    checks = ["the certificate's own hash", *([] if signed_by is None else [f"the signature of {signed_by}"])]
     names = [str(file["name"]) for file in document["files"]]
     for file in document["files"]:
         path = folder / str(file["name"])
@@ -125,7 +120,7 @@ def _verified(document: Mapping[str, Any], folder: Path, ignore_wording: bool) -
     if others:
         raise VerificationFailed(f"The folder holds {others[0]}, which the certificate does not list.", "Remove it.")
     checks.append("no file beside them")
-    notes = []
+    notes: list[str] = []
     times = Times.parse(str(document["times"]["released"]))
     again = archive_document(
         [(str(file["name"]), str(file["sha256"])) for file in document["files"]],
@@ -135,14 +130,37 @@ def _verified(document: Mapping[str, Any], folder: Path, ignore_wording: bool) -
         simulation=bool(document["simulation"]),
         noise=document["noise"],
     )
-    if not ignore_wording and again != dict(document):
+    if not ignore_wording and _unsealed(again) != _unsealed(document):
         raise VerificationFailed(
             "The certificate's sentences are not those of this version.",
             "It was changed or made by another version: --ignore-wording checks files and noise only.",
         )
     if document["noise"] is not None:
-        traces = [read_trace(folder / name, keep=document["kept"], keep_if_there=True) for name in names]
-        checks += verify(document["noise"], release=joined(traces), ignore_wording=ignore_wording).checks[1:]
+        if document["noise"]["simulation"] and not document["simulation"]:
+            raise VerificationFailed("The noise is a simulation and the certificate hides it.", "It was changed.")
+        found = _verified_noise(document["noise"], folder, names, document["kept"], times, ignore_wording)
+        checks += found.checks[1:]
+        notes += found.notes
     if document["withheld"] is not None:
         notes.append("That nothing from inside the zones is left, only the holder of the places file can check.")
     return Verified(document, tuple(checks), tuple(notes), not ignore_wording)
+
+
+def _verified_noise(
+    noise: Mapping[str, Any],
+    folder: Path,
+    names: Sequence[str],
+    kept: Sequence[str],
+    times: Times,
+    ignore_wording: bool,
+) -> Verified:
+    if noise["times"]["released"] != str(times) or sorted(noise["kept"]) != sorted(kept):
+        raise VerificationFailed("The certificate contradicts itself about times or what is kept.", "It was changed.")
+    traces = (read_trace(folder / name, keep=kept, keep_if_there=True) for name in names)
+    if noise["several_files"]:
+        return verify_files(noise, traces if times.shown else None, ignore_wording=ignore_wording)
+    return verify(noise, release=joined(list(traces)), ignore_wording=ignore_wording)
+
+
+def _unsealed(document: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in document.items() if name not in (SIGNATURE, SEAL)}

@@ -67,6 +67,27 @@ class Released:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ReleasedFiles:
+    """One person's files as one release, by points and digest of each: an archive need not fit in memory."""
+
+    contents: tuple[tuple[int, str], ...]
+    people: tuple[None] = (None,)
+    times_s: tuple[FloatArray, ...] = ()
+
+    @property
+    def points(self) -> int:
+        """All files' points together."""
+        return sum(points for points, _ in self.contents)
+
+    def digest(self) -> str:
+        """SHA-256 over the digests of the files (:meth:`Released.digest`), in their order."""
+        digest = hashlib.sha256(b"sfumato released files 1\0")
+        for points, content in self.contents:
+            digest.update(f"{points} {content}\n".encode())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Terms:
     """Everything a certificate is computed from, beside the release itself."""
 
@@ -96,17 +117,19 @@ def stated_by(mechanism: TraceMechanism, target: Target, times_s: Sequence[Float
     return Stated(target, losses, mechanism.numbers(losses, target), blocks)
 
 
-def certificate_body(terms: Terms, released: Released) -> dict[str, Any]:
+def certificate_body(terms: Terms, released: Released | ReleasedFiles) -> dict[str, Any]:
     """All that the certificate of one release says, before the code that writes it seals it."""
     mechanism, target = registered(terms.mechanism), terms.target
     _check_source(terms)
     _check_grid(terms)
-    stated = stated_by(mechanism, target, released.times_s if terms.own_times else ())
-    if not terms.own_times and stated.losses.basis_name != "worst_loss":
+    if isinstance(released, ReleasedFiles) != terms.several_files:
+        raise NotCertified("Files are stated as one track, or one track as files.", "Nothing is released; report this.")
+    if not terms.own_times and not _at_any_times(mechanism):
         raise NotCertified(
             "What this mechanism promises depends on the times, which the release does not show as they were.",
             "Keep the times, or use multiscale noise, whose promise holds at any times.",
         )
+    stated = stated_by(mechanism, target, released.times_s if terms.own_times else ())
     losses, members, prior = stated.losses, mechanism.holds_over(), mechanism.holds_for()
     most = max((len(np.unique(times)) for times in released.times_s), default=0)
     gridded = losses.loss_at_times is not None and members is not None
@@ -132,7 +155,7 @@ def certificate_body(terms: Terms, released: Released) -> dict[str, Any]:
         "epsilon_follows_from": losses.basis_name,
         "simulation": terms.simulation,
         "guarantee": promise.to_dict(),
-        "warnings": [*losses.warnings, *(_double_positions(released) if terms.own_times else ())],
+        "warnings": [*losses.warnings, *_double_positions(terms, released)],
         "noise": mechanism.law(),
         "parameters": mechanism.parameters(),
         "target": target.to_dict(),
@@ -147,6 +170,13 @@ def certificate_body(terms: Terms, released: Released) -> dict[str, Any]:
         **stated.blocks,
     }
     return dict(jsonable(body))
+
+
+def _at_any_times(mechanism: TraceMechanism) -> bool:
+    """Whether what is promised, for moments and for stays, is the same at whatever times."""
+    one, three = (mechanism.losses([np.linspace(0.0, 2000.0, moments)]) for moments in (1, 3))
+    same = (one.worst_loss, one.stay_loss) == (three.worst_loss, three.stay_loss)
+    return same and one.basis_name == "worst_loss"
 
 
 def _check_promise(mechanism: TraceMechanism, stated: Stated, promise: Guarantee) -> None:
@@ -191,8 +221,10 @@ def _ratio(loss: float | None, floor: float | None) -> float | None:
     return None if loss is None or floor is None else loss / floor
 
 
-def _double_positions(released: Released) -> tuple[str, ...]:
+def _double_positions(terms: Terms, released: Released | ReleasedFiles) -> tuple[str, ...]:
     """A warning where one moment has two positions: both get the same noise, so their difference is the true one."""
+    if not terms.own_times or isinstance(released, ReleasedFiles):
+        return ()
     moments = 0
     for times, lat, lon in zip(released.times_s, released.lat_deg, released.lon_deg, strict=True):
         order = np.argsort(times, kind="stable")

@@ -72,6 +72,11 @@ class NoiseState:
         key = draw.words(KEY_BYTES // 8).tobytes()
         return cls(key, float(noise_m), dict(ladder), draw.simulation, prior_class, named)
 
+    @property
+    def process(self) -> str:
+        """The name of its noise process in a ledger, one for all its releases; it does not help to find the key."""
+        return hashlib.sha256(b"sfumato noise process\0" + self.key).hexdigest()[:32]
+
     def key_of(self, person: str | None, *, together: bool = False) -> bytes:
         """The key of one person's noise; ``together`` where they are one of a fleet (only the first format asks).
 

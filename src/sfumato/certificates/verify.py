@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeGuard
 
 import numpy as np
 
-from sfumato.certificates.build import FORMAT, KIND, Released, Terms, certificate_body, released_of
+from sfumato.certificates.build import FORMAT, KIND, Released, ReleasedFiles, Terms, certificate_body, released_of
 from sfumato.certificates.document import SEAL, SIGNATURE, certificate_text, file_facts, sealed
 from sfumato.errors import InputError, SfumatoError, VerificationFailed
 from sfumato.frames import frame_for, snap
@@ -98,28 +98,11 @@ def verify(
     and then no sentence of the certificate has been checked.
     """
     document = read_certificate(source)
-    notes: list[str] = []
-    checks: list[str] = []
-    _check_seal(document)
-    checks.append("the certificate's own hash")
+    checks, notes = _opened(document, signer, ignore_wording)
     if isinstance(source, str | Path) and Path(source).read_bytes() != certificate_text(document).encode():
         raise VerificationFailed(
             "The certificate's text is not what was written, though it means the same.", "A byte of it was changed."
         )
-    signed_by = _checked_signer(document, signer)
-    if signed_by is not None:
-        checks.append(f"the signature of {signed_by}")
-    if document.get("sfumato") != __version__:
-        made_by = _version_words(document.get("sfumato"))
-        if not ignore_wording:
-            raise VerificationFailed(
-                f"Made by sfumato {made_by}; this is {__version__}: install "
-                f"{'that' if ' ' in made_by else made_by} to verify, or use "
-                "--ignore-wording to check the numbers only."
-            )
-        notes.append(f"Made by sfumato {made_by}, checked by {__version__}.")
-    if ignore_wording:
-        notes.append("No sentence of the certificate was checked: believe its numbers only.")
     file: dict[str, Any] = {}
     recorded = document.get("release")
     if not isinstance(recorded, dict):
@@ -149,6 +132,75 @@ def verify(
     _check_kept(people, terms.kept)
     _check_grid(released, terms.snap_m)
     checks.append(f"positions on the public {terms.snap_m:g} m grid")
+    checks.append(_recomputed(document, terms, released, file, notes, words=not ignore_wording))
+    return Verified(document, tuple(checks), tuple(notes), not ignore_wording)
+
+
+def verify_files(document: Mapping[str, Any], traces: Iterable[Trace] | None, *, ignore_wording: bool) -> Verified:
+    """:func:`verify` for the noise of an archive, file by file; ``traces`` is None where the files show no times.
+
+    Files without times cannot be read as tracks: then positions are what the hashes of the files vouch for, and only
+    what the certificate says is recomputed.
+    """
+    checks, notes = _opened(document, None, ignore_wording)
+    terms = _terms(document)
+    if not terms.several_files:
+        raise VerificationFailed("The certificate speaks of one track, not of files.", "It was changed.")
+    stated: dict[str, Any] = {}
+    if traces is None:
+        released = ReleasedFiles(((int(document["points"]), ""),))
+        stated = {"content_sha256": document["release"]["content_sha256"]}
+        notes.append("Files without times are no tracks: their bytes were checked, positions were not read again.")
+    else:
+        contents = []
+        for trace in traces:
+            one = released_of([(None, trace)])
+            _check_kept([(None, trace)], terms.kept)
+            _check_grid(one, terms.snap_m)
+            contents.append((one.points, one.digest()))
+        released = ReleasedFiles(tuple(contents))
+        if released.digest() != document["release"]["content_sha256"]:
+            raise VerificationFailed(
+                "The files' positions or times are not those that were certified.", "Use the original files."
+            )
+        checks += ["positions and times of every file", f"positions on the public {terms.snap_m:g} m grid"]
+    checks.append(_recomputed(document, terms, released, stated, notes, words=not ignore_wording))
+    return Verified(document, tuple(checks), tuple(notes), not ignore_wording)
+
+
+def _opened(
+    document: Mapping[str, Any], signer: str | Path | None, ignore_wording: bool
+) -> tuple[list[str], list[str]]:
+    """Seal, signature and version: what was checked, and what should be noted."""
+    checks, notes = ["the certificate's own hash"], []
+    _check_seal(document)
+    signed_by = _checked_signer(document, signer)
+    if signed_by is not None:
+        checks.append(f"the signature of {signed_by}")
+    if document.get("sfumato") != __version__:
+        made_by = _version_words(document.get("sfumato"))
+        if not ignore_wording:
+            raise VerificationFailed(
+                f"Made by sfumato {made_by}; this is {__version__}: install "
+                f"{'that' if ' ' in made_by else made_by} to verify, or use "
+                "--ignore-wording to check the numbers only."
+            )
+        notes.append(f"Made by sfumato {made_by}, checked by {__version__}.")
+    if ignore_wording:
+        notes.append("No sentence of the certificate was checked: believe its numbers only.")
+    return checks, notes
+
+
+def _recomputed(
+    document: Mapping[str, Any],
+    terms: Terms,
+    released: Released | ReleasedFiles,
+    file: Mapping[str, Any],
+    notes: list[str],
+    *,
+    words: bool,
+) -> str:
+    """Every field built again from the terms and the release, and compared."""
     try:
         again = certificate_body(terms, released)
     except SfumatoError as error:
@@ -157,12 +209,9 @@ def verify(
     if document.get("sfumato") == "0.1.0":
         notes += _stays_of_the_first_edition(document, again)
     again |= {"sfumato": document["sfumato"], "release": {**again["release"], **file}}
-    words = not ignore_wording
     unsealed = {name: value for name, value in document.items() if name not in (SIGNATURE, SEAL)}
     _compare(again, unsealed, words=words)
-    sentences = " and every sentence" if words else ""
-    checks.append(f"universal bound, losses, epsilon, delta, odds{sentences}, recomputed")
-    return Verified(document, tuple(checks), tuple(notes), words)
+    return f"universal bound, losses, epsilon, delta, odds{' and every sentence' if words else ''}, recomputed"
 
 
 def _stays_of_the_first_edition(document: Mapping[str, Any], again: dict[str, Any]) -> list[str]:

@@ -21,21 +21,55 @@ def register(app: typer.Typer) -> None:
 
 
 def audit(
-    original: Path = typer.Argument(..., help="The original track (stays on this machine)."),
-    release: Path = typer.Argument(..., help="The release that was made from it."),
+    paths: list[Path] = typer.Argument(
+        ...,
+        metavar="ORIGINAL... RELEASE",
+        help="The original track (stays on this machine) and the release made from it; or an archive (folders, files, "
+        "patterns, .gz, .zip) and the folder that was shared.",
+    ),
     certificate: Path = typer.Option(..., help="The release's certificate."),
     prior: str = typer.Option("fit", help="What the adversary believes: 'fit', 'preset' or a preset's name."),
+    places: Path | None = typer.Option(None, help="For an archive with hidden places: your places file."),
+    passphrase_file: Path | None = typer.Option(None, help="Open the places file with this file's passphrase."),
+    report: Path | None = typer.Option(None, help="For an archive: write the private page (HTML, 0600) here."),
     time_zone: str | None = typer.Option(None, help="Time zone of the original's times that name none."),
     column: list[str] = typer.Option([], help="Name a table's column by role, e.g. lat=Y; repeat for more."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
 ) -> None:
     """Errors and intervals are per coordinate, in metres."""
+    if len(paths) < 2:
+        raise InputError("An audit compares originals with their release.", "Name the original, then the release.")
+    *originals, release = paths
+    if release.is_dir():
+        import_module("sfumato.cli.audited_archive").run_audit_archive(
+            originals, release, certificate, prior, places, passphrase_file, report, time_zone, column, json=json
+        )
+        return
+    if len(originals) > 1 or places is not None or report is not None:
+        raise InputError(
+            "Several originals, --places and --report are for an archive.", "Name the shared folder as the last."
+        )
+    _audit_track(originals[0], release, certificate, prior, time_zone, column, json=json)
+
+
+def _audit_track(
+    original: Path,
+    release: Path,
+    certificate: Path,
+    prior: str,
+    time_zone: str | None,
+    column: list[str],
+    *,
+    json: bool,
+) -> None:
     from sfumato.adversary.audit import audit as measure
     from sfumato.certificates.build import rounded_times
     from sfumato.certificates.verify import check_belongs, read_certificate
     from sfumato.io import read_trace
+    from sfumato.io.archive import only_track
 
-    first = rounded_times(read_trace(original, zone=time_zone, columns=named_columns(column)))
+    with only_track(original) as file:
+        first = rounded_times(read_trace(file, zone=time_zone, columns=named_columns(column)))
     second, document = read_trace(release), read_certificate(certificate)
     try:
         check_belongs(document, second)

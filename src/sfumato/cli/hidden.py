@@ -9,7 +9,8 @@ from typing import Any
 import typer
 
 from sfumato.archives.job import SourceReading
-from sfumato.archives.runs import ArchiveResult, Faces, hide_archive
+from sfumato.archives.result import ArchiveResult, Faces
+from sfumato.archives.runs import hide_archive
 from sfumato.certificates.document import certificate_text
 from sfumato.cli.archive_faces import passphrase_in, progress, rows_csv, say_rows
 from sfumato.cli.output import print_json

@@ -139,10 +139,10 @@ def protect(
         times=times,
     )
     if archive:
-        _refuse_for_archives(ledger=ledger, person=person, sign=sign, report=report, public_report=public_report)
-        reading = (format, time_zone, named_columns(column), tuple(keep))
+        reading, signer = (format, time_zone, named_columns(column), tuple(keep)), sign and _signer(sign)
+        accounted, how = (ledger, person, cap), (keep_names, strict)
         import_module("sfumato.cli.protected_archive").run_protect_archive(
-            sources, output, plan, reading, state, passphrase, certificate, keep_names, strict, seed, json=json
+            sources, paths, plan, reading, (state, passphrase), accounted, signer, how, seed, json=json
         )
         return
     if plan.times == "drop" and certificate is not None:
@@ -170,13 +170,6 @@ def _check_paths(sources: list[Path], paths: dict[str, Path], state: Path | None
     resolved = [path.expanduser().resolve() for path in named]
     if len(set(resolved)) != len(resolved):
         raise InputError("Two of the files named are the same.", "Give every input and output a name of its own.")
-
-
-def _refuse_for_archives(**given: object) -> None:
-    for name, value in given.items():
-        if value is not None:
-            option = name.replace("_", "-")
-            raise InputError(f"--{option} is for one track, not for an archive.", "Leave it out, or protect one track.")
 
 
 def _check_odds(done: Protected | ProtectedFleet, *, accepted: bool) -> None:
@@ -294,22 +287,25 @@ def _companions(done: Protected | ProtectedFleet, *, json: bool) -> dict[str, An
 
 def _enter(done: Protected | ProtectedFleet, ledger: Path, person: str | None, cap: float | None) -> None:
     """Enter the release before it is written: a refused one leaves no file, a failed write only overstates."""
-    import hashlib
     import uuid
 
-    from sfumato.accountant.ledger import record
-    from sfumato.accountant.trace_losses import entry_from_certificate, total_loss
     from sfumato.protection import Protected
 
-    if not isinstance(done, Protected) or not person:
+    if not isinstance(done, Protected):
         raise InputError("A ledger entry is for one person.", "Name them with --person, and protect one trace.")
-    # Releases of one state are one noise process; the name must not help to find the key.
-    process = uuid.uuid4().hex
-    if done.state is not None:
-        process = hashlib.sha256(b"sfumato noise process\0" + done.state.key).hexdigest()[:32]
+    process = uuid.uuid4().hex if done.state is None else done.state.process
+    enter(done.body, process, ledger, person, cap)
+
+
+def enter(body: Mapping[str, Any], process: str, ledger: Path, person: str | None, cap: float | None) -> None:
+    """Enter a release of one noise process in a person's ledger; refused where it would pass the cap."""
+    from sfumato.accountant.ledger import record
+    from sfumato.accountant.trace_losses import entry_from_certificate, total_loss
+
+    if not person:
+        raise InputError("A ledger entry is for one person.", "Name them with --person, and protect one trace.")
     advice = "Continue the person's noise (--state) so that its releases count once, add noise, or stop here."
-    entry = entry_from_certificate(done.body, process=process)
-    record(ledger, person, entry, total_loss, cap=cap, advice=advice)
+    record(ledger, person, entry_from_certificate(body, process=process), total_loss, cap=cap, advice=advice)
 
 
 def _write(

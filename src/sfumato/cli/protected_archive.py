@@ -2,63 +2,95 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import typer
 
+from sfumato.archives.audited import audit_archive
 from sfumato.archives.job import SourceReading
-from sfumato.archives.runs import Faces, protect_archive
-from sfumato.certificates.document import Certificate, certificate_text
+from sfumato.archives.protecting import protect_archive
+from sfumato.archives.result import ArchiveResult, Faces
+from sfumato.certificates.document import Certificate, certificate_text, thin_protection
 from sfumato.cli.archive_faces import progress, rows_csv, say_rows
 from sfumato.cli.output import print_json
+from sfumato.cli.protect import enter
+from sfumato.errors import InputError
 from sfumato.files import write_text
 from sfumato.io.archive import count_members
 from sfumato.plan import Plan
+from sfumato.report.archive_page import public_page
+from sfumato.report.audit_page import audit_page
 
 
 def run_protect_archive(
     sources: list[Path],
-    output: Path,
+    paths: Mapping[str, Path],
     plan: Plan,
     reading: tuple[str | None, str | None, dict[str, str] | None, tuple[str, ...]],
-    state: Path | None,
-    passphrase: str | None,
-    certificate: Path | None,
-    keep_names: bool,
-    strict: bool,
+    kept: tuple[Path | None, str | None],
+    accounted: tuple[Path | None, str | None, float | None],
+    sign: Callable[[Mapping[str, Any]], Mapping[str, str]] | None,
+    how: tuple[bool, bool],
     seed: int | None,
     *,
     json: bool,
 ) -> None:
     """Fill the output folder, and say what is promised over all of it."""
+    output, (state, passphrase), (ledger, person, cap) = paths["release"], kept, accounted
+    keep_names, strict = how
+    if ledger is not None and not person:
+        raise InputError("A ledger entry is for one person.", "Name them with --person.")
+    if "report" in paths and plan.times == "drop":
+        raise InputError(
+            "The private report reads the shared files again, and without times they are no tracks.",
+            "Leave --report out, or use --times relative or coarse:5min.",
+        )
+    read = SourceReading(*reading)
     with progress("Protecting", count_members(sources), quiet=json) as step:
         done = protect_archive(
             sources,
             output,
             plan,
-            reading=SourceReading(*reading),
+            reading=read,
             state=state,
             passphrase=passphrase,
             keep_names=keep_names,
             strict=strict,
-            faces=Faces(step),
+            faces=Faces(
+                step,
+                priced=None if ledger is None else lambda noise, process: enter(noise, process, ledger, person, cap),
+                sign=sign,
+            ),
             rng=seed,
         )
     write_text(done.private / "summary.csv", rows_csv(done.rows), private=True)
-    if certificate is not None:
-        write_text(certificate, certificate_text(done.document))
+    if "certificate" in paths:
+        write_text(paths["certificate"], certificate_text(done.document))
+    if "report" in paths:
+        found = audit_archive(sources, output, done.document, reading=read)
+        write_text(paths["report"], audit_page(found, done.document, output), private=True)
+    if "public_report" in paths:
+        write_text(paths["public_report"], public_page(done, output))
     if json:
-        rows = [asdict(row) for row in done.rows]
-        print_json({"ok": True, "private": True, "rows": rows, "certificate": done.document, "outputs": str(output)})
+        rows, written = [asdict(row) for row in done.rows], {name: str(path) for name, path in paths.items()}
+        print_json({"ok": True, "private": True, "rows": rows, "certificate": done.document, "outputs": written})
         return
+    _say(done, output)
+
+
+def _say(done: ArchiveResult, output: Path) -> None:
     say_rows(done.rows)
     typer.echo(f"{done.shared} file(s) in {output}, one noise over all of them. {done.document['times']['meaning']}")
     if done.document["noise"] is not None:
         said = Certificate.of(done.document["noise"])
-        typer.echo(said.headline)
-        for line in said.mechanism.figures(said.stated):
+        for line in (
+            said.headline,
+            *said.mechanism.figures(said.stated),
+            *(f"Warning: {warning}" for warning in said.warnings),
+            *thin_protection(done.document["noise"]),
+        ):
             typer.echo(line)
-    if done.document["simulation"]:
-        typer.echo("SIMULATION: a seed was given, so this release protects nothing.")
     typer.echo(f"Private, beside it: {done.private} (noise state, manifest, summary). Keep it for next time.")

@@ -68,6 +68,19 @@ def members(sources: Iterable[str | Path]) -> Iterator[Member]:
             yield from _of_file(path, f"{path.resolve().parent.name}/{path.name}", _anything)
 
 
+@contextmanager
+def only_track(path: Path) -> Iterator[Path]:
+    """A file as it is, or the one track packed in it (``ride.gpx.gz``, a zip of one file)."""
+    if path.suffix.lower() not in (".gz", ".zip") or not path.is_file():
+        yield path
+        return
+    tracks = [member for member in members([path]) if member.skipped is None]
+    if len(tracks) != 1:
+        raise InputError(f"{path} holds {len(tracks)} tracks.", "Name one track, or give the shared folder for all.")
+    with tracks[0].path() as file:
+        yield file
+
+
 def count_members(sources: Iterable[str | Path]) -> int:
     """About how many files there are, for a progress bar: what is packed twice counts once."""
     count = 0

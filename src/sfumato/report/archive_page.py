@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from sfumato.archives.runs import ArchiveResult
+from sfumato.archives.result import ArchiveResult
 from sfumato.archives.statement import NOT_COVERED, WITHHELD
+from sfumato.certificates.document import Certificate
 from sfumato.io import read_trace
 from sfumato.places import FoundPlace, Place, Places
 from sfumato.places.globe import Around
@@ -28,44 +30,44 @@ _MOST_RIDES = 300
 
 def private_page(done: ArchiveResult, places: Places, out: Path) -> str:
     """Map with places, zones, gates and what is left; one line per place; every source."""
-    rides = list(_rides(done, out))
+    rides = list(rides_of(done.document, out))
     marks = [mark for place in places.active for mark in _place_marks(place.name, place, rides)]
-    rows = "".join(
-        f"<tr><td>{escaped(row.source)}</td><td>{row.points_in}</td><td>{row.points_out}</td>"
-        f"<td>{escaped(row.refused or row.output or 'nothing is left')}</td></tr>"
+    rows = [
+        (row.source, row.points_in, row.points_out, row.refused or row.output or "nothing is left")
         for row in done.rows
         if not row.no_track
-    )
+    ]
     near = [f"{name}: no ride comes into its zone. Check its coordinates." for name in done.unvisited]
-    return _page(
+    return page(
         "A shared archive (private)",
         "<strong>Private.</strong> This page shows your places. Keep it to yourself.",
         archive_map([("release", ride) for ride in rides], marks, "What is shared, zones, gates and places"),
-        _section("Can I still be found?", listed([*(leak.sentence() for leak in done.leaks), *near])),
-        _section("What is not covered", listed(NOT_COVERED)),
-        _section(
-            "Every file",
-            f'<div class="sheet"><table><tr><th>file</th><th>points in</th><th>out</th><th>what</th></tr>{rows}'
-            "</table></div>",
-        ),
+        section("Can I still be found?", listed([*(leak.sentence() for leak in done.leaks), *near])),
+        section("What is not covered", listed(NOT_COVERED)),
+        section("Every file", table(("file", "points in", "out", "what"), rows)),
     )
 
 
 def public_page(done: ArchiveResult, out: Path) -> str:
     """What was withheld, in words that say neither where nor how often; made from the output alone."""
     document = done.document
-    promised = list(WITHHELD)
-    if document["noise"] is not None:
-        promised.append(f"Noise of {document['noise']['rms_noise_m']:.3g} m per coordinate was added to what remains.")
+    hidden, noise = document["withheld"] is not None, document["noise"]
+    promised = list(WITHHELD) if hidden else []
+    limits = list(NOT_COVERED) if hidden else []
+    if noise is not None:
+        said = Certificate.of(noise)
+        size = "" if said.noise_m is None else f" of {said.noise_m:.3g} m per coordinate"
+        promised.append(f"Noise{size} was added to {'what remains' if hidden else 'every point'}. {said.headline}")
+        limits += [f"The noise does not cover: {words}" for words in said.guarantee.not_covered]
     promised.append(str(document["times"]["meaning"]))
     simulation = ["SIMULATION: a seed was used, so this protects nothing."] if document["simulation"] else []
-    return _page(
+    return page(
         "A shared archive",
         "<strong>Public.</strong> This page was made from the shared files and their certificate only.",
-        archive_map([("release", ride) for ride in _rides(done, out)], (), "What is shared"),
-        _section("What was withheld", listed([*simulation, *promised])),
-        _section("What is not covered", listed(NOT_COVERED)),
-        _section("Files", f"<p>{done.shared} file(s), listed with their hashes in the certificate.</p>"),
+        archive_map([("release", ride) for ride in rides_of(document, out)], (), "What is shared"),
+        section("What was withheld" if hidden else "What was done", listed([*simulation, *promised])),
+        section("What is not covered", listed(limits)),
+        section("Files", f"<p>{done.shared} file(s), listed with their hashes in the certificate.</p>"),
     )
 
 
@@ -80,21 +82,21 @@ def places_page(found: list[FoundPlace], rides: list[Trace]) -> str:
         f"{place.lat_deg:.5f},{place.lon_deg:.5f}"
         for number, place in enumerate(found, start=1)
     ]
-    return _page(
+    return page(
         "Places found (private)",
         "<strong>Private.</strong> This page shows where you stay. Keep it to yourself.",
         archive_map([("original", ride) for ride in rides[:_MOST_RIDES]], marks, "Rides and places"),
-        _section("Places", listed(lines)),
+        section("Places", listed(lines)),
     )
 
 
-def _rides(done: ArchiveResult, out: Path) -> Iterator[Trace]:
-    names = [file["name"] for file in done.document["files"]]
-    if done.document["times"]["released"] == "drop":
+def rides_of(document: Mapping[str, Any], out: Path) -> Iterator[Trace]:
+    """What is shared, for a map: a few hundred files at most, evenly chosen."""
+    names = [file["name"] for file in document["files"]]
+    if document["times"]["released"] == "drop":
         return
     for place in np.linspace(0, len(names) - 1, min(len(names), _MOST_RIDES)).astype(int):
-        kept = tuple(done.document["kept"])
-        yield read_trace(out / names[place], keep=kept, keep_if_there=True)
+        yield read_trace(out / names[place], keep=tuple(document["kept"]), keep_if_there=True)
 
 
 def _place_marks(name: str, place: Place, rides: list[Trace]) -> list[Mark]:
@@ -113,11 +115,20 @@ def _place_marks(name: str, place: Place, rides: list[Trace]) -> list[Mark]:
     return marks
 
 
-def _section(title: str, body: str) -> str:
+def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table that scrolls."""
+    lines = (f"<tr>{''.join(f'<td>{escaped(str(value))}</td>' for value in row)}</tr>" for row in rows)
+    head = "".join(f"<th>{escaped(name)}</th>" for name in heads)
+    return f'<div class="sheet"><table><tr>{head}</tr>{"".join(lines)}</table></div>'
+
+
+def section(title: str, body: str) -> str:
+    """A titled part of a page."""
     return f"<section><h2>{escaped(title)}</h2>{body}</section>"
 
 
-def _page(title: str, banner: str, picture: str, *sections: str) -> str:
+def page(title: str, banner: str, picture: str, *sections: str) -> str:
+    """A whole page that asks nothing of any server."""
     style = resources.files("sfumato.report").joinpath("page.css").read_text(encoding="utf-8")
     kind = "private" if "(private)" in title else "public"
     return (
