@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 
 import typer
 
 from sfumato.cli.output import print_json
-from sfumato.errors import InputError, MissingExtra
+from sfumato.errors import MissingExtra
 
-_APP = "sfumato.service.app:create_app"
-_STOP_WITHIN_S = 3
+_SERVING = "sfumato.service.serving"
 
 
 def register(app: typer.Typer) -> None:
@@ -32,6 +32,12 @@ def serve(
     token_file: str = typer.Option(
         None, help="Write the operator's token to this file (mode 600) instead of printing it.", show_default=False
     ),
+    trusted_proxy: list[str] = typer.Option(
+        None,
+        help="Network of a proxy in front (CIDR), whose X-Forwarded-For names the visitor; may be repeated."
+        "  [default: 127.0.0.1 and ::1]",
+        show_default=False,
+    ),
     workers: int = typer.Option(1, min=1, max=64, help="Processes that share the port and the database."),
     json: bool = typer.Option(False, "--json", help="Print the address as one JSON object before serving."),
 ) -> None:
@@ -42,31 +48,19 @@ def serve(
     """
     try:
         import fastapi  # noqa: F401
-        import uvicorn
+        import uvicorn  # noqa: F401
     except ImportError as error:
         raise MissingExtra("fastapi", "service") from error
-    for name, value in (("DATABASE", database), ("CITY", city), ("OPERATOR_TOKEN_FILE", token_file)):
+    given = (
+        ("DATABASE", database),
+        ("CITY", city),
+        ("OPERATOR_TOKEN_FILE", token_file),
+        ("TRUSTED_PROXIES", ",".join(trusted_proxy) if trusted_proxy else None),
+    )
+    for name, value in given:
         if value is not None:
             os.environ[f"SFUMATO_{name}"] = value
-    if workers > 1 and port == 0:
-        raise InputError("Several workers need a port of their own.", "Choose one with --port.")
-    _announce(f"http://{host}:{port}/", json=json)
-    # No access log, no server name, and a stop that waits for reports on their way but not for ever.
-    uvicorn.run(
-        _APP,
-        factory=True,
-        host=host,
-        port=port,
-        workers=workers,
-        access_log=False,
-        log_level="warning",
-        server_header=False,
-        date_header=False,
-        timeout_graceful_shutdown=_STOP_WITHIN_S,
-        limit_concurrency=4096,
-        timeout_keep_alive=30,
-        h11_max_incomplete_event_size=65536,
-    )
+    import_module(_SERVING).serve(host=host, port=port, workers=workers, announce=lambda url: _announce(url, json=json))
 
 
 def _announce(url: str, *, json: bool) -> None:

@@ -15,6 +15,7 @@ from starlette.responses import Response
 from sfumato.errors import SfumatoError
 from sfumato.service.models.replies import Answer, Refusal
 from sfumato.service.store.engine import UNREACHABLE
+from sfumato.service.store.faults import fault
 
 _log = logging.getLogger("sfumato.service")
 
@@ -82,9 +83,10 @@ def install(app: FastAPI) -> None:
         # Well-formed, but it cannot be done here: 422 is for what does not fit the schema.
         return refusal(Refused(409, str(error)))
 
-    async def on_unreachable(_request: Request, error: Exception) -> Response:
-        _log.warning("The database does not answer: %s", type(error).__name__)
-        return refusal(Refused(503, "The database does not answer; try again.", headers={"retry-after": "2"}))
+    async def on_unreachable(request: Request, error: Exception) -> Response:
+        request.app.state.collector.health.failed(error)
+        found = fault(error)
+        return refusal(Refused(503, f"{found.what} Try again.", headers={"retry-after": "2"}))
 
     app.add_exception_handler(Refused, on_refused)
     app.add_exception_handler(RequestValidationError, on_validation)

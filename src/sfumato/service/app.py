@@ -17,9 +17,11 @@ from sfumato.errors import SfumatoError
 from sfumato.service import answers
 from sfumato.service.collector import Collector
 from sfumato.service.guard import Guard
+from sfumato.service.proxies import TrustedProxies
 from sfumato.service.routes import operate, pages, participate, read
 from sfumato.service.settings import Settings
 from sfumato.service.store.engine import UNREACHABLE
+from sfumato.service.store.faults import fault
 from sfumato.version import __version__
 
 _ABOUT = "Incremental collection of obfuscated locations. The server never receives, stores or logs a true location."
@@ -30,9 +32,8 @@ _KNOWN: tuple[type[Exception], ...] = (SfumatoError, *UNREACHABLE)
 
 def _explain(error: Exception) -> None:
     """Say in two lines why the server cannot start, instead of a traceback."""
-    what = error.what if isinstance(error, SfumatoError) else f"The database cannot be used ({type(error).__name__})."
-    advice = error.advice if isinstance(error, SfumatoError) else "Is it running, and are its address and user right?"
-    print(f"Error: {what}\n       {advice}", file=sys.stderr, flush=True)
+    told = error if isinstance(error, SfumatoError) else fault(error)
+    print(f"Error: {told.what}\n       {told.advice}", file=sys.stderr, flush=True)
     logging.getLogger("uvicorn.error").addFilter(lambda record: "Traceback" not in record.getMessage())
 
 
@@ -85,5 +86,6 @@ def create_app(settings: Settings | None = None, *, collector: Collector | None 
         body_limit=chosen.whole("body_limit_bytes"),
         report_body_limit=chosen.whole("report_body_limit_bytes"),
         tile_url=chosen.text("tile_url"),
+        proxies=TrustedProxies.of(chosen.text("trusted_proxies"), chosen.text("forwarded_header")),
     )
     return app

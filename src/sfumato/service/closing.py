@@ -130,7 +130,6 @@ class Closer:
         done = await self.store.finish_closing(cycle, estimate, following, closer=self.name, forget_tickets=forget)
         if done:
             self.metrics.closed_cycles.inc()
-            self.metrics.alarms.set(int(result.facts.alarm.raised))
         return done
 
     async def _keep_lease(self, cycle: StoredCycle) -> None:

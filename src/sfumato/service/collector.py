@@ -21,6 +21,7 @@ from sfumato.service.answers import Refused
 from sfumato.service.closing import Closer
 from sfumato.service.estimating import channel_facts, first_channel
 from sfumato.service.first_campaign import demonstration
+from sfumato.service.health import Health
 from sfumato.service.metrics import Metrics
 from sfumato.service.models.kept import Specification
 from sfumato.service.models.requests import BatchRequest, CampaignRequest, ReportRequest, TicketRequest
@@ -61,6 +62,7 @@ class Collector:
         self.settings = settings
         self.store = store or Store(settings.text("database"))
         self.metrics = Metrics()
+        self.health = Health(self.store.reports.probe)
         self.now = now
         self._announce = announce or (lambda line: print(line, file=sys.stderr, flush=True))
         self._offers: dict[str, CurrentOffer] = {}
@@ -84,6 +86,7 @@ class Collector:
             most_waiting=self.settings.whole("waiting_reports"),
             retry_s=self.settings.number("commit_retry_s"),
             metrics=self.metrics,
+            health=self.health,
             on_counted=self._after_commit,
         )
         self.closer = Closer(self.store, self.signer, self.settings, self.metrics, now=self.now)

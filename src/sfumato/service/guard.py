@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import ipaddress
 import os
 import time
 from collections import OrderedDict
 from urllib.parse import urlsplit
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sfumato.service.answers import Refused, refusal, surprise
+from sfumato.service.proxies import LOOPBACK, TrustedProxies, household
 
 _PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:{tiles}; "
@@ -33,7 +34,6 @@ _COMMON = {
     "strict-transport-security": "max-age=31536000",
 }
 _REMEMBERED_ADDRESSES = 100_000
-LOOPBACK = ("127.0.0.1", "::1")
 
 
 class RateLimit:
@@ -49,7 +49,7 @@ class RateLimit:
         if not self.per_minute or address in LOOPBACK:
             return 0.0
         now = time.monotonic() if now_s is None else now_s
-        name = hashlib.blake2b(_household(address), key=self._key, digest_size=16).digest()
+        name = hashlib.blake2b(household(address), key=self._key, digest_size=16).digest()
         left, then = self._buckets.pop(name, (float(self.per_minute), now))
         left = min(float(self.per_minute), left + (now - then) * self.per_minute / 60)
         wait = 0.0 if left >= 1 else (1 - left) * 60 / self.per_minute
@@ -63,9 +63,17 @@ class Guard:
     """ASGI middleware around the whole application."""
 
     def __init__(
-        self, app: ASGIApp, *, per_minute: int, body_limit: int, report_body_limit: int, tile_url: str = ""
+        self,
+        app: ASGIApp,
+        *,
+        per_minute: int,
+        body_limit: int,
+        report_body_limit: int,
+        tile_url: str = "",
+        proxies: TrustedProxies | None = None,
     ) -> None:
         self.app = app
+        self.proxies = proxies or TrustedProxies(())
         self.limit = RateLimit(per_minute)
         self.body_limit = body_limit
         self.report_body_limit = report_body_limit
@@ -92,6 +100,9 @@ class Guard:
             await send(message)
 
         client = scope.get("client")
+        if client:
+            client = (self.proxies.visitor(client[0], scope["headers"]), client[1])
+            scope = {**scope, "client": client}
         wait_s = self.limit.wait_s(client[0] if client else "")
         if wait_s:
             refused = Refused(429, "Too many requests.", headers={"retry-after": str(int(wait_s) + 1)})
@@ -120,6 +131,9 @@ class Guard:
                 raise
             stopping = Refused(503, "The server is stopping; send the same again.", headers={"retry-after": "2"})
             await refusal(stopping)(scope, receive, send_with_headers)
+        except ClientDisconnect:
+            # Whoever was sending has gone: nobody to answer, and nothing that was not expected.
+            return
         except Exception as error:
             # Answered here and not raised again: the framework would answer without the headers, and the server would
             # write the message and the traceback, which could quote the request, to its log.
@@ -135,12 +149,3 @@ def _too_large(limit: int) -> Refused:
 
 def _encoded(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
     return [(name.encode(), value.encode()) for name, value in headers.items()]
-
-
-def _household(address: str) -> bytes:
-    """What one visitor holds: an IPv4 address, or the 64-bit prefix of an IPv6 one, of which it has every address."""
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        return address.encode()
-    return parsed.packed[:8] if parsed.version == 6 else parsed.packed

@@ -58,6 +58,25 @@ TABLE = (
         0,
         1e9,
     ),
+    Setting(
+        "trusted_proxies",
+        "127.0.0.1, ::1",
+        "Networks (CIDR, separated by commas) of the proxies in front, whose header names the visitor's address.",
+    ),
+    Setting(
+        "forwarded_header",
+        "x-forwarded-for",
+        "The header those proxies write: x-forwarded-for or forwarded.",
+    ),
+    Setting(
+        "connections_per_address",
+        256,
+        "Connections one address may hold open at once; 0: no limit. Trusted proxies have none.",
+        0,
+        1e6,
+    ),
+    Setting("header_timeout_s", 10.0, "A request whose header is not there by then is answered 408.", 0.1, 3_600),
+    Setting("body_timeout_s", 30.0, "A request whose body is not there by then is cut off.", 0.1, 3_600),
     Setting("body_limit_bytes", 262_144, "Larger request bodies are refused (413).", 1_024, 1e9),
     Setting(
         "report_body_limit_bytes", 2_048, "Larger bodies of a report or a ticket request are refused (413).", 512, 1e6

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from sfumato.service.answers import Refused
+from sfumato.service.health import Health
 from sfumato.service.metrics import Metrics
 from sfumato.service.store import Destination, Outcome, RelayedBatch, Report
 from sfumato.service.store.engine import UNREACHABLE
@@ -38,6 +39,7 @@ class GroupCommit:
         most_waiting: int,
         retry_s: float,
         metrics: Metrics,
+        health: Health,
         on_counted: Callable[[Destination, Counted], None] = lambda _destination, _counted: None,
     ) -> None:
         self._counter = counter
@@ -45,6 +47,7 @@ class GroupCommit:
         self._most_waiting = most_waiting
         self._retry_s = retry_s
         self._metrics = metrics
+        self._health = health
         self._on_counted = on_counted
         self._waiting: deque[tuple[Destination, Item, asyncio.Future[Outcome]]] = deque()
         self._arrived = asyncio.Event()
@@ -63,9 +66,10 @@ class GroupCommit:
             await self._task
 
     @property
-    def alive(self) -> bool:
-        """Whether the writing task runs."""
-        return self._task is not None and not self._task.done()
+    def takes_reports(self) -> bool:
+        """Whether the writing task runs and its queue has room."""
+        running = self._task is not None and not self._task.done() and not self._stopping
+        return running and len(self._waiting) < self._most_waiting
 
     def submit(self, destination: Destination, item: Item) -> asyncio.Future[Outcome]:
         """Queue one item; the future is done after its commit."""
@@ -97,14 +101,14 @@ class GroupCommit:
             counted = await self._count_until_deadline(destination, [item for item, _ in group])
         except Exception as error:  # whatever it is, nobody may wait for ever
             self._metrics.failed_commits.inc()
-            refused = Refused(
-                503, "The store does not answer; send the same report again.", headers={"retry-after": "2"}
-            )
+            found = self._health.failed(error)
+            refused = Refused(503, f"{found.what} Send the same report again.", headers={"retry-after": "2"})
             refused.__cause__ = error
             for _, future in group:
                 if not future.done():
                     future.set_exception(refused)
             return
+        self._health.succeeded()
         self._metrics.commit_seconds.observe(time.perf_counter() - began)
         self._metrics.reports_in_commit.observe(len(group))
         for (_, future), outcome in zip(group, counted.outcomes, strict=True):
@@ -118,7 +122,8 @@ class GroupCommit:
         while True:
             try:
                 return await self._counter.count(destination, items)
-            except UNREACHABLE:
+            except UNREACHABLE as error:
+                self._health.failed(error)
                 if self._stopping or time.monotonic() + pause_s > deadline:
                     raise
                 await asyncio.sleep(pause_s)

@@ -11,7 +11,6 @@ from starlette.responses import Response
 from sfumato.service import exports, views
 from sfumato.service.answers import Refused, respond
 from sfumato.service.collector import Collector
-from sfumato.service.guard import LOOPBACK
 from sfumato.service.models.kept import GridFields
 from sfumato.service.models.replies import (
     CampaignAnswer,
@@ -23,6 +22,7 @@ from sfumato.service.models.replies import (
     StateAnswer,
 )
 from sfumato.service.models.shown import CampaignView, CountedCycleView, ServerView
+from sfumato.service.proxies import LOOPBACK
 from sfumato.service.routes.common import Name, Running, bearer, operator_only, refusals
 from sfumato.version import __version__
 
@@ -119,10 +119,12 @@ async def health() -> Response:
 
 @router.get("/ready", response_model=StateAnswer, responses=refusals(503), tags=["watch"])
 async def ready(collector: Running) -> Response:
-    """The database answers and reports are being written."""
-    if collector.writer.alive and await collector.store.ready():
+    """A report sent now would be kept: found out by writing one row where reports are written."""
+    if await collector.health.ready() and collector.writer.takes_reports:
         return respond(StateAnswer(state="ready"))
-    raise Refused(503, "Reports are not being written.", headers={"retry-after": "1"})
+    trouble = collector.health.trouble
+    what = "Reports are not being written." if trouble is None else trouble.what
+    raise Refused(503, what, headers={"retry-after": "1"})
 
 
 @router.get(
@@ -135,6 +137,7 @@ async def metrics(collector: Running, request: Request) -> Response:
     """Prometheus metrics of this process, for the operator's machine or token: exact totals show single arrivals."""
     if not (request.client and request.client.host in LOOPBACK):
         operator_only(collector, await bearer(request))
+    collector.metrics.alarms.set(await collector.store.alarms())
     return Response(collector.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,8 +23,14 @@ from sfumato.errors import InputError
 _MIGRATION_LOCK = 0x5F0A_70
 _WRITES = "sfumato_writes"
 
-UNREACHABLE: tuple[type[Exception], ...] = (SQLAlchemyError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
-"""What a database that is away, starting or restarting raises."""
+UNREACHABLE: tuple[type[Exception], ...] = (
+    SQLAlchemyError,
+    sqlite3.Error,  # the fast path speaks to the driver itself
+    OSError,
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+)
+"""What a database that is away, full, locked, starting or restarting raises."""
 
 
 class Database:

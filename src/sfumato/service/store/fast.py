@@ -7,7 +7,11 @@ otherwise it rolls back and returns None.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Protocol
 
 from sqlalchemy import ARRAY, BigInteger, Engine, Integer, LargeBinary, bindparam, create_engine, event, text
@@ -17,11 +21,17 @@ from sqlalchemy.pool import SingletonThreadPool
 from sfumato.service.store.engine import Database, prepare_sqlite
 from sfumato.service.store.records import Counted, Gathered, Outcome
 
+# Larger than a page, so that a probe needs a page that was not there.
+_PROBE_BYTES = 8_192
+_ROOM_BYTES = 262_144
+
 
 class FastCounter(Protocol):
     """Counts a batch whose keys and tickets are all new, or does nothing and returns None."""
 
     async def count(self, batch: Gathered) -> Counted | None: ...
+
+    async def probe(self) -> None: ...
 
     async def close(self) -> None: ...
 
@@ -56,11 +66,27 @@ class SqliteCounter:
             cursor.execute("BEGIN IMMEDIATE")
             try:
                 counted = self._write(cursor, batch)
+                cursor.execute("COMMIT" if counted is not None else "ROLLBACK")
             except BaseException:
-                cursor.execute("ROLLBACK")
+                _rollback(cursor)
                 raise
-            cursor.execute("COMMIT" if counted is not None else "ROLLBACK")
             return counted
+
+    async def probe(self) -> None:
+        """Write a row where reports are written, with room to spare beside the database."""
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._probe)
+
+    def _probe(self) -> None:
+        _need_room(Path(str(self._engine.url.database)))
+        with self._engine.connect() as connection:
+            cursor = connection.connection.cursor()
+            cursor.execute("BEGIN IMMEDIATE")
+            try:
+                cursor.execute("INSERT OR REPLACE INTO probes VALUES (1, ?)", (os.urandom(_PROBE_BYTES),))
+                cursor.execute("COMMIT")
+            except BaseException:
+                _rollback(cursor)
+                raise
 
     def _write(self, cursor: DBAPICursor, batch: Gathered) -> Counted | None:
         to = batch.destination
@@ -120,6 +146,9 @@ _WRITE_ALL = text(
     *(bindparam(name, type_=ARRAY(Integer)) for name in ("kinds", "cells")),
     bindparam("reports", type_=ARRAY(BigInteger)),
 )
+_WRITE_PROBE = text(
+    "INSERT INTO probes VALUES (1, :written) ON CONFLICT (id) DO UPDATE SET written = excluded.written"
+).bindparams(bindparam("written", type_=LargeBinary))
 
 
 class PostgresCounter:
@@ -137,8 +166,31 @@ class PostgresCounter:
                 return None
         return _all_counted(batch, row[0], row[1])
 
+    async def probe(self) -> None:
+        """Write a row in a transaction of its own."""
+        async with self._database.engine.connect() as connection, connection.begin():
+            await connection.execute(_WRITE_PROBE, {"written": os.urandom(_PROBE_BYTES)})
+
     async def close(self) -> None:
         """Nothing of its own to give back."""
+
+
+def _rollback(cursor: DBAPICursor) -> None:
+    """Roll back, where the failure itself has not done so already (a full disk does)."""
+    with contextlib.suppress(sqlite3.Error):
+        cursor.execute("ROLLBACK")
+
+
+def _need_room(database: Path) -> None:
+    """Fail unless the folder takes a file as large as a group of reports: a commit into old pages says little."""
+    beside = database.with_name(f".{database.name}.{os.getpid()}.probe")
+    try:
+        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(os.urandom(_ROOM_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def _parameters(batch: Gathered) -> dict[str, object]:

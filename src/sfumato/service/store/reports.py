@@ -71,6 +71,10 @@ class ReportCounter:
         async with self.database.writing() as connection:
             return await self._count(connection, destination, reports)
 
+    async def probe(self) -> None:
+        """Write as a report is written; raises what a report would meet."""
+        await self._fast.probe()
+
     async def close(self) -> None:
         """Give back what the fast path holds."""
         await self._fast.close()

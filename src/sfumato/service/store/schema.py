@@ -1,7 +1,8 @@
-"""The tables: tallies by cell, keys and spent tickets apart from them, cycles, estimates and an append-only log.
+"""The tables: tallies by cell, keys and spent tickets apart from them, cycles, estimates and two append-only logs.
 
 Nothing here can hold a coordinate of a person, an address, a browser's name or the time of a report. Keys and
-spent tickets share no row id, no time and no order with the tallies, and are deleted when their cycle closes.
+spent tickets share no row id, no time and no order with the tallies, and are deleted when their cycle closes. What
+operators did stands in the audit log.
 """
 
 from __future__ import annotations
@@ -37,6 +38,10 @@ campaigns = Table(
     Column("name", String(63), nullable=False, unique=True),
     Column("specification", Text, nullable=False),
     Column("created_at_s", BigInteger, nullable=False),
+    Column("state", String(8), nullable=False, server_default="running"),
+    Column("paused_at_s", BigInteger, nullable=True),
+    # Up to which closed cycle the operator has been told.
+    Column("noticed_cycle", Integer, nullable=False, server_default="0"),
 )
 
 cycles = Table(
@@ -57,6 +62,7 @@ cycles = Table(
     Column("relayed_reports", BigInteger, nullable=False),
     Column("closer", String(32), nullable=True),
     Column("lease_until_s", Double, nullable=True),
+    Column("excluded", SmallInteger, nullable=False, server_default="0"),
     CheckConstraint("state IN ('open', 'closing', 'closed')", name="a_cycle_is_open_closing_or_closed"),
 )
 
@@ -111,4 +117,44 @@ channel_log = Table(
     Column("previous", String(64), nullable=False),
     Column("entry", String(64), nullable=False),
     Column("signature", String(86), nullable=False),
+)
+
+operators = Table(
+    "operators",
+    metadata,
+    Column("name", String(63), primary_key=True),
+    Column("token_sha256", LargeBinary, nullable=False),
+    Column("created_at_s", BigInteger, nullable=False),
+)
+
+audit_log = Table(
+    "audit_log",
+    metadata,
+    Column("position", Integer, primary_key=True),
+    Column("at_s", BigInteger, nullable=False),
+    Column("operator", String(63), nullable=False),
+    Column("action", String(32), nullable=False),
+    Column("campaign", String(63), nullable=True),
+    Column("detail", Text, nullable=False),
+)
+
+notices = Table(
+    "notices",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("way", String(8), nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("created_at_s", BigInteger, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("next_try_at_s", Double, nullable=True),
+    Column("state", String(8), nullable=False),
+)
+
+# One row, written again by whoever asks whether a report would be kept.
+probes = Table(
+    "probes",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("written", LargeBinary, nullable=False),
 )

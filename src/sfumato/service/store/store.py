@@ -59,11 +59,6 @@ class Store:
         await self.reports.close()
         await self.database.close()
 
-    async def ready(self) -> bool:
-        """Whether the database answers."""
-        async with self.database.reading() as connection:
-            return (await connection.execute(select(func.count()).select_from(secrets))).scalar_one() >= 0
-
     async def secret(self, name: str, new: bytes) -> tuple[bytes, bool]:
         """The secret called ``name``, made from ``new`` if there is none yet; True if it was made now."""
         async with self.database.writing() as connection:
@@ -229,6 +224,21 @@ class Store:
         async with self.database.reading() as connection:
             row = (await connection.execute(statement)).one_or_none()
         return None if row is None else (_cycle(row), _estimate(row))
+
+    async def alarms(self) -> int:
+        """How many campaigns' latest map (of a cycle that is not left out) raised the alarm."""
+        newest = select(cycles.c.campaign_id, func.max(cycles.c.number).label("number"))
+        newest = newest.where(cycles.c.state == "closed", cycles.c.excluded == 0).group_by(cycles.c.campaign_id)
+        latest = newest.subquery()
+        alive = campaigns.c.state.in_(("running", "paused"))
+        statement = (
+            select(estimates.c.facts)
+            .join(latest, (latest.c.campaign_id == estimates.c.campaign_id) & (latest.c.number == estimates.c.cycle))
+            .join(campaigns, (campaigns.c.id == estimates.c.campaign_id) & alive)
+        )
+        async with self.database.reading() as connection:
+            found = (await connection.execute(statement)).scalars()
+            return sum(_read(EstimateFacts, text).alarm.raised for text in found)
 
     async def log(self, campaign_id: int) -> list[LoggedVersion]:
         """The public log of versions, oldest first."""
