@@ -103,6 +103,7 @@ def test_a_database_that_says_something_else_is_refused_in_words(database: str, 
     async def look() -> None:
         store = Store(database)
         try:
+            await store.open()
             await store.campaigns()
         finally:
             await store.close()
