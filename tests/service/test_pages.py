@@ -96,6 +96,7 @@ def closed(cycle: int, *, alarm: tuple[str, ...] = (), grid: Grid = GRID, interv
         target="reporters",
         interval_level=0.95 if intervals else None,
         estimate=estimate.tolist(),
+        this_cycle=estimate.tolist(),
         low=(0.5 * estimate).tolist() if intervals else unknown,
         high=(1.5 * estimate).tolist() if intervals else unknown,
     )

@@ -44,7 +44,10 @@ export interface CampaignRequest {
   minimum_cycle_s?: number | null;
   minimum_tickets?: number | null;
   floor?: number | null;
-  reporting?: "once" | "every-cycle";
+  reporting?: "once" | "every-cycle" | "once-per-epoch";
+  epoch_cycles?: number | null;
+  cycle_classes?: "none" | "weekday-weekend" | "parts-of-day" | "weekday-weekend-parts-of-day";
+  time_zone?: string;
   promise?: "epsilon" | "mutual-information";
   relayed?: boolean;
   relayed_cap_reports?: number | null;
@@ -60,10 +63,13 @@ export interface CampaignView {
   minimum_cycle_s: number;
   minimum_tickets: number;
   floor: number;
-  reporting: "once" | "every-cycle";
+  reporting: "once" | "every-cycle" | "once-per-epoch";
   relayed: boolean;
   relayed_cap_reports: number;
   promise?: "epsilon" | "mutual-information";
+  epoch_cycles?: number | null;
+  cycle_classes?: "none" | "weekday-weekend" | "parts-of-day" | "weekday-weekend-parts-of-day";
+  time_zone?: string;
   name: string;
   cells: number;
   two_beta_per_km: number;
@@ -126,6 +132,8 @@ export interface ClosedCycleView {
   verdict?: "fits" | "changed" | "forged";
   notices?: string[];
   averaged_cycles?: number;
+  cycle_class?: string;
+  class_cycles?: number;
   interval_words?: string;
   influence_ranges?: InfluenceRange[];
   cycle: number;
@@ -156,6 +164,8 @@ export interface CountedCycleView {
   verdict?: "fits" | "changed" | "forged";
   notices?: string[];
   averaged_cycles?: number;
+  cycle_class?: string;
+  class_cycles?: number;
   interval_words?: string;
   influence_ranges?: InfluenceRange[];
   cycle: number;
@@ -168,6 +178,7 @@ export interface CountedCycleView {
   merged_periods: number;
   two_beta_per_km: number;
   estimate: number[];
+  this_cycle: number[] | null;
   low: (number | null)[];
   high: (number | null)[];
   counts: number[];
@@ -204,10 +215,13 @@ export interface DashboardCampaignView {
   minimum_cycle_s: number;
   minimum_tickets: number;
   floor: number;
-  reporting: "once" | "every-cycle";
+  reporting: "once" | "every-cycle" | "once-per-epoch";
   relayed: boolean;
   relayed_cap_reports: number;
   promise?: "epsilon" | "mutual-information";
+  epoch_cycles?: number | null;
+  cycle_classes?: "none" | "weekday-weekend" | "parts-of-day" | "weekday-weekend-parts-of-day";
+  time_zone?: string;
   name: string;
   cells: number;
   two_beta_per_km: number;
@@ -233,6 +247,8 @@ export interface EstimatedCycleView {
   verdict?: "fits" | "changed" | "forged";
   notices?: string[];
   averaged_cycles?: number;
+  cycle_class?: string;
+  class_cycles?: number;
   interval_words?: string;
   influence_ranges?: InfluenceRange[];
   cycle: number;
@@ -245,6 +261,7 @@ export interface EstimatedCycleView {
   merged_periods: number;
   two_beta_per_km: number;
   estimate: number[];
+  this_cycle: number[] | null;
   low: (number | null)[];
   high: (number | null)[];
 }

@@ -39,7 +39,11 @@ export interface Offer {
   readonly floor: number;
   readonly reporting: CampaignView["reporting"];
   readonly publicKey: string;
-  /** One report is drawn per epoch whatever the place: the cycle, or the campaign's whole life. */
+  /** How many cycles share one report of each device, where the campaign asks once per epoch. */
+  readonly epochCycles: number | undefined;
+  /** How often this campaign asks one device; it may not change while the device takes part. */
+  readonly rhythm: string;
+  /** One report is drawn per epoch whatever the place: the cycle, several, or the campaign's whole life. */
   readonly epoch: string;
   /** Every normaliser is alike, so that epsilon is beta and not up to twice it: the tight channel. */
   readonly tight: boolean;
@@ -51,6 +55,7 @@ export interface Memory {
   public_key?: string;
   versions?: Record<string, string>;
   last_cycle?: number;
+  rhythm?: string;
   log_weights?: string;
 }
 
@@ -190,10 +195,14 @@ export async function checkOffer(document: unknown, caps: Caps, pinnedKey?: stri
   must((await sha256Hex(payload)) === version, "The channel's version is not the hash of its text.");
   must(await verified(payload, signature, key), "The channel's signature is wrong.");
   const channel = JSON.parse(payload) as Record<string, unknown>;
-  const fields = "beta_per_m,campaign,cycle,floor,grid,output_weights,reporting";
-  must(Object.keys(channel).sort().join() === fields, "The channel has missing or unknown fields.");
   const { reporting } = channel;
-  if (reporting !== "every-cycle" && reporting !== "once") throw new Refused("The reporting policy is unknown.");
+  const epochs = reporting === "once-per-epoch";
+  const fields = `beta_per_m,campaign,cycle,${epochs ? "epoch_cycles," : ""}floor,grid,output_weights,reporting`;
+  must(Object.keys(channel).sort().join() === fields, "The channel has missing or unknown fields.");
+  if (reporting !== "every-cycle" && reporting !== "once" && reporting !== "once-per-epoch")
+    throw new Refused("The reporting policy is unknown.");
+  const epochCycles = epochs ? whole(channel.epoch_cycles, "epoch_cycles") : undefined;
+  must(epochCycles === undefined || epochCycles >= 2, "An epoch has fewer than two cycles.");
   must(typeof channel.grid === "object" && channel.grid !== null, "The channel has no grid.");
   const grid = gridFromWire(channel.grid as Record<string, unknown>, caps);
   const betaPerM = number(channel.beta_per_m, "beta_per_m");
@@ -223,10 +232,18 @@ export async function checkOffer(document: unknown, caps: Caps, pinnedKey?: stri
     floor,
     reporting,
     publicKey: key,
-    epoch: reporting === "once" ? "once" : String(cycle),
+    epochCycles,
+    rhythm: epochCycles === undefined ? reporting : `${reporting} ${epochCycles}`,
+    epoch: reportEpoch(reporting, cycle, epochCycles),
     tight: told.exact && told.epsilonPerKm <= 1000 * betaPerM * (1 + 1e-6),
     reveals: told,
   };
+}
+
+/** The period in which a device draws one report: "once", the cycle's number, or "epoch N" of so many cycles. */
+export function reportEpoch(reporting: string, cycle: number, epochCycles: number | undefined): string {
+  if (reporting === "once") return "once";
+  return epochCycles === undefined ? String(cycle) : `epoch ${Math.floor((cycle - 1) / epochCycles) + 1}`;
 }
 
 /** log c as little-endian float32 in base64. */
@@ -237,13 +254,18 @@ export function packLogWeights(c: readonly number[]): string {
   return btoa(text);
 }
 
-/** Refuse a second version within a cycle, a cycle that runs backwards, and a c that jumps between cycles. */
+/** Refuse a second version within a cycle, another rhythm of reports, a cycle that runs backwards, and a c that jumps between cycles. */
 export function checkAgainstMemory(offer: Offer, memory: Memory, caps: Caps): void {
   const known = memory.versions?.[String(offer.cycle)];
   must(
     known === undefined || known === offer.version,
     `The server showed two channel versions within cycle ${offer.cycle}: it may be singling people out.`,
     "Do not take part, and publish both versions.",
+  );
+  must(
+    memory.rhythm === undefined || memory.rhythm === offer.rhythm,
+    `The campaign asked each device ${memory.rhythm} before, and now ${offer.rhythm}.`,
+    "Join it again as a new campaign if you agree to that.",
   );
   const last = memory.last_cycle;
   if (last === undefined || memory.log_weights === undefined) return;

@@ -83,6 +83,7 @@ export class Participant {
       );
       ours.public_key = offer.publicKey;
       ours.versions[String(offer.cycle)] = offer.version;
+      ours.rhythm = offer.rhythm;
       if (offer.cycle !== ours.last_cycle) {
         ours.last_cycle = offer.cycle;
         ours.log_weights = packLogWeights(offer.outputWeights);

@@ -45,6 +45,20 @@ def spent(channels: Sequence[GridChannel], *, reporting: Reporting) -> Spent:
     return Spent(level, geo_total(statements, reporting, unit=unit, epsilon=level.upper))
 
 
+def spent_in_epochs(epochs: Sequence[Sequence[GridChannel]]) -> Spent:
+    """What a person spent who reported at most once in each epoch, through any one of its channels.
+
+    At most the sum of the dearest levels; at least what the dearest channels cost together.
+    """
+    each = [spent(channels, reporting="once") for channels in epochs]
+    dearest = [max(channels, key=lambda channel: channel.epsilon().upper) for channels in epochs]
+    together = spent(dearest, reporting="every-cycle")
+    total = math.fsum(one.level.upper for one in each)
+    level = EpsilonRange(together.level.lower, max(total, together.level.lower), together.level.unit)
+    statements = [one.guarantee for one in each]
+    return Spent(level, geo_total(statements, "every-cycle", unit=level.unit, epsilon=level.upper))
+
+
 def _product_level(channels: Sequence[GridChannel]) -> EpsilonRange:
     grid = channels[0].grid
     beta = sum(channel.beta for channel in channels)

@@ -131,8 +131,8 @@ def plan_command(
 ) -> None:
     """Compare what a campaign could promise before anybody takes part, and plan how often people can report.
 
-    A device stops for good when its budget is spent. "once" costs one report in a campaign's life; "every-cycle" with
-    the epoch shown lasts as long as asked.
+    A device stops for good when its budget is spent. "once" costs one report in a campaign's life;
+    "once-per-epoch" with the epoch shown lasts as long as asked.
     """
     from sfumato.cli.collect_plan import planned
 

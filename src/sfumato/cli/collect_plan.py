@@ -78,6 +78,9 @@ def _plain(one: CampaignPlan, grid: Grid) -> dict[str, object]:
         "reports_until_stop": one.reports_until_stop,
         "every_cycle_lasts_s": one.lasts_s,
         "lasting_epoch_s": one.lasting_epoch_s if math.isfinite(one.lasting_epoch_s) else None,
+        "lasting_epoch_cycles": one.lasting_epoch_cycles,
+        "epsilon_per_km_each_epoch": 1000 * one.epsilon,
+        "epsilon_per_km_for_ever": 1000 * one.for_ever,
         "smallest_tight_cell_m": one.smallest_tight_cell,
     }
 
@@ -101,10 +104,14 @@ def _print(plans: list[CampaignPlan], grid: Grid, budget: float, cycle: str, las
     table.add_row(
         f"one report per epoch lasts {lasting} with", *(format_duration(one.lasting_epoch_s) for one in plans)
     )
+    table.add_row("  that is, epoch_cycles", *(str(one.lasting_epoch_cycles) for one in plans))
+    table.add_row("  spent in each epoch, per km", *(f"{1000 * one.epsilon:.3f}" for one in plans))
+    table.add_row("  spent for ever, per km", *(f"{1000 * one.for_ever:.3f}" for one in plans))
     table_console().print(table)
     first = plans[0]
     typer.echo(f"A device's budget is {budget:g} per km for everything it ever sends; then it stops for good.")
-    typer.echo("Lasting plans: reporting once (one report in the campaign's life), or every-cycle with that epoch.")
+    typer.echo(f"Asked in every cycle, it stops for good after {first.reports_until_stop} reports ({first.promise}).")
+    typer.echo("Plans that last: reporting once (one report in the campaign's life), or once-per-epoch as above.")
     if first.promise == "epsilon" and min(grid.cell_height, grid.cell_width) < first.smallest_tight_cell:
         typer.echo(
             f"Cells narrower than {format_length(first.smallest_tight_cell)} cost part of the promise at this epsilon: "

@@ -79,7 +79,7 @@ def drive(
 ) -> list[CrowdCycle]:
     """Send one report of each of ``people`` in each of ``cycles`` cycles; with the operator's ``token``, close each.
 
-    Where a device reports once, other people report in every cycle; otherwise the same.
+    Where a device reports once, or once per epoch, other people report in every cycle; otherwise the same.
     """
     if people < 1 or cycles < 1 or concurrency < 1:
         raise InputError("There are no people, cycles or connections.", "Give at least 1 of each.")
@@ -90,7 +90,7 @@ def drive(
     with ThreadPoolExecutor(concurrency, thread_name_prefix="crowd") as threads:
         for _ in range(cycles):
             offer = server.offer()
-            if homes is None or offer.epoch == "once":
+            if homes is None or offer.reporting != "every-cycle":
                 homes = people_in_cells(shares, grid, offer.grid, people)
                 devices = [os.urandom(32) for _ in range(people)]
             reports = draw_for(offer, homes)

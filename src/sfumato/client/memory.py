@@ -54,6 +54,7 @@ class CampaignMemory(TypedDict):
     reports: dict[str, KeptReport]
     public_key: NotRequired[str]
     last_cycle: NotRequired[int]
+    rhythm: NotRequired[str]
     log_weights: NotRequired[str]
     secret: NotRequired[str]
 

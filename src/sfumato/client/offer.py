@@ -18,12 +18,13 @@ from sfumato.arrays import FloatArray, read_only
 from sfumato.client.draw import check_range
 from sfumato.client.memory import CampaignMemory
 from sfumato.client.reveals import Reveals, reveals
-from sfumato.client.wire import log_entry, verify_payload, verify_signature
+from sfumato.client.wire import log_entry, report_epoch, verify_payload, verify_signature
 from sfumato.errors import VerificationFailed
 from sfumato.grid import Grid, metres_per_degree
 
 _DO_NOT = "Do not take part; ask the operator."
 _CHANNEL_FIELDS = {"campaign", "cycle", "grid", "beta_per_m", "output_weights", "floor", "reporting"}
+_REPORTING = ("every-cycle", "once", "once-per-epoch")
 _GRID_NUMBERS = ("cell_height", "cell_width", "north_deg", "west_deg", "cell_height_deg", "cell_width_deg")
 
 
@@ -57,6 +58,8 @@ class Offer:
     reporting: str
     public_key: str
     reveals: Reveals
+    epoch_cycles: int | None = None
+    """How many cycles share one report of each device, where the campaign asks once per epoch."""
 
     @property
     def tight(self) -> bool:
@@ -65,8 +68,13 @@ class Offer:
 
     @property
     def epoch(self) -> str:
-        """One report is drawn per epoch whatever the place: the cycle, or the campaign's whole life."""
-        return "once" if self.reporting == "once" else str(self.cycle)
+        """One report is drawn per epoch whatever the place: the cycle, several, or the campaign's whole life."""
+        return report_epoch(self.reporting, self.cycle, self.epoch_cycles)
+
+    @property
+    def rhythm(self) -> str:
+        """How often this campaign asks one device; it may not change while the device takes part."""
+        return self.reporting if self.epoch_cycles is None else f"{self.reporting} {self.epoch_cycles}"
 
 
 def _require(condition: bool, what: str, advice: str = _DO_NOT) -> None:
@@ -126,8 +134,11 @@ def check_offer(document: Mapping[str, object], *, caps: Caps, pinned_key: str |
         "If the operator announced a new key, pin it by hand; otherwise do not take part.",
     )
     channel = verify_payload(text.encode("utf-8"), version=version, signature=signature, public_key=key)
-    _require(set(channel) == _CHANNEL_FIELDS, "The channel has missing or unknown fields.")
-    _require(channel["reporting"] in ("every-cycle", "once"), "The campaign's reporting policy is unknown.")
+    fields = _CHANNEL_FIELDS | ({"epoch_cycles"} if channel.get("reporting") == "once-per-epoch" else set())
+    _require(set(channel) == fields, "The channel has missing or unknown fields.")
+    _require(channel["reporting"] in _REPORTING, "The campaign's reporting policy is unknown.")
+    epoch_cycles = _whole(channel["epoch_cycles"], "epoch_cycles") if "epoch_cycles" in fields else None
+    _require(epoch_cycles is None or epoch_cycles >= 2, "An epoch has fewer than two cycles.")
     wire = channel["grid"]
     if not isinstance(wire, Mapping):
         raise VerificationFailed("The channel has no grid.", _DO_NOT)
@@ -161,6 +172,7 @@ def check_offer(document: Mapping[str, object], *, caps: Caps, pinned_key: str |
         reporting=str(channel["reporting"]),
         public_key=key,
         reveals=told,
+        epoch_cycles=epoch_cycles,
     )
 
 
@@ -188,12 +200,17 @@ def pack_log_weights(weights: FloatArray) -> str:
 
 
 def check_against_memory(offer: Offer, memory: CampaignMemory, *, caps: Caps) -> None:
-    """Refuse a second version within a cycle, a cycle that runs backwards, and a c that jumps between cycles."""
+    """Refuse a second version within a cycle, another rhythm, a cycle that runs backwards, and a c that jumps."""
     known = memory["versions"].get(str(offer.cycle))
     _require(
         known in (None, offer.version),
         f"The server showed two channel versions within cycle {offer.cycle}: it may be singling people out.",
         "Do not take part, and publish both versions.",
+    )
+    _require(
+        memory.get("rhythm") in (None, offer.rhythm),
+        f"The campaign asked each device {memory.get('rhythm')} before, and now {offer.rhythm}.",
+        "Join it again as a new campaign if you agree to that.",
     )
     last = memory.get("last_cycle")
     if last is None or "log_weights" not in memory:

@@ -91,6 +91,7 @@ class Participant:
                 raise VerificationFailed("The server signs with another key than before.", "Do not take part.")
             ours["public_key"] = offer.public_key
             ours["versions"][str(offer.cycle)] = offer.version
+            ours["rhythm"] = offer.rhythm
             if offer.cycle != ours.get("last_cycle"):
                 ours["last_cycle"], ours["log_weights"] = offer.cycle, pack_log_weights(offer.output_weights)
         return offer

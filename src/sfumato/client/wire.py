@@ -30,10 +30,17 @@ def channel_version(payload: bytes) -> str:
     return hashlib.sha256(payload).hexdigest()
 
 
+def report_epoch(reporting: str, cycle: int, epoch_cycles: int | None) -> str:
+    """The period in which a device draws one report: "once", the cycle's number, or "epoch N" of so many cycles."""
+    if reporting == "once":
+        return "once"
+    return str(cycle) if epoch_cycles is None else f"epoch {(cycle - 1) // epoch_cycles + 1}"
+
+
 def device_tag(campaign: str, scope: str, secret: bytes) -> str:
     """What a device shows to get its ticket: a hash that differs between campaigns and (by ``scope``) cycles.
 
-    ``scope`` is the cycle's number, or ``"once"`` in a campaign where each device reports once. Without the
+    ``scope`` is the :func:`report_epoch`: the cycle's number, ``"once"`` or ``"epoch N"``. Without the
     device's ``secret`` (32 random bytes) two tags cannot be recognised as the same device.
     """
     if len(secret) != 32:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sfumato.collection.calendar import Calendar, CycleClasses
 from sfumato.collection.defences import ResidualTest, capped_weights, residual_test
 from sfumato.collection.elastic import Elasticity, elasticity
 from sfumato.collection.influence import Influence, fake_report_influence
@@ -15,21 +16,27 @@ from sfumato.collection.loop import (
     first_channel,
     next_channel,
 )
+from sfumato.collection.rhythm import Rhythm, checked_rhythm, epoch_number
 from sfumato.collection.verdict import CycleVerdict, judge_cycle, suspicious_cycles
 
 __all__ = [
+    "Calendar",
     "ClosedCycle",
+    "CycleClasses",
     "CycleVerdict",
     "Elasticity",
     "Influence",
     "Promise",
     "ResidualTest",
+    "Rhythm",
     "Rules",
     "capped_weights",
     "checked_promise",
+    "checked_rhythm",
     "close_cycle",
     "cohorts",
     "elasticity",
+    "epoch_number",
     "fake_report_influence",
     "first_channel",
     "judge_cycle",

@@ -19,11 +19,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.accountant.compose import Reporting, checked_reporting
-from sfumato.accountant.grid_reports import spent
-from sfumato.arrays import IntArray, positive
+from sfumato.arrays import FloatArray, IntArray, positive
 from sfumato.collection.defences import DEFAULT_ALARM_P, ResidualTest, capped_weights
 from sfumato.collection.influence import Influence, fake_report_influence, monitored_distance
+from sfumato.collection.rhythm import Rhythm, as_reporting, checked_rhythm, spent_by
 from sfumato.collection.verdict import CycleVerdict, judge_cycle
 from sfumato.errors import InputError
 from sfumato.estimation.changing import changing
@@ -64,8 +63,10 @@ class Rules:
     ba_steps: int = DEFAULT_STEPS
     floor: float = DEFAULT_FLOOR
     max_log_change: float | None = DEFAULT_MAX_LOG_CHANGE
-    reporting: Reporting = "once"
+    reporting: Rhythm = "once"
     alarm_p: float = DEFAULT_ALARM_P
+    epoch_cycles: int | None = None
+    """With reporting once-per-epoch: how many cycles an epoch has."""
 
     def __post_init__(self) -> None:
         positive(self.beta, "beta")
@@ -77,7 +78,7 @@ class Rules:
             positive(self.max_log_change, "max_log_change")
         if not 0 <= self.alarm_p <= 1:
             raise InputError(f"The alarm's p value is {self.alarm_p}.", "It lies between 0 (never) and 1.")
-        checked_reporting(self.reporting)
+        checked_rhythm(self.reporting, self.epoch_cycles)
 
 
 def checked_promise(promise: str) -> Promise:
@@ -118,7 +119,9 @@ class ClosedCycle:
     estimate: Estimate
     """The average over all these cycles, every report in it."""
     this_cycle: Estimate
-    """The last cycle's own map (or that of its class), held to the average as far as its reports do not object."""
+    """The last cycle's own map, held to that of its class (or the average) as far as its reports do not object."""
+    this_class: Estimate | None
+    """The map of the last cycle's class, held to the average; None where no classes are declared."""
     intervals: Intervals | None
     """Of the average; None where they were not asked for, or above 2,500 cells (then ask for regions)."""
     next_channel: GridChannel
@@ -158,6 +161,7 @@ def close_cycle(
     channels: Sequence[GridChannel] | None = None,
     suspicious: Sequence[int] = (),
     classes: Sequence[str] | None = None,
+    first_cycle: int = 1,
     with_intervals: bool = True,
     with_influence: bool = True,
 ) -> ClosedCycle:
@@ -165,8 +169,10 @@ def close_cycle(
 
     ``previous`` is the previous cycle's estimate, where there is one. ``channels``: those of *every* cycle since the
     start, where older ones are no longer pooled: spending is over all of them. ``suspicious``: the tallies (by index)
-    that raised an alarm when they were closed. ``classes`` names each tally's class of cycles, such as weekday and
-    weekend. After an alarm a channel that follows the map is kept. The estimate itself holds every report.
+    that raised an alarm when they were closed. ``first_cycle`` numbers the first of them, for epochs. ``classes`` names
+    each tally's class of cycles, such as weekday and weekend (:mod:`.calendar`): the last cycle is then held to its
+    class, and judged beside it. After an alarm a channel that follows the map is kept. The estimate itself holds every
+    report.
     """
     entries = [entry if isinstance(entry, Tally) else Tally(entry[0], np.asarray(entry[1])) for entry in tallies]
     filled = checked_tallies(entries)
@@ -175,21 +181,24 @@ def close_cycle(
     last = filled[-1]
     estimate, smooth = average_map(filled)
     theta = estimate.probabilities
-    verdict = judge_cycle(filled, theta, alarm_p=rules.alarm_p)
+    own = own_map(entries, smooth, classes)
+    verdict = judge_cycle(filled, theta, alarm_p=rules.alarm_p, beside=own.beside)
     kept = " The channel is kept." if rules.promise == "mutual-information" else ""
     following = last.channel if verdict.alarm else next_channel(last.channel, theta, rules)
     small = last.channel.cells <= LARGEST_COVARIANCE
-    account = spent(
-        list(channels) if channels is not None else [tally.channel for tally in filled], reporting=rules.reporting
-    )
+    used = list(channels) if channels is not None else [entry.channel for entry in entries]
+    account = spent_by(used, rules.reporting, rules.epoch_cycles, first_cycle=first_cycle)
     doubted = {index for index in suspicious if 0 <= index < len(entries)} | (
         {len(entries) - 1} if verdict.alarm else set()
     )
     trusted = [entry for index, entry in enumerate(entries) if index not in doubted and entry.total]
-    shown = intervals(filled, smooth=smooth, reporting=rules.reporting) if with_intervals and small else None
+    shown = (
+        intervals(filled, smooth=smooth, reporting=as_reporting(rules.reporting)) if with_intervals and small else None
+    )
     return ClosedCycle(
         estimate=estimate,
-        this_cycle=changing(entries, classes=classes, average=smooth, only_last=True).last,
+        this_cycle=own.cycle,
+        this_class=own.of_class,
         intervals=shown,
         next_channel=following,
         verdict=verdict,
@@ -208,6 +217,26 @@ def close_cycle(
         alarms=(verdict.words + kept,) if verdict.alarm else (),
         notices=(verdict.words,) if verdict.kind == "changed" else (),
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OwnMap:
+    """The last cycle's map, its class's, and what it is judged beside: (cycles of its class, their map)."""
+
+    cycle: Estimate
+    of_class: Estimate | None
+    beside: tuple[Sequence[Tally], FloatArray] | None
+
+
+def own_map(entries: Sequence[Tally], average: Estimate, classes: Sequence[str] | None) -> OwnMap:
+    """The last cycle held to its class, the class held to ``average``, each as far as its reports do not object."""
+    if classes is None:
+        return OwnMap(changing(entries, average=average, only_last=True).last, None, None)
+    of_class = changing(entries, classes=classes, average=average, only_last=True).last
+    cycle = changing([entries[-1]], average=of_class).last
+    alike = [entry for entry, name in zip(entries, classes, strict=True) if name == classes[-1] and entry.total]
+    # The only cycle of its class has nothing beside it but the average.
+    return OwnMap(cycle, of_class, (alike, of_class.probabilities) if len(alike) > 1 else None)
 
 
 def average_map(tallies: Sequence[Tally]) -> tuple[Estimate, Estimate]:

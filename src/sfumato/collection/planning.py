@@ -2,7 +2,8 @@
 
 A device keeps one budget for everything it ever sends and stops for good when it is spent: at 2 per km and report,
 after 15 reports of 30 per km. A campaign of daily reports is over for its people in a fortnight. So a plan says it, and
-offers what lasts: one report in the campaign's life, or one per epoch, so long that the budget lasts as long as asked.
+offers what lasts: one report in the campaign's life, or one per epoch of so many cycles that the budget lasts as
+long as asked (:mod:`.rhythm`).
 """
 
 from __future__ import annotations
@@ -38,7 +39,11 @@ class CampaignPlan:
     lasts_s: float
     """How long a device that reports every cycle takes part."""
     lasting_epoch_s: float
-    """The shortest epoch (cycle) with which it would last as long as was asked."""
+    """The shortest epoch with which it would last as long as was asked."""
+    lasting_epoch_cycles: int | None
+    """The same in cycles: ``epoch_cycles`` of a campaign that asks once per epoch; None if no report is allowed."""
+    for_ever: float
+    """What a device has spent on this campaign, per unit, when it stops for good."""
     smallest_tight_cell: float
     """Cells at least so wide make the tight channel exact; below, it costs a few percent of epsilon."""
 
@@ -61,6 +66,8 @@ def plan(
         channel = next_channel(channel, assumed, rules)
     level = channel.epsilon().upper
     reports = math.floor(positive(budget, "The budget") / level * (1 + 1e-9))
+    cycle = positive(cycle_s, "The cycle")
+    epoch_s = positive(lasting_s, "The time it should last") / reports if reports else math.inf
     return CampaignPlan(
         promise=promise,
         channel=channel,
@@ -69,7 +76,9 @@ def plan(
         mutual_information_bits=channel.mutual_information(assumed) / math.log(2),
         distortion=channel.distortion(assumed),
         reports_until_stop=reports,
-        lasts_s=reports * positive(cycle_s, "The cycle"),
-        lasting_epoch_s=positive(lasting_s, "The time it should last") / reports if reports else math.inf,
+        lasts_s=reports * cycle,
+        lasting_epoch_s=epoch_s,
+        lasting_epoch_cycles=max(1, math.ceil(epoch_s / cycle * (1 - 1e-12))) if reports else None,
+        for_ever=reports * level,
         smallest_tight_cell=POSITIVE_FROM / epsilon,
     )

@@ -44,10 +44,21 @@ class CycleVerdict:
         return self.kind == "forged"
 
 
-def judge_cycle(tallies: Sequence[Tally], average: FloatArray, *, alarm_p: float) -> CycleVerdict:
-    """Judge the last of these tallies, the earlier ones beside it; ``average`` is the map of all of them."""
+def judge_cycle(
+    tallies: Sequence[Tally],
+    average: FloatArray,
+    *,
+    alarm_p: float,
+    beside: tuple[Sequence[Tally], FloatArray] | None = None,
+) -> CycleVerdict:
+    """Judge the last of these tallies, the earlier ones beside it; ``average`` is the map of all of them.
+
+    ``beside``: the tallies of the last one's class (it among them, last) and their map, where classes are declared: a
+    weekend that differs from the average of all days is no news.
+    """
     last, earlier = tallies[-1], tallies[:-1]
-    residual = residual_test(last, average, earlier=earlier, alarm_p=alarm_p)
+    alike, expected = (tallies, average) if beside is None else beside
+    residual = residual_test(last, expected, earlier=alike[:-1], alarm_p=alarm_p)
     excess = _no_map(last, earlier)
     if excess.p_value < alarm_p:
         kind: Kind = "forged"
@@ -58,12 +69,13 @@ def judge_cycle(tallies: Sequence[Tally], average: FloatArray, *, alarm_p: float
         )
     elif residual.alarm:
         kind = "changed"
+        whom = "all" if beside is None else "its class"
         words = (
-            f"This cycle differs from the average of all (p = {residual.p_value:.1e}), most at cell "
+            f"This cycle differs from the average of {whom} (p = {residual.p_value:.1e}), most at cell "
             f"{residual.worst_cell}. People moved, or reports were forged to look like people: reports cannot tell."
         )
     else:
-        kind, words = "fits", "The reports fit the average map."
+        kind, words = "fits", f"The reports fit the {'average map' if beside is None else 'map of their class'}."
     cell = excess.cell if kind == "forged" else residual.worst_cell
     return CycleVerdict(kind, excess.p_value, residual.p_value, cell, words, residual)
 

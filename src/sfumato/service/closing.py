@@ -111,6 +111,7 @@ class Closer:
             previous=None if before is None else before.probabilities,
             settings=self.settings,
             spent_before_per_km=None if before is None else before.facts.spent_epsilon_per_km,
+            now_s=self.now(),
         )
 
     async def _publish(self, campaign: Campaign, cycle: StoredCycle, result: CycleResult) -> bool:
@@ -125,9 +126,13 @@ class Closer:
             previous=log[-1].entry,
             now_s=int(self.now()),
         )
-        estimate = StoredEstimate(cycle.number, result.facts, result.probabilities, result.low, result.high)
-        forget = not campaign.specification.once
-        done = await self.store.finish_closing(cycle, estimate, following, closer=self.name, forget_tickets=forget)
+        arrays = (result.probabilities, result.low, result.high, result.this_cycle)
+        estimate = StoredEstimate(cycle.number, result.facts, *arrays)
+        asked = campaign.specification
+        # Tickets are forgotten when what they are spent for is over: the cycle, the epoch, or never.
+        over = asked.ticket_scope(cycle.number) != asked.ticket_scope(cycle.number + 1)
+        forget = asked.ticket_scope(cycle.number) if over else None
+        done = await self.store.finish_closing(cycle, estimate, following, closer=self.name, forget_scope=forget)
         if done:
             self.metrics.closed_cycles.inc()
         return done

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from sfumato.client.wire import report_epoch
 from sfumato.errors import InputError
 from sfumato.files import write_text
 from sfumato.service import tickets
@@ -162,11 +163,12 @@ class Collector:
         if request.cycle != offer.cycle.number or offer.cycle.state != "open":
             raise Refused(409, "That is not the open cycle; fetch the channel again.", headers={"retry-after": "1"})
         expires_at_s = int(self.now()) + self.settings.whole("ticket_lifetime_s")
+        asked = offer.campaign.specification
         ticket = tickets.issue(
             self._tickets_key,
             campaign=name,
             cycle=request.cycle,
-            scope="once" if offer.campaign.specification.once else str(request.cycle),
+            scope=report_epoch(asked.reporting, request.cycle, asked.epoch_cycles),
             device=request.device,
             expires_at_s=expires_at_s,
         )
@@ -250,8 +252,9 @@ class Collector:
     async def _reload(self, campaign: Campaign) -> CurrentOffer:
         cycle = await self.store.current_cycle(campaign.id)
         asked = campaign.specification
-        scope = 0 if asked.once else cycle.number
-        destination = Destination(campaign.id, cycle.number, scope, asked.relayed_cap_reports)
+        destination = Destination(
+            campaign.id, cycle.number, asked.ticket_scope(cycle.number), asked.relayed_cap_reports
+        )
         offer = CurrentOffer(campaign, cycle, asked.cell_count, destination)
         self._offers[campaign.name] = offer
         return offer

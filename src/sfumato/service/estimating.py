@@ -64,16 +64,20 @@ def estimate_cycle(
     previous: FloatArray | None,
     settings: Settings,
     spent_before_per_km: float | None = None,
+    now_s: float | None = None,
 ) -> CycleResult:
     """Estimate from the pooled cycles, judge the last one, and make the next channel under the caps.
 
     ``spent_before_per_km`` is what the cycle before published as spent: spending never forgets cycles that are no
-    longer pooled.
+    longer pooled. ``now_s`` ends the cycle that is being closed, for its class.
     """
     pairs = [(channel_from_payload(one.payload), one.direct + one.relayed) for one in counts]
     alarm_p = settings.number("residual_alarm_p")
     rules = _rules(specification, max_log_change=settings.number("log_weight_change_cap_nats"), alarm_p=alarm_p)
-    closed = collection.close_cycle(pairs, rules, previous=previous)
+    classes = _classes(specification, counts, now_s)
+    closed = collection.close_cycle(
+        pairs, rules, previous=previous, classes=classes, first_cycle=max(1, counts[0].cycle)
+    )
     alarm = _alarm(closed, counts[-1], alarm_p)
     # No channel follows reports that raised an alarm, of whichever test.
     following = pairs[-1][0] if alarm.raised else closed.next_channel
@@ -92,6 +96,8 @@ def estimate_cycle(
         verdict=closed.verdict.kind,
         notices=closed.notices,
         averaged_cycles=len(counts),
+        cycle_class="" if classes is None else classes[-1],
+        class_cycles=1 if classes is None else classes.count(classes[-1]),
         interval_words="" if closed.intervals is None else closed.intervals.words,
         influence_ranges=tuple(
             InfluenceRange(share=one.share, way=one.way, least_m=float(one.least), most_m=float(one.moved))
@@ -131,7 +137,13 @@ def _spent_per_km(
     if before is None or len(counts) >= counts[-1].cycle:
         return pooled
     this_cycle = 1000 * float(closed.epsilon.upper)
-    return max(before, this_cycle) if specification.once else max(pooled, before + this_cycle)
+    if specification.once:
+        return max(before, this_cycle)
+    scope = specification.ticket_scope
+    within = [one for one in counts[:-1] if scope(one.cycle) == scope(counts[-1].cycle)]
+    # Of an epoch only its dearest cycle counts; what is no longer pooled is taken for free, so that the sum is no less.
+    already = max((1000 * channel_from_payload(one.payload).epsilon().upper for one in within), default=0.0)
+    return max(pooled, before + max(0.0, this_cycle - already))
 
 
 def _alarm(closed: collection.ClosedCycle, last: CellCounts, alarm_p: float) -> Alarm:
@@ -156,6 +168,16 @@ def relayed_differ_p(direct: npt.ArrayLike, relayed: npt.ArrayLike) -> float:
     return float(chi2_contingency(table, correction=False).pvalue)
 
 
+def _classes(specification: Specification, counts: Sequence[CellCounts], now_s: float | None) -> tuple[str, ...] | None:
+    """The class of every pooled cycle, by when it was open."""
+
+    def ended(one: CellCounts) -> float:
+        known = one.closed_at_s if one.closed_at_s is not None else now_s
+        return float(one.opened_at_s if known is None else known)
+
+    return specification.calendar.classes_of([(one.opened_at_s, ended(one)) for one in counts])
+
+
 def _rules(specification: Specification, *, max_log_change: float | None, alarm_p: float = 0.0) -> collection.Rules:
     return collection.Rules(
         beta=specification.beta_per_m,
@@ -164,4 +186,5 @@ def _rules(specification: Specification, *, max_log_change: float | None, alarm_
         max_log_change=max_log_change,
         reporting=specification.reporting,
         alarm_p=alarm_p,
+        epoch_cycles=specification.epoch_cycles,
     )

@@ -13,6 +13,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from sfumato.client.wire import canonical_json, channel_version, log_entry, to_base64url
+from sfumato.collection.calendar import Calendar
+from sfumato.collection.rhythm import checked_rhythm
 from sfumato.errors import InputError
 from sfumato.grid import Grid
 from sfumato.mechanisms.grids.grid_channel import GridChannel
@@ -62,6 +64,10 @@ def specification(request: CampaignRequest, settings: Settings) -> Specification
     if duration_s is None and request.cycle_reports is None:
         duration_s = settings.whole("cycle_duration_s")
 
+    calendar = Calendar(request.cycle_classes, request.time_zone)
+    calendar.check_cycle(duration_s)
+    checked_rhythm(request.reporting, request.epoch_cycles)
+
     def chosen(asked: int | None, name: str) -> int:
         return settings.whole(name) if asked is None else asked
 
@@ -75,6 +81,9 @@ def specification(request: CampaignRequest, settings: Settings) -> Specification
         minimum_tickets=chosen(request.minimum_tickets, "minimum_tickets"),
         floor=settings.number("floor") if request.floor is None else request.floor,
         reporting=request.reporting,
+        epoch_cycles=request.epoch_cycles,
+        cycle_classes=request.cycle_classes,
+        time_zone=request.time_zone,
         promise=request.promise,
         relayed=request.relayed,
         relayed_cap_reports=chosen(request.relayed_cap_reports, "relayed_cap_reports"),
@@ -107,8 +116,10 @@ def new_cycle(
         output_weights=tuple(channel.output_weights.tolist()),
         floor=specification.floor,
         reporting=specification.reporting,
+        epoch_cycles=specification.epoch_cycles,
     )
-    payload = canonical_json(published.model_dump())
+    # What is not asked is not said: the text of a campaign without epochs is what devices have always read.
+    payload = canonical_json(published.model_dump(exclude_none=True))
     version = channel_version(payload)
     entry = log_entry(campaign=name, index=number - 1, cycle=number, version=version, previous=previous)
     duration_s = specification.cycle_duration_s

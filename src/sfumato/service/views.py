@@ -72,6 +72,7 @@ def estimated_view(campaign: Campaign, cycle: StoredCycle, estimate: StoredEstim
     """A closed cycle with its map."""
     return EstimatedCycleView(
         estimate=estimate.probabilities.tolist(),
+        this_cycle=None if estimate.this_cycle is None else estimate.this_cycle.tolist(),
         low=_known(estimate.low),
         high=_known(estimate.high),
         **dict(closed_view(campaign, cycle, estimate)),

@@ -6,8 +6,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from sfumato.accountant.compose import Reporting
+from sfumato.collection.calendar import Calendar, CycleClasses
 from sfumato.collection.loop import Promise
+from sfumato.collection.rhythm import Rhythm, epoch_number
 from sfumato.grid import Grid
 
 State = Literal["open", "closing", "closed"]
@@ -53,11 +54,17 @@ class Specification(Record):
     minimum_cycle_s: int
     minimum_tickets: int
     floor: float
-    reporting: Reporting
+    reporting: Rhythm
     relayed: bool
     relayed_cap_reports: int
     promise: Promise = "mutual-information"
     """What its channel is best for; campaigns kept before there was a choice follow the published loop."""
+    epoch_cycles: int | None = None
+    """With reporting once-per-epoch: how many cycles share one report of each device."""
+    cycle_classes: CycleClasses = "none"
+    """Which cycles are alike: weekday and weekend, parts of the day; declared before anybody reports."""
+    time_zone: str = "UTC"
+    """Whose clock the classes go by."""
 
     @property
     def cell_count(self) -> int:
@@ -74,6 +81,17 @@ class Specification(Record):
         """Whether each device reports once in the campaign's life."""
         return self.reporting == "once"
 
+    @property
+    def calendar(self) -> Calendar:
+        """Which class a cycle belongs to."""
+        return Calendar(self.cycle_classes, self.time_zone)
+
+    def ticket_scope(self, cycle: int) -> int:
+        """What one ticket is spent for: 0 for the campaign's whole life, the cycle's number, or the epoch's."""
+        if self.once:
+            return 0
+        return cycle if self.epoch_cycles is None else epoch_number(cycle, self.epoch_cycles)
+
 
 class PublishedChannel(Record):
     """The text a cycle publishes and signs; a device builds its own row from it."""
@@ -84,7 +102,9 @@ class PublishedChannel(Record):
     beta_per_m: float
     output_weights: tuple[float, ...]
     floor: float
-    reporting: Reporting
+    reporting: Rhythm
+    epoch_cycles: int | None = None
+    """Only in campaigns that ask once per epoch; left out of the text of the others."""
 
 
 class LevelPerKm(Record):
@@ -144,6 +164,10 @@ class EstimateFacts(ChannelFacts):
     """What is worth saying and no alarm."""
     averaged_cycles: int = 1
     """Over how many cycles the map is an average."""
+    cycle_class: str = ""
+    """The class of this cycle, where the campaign declared classes."""
+    class_cycles: int = 1
+    """How many of the averaged cycles are of that class."""
     interval_words: str = ""
     """Whose share of which period the intervals are for."""
     influence_ranges: tuple[InfluenceRange, ...] = ()

@@ -10,8 +10,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
-from sfumato.accountant.compose import Reporting
+from sfumato.collection.calendar import CycleClasses
 from sfumato.collection.loop import DEFAULT_PROMISE, Promise
+from sfumato.collection.rhythm import Rhythm
 from sfumato.service.tickets import TICKET_PATTERN
 
 LARGEST_GRID = 1_000_000
@@ -90,7 +91,10 @@ class CampaignRequest(Request):
     minimum_cycle_s: Annotated[int | None, Field(ge=0, le=31_557_600), _INTEGRAL] = None
     minimum_tickets: Annotated[int | None, Field(ge=1, le=1_000_000_000), _INTEGRAL] = None
     floor: Annotated[float | None, Field(ge=1e-6, le=1, allow_inf_nan=False)] = None
-    reporting: Reporting = "once"
+    reporting: Rhythm = "once"
+    epoch_cycles: Annotated[int | None, Field(ge=2, le=100_000), _INTEGRAL] = None
+    cycle_classes: CycleClasses = "none"
+    time_zone: Annotated[str, StringConstraints(min_length=1, max_length=64)] = "UTC"
     promise: Promise = DEFAULT_PROMISE
     relayed: bool = False
     relayed_cap_reports: Annotated[int | None, Field(ge=0, le=1_000_000_000), _INTEGRAL] = None

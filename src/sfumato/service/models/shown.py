@@ -55,6 +55,9 @@ class EstimatedCycleView(ClosedCycleView):
     """A closed cycle with its estimate and, where there is one, its interval per cell."""
 
     estimate: list[float]
+    """The average over the pooled cycles."""
+    this_cycle: list[float] | None
+    """The cycle's own map; None for cycles closed before it was kept."""
     low: list[float | None]
     high: list[float | None]
 

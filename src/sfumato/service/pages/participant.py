@@ -122,6 +122,13 @@ def _how_often(level_per_km: float, campaign: CampaignView) -> str:
     if campaign.reporting == "once":
         return "Your device sends one report in this campaign's whole life, wherever you are."
     reports = math.floor(DEFAULT_CAP_PER_KM / level_per_km + 1e-9)
+    if campaign.epoch_cycles is not None:
+        return (
+            f"Your device sends one report per epoch of {campaign.epoch_cycles} cycles, wherever you are: at most "
+            f"{number(level_per_km, 4)} per km in each, {number(reports * level_per_km, 4)} for ever. It stops for "
+            f"good after {reports} epochs: its budget of {DEFAULT_CAP_PER_KM:g} per km, for all campaigns together, is "
+            "then spent."
+        )
     return (
         f"Your device sends one report per cycle and stops for good after {reports}: its budget of "
         f"{DEFAULT_CAP_PER_KM:g} per km, for all campaigns together, is then spent."

@@ -87,13 +87,16 @@ class NewCycle:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredEstimate:
-    """What one closed cycle published: numbers and three arrays over the cells."""
+    """What one closed cycle published: numbers and arrays over the cells."""
 
     cycle: int
     facts: EstimateFacts
     probabilities: FloatArray
+    """The average over the pooled cycles."""
     low: FloatArray
     high: FloatArray
+    this_cycle: FloatArray | None = None
+    """The cycle's own map; None for cycles closed before it was kept."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,11 +107,15 @@ class CellCounts:
     payload: str
     direct: IntArray
     relayed: IntArray
+    opened_at_s: int = 0
+    closed_at_s: int | None = None
+    """None while the cycle is being closed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where reports are counted, and under which rules; ``scope`` is 0 where each device reports once."""
+    """Where reports are counted, and under which rules; ``scope`` is 0 where each device reports once,
+    the epoch's number where it reports once per epoch."""
 
     campaign_id: int
     cycle: int

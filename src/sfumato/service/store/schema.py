@@ -86,7 +86,7 @@ report_keys = Table(
     sqlite_with_rowid=False,
 )
 
-# ``scope`` is the cycle's number, or 0 in a campaign where each device reports once.
+# ``scope`` is the cycle's number, the epoch's, or 0 in a campaign where each device reports once.
 spent_tickets = Table(
     "spent_tickets",
     metadata,
@@ -105,6 +105,7 @@ estimates = Table(
     Column("probabilities", LargeBinary, nullable=False),
     Column("low", LargeBinary, nullable=False),
     Column("high", LargeBinary, nullable=False),
+    Column("this_cycle", LargeBinary, nullable=True),
 )
 
 channel_log = Table(

@@ -162,7 +162,13 @@ class Store:
         return await self._changed_one(statement)
 
     async def finish_closing(
-        self, cycle: StoredCycle, estimate: StoredEstimate, following: NewCycle, *, closer: str, forget_tickets: bool
+        self,
+        cycle: StoredCycle,
+        estimate: StoredEstimate,
+        following: NewCycle,
+        *,
+        closer: str,
+        forget_scope: int | None,
     ) -> bool:
         """Publish the estimate, open the next cycle and forget keys and tickets, all or nothing; False if not ours."""
         close = (
@@ -181,29 +187,31 @@ class Store:
                     probabilities=_bytes(estimate.probabilities),
                     low=_bytes(estimate.low),
                     high=_bytes(estimate.high),
+                    this_cycle=None if estimate.this_cycle is None else _bytes(estimate.this_cycle),
                 )
             )
             await _open_cycle(connection, cycle.campaign_id, following)
             keys = (report_keys.c.campaign_id == cycle.campaign_id) & (report_keys.c.cycle == cycle.number)
             await connection.execute(delete(report_keys).where(keys))
-            if forget_tickets:
-                spent = (spent_tickets.c.campaign_id == cycle.campaign_id) & (spent_tickets.c.scope == cycle.number)
+            if forget_scope is not None:
+                spent = (spent_tickets.c.campaign_id == cycle.campaign_id) & (spent_tickets.c.scope == forget_scope)
                 await connection.execute(delete(spent_tickets).where(spent))
             return True
 
     async def counts(self, campaign_id: int, *, cells: int, up_to: int, pooled: int) -> list[CellCounts]:
         """The reports per cell of the latest ``pooled`` cycles up to cycle ``up_to``, oldest first."""
         which = (cycles.c.campaign_id == campaign_id) & (cycles.c.number <= up_to) & (cycles.c.number > up_to - pooled)
-        published = select(cycles.c.number, cycles.c.payload).where(which).order_by(cycles.c.number)
+        columns = (cycles.c.number, cycles.c.payload, cycles.c.opened_at_s, cycles.c.closed_at_s)
+        published = select(*columns).where(which).order_by(cycles.c.number)
         counted = select(tallies.c.cycle, tallies.c.relayed, tallies.c.cell, tallies.c.reports).where(
             tallies.c.campaign_id == campaign_id, tallies.c.cycle <= up_to, tallies.c.cycle > up_to - pooled
         )
         async with self.database.reading() as connection:
-            payloads = {row.number: row.payload for row in await connection.execute(published)}
-            counts = {number: np.zeros((2, cells), dtype=np.int64) for number in payloads}
+            rows = list(await connection.execute(published))
+            counts = {row.number: np.zeros((2, cells), dtype=np.int64) for row in rows}
             for row in await connection.execute(counted):
                 counts[row.cycle][row.relayed, row.cell] = row.reports
-        return [_counts(number, payload, counts[number]) for number, payload in payloads.items()]
+        return [_counts(row, counts[row.number]) for row in rows]
 
     async def closed_cycles(
         self, campaign_id: int, *, latest: int | None = None
@@ -309,7 +317,8 @@ def _cycle(row: Row[Any]) -> StoredCycle:
 
 def _estimate(row: Row[Any]) -> StoredEstimate:
     arrays = (_array(row.probabilities), _array(row.low), _array(row.high))
-    return StoredEstimate(row.number, _read(EstimateFacts, row.estimate_facts), *arrays)
+    own = None if row.this_cycle is None else _array(row.this_cycle)
+    return StoredEstimate(row.number, _read(EstimateFacts, row.estimate_facts), *arrays, own)
 
 
 def _read(kind: type[Kept], text: str) -> Kept:
@@ -323,8 +332,9 @@ def _read(kind: type[Kept], text: str) -> Kept:
         ) from error
 
 
-def _counts(number: int, payload: str, counts: IntArray) -> CellCounts:
-    return CellCounts(number, payload, read_only(counts[0], np.int64), read_only(counts[1], np.int64))
+def _counts(row: Any, counts: IntArray) -> CellCounts:
+    arrays = (read_only(counts[0], np.int64), read_only(counts[1], np.int64))
+    return CellCounts(row.number, row.payload, *arrays, row.opened_at_s, row.closed_at_s)
 
 
 def _bytes(values: FloatArray) -> bytes:
