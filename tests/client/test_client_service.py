@@ -100,3 +100,25 @@ def test_the_javascript_client_takes_part_too(collector: CollectorProcess, tmp_p
     assert offer.reveals.epsilon_per_km == pytest.approx(found["epsilon"], rel=1e-11)
     assert close(collector.visitor, "node")["closed"]
     assert history(collector.visitor, "node")[0]["reports"] == 1
+
+
+def test_once_per_epoch_one_report_in_so_many_cycles_and_another_in_the_next_epoch(
+    collector: CollectorProcess, tmp_path: Path
+) -> None:
+    create(collector.visitor, "epochs", reporting="once-per-epoch", epoch_cycles=2, promise="epsilon")
+    me = person(collector, "epochs", tmp_path / "device.json")
+    first = me.prepare(48.853, 2.349)
+    assert (first.epoch, me.send()) == ("epoch 1", "counted")
+    assert close(collector.visitor, "epochs")["closed"]
+    again = me.prepare(48.86, 2.33)  # the second cycle of the same epoch
+    assert (again.drawn_now, again.cell, again.version) == (False, first.cell, first.version)
+    crowd(collector.visitor, 3, "epochs")
+    assert close(collector.visitor, "epochs")["closed"]
+    second = me.prepare(48.853, 2.349)
+    assert (second.epoch, second.drawn_now, me.send()) == ("epoch 2", True, "counted")
+    assert close(collector.visitor, "epochs")["closed"]
+    spent = [cycle["spent_epsilon_per_km"] for cycle in history(collector.visitor, "epochs")]
+    assert spent == pytest.approx([2.0, 2.0, 4.0], rel=1e-6)
+    budget = me.device.budget()
+    assert budget.by_epoch(collector.url, "epochs") == pytest.approx({"epoch 1": 2.0, "epoch 2": 2.0}, rel=1e-6)
+    assert budget.spent_per_km == pytest.approx(4.0, rel=1e-6)

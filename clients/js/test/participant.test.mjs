@@ -215,3 +215,49 @@ test("the live noise has the promised size", async () => {
   // chi-square with 300 degrees of freedom: 5 sigma is 0.41
   assert.ok(Math.abs(square - 1) < 0.41, `mean square ${square}`);
 });
+
+test("once per epoch: one report in so many cycles, another in the next epoch, and the epochs may not change", async (t) => {
+  const keys = await crypto.subtle.generateKey({ name: "Ed25519" }, true, ["sign", "verify"]);
+  const base64url = (bytes) => Buffer.from(bytes).toString("base64url");
+  const publicKey = base64url(await crypto.subtle.exportKey("raw", keys.publicKey));
+  const sign = async (text) => base64url(await crypto.subtle.sign("Ed25519", keys.privateKey, Buffer.from(text)));
+  const sha256 = async (text) =>
+    Buffer.from(await crypto.subtle.digest("SHA-256", Buffer.from(text))).toString("hex");
+  const golden = JSON.parse(offers.good.payload);
+  const log = [];
+  let current;
+  const open = async (epochCycles) => {
+    const cycle = log.length + 1;
+    const { beta_per_m, campaign, floor, grid, output_weights } = golden;
+    const published = { beta_per_m, campaign, cycle, epoch_cycles: epochCycles, floor, grid, output_weights };
+    const payload = JSON.stringify({ ...published, reporting: "once-per-epoch" });
+    const version = await sha256(payload);
+    const entry = { campaign, cycle, index: cycle - 1, previous: log.at(-1)?.entry ?? "0".repeat(64), version };
+    const hash = await sha256(JSON.stringify(entry));
+    log.push({ ...entry, entry: hash, signature: await sign(hash) });
+    current = { payload, version, signature: await sign(payload), public_key: publicKey };
+  };
+  t.mock.method(globalThis, "fetch", async (address) =>
+    new Response(JSON.stringify(address.endsWith("channel") ? current : { log }), { status: 200 }),
+  );
+  const person = new sfumato.Participant("https://collector.example/", "golden", {
+    device: new sfumato.Device(sfumato.forgetfulStore()),
+    caps: { minimumEpochS: 0 },
+  });
+  const drawn = [];
+  for (let cycle = 1; cycle <= 5; cycle++) {
+    await open(2);
+    const report = await person.prepare(48.85, 2.34, await person.look());
+    drawn.push([report.epoch, report.drawnNow]);
+  }
+  assert.deepEqual(drawn, [
+    ["epoch 1", true],
+    ["epoch 1", false],
+    ["epoch 2", true],
+    ["epoch 2", false],
+    ["epoch 3", true],
+  ]);
+  assert.equal((await person.device.budget()).entries.length, 3);
+  await open(3);
+  await assert.rejects(person.look(), /asked each device once-per-epoch 2 before/);
+});

@@ -51,9 +51,19 @@ def _take_part(chosen: argparse.Namespace) -> int:
     row, column = divmod(prepared.cell, offer.grid.columns)
     print(f"What will be sent: cell {prepared.cell} (row {row}, column {column}), version {prepared.version[:16]}...")
     if not prepared.drawn_now:
-        print("It was drawn before in this cycle and is not drawn again, wherever you are.")
+        period = {"once": "campaign", "every-cycle": "cycle"}.get(offer.reporting, "epoch")
+        print(f"It was drawn before in this {period} and is not drawn again, wherever you are.")
     budget = device.budget()
+    epochs = budget.by_epoch(person.url, person.campaign)
+    if offer.epoch_cycles is not None:
+        print(
+            f"It asks once per epoch of {offer.epoch_cycles} cycles: {epochs.get(offer.epoch, 0.0):.4g} per km in this "
+            f"epoch, {sum(epochs.values()):.4g} in all."
+        )
+    more = int(budget.left_per_km / told.epsilon_per_km + 1e-9)
     print(f"Budget: {budget.spent_per_km:.4g} of {budget.cap_per_km:g} per km spent.")
+    if offer.reporting != "once":
+        print(f"After {more} more such reports this device stops for good.")
     if not chosen.yes and input("Send it? [y/N] ").strip().lower() not in ("y", "yes"):
         print("Not sent. It is kept; run this again to send it.")
         return 0

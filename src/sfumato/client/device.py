@@ -44,6 +44,15 @@ class Budget:
         """What can still be spent."""
         return max(0.0, self.cap_per_km - self.spent_per_km)
 
+    def by_epoch(self, server: str, campaign: str) -> dict[str, float]:
+        """What one campaign cost in each of its epochs; their sum is what it cost for ever."""
+        spent: dict[str, float] = {}
+        for entry in self.entries:
+            if entry.get("server") == server and entry.get("campaign") == campaign:
+                epoch = entry.get("epoch", "")
+                spent[epoch] = spent.get(epoch, 0.0) + entry["epsilon_per_km"]
+        return spent
+
     @property
     def delta(self) -> float:
         """The deltas added up: 0 unless a live trace is among the entries."""
