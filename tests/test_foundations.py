@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.arrays import Solved, finite, jsonable, positive, read_only
 from sfumato.errors import InputError, MissingExtra, NotConverged, SfumatoError
-from sfumato.units import duration_s, format_duration, format_length, length_m
+from sfumato.units import duration_s, format_duration, format_length, length_m, length_option, plain_number
 
 
 def test_read_only_arrays_cannot_be_written_and_do_not_freeze_the_callers_own() -> None:
@@ -58,6 +58,15 @@ def test_nonsense_quantities_are_refused_with_an_example(text: str) -> None:
 
 def test_quantities_are_said_in_the_unit_people_use() -> None:
     assert format_length(1500) == "1.5 km"
+    assert [format_length(m) for m in (999.4, 999.7, 100, 0.25, 5.6e6)] == [
+        "999 m",
+        "1 km",
+        "100 m",
+        "0.25 m",
+        "5600 km",
+    ]
+    assert [length_option(m) for m in (100.0, 70.9, 0.3476, 15.0, 1234.0)] == ["100m", "70m", "0.34m", "15m", "1200m"]
+    assert [plain_number(x) for x in (0.0, 1234567.0, 0.00012345, -20.04)] == ["0", "1230000", "0.000123", "-20"]
     assert format_duration(21600) == "6 h"
     assert format_duration(86400) == "1 day"
     assert format_duration(1209600) == "2 weeks"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from sfumato.errors import InputError
@@ -41,18 +42,37 @@ def duration_s(text: str | float) -> float:
     return _parse(text, DURATIONS_S, "duration", "30s, 10min or 6h", "s")
 
 
+def plain_number(value: float, figures: int = 3) -> str:
+    """A number for people, rounded to so many figures and never with an exponent: ``"100"``, ``"0.25"``, ``"1200"``."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    places = figures - 1 - math.floor(math.log10(abs(value)))
+    rounded = round(value, places)
+    text = f"{rounded:.{max(places, 0)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 def format_length(metres: float) -> str:
     """Metres for people: ``"200 m"``, ``"1.5 km"``."""
-    return f"{metres / 1000:.3g} km" if metres >= 1000 else f"{metres:.3g} m"
+    rounded = float(plain_number(metres))
+    return f"{plain_number(metres / 1000)} km" if rounded >= 1000 else f"{plain_number(metres)} m"
+
+
+def length_option(metres: float) -> str:
+    """A length as an option takes it, two figures, never more than it is: ``"100m"``, ``"0.34m"``."""
+    if metres <= 0:
+        return "0m"
+    step = 10.0 ** (math.floor(math.log10(metres)) - 1)
+    return f"{plain_number(math.floor(metres / step * (1 + 1e-12)) * step)}m"
 
 
 def format_duration(seconds: float) -> str:
     """Seconds for people: ``"10 s"``, ``"6 h"``, ``"1 week"``."""
     for name, size in (("year", 31557600.0), ("week", 604800.0), ("day", 86400.0)):
         if seconds >= size:
-            count = f"{seconds / size:.3g}"
+            count = plain_number(seconds / size)
             return f"{count} {name}" if count == "1" else f"{count} {name}s"
     for name, size in (("h", 3600.0), ("min", 60.0)):
         if seconds >= size:
-            return f"{seconds / size:.3g} {name}"
-    return f"{seconds:.3g} s"
+            return f"{plain_number(seconds / size)} {name}"
+    return f"{plain_number(seconds)} s"

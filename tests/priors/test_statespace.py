@@ -9,7 +9,16 @@ from sfumato.errors import InputError
 from sfumato.leakage.loss import basic_losses, basic_losses_statespace
 from sfumato.priors.gaussian import GaussianPrior
 from sfumato.priors.kernels import RBF, Constant, Kernel, Matern12, Matern32, Matern52, White
-from sfumato.priors.statespace import is_markov, log_likelihood, posterior_variances, sample, smooth
+from sfumato.priors.statespace import (
+    innovations,
+    is_markov,
+    log_likelihood,
+    markov_form,
+    posterior_variances,
+    sample,
+    smooth,
+    whitened_products,
+)
 
 O = 150.0**2
 LADDER = ((10, 0.18), (20, 0.086), (80, 0.094), (160, 0.068), (320, 0.038), (640, 0.107), (2560, 0.129), (5120, 0.032),
@@ -144,3 +153,14 @@ def test_kernels_without_a_markov_form_are_refused_with_advice() -> None:
     assert not is_markov(RBF(3))
     with pytest.raises(InputError, match="no exact state-space form"):
         log_likelihood([0, 1], [0, 1], RBF(3))
+
+
+def test_white_noise_has_no_state_to_walk_through_and_whitens_by_its_sd():
+    """It once began at a state that was not there, and read whatever lay in memory."""
+    times = np.array([0.0, 1.0, 2.0, 5.0])
+    columns = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [-1.0, 0.0]])
+    assert markov_form(White(2.0)).offsets.size == 0
+    np.testing.assert_allclose(innovations(times, columns, White(2.0)), columns / 2)
+    np.testing.assert_allclose(whitened_products(times, columns, White(2.0)), columns.T @ columns / 4)
+    flat = -0.5 * (np.sum(columns**2) / 4 + 8 * np.log(2 * np.pi * 4))
+    assert log_likelihood(times, columns, White(2.0)) == pytest.approx(flat)

@@ -36,6 +36,7 @@ from sfumato.priors.fitting import Fitted, fit
 from sfumato.priors.kernels import Constant, Kernel
 from sfumato.priors.presets import DEFAULT_PRESET, PRESETS, preset_named
 from sfumato.traces import Trace
+from sfumato.units import format_length
 
 _ANYWHERE = 1e4  # sd of an unknown place, in units of the noise: flat for every purpose, yet well conditioned
 
@@ -235,8 +236,8 @@ def _judged(kernel: Kernel, stated: Certificate, smallest_m: float) -> _Judged:
     floor = 1.0 / math.sqrt(worst + 1.0 / kernel.variance_m2) if kernel.variance_m2 > 0 else 0.0
     holds = smallest_m >= floor * (1 - 1e-9)
     verdict = (
-        f"The adversary's 68% half-width is never below {smallest_m:.3g} m; the certificate promises at least "
-        f"{floor:.3g} m: " + ("kept." if holds else "BROKEN. Please report this.")
+        f"The adversary's 68% half-width is never below {format_length(smallest_m)}; the certificate promises at least "
+        f"{format_length(floor)}: " + ("kept." if holds else "BROKEN. Please report this.")
     )
     return _Judged(in_class, (), verdict, floor, holds)
 

@@ -25,6 +25,7 @@ from sfumato.plan import Target
 from sfumato.priors.classes import class_name
 from sfumato.times_released import AS_RECORDED, Times
 from sfumato.traces import Trace
+from sfumato.units import format_length, length_option
 from sfumato.version import __version__
 
 FORMAT = 1
@@ -247,9 +248,9 @@ def _check_grid(terms: Terms) -> None:
     noise_m = terms.mechanism.noise_m
     if noise_m is not None and terms.snap_m > COARSEST_GRID * noise_m * (1 + 1e-9):
         raise InputError(
-            f"A snapping grid of {terms.snap_m:g} m is coarse beside {noise_m:g} m of noise: odds promised for the "
+            f"A snapping grid of {format_length(terms.snap_m)} is coarse beside {format_length(noise_m)} of noise: odds promised for the "
             "noise need not hold after such rounding.",
-            f"Use --snap {COARSEST_GRID * noise_m:.2g}m or less; round the release yourself if you like, and then "
+            f"Use --snap {length_option(COARSEST_GRID * noise_m)} or less; round the release yourself if you like, and then "
             "believe odds_99_after_coarsening instead of odds_99.",
         )
 

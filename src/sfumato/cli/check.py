@@ -12,6 +12,7 @@ import typer
 from sfumato.cli.output import fail, print_json
 from sfumato.cli.protect import named_columns
 from sfumato.errors import InputError, VerificationFailed
+from sfumato.units import plain_number
 
 
 def register(app: typer.Typer) -> None:
@@ -96,9 +97,9 @@ def _prior_words(prior: Mapping[str, Any]) -> str:
     kernel = prior.get("kernel") or {}
     parts = kernel.get("parts", [kernel])
     words = [
-        f"{part['kernel']} {part['length_scale_s']:.3g} s, sd {part['sd_m']:.3g} m"
+        f"{part['kernel']} {plain_number(part['length_scale_s'])} s, sd {plain_number(part['sd_m'])} m"
         if "length_scale_s" in part
-        else f"{part['kernel']} {part['sd_m']:.3g} m"
+        else f"{part['kernel']} {plain_number(part['sd_m'])} m"
         for part in parts
         if "kernel" in part and "sd_m" in part
     ]

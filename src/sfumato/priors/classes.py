@@ -13,6 +13,7 @@ from sfumato.arrays import positive
 from sfumato.errors import InputError
 from sfumato.priors.kernels import Constant, Kernel, White, kernel_named
 from sfumato.randomness import Randomness, randomness
+from sfumato.units import plain_number
 
 if TYPE_CHECKING:
     from sfumato.priors.fitting import Fitted
@@ -67,9 +68,11 @@ class PriorClass:
         if not low <= length_scale_s <= high:
             reasons.append(f"length scale {length_scale_s:.3g} s outside {low:g} .. {high:g} s")
         if not self.sd_m[0] <= sd_m <= self.sd_m[1]:
-            reasons.append(f"sd {sd_m:.3g} m outside {self.sd_m[0]:g} .. {self.sd_m[1]:g} m")
+            reasons.append(f"sd {plain_number(sd_m)} m outside {self.sd_m[0]:g} .. {self.sd_m[1]:g} m")
         if nugget_m > self.nugget_share * sd_m * (1 + 1e-12):
-            reasons.append(f"nugget {nugget_m:.3g} m above {self.nugget_share:g} of the sd {sd_m:.3g} m")
+            reasons.append(
+                f"nugget {plain_number(nugget_m)} m above {self.nugget_share:g} of the sd {plain_number(sd_m)} m"
+            )
         if offset_m > 0 and not self.offset:
             reasons.append("an unknown offset")
         return reasons

@@ -44,8 +44,8 @@ class Markov:
 
     @property
     def offsets(self) -> IntArray:
-        """Where each component's states begin."""
-        return np.concatenate([[0], np.cumsum(self.states)[:-1]]).astype(np.int64)
+        """Where each component's states begin; nowhere for white noise, which has none."""
+        return (np.cumsum(self.states) - self.states).astype(np.int64)
 
     @property
     def dimension(self) -> int:

@@ -18,6 +18,7 @@ from sfumato.places.globe import Around
 from sfumato.report.archive_map import Mark, archive_map
 from sfumato.report.drawing import escaped, listed
 from sfumato.traces import Trace
+from sfumato.units import format_length
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _STYLE = (
@@ -56,7 +57,7 @@ def public_page(done: ArchiveResult, out: Path) -> str:
     limits = list(NOT_COVERED) if hidden else []
     if noise is not None:
         said = Certificate.of(noise)
-        size = "" if said.noise_m is None else f" of {said.noise_m:.3g} m per coordinate"
+        size = "" if said.noise_m is None else f" of {format_length(said.noise_m)} per coordinate"
         promised.append(f"Noise{size} was added to {'what remains' if hidden else 'every point'}. {said.headline}")
         limits += [f"The noise does not cover: {words}" for words in said.guarantee.not_covered]
     promised.append(str(document["times"]["meaning"]))

@@ -44,8 +44,8 @@ def gaussian_plausibility(
     white = 0.0 if form is None else form.white_m2
     if white > 0 and _fine(snap_m, white):
         columns = np.hstack([path, np.ones((times.size, 1))])
-        still = form is None or form.dimension == 0  # independent noise: there is no state to walk through
-        products = columns.T @ columns / white if still else whitened_products(times, columns, kernel)
+
+        products = whitened_products(times, columns, kernel)
         squares = sum(float(products[k, k] - products[k, 2] ** 2 / products[2, 2]) for k in (0, 1))
         freedom, least, points = times.size - 1, white, times.size
     else:

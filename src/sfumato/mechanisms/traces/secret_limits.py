@@ -23,6 +23,7 @@ from sfumato.arrays import FloatArray, IntArray, read_only
 from sfumato.leakage.exact_losses import DENSE_POINTS, DENSE_SCALES, scales_grid
 from sfumato.priors.classes import PRIOR_CLASSES, PriorClass
 from sfumato.priors.kernels import Kernel, kernel_named
+from sfumato.units import format_length, plain_number
 
 _FEW_SCALES, _FEW_POINTS = 6, 256  # beyond DENSE_POINTS times
 _FEW_STAYS = 8  # of the longest runs of protected points
@@ -112,8 +113,8 @@ def kernel_words(kernel: Kernel) -> str:
     parts = described["parts"] if described["kernel"] == "sum" else [described]
     words = []
     for part in parts:
-        scale = f" {part['length_scale_s']:.3g} s" if "length_scale_s" in part else ""
-        size = f"sd {part['sd_m']:.3g} m" if "sd_m" in part else ""
+        scale = f" {plain_number(part['length_scale_s'])} s" if "length_scale_s" in part else ""
+        size = f"sd {format_length(part['sd_m'])}" if "sd_m" in part else ""
         words.append(f"{part['kernel']}{scale}{', ' if scale and size else ' '}{size}".strip())
     return " + ".join(words)
 

@@ -188,7 +188,7 @@ class MultiscaleNoise(SizedNoise, ContinuingNoise):
             share = bound.free_offset_share
             more = [
                 "an unknown constant offset of the whole path: inside worst_loss while the path's own sd is at least "
-                f"{bound.free_offset_sd * self.noise_m:.3g} m"
+                f"{format_length(bound.free_offset_sd * self.noise_m)}"
                 + (f" or the offset's at most {share:.3g} times it" if share and math.isfinite(share) else "")
                 + ", and never beyond stay_loss",
                 f"one unknown place that is stayed at for any time: at most stay_loss (stay_odds_99), {self._nights()}",
