@@ -248,10 +248,10 @@ def _check_grid(terms: Terms) -> None:
     noise_m = terms.mechanism.noise_m
     if noise_m is not None and terms.snap_m > COARSEST_GRID * noise_m * (1 + 1e-9):
         raise InputError(
-            f"A snapping grid of {format_length(terms.snap_m)} is coarse beside {format_length(noise_m)} of noise: odds promised for the "
-            "noise need not hold after such rounding.",
-            f"Use --snap {length_option(COARSEST_GRID * noise_m)} or less; round the release yourself if you like, and then "
-            "believe odds_99_after_coarsening instead of odds_99.",
+            f"A snapping grid of {format_length(terms.snap_m)} is coarse beside {format_length(noise_m)} of noise: "
+            "odds promised for the noise need not hold after such rounding.",
+            f"Use --snap {length_option(COARSEST_GRID * noise_m)} or less; round the release yourself if you like, and "
+            "then believe odds_99_after_coarsening instead of odds_99.",
         )
 
 
