@@ -1,13 +1,14 @@
 """What ``--secrets`` states about a stay, beside the exact odds on people nothing was chosen on.
 
-    python benchmarks/evidence_stays.py [--traces 20] [--first-edition]
+    python benchmarks/evidence_stays.py [--traces 20] [--points 40]
 
 For each trace (every second GeoLife person; see held_out.py) a stretch of about ten minutes in the middle, at least
-three moments, is protected: ``sfumato protect --secrets i,j,...``. The certificate is made by the shipped preset, so
-nothing of the person is fitted. Beside what it states stands what an adversary computes who knows the noise: the place of
-the stay could be anywhere, all else moves like the preset prior (sd as stated, and twice it), by conditioning the
-whole Gaussian in one piece (40 digits, no formula of the package), and the same for an offset of the whole path. The
-last columns are not promised: the kernel that fits this person's own trace best, with the stated sd or more.
+three moments, is protected, each moment on its own, as ``sfumato protect --secrets stays:10min`` does. The certificate
+is made by the shipped preset, so nothing of the person is fitted. Beside what it states stands what an adversary
+computes who knows the noise: the place of the stay could be anywhere, all else moves like the preset prior (sd as
+stated, and twice it), by conditioning the whole Gaussian in one piece (40 digits, no formula of the package), and the
+same for an offset of the whole path. The last column is not promised: the length scale that fits this person's own
+trace best, with the stated sd or more.
 ``first edition``: 1ᵀΓ_UU⁻¹1, which looked at the protected points alone.
 """
 
@@ -20,13 +21,15 @@ from dataclasses import dataclass
 
 import mpmath
 import numpy as np
-from held_out import HERE, people_in_halves
 
+from held_out import HERE, people_in_halves
+from sfumato.certificates.document import Certificate
 from sfumato.frames import unroll
 from sfumato.leakage.odds import mu_of, odds_at
 from sfumato.priors.fitting import fit
 from sfumato.priors.kernels import Kernel, Matern32
 from sfumato.protection import protect
+from sfumato.secret import basic
 from sfumato.traces import Trace
 
 MOST_POINTS, STAY_S = 40, 600.0
@@ -49,11 +52,11 @@ class Row:
     own_kernel: float
 
 
-def thinned(trace: Trace) -> tuple[Trace, list[int]]:
-    """At most 40 moments around the middle, and which of them are the stay."""
+def thinned(trace: Trace, most: int = MOST_POINTS) -> tuple[Trace, list[int]]:
+    """At most so many moments of it, and which of them, in the middle, are the stay."""
     times, first = np.unique(np.round(trace.times_s, 3), return_index=True)
-    stride = max(1, times.size // MOST_POINTS)
-    keep = first[::stride][:MOST_POINTS]
+    stride = max(1, times.size // most)
+    keep = first[::stride][:most]
     some = Trace(trace.lat_deg[keep], trace.lon_deg[keep], trace.times_s[keep])
     middle = len(keep) // 2
     inside = np.flatnonzero(np.abs(some.times_s - some.times_s[middle]) <= STAY_S / 2)
@@ -109,9 +112,7 @@ def own_prior(trace: Trace, sd_m: float) -> Kernel:
 
 def row(name: str, trace: Trace, stay: list[int]) -> Row:
     """What the certificate of one trace states, and what is true."""
-    done = protect(trace, secrets=",".join(map(str, stay)))
-    from sfumato.certificates.document import Certificate
-
+    done = protect(trace, secrets=[basic(i) for i in stay])
     mechanism = Certificate.of(done.certificate).mechanism
     noise, times = np.asarray(mechanism.covariance_m2()), mechanism.times_s
     prior = mechanism.prior.covariance(times)
@@ -131,22 +132,23 @@ def row(name: str, trace: Trace, stay: list[int]) -> Row:
     )
 
 
-def table(count: int) -> list[Row]:
+def table(count: int, *, most_points: int = MOST_POINTS) -> list[Row]:
     """The rows of ``count`` held-out traces, one per person."""
     seen: dict[str, tuple[str, Trace]] = {}
     for name, trace in people_in_halves(fewest=25)[1]:
         seen.setdefault(name.split("/")[0], (name, trace))
-    return [row(name, *thinned(trace)) for name, trace in list(seen.values())[:count]]
+    return [row(name, *thinned(trace, most_points)) for name, trace in list(seen.values())[:count]]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--traces", type=int, default=20)
+    parser.add_argument("--points", type=int, default=MOST_POINTS, help="at most so many moments of each")
     options = parser.parse_args()
     if not HERE:
         print("skipped: ../shared/data is not here")
         return 0
-    rows = table(options.traces)
+    rows = table(options.traces, most_points=options.points)
 
     def said(loss: float) -> str:
         odds = odds_at(mu_of(loss, RADIUS_M))
@@ -159,7 +161,9 @@ def main() -> int:
         print(f"{i:>8} {r.points:>6} {r.stay:>4} " + " ".join(said(v) for v in values))
     over = sum(r.exact > r.stated * (1 + 1e-6) or r.exact_wider > r.stated * (1 + 1e-6) for r in rows)
     off = sum(r.offset_exact > r.offset_stated * (1 + 1e-6) for r in rows)
-    print(f"first edition's number exceeded: {sum(r.exact > r.first_edition * (1 + 1e-6) for r in rows)} of {len(rows)}")
+    print(
+        f"first edition's number exceeded: {sum(r.exact > r.first_edition * (1 + 1e-6) for r in rows)} of {len(rows)}"
+    )
     print(f"stated now exceeded: stay {over}, whole path {off} of {len(rows)}")
     print(f"not promised, the person's own kernel: above what is stated for the stay "
           f"{sum(r.own_kernel > r.stated * (1 + 1e-6) for r in rows)}, above the whole path's "

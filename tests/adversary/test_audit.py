@@ -185,3 +185,34 @@ def test_no_true_coordinate_is_in_an_audit() -> None:
     text = json.dumps(found)
     assert "48.5" not in text
     assert found["prior_used"]["mean"] == "known"
+
+
+def test_a_release_that_is_the_original_is_called_unprotected_whatever_its_certificate_promises() -> None:
+    protected = protect(walk(80), rng=12)
+    same = audit(protected.original, protected.original, protected.certificate)
+    assert same.unprotected
+    assert same.holds is False
+    assert same.verdict.startswith("NOT PROTECTED")
+    nudged = protected.original.moved_to(protected.original.lat_deg + 5e-6, protected.original.lon_deg)
+    assert audit(protected.original, nudged, protected.certificate).unprotected
+    lat = np.where(np.arange(80) < 60, protected.original.lat_deg, protected.release.lat_deg)
+    lon = np.where(np.arange(80) < 60, protected.original.lon_deg, protected.release.lon_deg)
+    most = audit(protected.original, protected.original.moved_to(lat, lon), protected.certificate)
+    assert most.verdict.startswith("HARDLY PROTECTED: 75%")
+    true = protected.audit()
+    assert not true.unprotected
+    assert true.within_a_metre == 0.0
+
+
+def test_what_is_held_out_was_not_fitted_on_and_covers_where_the_person_moves_alike_all_the_way() -> None:
+    coverage = []
+    for seed in range(12):
+        protected = protect(walk(120, kernel=Matern32(120, 900) + White(1), seed=seed), noise_m=150, rng=seed)
+        found = protected.audit()
+        assert "in sample" in found.prior_used["source"]
+        assert found.held_out is not None
+        coverage.append(found.held_out["coverage_68"])
+    assert np.mean(coverage) == pytest.approx(0.6827, abs=3.5 * np.std(coverage, ddof=1) / np.sqrt(12))
+    changed = walk(120, seed=3)  # another second half changes what is fitted to it, not how the first half is fitted
+    preset = audit(changed, protect(changed, rng=1).release, protect(changed, rng=1).certificate, prior="preset")
+    assert preset.held_out is None  # fitted to other people altogether

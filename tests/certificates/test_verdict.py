@@ -160,6 +160,14 @@ def test_the_unprotected_original_sealed_as_a_release_is_not_plausible(done: Pro
     assert found.clean
     assert found.plausible is False
     assert not found.ok
+    certificate = tmp_path / "r.json"
+    certificate.write_text(certificate_text(sealed(with_file(body, path))))
+    write_trace(plain, tmp_path / "plain.gpx")
+    audited = CliRunner().invoke(
+        app, ["audit", str(tmp_path / "plain.gpx"), str(path), "--certificate", str(certificate)]
+    )
+    assert audited.exit_code == 1
+    assert "NOT PROTECTED: every point" in audited.output
 
 
 def test_a_simulation_protects_nothing_and_five_metres_neither(tmp_path: Path) -> None:

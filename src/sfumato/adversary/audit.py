@@ -14,6 +14,11 @@ For a prior in the certificate's class,
     √V ≥ (worst_loss + 1/σ²)^{-1/2}        at every moment,
 
 because 1/V = J + 1/σ² and J ≤ worst_loss: that is the *floor*. An audit is private: it is computed from the original.
+
+*In sample and held out.* A kernel fitted to the original and then scored on it flatters the adversary: nobody has it.
+``held_out`` says what is left when nothing of what is scored was fitted: the trace is cut in two, each half is scored
+with the kernel fitted to the other one, at an unknown place (None for short traces, and noise without an O(n) form).
+``preset`` was fitted to other people altogether.
 """
 
 from __future__ import annotations
@@ -35,9 +40,12 @@ from sfumato.frames import differences_m, displace, unroll
 from sfumato.priors.fitting import Fitted, fit
 from sfumato.priors.kernels import Constant, Kernel
 from sfumato.priors.presets import DEFAULT_PRESET, PRESETS, preset_named
+from sfumato.priors.statespace import is_markov
 from sfumato.traces import Trace
 from sfumato.units import format_length
 
+FEWEST_IN_HALF = 30
+WITHIN_M = 1.0  # nearer than that to where they were, points have not been moved
 _ANYWHERE = 1e4  # sd of an unknown place, in units of the noise: flat for every purpose, yet well conditioned
 
 
@@ -48,9 +56,11 @@ class Audit:
     ``smallest_interval_68_m`` is the least √V of any moment, ``floor_m`` what the certificate promises it stays above
     (None where the certificate has no universal bound, or the prior lies outside its class), ``in_class`` whether the
     kernel used is a member (not that the person moves like it: ``moves_otherwise`` says what speaks against that),
-    ``verdict`` one sentence. A mechanism that states no law of its noise leaves the adversary
-    nothing to compute with: errors after smoothing, intervals and coverage are then None. ``guess`` is where they
-    believe the trace was (latitudes, longitudes); it is for the private report and never part of the JSON.
+    ``verdict`` one sentence. ``within_a_metre`` is the share of points that lie where they were: where it is all of
+    them the release is the original, and ``holds`` is False whatever the certificate says. A mechanism that states no
+    law of its noise leaves the adversary nothing to compute with: errors after smoothing, intervals and coverage are
+    then None. ``guess`` is where they believe the trace was (latitudes, longitudes); it is for the private report and
+    never part of the JSON.
     """
 
     points: int
@@ -67,7 +77,14 @@ class Audit:
     verdict: str
     holds: bool | None
     moves_otherwise: tuple[str, ...] = ()
+    within_a_metre: float = 0.0
+    held_out: Mapping[str, Any] | None = None
     guess: tuple[FloatArray, FloatArray] | None = field(default=None, repr=False)
+
+    @property
+    def unprotected(self) -> bool:
+        """Whether the release is the original, to the metre."""
+        return self.within_a_metre == 1.0
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON: the fields of ``sfumato audit --json``."""
@@ -100,15 +117,17 @@ def audit(
     lat, lon = original.lat_deg[order], original.lon_deg[order]
     moved = differences_m(lat, lon, release.lat_deg[order], release.lon_deg[order])
     raw = float(np.sqrt(np.mean(moved**2)))
+    near = float(np.mean(np.hypot(moved[:, 0], moved[:, 1]) <= WITHIN_M))
     if noise is None:
-        return _without_a_law(stated, len(original), raw)
+        return _without_a_law(stated, len(original), raw, near)
     times = original.times_s[order]
     truth = unroll(lat, lon)
     truth -= truth.mean(axis=0)
     kernel, used = _prior(prior, times, truth, stated)
     errors, slack, sd = _attacked(times, truth, moved, kernel, noise, place)
     judged = _judged(kernel, stated, float(np.min(sd)))
-    otherwise = tuple(misfits(times, truth, kernel)) if used["source"].startswith("fitted") else ()
+    own = used["source"].startswith("fitted")
+    otherwise = tuple(misfits(times, truth, kernel)) if own else ()
     back = np.argsort(order, kind="stable")
     guess_lat, guess_lon = displace(lat, lon, errors)
     return Audit(
@@ -123,14 +142,46 @@ def audit(
         outside_because=judged.outside_because,
         prior_used={**used, "mean": place, "best_linear_estimate_only": not stated.mechanism.gaussian},
         mechanism=stated.mechanism.name,
-        verdict=judged.verdict + _otherwise_words(otherwise),
-        holds=judged.holds,
+        verdict=_near_words(near) + judged.verdict + _otherwise_words(otherwise),
+        holds=False if near == 1.0 else judged.holds,
         moves_otherwise=otherwise,
+        within_a_metre=near,
+        held_out=_held_out(times, truth, moved, noise) if own and is_markov(noise) else None,
         guess=(guess_lat[back], guess_lon[back]),
     )
 
 
-def _without_a_law(stated: Certificate, points: int, raw_m: float) -> Audit:
+def _near_words(near: float) -> str:
+    """What to say first where points lie where they were."""
+    if near < 0.5:
+        return ""
+    if near == 1.0:
+        return "NOT PROTECTED: every point of the release lies within a metre of the original. "
+    return f"HARDLY PROTECTED: {100 * near:.0f}% of the points lie within a metre of the original. "
+
+
+def _held_out(times: FloatArray, truth: FloatArray, moved: FloatArray, noise: Kernel) -> dict[str, Any] | None:
+    """Errors, intervals and coverage of each half of the trace, attacked with the kernel fitted to the other half."""
+    half = len(times) // 2
+    parts = (slice(0, half), slice(half, len(times)))
+    if min(len(np.unique(times[part])) for part in parts) < FEWEST_IN_HALF or parts[0].stop == 0:
+        return None
+    squares, widths, inside = [], [], []
+    for scored, other in (parts, parts[::-1]):
+        kernel = fit(times[other], truth[other] - truth[other].mean(axis=0), unknown_mean=True).prior
+        errors, _, sd = _attacked(times, truth, moved, kernel, noise, "unknown")
+        squares.append(errors[scored] ** 2)
+        widths.append(sd[scored] ** 2)
+        inside.append(np.abs(errors[scored]) <= sd[scored][:, None])
+    return {
+        "fitted_to": "the other half of the trace, scored on this one; place unknown",
+        "rms_error_smoothed_m": float(np.sqrt(np.mean(np.concatenate(squares)))),
+        "interval_68_m": float(np.sqrt(np.mean(np.concatenate(widths)))),
+        "coverage_68": float(np.mean(np.concatenate(inside))),
+    }
+
+
+def _without_a_law(stated: Certificate, points: int, raw_m: float, near: float) -> Audit:
     """All that can be said of a release whose mechanism states no law: how far off it is as it stands."""
     return Audit(
         points=points,
@@ -144,9 +195,10 @@ def _without_a_law(stated: Certificate, points: int, raw_m: float) -> Audit:
         outside_because=(),
         prior_used={"source": "none: the mechanism states no law to compute with", "mean": None},
         mechanism=stated.mechanism.name,
-        verdict="This mechanism promises nothing about places: no posterior can be computed from it, and an adversary "
-        "who knows more than the release may learn the whole trace.",
-        holds=None,
+        verdict=_near_words(near) + "This mechanism promises nothing about places: no posterior can be computed from "
+        "it, and an adversary who knows more than the release may learn the whole trace.",
+        holds=False if near == 1.0 else None,
+        within_a_metre=near,
     )
 
 
@@ -181,7 +233,7 @@ def _prior(
         fitted = _fitted(times, truth)
         if fitted is None:
             return _preset(DEFAULT_PRESET, " (too few moments to fit)")
-        return fitted.prior, {"source": "fitted to the original", "kernel": fitted.prior.to_dict()}
+        return fitted.prior, {"source": "fitted to the original (in sample)", "kernel": fitted.prior.to_dict()}
     if prior == "certificate":
         kernel = stated.mechanism.holds_for()
         if kernel is None:

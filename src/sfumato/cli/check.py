@@ -79,6 +79,8 @@ def _audit_track(
     found = measure(first, second, document, prior=prior)
     if json:
         print_json(found.to_dict())
+        if found.unprotected:
+            raise SystemExit(1)
         return
     typer.echo(f"Points compared           {found.points}")
     typer.echo(f"Adversary's prior         {_prior_words(found.prior_used)}")
@@ -90,6 +92,15 @@ def _audit_track(
         typer.echo(f"{label:<26}{'-' if value is None else f'{value:.1f} m per coordinate'}")
     if found.coverage_68 is not None:
         typer.echo(f"Truth inside it           {100 * found.coverage_68:.0f}% of the time")
+    if found.held_out is not None:
+        left = found.held_out
+        typer.echo(
+            f"Held out (prior fitted to the other half, place unknown): error {left['rms_error_smoothed_m']:.1f} m, "
+            f"interval {left['interval_68_m']:.1f} m, truth inside it {100 * left['coverage_68']:.0f}% of the time"
+        )
+    typer.echo(found.verdict)
+    if found.unprotected:
+        raise SystemExit(1)
 
 
 def _prior_words(prior: Mapping[str, Any]) -> str:

@@ -310,9 +310,10 @@ class SecretNoise(GaussianNoise):
         return (
             f"This holds for one way of moving only ({kernel_words(self.prior)}) and at these times only. It does not "
             "cover a place you stay at: if all protected points are one unknown place, odds can reach "
-            f"{limit_words(stay_odds)} here if the rest of the path strays from it by at least "
-            f"{format_length(math.sqrt(self.prior.variance_m2))} (more if by less), and {limit_words(offset_odds)} if "
-            f"the whole path moves along with it.{elsewhere} Under other ways of moving (class "
+            f"{limit_words(stay_odds)} here even if the rest of the path goes on from it in that one way (by at least "
+            f"{format_length(math.sqrt(self.prior.variance_m2))}; more if by less), and {limit_words(offset_odds)} if "
+            "the whole path moves along with it; if you move in another way, as much as that or "
+            f"more.{elsewhere} Under other ways of moving (class "
             f"{class_called(self.checked_class)}) odds at a protected point can reach {limit_words(over_odds)}{groups}."
         )
 
@@ -342,8 +343,8 @@ class SecretNoise(GaussianNoise):
             "Every way of moving other than the one kernel under 'prior'; secrets.loss_over_class says how much "
             "more the members of a class can give away.",
             "An unknown place stayed at during the protected moments: stay_loss (stay_odds_99) is what it can give "
-            "away while the rest of the path strays from it by at least secrets.stay_sd_at_least_m, and "
-            "secrets.offset_loss if the whole path moves along with it.",
+            "away while the rest of the path goes on from it in that one way, by at least secrets.stay_sd_at_least_m; "
+            "another way of moving can give away more, and secrets.offset_loss is for a whole path that moves along.",
             *(() if self.every_point() else unlisted),
             *NOT_COVERED,
             STAYS_NOT_COVERED,
