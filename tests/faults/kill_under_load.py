@@ -2,10 +2,12 @@
 
     python tests/faults/kill_under_load.py --database sqlite --kills 50
     python tests/faults/kill_under_load.py --database postgresql --kills 50 --restarts 3
+    python tests/faults/kill_under_load.py --closes 5 --cells 1600
 
 Threads send reports, send again whatever was not acknowledged, and send some acknowledged ones again on purpose; cycles
 are closed on the way. Afterwards the tallies of every cycle must lie between what was acknowledged and that plus what
 nobody knows about (reports whose cycle closed before an answer came): 0 lost, 0 double.
+``--closes`` kills nobody: so many cycles of a large grid are closed under load, and every report must be answered 200.
 ``--broken replies_before_commit`` and ``--broken forgets_keys`` run collectors that are wrong on purpose.
 """
 
@@ -15,6 +17,7 @@ import argparse
 import asyncio
 import contextlib
 import json
+import math
 import os
 import random
 import sys
@@ -30,7 +33,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "helpers")]
 
-from collector_harness import CollectorProcess, create, operator  # noqa: E402
+import httpx  # noqa: E402
+from collector_harness import CollectorProcess, about, close, create, history, operator  # noqa: E402
 from postgres_server import PostgresServer, postgres_server  # noqa: E402
 
 from sfumato.service import tickets  # noqa: E402
@@ -46,6 +50,7 @@ class Ledger:
     acknowledged: dict[int, Counter[int]] = field(default_factory=dict)
     unknown: dict[int, Counter[int]] = field(default_factory=dict)
     resent: int = 0
+    answers: Counter[int] = field(default_factory=Counter)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def total(self) -> int:
@@ -99,11 +104,15 @@ class Sender(threading.Thread):
             first = True
             while True:
                 status = self._post(body)
+                with self.ledger.lock:
+                    self.ledger.answers[status] += 1
                 if status == 200:
                     self.ledger.note(self.cycle, cell, acknowledged=True)
                     if random.random() < 0.2:
                         self.ledger.resent += 1
                         self._post(body)
+                    if random.random() < 0.2:
+                        self.version = ""  # another device, which looks first
                     break
                 if status == 410:
                     if not first:
@@ -194,11 +203,11 @@ async def _tickets_key(database: str) -> bytes:
     return found
 
 
-async def _judge(database: str, ledger: Ledger, kills: int) -> Verdict:
+async def _judge(database: str, ledger: Ledger, kills: int, *, cells: int = CELLS) -> Verdict:
     store = Store(database)
     [campaign] = await store.campaigns()
     current = await store.current_cycle(campaign.id)
-    tallies = await store.counts(campaign.id, cells=CELLS, up_to=current.number, pooled=10_000)
+    tallies = await store.counts(campaign.id, cells=cells, up_to=current.number, pooled=10_000)
     closed = {cycle.number: cycle for cycle, _ in await store.closed_cycles(campaign.id)}
     log = await store.log(campaign.id)
     await store.close()
@@ -206,8 +215,8 @@ async def _judge(database: str, ledger: Ledger, kills: int) -> Verdict:
     wrong = []
     for tally in tallies:
         sure, unsure = ledger.acknowledged.get(tally.cycle, Counter()), ledger.unknown.get(tally.cycle, Counter())
-        for cell in range(CELLS):
-            found = int(tally.direct[cell])
+        for cell in range(cells):
+            found = int(tally.everything[cell])
             lost += max(0, sure[cell] - found)
             double += max(0, found - sure[cell] - unsure[cell])
         tickets_counted = (closed.get(tally.cycle) or current).tickets
@@ -246,10 +255,42 @@ def _wait_until_open(port: int) -> None:
         with contextlib.suppress(OSError, HTTPException):
             connection = HTTPConnection("127.0.0.1", port, timeout=10)
             connection.request("GET", "/api/v1/campaigns/town/channel")
-            if connection.getresponse().status == 200:
+            if connection.getresponse().status == 200 and _all_estimated(port):
                 return
         time.sleep(0.2)
     raise AssertionError("the cycle stayed closing")
+
+
+def _all_estimated(port: int) -> bool:
+    """Whether every cycle before the open one has its estimate."""
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=10) as visitor:
+        return len(history(visitor)) == about(visitor)["cycle"]["number"] - 1
+
+
+def close_under_load(database: str, *, closes: int, cells: int, senders: int = 4) -> tuple[Verdict, Counter[int]]:
+    """Close cycles of a large grid while reports come in; what became of them, and every answer by its status."""
+    side = math.isqrt(cells)
+    height, width = side * 500 / 111_194, side * 500 / 73_200
+    grid = {"south": 48.8, "west": 2.2, "north": 48.8 + height, "east": 2.2 + width, "cell_size_m": 500.0}
+    ledger, stop = Ledger(), threading.Event()
+    with CollectorProcess(database, tick_s=0.1, requests_per_minute_per_address=0) as collector:
+        collector.visitor.timeout = httpx.Timeout(300)
+        create(collector.visitor, "town", minimum_tickets=10, grid=grid)
+        key = asyncio.run(_tickets_key(database))
+        threads = [Sender(collector.port, key, ledger, stop) for _ in range(senders)]
+        for thread in threads:
+            thread.start()
+        for _ in range(closes):
+            _wait_for_load(ledger, at_least=100)
+            answer = close(collector.visitor)
+            assert answer["closed"], answer
+        _wait_for_load(ledger)
+        stop.set()
+        for thread in threads:
+            thread.join(timeout=60)
+        _wait_until_open(collector.port)
+        number = about(collector.visitor)["cells"]
+        return asyncio.run(_judge(database, ledger, 0, cells=number)), ledger.answers
 
 
 @contextlib.contextmanager
@@ -270,7 +311,18 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=50, help="Random kill -9 of the collector.")
     parser.add_argument("--restarts", type=int, default=0, help="Crashes and restarts of PostgreSQL itself.")
     parser.add_argument("--broken", choices=("replies_before_commit", "forgets_keys"), default="")
+    parser.add_argument("--closes", type=int, default=0, help="Instead of killing, close so many cycles under load.")
+    parser.add_argument("--cells", type=int, default=1_600, help="About so many cells, with --closes.")
     chosen = parser.parse_args()
+    if chosen.closes:
+        with databases(chosen.database) as (url, _):
+            verdict, answers = close_under_load(url, closes=chosen.closes, cells=chosen.cells)
+        print(
+            f"{chosen.database}: {chosen.closes} cycles of about {chosen.cells} cells closed under load, answers "
+            f"{dict(sorted(answers.items()))}: {verdict.lost} lost, {verdict.double} double, "
+            f"{len(verdict.inconsistent)} inconsistencies"
+        )
+        return 0 if verdict.good and set(answers) == {200} else 1
     began = time.monotonic()
     with databases(chosen.database) as (url, postgres):
         verdict = run(url, kills=chosen.kills, restarts=chosen.restarts, broken=chosen.broken, postgres=postgres)

@@ -27,6 +27,7 @@ ANSWERS: dict[str, Any] = json.loads((OLD / "answers.json").read_text(encoding="
 @pytest.fixture
 def database(tmp_path: Path) -> str:
     shutil.copy(OLD / "collector.sqlite", tmp_path / "collector.db")
+    (tmp_path / "collector.db").chmod(0o600)
     return f"sqlite:///{tmp_path}/collector.db"
 
 

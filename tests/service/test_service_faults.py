@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "faults"))
-from kill_under_load import databases, run
+from kill_under_load import close_under_load, databases, run
 from postgres_server import programs
 
 pytestmark = [pytest.mark.service, pytest.mark.slow]
@@ -33,6 +33,15 @@ def test_a_killed_collector_and_a_crashed_postgresql_lose_nothing_and_count_noth
     with databases("postgresql") as (url, server):
         verdict = run(url, kills=2, restarts=1, postgres=server, senders=6)
     assert verdict.acknowledged > 50
+    assert verdict.good, verdict
+
+
+def test_cycles_that_close_under_load_turn_nobody_away() -> None:
+    with databases("sqlite") as (url, _):
+        verdict, answers = close_under_load(url, closes=3, cells=900)
+    assert set(answers) == {200}, answers
+    assert verdict.acknowledged > 300
+    assert verdict.cycles == 4
     assert verdict.good, verdict
 
 

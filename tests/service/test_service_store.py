@@ -15,7 +15,9 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from sfumato.errors import InputError
+from sfumato.service.closing import Closer
 from sfumato.service.collector import Collector
+from sfumato.service.metrics import Metrics
 from sfumato.service.models.requests import CampaignRequest
 from sfumato.service.store import Destination, Outcome, RelayedBatch, Report, Store
 from sfumato.service.store.schema import metadata
@@ -182,8 +184,11 @@ def test_a_cycle_closes_exactly_once_however_many_servers_try(database: str) -> 
             assert (cycle.number, cycle.state, cycle.tickets) == (2, "open", 0)
             assert len(await town.store.closed_cycles(town.campaign.id)) == 1
             assert len(await town.store.log(town.campaign.id)) == 2
-            assert await town.rows("report_keys") == await town.rows("spent_tickets") == 0
             assert await town.count(new()) == [Outcome.CYCLE_CLOSED]
+            assert await town.rows("report_keys") == await town.rows("spent_tickets") == 200
+            assert await town.store.forget_late(now_s=2e12)
+            assert not await town.store.forget_late(now_s=2e12)
+            assert await town.rows("report_keys") == await town.rows("spent_tickets") == 0
             for server in servers:
                 await server.stop()
 
@@ -195,13 +200,15 @@ def test_a_server_that_vanishes_while_closing_is_replaced_and_cannot_publish_lat
         async with Town(database) as town:
             await town.count(*(new(k % 36) for k in range(100)))
             cycle = await town.store.current_cycle(town.campaign.id)
-            gone = {"closer": "gone", "lease_until_s": 100.0}
-            assert await town.store.claim_closing(cycle, minimum_tickets=1, **gone)
+            gone = Closer(town.store, town.collector.signer, settings(database), Metrics(), now=lambda: 100.0)
+            assert await gone._hand_over(town.campaign, cycle)
             assert await town.count(new()) == [Outcome.CYCLE_CLOSED]
-            closing = await town.store.current_cycle(town.campaign.id)
-            await town.collector.closer.look(town.campaign, closing)
-            assert (await town.store.current_cycle(town.campaign.id)).number == 2
-            assert not await town.store.renew_lease(cycle, closer="gone", lease_until_s=1e12)
+            assert (await town.store.current_cycle(town.campaign.id)).number == 2, "the next cycle is open at once"
+            await town.collector.closer.look(town.campaign, await town.store.cycle(town.campaign.id, 1))
+            await asyncio.gather(*town.collector.closer._estimates.values())
+            assert (await town.store.cycle(town.campaign.id, 1)).state == "closed"
+            assert len(await town.store.log(town.campaign.id)) == 2
+            assert not await town.store.renew_lease(cycle, closer=gone.name, lease_until_s=1e12)
 
     run(work())
 

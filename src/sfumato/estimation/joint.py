@@ -30,6 +30,7 @@ REPEATS = 5
 MOST_STEPS = 6_000
 _THINNING_SEED = 20_231_015
 _MANY_REPEATS_UP_TO = 2_500
+_NOBODY = 1e-290
 _NEGLIGIBLE_NATS = 0.01
 """A part whose prediction gains less than this over half as many steps again gains nothing."""
 
@@ -278,6 +279,8 @@ def judged(
     began: float,
 ) -> Estimate:
     """The gap recomputed at the returned probabilities."""
+    # What a step has driven below every number that can be divided by is nobody.
+    theta = np.where(theta < _NOBODY, 0.0, theta)
     theta = theta / theta.sum()
     g, level = model.step(theta, weights)
     reports = sum(tally.total for tally in tallies)

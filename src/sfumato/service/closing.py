@@ -1,26 +1,32 @@
-"""Closing a cycle exactly once, however many workers and servers look at it.
+"""Closing a cycle exactly once, however many workers and servers look at it, and turning nobody away meanwhile.
 
-    open --(one conditional UPDATE wins)--> closing --(estimate; one transaction)--> closed, and the next cycle open
+    open --(hand over: one transaction)--> closing, and the next cycle open --(estimate)--> closed --(late)--> forgotten
 
-Whoever wins holds a lease that it renews while estimating. If it vanishes, another takes over after the lease; the
-final transaction checks that the lease is still its own, so at most one estimate is ever published. A cycle that is
-due with fewer than k tickets, or too soon, is not closed: it is merged with the period that follows.
+Whoever wins the conditional UPDATE of the handover holds a lease that it renews while estimating, from a snapshot and
+in another process. If it vanishes, another takes over after the lease; the final transaction checks that the lease is
+still its own, so at most one estimate is ever published. The next cycle's channel follows the latest estimate there is
+when it opens, which is that of the cycle before: an estimate is never waited for. Reports drawn from the cycle that was
+handed over are still counted, apart, until it is forgotten. A cycle that is due with fewer than k tickets, too soon, or
+while the one before it is being estimated, is not closed: it stays open.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import secrets
-import threading
 import time
 from collections.abc import Callable
 
-from sfumato.service.estimating import CycleResult, estimate_cycle
+from sfumato.service.estimate_process import EstimateTask, estimated
+from sfumato.service.estimating import CycleResult, following_channel
 from sfumato.service.metrics import Metrics
 from sfumato.service.offers import Signer, new_cycle
 from sfumato.service.settings import Settings
-from sfumato.service.store import Campaign, CellCounts, CycleProgress, Store, StoredCycle, StoredEstimate
+from sfumato.service.store import Campaign, CycleProgress, Store, StoredCycle, StoredEstimate
+
+_log = logging.getLogger("sfumato.service")
 
 
 class Closer:
@@ -35,6 +41,8 @@ class Closer:
         self.metrics = metrics
         self.now = now
         self.name = secrets.token_hex(16)
+        self._estimates: dict[tuple[int, int], asyncio.Task[bool]] = {}
+        self._one_at_a_time = asyncio.Semaphore(1)
 
     def wants(self, campaign: Campaign, progress: CycleProgress, now_s: float) -> bool:
         """Whether this cycle deserves a closer look."""
@@ -52,17 +60,16 @@ class Closer:
         return ""
 
     async def look(self, campaign: Campaign, cycle: StoredCycle) -> None:
-        """Close the cycle if it is due and may be; merge it if it is due and may not; take over a forgotten one."""
+        """Hand the cycle over if it is due and may be; merge it if it may not; take over a forgotten estimate."""
         asked, now_s = campaign.specification, self.now()
         if cycle.state == "closing":
-            lease_until_s = now_s + self.settings.number("closing_lease_s")
-            if await self.store.take_over_closing(cycle, closer=self.name, now_s=now_s, lease_until_s=lease_until_s):
-                await self._estimate_and_finish(campaign, cycle)
+            await self._take_over(campaign, cycle)
             return
         due = cycle.due_at_s is not None and now_s >= cycle.due_at_s
         full = asked.cycle_reports is not None and cycle.tickets >= asked.cycle_reports
         if (due or full) and not self.missing(campaign, cycle):
-            await self.close(campaign, cycle)
+            if await self._hand_over(campaign, cycle):
+                self._begin(campaign, cycle)
         elif due:
             # Only a cycle that lasts a given time is ever due.
             assert cycle.due_at_s is not None
@@ -72,67 +79,108 @@ class Closer:
                 self.metrics.merged_cycles.inc()
 
     async def close(self, campaign: Campaign, cycle: StoredCycle) -> bool:
-        """Close this open cycle, unless somebody else does."""
-        claimed = await self.store.claim_closing(
-            cycle,
-            closer=self.name,
-            minimum_tickets=campaign.specification.minimum_tickets,
-            lease_until_s=self.now() + self.settings.number("closing_lease_s"),
+        """Close this open cycle, unless somebody else does, and wait for its estimate."""
+        if not await self._hand_over(campaign, cycle):
+            return False
+        # Whoever asked may go away; the estimate goes on.
+        return await asyncio.shield(self._begin(campaign, cycle))
+
+    async def stop(self) -> None:
+        """Give up every estimate, so that another server, or this one when it is back, may take over at once."""
+        tasks = list(self._estimates.values())
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def _take_over(self, campaign: Campaign, cycle: StoredCycle) -> None:
+        if (campaign.id, cycle.number) in self._estimates:
+            return
+        now_s = self.now()
+        lease_until_s = now_s + self.settings.number("closing_lease_s")
+        if not await self.store.take_over_closing(cycle, closer=self.name, now_s=now_s, lease_until_s=lease_until_s):
+            return
+        current = await self.store.current_cycle(campaign.id)
+        # A version that opened the next cycle only after the estimate may have left this one without.
+        if current.number > cycle.number or await self._hand_over(campaign, cycle):
+            self._begin(campaign, cycle)
+
+    async def _hand_over(self, campaign: Campaign, cycle: StoredCycle) -> bool:
+        """Stop counting into this cycle and open the next, in one transaction; False if somebody else did."""
+        latest = await self.store.closed_cycle(campaign.id)
+        channel, facts = await asyncio.to_thread(
+            following_channel, campaign.specification, cycle, None if latest is None else latest[1], self.settings
         )
-        return claimed and await self._estimate_and_finish(campaign, cycle)
-
-    async def _estimate_and_finish(self, campaign: Campaign, cycle: StoredCycle) -> bool:
-        renewing = asyncio.get_running_loop().create_task(self._keep_lease(cycle))
-        try:
-            began = time.perf_counter()
-            cells, pooled = campaign.specification.cell_count, self.settings.whole("pooled_cycles")
-            counts = await self.store.counts(campaign.id, cells=cells, up_to=cycle.number, pooled=pooled)
-            latest = await self.store.closed_cycle(campaign.id)
-            before = None if latest is None else latest[1]
-            result = await in_daemon_thread(lambda: self._estimate(campaign, counts, before))
-            self.metrics.estimate_seconds.observe(time.perf_counter() - began)
-            return await self._publish(campaign, cycle, result)
-        except asyncio.CancelledError:
-            # A stop: another server, or this one when it is back, may take over at once.
-            with contextlib.suppress(Exception):
-                await self.store.renew_lease(cycle, closer=self.name, lease_until_s=0.0)
-            raise
-        except Exception:
-            # The cycle takes no report until an estimate succeeds; it is tried again when the lease has run out.
-            self.metrics.failed_estimates.inc()
-            raise
-        finally:
-            renewing.cancel()
-
-    def _estimate(self, campaign: Campaign, counts: list[CellCounts], before: StoredEstimate | None) -> CycleResult:
-        return estimate_cycle(
-            campaign.specification,
-            counts,
-            previous=None if before is None else before.probabilities,
-            settings=self.settings,
-            spent_before_per_km=None if before is None else before.facts.spent_epsilon_per_km,
-            now_s=self.now(),
-        )
-
-    async def _publish(self, campaign: Campaign, cycle: StoredCycle, result: CycleResult) -> bool:
         log = await self.store.log(campaign.id)
         following = new_cycle(
             self.signer,
             name=campaign.name,
             specification=campaign.specification,
             number=cycle.number + 1,
-            channel=result.next_channel,
-            facts=result.next_facts,
+            channel=channel,
+            facts=facts,
             previous=log[-1].entry,
             now_s=int(self.now()),
         )
+        return await self.store.hand_over(
+            cycle,
+            following,
+            closer=self.name,
+            minimum_tickets=campaign.specification.minimum_tickets,
+            lease_until_s=self.now() + self.settings.number("closing_lease_s"),
+        )
+
+    def _begin(self, campaign: Campaign, cycle: StoredCycle) -> asyncio.Task[bool]:
+        key = (campaign.id, cycle.number)
+        task = asyncio.get_running_loop().create_task(self._estimate_and_finish(campaign, cycle))
+        self._estimates[key] = task
+
+        def done(ended: asyncio.Task[bool]) -> None:
+            self._estimates.pop(key, None)
+            error = None if ended.cancelled() else ended.exception()
+            if error is not None:
+                # The type only: a message could quote data. It is tried again when the lease has run out.
+                _log.warning("The estimate of a cycle failed: %s", type(error).__name__)
+
+        task.add_done_callback(done)
+        return task
+
+    async def _estimate_and_finish(self, campaign: Campaign, cycle: StoredCycle) -> bool:
+        renewing = asyncio.get_running_loop().create_task(self._keep_lease(cycle))
+        try:
+            async with self._one_at_a_time:
+                began = time.perf_counter()
+                result = await estimated(await self._snapshot(campaign, cycle))
+            self.metrics.estimate_seconds.observe(time.perf_counter() - began)
+            return await self._publish(campaign, cycle, result)
+        except asyncio.CancelledError:
+            with contextlib.suppress(Exception):
+                await self.store.renew_lease(cycle, closer=self.name, lease_until_s=0.0)
+            raise
+        except Exception:
+            self.metrics.failed_estimates.inc()
+            raise
+        finally:
+            renewing.cancel()
+
+    async def _snapshot(self, campaign: Campaign, cycle: StoredCycle) -> EstimateTask:
+        cells, pooled = campaign.specification.cell_count, self.settings.whole("pooled_cycles")
+        counts = await self.store.counts(campaign.id, cells=cells, up_to=cycle.number, pooled=pooled)
+        latest = await self.store.closed_cycle(campaign.id)
+        before = None if latest is None else latest[1]
+        return EstimateTask(
+            campaign.specification,
+            tuple(counts),
+            None if before is None else before.probabilities,
+            self.settings,
+            None if before is None else before.facts.spent_epsilon_per_km,
+        )
+
+    async def _publish(self, campaign: Campaign, cycle: StoredCycle, result: CycleResult) -> bool:
         arrays = (result.probabilities, result.low, result.high, result.this_cycle)
         estimate = StoredEstimate(cycle.number, result.facts, *arrays)
-        asked = campaign.specification
-        # Tickets are forgotten when what they are spent for is over: the cycle, the epoch, or never.
-        over = asked.ticket_scope(cycle.number) != asked.ticket_scope(cycle.number + 1)
-        forget = asked.ticket_scope(cycle.number) if over else None
-        done = await self.store.finish_closing(cycle, estimate, following, closer=self.name, forget_scope=forget)
+        late_until_s = self.now() + self.settings.number("late_reports_s")
+        done = await self.store.finish_closing(cycle, estimate, closer=self.name, late_until_s=late_until_s)
         if done:
             self.metrics.closed_cycles.inc()
         return done
@@ -143,24 +191,3 @@ class Closer:
             await asyncio.sleep(lease_s / 4)
             with contextlib.suppress(Exception):
                 await self.store.renew_lease(cycle, closer=self.name, lease_until_s=self.now() + lease_s)
-
-
-async def in_daemon_thread(work: Callable[[], CycleResult]) -> CycleResult:
-    """Run ``work`` in a thread that does not keep the process alive: a stop never waits for an estimate."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[CycleResult] = loop.create_future()
-
-    def settle(value: CycleResult | None, error: BaseException | None) -> None:
-        if not future.done():
-            future.set_exception(error) if error is not None else future.set_result(value)  # type: ignore[arg-type]
-
-    def run() -> None:
-        try:
-            value, error = work(), None
-        except BaseException as caught:
-            value, error = None, caught
-        with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(settle, value, error)
-
-    threading.Thread(target=run, name="estimate", daemon=True).start()
-    return await future

@@ -34,6 +34,7 @@ from sfumato.service.store.records import Counted
 from sfumato.service.writer import GroupCommit
 
 _log = logging.getLogger("sfumato.service")
+_CLOSED = Refused(410, "The cycle of that version is closed; do not draw again for it.")
 _CLOSING = Refused(409, "The cycle is being closed; try again in a moment.", headers={"retry-after": "1"})
 # With the 3 s the server gives requests on their way (cli/serve.py), a stop takes less than 10 s.
 _LEASE_WITHIN_S, _WRITE_WITHIN_S, _CLOSE_WITHIN_S = 0.5, 1.5, 0.5
@@ -104,6 +105,7 @@ class Collector:
         if self._ticker is not None:
             self._ticker.cancel()
             await asyncio.wait({self._ticker}, timeout=_LEASE_WITHIN_S)
+            await asyncio.wait({asyncio.ensure_future(self.closer.stop())}, timeout=_LEASE_WITHIN_S)
         for step, within_s in ((self.writer.stop(), _WRITE_WITHIN_S), (self.store.close(), _CLOSE_WITHIN_S)):
             try:
                 await asyncio.wait_for(step, within_s)
@@ -160,7 +162,10 @@ class Collector:
         offer = await self.open_offer(name)
         if request.cycle != offer.cycle.number:
             offer = await self._reload(offer.campaign)
-        if request.cycle != offer.cycle.number or offer.cycle.state != "open":
+        late = request.cycle < offer.cycle.number and await self.store.late_cycle(
+            offer.campaign.id, number=request.cycle
+        )
+        if request.cycle != offer.cycle.number and not late:
             raise Refused(409, "That is not the open cycle; fetch the channel again.", headers={"retry-after": "1"})
         expires_at_s = int(self.now()) + self.settings.whole("ticket_lifetime_s")
         asked = offer.campaign.specification
@@ -177,24 +182,22 @@ class Collector:
 
     async def count_report(self, name: str, request: ReportRequest) -> bool:
         """Count one report; True if it was counted before. Returns only after the commit."""
-        offer = await self._offer_of_version(name, request.version)
+        offer, to = await self._destination(name, request.version)
         if request.cell >= offer.cells:
             raise Refused(409, f"cell: there are {offer.cells} cells, numbered from 0.")
         try:
-            ticket = tickets.check(
-                self._tickets_key, request.ticket, campaign=name, cycle=offer.cycle.number, now_s=self.now()
-            )
+            ticket = tickets.check(self._tickets_key, request.ticket, campaign=name, cycle=to.cycle, now_s=self.now())
         except tickets.TicketRefused as error:
             self.metrics.refused_tickets.inc()
             raise Refused(401, str(error)) from error
         report = Report(request.cell, bytes.fromhex(request.key), ticket.nonce)
-        outcome = await self.writer.submit(offer.destination, report)
+        outcome = await self._submit(offer.campaign, to, request.version, report)
         self.metrics.reports[outcome].inc()
         return self._duplicate(offer, outcome)
 
     async def count_batch(self, name: str, request: BatchRequest) -> bool:
         """Count relayed reports; True if they were counted before. Returns only after the commit."""
-        offer = await self._offer_of_version(name, request.version)
+        offer, to = await self._destination(name, request.version)
         if not offer.campaign.specification.relayed:
             raise Refused(403, "This campaign takes no relayed reports.")
         counts: dict[int, int] = {}
@@ -203,14 +206,14 @@ class Collector:
         if max(counts) >= offer.cells:
             raise Refused(409, f"cells: there are {offer.cells} cells, numbered from 0.")
         batch = RelayedBatch(tuple(counts.items()), len(request.cells), bytes.fromhex(request.key))
-        outcome = await self.writer.submit(offer.destination, batch)
+        outcome = await self._submit(offer.campaign, to, request.version, batch)
         self.metrics.relayed_batches[outcome].inc()
         return self._duplicate(offer, outcome)
 
     async def close_cycle(self, name: str) -> tuple[bool, int, str]:
         """Close the open cycle now if it has enough tickets and time; otherwise say what is missing."""
         campaign, cycle = await self.fresh(name)
-        if cycle.state != "open":
+        if any(one.campaign_id == campaign.id and one.state == "closing" for one in await self.store.progress()):
             raise _CLOSING
         missing = self.closer.missing(campaign, cycle)
         if missing:
@@ -226,22 +229,36 @@ class Collector:
 
     # -- inside --------------------------------------------------------------------------------------------------
 
-    async def _offer_of_version(self, name: str, version: str) -> CurrentOffer:
+    async def _destination(self, name: str, version: str) -> tuple[CurrentOffer, Destination]:
+        """Where a report of this version is counted: in the open cycle, or late in the one before."""
         offer = await self.offer(name)
         if offer.cycle.version != version or offer.cycle.state != "open":
             offer = await self._reload(offer.campaign)
-            if offer.cycle.version != version:
-                if await self.store.version_exists(offer.campaign.id, version):
-                    raise Refused(410, "The cycle of that version is closed; do not draw again for it.")
-                raise Refused(409, "version: this campaign never published that version.")
-            if offer.cycle.state != "open":
-                raise _CLOSING
-        return offer
+        if offer.cycle.version == version and offer.cycle.state == "open":
+            return offer, offer.destination
+        number = await self.store.late_cycle(offer.campaign.id, version=version)
+        if number is not None:
+            asked = offer.campaign.specification
+            scope, cap = asked.ticket_scope(number), asked.relayed_cap_reports
+            return offer, Destination(offer.campaign.id, number, scope, cap, late=True)
+        if await self.store.version_exists(offer.campaign.id, version):
+            raise _CLOSED
+        raise Refused(409, "version: this campaign never published that version.")
+
+    async def _submit(
+        self, campaign: Campaign, destination: Destination, version: str, item: Report | RelayedBatch
+    ) -> Outcome:
+        """Queue and wait for the commit; a cycle that was handed over on the way counts the item late."""
+        outcome = await self.writer.submit(destination, item)
+        if outcome is Outcome.CYCLE_CLOSED and not destination.late:
+            await self._reload(campaign)
+            _, destination = await self._destination(campaign.name, version)
+            outcome = await self.writer.submit(destination, item)
+        return outcome
 
     def _duplicate(self, offer: CurrentOffer, outcome: Outcome) -> bool:
         if outcome is Outcome.CYCLE_CLOSED:
-            self._look.set()
-            raise _CLOSING
+            raise _CLOSED
         if outcome is Outcome.TICKET_SPENT:
             raise Refused(409, "The ticket was already spent on another report; one report per device and cycle.")
         if outcome is Outcome.OVER_CAP:
@@ -282,16 +299,23 @@ class Collector:
 
     async def _close_due(self) -> None:
         known = {offer.campaign.id: offer for offer in self._offers.values()}
-        for progress in await self.store.progress():
+        unfinished = await self.store.progress()
+        closing = {progress.campaign_id for progress in unfinished if progress.state == "closing"}
+        for progress in unfinished:
             offer = known.get(progress.campaign_id)
             if offer is None:
                 await self.refresh()
                 continue
-            if progress.version != offer.cycle.version or progress.state != offer.cycle.state:
+            if progress.state == "open" and progress.version != offer.cycle.version:
                 offer = await self._reload(offer.campaign)
-            if self.closer.wants(offer.campaign, progress, self.now()):
-                await self.closer.look(offer.campaign, await self.store.current_cycle(offer.campaign.id))
+            # A cycle waits, open, for the estimate of the one before.
+            waits = progress.state == "open" and progress.campaign_id in closing
+            if not waits and self.closer.wants(offer.campaign, progress, self.now()):
+                cycle = await self.store.cycle(progress.campaign_id, progress.number)
+                await self.closer.look(offer.campaign, cycle)
                 await self._reload(offer.campaign)
+        await self.store.forget_late(now_s=self.now())
+        await self.store.scrub()
 
     async def _load_token(self) -> None:
         chosen = self.settings.text("operator_token")

@@ -23,12 +23,12 @@ from sfumato.service.models.kept import (
 )
 from sfumato.service.offers import channel_from_payload
 from sfumato.service.settings import Settings
-from sfumato.service.store import CellCounts
+from sfumato.service.store.records import CellCounts, StoredCycle, StoredEstimate
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CycleResult:
-    """What a closed cycle publishes, and the channel of the next."""
+    """What a closed cycle publishes."""
 
     facts: EstimateFacts
     probabilities: FloatArray
@@ -37,8 +37,6 @@ class CycleResult:
     """The last cycle's own map."""
     low: FloatArray
     high: FloatArray
-    next_channel: GridChannel
-    next_facts: ChannelFacts
 
 
 def first_channel(specification: Specification) -> GridChannel:
@@ -57,6 +55,24 @@ def channel_facts(channel: GridChannel, prior: npt.ArrayLike | None) -> ChannelF
     )
 
 
+def following_channel(
+    specification: Specification, cycle: StoredCycle, latest: StoredEstimate | None, settings: Settings
+) -> tuple[GridChannel, ChannelFacts]:
+    """The channel after that of ``cycle``: it follows the latest estimate there is, under the caps.
+
+    The tight channel stays as it is, and no channel follows reports that raised an alarm, of whichever test.
+    """
+    channel = channel_from_payload(cycle.payload)
+    if latest is not None and specification.promise == "epsilon":
+        known = latest.facts.model_dump()
+        return channel, ChannelFacts.model_validate({name: known[name] for name in ChannelFacts.model_fields})
+    if latest is None or latest.facts.alarm.raised:
+        return channel, cycle.facts
+    rules = _rules(specification, max_log_change=settings.number("log_weight_change_cap_nats"))
+    following = collection.next_channel(channel, latest.probabilities, rules)
+    return following, channel_facts(following, latest.probabilities)
+
+
 def estimate_cycle(
     specification: Specification,
     counts: Sequence[CellCounts],
@@ -66,12 +82,14 @@ def estimate_cycle(
     spent_before_per_km: float | None = None,
     now_s: float | None = None,
 ) -> CycleResult:
-    """Estimate from the pooled cycles, judge the last one, and make the next channel under the caps.
+    """Estimate from the pooled cycles and judge the last one.
 
-    ``spent_before_per_km`` is what the cycle before published as spent: spending never forgets cycles that are no
-    longer pooled. ``now_s`` ends the cycle that is being closed, for its class.
+    Late reports of earlier cycles count through the channel they were drawn from; those of the last are still coming in
+    and count the next time. ``spent_before_per_km`` is what the cycle before published as spent: spending never forgets
+    cycles that are no longer pooled. ``now_s`` ends a cycle that is still open, for its class.
     """
-    pairs = [(channel_from_payload(one.payload), one.direct + one.relayed) for one in counts]
+    pairs = [(channel_from_payload(one.payload), one.everything) for one in counts[:-1]]
+    pairs.append((channel_from_payload(counts[-1].payload), counts[-1].direct + counts[-1].relayed))
     alarm_p = settings.number("residual_alarm_p")
     rules = _rules(specification, max_log_change=settings.number("log_weight_change_cap_nats"), alarm_p=alarm_p)
     classes = _classes(specification, counts, now_s)
@@ -79,8 +97,6 @@ def estimate_cycle(
         pairs, rules, previous=previous, classes=classes, first_cycle=max(1, counts[0].cycle)
     )
     alarm = _alarm(closed, counts[-1], alarm_p)
-    # No channel follows reports that raised an alarm, of whichever test.
-    following = pairs[-1][0] if alarm.raised else closed.next_channel
     unknown = np.full(pairs[-1][0].cells, np.nan)
     theta = closed.estimate.probabilities
     facts = EstimateFacts(
@@ -112,8 +128,6 @@ def estimate_cycle(
         # The estimate is smoothed and the interval is not: it is widened where it would leave its own estimate out.
         low=unknown if closed.intervals is None else np.minimum(closed.intervals.lower, theta),
         high=unknown if closed.intervals is None else np.maximum(closed.intervals.upper, theta),
-        next_channel=following,
-        next_facts=channel_facts(following, theta),
     )
 
 

@@ -87,6 +87,13 @@ TABLE = (
     Setting(
         "closing_lease_s", 30.0, "A server that vanishes while closing a cycle is replaced after this long.", 1, 3_600
     ),
+    Setting(
+        "late_reports_s",
+        900,
+        "How long reports drawn from a cycle are still counted after its estimate is published.",
+        0,
+        86_400,
+    ),
     Setting("tick_s", 0.5, "How often due cycles are looked for.", 0.01, 60),
     Setting("cors_origins", "", "Origins, separated by commas, whose pages may call the interface; empty: none."),
     Setting("tile_url", "", "A tile URL for the dashboard's map (never for the participant's page); empty: none."),

@@ -101,7 +101,7 @@ class StoredEstimate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellCounts:
-    """How many reports of one cycle named each cell, through tickets and relayed."""
+    """How many reports of one cycle named each cell: through tickets, relayed, and late (after it was handed over)."""
 
     cycle: int
     payload: str
@@ -109,18 +109,28 @@ class CellCounts:
     relayed: IntArray
     opened_at_s: int = 0
     closed_at_s: int | None = None
-    """None while the cycle is being closed."""
+    """When it was handed over; None while it is open."""
+    late: IntArray | None = None
+
+    @property
+    def everything(self) -> IntArray:
+        """All of them."""
+        return self.direct + self.relayed + (0 if self.late is None else self.late)
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where reports are counted, and under which rules; ``scope`` is 0 where each device reports once,
-    the epoch's number where it reports once per epoch."""
+    """Where reports are counted, and under which rules; ``scope`` is 0 where each device reports once, the epoch's
+    number where it reports once per epoch.
+
+    ``late``: the cycle was handed over already; its reports are tallied apart, under the channel they were drawn from.
+    """
 
     campaign_id: int
     cycle: int
     scope: int
     relayed_cap: int
+    late: bool = False
 
 
 @dataclass(frozen=True, slots=True)

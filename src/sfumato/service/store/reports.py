@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import bindparam, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -22,7 +22,18 @@ from sfumato.service.store.records import Counted, Destination, Outcome, Relayed
 from sfumato.service.store.schema import cycles, report_keys, spent_tickets, tallies
 
 _CYCLE = (cycles.c.campaign_id == bindparam("b_campaign")) & (cycles.c.number == bindparam("b_cycle"))
-_LOCK_CYCLE = select(cycles.c.state, cycles.c.tickets, cycles.c.relayed_reports).where(_CYCLE).with_for_update()
+_LOCK_CYCLE = (
+    select(cycles.c.state, cycles.c.tickets, cycles.c.relayed_reports, cycles.c.lease_until_s)
+    .where(_CYCLE)
+    .with_for_update()
+)
+LATE = 2
+"""Late reports are tallied as kinds 2 (through tickets) and 3 (relayed)."""
+_LATE_RELAYED = select(func.coalesce(func.sum(tallies.c.reports), 0)).where(
+    tallies.c.campaign_id == bindparam("b_campaign"),
+    tallies.c.cycle == bindparam("b_cycle"),
+    tallies.c.relayed == LATE + 1,
+)
 _KNOWN_KEYS = select(report_keys.c.key).where(
     report_keys.c.campaign_id == bindparam("b_campaign"),
     report_keys.c.cycle == bindparam("b_cycle"),
@@ -63,7 +74,7 @@ class ReportCounter:
 
     async def count(self, destination: Destination, reports: Sequence[Report | RelayedBatch]) -> Counted:
         """Count ``reports`` in one transaction; when this returns, they are on disk."""
-        batch = gathered(destination, reports)
+        batch = None if destination.late else gathered(destination, reports)
         if batch is not None:
             counted = await self._fast.count(batch)
             if counted is not None:
@@ -84,7 +95,7 @@ class ReportCounter:
     ) -> Counted:
         where = {"b_campaign": destination.campaign_id, "b_cycle": destination.cycle}
         row = (await connection.execute(_LOCK_CYCLE, where)).one_or_none()
-        if row is None or row.state != "open":
+        if row is None or not _takes(row.state, row.lease_until_s, late=destination.late):
             return Counted((Outcome.CYCLE_CLOSED,) * len(reports), 0, 0)
         known = await self._known_keys(connection, where, [report.key for report in reports])
         nonces = [report.nonce for report in reports if isinstance(report, Report) and report.key not in known]
@@ -92,7 +103,10 @@ class ReportCounter:
         outcomes, new_keys, new_nonces = [], [], []
         direct: Counter[int] = Counter()
         relayed: Counter[int] = Counter()
-        relayed_reports = row.relayed_reports
+        before = row.relayed_reports
+        if destination.late:
+            before += int((await connection.execute(_LATE_RELAYED, where)).scalar_one())
+        relayed_reports = before
         for report in reports:
             outcome = Outcome.COUNTED
             if report.key in known:
@@ -116,8 +130,9 @@ class ReportCounter:
             outcomes.append(outcome)
         if new_keys:
             await self._add(connection, destination, new_keys, new_nonces, direct, relayed)
-            gained = {"b_tickets": len(new_nonces), "b_relayed": relayed_reports - row.relayed_reports}
-            await connection.execute(_ADD_COUNTS, {**where, **gained})
+            if not destination.late:
+                gained = {"b_tickets": len(new_nonces), "b_relayed": relayed_reports - before}
+                await connection.execute(_ADD_COUNTS, {**where, **gained})
         return Counted(tuple(outcomes), row.tickets + len(new_nonces), relayed_reports)
 
     async def _known_keys(self, connection: AsyncConnection, where: dict[str, int], keys: list[bytes]) -> set[bytes]:
@@ -149,7 +164,15 @@ class ReportCounter:
             await connection.execute(_ADD_NONCES, nonces)
         rows = [
             {"campaign_id": campaign_id, "cycle": cycle, "relayed": kind, "cell": cell, "reports": counts[cell]}
-            for kind, counts in enumerate((direct, relayed))
+            for kind, counts in enumerate((direct, relayed), start=LATE if destination.late else 0)
             for cell in sorted(counts)
         ]
         await connection.execute(_ADD_TALLIES[self.database.dialect], rows)
+
+
+def _takes(state: str, lease_until_s: float | None, *, late: bool) -> bool:
+    """Whether a cycle counts such reports: an open one the usual, one that was handed over late ones until forgotten.
+
+    A closed cycle keeps a time in its lease until its keys are forgotten, in the transaction that forgets them.
+    """
+    return (state == "closing" or (state == "closed" and lease_until_s is not None)) if late else state == "open"

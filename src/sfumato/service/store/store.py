@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
-
 import numpy as np
-from pydantic import ValidationError
-from sqlalchemy import ColumnElement, Row, Select, Table, Update, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Table, Update, delete, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from sfumato.arrays import FloatArray, IntArray, read_only
 from sfumato.errors import InputError
-from sfumato.service.models.kept import ChannelFacts, EstimateFacts, Record, Specification
+from sfumato.service.models.kept import EstimateFacts, Specification
 from sfumato.service.store.engine import Database
 from sfumato.service.store.records import (
     Campaign,
@@ -25,6 +21,18 @@ from sfumato.service.store.records import (
     StoredEstimate,
 )
 from sfumato.service.store.reports import ReportCounter
+from sfumato.service.store.rows import (
+    CYCLE_COLUMNS,
+    bytes_of,
+    campaign_of,
+    closed_with_estimates,
+    counts_of,
+    cycle_of,
+    estimate_of,
+    is_cycle,
+    open_cycle,
+    read_record,
+)
 from sfumato.service.store.schema import (
     campaigns,
     channel_log,
@@ -35,11 +43,12 @@ from sfumato.service.store.schema import (
     spent_tickets,
     tallies,
 )
+from sfumato.service.store.scrubbing import make_private, scrubbed
 
-_CYCLE_COLUMNS = [cycles.c[name] for name in StoredCycle.__dataclass_fields__]
 _PROGRESS_COLUMNS = [cycles.c[name] for name in CycleProgress.__dataclass_fields__]
 _LOG_COLUMNS = [channel_log.c[name] for name in LoggedVersion.__dataclass_fields__]
-Kept = TypeVar("Kept", bound=Record)
+# A closed cycle keeps a time in its lease for as long as it takes late reports.
+_KEPT = (cycles.c.state == "closed") & cycles.c.lease_until_s.is_not(None)
 
 
 class Store:
@@ -48,9 +57,13 @@ class Store:
     def __init__(self, url: str) -> None:
         self.database = Database(url)
         self.reports = ReportCounter(self.database)
+        self.scrubbing_due = True
+        """Whether something deleted may still be readable in the files; a server that died may have left such."""
 
     async def open(self) -> None:
-        """Migrate, and refuse a database that would lose reports."""
+        """Migrate, and refuse a database that others can read or that would lose reports."""
+        if self.database.dialect == "sqlite":
+            make_private(self.database.engine.url)
         await self.database.migrate()
         await self.database.insist_on_durability()
 
@@ -78,7 +91,7 @@ class Store:
         """Every campaign, oldest first."""
         async with self.database.reading() as connection:
             rows = await connection.execute(select(campaigns).order_by(campaigns.c.id))
-            return [_campaign(row) for row in rows]
+            return [campaign_of(row) for row in rows]
 
     async def create_campaign(
         self, name: str, specification: Specification, first: NewCycle, *, only_if_empty: bool = False
@@ -96,8 +109,8 @@ class Store:
                         .returning(*campaigns.c)
                     )
                 ).one()
-                await _open_cycle(connection, row.id, first)
-                return _campaign(row)
+                await open_cycle(connection, row.id, first)
+                return campaign_of(row)
         except IntegrityError as error:
             if only_if_empty:
                 return None
@@ -106,16 +119,31 @@ class Store:
     async def current_cycle(self, campaign_id: int) -> StoredCycle:
         """The campaign's latest cycle, open or closing."""
         statement = (
-            select(*_CYCLE_COLUMNS).where(cycles.c.campaign_id == campaign_id).order_by(cycles.c.number.desc()).limit(1)
+            select(*CYCLE_COLUMNS).where(cycles.c.campaign_id == campaign_id).order_by(cycles.c.number.desc()).limit(1)
         )
         async with self.database.reading() as connection:
-            return _cycle((await connection.execute(statement)).one())
+            return cycle_of((await connection.execute(statement)).one())
 
     async def progress(self) -> list[CycleProgress]:
         """How far every cycle that is not closed has come."""
         statement = select(*_PROGRESS_COLUMNS).where(cycles.c.state != "closed")
         async with self.database.reading() as connection:
             return [CycleProgress(*row) for row in await connection.execute(statement)]
+
+    async def cycle(self, campaign_id: int, number: int) -> StoredCycle:
+        """One cycle of a campaign, whatever its state."""
+        statement = select(*CYCLE_COLUMNS).where(cycles.c.campaign_id == campaign_id, cycles.c.number == number)
+        async with self.database.reading() as connection:
+            return cycle_of((await connection.execute(statement)).one())
+
+    async def late_cycle(self, campaign_id: int, *, version: str = "", number: int = 0) -> int | None:
+        """The number of the cycle of that version (or number) if it was handed over and still takes late reports."""
+        which = cycles.c.version == version if version else cycles.c.number == number
+        late = (cycles.c.state == "closing") | ((cycles.c.state == "closed") & cycles.c.lease_until_s.is_not(None))
+        statement = select(cycles.c.number).where(cycles.c.campaign_id == campaign_id, which, late)
+        async with self.database.reading() as connection:
+            found: int | None = (await connection.execute(statement)).scalar_one_or_none()
+        return found
 
     async def version_exists(self, campaign_id: int, version: str) -> bool:
         """Whether this campaign ever published that version."""
@@ -127,27 +155,38 @@ class Store:
         """Merge a due cycle with the period after it: it stays open until ``due_at_s``. False if somebody else did."""
         statement = (
             update(cycles)
-            .where(*_is(cycle), cycles.c.state == "open", cycles.c.due_at_s == cycle.due_at_s)
+            .where(*is_cycle(cycle), cycles.c.state == "open", cycles.c.due_at_s == cycle.due_at_s)
             .values(due_at_s=due_at_s, merged_periods=cycles.c.merged_periods + 1)
         )
         return await self._changed_one(statement)
 
-    async def claim_closing(
-        self, cycle: StoredCycle, *, closer: str, minimum_tickets: int, lease_until_s: float
+    async def hand_over(
+        self, cycle: StoredCycle, following: NewCycle, *, closer: str, minimum_tickets: int, lease_until_s: float
     ) -> bool:
-        """Make ``closer`` the only one who closes this cycle; from now on it takes no report."""
-        statement = (
+        """Make ``closer`` the only one who closes this cycle, and open the next; False if somebody else did.
+
+        What cycles before this one kept for late reports is forgotten.
+        """
+        mine = (cycles.c.state == "open") & (cycles.c.tickets >= minimum_tickets)
+        mine |= (cycles.c.state == "closing") & (cycles.c.closer == closer)
+        claim = (
             update(cycles)
-            .where(*_is(cycle), cycles.c.state == "open", cycles.c.tickets >= minimum_tickets)
-            .values(state="closing", closer=closer, lease_until_s=lease_until_s)
+            .where(*is_cycle(cycle), mine)
+            .values(state="closing", closer=closer, lease_until_s=lease_until_s, closed_at_s=following.opened_at_s)
         )
-        return await self._changed_one(statement)
+        async with self.database.writing() as connection:
+            if (await connection.execute(claim)).rowcount != 1:
+                return False
+            await open_cycle(connection, cycle.campaign_id, following)
+            older = (cycles.c.campaign_id == cycle.campaign_id) & (cycles.c.number < cycle.number)
+            await self._forget(connection, older)
+        return True
 
     async def take_over_closing(self, cycle: StoredCycle, *, closer: str, now_s: float, lease_until_s: float) -> bool:
         """Become the closer of a cycle whose closer has not been heard of."""
         statement = (
             update(cycles)
-            .where(*_is(cycle), cycles.c.state == "closing", cycles.c.lease_until_s < now_s)
+            .where(*is_cycle(cycle), cycles.c.state == "closing", cycles.c.lease_until_s < now_s)
             .values(closer=closer, lease_until_s=lease_until_s)
         )
         return await self._changed_one(statement)
@@ -156,25 +195,19 @@ class Store:
         """Say that ``closer`` is still at it (or, with a lease in the past, that it gives up)."""
         statement = (
             update(cycles)
-            .where(*_is(cycle), cycles.c.state == "closing", cycles.c.closer == closer)
+            .where(*is_cycle(cycle), cycles.c.state == "closing", cycles.c.closer == closer)
             .values(lease_until_s=lease_until_s)
         )
         return await self._changed_one(statement)
 
     async def finish_closing(
-        self,
-        cycle: StoredCycle,
-        estimate: StoredEstimate,
-        following: NewCycle,
-        *,
-        closer: str,
-        forget_scope: int | None,
+        self, cycle: StoredCycle, estimate: StoredEstimate, *, closer: str, late_until_s: float
     ) -> bool:
-        """Publish the estimate, open the next cycle and forget keys and tickets, all or nothing; False if not ours."""
+        """Publish the estimate; late reports are taken until then or until forgotten. False if it is not ours."""
         close = (
             update(cycles)
-            .where(*_is(cycle), cycles.c.state == "closing", cycles.c.closer == closer)
-            .values(state="closed", closed_at_s=following.opened_at_s, closer=None, lease_until_s=None)
+            .where(*is_cycle(cycle), cycles.c.state == "closing", cycles.c.closer == closer)
+            .values(state="closed", closer=None, lease_until_s=late_until_s)
         )
         async with self.database.writing() as connection:
             if (await connection.execute(close)).rowcount != 1:
@@ -184,19 +217,49 @@ class Store:
                     campaign_id=cycle.campaign_id,
                     cycle=cycle.number,
                     facts=estimate.facts.model_dump_json(),
-                    probabilities=_bytes(estimate.probabilities),
-                    low=_bytes(estimate.low),
-                    high=_bytes(estimate.high),
-                    this_cycle=None if estimate.this_cycle is None else _bytes(estimate.this_cycle),
+                    probabilities=bytes_of(estimate.probabilities),
+                    low=bytes_of(estimate.low),
+                    high=bytes_of(estimate.high),
+                    this_cycle=None if estimate.this_cycle is None else bytes_of(estimate.this_cycle),
                 )
             )
-            await _open_cycle(connection, cycle.campaign_id, following)
-            keys = (report_keys.c.campaign_id == cycle.campaign_id) & (report_keys.c.cycle == cycle.number)
-            await connection.execute(delete(report_keys).where(keys))
-            if forget_scope is not None:
-                spent = (spent_tickets.c.campaign_id == cycle.campaign_id) & (spent_tickets.c.scope == forget_scope)
-                await connection.execute(delete(spent_tickets).where(spent))
             return True
+
+    async def forget_late(self, *, now_s: float) -> bool:
+        """Forget keys and tickets of closed cycles whose time for late reports is over; False if there was none."""
+        over = cycles.c.lease_until_s <= now_s
+        async with self.database.reading() as connection:
+            if (await connection.execute(select(cycles.c.number).where(_KEPT, over).limit(1))).first() is None:
+                return False
+        async with self.database.writing() as connection:
+            await self._forget(connection, over)
+        return True
+
+    async def _forget(self, connection: AsyncConnection, which: ColumnElement[bool]) -> None:
+        """Take no more reports of these closed cycles, and delete their keys and tickets, in one transaction.
+
+        Tickets are forgotten when what they are spent for is over: the cycle, the epoch, or never.
+        """
+        closed = await connection.execute(
+            update(cycles)
+            .where(_KEPT, which)
+            .values(lease_until_s=None)
+            .returning(cycles.c.campaign_id, cycles.c.number)
+        )
+        for campaign_id, number in closed.all():
+            keys = (report_keys.c.campaign_id == campaign_id) & (report_keys.c.cycle == number)
+            await connection.execute(delete(report_keys).where(keys))
+            asked = select(campaigns.c.specification).where(campaigns.c.id == campaign_id)
+            scope = read_record(Specification, (await connection.execute(asked)).scalar_one()).ticket_scope
+            if scope(number) != scope(number + 1):
+                spent = (spent_tickets.c.campaign_id == campaign_id) & (spent_tickets.c.scope == scope(number))
+                await connection.execute(delete(spent_tickets).where(spent))
+            self.scrubbing_due = True
+
+    async def scrub(self) -> None:
+        """Take what was deleted out of the database's files too, once it is due; see :mod:`.scrubbing`."""
+        if self.scrubbing_due and await scrubbed(self.database):
+            self.scrubbing_due = False
 
     async def counts(self, campaign_id: int, *, cells: int, up_to: int, pooled: int) -> list[CellCounts]:
         """The reports per cell of the latest ``pooled`` cycles up to cycle ``up_to``, oldest first."""
@@ -208,30 +271,30 @@ class Store:
         )
         async with self.database.reading() as connection:
             rows = list(await connection.execute(published))
-            counts = {row.number: np.zeros((2, cells), dtype=np.int64) for row in rows}
+            counts = {row.number: np.zeros((4, cells), dtype=np.int64) for row in rows}
             for row in await connection.execute(counted):
                 counts[row.cycle][row.relayed, row.cell] = row.reports
-        return [_counts(row, counts[row.number]) for row in rows]
+        return [counts_of(row, counts[row.number]) for row in rows]
 
     async def closed_cycles(
         self, campaign_id: int, *, latest: int | None = None
     ) -> list[tuple[StoredCycle, StoredEstimate]]:
         """Every closed cycle (or the ``latest`` ones) with its estimate, oldest first."""
-        statement = _closed(campaign_id).order_by(cycles.c.number.desc()).limit(latest)
+        statement = closed_with_estimates(campaign_id).order_by(cycles.c.number.desc()).limit(latest)
         async with self.database.reading() as connection:
             rows = list(await connection.execute(statement))
-        return [(_cycle(row), _estimate(row)) for row in reversed(rows)]
+        return [(cycle_of(row), estimate_of(row)) for row in reversed(rows)]
 
     async def closed_cycle(
         self, campaign_id: int, number: int | None = None
     ) -> tuple[StoredCycle, StoredEstimate] | None:
         """One closed cycle (the latest by default) with its estimate, or None."""
-        statement = _closed(campaign_id).order_by(cycles.c.number.desc()).limit(1)
+        statement = closed_with_estimates(campaign_id).order_by(cycles.c.number.desc()).limit(1)
         if number is not None:
             statement = statement.where(cycles.c.number == number)
         async with self.database.reading() as connection:
             row = (await connection.execute(statement)).one_or_none()
-        return None if row is None else (_cycle(row), _estimate(row))
+        return None if row is None else (cycle_of(row), estimate_of(row))
 
     async def alarms(self) -> int:
         """How many campaigns' latest map (of a cycle that is not left out) raised the alarm."""
@@ -246,7 +309,7 @@ class Store:
         )
         async with self.database.reading() as connection:
             found = (await connection.execute(statement)).scalars()
-            return sum(_read(EstimateFacts, text).alarm.raised for text in found)
+            return sum(read_record(EstimateFacts, text).alarm.raised for text in found)
 
     async def log(self, campaign_id: int) -> list[LoggedVersion]:
         """The public log of versions, oldest first."""
@@ -261,86 +324,3 @@ class Store:
     async def _changed_one(self, statement: Update) -> bool:
         async with self.database.writing() as connection:
             return bool((await connection.execute(statement)).rowcount == 1)
-
-
-async def _open_cycle(connection: AsyncConnection, campaign_id: int, new: NewCycle) -> None:
-    await connection.execute(
-        insert(cycles).values(
-            campaign_id=campaign_id,
-            number=new.number,
-            version=new.version,
-            payload=new.payload,
-            signature=new.signature,
-            facts=new.facts.model_dump_json(),
-            state="open",
-            opened_at_s=new.opened_at_s,
-            due_at_s=new.due_at_s,
-            merged_periods=0,
-            tickets=0,
-            relayed_reports=0,
-        )
-    )
-    await connection.execute(
-        insert(channel_log).values(
-            campaign_id=campaign_id,
-            position=new.number - 1,
-            cycle=new.number,
-            version=new.version,
-            previous=new.previous,
-            entry=new.entry,
-            signature=new.entry_signature,
-        )
-    )
-
-
-def _closed(campaign_id: int) -> Select[Any]:
-    together = (estimates.c.campaign_id == cycles.c.campaign_id) & (estimates.c.cycle == cycles.c.number)
-    return (
-        select(*_CYCLE_COLUMNS, estimates.c.facts.label("estimate_facts"), *estimates.c[3:])
-        .join(estimates, together)
-        .where(cycles.c.campaign_id == campaign_id)
-    )
-
-
-def _is(cycle: StoredCycle) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    return cycles.c.campaign_id == cycle.campaign_id, cycles.c.number == cycle.number
-
-
-def _campaign(row: Row[Any]) -> Campaign:
-    return Campaign(row.id, row.name, _read(Specification, row.specification), row.created_at_s)
-
-
-def _cycle(row: Row[Any]) -> StoredCycle:
-    values = {name: getattr(row, name) for name in StoredCycle.__dataclass_fields__}
-    return StoredCycle(**{**values, "facts": _read(ChannelFacts, row.facts)})
-
-
-def _estimate(row: Row[Any]) -> StoredEstimate:
-    arrays = (_array(row.probabilities), _array(row.low), _array(row.high))
-    own = None if row.this_cycle is None else _array(row.this_cycle)
-    return StoredEstimate(row.number, _read(EstimateFacts, row.estimate_facts), *arrays, own)
-
-
-def _read(kind: type[Kept], text: str) -> Kept:
-    """A record as the store kept it; what another version wrote otherwise is refused, not guessed."""
-    try:
-        return kind.model_validate_json(text)
-    except ValidationError as error:
-        raise InputError(
-            f"The database holds a {kind.__name__} that this version cannot read.",
-            "Run the version of sfumato that wrote it, or a newer one.",
-        ) from error
-
-
-def _counts(row: Any, counts: IntArray) -> CellCounts:
-    arrays = (read_only(counts[0], np.int64), read_only(counts[1], np.int64))
-    return CellCounts(row.number, row.payload, *arrays, row.opened_at_s, row.closed_at_s)
-
-
-def _bytes(values: FloatArray) -> bytes:
-    return np.ascontiguousarray(values, dtype="<f8").tobytes()
-
-
-def _array(data: bytes) -> FloatArray:
-    values: FloatArray = read_only(np.frombuffer(data, dtype="<f8"))
-    return values
