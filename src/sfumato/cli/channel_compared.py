@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ import typer
 
 from sfumato.arrays import FloatArray
 from sfumato.cli.channel_inputs import design_distortion, grid_of, prior_of
-from sfumato.cli.output import print_json
+from sfumato.cli.output import print_json, tell_progress
 from sfumato.errors import InputError
 from sfumato.files import write_text
 from sfumato.grid import Grid
@@ -66,9 +65,9 @@ def run_compare(
         grid=problem.grid,
         distances=problem.distances,
         mechanisms=mechanisms,
-        progress=_progress,
+        progress=tell_progress,
     )
-    _progress("")
+    tell_progress("")
     if svg is not None:
         write_text(svg, picture(rows, unit=problem.unit))
     if json:
@@ -78,12 +77,6 @@ def run_compare(
     _print(rows, problem.unit)
     if svg is not None:
         typer.echo(f"Picture: {svg}")
-
-
-def _progress(words: str) -> None:
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r\033[K{words}")
-        sys.stderr.flush()
 
 
 def _print(rows: Sequence[Compared], unit: str) -> None:

@@ -12,7 +12,7 @@ import typer
 from sfumato.channel import Channel
 from sfumato.cli.channel_inputs import design_distortion, first_weights, grid_of, prior_of, prior_set_of
 from sfumato.cli.channel_measured import print_measures
-from sfumato.cli.output import print_json
+from sfumato.cli.output import print_json, tell_progress
 from sfumato.errors import InputError, NotConverged
 from sfumato.files import write_whole
 from sfumato.guarantees import Guarantee
@@ -88,6 +88,7 @@ class DesignOptions:
             epsilon_low=self.epsilon_low,
             gap=self.gap,
             most_seconds=self.max_seconds,
+            progress=tell_progress,
             rate=self.beta,
             average_distortion=self.distortion_target,
             first_weights=None if self.first_channel is None else first_weights(self.first_channel, law.probabilities),
@@ -109,6 +110,7 @@ def run_design(asked: DesignOptions, *, json: bool) -> None:
     began = time.perf_counter()
     task = asked.task()
     made = designed(asked.mechanism, task)
+    tell_progress("")
     if asked.remap:
         made = remapped_design(made, task)
     if made.status == "stopped" and not asked.accept_gap:

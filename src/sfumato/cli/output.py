@@ -18,6 +18,13 @@ def print_json(value: object) -> None:
     sys.stdout.write(json_module.dumps(jsonable(value), indent=2, allow_nan=False) + "\n")
 
 
+def tell_progress(words: str) -> None:
+    """One line of the terminal, written over ("" clears it); nothing where no one watches."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\033[K{words}")
+        sys.stderr.flush()
+
+
 def table_console() -> Console:
     """For tables: as wide as the terminal, and wide enough for every digit where the output goes to a file or pipe."""
     from rich.console import Console

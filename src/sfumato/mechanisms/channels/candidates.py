@@ -64,3 +64,13 @@ def constant_report(prior: FloatArray, distortion: FloatArray) -> Candidate:
     cost = prior @ distortion
     best = int(np.argmin(cost))
     return Candidate(np.ones((prior.size, 1)), np.array([best], dtype=np.int64), float(cost[best]), 1e-12)
+
+
+def best_reported(matrix: FloatArray, prior: FloatArray, distortion: FloatArray) -> Candidate:
+    """Every column of a channel reported as what then costs least on average."""
+    costs = (matrix.T * prior) @ distortion
+    best = np.argmin(costs, axis=1)
+    gathered = np.zeros((distortion.shape[1], prior.size))
+    np.add.at(gathered, best, matrix.T)
+    used = np.unique(best)
+    return Candidate(gathered[used].T, used.astype(np.int64), float(costs[np.arange(best.size), best].sum()), 1e-12)

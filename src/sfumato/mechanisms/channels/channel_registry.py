@@ -75,7 +75,7 @@ DESIGNS: tuple[ChannelDesign, ...] = (
     ),
     ChannelDesign(
         "geo-optimal",
-        "least distortion under geo-indistinguishability, up to about 200 cells",
+        "least distortion under geo-indistinguishability, up to 2,500 cells",
         "per metre",
         build=lambda task: channels.geo_optimal.build(task),
     ),

@@ -25,6 +25,11 @@ class Deadline:
         """Whether it is time to stop."""
         return time.perf_counter() >= self.ends
 
+    def share(self, part: float) -> Deadline:
+        """When this part of the time that is left will have passed."""
+        now = time.perf_counter()
+        return Deadline(now + part * max(0.0, self.ends - now)) if math.isfinite(self.ends) else self
+
     @property
     def left_s(self) -> float:
         """Seconds left, at least 0; infinite where there is no limit."""

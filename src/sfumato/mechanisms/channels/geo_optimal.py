@@ -3,14 +3,15 @@
     min sum p_x d[x, y] Q[x, y]   s.t.  sum_y Q[x, y] = 1,   Q[x, y] <= e^(g dist(x, x')) Q[x', y]  for all x, x', y
 
 has n^2 k constraints, of which those implied through a place exactly between x and x' are left out. Few places are
-solved by an interior-point method (:mod:`.geo_interior_point`), many by a first-order one (:mod:`.geo_first_order`);
-either way the lower bound is a dual objective made exactly feasible, and the channel is certified on all pairs.
+solved by an interior-point method (:mod:`.geo_interior_point`), many, or any where a gap of 0.5 % is enough, by a
+first-order one (:mod:`.geo_first_order`); either way the lower bound is a dual objective made exactly feasible, and the
+channel is certified on all pairs.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -18,19 +19,33 @@ import numpy.typing as npt
 from sfumato.arrays import BoolArray, FloatArray, Solved, finite, positive
 from sfumato.channel import checked_distortion
 from sfumato.errors import InputError
+from sfumato.grid import Grid
 from sfumato.leakage.discrete import average_distortion
-from sfumato.mechanisms.channels.candidates import Candidate, cheapest, constant_report, gathered_outputs
+from sfumato.mechanisms.channels.candidates import (
+    Candidate,
+    best_reported,
+    cheapest,
+    constant_report,
+    gathered_outputs,
+)
 from sfumato.mechanisms.channels.certified import bound_below
 from sfumato.mechanisms.channels.deadline import Deadline
-from sfumato.mechanisms.channels.geo_first_order import first_order
+from sfumato.mechanisms.channels.exponential import exponential_for_epsilon
 from sfumato.mechanisms.channels.geo_interior_point import interior_point
 from sfumato.mechanisms.channels.geo_promise import GeoChannel, certified_geo, checked_plane_error, checked_smallest
 from sfumato.mechanisms.channels.named_design import ChannelTask, DesignedChannel
+from sfumato.mechanisms.channels.planar_laplace import planar_laplace_matrix
 from sfumato.priors.cells import positive_prior
 
 GAP = 5e-5
 """What the interior-point method certifies on ordinary priors; asking for less may end with what was reached."""
+GAP_OF_MANY = 0.03
+"""What is asked of the first-order method unless something else is: 2,500 cells reach it in minutes."""
+ROUGH_GAP = 5e-3
+"""From this gap on the first-order method is the faster one, except for few places."""
+FEW = 1_500_000
 LARGEST_PROBLEM = 12_000_000
+"""Up to this many constraints (pairs times outputs) the interior-point method holds them all in memory."""
 MOST_PLACES = 2_500
 
 
@@ -55,7 +70,7 @@ def optimal_geo_channel(
     epsilon: float,
     *,
     distortion: npt.ArrayLike | None = None,
-    gap: float = GAP,
+    gap: float | None = None,
     most_steps: int = 200,
     most_seconds: float | None = None,
     unit: str = "m",
@@ -63,16 +78,21 @@ def optimal_geo_channel(
     distortion_name: str | None = None,
     inputs: Sequence[str] = (),
     positions_m: npt.ArrayLike | None = None,
+    progress: Callable[[str], None] | None = None,
+    rivals: Callable[[], Iterator[FloatArray]] | None = None,
 ) -> Solved[GeoChannel]:
     """The optimum for ``epsilon`` per unit of ``distances``; distortion is the distance itself unless given.
 
-    Whatever the solver found is compared with the best constant report; what ships is the cheapest channel that keeps
-    the promise after certification. A gap that is not reached is said (``status`` "stopped").
+    ``gap``: 5e-5 unless given, 3 % where there are too many places for the interior-point method.
+
+    Whatever the solver found is compared with the best constant report and, where the gap is missed, with other
+    channels of that epsilon (``rivals``; the exponential mechanism unless given), each report replaced by the best
+    answer; what ships is the cheapest channel that keeps the promise after certification. A gap that is not reached is
+    said (``status`` "stopped").
     """
     began = time.perf_counter()
     deadline = Deadline.after(most_seconds)
     g = positive(epsilon, "epsilon", at_most=1e100)
-    positive(gap, "gap", at_most=1.0)
     checked_plane_error(plane_error)
     far = checked_distortion(distances, "The distances")
     p = positive_prior(prior, far.shape[0])
@@ -90,12 +110,23 @@ def optimal_geo_channel(
             f"{p.size} places are too many for this program.",
             f"Use at most {MOST_PLACES}, or planar Laplace with Bayesian remapping.",
         )
+    work = p.size**2 * d.shape[1]
+    wanted = positive(_usual_gap(work) if gap is None else gap, "gap", at_most=1.0)
     trivial = constant_report(p, d)
     candidates, bound, steps = [trivial], 0.0, 0
     if trivial.cost > 0 and p.size > 1:
-        solver = interior if p.size**2 * d.shape[1] <= LARGEST_PROBLEM else first_order
-        found, bound, steps = solver(p, d, far, g, gap=gap, most_steps=most_steps, deadline=deadline)
+        if work <= FEW or (work <= LARGEST_PROBLEM and wanted < ROUGH_GAP):
+            found, bound, steps = interior(p, d, far, g, gap=wanted, most_steps=most_steps, deadline=deadline)
+        else:
+            from sfumato.mechanisms.channels.geo_first_order import first_order  # compiled loops: not for few places
+
+            found, bound, steps = first_order(p, d, far, g, gap=wanted, deadline=deadline, progress=progress)
         candidates += found
+        if bound < (1 - wanted) * min(candidate.cost for candidate in candidates):
+            for matrix in _rivals(far, g) if rivals is None else rivals():
+                rival = best_reported(matrix, p, d)
+                if rival.cost < min(candidate.cost for candidate in candidates):
+                    candidates.append(rival)
     names = tuple(inputs)
 
     def shipped(candidate: Candidate) -> tuple[float, GeoChannel]:
@@ -120,13 +151,24 @@ def optimal_geo_channel(
     reached = (cost - bound) / cost if cost > 0 else 0.0
     return Solved(
         value=made,
-        status="converged" if reached <= gap else "stopped",
+        status="converged" if reached <= wanted else "stopped",
         steps=steps,
         gap=reached,
         objective=cost,
         lower_bound=bound,
         seconds=time.perf_counter() - began,
     )
+
+
+def _rivals(far: FloatArray, g: float, grid: Grid | None = None) -> Iterator[FloatArray]:
+    """Channels in closed form that keep the promise too; what does not after all is not shipped."""
+    yield exponential_for_epsilon(far, g, metric=True).channel.matrix
+    if grid is not None:
+        yield planar_laplace_matrix(grid, g)
+
+
+def _usual_gap(work: int) -> float:
+    return GAP if work <= LARGEST_PROBLEM else GAP_OF_MANY
 
 
 def interior(
@@ -139,17 +181,21 @@ def interior(
 
 def build(task: ChannelTask) -> DesignedChannel:
     """The registry's geo-optimal."""
+    far = task.prior.distances_m()
+    grid = task.grid if task.grid is not None and task.grid.cells == task.prior.size else None
     solved = optimal_geo_channel(
         task.prior.probabilities,
-        task.prior.distances_m(),
+        far,
         task.level,
         distortion=task.distortion,
-        gap=GAP if task.gap is None else task.gap,
+        gap=task.gap,
         most_seconds=task.most_seconds,
         unit=task.unit,
         inputs=task.prior.labels,
         positions_m=task.positions_m,
         plane_error=task.plane_error,
         distortion_name=task.distortion_name,
+        progress=task.progress,
+        rivals=lambda: _rivals(far, task.level, grid),
     )
     return DesignedChannel.solved(solved)

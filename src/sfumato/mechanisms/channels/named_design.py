@@ -57,6 +57,8 @@ class ChannelTask:
     gap: float | None = None
     """The relative gap to certify; None for the design's own."""
     most_seconds: float | None = None
+    progress: Callable[[str], None] | None = None
+    """Told how far a long solve is, and its gap."""
     rate: float | None = None
     """β of Blahut-Arimoto, per unit of distortion."""
     average_distortion: float | None = None

@@ -1,0 +1,115 @@
+"""A geo-indistinguishable channel put together from columns that keep the promise by themselves.
+
+A column q keeps it if ln q changes by at most g times the distance. So do e^(-g dist(s, .)), a peak at s; its inverse,
+a pit; the larger and the smaller of two such columns; and every sum of them with weights c >= 0. A channel is such a
+sum whose rows are one, and each column is reported as the place that costs least:
+
+    min sum_j b_j c_j   s.t.  sum_j c_j q_j(x) = 1 for every x,   c >= 0,    b_j = min_y sum_x p_x d(x, y) q_j(x).
+
+The peaks alone are the tight constraints mechanism [ElSalamouny2014] with weights that know the prior; the columns of
+an iteration that has not converged, raised until they keep the promise, bring it near the optimum. Solved by a
+primal-dual interior-point method whose matrix is inputs x inputs.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from sfumato.arrays import FloatArray, IntArray
+from sfumato.mechanisms.channels.deadline import Deadline
+
+_CORE = 0.01
+"""What of a column is not below this share of its largest is kept; the rest is as low as the promise allows."""
+_GAP = 1e-7
+_MOST_STEPS = 80
+
+
+def simple_columns(decay: FloatArray) -> FloatArray:
+    """(columns, inputs): a constant, a peak and a pit at every place, and pits of depth e^-1."""
+    pits = decay.min(axis=1, keepdims=True) / np.maximum(decay, 1e-290)
+    dents = np.minimum(1.0, np.exp(-1.0) / np.maximum(decay, 1e-290))
+    return np.concatenate([np.ones((1, decay.shape[0])), decay, pits, dents])
+
+
+def kept_columns(channel: FloatArray, decay: FloatArray) -> FloatArray:
+    """(columns, inputs): every column of an approximate channel, raised to keep the promise, largest value 1."""
+    raised: FloatArray = _raised(np.ascontiguousarray(channel.T, dtype=np.float64), decay, _CORE)
+    top = raised.max(axis=1)
+    return np.asarray(raised[top > 0] / top[top > 0, None])
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _raised(columns: FloatArray, decay: FloatArray, core: float) -> FloatArray:
+    """max over x' of q(x') e^(-g dist(x, x')), over the x' where q is not small."""
+    out = np.zeros(columns.shape)
+    for j in range(columns.shape[0]):
+        least = core * columns[j].max()
+        if least <= 0:
+            continue
+        for x in range(columns.shape[1]):
+            value = columns[j, x]
+            if value < least or value <= out[j, x]:
+                continue
+            for other in range(columns.shape[1]):
+                reached = value * decay[x, other]
+                if reached > out[j, other]:
+                    out[j, other] = reached
+    return out
+
+
+def best_reports(columns: FloatArray, prior: FloatArray, distortion: FloatArray) -> tuple[FloatArray, IntArray]:
+    """The least cost of every column and the output that has it."""
+    costs = (columns * prior) @ distortion
+    best = np.argmin(costs, axis=1)
+    return np.asarray(costs[np.arange(best.size), best]), best.astype(np.int64)
+
+
+def best_weights(columns: FloatArray, costs: FloatArray, *, deadline: Deadline) -> FloatArray | None:
+    """The weights c, rows summing to one within 1e-7; None if that was not reached in time.
+
+    Mehrotra's method. The start and the stop are judged by what a channel needs: rows first, then the last digits.
+    """
+    count, inputs = columns.shape
+    ones = np.ones(inputs)
+    b = costs / max(float(costs.max()), 1e-300)
+    c = np.full(count, 1.0 / float(columns.sum(axis=0).mean()))
+    rows, s = np.zeros(inputs), np.maximum(b, float(b.mean()))
+    found: FloatArray | None = None
+    for _ in range(_MOST_STEPS):
+        short = ones - c @ columns
+        left = b - columns @ rows - s
+        total, value = float(c @ s), float(b @ c)
+        if np.abs(short).max() < 1e-7:
+            found = c
+            if total < _GAP * value:
+                break
+        if deadline.passed:
+            break
+        weight = c / s
+        normal = (columns * weight[:, None]).T @ columns
+        normal[np.diag_indices(inputs)] *= 1 + 1e-14
+        try:
+            factor = cho_factor(normal)
+        except LinAlgError:
+            break
+
+        def direction(right: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+            target = short + (weight * left - right / s) @ columns  # noqa: B023
+            move = cho_solve(factor, target)  # noqa: B023
+            move += cho_solve(factor, target - normal @ move)  # noqa: B023
+            ds = left - columns @ move  # noqa: B023
+            return (right - c * ds) / s, move, ds  # noqa: B023
+
+        dc, _, ds = direction(-c * s)
+        after = float((c + _longest(c, dc) * dc) @ (s + _longest(s, ds) * ds))
+        dc, move, ds = direction((after / total) ** 3 * total / count - c * s - dc * ds)
+        primal, dual = min(1.0, 0.995 * _longest(c, dc)), min(1.0, 0.995 * _longest(s, ds))
+        c, rows, s = c + primal * dc, rows + dual * move, s + dual * ds
+    return found
+
+
+def _longest(values: FloatArray, change: FloatArray) -> float:
+    ratio = float((change / values).min())
+    return 1.0 if ratio >= -1 else -1.0 / ratio
