@@ -13,8 +13,8 @@ from sfumato.leakage.discrete import average_distortion
 from sfumato.mechanisms.channels.candidates import best_reported, constant_report
 from sfumato.mechanisms.channels.deadline import NEVER, Deadline
 from sfumato.mechanisms.channels.exponential import exponential_for_epsilon
-from sfumato.mechanisms.channels.geo_columns import best_weights, kept_columns, simple_columns
-from sfumato.mechanisms.channels.geo_first_order import distant_bound, first_order
+from sfumato.mechanisms.channels.geo_columns import best_weights, simple_columns
+from sfumato.mechanisms.channels.geo_first_order import distant_bound, first_order, kept_columns
 from sfumato.mechanisms.channels.geo_optimal import optimal_geo_channel
 from sfumato.mechanisms.channels.geo_pairs import near_pairs
 from sfumato.mechanisms.channels.geo_splitting import Splitting

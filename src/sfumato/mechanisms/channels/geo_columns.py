@@ -13,15 +13,12 @@ primal-dual interior-point method whose matrix is inputs x inputs.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from sfumato.arrays import FloatArray, IntArray
 from sfumato.mechanisms.channels.deadline import Deadline
 
-_CORE = 0.01
-"""What of a column is not below this share of its largest is kept; the rest is as low as the promise allows."""
 _GAP = 1e-7
 _MOST_STEPS = 80
 
@@ -31,32 +28,6 @@ def simple_columns(decay: FloatArray) -> FloatArray:
     pits = decay.min(axis=1, keepdims=True) / np.maximum(decay, 1e-290)
     dents = np.minimum(1.0, np.exp(-1.0) / np.maximum(decay, 1e-290))
     return np.concatenate([np.ones((1, decay.shape[0])), decay, pits, dents])
-
-
-def kept_columns(channel: FloatArray, decay: FloatArray) -> FloatArray:
-    """(columns, inputs): every column of an approximate channel, raised to keep the promise, largest value 1."""
-    raised: FloatArray = _raised(np.ascontiguousarray(channel.T, dtype=np.float64), decay, _CORE)
-    top = raised.max(axis=1)
-    return np.asarray(raised[top > 0] / top[top > 0, None])
-
-
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _raised(columns: FloatArray, decay: FloatArray, core: float) -> FloatArray:
-    """max over x' of q(x') e^(-g dist(x, x')), over the x' where q is not small."""
-    out = np.zeros(columns.shape)
-    for j in range(columns.shape[0]):
-        least = core * columns[j].max()
-        if least <= 0:
-            continue
-        for x in range(columns.shape[1]):
-            value = columns[j, x]
-            if value < least or value <= out[j, x]:
-                continue
-            for other in range(columns.shape[1]):
-                reached = value * decay[x, other]
-                if reached > out[j, other]:
-                    out[j, other] = reached
-    return out
 
 
 def best_reports(columns: FloatArray, prior: FloatArray, distortion: FloatArray) -> tuple[FloatArray, IntArray]:

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numba
 import numpy as np
 
 from sfumato.arrays import FloatArray
 from sfumato.mechanisms.channels.candidates import Candidate
 from sfumato.mechanisms.channels.deadline import Deadline
-from sfumato.mechanisms.channels.geo_columns import best_reports, best_weights, kept_columns, simple_columns
+from sfumato.mechanisms.channels.geo_columns import best_reports, best_weights, simple_columns
 from sfumato.mechanisms.channels.geo_pairs import near_pairs
 from sfumato.mechanisms.channels.geo_splitting import Splitting
 
@@ -28,6 +29,9 @@ _PLENTY = 20.0
 """The first weight times the number of places, where the best constant report costs 1."""
 _USED = 1e-9
 """Columns that weigh more than this share of a row go on into the next round."""
+
+_CORE = 0.01
+"""What of a column is not below this share of its largest is kept; the rest is as low as the promise allows."""
 
 Progress = Callable[[str], None]
 
@@ -89,6 +93,32 @@ def first_order(
         if deadline.passed:
             break
     return found, bound, steps
+
+
+def kept_columns(channel: FloatArray, decay: FloatArray) -> FloatArray:
+    """(columns, inputs): every column of an approximate channel, raised to keep the promise, largest value 1."""
+    raised: FloatArray = _raised(np.ascontiguousarray(channel.T, dtype=np.float64), decay, _CORE)
+    top = raised.max(axis=1)
+    return np.asarray(raised[top > 0] / top[top > 0, None])
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _raised(columns: FloatArray, decay: FloatArray, core: float) -> FloatArray:
+    """max over x' of q(x') e^(-g dist(x, x')), over the x' where q is not small."""
+    out = np.zeros(columns.shape)
+    for j in range(columns.shape[0]):
+        least = core * columns[j].max()
+        if least <= 0:
+            continue
+        for x in range(columns.shape[1]):
+            value = columns[j, x]
+            if value < least or value <= out[j, x]:
+                continue
+            for other in range(columns.shape[1]):
+                reached = value * decay[x, other]
+                if reached > out[j, other]:
+                    out[j, other] = reached
+    return out
 
 
 def distant_bound(p: FloatArray, d: FloatArray, decay: FloatArray) -> float:
