@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import runpy
 
 import numpy as np
@@ -42,3 +43,23 @@ def test_a_known_point_is_a_point_of_a_prior_that_is_certain_there() -> None:
     given = 1.0 / (prior.variance_m2 - path[at, 0] ** 2 / prior.variance_m2)  # after the known point alone
     told = loss_matrix(path + 1e-9 * np.eye(len(times)), blur, [at])[0, 0] + 1.0 / prior.variance_m2
     assert known_point_loss(noise, prior, lag) == pytest.approx(told - given, rel=1e-3)
+
+
+@pytest.mark.slow
+def test_the_attacks_that_broke_the_first_edition_are_repeated_and_fail_where_it_could_be_mended() -> None:
+    """First edition: PYTHONPATH=<checkout of 0.1.0>/src python scripts/editions.py > scripts/first_edition.json."""
+    text = (ROOT / "docs" / "adversary.md").read_text(encoding="utf-8")
+    script = runpy.run_path(str(ROOT / "scripts" / "adversaries.py"))
+    assert script["renewed_editions"](text) == text, "run: python scripts/adversaries.py --write"
+    first = json.loads((ROOT / "scripts" / "first_edition.json").read_text(encoding="utf-8"))
+    assert max(first["A2 the same commute, 10 / 20 / 250 days"]) > first["promised"][0]
+    assert first["B6 stated / true"][0] < 0.9 * first["B6 stated / true"][1]
+    assert first["C13 exit of verify: seeded / 5 m / true"] == [0, 0, 0]
+    now = runpy.run_path(str(ROOT / "scripts" / "editions.py"))["attacks"]()
+    assert now["promised"] == pytest.approx([5.0, 5.0], abs=0.01)
+    assert max(now["A2 the same commute, 10 / 20 / 250 days"]) < 5.0
+    assert now["A3 metres between two noises of one person"] == 0.0
+    assert now["B6 stated / true"][0] >= now["B6 stated / true"][1]
+    assert now["C13 exit of verify: seeded / 5 m / true"] == [1, 1, 0]
+    assert now["B9 a grid of twice the noise"] == "refused"
+    assert all(now[name] for name in now if name.endswith("named as not covered"))

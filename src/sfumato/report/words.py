@@ -21,8 +21,11 @@ def cards(certificate: Certificate, audit: Audit | None) -> list[Card]:
         spread = f"per coordinate, {certificate.mechanism.spread_words()}"
         rows.append(Card("Noise", f"± {format_length(certificate.noise_m)}", spread))
     if audit is not None and audit.rms_error_smoothed_m is not None:
-        meaning = "error per coordinate of an adversary who knows how you move and smooths the release"
-        rows.append(Card("Left after the best attack", f"± {format_length(audit.rms_error_smoothed_m)}", meaning))
+        meaning = (
+            "error per coordinate of an adversary who knows how you move and smooths the release; whoever also knows "
+            "the road, a moment, a regular place or a companion of yours gets nearer"
+        )
+        rows.append(Card("Left after smoothing", f"± {format_length(audit.rms_error_smoothed_m)}", meaning))
     return rows
 
 
@@ -59,10 +62,22 @@ def audit_rows(audit: Audit) -> list[tuple[str, str]]:
         ("Half-width of their 68% interval", _metres(audit.interval_68_m)),
         ("The truth lies inside it", None if covered is None else f"{100 * covered:.0f}% of the time"),
         ("The certificate promises at least", _metres(audit.floor_m)),
+        ("The same with nothing fitted to what is scored", _held_out_words(audit)),
         ("What the adversary assumes", str(audit.prior_used["source"])),
         ("Verdict", audit.verdict),
     ]
     return [(name, value) for name, value in rows if value]
+
+
+def _held_out_words(audit: Audit) -> str | None:
+    """Each half of the track attacked by what fits the other half."""
+    if audit.held_out is None:
+        return None
+    error, width, inside = (audit.held_out[name] for name in ("rms_error_smoothed_m", "interval_68_m", "coverage_68"))
+    return (
+        f"error {format_length(error)}, half-width {format_length(width)}, truth inside {100 * inside:.0f}% of the "
+        "time: each half attacked with what fits the other half, place unknown"
+    )
 
 
 def dropped_words(dropped: Sequence[str]) -> list[str]:

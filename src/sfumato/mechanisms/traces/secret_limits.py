@@ -26,6 +26,7 @@ from sfumato.priors.kernels import Kernel, kernel_named
 from sfumato.units import format_length, plain_number
 
 _FEW_SCALES, _FEW_POINTS = 6, 256  # beyond DENSE_POINTS times
+ROUNDED_UP = 1e-6  # more than the jitter of the regression can take away
 _FEW_STAYS = 8  # of the longest runs of protected points
 
 
@@ -36,7 +37,7 @@ def one_place_loss(prior: FloatArray, noise: FloatArray, secrets: Sequence[IntAr
     if len(runs(union)) > 1:
         longest = sorted(runs(union), key=lambda run: run[0] - run[1])[:_FEW_STAYS]
         stays += [np.arange(first, last + 1) for first, last in longest]
-    return max(_stay_loss(prior, noise, stay) for stay in stays) * max(radii) ** 2
+    return max(_stay_loss(prior, noise, stay) for stay in stays) * max(radii) ** 2 * (1 + ROUNDED_UP)
 
 
 def _stay_loss(prior: FloatArray, noise: FloatArray, stay: IntArray) -> float:
