@@ -3,9 +3,9 @@
 A share p of the noise is a process that repeats every day: the shipped ladder of the class ``day``, wrapped around
 24 h. Its Fourier coefficients are the ladder's density g at ω_n = 2πn/T, over T. For a path that repeats every day
 exactly, kernel k wrapped likewise and scaled to variance 1, the loss is at most Σ_n k_n²/g_n / p: the universal bound,
-a sum for an integral. Where the routine drifts (kernel times a slow one) and the noise is the product with a ladder for the drift,
-the bounds multiply. The last rows leave the class: a known workplace, home at night and, on two days a week, home at
-the hours of work; computed densely, Γ⁻¹ at all moments, recorded every hour.
+a sum for an integral. Where the routine drifts (kernel times a slow one) and the noise is the product with a ladder
+for the drift, the bounds multiply. The last rows leave the class: a known workplace, home at night and, on two days a
+week, home at the hours of work; computed densely, Γ⁻¹ at all moments, recorded every hour.
 """
 
 from __future__ import annotations

@@ -98,8 +98,12 @@ def audit(
     *,
     prior: str | Kernel = "fit",
     place: Literal["known", "unknown"] = "known",
+    held_out: bool = True,
 ) -> Audit:
-    """Attack the release with the mechanism's own law and a prior: ``fit``, ``certificate``, a preset, or a kernel."""
+    """Attack the release with the mechanism's own law and a prior: ``fit``, ``certificate``, a preset, or a kernel.
+
+    ``held_out=False`` leaves the two further fits out, where many traces are audited.
+    """
     if place not in ("known", "unknown"):
         raise InputError(f"The place is '{place}'.", "Choose known or unknown.")
     if len(original) != len(release):
@@ -146,7 +150,7 @@ def audit(
         holds=False if near == 1.0 else judged.holds,
         moves_otherwise=otherwise,
         within_a_metre=near,
-        held_out=_held_out(times, truth, moved, noise) if own and is_markov(noise) else None,
+        held_out=_held_out(times, truth, moved, noise) if held_out and own and is_markov(noise) else None,
         guess=(guess_lat[back], guess_lon[back]),
     )
 

@@ -250,7 +250,7 @@ class MultiscaleNoise(SizedNoise, ContinuingNoise):
     def stay_words(self, stated: Stated) -> list[str]:
         along = (
             "The noise moves along with the path on many time scales at once, so averaging neighbouring points or "
-            "recording more often does not remove it."
+            "recording more often takes away no more of it than these odds allow."
         )
         return [along, *SizedNoise.stay_words(self, stated)]
 
