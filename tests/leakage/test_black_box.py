@@ -152,3 +152,17 @@ def test_a_single_sample_is_no_crash() -> None:
     assert bb.vulnerability(one).upper == 1.0
     assert bb.ratios(one).ldp.lower == 0.0
     assert bb.vulnerability(bb.Samples(np.array([0, 1]), np.array([0, 0]), 2, 1, prior=np.array([0.5, 0.5]))).lower > 0
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_halves_know_nothing_of_what_drew_the_samples(seed: int) -> None:
+    """They were drawn from seed 0, and samples drawn from it fell into halves by their input: no lower end at all."""
+    rng = np.random.default_rng(seed)
+    x = rng.choice(3, 6000, p=P)
+    y = np.array([rng.choice(3, p=Q[symbol]) for symbol in x])
+    found = bb.vulnerability(bb.Samples(x, y, 3, 3))
+    assert found.lower > 0.63
+    points = np.stack([x * 100.0, np.zeros(6000)], axis=1) + rng.normal(scale=10.0, size=(6000, 2))
+    near = neighbour_risk(x, points)
+    assert near.upper < 0.01
+    assert near.value == neighbour_risk(x, points).value

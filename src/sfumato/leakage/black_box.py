@@ -14,6 +14,7 @@ there are, the upper end of those intervals is infinite.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -127,8 +128,11 @@ class Samples:
         return said
 
 
-def vulnerability(samples: Samples, gain: Gain | None = None, *, beta: float = 0.05, rng: Random = 0) -> Estimated:
-    """The posterior vulnerability of a gain in [0, 1] (one guess by default), with a proved interval."""
+def vulnerability(samples: Samples, gain: Gain | None = None, *, beta: float = 0.05, rng: Random = None) -> Estimated:
+    """The posterior vulnerability of a gain in [0, 1] (one guess by default), with a proved interval.
+
+    ``rng`` splits the samples into halves; None: by a digest of the samples themselves, the same every time.
+    """
     wanted = identity_gain(samples.inputs) if gain is None else gain
     low, high = wanted.range
     if low < 0 or high > 1:
@@ -139,13 +143,13 @@ def vulnerability(samples: Samples, gain: Gain | None = None, *, beta: float = 0
     return Estimated(value, _held_out(samples, wanted, share, rng), upper)
 
 
-def bayes_risk(samples: Samples, *, beta: float = 0.05, rng: Random = 0) -> Estimated:
+def bayes_risk(samples: Samples, *, beta: float = 0.05, rng: Random = None) -> Estimated:
     """How often the best guess is wrong: 1 - vulnerability."""
     found = vulnerability(samples, beta=beta, rng=rng)
     return Estimated(1 - found.value, 1 - found.upper, 1 - found.lower)
 
 
-def min_entropy_leakage(samples: Samples, *, beta: float = 0.05, rng: Random = 0) -> Estimated:
+def min_entropy_leakage(samples: Samples, *, beta: float = 0.05, rng: Random = None) -> Estimated:
     """ln(posterior / prior vulnerability); the prior's is known, or bounded by the same inequality at half of beta."""
     if samples.prior is not None:
         known = float(samples.prior.max())
@@ -251,7 +255,7 @@ def _held_out(samples: Samples, gain: Gain, beta: float, rng: Random) -> float:
 
 def _halves(samples: Samples, rng: Random) -> npt.NDArray[np.bool_] | None:
     """A random half of each input's samples; None when some input of positive prior has fewer than two."""
-    order = randomness(rng).permutation(samples.x.size)
+    order = randomness(own_seed(samples.x, samples.y) if rng is None else rng).permutation(samples.x.size)
     half = np.zeros(samples.x.size, dtype=np.bool_)
     if samples.prior is None:
         half[order[: samples.x.size // 2]] = True
@@ -262,6 +266,14 @@ def _halves(samples: Samples, rng: Random) -> npt.NDArray[np.bool_] | None:
             return None
         half[mine[: mine.size // 2]] = True
     return half
+
+
+def own_seed(*arrays: npt.NDArray[np.generic]) -> int:
+    """A seed from the samples' digest: a fixed one may be the one that drew them, and halves must not know them."""
+    digest = hashlib.sha256(b"halves of these samples")
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return int.from_bytes(digest.digest()[:16], "big")
 
 
 def checked_beta(beta: float) -> float:

@@ -16,12 +16,12 @@ from scipy.special import betaincinv
 
 from sfumato.arrays import finite
 from sfumato.errors import InputError
-from sfumato.leakage.black_box import Estimated, checked_beta
+from sfumato.leakage.black_box import Estimated, checked_beta, own_seed
 from sfumato.randomness import Random, randomness
 
 
 def neighbour_risk(
-    x: npt.ArrayLike, points: npt.ArrayLike, *, neighbours: int | None = None, beta: float = 0.05, rng: Random = 0
+    x: npt.ArrayLike, points: npt.ArrayLike, *, neighbours: int | None = None, beta: float = 0.05, rng: Random = None
 ) -> Estimated:
     """Bayes risk for outputs that are points (metres, say), by k nearest neighbours on a held-out half.
 
@@ -33,7 +33,7 @@ def neighbour_risk(
     if truth.ndim != 1 or truth.size != len(where) or truth.size < 4 or not np.issubdtype(truth.dtype, np.integer):
         raise InputError("There are fewer than 4 samples, or not one input per point.", "Give pairs of samples.")
     share = checked_beta(beta) / 2
-    order = randomness(rng).permutation(truth.size)
+    order = randomness(own_seed(truth, where) if rng is None else rng).permutation(truth.size)
     learn, test = order[: truth.size // 2], order[truth.size // 2 :]
     count = neighbours if neighbours is not None else max(1, round(math.log(learn.size) ** 2 / 4))
     if not 1 <= count <= learn.size:
