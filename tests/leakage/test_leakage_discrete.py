@@ -131,3 +131,26 @@ def test_pointwise_maximal_leakage_is_the_upper_side() -> None:
 def test_priors_that_do_not_fit_are_refused(prior: list[float]) -> None:
     with pytest.raises(InputError):
         d.lip(Q, prior)
+
+
+@pytest.mark.parametrize("kind", ["exponential", "anything", "one far pair", "two at one place"])
+def test_pairs_that_no_path_makes_steep_are_left_out_of_geo_epsilon_without_changing_it(kind: str) -> None:
+    rng = np.random.default_rng(3)
+    place = np.stack(np.divmod(np.arange(150), 15), axis=1).astype(float)
+    if kind == "two at one place":
+        place[7] = place[3]
+    far = np.linalg.norm(place[:, None] - place[None], axis=2)
+    q = np.exp(-0.4 * far)
+    if kind == "anything":
+        q = rng.dirichlet(np.ones(150), 150) + 1e-9
+    if kind == "one far pair":
+        q = 1 + 1e-3 * rng.random((150, 150))
+        q[:, 5] *= np.exp(-0.3 * far[0])
+    q /= q.sum(axis=1, keepdims=True)
+    logs = np.log(q)
+    brute = 0.0
+    for x in range(149):
+        for other in range(x + 1, 150):
+            change = np.abs(logs[x] - logs[other]).max()
+            brute = max(brute, change / far[x, other] if far[x, other] > 0 else (np.inf if change > 1e-12 else 0.0))
+    assert d.geo_epsilon(q, far) == pytest.approx(brute, rel=1e-12)

@@ -42,7 +42,8 @@ def _steepest(q: FloatArray, d: FloatArray, *, error: float) -> float:
     if q.shape[0] * q.size > _FEW:
         from sfumato.leakage.geo_loops import steepest
 
-        return float(steepest(logs, d, error))
+        order = np.argsort(d, axis=1, kind="stable")
+        return float(steepest(logs, d, order, error))
     worst = 0.0
     for x in range(q.shape[0] - 1):
         change = np.abs(logs[x] - logs[x + 1 :]).max(axis=1)

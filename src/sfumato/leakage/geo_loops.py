@@ -13,14 +13,41 @@ _ROWS, _OUTPUTS = 16, 256
 """A tile of the loop: this many rows against as many others, over this many outputs at a time, fits the cache."""
 
 
+_NEAR = 12
+"""Paths between places go through this many nearest neighbours of each."""
+
+
 @numba.njit(cache=True, fastmath={"nnan", "nsz"})  # type: ignore[untyped-decorator]
-def steepest(logs: FloatArray, distances: FloatArray, error: float) -> float:
+def steepest(logs: FloatArray, distances: FloatArray, order: IntArray, error: float) -> float:
     """max over pairs of (max over y of |logs[x, y] - logs[x', y]| + error) / distance; infinite at distance 0.
 
-    ``logs`` is finite.
+    ``logs`` is finite; ``order[x]`` are the places by their distance from x. A change along a path is at most the sum
+    of its steps, so that most pairs far apart need not be looked at: first the steepest of near places is found, then
+    only pairs whose path could be steeper.
     """
     count, outputs = logs.shape
+    near = min(_NEAR, count - 1)
+    steps = np.empty((count, near))
     worst = 0.0
+    for x in range(count):
+        for index in range(near):
+            other = order[x, index + 1]
+            change = 0.0
+            for y in range(outputs):
+                change = max(change, abs(logs[x, y] - logs[other, y]))
+            steps[x, index] = change
+            if distances[x, other] > 0:
+                worst = max(worst, (change + error) / distances[x, other])
+            elif change > 1e-12:
+                return math.inf
+    steeper = np.zeros((count, count), np.bool_)
+    for x in range(count):
+        along = np.full(count, np.inf)
+        along[x] = 0.0
+        for place in order[x]:
+            for index in range(near):
+                along[place] = min(along[place], along[order[place, index + 1]] + steps[place, index])
+            steeper[x, place] = (1 + 1e-12) * along[place] + error > worst * distances[x, place]
     for first in range(0, count, _ROWS):
         for second in range(first, count, _ROWS):
             most = np.zeros((_ROWS, _ROWS))
@@ -28,6 +55,8 @@ def steepest(logs: FloatArray, distances: FloatArray, error: float) -> float:
                 end = min(start + _OUTPUTS, outputs)
                 for x in range(first, min(first + _ROWS, count)):
                     for other in range(max(second, x + 1), min(second + _ROWS, count)):
+                        if not steeper[x, other]:
+                            continue
                         high, low = 0.0, 0.0
                         for y in range(start, end):
                             change = logs[x, y] - logs[other, y]
@@ -37,6 +66,8 @@ def steepest(logs: FloatArray, distances: FloatArray, error: float) -> float:
             for x in range(first, min(first + _ROWS, count)):
                 for other in range(max(second, x + 1), min(second + _ROWS, count)):
                     apart = distances[x, other]
+                    if not steeper[x, other]:
+                        continue
                     if apart > 0:
                         worst = max(worst, (most[x - first, other - second] + error) / apart)
                     elif most[x - first, other - second] > 1e-12:
