@@ -82,6 +82,7 @@ def table() -> str:
         ("knows that you stop for 5 min / 1 h / 8 h somewhere near a known way", f"costs {each([odds(stopped_loss(noise, t)) for t in (300.0, 3600.0, 28800.0)])}", "–"),
         ("knows one true point 10 s / 60 s / 10 min away, and that you move like the preset prior", f"costs {each([odds(loss) for loss in point])} ({', '.join(f'{loss / floor:.1f}' for loss in point)} × the floor)", "known"),
         ("the same 10 s / 60 s, and that you move as smoothly as the class allows", f"costs {each([odds(loss) for loss in worst])} ({', '.join(at_least(loss / floor) for loss in worst)} × the floor)", "known"),
+        ("believes that you move like somebody else", "not covered; the 99 in 100 are for paths that move as believed (measured below)", "–"),
         ("knows the road, or has a menu of routes and places", "not covered", "not covered"),
         ("holds a second file of the same days, protected with another state", f"costs {said(odds(2 * document['worst_loss']))}", f"costs {said(odds(2 * document['stay_loss']))}"),
         ("asks about either place, not only in favour of where you were", f"covered: {said(document['odds_99_either_way'])}", "the same"),

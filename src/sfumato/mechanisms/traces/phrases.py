@@ -10,7 +10,8 @@ NOT_COVERED = (
     "(`sfumato hide`).",
     "People who travel together: k companions on one way, each with noise of their own, are k looks at one way.",
     "The odds and delta average over traces that move like the prior class says; one fixed or atypical trace may fare "
-    "worse, and somebody who stops and goes is not Gaussian.",
+    "worse, so may you against somebody who believes that you move otherwise than you do, and somebody who stops and "
+    "goes is not Gaussian.",
     "A moment or a pair of places picked after seeing the release: 99 times in 100 is for one picked beforehand, and "
     "for odds in favour of where you were. In favour of either place the limit is odds_99_either_way.",
     "An adversary with a menu of known routes, roads or places (a mixture of means) can learn more.",
