@@ -45,11 +45,26 @@ def finite(values: npt.ArrayLike, name: str, *, dimensions: int | None = None) -
 
 def positive(value: float, name: str, *, at_most: float = math.inf) -> float:
     """``value`` as a finite float in (0, at_most], or an :class:`InputError`."""
-    number = float(value)
+    number = _number(value, name)
     if not math.isfinite(number) or number <= 0 or number > at_most:
         limit = "" if math.isinf(at_most) else f" and at most {at_most:g}"
         raise InputError(f"{name} is {number:g}.", f"It must be a finite number greater than 0{limit}.")
     return number
+
+
+def from_zero(value: float, name: str) -> float:
+    """``value`` as a float of at least 0, infinity included, or an :class:`InputError`: what is unknown is refused."""
+    number = _number(value, name)
+    if not number >= 0:
+        raise InputError(f"{name} is {number:g}.", "It must be a number of at least 0.")
+    return number
+
+
+def _number(value: float, name: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} is not a number.", "Give one number.") from error
 
 
 def distinct(times_s: FloatArray) -> tuple[FloatArray, Any]:

@@ -217,7 +217,7 @@ def checked_rows(matrix: npt.ArrayLike) -> FloatArray:
 
 def checked_probabilities(prior: npt.ArrayLike, count: int | None = None) -> FloatArray:
     """A probability vector (of ``count`` symbols), divided by its sum if that is one within 1e-6."""
-    values = finite(np.asarray(getattr(prior, "probabilities", prior), dtype=np.float64), "The prior", dimensions=1)
+    values = finite(getattr(prior, "probabilities", prior), "The prior", dimensions=1)
     if values.size == 0 or values.min() < 0:
         raise InputError(
             "The prior is empty or has a negative entry.", "Give one probability of at least 0 per symbol."

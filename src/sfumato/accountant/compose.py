@@ -20,6 +20,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
+from sfumato.arrays import from_zero
 from sfumato.errors import InputError
 from sfumato.guarantees import Guarantee
 
@@ -67,7 +68,8 @@ def checked_reporting(reporting: str) -> Reporting:
 
 def total_epsilon(epsilons: Sequence[float]) -> float:
     """Sequential composition of geo-indistinguishability: the epsilons of reports about one place add."""
-    return math.fsum(epsilons)
+    checked = [from_zero(epsilon, "epsilon") for epsilon in epsilons]
+    return math.inf if math.isinf(sum(checked)) else math.fsum(checked)
 
 
 def _geo_indistinguishable(guarantees: Sequence[Guarantee], reporting: Reporting) -> Guarantee:

@@ -96,6 +96,8 @@ def renyi_entropy(prior: npt.ArrayLike, order: float) -> float:
 def tilted(prior: npt.ArrayLike, order: float) -> FloatArray:
     """p^alpha / sum p^alpha."""
     p = checked_probabilities(prior)
+    if math.isinf(checked_order(order)):
+        raise InputError("There is no prior tilted by an infinite order.", "Use a finite order.")
     with np.errstate(divide="ignore", under="ignore"):
         logs = order * (np.log(p) - math.log(float(p.max())))
         weight = np.exp(logs)

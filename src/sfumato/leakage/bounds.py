@@ -11,9 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import erfinv, log_ndtr, ndtri, ndtri_exp
 
-from sfumato.arrays import FloatArray
+from sfumato.arrays import FloatArray, from_zero
 from sfumato.channel import checked_probabilities
 from sfumato.errors import InputError
+
+MOST_SYMBOLS = 10_000_000
 
 
 def renyi_of_ldp(epsilon: float, order: float) -> float:
@@ -69,7 +71,7 @@ def variation_of_approximate(epsilon: float, delta: float) -> float:
 
 def gaussian_of_ldp(epsilon: float) -> float:
     """eps-LDP gives mu = 2 Phi^-1(e^eps / (1 + e^eps)): the curve's corner; attained at that point."""
-    if math.isinf(epsilon):
+    if math.isinf(from_zero(epsilon, "epsilon")):
         return math.inf
     if epsilon > 30:
         return float(-2 * ndtri_exp(-epsilon - math.log1p(math.exp(-epsilon))))
@@ -80,7 +82,7 @@ def gaussian_of_ldp(epsilon: float) -> float:
 
 def variation_of_gaussian(mu: float) -> float:
     """mu-GDP gives total variation 2 Phi(mu / 2) - 1; attained by two normals."""
-    return math.erf(mu / (2 * math.sqrt(2)))
+    return math.erf(from_zero(mu, "mu") / (2 * math.sqrt(2)))
 
 
 def delta_of_gaussian(mu: float, epsilon: float) -> float:
@@ -116,7 +118,7 @@ def approximate_of_gaussian(mu: float, delta: float) -> float:
 def maximal_leakage_of_ldp(epsilon: float, symbols: int) -> float:
     """eps-LDP over n symbols gives ln(n e^eps / (e^eps + n - 1)); randomized response attains it."""
     n = _symbols(symbols)
-    if math.isinf(epsilon):
+    if math.isinf(from_zero(epsilon, "epsilon")):
         return math.log(n)
     return min(epsilon, math.log(n), max(0.0, -math.log1p((n - 1) / n * math.expm1(-epsilon))))
 
@@ -128,7 +130,9 @@ def capacity_of_ldp(epsilon: float, symbols: int) -> float:
     the symbols was applied keeps LDP and averages any prior to the uniform one; then staircase patterns are extremal.
     """
     n = _symbols(symbols)
-    if math.isinf(epsilon) or epsilon > 700:
+    if n > MOST_SYMBOLS:
+        raise InputError(f"{n} subset sizes are too many to compare.", f"Give at most {MOST_SYMBOLS} symbols.")
+    if from_zero(epsilon, "epsilon") > 700:
         return math.log(n)
     share = np.arange(1, n, dtype=np.float64) / n
     more = math.expm1(epsilon)
@@ -141,7 +145,7 @@ def capacity_of_ldp(epsilon: float, symbols: int) -> float:
 def vulnerability_of_ldp(epsilon: float, prior: npt.ArrayLike) -> float:
     """The best guess after an eps-LDP report: max_k e^eps / (e^eps + k - 1) sum of the k likeliest [Ghazi2021]."""
     p = np.sort(checked_probabilities(prior))[::-1]
-    if math.isinf(epsilon) or epsilon > 700:
+    if from_zero(epsilon, "epsilon") > 700:
         return 1.0
     k = np.arange(1, p.size + 1)
     return float(min(1.0, (np.cumsum(p) / (1 + (k - 1) * math.exp(-epsilon))).max()))
@@ -149,7 +153,7 @@ def vulnerability_of_ldp(epsilon: float, prior: npt.ArrayLike) -> float:
 
 def lip_of_rise(up: float, smallest: float) -> float:
     """Beliefs rise at most by e^u: then they fall at most to (1 - e^u (1 - p)) / p; infinite from u = -ln(1 - p) on."""
-    p = _probability(smallest)
+    p, up = _probability(smallest), from_zero(up, "The rise")
     left = 1 - math.exp(min(up, 700.0)) * (1 - p)
     if left <= 0 or math.isinf(up):
         return math.inf
@@ -158,7 +162,7 @@ def lip_of_rise(up: float, smallest: float) -> float:
 
 def lip_of_fall(low: float, smallest: float) -> float:
     """Beliefs fall at most by e^-l: then they rise at most to (1 - e^-l (1 - p)) / p."""
-    p = _probability(smallest)
+    p, low = _probability(smallest), from_zero(low, "The fall")
     return max(low, math.log1p(-math.expm1(-low) * (1 - p) / p))
 
 
@@ -169,7 +173,7 @@ def lip_of_identifiability(epsilon: float, prior: npt.ArrayLike) -> float:
     """
     p = checked_probabilities(prior)
     p = p[p > 0]
-    eps = max(epsilon, spread(p))
+    eps = max(from_zero(epsilon, "epsilon"), spread(p))
     if p.size == 1 or math.isinf(eps):
         return 0.0 if p.size == 1 else math.inf
     others = math.log(p.size - 1)

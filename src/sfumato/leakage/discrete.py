@@ -33,6 +33,9 @@ class SetOfPriors(Protocol):
     def support_min(self, values: FloatArray) -> FloatArray: ...
 
 
+MOST_ENTRIES = 400_000_000
+
+
 @dataclass(frozen=True, slots=True)
 class Leakage:
     """Local information privacy leakage in nats, each side with the (input, output) pair that attains it.
@@ -140,7 +143,13 @@ def ldp(channel: ChannelLike, *, rows: npt.ArrayLike | None = None) -> float:
     """
     q = matrix_of(channel)
     if rows is not None:
-        q = q[np.asarray(rows)]
+        chosen = np.asarray(rows)
+        if chosen.dtype == np.bool_ and chosen.shape == q.shape[:1] and chosen.any():
+            chosen = np.flatnonzero(chosen)
+        whole = chosen.ndim == 1 and chosen.size > 0 and np.issubdtype(chosen.dtype, np.integer)
+        if not whole or chosen.min() < 0 or chosen.max() >= q.shape[0]:
+            raise InputError("The rows are no inputs of the channel.", "Give indexes, or one truth value per input.")
+        q = q[chosen]
     q = q[:, q.max(axis=0) > 0]
     with np.errstate(divide="ignore"):
         return float(np.max(np.log(q.max(axis=0)) - np.log(q.min(axis=0))))
@@ -214,8 +223,8 @@ def average_distortion(channel: ChannelLike, prior: npt.ArrayLike, distortion: n
 def hamming(inputs: int, outputs: int | None = None) -> FloatArray:
     """0 where the report is the truth, 1 elsewhere."""
     size = inputs if outputs is None else outputs
-    if inputs < 1 or size < 1:
-        raise InputError("Hamming distortion needs at least one symbol.")
+    if inputs < 1 or size < 1 or inputs * size > MOST_ENTRIES:
+        raise InputError(f"There is no table of {inputs} x {size} symbols.", f"It has 1 .. {MOST_ENTRIES:,} entries.")
     return 1.0 - np.eye(inputs, size)
 
 

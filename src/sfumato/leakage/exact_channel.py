@@ -40,6 +40,9 @@ class ExactChannel:
         return cls(tuple(tuple(v / sum(row) for v in row) for row in rows))
 
     def __post_init__(self) -> None:
+        plain = isinstance(self.rows, tuple) and all(isinstance(row, tuple) for row in self.rows)
+        if not plain or not all(isinstance(value, Fraction) for row in self.rows for value in row):
+            raise InputError("The rows are not tuples of fractions.", "Use ExactChannel.of.")
         if not self.rows or not self.rows[0]:
             raise InputError("The channel is empty.", "It needs at least one input and one output.")
         if len(self.rows) * len(self.rows[0]) > MOST_ENTRIES:

@@ -76,7 +76,9 @@ def matrix_gain(values: npt.ArrayLike, *, name: str = "a table of gains") -> Gai
 def distance_gain(distances: npt.ArrayLike, radius: float) -> Gain:
     """max(0, 1 - d(w, x) / radius): a guess is worth more the nearer it is, nothing from ``radius`` on."""
     d, r = _distances(distances), positive(radius, "radius")
-    return matrix_gain(np.maximum(0.0, 1.0 - d / r), name=f"nearness within {r:g}")
+    with np.errstate(over="ignore"):
+        near = np.maximum(0.0, 1.0 - d / r)
+    return matrix_gain(near, name=f"nearness within {r:g}")
 
 
 def within_gain(distances: npt.ArrayLike, radius: float) -> Gain:

@@ -130,6 +130,8 @@ def delta_mass(
 
 
 def _roots(mean_1: float, sd_1: float, mean_2: float, sd_2: float, gamma: float) -> tuple[float, float] | None:
+    if abs(mean_1 - mean_2) > 1e100 or max(sd_1, sd_2) > 1e100:
+        raise InputError("The means lie too far apart for doubles.", "Use another unit.")
     apart = (sd_1 - sd_2) * (sd_1 + sd_2)
     b = 2 * apart * (math.log(gamma) + math.log(sd_1 / sd_2)) + (mean_1 - mean_2) ** 2
     if b <= 0:
@@ -165,4 +167,8 @@ def _integral(f: Callable[[float], float], low: float, high: float, scale: float
 
 def _sds(prior_variance: float, noise_variance: float, epsilon: float) -> tuple[float, float, float]:
     sx2, s2 = positive(prior_variance, "prior_variance"), positive(noise_variance, "noise_variance")
+    if not 1e-100 <= min(sx2, s2) <= max(sx2, s2) <= 1e100 or not 1e-14 <= s2 / sx2 <= 1e14:
+        raise InputError(
+            f"The variances are {sx2:g} and {s2:g}.", "Doubles tell ratios of 1e-14 .. 1e14 apart: use another unit."
+        )
     return math.sqrt(sx2 + s2), math.sqrt(s2), positive(epsilon, "epsilon", at_most=700)

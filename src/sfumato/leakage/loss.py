@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cholesky, eigh, eigvalsh, solve_triangular
 
-from sfumato.arrays import FloatArray
+from sfumato.arrays import FloatArray, finite
 from sfumato.errors import InputError
 from sfumato.leakage.odds import (
     delta_at,
@@ -74,16 +74,19 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 def _square(matrix: npt.ArrayLike, name: str) -> FloatArray:
-    array = np.asarray(matrix, dtype=np.float64)
-    if array.ndim != 2 or array.shape[0] != array.shape[1] or not np.all(np.isfinite(array)):
-        raise InputError(f"{name} is not a finite square matrix.", "Give an (n, n) covariance.")
+    array = finite(matrix, name)
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or array.size == 0:
+        raise InputError(f"{name} is not a square matrix.", "Give an (n, n) covariance.")
     scale = float(np.max(np.abs(array), initial=0.0))
+    if scale > 0 and not 1e-100 <= scale <= 1e100:
+        raise InputError(f"{name} has entries of {scale:.3g}.", "Doubles do not suffice for it: use another unit.")
     if not np.allclose(array, array.T, rtol=0, atol=1e-9 * scale):
         raise InputError(f"{name} is not symmetric.", "A covariance equals its transpose.")
     return (array + array.T) / 2
 
 
-def _pair(prior_m2: npt.ArrayLike, noise_m2: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+def checked_pair(prior_m2: npt.ArrayLike, noise_m2: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Prior and noise as symmetric, positive semi-definite matrices of one size, or an :class:`InputError`."""
     prior, noise = _square(prior_m2, "The prior covariance"), _square(noise_m2, "The noise covariance")
     if prior.shape != noise.shape:
         raise InputError(f"The prior has {len(prior)} points and the noise {len(noise)}.", "They must be the same.")
@@ -95,7 +98,8 @@ def _pair(prior_m2: npt.ArrayLike, noise_m2: npt.ArrayLike) -> tuple[FloatArray,
     return prior, noise
 
 
-def _indices(secret: Sequence[int] | npt.ArrayLike, n: int) -> npt.NDArray[np.intp]:
+def checked_indices(secret: Sequence[int] | npt.ArrayLike, n: int) -> npt.NDArray[np.intp]:
+    """The indices of a secret among n points, each once, or an :class:`InputError`."""
     index = np.atleast_1d(np.asarray(secret))
     if index.ndim != 1 or index.size == 0 or not np.issubdtype(index.dtype, np.integer):
         raise InputError("A secret is a non-empty list of indices.", f"Give whole numbers in 0 .. {n - 1}.")
@@ -136,7 +140,7 @@ def _refuse_indefinite(matrix: FloatArray) -> None:
 
 def posterior_covariance(prior_m2: npt.ArrayLike, noise_m2: npt.ArrayLike) -> FloatArray:
     """V = Σ - Σ(Σ+Γ)⁺Σ, (n, n)."""
-    prior, noise = _pair(prior_m2, noise_m2)
+    prior, noise = checked_pair(prior_m2, noise_m2)
     factor = _factor(prior + noise)
     if factor is not None:
         white = solve_triangular(factor, prior, lower=True)
@@ -148,8 +152,8 @@ def posterior_covariance(prior_m2: npt.ArrayLike, noise_m2: npt.ArrayLike) -> Fl
 
 def loss_matrix(prior_m2: npt.ArrayLike, noise_m2: npt.ArrayLike, secret: Sequence[int] | npt.ArrayLike) -> FloatArray:
     """J_S, (|S|, |S|), per m²; where some direction is infinitely exposed the diagonal is infinite and the rest 0."""
-    prior, noise = _pair(prior_m2, noise_m2)
-    index = _indices(secret, len(prior))
+    prior, noise = checked_pair(prior_m2, noise_m2)
+    index = checked_indices(secret, len(prior))
     own = prior[np.ix_(index, index)]
     own_values = eigvalsh(own)
     if own_values[0] <= len(own) * _EPS * own_values[-1]:
@@ -197,7 +201,7 @@ def _column_squares(matrix: FloatArray) -> FloatArray:
 
 def basic_losses(prior_m2: npt.ArrayLike, noise_m2: npt.ArrayLike) -> FloatArray:
     """J_i = 1/V_ii - 1/Σ_ii for every point, (n,), from one factorisation; infinite where a point is given away."""
-    prior, noise = _pair(prior_m2, noise_m2)
+    prior, noise = checked_pair(prior_m2, noise_m2)
     variance = np.diag(prior)
     factor = _factor(prior + noise)
     if factor is None:
@@ -240,7 +244,9 @@ def stated_jitter(prior_m2: npt.ArrayLike, noise_m2: npt.ArrayLike, *, digits: i
 
     The relative error of a solve with Σ+Γ is about n·eps·(largest/smallest eigenvalue).
     """
-    prior, noise = _pair(prior_m2, noise_m2)
+    prior, noise = checked_pair(prior_m2, noise_m2)
+    if not 1 <= digits <= 15:
+        raise InputError(f"{digits} digits were asked for.", "Doubles have 1 to 15.")
     values = eigvalsh(prior + noise)
     needed = len(prior) * _EPS * float(values[-1]) * 10.0**digits
     return 0.0 if float(values[0]) >= needed else needed - max(float(values[0]), 0.0)

@@ -47,7 +47,7 @@ def renyi_epsilon(mu: float, order: float = 5.0) -> float:
     """ε(λ) = λ μ²/2."""
     if not order > 1 or math.isinf(order):
         raise InputError(f"The Rényi order is {order:g}.", "It must be finite and greater than 1.")
-    return float(order) / 2 * _mu(mu) ** 2
+    return float(order) / 2 * _mu(mu) * mu
 
 
 def mu_at_epsilon(epsilon: float, order: float = 5.0) -> float:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.arrays import FloatArray
+from sfumato.arrays import FloatArray, from_zero
 from sfumato.channel import checked_probabilities
 from sfumato.errors import InputError
 from sfumato.leakage.composition import product_matrix
@@ -61,8 +61,10 @@ def chained(first: ChannelLike, second: ChannelLike, prior: npt.ArrayLike, outpu
     p = checked_probabilities(prior, a.shape[0])
     if b.shape[0] != a.shape[0]:
         raise InputError("The channels have different inputs.", "They must be about the same symbol.")
+    if len(outputs) != 2:
+        raise InputError(f"{len(outputs)} reports were given.", "Give one output of each channel.")
     y1, y2 = outputs
-    if not (0 <= y1 < a.shape[1] and 0 <= y2 < b.shape[1]):
+    if int(y1) != y1 or int(y2) != y2 or not (0 <= y1 < a.shape[1] and 0 <= y2 < b.shape[1]):
         raise InputError(f"There are no outputs {y1} and {y2}.", "Give indexes of outputs.")
     one, two = a[:, y1], b[:, y2]
     if float(p @ (one * two)) <= 0:
@@ -78,10 +80,8 @@ def composed(channels: Sequence[ChannelLike], prior: npt.ArrayLike) -> float:
 
 def posterior_composed(leakages: Sequence[float]) -> float:
     """The sum, which holds when each report's channel has that leakage *at the belief so far* (posterior-adaptive)."""
-    values = [float(value) for value in leakages]
-    if any(math.isnan(v) or v < 0 for v in values):
-        raise InputError("A leakage is negative or not a number.", "Give what each report leaks, in nats.")
-    return math.fsum(values)
+    values = [from_zero(value, "A leakage") for value in leakages]
+    return math.inf if math.isinf(sum(values)) else math.fsum(values)
 
 
 def cap(prior: npt.ArrayLike) -> float:

@@ -15,9 +15,9 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.arrays import FloatArray, IntArray, positive
+from sfumato.arrays import IntArray, positive
 from sfumato.errors import InputError
-from sfumato.leakage.loss import loss_matrix
+from sfumato.leakage.loss import checked_pair, loss_matrix
 from sfumato.leakage.several_moments import compound_loss_exact
 
 MOST_POINTS = 12
@@ -35,7 +35,7 @@ class WorstSubsequence:
 
 def worst_subsequence(prior: npt.ArrayLike, noise: npt.ArrayLike, point: int) -> WorstSubsequence:
     """Every subsequence that contains ``point``, exactly: 2^(n-1) sets, so short traces only."""
-    sigma, gamma = np.asarray(prior, dtype=np.float64), np.asarray(noise, dtype=np.float64)
+    sigma, gamma = checked_pair(prior, noise)
     n = len(sigma)
     if n > MOST_POINTS:
         raise InputError(f"{n} points have {2 ** (n - 1)} subsequences.", f"Enumerate at most {MOST_POINTS} points.")
@@ -74,8 +74,12 @@ def approaches(
     noise (sd per point) that would make its ε equal to 1. None looks at how the points depend on one another.
     """
     k = points if together is None else together
-    half = positive(order, "order") / 2
+    if not 1 <= points <= 10**12 or not 1 <= k <= points:
+        raise InputError(f"{points} points, {k} of them together.", "Give at least 1, together at most all.")
+    half = positive(order, "order", at_most=1e100) / 2
     variance = positive(noise_variance, "noise_variance")
+    if variance < 1e-100 or max(domain, radius) > 1e50:
+        raise InputError("Doubles do not suffice for these lengths.", "Use another unit.")
     squares = {
         "A: LDP for the whole trace": ("any two traces in the domain", points * positive(domain, "domain") ** 2),
         "B: LDP for each location": ("any one location in the domain", domain**2),
@@ -96,7 +100,7 @@ def axes_loss(prior: npt.ArrayLike, noise: npt.ArrayLike, point: int, *, correla
     """
     if not -1 < correlation < 1:
         raise InputError(f"The correlation is {correlation:g}.", "It lies strictly between -1 and 1.")
-    sigma: FloatArray = np.asarray(prior, dtype=np.float64)
+    sigma, _ = checked_pair(prior, noise)
     losses = [
         float(loss_matrix(scale * sigma, noise, [point])[0, 0]) for scale in (1.0, 1 + correlation, 1 - correlation)
     ]

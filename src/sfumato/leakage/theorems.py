@@ -14,10 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import block_diag
 
-from sfumato.arrays import FloatArray, positive
+from sfumato.arrays import FloatArray, finite, from_zero, positive
 from sfumato.errors import InputError
-from sfumato.leakage.loss import loss_matrix
-from sfumato.leakage.odds import renyi_epsilon
+from sfumato.leakage.loss import checked_indices, checked_pair, loss_matrix
 from sfumato.leakage.several_moments import TwoAxisLoss, two_axis_loss
 
 # --------------------------------------------------------------------------- Theorem 3.1
@@ -25,9 +24,9 @@ from sfumato.leakage.several_moments import TwoAxisLoss, two_axis_loss
 
 def prior_posterior_gap(epsilon: float, *, order: float, delta: float) -> float:
     """ε' = ε + log(1/δ)/(λ-1) [Meehan2021, Thm 3.1]: log odds move by more than ε' with probability at most δ."""
-    if order <= 1 or not 0 < delta < 1:
+    if not order > 1 or not 0 < delta < 1:
         raise InputError(f"order is {order:g} and delta {delta:g}.", "They need order > 1 and 0 < delta < 1.")
-    return epsilon + math.log(1 / delta) / (order - 1)
+    return from_zero(epsilon, "epsilon") - math.log(delta) / (order - 1)
 
 
 def best_prior_posterior_gap(mu: float, *, delta: float) -> float:
@@ -35,9 +34,15 @@ def best_prior_posterior_gap(mu: float, *, delta: float) -> float:
 
     The exact quantile is μ²/2 + μΦ⁻¹(1-δ) (:func:`sfumato.leakage.loss.odds_at` gives its exponential).
     """
-    positive(mu, "mu")
-    order = 1 + math.sqrt(2 * math.log(1 / delta)) / mu
-    return prior_posterior_gap(renyi_epsilon(mu, order), order=order, delta=delta)
+    positive(mu, "mu", at_most=1e100)
+    if not 0 < delta < 1:
+        raise InputError(f"delta is {delta:g}.", "It must lie strictly between 0 and 1.")
+    return mu * mu / 2 + mu * math.sqrt(-2 * math.log(delta))
+
+
+def _checked_order(order: float) -> None:
+    if not order > 1 or math.isinf(order):
+        raise InputError(f"The Rényi order is {order:g}.", "It must be finite and greater than 1.")
 
 
 # --------------------------------------------------------------------------- Lemma 3.2 and Theorem 3.4
@@ -54,10 +59,8 @@ class Decomposition:
 def _parts(
     prior: npt.ArrayLike, noise: npt.ArrayLike, secret: Sequence[int] | npt.NDArray[np.int64]
 ) -> tuple[FloatArray, FloatArray, npt.NDArray[np.int64], npt.NDArray[np.int64], FloatArray, FloatArray]:
-    sigma, gamma = np.asarray(prior, dtype=np.float64), np.asarray(noise, dtype=np.float64)
-    own = np.atleast_1d(np.asarray(secret, dtype=np.int64))
-    if own.size == 0 or own.min() < 0 or own.max() >= len(sigma):
-        raise InputError(f"A secret index lies outside 0 .. {len(sigma) - 1}.", "Indices count the trace's points.")
+    sigma, gamma = checked_pair(prior, noise)
+    own = np.unique(checked_indices(secret, len(sigma)))
     others = np.setdiff1d(np.arange(len(sigma)), own).astype(np.int64)
     slopes = np.asarray(np.linalg.solve(sigma[np.ix_(own, own)], sigma[np.ix_(own, others)]).T, dtype=np.float64)
     inner = sigma[np.ix_(others, others)] - slopes @ sigma[np.ix_(own, others)]
@@ -151,8 +154,12 @@ def prior_divergence(
     drift apart without limit. Within ‖s - centre‖ ≤ region·√|S| it is the divergence at the worst direction. The best
     mean offset of the designed class agrees at the centre, by symmetry.
     """
-    _, _, own, others, slopes, inner = _parts(designed, np.asarray(designed), secret)
-    _, _, _, _, true_slopes, true_inner = _parts(true, np.asarray(true), secret)
+    _checked_order(order)
+    from_zero(region, "region")
+    sigma, _, own, others, slopes, inner = _parts(designed, designed, secret)
+    other, _, _, _, true_slopes, true_inner = _parts(true, true, secret)
+    if sigma.shape != other.shape:
+        raise InputError("The priors have different numbers of points.", "Give covariances at the same times.")
     if others.size == 0:
         return 0.0
     gap = slopes - true_slopes
@@ -188,6 +195,8 @@ def misspecified_epsilon(
 
     Usually far above :func:`exact_epsilon_under`, which needs no bound; infinite where an order has no divergence.
     """
+    _checked_order(order)
+    positive(radius, "radius", at_most=1e100)
     bound = gp_loss_bound(designed, noise, secret)
     first = prior_divergence(designed, true, secret, order=2 * order, region=region)
     second = prior_divergence(designed, true, secret, order=4 * order - 3, region=region)
@@ -200,6 +209,8 @@ def exact_epsilon_under(
 ) -> float:
     """The exact (λ/2)|S|r²λ_max(J_S) of the noise when the prior ``true`` holds, whatever it was designed for."""
     matrix = loss_matrix(true, noise, list(secret))
+    _checked_order(order)
+    positive(radius, "radius", at_most=1e100)
     top = float(np.linalg.eigvalsh(matrix)[-1]) if np.all(np.isfinite(matrix)) else math.inf
     return order / 2 * len(matrix) * radius**2 * top
 
@@ -209,7 +220,9 @@ def exact_epsilon_under(
 
 def redrawn_noise(noises: Sequence[npt.ArrayLike]) -> FloatArray:
     """The joint noise of several releases whose noise was drawn anew each time: block-diagonal."""
-    return np.asarray(block_diag(*[np.asarray(noise, dtype=np.float64) for noise in noises]))
+    if len(noises) == 0:
+        raise InputError("No noise was given.", "Give one covariance per release.")
+    return np.asarray(block_diag(*[finite(noise, "The noise covariance", dimensions=2) for noise in noises]))
 
 
 def composed_loss(

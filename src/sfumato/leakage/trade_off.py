@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
-from sfumato.arrays import FloatArray, finite
+from sfumato.arrays import FloatArray, finite, from_zero
 from sfumato.errors import InputError
 from sfumato.leakage.discrete import ChannelLike, matrix_of
 
@@ -30,10 +30,15 @@ class TradeOff:
 
     def __call__(self, false_alarm: npt.ArrayLike) -> FloatArray:
         """The least miss rate at a false-alarm rate."""
-        at = finite(false_alarm, "The false-alarm rate")
-        if at.size and (at.min() < 0 or at.max() > 1):
-            raise InputError("A false-alarm rate lies outside 0 .. 1.", "It is a probability.")
+        at = _rates(false_alarm)
         return np.asarray(np.interp(at, self.false_alarm, self.miss))
+
+
+def _rates(false_alarm: npt.ArrayLike) -> FloatArray:
+    at = finite(false_alarm, "The false-alarm rate")
+    if at.size and (at.min() < 0 or at.max() > 1):
+        raise InputError("A false-alarm rate lies outside 0 .. 1.", "It is a probability.")
+    return at
 
 
 def trade_off(null: npt.ArrayLike, alternative: npt.ArrayLike) -> TradeOff:
@@ -41,9 +46,10 @@ def trade_off(null: npt.ArrayLike, alternative: npt.ArrayLike) -> TradeOff:
     p, q = finite(null, "The null row", dimensions=1), finite(alternative, "The alternative row", dimensions=1)
     if p.shape != q.shape or p.size == 0:
         raise InputError("The two rows have different outputs, or none.", "Give two rows of one channel.")
-    if min(p.min(), q.min()) < 0 or abs(p.sum() - 1) > 1e-6 or abs(q.sum() - 1) > 1e-6:
+    most = max(p.max(), q.max())
+    if min(p.min(), q.min()) < 0 or most > 2 or abs(p.sum() - 1) > 1e-6 or abs(q.sum() - 1) > 1e-6:
         raise InputError("A row is not a distribution.", "Its entries are at least 0 and sum to 1.")
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = np.where(p > 0, q / np.where(p > 0, p, 1.0), np.where(q > 0, np.inf, -1.0))
     order = np.argsort(-ratio, kind="stable")
     alarm = np.concatenate([[0.0], np.cumsum(p[order])])
@@ -56,7 +62,7 @@ def trade_off(null: npt.ArrayLike, alternative: npt.ArrayLike) -> TradeOff:
 def channel_trade_off(channel: ChannelLike, false_alarm: npt.ArrayLike) -> FloatArray:
     """The least T over all ordered pairs of inputs, at the rates asked for: the channel's f."""
     q = matrix_of(channel)
-    at = np.atleast_1d(finite(false_alarm, "The false-alarm rate"))
+    at = np.atleast_1d(_rates(false_alarm))
     if q.shape[0] ** 2 * q.shape[1] > MOST_WORK:
         raise InputError(
             f"{q.shape[0]} inputs have too many pairs for every curve.", "Restrict the channel to some of its inputs."
@@ -95,9 +101,9 @@ def gaussian_mu(channel: ChannelLike) -> float:
 
 def gaussian_trade_off(mu: float, false_alarm: npt.ArrayLike) -> FloatArray:
     """G_mu(a) = Phi(Phi^-1(1 - a) - mu)."""
-    if not mu >= 0:
-        raise InputError(f"mu is {mu}.", "It is a number of at least 0.")
-    at = finite(false_alarm, "The false-alarm rate")
+    at = _rates(false_alarm)
+    if math.isinf(from_zero(mu, "mu")):
+        return np.zeros_like(at)
     return np.asarray(ndtr(-ndtri(at) - mu))
 
 
@@ -105,6 +111,6 @@ def ldp_trade_off(epsilon: float, delta: float, false_alarm: npt.ArrayLike) -> F
     """max(0, 1 - delta - e^eps a, e^-eps (1 - delta - a)): the curve of (epsilon, delta)-LDP [Dong2022, Prop. 2.5]."""
     if not (epsilon >= 0 and 0 <= delta <= 1):
         raise InputError(f"epsilon is {epsilon}, delta {delta}.", "They need epsilon >= 0 and 0 <= delta <= 1.")
-    at = finite(false_alarm, "The false-alarm rate")
+    at = _rates(false_alarm)
     steep = np.where(at > 0, 1 - delta - np.exp(min(epsilon, 700.0)) * at, 1 - delta)
     return np.asarray(np.maximum(0.0, np.maximum(steep, math.exp(-epsilon) * (1 - delta - at))))

@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from sfumato.arrays import FloatArray
+from sfumato.errors import InputError
 
 _NEAR = 0.05
 
@@ -27,6 +28,12 @@ def excess(v: FloatArray) -> FloatArray:
 
 def excess_of_log(log_lift: float) -> float:
     """The same with 1 + v = e^x: x e^x - e^x + 1, near 0 as the sum over k >= 2 of (k - 1) x^k / k!."""
+    if math.isnan(log_lift):
+        raise InputError("The log lift is not a number.", "Give a number.")
+    if log_lift > 700:
+        return math.inf
+    if log_lift < -700:
+        return 1.0
     if abs(log_lift) >= 0.5:
         return log_lift * math.exp(log_lift) - math.expm1(log_lift)
     term, total = log_lift * log_lift / 2, 0.0

@@ -324,6 +324,7 @@ def weissman_variation(samples: int, size: int, beta: float) -> float:
     """Total variation within which the empirical distribution of ``samples`` draws lies with probability 1 - beta."""
     if samples < 1 or size < 2:
         raise InputError(f"There are {samples} samples of {size} symbols.", "At least one of two is needed.")
+    positive(beta, "beta", at_most=1.0)
     return 0.5 * math.sqrt(2.0 / samples * _log_subsets(size, beta))
 
 

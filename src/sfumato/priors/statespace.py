@@ -134,7 +134,11 @@ def whitened_products(times_s: npt.ArrayLike, columns: npt.ArrayLike, kernel: Ke
     if np.any(np.diff(times) <= 0):
         raise InputError("The times are not sorted and distinct.", "Sort them, and take each once.")
     white = innovations(times, columns, kernel)
-    return np.asarray(white.T @ white)
+    with np.errstate(over="ignore", invalid="ignore"):
+        products = white.T @ white
+    if not np.all(np.isfinite(products)):
+        raise InputError("The columns are too large for doubles.", "Use another unit.")
+    return np.asarray(products)
 
 
 def innovations(times_s: npt.ArrayLike, columns: npt.ArrayLike, kernel: Kernel) -> FloatArray:
@@ -198,6 +202,8 @@ def _smooth_moments(
 ) -> tuple[FloatArray, FloatArray]:
     from sfumato.priors import markov_loops
 
+    if moments.size and float(np.abs(moments).max()) > 1e50:
+        raise InputError("The times are too far apart for doubles.", "Give seconds.")
     own, other = markov_form(prior), markov_form(noise)
     both = _joined(own, other)
     if both.dimension == 0:  # white on white: every moment stands alone
@@ -234,6 +240,8 @@ def sample(
     from sfumato.priors import markov_steps
 
     times = finite(times_s, "times_s", dimensions=1)
+    if not 1 <= coordinates * max(times.size, 1) <= 10**9 or coordinates < 1:
+        raise InputError(f"{coordinates} coordinates were asked for.", "Give at least 1, and no more than fit.")
     draw = randomness(rng)
     moments, which = np.unique(times, return_inverse=True)
     form = markov_form(kernel)

@@ -116,7 +116,7 @@ def context_aware(
 ) -> ClampedLaplace:
     """d(x) = alpha p(x) + beta with the largest alpha that the calibration allows; beta = eps unless given."""
     x, p, eps = _checked(values, prior, epsilon)
-    base = eps if beta is None else epsilon_checked(beta, "beta")
+    base = eps if beta is None else design_epsilon(beta, "beta")
     extent = float(np.ptp(x))
 
     def fits(alpha: float) -> bool:
@@ -179,6 +179,8 @@ def alpha_threshold(prior: npt.ArrayLike, epsilon: float) -> float:
     """
     eps, p = epsilon_checked(epsilon), positive_prior(prior)
     smallest = float(p.min())
+    if p.size < 2:
+        raise InputError("One symbol alone has nothing to hide.", "Give a prior of at least two.")
     return math.log1p(-math.expm1(-eps) * smallest / (1 - smallest)) / smallest
 
 

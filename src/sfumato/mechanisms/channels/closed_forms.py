@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.arrays import FloatArray
-from sfumato.channel import Channel, checked_distortion
+from sfumato.channel import Channel, checked_distortion, checked_labels
 from sfumato.errors import InputError
 from sfumato.guarantees import Guarantee
 from sfumato.leakage.conversions import binary_excess, threshold
@@ -57,6 +57,8 @@ def resampling_channel(
     matrix = lam * np.eye(p.size) + (1 - lam) * p
     names: tuple[str, ...] = tuple(inputs)
     d = hamming(p.size) if distortion is None else checked_distortion(distortion)
+    if d.shape[0] != p.size:
+        raise InputError(f"The distortion has {d.shape[0]} rows for {p.size} symbols.", "Give d(x, y).")
     if distortion is not None:
         best = np.argmin((p[:, None] * matrix).T @ d, axis=1)
         matrix = Channel(matrix).post_process(best, outputs=[str(y) for y in range(d.shape[1])]).matrix
@@ -104,7 +106,7 @@ def top_k_channel(prior: npt.ArrayLike, epsilon: float, *, inputs: Sequence[str]
     matrix = np.full((p.size, k), 1.0 / k)
     matrix[chosen] = 1.0 / (e + k - 1)
     matrix[chosen, np.arange(k)] = e / (e + k - 1)
-    names = tuple(inputs)
+    names = checked_labels(inputs, p.size, "input") if len(inputs) else ()
     designed = lip_design(
         matrix,
         Simplex(p.size),

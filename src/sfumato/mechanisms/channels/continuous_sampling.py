@@ -60,6 +60,7 @@ class ContinuousSampling:
     shape: Shape = "gaussian"
 
     def __post_init__(self) -> None:
+        finite(self.mean, "mean")
         positive(self.sd, "sd")
         epsilon_checked(self.epsilon)
         _delta(self.delta)

@@ -40,6 +40,7 @@ class GaussianChannel:
         positive(self.prior_variance, "prior_variance")
         positive(self.noise_variance, "noise_variance")
         positive(self.epsilon, "epsilon", at_most=700)
+        finite(self.mean, "mean")
         _checked_promise(self.promise, self.radius, self.least_mass)
 
     def deltas(self) -> tuple[float, float]:
@@ -148,7 +149,7 @@ def _checked_promise(promise: str, radius: float | None, least_mass: float | Non
             f"The promise is '{promise}'.",
             "Choose range (with radius), average, or mass (with least_mass): none is safe for every value.",
         )
-    if promise == "range":
+    if promise == "range" or radius is not None:
         positive(radius if radius is not None else math.nan, "radius")
-    if promise == "mass":
+    if promise == "mass" or least_mass is not None:
         positive(least_mass if least_mass is not None else math.nan, "least_mass", at_most=1.0)

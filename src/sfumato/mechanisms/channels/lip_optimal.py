@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, Solved, finite, positive
-from sfumato.channel import Channel, checked_distortion
+from sfumato.channel import Channel, checked_distortion, checked_labels
 from sfumato.errors import InputError
 from sfumato.leakage.discrete import Leakage, average_distortion
 from sfumato.mechanisms.channels.candidates import Candidate, cheapest, constant_report, gathered_outputs
@@ -93,9 +93,10 @@ def optimal_channel(
         raise InputError("A one-sided promise over a set of priors is not offered.", "Give epsilon_low.")
     kind = _solver(solver, target, d.shape)
     deadline = Deadline.after(most_seconds)
-    aim = min(gap, 1e-9) if d.size <= 10_000 else gap  # small problems cost nothing to solve further
+    aim = max(min(gap, 1e-9) if d.size <= 10_000 else gap, 1e-15)  # small problems cost nothing to solve further
     candidates, bound, steps = _solved(p, d, target, up=up, low=low, kind=kind, gap=aim, deadline=deadline)
     names = tuple(outputs) if len(outputs) else tuple(inputs) if d.shape[0] == d.shape[1] else ()
+    names = checked_labels(names, d.shape[1], "output") if names else ()
 
     def shipped(candidate: Candidate) -> tuple[float, tuple[Channel, Leakage]]:
         """What would ship of a candidate: cleaned, in the order of the symbols, repaired, measured; and its cost."""

@@ -20,7 +20,9 @@ _DECADES = 42.0
 
 def planar_geometric_channel(grid: Grid, epsilon: float, *, plane_error: float | None = None) -> GeoChannel:
     """The channel of the clamped lattice noise, for ``epsilon`` per unit of the grid (see planar_laplace_channel)."""
-    eps = positive(epsilon, "epsilon")
+    eps = positive(epsilon, "epsilon", at_most=1e100)
+    distances = checked_distortion(grid.distance_matrix(), "The distances")
+    checked_smallest(eps, distances)
     off = checked_plane_error(grid.plane_error if plane_error is None else plane_error)
     reach = [int(np.ceil(_DECADES / (eps * size))) + 1 for size in (grid.cell_height, grid.cell_width)]
     reach = [max(steps, count) for steps, count in zip(reach, grid.shape, strict=True)]
@@ -36,8 +38,6 @@ def planar_geometric_channel(grid: Grid, epsilon: float, *, plane_error: float |
     folded = _folded(_folded(kernel, grid.rows, reach[0]).T, grid.columns, reach[1])
     # folded: (columns_in * columns_out, rows_in * rows_out)
     matrix = folded.reshape(grid.columns, grid.columns, grid.rows, grid.rows).transpose(2, 0, 3, 1)
-    distances = checked_distortion(grid.distance_matrix(), "The distances")
-    checked_smallest(eps, distances)
     return certified_geo(
         matrix.reshape(grid.cells, grid.cells),
         distances,

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 _BLOCK = 1 << 14
 
+_MOST_POINTS = 1_000_000_000
+
 
 def planar_laplace_noise(count: int, epsilon_per_m: float, rng: Random = None) -> FloatArray:
     """(count, 2) independent steps to the east and north in metres.
@@ -39,8 +41,8 @@ def planar_laplace_noise(count: int, epsilon_per_m: float, rng: Random = None) -
     the centre of its cell (never 0 or 1), so the radius has steps of 2^-43 / eps and ends at 60 / eps.
     """
     eps = positive(epsilon_per_m, "epsilon_per_m")
-    if int(count) != count or count < 0:
-        raise InputError(f"count is {count}.", "Give how many points to move, from 0.")
+    if int(count) != count or not 0 <= count <= _MOST_POINTS:
+        raise InputError(f"count is {count}.", f"Give how many points to move, 0 .. {_MOST_POINTS:,}.")
     source = randomness(rng)
     out = np.empty((int(count), 2))
     for start in range(0, int(count), _BLOCK):
@@ -95,7 +97,8 @@ def planar_laplace_channel(grid: Grid, epsilon: float, *, plane_error: float | N
 
 def planar_laplace_matrix(grid: Grid, epsilon: float) -> FloatArray:
     """The rows of that channel as integrated, before they are certified."""
-    return _Table.of(grid, positive(epsilon, "epsilon")).matrix()
+    checked_smallest(positive(epsilon, "epsilon", at_most=1e100), np.array([grid.cell_width, grid.cell_height]))
+    return _Table.of(grid, epsilon).matrix()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

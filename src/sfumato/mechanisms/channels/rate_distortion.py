@@ -71,7 +71,7 @@ def rate_distortion(
     d = checked_distortion(distortion)
     p = checked_probabilities(prior, d.shape[0])
     positive(tolerance, "tolerance")
-    slopes = _spread(d) if betas is None else sorted(positive(beta, "beta") for beta in betas)
+    slopes = _spread(d) if betas is None else sorted(positive(beta, "beta", at_most=1e100) for beta in betas)
     if not slopes:
         raise InputError("No beta was given.", "Give at least one, or none for a spread of them.")
     points = []

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.arrays import FloatArray, IntArray, Solved, positive, read_only
+from sfumato.arrays import FloatArray, IntArray, Solved, finite, positive, read_only
 from sfumato.errors import InputError
 from sfumato.leakage.certain_loss import losses_at_most
 from sfumato.mechanisms.designs.barrier import Program, centre, union_size
@@ -189,7 +189,7 @@ def _checked(
     if len({c.shape for c in covariances}) != 1:
         raise InputError("The priors have different numbers of points.", "Give covariances at the same times.")
     indices = checked_secrets(secrets, len(covariances[0]))
-    wanted = np.ones(len(indices)) if targets is None else np.asarray(targets, dtype=np.float64)
+    wanted = np.ones(len(indices)) if targets is None else finite(targets, "The targets", dimensions=1)
     if wanted.shape != (len(indices),):
         raise InputError(f"{wanted.size} targets were given for {len(indices)} secrets.", "Give one per secret.")
     for target in wanted:

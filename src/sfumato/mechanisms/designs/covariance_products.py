@@ -33,6 +33,8 @@ def toeplitz_product(first_column: npt.ArrayLike) -> CovarianceProduct:
     """Σ with Σ_ij = first_column[|i - j|], by FFT."""
     lags = finite(first_column, "first_column", dimensions=1)
     n = lags.size
+    if n == 0:
+        raise InputError("The first column is empty.", "Give one covariance per lag.")
     size = next_fast_len(2 * n, real=True)
     circle = np.zeros(size)
     circle[:n] = lags
@@ -51,6 +53,8 @@ def toeplitz_product(first_column: npt.ArrayLike) -> CovarianceProduct:
 def kernel_product(times_s: npt.ArrayLike, kernel: Kernel) -> CovarianceProduct:
     """The covariance of ``kernel`` at ``times_s``: Toeplitz where the times are regular, state-space otherwise."""
     times = finite(times_s, "times_s", dimensions=1)
+    if times.size == 0:
+        raise InputError("There are no times.", "Give at least one.")
     steps = np.diff(times)
     if times.size < 3 or np.allclose(steps, steps[0], rtol=1e-9, atol=0):
         return toeplitz_product(kernel(times - times[0]))

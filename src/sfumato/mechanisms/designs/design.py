@@ -114,6 +114,8 @@ def design_for(
         raise InputError(f"There is no method '{method}'.", f"Choose from {', '.join(METHODS)}.")
     if budget is None and targets is None:
         raise InputError("Neither a budget nor targets were given.", "A budget fixes the noise, targets the losses.")
+    if len(priors) == 0:
+        raise InputError("No prior was given.", "Give a covariance, or several at the same times.")
     indices = checked_secrets([s.indices for s in secrets], len(np.asarray(priors[0])))
     radii = tuple(_all_or_none([s.radius_m for s in secrets], "radius"))
     weights = [(max(radii) / r) ** 2 for r in radii] if len(set(radii)) > 1 else None

@@ -124,6 +124,11 @@ class NoiseDesign:
     radii: tuple[float, ...] = ()  # each secret's own; empty = the one asked about
     axes: int = 1  # 2: the coordinates are stacked, so a time is a pair of indices
 
+    def __post_init__(self) -> None:
+        for name in ("nugget", "jitter"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise InputError(f"The {name} is {getattr(self, name):g}.", "It is a finite number of at least 0.")
+
     @property
     def trace(self) -> float:
         """tr Γ, the total squared error."""

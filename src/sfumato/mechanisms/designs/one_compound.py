@@ -104,6 +104,12 @@ def block_compound(
         left = budget - float(least_noise_covering(a, c, np.exp(log_alpha) * np.eye(size))[0].sum())
         return size / left + float(np.exp(log_alpha)) if left > 0 else 1e150 * (1.0 - left / budget)
 
+    if not np.any(a):  # nothing else tells of the secret: all noise where it is
+        noise = np.zeros_like(covariance)
+        noise[index, index] = budget / size
+        known = read_only([size / budget])
+        design = NoiseDesign(read_only(noise), (covariance,), (index,), "block", nugget, known_losses=known)
+        return Solved(design, "exact", 0, objective=size / budget, seconds=time.perf_counter() - started)
     # The cheapest α lies above the one that eats the whole budget: bracket from there.
     low = float(np.log(np.linalg.norm(a, 2) ** 2 / budget)) - 30
     high = float(np.log(np.linalg.norm(a, 2) ** 2 * size / budget)) + 5

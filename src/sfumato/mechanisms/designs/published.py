@@ -20,8 +20,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.arrays import FloatArray, Solved, read_only
-from sfumato.errors import MissingExtra, NotConverged
+from sfumato.arrays import FloatArray, Solved, positive, read_only
+from sfumato.errors import InputError, MissingExtra, NotConverged
 from sfumato.mechanisms.designs.noise_design import (
     NoiseDesign,
     checked_budget,
@@ -77,6 +77,10 @@ def sdp_a(
     covariance = checked_prior(prior)
     (index,) = checked_secrets([secret], len(covariance))
     checked_budget(budget, covariance)
+    if tolerance is not None:
+        positive(tolerance, "tolerance", at_most=1.0)
+    if scale is not None:
+        positive(scale, "scale", at_most=1e12)
     times = scale or (10.0 if len(index) == 1 else 1000.0)
     slopes, rest = regression(covariance, index)
     order = np.concatenate([index, np.setdiff1d(np.arange(len(covariance)), index)])
@@ -162,6 +166,9 @@ def exact_sdp(prior: npt.ArrayLike, secret: npt.ArrayLike, *, budget: float, sol
     cvxpy = _cvxpy()
     covariance = checked_prior(prior)
     (index,) = checked_secrets([secret], len(covariance))
+    checked_budget(budget, covariance)
+    if solver not in cvxpy.installed_solvers():
+        raise InputError(f"There is no solver '{solver}'.", f"Use one of {', '.join(cvxpy.installed_solvers())}.")
     slopes, rest = regression(covariance, index)
     noise = cvxpy.Variable(covariance.shape, PSD=True)
     loss = cvxpy.Variable()

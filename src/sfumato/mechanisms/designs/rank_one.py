@@ -65,15 +65,19 @@ def block(prior: npt.ArrayLike, secret: int, *, budget: float, nugget: float = 0
     squares = a * a
 
     def loss_with(share: float) -> float:
-        return float(1.0 / (budget * (1 - share)) + np.sum(squares / (spectrum + budget * share)))
+        told = np.where(squares > 0, squares, 0.0) / np.where(squares > 0, spectrum + budget * share, 1.0)
+        return float(1.0 / (budget * (1 - share)) + np.sum(told))
 
     found = minimize_scalar(loss_with, bounds=(1e-12, 1 - 1e-12), method="bounded", options={"xatol": 1e-13})
     gamma = budget * float(found.x)
     v = vectors @ (a / (spectrum + gamma))
     noise = np.zeros_like(covariance)
-    noise[np.ix_(others, others)] = gamma * np.outer(v, v) / (v @ v)
+    if v @ v > 0:
+        noise[np.ix_(others, others)] = gamma * np.outer(v, v) / (v @ v)
+    else:  # nothing else tells of the secret: all noise where it is
+        gamma = 0.0
     noise[index[0], index[0]] = budget - gamma
-    loss = loss_with(float(found.x))
+    loss = loss_with(gamma / budget)
     design = NoiseDesign(read_only(noise), (covariance,), (index,), "block", nugget, known_losses=read_only([loss]))
     return Solved(design, "exact", int(found.nfev), objective=loss, seconds=time.perf_counter() - started)
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.arrays import FloatArray, IntArray, Solved, read_only
+from sfumato.arrays import FloatArray, IntArray, Solved, finite, read_only
 from sfumato.errors import InputError
 from sfumato.mechanisms.designs.convex import least_loss, least_noise
 from sfumato.mechanisms.designs.noise_design import NoiseDesign, checked_prior, checked_secrets
@@ -22,10 +22,10 @@ from sfumato.mechanisms.designs.noise_design import NoiseDesign, checked_prior, 
 
 def stacked_prior(prior_x: npt.ArrayLike, prior_y: npt.ArrayLike, cross: npt.ArrayLike | None = None) -> FloatArray:
     """The (2n, 2n) covariance of (x, y); ``cross`` is Cov(x_i, y_j), (n, n), absent for independent axes."""
-    east, north = np.asarray(prior_x, dtype=np.float64), np.asarray(prior_y, dtype=np.float64)
+    east, north = finite(prior_x, "The prior of x", dimensions=2), finite(prior_y, "The prior of y", dimensions=2)
     if east.shape != north.shape:
         raise InputError("The two axes have different numbers of points.", "Give both at the same times.")
-    between = np.zeros_like(east) if cross is None else np.asarray(cross, dtype=np.float64)
+    between = np.zeros_like(east) if cross is None else finite(cross, "The cross-covariance", dimensions=2)
     if between.shape != east.shape:
         raise InputError("The cross-covariance does not fit the axes.", "Give Cov(x_i, y_j) as (n, n).")
     return checked_prior(np.block([[east, between], [between.T, north]]), "The prior of both axes together")

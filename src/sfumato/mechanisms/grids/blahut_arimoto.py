@@ -24,6 +24,7 @@ from sfumato.arrays import FloatArray, Solved, Status, finite, positive, read_on
 from sfumato.channel import Channel, checked_probabilities
 from sfumato.errors import InputError, NotConverged
 from sfumato.grid import Grid
+from sfumato.leakage.geo import geo_epsilon_at_most
 from sfumato.mechanisms.grids.grid_channel import GridChannel
 from sfumato.mechanisms.grids.kernel import Form, GridKernel, grid_kernel
 
@@ -68,7 +69,7 @@ def blahut_arimoto(
         target = positive(epsilon, "epsilon")
         # beta <= epsilon <= 2 beta brackets the answer; the level grows with beta.
         return _largest(
-            solve, target / 2, target, lambda found: found.value.epsilon().upper <= target, found_at_low=True
+            solve, target / 2, target, lambda found: found.value.certain_epsilon() <= target, found_at_low=True
         )
     assert distortion is not None
     target = positive(distortion, "distortion")
@@ -146,7 +147,7 @@ def blahut_arimoto_matrix(
         scale = _matrix_scale(d)
 
         def within(found: Solved[Channel]) -> bool:
-            return exact_epsilon(found.value.matrix, ground) <= target
+            return geo_epsilon_at_most(found.value.matrix, ground) <= target
 
         low = 1e-6 / scale
         high = low

@@ -24,6 +24,7 @@ from sfumato.channel import Channel, checked_probabilities
 from sfumato.errors import InputError, NotCertified
 from sfumato.grid import Grid
 from sfumato.guarantees import Guarantee
+from sfumato.leakage.rounding import UNIT
 from sfumato.mechanisms.grids.kernel import GridKernel, grid_kernel, offset_distances
 from sfumato.mechanisms.grids.level import (
     EXACT_UP_TO,
@@ -232,6 +233,18 @@ class GridChannel:
         return level_from_normaliser(
             grid, self.beta, log_z, everywhere=everywhere, relative_error=self.normaliser_error
         )
+
+    def certain_epsilon(self) -> float:
+        """At least the exact level of the stored weights and beta: that of :meth:`epsilon` and what rounding can hide.
+
+        Z is a sum of positive products, so log Z is off by at most (cells + beta times the longest distance + a few)
+        units, and the FFT's error; it enters at two places, over the smallest distance.
+        """
+        grid = self.grid
+        longest = math.hypot(grid.rows * grid.cell_height, grid.columns * grid.cell_width)
+        off = 4 * (grid.cells + self.beta * longest + 16) * UNIT + self.normaliser_error()
+        level = self.epsilon().upper * (1 + 8 * UNIT)
+        return min(2 * self.beta * (1 + 2 * UNIT), level + 2 * off / min(grid.cell_width, grid.cell_height))
 
     def normaliser_error(self) -> float:
         """The largest relative error of Z: the FFT's error scale with a margin of ten, against the smallest Z."""

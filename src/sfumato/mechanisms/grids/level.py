@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from sfumato.arrays import FloatArray, IntArray
+from sfumato.arrays import FloatArray, IntArray, positive
 from sfumato.grid import Grid
 from sfumato.mechanisms.grids.kernel import offset_distances
 from sfumato.mechanisms.grids.loops import lipschitz_all_pairs, lipschitz_arcs
@@ -43,6 +43,7 @@ class EpsilonRange:
 
 def level_without_normaliser(grid: Grid, beta: float, *, everywhere: bool) -> EpsilonRange:
     """2 beta needs no Z; nothing sharper can be said from one that is noise."""
+    positive(beta, "beta")
     return EpsilonRange(beta if everywhere else 0.0, 2 * beta, grid.unit)
 
 

@@ -25,7 +25,7 @@ import math
 import numpy as np
 
 from sfumato.arrays import FloatArray, Solved, positive, read_only
-from sfumato.errors import NotConverged
+from sfumato.errors import InputError, NotConverged
 from sfumato.grid import Grid
 from sfumato.mechanisms.grids.blahut_arimoto import DEFAULT_FLOOR, checked_floor
 from sfumato.mechanisms.grids.grid_channel import GridChannel
@@ -46,13 +46,15 @@ def tight_channel(grid: Grid, *, epsilon: float, floor: float = DEFAULT_FLOOR) -
     """
     target = positive(epsilon, "epsilon")
     floor = checked_floor(floor)
+    if target * min(grid.cell_width, grid.cell_height) < 1e-10:
+        raise InputError(f"epsilon is {target:g}: per cell that cannot be told from 0.", "Ask for more.")
     beta, products = target, 0
     for _ in range(_MOST_TRIES):
         kernel = grid_kernel(grid, beta)
         weights, used = equalising_weights(kernel, floor)
         products += used
         channel = GridChannel(grid, beta, weights)
-        level = channel.epsilon().upper
+        level = channel.certain_epsilon()
         if level <= target:
             return Solved(channel, "converged", products, 1 - beta / target, beta, target)
         # The level grows almost in proportion to beta; a hair more, so that rounding never keeps us above.
