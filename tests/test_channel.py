@@ -59,12 +59,10 @@ def test_the_posterior_is_bayes_rule_and_an_impossible_report_has_none() -> None
         Channel(np.array([[1.0, 0.0], [0.0, 1.0]])).posterior([1.0, 0.0], 1)
 
 
-def test_composition_post_processing_and_pairs_are_what_they_say() -> None:
+def test_composition_and_post_processing_are_what_they_say() -> None:
     a, b = Channel(np.array(Q)), Channel(np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]))
     np.testing.assert_allclose(a.compose(b).matrix, np.array(Q) @ b.matrix)
     np.testing.assert_allclose(a.post_process([0, 1, 0]).matrix[:, 0], np.array(Q)[:, [0, 2]].sum(axis=1))
-    both = a.alongside(b)
-    np.testing.assert_allclose(both.matrix[1].reshape(3, 2), np.outer(a.matrix[1], b.matrix[1]))
     np.testing.assert_allclose(a.push_forward(P), np.array(P) @ np.array(Q))
     with pytest.raises(InputError):
         b.compose(a)

@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from sfumato.arrays import Solved, finite, jsonable, positive, read_only
-from sfumato.errors import InputError, MissingExtra, NotConverged, SfumatoError
+from sfumato.arrays import finite, jsonable, positive, read_only
+from sfumato.errors import InputError, MissingExtra, SfumatoError
 from sfumato.units import duration_s, format_duration, format_length, length_m, length_option, plain_number
 
 
@@ -31,13 +31,6 @@ def test_a_value_that_is_not_finite_is_named_and_refused() -> None:
 def test_json_never_holds_nan_or_infinity() -> None:
     text = json.dumps(jsonable({"a": float("nan"), "b": np.array([1.0, np.inf]), "c": np.int64(3)}), allow_nan=False)
     assert json.loads(text) == {"a": None, "b": [1.0, None], "c": 3}
-
-
-def test_a_solver_without_its_gap_fails_loudly() -> None:
-    assert Solved("x", "exact").or_fail(1e-9) == "x"
-    assert Solved("x", "converged", gap=1e-4).or_fail(1e-3) == "x"
-    with pytest.raises(NotConverged, match="no certified gap"):
-        Solved("x", "stopped").or_fail(1e-3)
 
 
 @pytest.mark.parametrize(("text", "metres"), [("200m", 200.0), ("1.5 km", 1500.0), (30, 30.0), ("1mi", 1609.344)])

@@ -10,7 +10,7 @@ from typing import Any, Generic, Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.errors import InputError, NotConverged
+from sfumato.errors import InputError
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -92,16 +92,6 @@ class Solved(Generic[Value]):
     objective: float | None = None
     lower_bound: float | None = None
     seconds: float | None = None
-
-    def or_fail(self, gap: float) -> Value:
-        """The value if its certified gap is at most ``gap``; otherwise :class:`NotConverged`."""
-        if self.status == "exact" or (self.gap is not None and self.gap <= gap):
-            return self.value
-        reached = "no certified gap" if self.gap is None else f"a certified gap of {self.gap:.3g}"
-        raise NotConverged(
-            f"The solver stopped after {self.steps} steps with {reached}; {gap:.3g} was asked for.",
-            "Allow more steps, accept a larger gap, or make the problem smaller.",
-        )
 
 
 def jsonable(value: Any) -> Any:

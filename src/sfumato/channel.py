@@ -115,14 +115,6 @@ class Channel:
             positions_m=None if self.positions_m is None else self.positions_m[kept],
         )
 
-    def alongside(self, other: Channel) -> Channel:
-        """Two conditionally independent reports about the same x, as one channel with pairs as outputs."""
-        if other.shape[0] != self.shape[0]:
-            raise InputError(f"The channels have {self.shape[0]} and {other.shape[0]} inputs.", "They must match.")
-        matrix = (self.matrix[:, :, None] * other.matrix[:, None, :]).reshape(self.shape[0], -1)
-        outputs = tuple(f"{a}|{b}" for a in self.outputs for b in other.outputs)
-        return Channel(matrix, inputs=self.inputs, outputs=outputs, positions_m=self.positions_m)
-
     def push_forward(self, prior: npt.ArrayLike) -> FloatArray:
         """The distribution of the report: m = p Q."""
         out: FloatArray = checked_probabilities(prior, self.shape[0]) @ self.matrix

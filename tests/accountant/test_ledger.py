@@ -8,7 +8,6 @@ import math
 import numpy as np
 import pytest
 
-from sfumato.accountant.information_privacy import fixed_prior_rule
 from sfumato.accountant.ledger import Ledger, read_ledger, record
 from sfumato.accountant.trace_losses import entry_from_certificate, total_loss
 from sfumato.errors import BudgetExceeded, InputError
@@ -96,10 +95,6 @@ def test_a_loss_that_is_no_number_of_at_least_zero_never_enters(tmp_path, loss):
     if loss is not None:
         with pytest.raises(InputError):
             entry_from_certificate(certificate(worst_loss=loss), process="2")
-    with pytest.raises(InputError):
-        record(
-            path, "alice", {"notion": "local information privacy", "epsilon_nats": loss}, fixed_prior_rule([0.5, 0.5])
-        )
     assert path.read_bytes() == before
     record(path, "alice", {**good, "process": "2"}, total_loss)
     assert read_ledger(path).spent("alice", total_loss) == pytest.approx(2e-4)

@@ -18,6 +18,7 @@ from sfumato.collection.simulation import Protocol, simulate_round
 from sfumato.errors import InputError
 from sfumato.grid import Grid
 from sfumato.guarantees import Guarantee
+from sfumato.leakage.composition import product_matrix
 from sfumato.leakage.discrete import geo_epsilon
 from sfumato.mechanisms.channels.closed_forms import resampling_channel
 from sfumato.mechanisms.channels.planar_laplace import planar_laplace_channel
@@ -36,9 +37,7 @@ def channels(seed: int, count: int) -> list[GridChannel]:
 @given(seed=st.integers(0, 2**32), count=st.integers(1, 3))
 def test_reports_of_one_place_cost_what_their_product_channel_gives_away(seed: int, count: int) -> None:
     through = channels(seed, count)
-    product = through[0].to_dense()
-    for channel in through[1:]:
-        product = product.alongside(channel.to_dense())
+    product = product_matrix([channel.to_dense() for channel in through])
     together = spent(through, reporting="every-cycle")
     assert together.level.exact
     assert together.level.upper == pytest.approx(geo_epsilon(product, GRID.distance_matrix()), abs=1e-9)

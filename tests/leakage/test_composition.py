@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from lip_channels import random_lip_channel
 
-from sfumato.accountant.information_privacy import PosteriorAdaptive, fixed_prior_rule
-from sfumato.accountant.ledger import Ledger
+from sfumato.accountant.information_privacy import PosteriorAdaptive
 from sfumato.channel import Channel
 from sfumato.errors import BudgetExceeded, InputError
 from sfumato.leakage import composition as k
@@ -194,20 +193,6 @@ def test_a_channel_for_the_old_prior_costs_more_than_its_epsilon_once_the_belief
     account = PosteriorAdaptive.start(p, budget=10).report(fixed, 2)
     up, low = account.check(fixed)
     assert max(up, low) > 1.01
-
-
-def test_a_ledger_composes_fixed_prior_reports_by_theorem_4_and_refuses_the_rest() -> None:
-    p = (0.5, 0.3, 0.2)
-    rule = fixed_prior_rule(p)
-    entry = {"notion": "local information privacy", "epsilon_nats": 0.5}
-    ledger = Ledger(2.0, {}).with_release("me", entry, rule).with_release("me", entry, rule)
-    assert ledger.spent("me", rule) == pytest.approx(k.composed_bound((0.5, 0.5), p))
-    with pytest.raises(BudgetExceeded):
-        ledger.with_release("me", entry, rule)
-    for bad in ({"notion": "local information privacy", "epsilon_nats": 0.5, "delta": 0.1}, {"notion": "other"},
-                {"notion": "local information privacy"}):  # fmt: skip
-        with pytest.raises(InputError):
-            ledger.with_release("me", bad, rule)
 
 
 def test_bad_compositions_are_refused() -> None:

@@ -13,7 +13,7 @@ from random_channels import channels_with_priors, random_channel
 from sfumato.errors import InputError
 from sfumato.leakage import g_leakage as g
 from sfumato.leakage import gain_functions as gains
-from sfumato.leakage.discrete import bayes_error, maximal_leakage
+from sfumato.leakage.discrete import adversary_error, bayes_error, maximal_leakage
 
 Q = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.25, 0.25, 0.5]])
 P = np.array([0.5, 0.3, 0.2])
@@ -62,7 +62,7 @@ def test_agrees_with_qif_to_1e_9() -> None:
             (math.exp(g.min_entropy_capacity(q)), m.bayes_vuln.mult_capacity(q)),
             (g.guessing_entropy(p), m.guessing.prior(p)),
             (g.posterior_guessing_entropy(q, p), m.guessing.posterior(p, q)),
-            (g.loss_risk(q, p, table), m.l_risk.posterior(table, p, q)),
+            (adversary_error(q, p, table.T), m.l_risk.posterior(table, p, q)),
             (1 - g.bayes_vulnerability(q, p), m.bayes_risk.posterior(p, q)),
             (1 / g.bayes_security(q), m.bayes_risk.mult_capacity(q)[0]),
             (g.prediction_risk(q, p, predicate)[1], m.pred_risk.posterior(predicate.astype(np.uint64), p, q)),

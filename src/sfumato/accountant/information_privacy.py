@@ -14,18 +14,15 @@ the model the promise is stated for: with another prior the total may be off by 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.accountant.ledger import Entry, Rule, amount
 from sfumato.arrays import FloatArray, positive, read_only
 from sfumato.channel import Channel, checked_probabilities, checked_rows
 from sfumato.errors import BudgetExceeded, InputError
 from sfumato.guarantees import Guarantee
-from sfumato.leakage.composition import composed_bound, epsilon_delta_composed
 from sfumato.leakage.discrete import lip, lip_over_set
 from sfumato.priors.sets import Known, Polytope
 
@@ -136,26 +133,3 @@ class PosteriorAdaptive:
             covers=("all reports together, every single symbol and the whole sequence, for every outcome",),
             not_covered=("an adversary with another prior", "(epsilon, delta) promises: they have no composition rule"),
         )
-
-
-def fixed_prior_rule(prior: npt.ArrayLike) -> Rule:
-    """A ledger's rule for reports designed for one fixed prior about the same symbol: Theorem 4, never the sum.
-
-    Entries are ``{"notion": "local information privacy", "epsilon_nats": ...}``; anything else is refused.
-    """
-    p = checked_probabilities(prior)
-
-    def rule(entries: Sequence[Entry]) -> float:
-        epsilons = []
-        for entry in entries:
-            if entry.get("notion") != "local information privacy" or "epsilon_nats" not in entry:
-                raise InputError(
-                    "An entry of the ledger is not a report of local information privacy.", "Keep it apart."
-                )
-            if entry.get("delta"):
-                epsilon_delta_composed(entry)
-            epsilons.append(amount(entry, "epsilon_nats"))
-        told = [epsilon for epsilon in epsilons if epsilon > 0]  # a report that tells nothing costs nothing
-        return composed_bound(told, p) if told else 0.0
-
-    return rule

@@ -51,11 +51,6 @@ class GLeakage:
         """What a report adds to the gain on average."""
         return max(0.0, self.average - self.before)
 
-    @property
-    def worst_added(self) -> float:
-        """What the worst report adds."""
-        return max(0.0, self.worst - self.before)
-
 
 def g_leakage(channel: ChannelLike, prior: npt.ArrayLike, gain: Gain | npt.ArrayLike) -> GLeakage:
     """Vulnerability before and after for a gain function (or a table of gains, guesses by symbols)."""
@@ -112,14 +107,6 @@ def posterior_guessing_entropy(channel: ChannelLike, prior: npt.ArrayLike) -> fl
     p = checked_probabilities(prior, q.shape[0])
     joint = np.sort(p[:, None] * q, axis=0)[::-1]
     return float((np.arange(1, p.size + 1) @ joint).sum())
-
-
-def loss_risk(channel: ChannelLike, prior: npt.ArrayLike, loss: npt.ArrayLike) -> float:
-    """sum_y min_w sum_x l(w, x) p(x) Q(y | x): the least expected loss after a report (guesses by symbols)."""
-    q = matrix_of(channel)
-    p = checked_probabilities(prior, q.shape[0])
-    table = finite(loss, "The loss", dimensions=2)
-    return float(-Gain(table.shape[1], "a loss", values=-table).best(p[:, None] * q).sum())
 
 
 def prediction_risk(channel: ChannelLike, prior: npt.ArrayLike, holds: npt.ArrayLike) -> tuple[float, float]:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
 
 import numpy as np
 from scipy.optimize import linprog
@@ -87,19 +86,6 @@ def separation(first: FloatArray, second: FloatArray, gain: FloatArray) -> float
         return max(0.0, apart)
     exact = (_vulnerability(second, gain) - _vulnerability(first, gain)) / n
     return float(exact) if exact > 0 else 0.0
-
-
-def blackwell_order(
-    first: ChannelLike, second: ChannelLike, *, tolerance: float = TOLERANCE
-) -> Literal["equivalent", "first leaks at least as much", "second leaks at least as much", "incomparable"]:
-    """How two channels compare for *every* adversary at once."""
-    down = refined_by(first, second, tolerance=tolerance).holds
-    up = refined_by(second, first, tolerance=tolerance).holds
-    if down and up:
-        return "equivalent"
-    if down:
-        return "first leaks at least as much"
-    return "second leaks at least as much" if up else "incomparable"
 
 
 def _by_solving(a: FloatArray, b: FloatArray, tolerance: float) -> Refinement | None:

@@ -81,7 +81,10 @@ def additive_decomposition(
     """Lemma 3.2 for Gaussian noise; it needs the noise at S independent of the rest (checked)."""
     _, gamma, own, others, slopes, inner = _parts(prior, noise, secret)
     _refuse_correlated(gamma, own, others)
-    direct = np.asarray(np.linalg.inv(gamma[np.ix_(own, own)]), dtype=np.float64)
+    try:
+        direct = np.asarray(np.linalg.inv(gamma[np.ix_(own, own)]), dtype=np.float64)
+    except np.linalg.LinAlgError as error:
+        raise InputError("Some direction of the secret has no noise.", "It is given away as it is.") from error
     inferential = slopes.T @ np.linalg.solve(inner + gamma[np.ix_(others, others)], slopes)
     return Decomposition(direct, np.asarray((inferential + inferential.T) / 2))
 

@@ -366,16 +366,6 @@ def samples_needed(
     return max(1, math.ceil(exact))
 
 
-def observed_overhead(counts: npt.ArrayLike, *, beta: float) -> float:
-    """-ln(1 - tv / observed p_min), the overhead once the counts are in; infinite while tv >= observed p_min."""
-    values = finite(counts, "The counts", dimensions=1)
-    _checked_counts(values)
-    total = float(values.sum())
-    variation = weissman_variation(int(total), values.size, positive(beta, "beta", at_most=0.999999))
-    smallest = float(values.min()) / total
-    return math.inf if variation >= smallest else -math.log1p(-variation / smallest)
-
-
 def _square(value: float) -> float:
     return value * value  # infinite where ** would fail
 

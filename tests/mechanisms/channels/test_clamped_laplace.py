@@ -60,17 +60,6 @@ def test_published_errors_and_the_discrete_optimum_beside_them(
     assert optimum < min(independent, dependent)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("epsilon", "p", "published"),
-    [(1, skewed(0.2), 0.5935), (2, skewed(0.2), 0.4053), (2, [0.7, 0.2, 0.1], 0.3866)],
-)
-def test_the_best_slope_and_offset_do_no_worse_than_published(epsilon: float, p: list[float], published: float) -> None:
-    best = cl.best_context_aware(X, p, epsilon)
-    assert max(best.leakage()) <= epsilon
-    assert best.mean_error() <= published + 1e-4
-
-
 def test_the_exact_leakage_agrees_with_a_fine_grid_of_outputs() -> None:
     rng = np.random.default_rng(0)
     for _ in range(15):

@@ -17,7 +17,6 @@ from sfumato.errors import InputError, NotCertified
 from sfumato.leakage.loss import basic_losses
 from sfumato.leakage.odds import mu_at_odds
 from sfumato.mechanisms.traces.multiscale.bound import (
-    mixed_loss,
     path_losses,
     restart_multiplier,
     unit_density,
@@ -185,6 +184,18 @@ def test_a_finite_sd_never_loses_more_than_the_bound_that_is_free_of_sd() -> Non
             small = 1e-4 * density
             learned = float((small**2 / (small + noise) * weight).sum())
             assert learned / (1e-4 * (1e-4 - learned)) == pytest.approx(limit, rel=1e-2)
+
+
+def mixed_loss(
+    path_loss: float, white_share: float, constant_share: float, *, path: float, nugget: float, offset: float
+) -> float:
+    """1/V_X − 1/(σ² + τ² + v) from the share lemma, for one prior; variances and losses in units of o."""
+    held = path / (1.0 + path_loss * path)
+    if nugget:
+        held += nugget * white_share / (nugget + white_share)
+    if offset:
+        held += offset * constant_share / (offset + constant_share)
+    return 1.0 / held - 1.0 / (path + nugget + offset)
 
 
 @settings(max_examples=300, deadline=None)

@@ -18,7 +18,6 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize_scalar
 
 from sfumato.arrays import FloatArray, finite, read_only
 from sfumato.errors import InputError
@@ -133,43 +132,6 @@ def context_aware(
         )
     alpha = _largest(fits, 0.0, eps)
     return ClampedLaplace(x, p, read_only(extent / (alpha * p + base)), eps, alpha, base)
-
-
-def best_context_aware(values: npt.ArrayLike, prior: npt.ArrayLike, epsilon: float) -> ClampedLaplace:
-    """The (alpha, beta) of least E|Y - X| under exact calibration, alpha of either sign (golden section over beta)."""
-    x, p, eps = _checked(values, prior, epsilon)
-    extent = float(np.ptp(x))
-
-    def at(log_beta: float) -> ClampedLaplace:
-        base = math.exp(log_beta)
-
-        def fits(alpha: float) -> bool:
-            return _within(x, p, extent / (alpha * p + base), eps)
-
-        # Start from the most negative slope that keeps every rate positive; leakage then grows with alpha.
-        least = -base / float(p.max()) * (1 - 1e-6)
-        if fits(0.0):
-            alpha = _largest(fits, 0.0, eps)
-        elif fits(least):
-            low, high = least, 0.0
-            for _ in range(50):
-                middle = 0.5 * (low + high)
-                low, high = (middle, high) if fits(middle) else (low, middle)
-            alpha = low
-        else:
-            return ClampedLaplace(x, p, read_only(np.full(p.size, math.inf)), eps, math.nan, base)
-        return ClampedLaplace(x, p, read_only(extent / (alpha * p + base)), eps, alpha, base)
-
-    def error(log_beta: float) -> float:
-        found = at(log_beta)
-        return found.mean_error() if np.isfinite(found.scales).all() else math.inf
-
-    candidates = np.linspace(math.log(eps / 20), math.log(4 * eps), 25)
-    errors = [error(float(candidate)) for candidate in candidates]
-    best = int(np.argmin(errors))
-    around = (float(candidates[max(best - 1, 0)]), float(candidates[min(best + 1, candidates.size - 1)]))
-    refined = minimize_scalar(error, bounds=around, method="bounded", options={"xatol": 1e-6})
-    return at(float(refined.x) if float(refined.fun) < errors[best] else float(candidates[best]))
 
 
 def alpha_threshold(prior: npt.ArrayLike, epsilon: float) -> float:

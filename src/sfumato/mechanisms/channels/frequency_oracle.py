@@ -93,7 +93,10 @@ class FrequencyOracle(ABC):
         return total
 
     def channel(self) -> Channel:
-        """The oracle as a matrix P(report | symbol), where its reports are few (see ``outputs``)."""
+        """The oracle as a matrix of the nearest doubles, where its reports are few; ``release`` draws without it.
+
+        A matrix to draw from, certified itself, comes from the registry's design.
+        """
         return Channel(self._matrix())
 
     def _matrix(self) -> FloatArray:

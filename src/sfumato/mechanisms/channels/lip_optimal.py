@@ -18,7 +18,7 @@ import numpy.typing as npt
 from sfumato.arrays import FloatArray, Solved, finite, positive
 from sfumato.channel import Channel, checked_distortion, checked_labels
 from sfumato.errors import InputError
-from sfumato.leakage.discrete import Leakage, average_distortion
+from sfumato.leakage.discrete import Leakage, average_distortion, hamming
 from sfumato.mechanisms.channels.candidates import Candidate, cheapest, constant_report, gathered_outputs
 from sfumato.mechanisms.channels.certified import (
     Designed,
@@ -27,6 +27,7 @@ from sfumato.mechanisms.channels.certified import (
     design_epsilon,
     lip_guarantee,
 )
+from sfumato.mechanisms.channels.closed_forms import hamming_bound
 from sfumato.mechanisms.channels.deadline import Deadline
 from sfumato.mechanisms.channels.interior_point import solve
 from sfumato.mechanisms.channels.linear_program import best_over_set
@@ -115,6 +116,8 @@ def optimal_channel(
         return average_distortion(channel, p, d[:, columns]), (channel, leakage)
 
     cost, (channel, leakage) = cheapest(candidates, shipped)
+    if isinstance(target, Known) and low == up and np.array_equal(d, hamming(*d.shape)):
+        bound = max(bound, 1 - hamming_bound(p, up).accuracy - 1e-13)
     bound = bound_below(bound, cost)
     reached = (cost - bound) / cost if cost > 0 else 0.0
     designed = Designed(

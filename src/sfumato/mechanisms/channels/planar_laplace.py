@@ -70,7 +70,7 @@ def planar_laplace_channel(grid: Grid, epsilon: float, *, plane_error: float | N
     full tails, so even the smallest is accurate to about 1e-13 of itself. ``plane_error`` is that of the grid unless
     given; the guarantee states it, and above 2 % a promise per metre is refused.
     """
-    eps = positive(epsilon, "epsilon")
+    eps = positive(epsilon, "epsilon", at_most=1e100)
     off = checked_plane_error(grid.plane_error if plane_error is None else plane_error)
     distances = checked_distortion(grid.distance_matrix(), "The distances")
     checked_smallest(eps, distances)

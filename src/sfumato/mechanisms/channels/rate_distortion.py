@@ -9,7 +9,6 @@ reached by channels from above, the envelope of those lines from below.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -32,11 +31,6 @@ class RatePoint:
     rate_nats: float
     intercept_nats: float
     gap_nats: float
-
-    @property
-    def rate_bits(self) -> float:
-        """The rate in bits per report."""
-        return self.rate_nats / math.log(2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

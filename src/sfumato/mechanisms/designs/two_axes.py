@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, IntArray, Solved, finite, read_only
 from sfumato.errors import InputError
-from sfumato.mechanisms.designs.convex import least_loss, least_noise
+from sfumato.mechanisms.designs.convex import least_loss
 from sfumato.mechanisms.designs.noise_design import NoiseDesign, checked_prior, checked_secrets
 
 
@@ -50,20 +50,6 @@ def least_loss_two_axes(
     prior = stacked_prior(prior_x, prior_y, cross)
     pairs = stacked_secrets(secrets, len(prior) // 2)
     return _in_the_plane(least_loss(prior, pairs, budget=budget, targets=targets, gap=gap))
-
-
-def least_noise_two_axes(
-    prior_x: npt.ArrayLike,
-    prior_y: npt.ArrayLike,
-    secrets: Sequence[npt.ArrayLike],
-    *,
-    targets: Sequence[float],
-    cross: npt.ArrayLike | None = None,
-    gap: float = 1e-6,
-) -> Solved[NoiseDesign]:
-    """Least total noise over both axes that keeps every secret place's loss at its target."""
-    prior = stacked_prior(prior_x, prior_y, cross)
-    return _in_the_plane(least_noise(prior, stacked_secrets(secrets, len(prior) // 2), targets=targets, gap=gap))
 
 
 def _in_the_plane(solved: Solved[NoiseDesign]) -> Solved[NoiseDesign]:

@@ -198,18 +198,6 @@ def _free_share(loss: float, share: float) -> float | None:
     return math.inf if share * loss >= 1 else math.sqrt(2.0 * loss / (1.0 / share - loss))
 
 
-def mixed_loss(
-    path_loss: float, white_share: float, constant_share: float, *, path: float, nugget: float, offset: float
-) -> float:
-    """1/V_X − 1/(σ² + τ² + v) from the share lemma, for one prior; variances and losses in units of o."""
-    held = path / (1.0 + path_loss * path)
-    if nugget:
-        held += nugget * white_share / (nugget + white_share)
-    if offset:
-        held += offset * constant_share / (offset + constant_share)
-    return 1.0 / held - 1.0 / (path + nugget + offset)
-
-
 def restart_multiplier(gap_s: float, longest_s: float) -> float:
     """What restarting the process after a silent gap can multiply any path loss by: 1 + 2 Σ_m ρ(mT).
 
