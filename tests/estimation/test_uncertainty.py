@@ -8,7 +8,6 @@ import pytest
 from sfumato.collection.simulation import simulate_round
 from sfumato.errors import InputError
 from sfumato.estimation import Tally, intervals, joint, log_smooth
-from sfumato.estimation.linear import linearised
 from sfumato.estimation.uncertainty import multinomial_width, region_interval
 from sfumato.grid import Grid
 from sfumato.mechanisms.grids.grid_channel import uniform_channel
@@ -169,14 +168,3 @@ def test_intervals_around_the_estimate_of_another_grid_and_without_replicates_ar
         with pytest.raises(InputError) as refused:
             ask()
         assert refused.value.advice
-
-
-def test_a_channel_that_tells_the_truth_leaves_no_cumulants():
-    """With beta so large that every report is true, given the people nothing varies: all cumulants vanish together."""
-    grid = Grid.plain(4, 5)
-    channel = uniform_channel(grid, 9.0)
-    people = np.arange(10, 30)
-    linear = linearised([Tally(channel, people)], people / people.sum(), "once", dense=True)
-    moments = linear.cells("reporters")
-    fourth = moments.kurtosis * moments.variance**2
-    assert np.all(np.abs(fourth) < 1e-3 * (people / people.sum()) / people.sum() ** 3)

@@ -12,12 +12,13 @@ variance.
 
 A sum a'theta~ is sum_s sum_y L_s(y) n_s(y) + constant with L_s = a'(H + P)^-1 W_s, and people report independently.
 Given the people, each person at x adds the variance v(x) = E L^2 - (E L)^2, so that the variance is *linear in where
-people are*: v changes as the share asked about does, at the rate ``growth`` -- what a score (Wilson) interval needs.
-Third and fourth cumulants follow in the same way.
+people are* and changes with the share asked about -- what a score (Wilson) interval needs. :mod:`.tails` has the whole
+law.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -30,6 +31,7 @@ from sfumato.accountant.compose import Reporting
 from sfumato.arrays import FloatArray
 from sfumato.errors import NotCertified
 from sfumato.estimation.likelihood import inverse_normaliser
+from sfumato.estimation.tails import Law, Part, Sums, law_of
 from sfumato.estimation.tally import Tally, alike, merged
 from sfumato.mechanisms.grids.kernel import GridKernel, matrix_from_table
 
@@ -49,11 +51,8 @@ class Moments:
     expected: FloatArray
     """The sum at the map that was linearised at."""
     variance: FloatArray
-    growth: FloatArray
-    """How much the variance grows per unit of the sum's own share."""
-    skewness: FloatArray
-    kurtosis: FloatArray
-    """In excess of the normal's."""
+    law: Law
+    """How they err, as a function of the share."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,7 +149,12 @@ class Linearised:
         for first in range(0, cells, _ROWS_AT_ONCE):
             rows = self.inverse[first : first + _ROWS_AT_ONCE]
             parts.append(self._moments(np.eye(len(rows), cells, first), rows, target, first=first))
-        return Moments(*(np.concatenate(values) for values in zip(*map(_values, parts), strict=True)))
+        return Moments(
+            np.concatenate([part.centre for part in parts]),
+            np.concatenate([part.expected for part in parts]),
+            np.concatenate([part.variance for part in parts]),
+            Law.joined([part.law for part in parts]),
+        )
 
     def sums(self, chosen: FloatArray, target: Target) -> Moments:
         """The sums over the cells chosen by each 0/1 row of (k, cells)."""
@@ -179,47 +183,43 @@ class Linearised:
         by_channel = self.reporting == "every-cycle" and len(self.channels) > 1 and not self.grouped
         # A(H + P) = chosen, so the mean of all of a person's loadings is chosen / people but for the pull.
         mean = (chosen - rows * pull) / people
-        second, third, fourth = (np.zeros(share.size) for _ in range(3))
-        second_in, third_in = np.zeros(share.size), np.zeros(share.size)
+        # The profile: where people come from when the share is larger than expected.
+        along = rows / np.einsum("ij,ij->i", rows, chosen)[:, None]
+        second, second_in, second_along = (np.zeros(share.size) for _ in range(3))
         square, square_in = np.zeros(share.size), np.zeros(share.size)
+        parts = []
         for one in self.channels:
-            loadings = one.loadings(rows)
-            reported = one.reports_of(inside, first)
-            power = loadings * loadings
+            part = Part(one.per_person, one.loadings(rows), one.reported, one.reports_of(inside, first))
+            parts.append(part)
+            power = part.loadings * part.loadings
             second += one.per_person * (power @ one.reported)
-            second_in += one.per_person * np.einsum("ij,ij->i", power, reported)
+            second_in += one.per_person * np.einsum("ij,ij->i", power, part.inside)
+            second_along += one.per_person * np.einsum("ij,ij->i", power, one.reports_of(along, None))
             if by_channel:
-                each = one.mean_of(loadings) ** 2
+                each = one.mean_of(part.loadings) ** 2
                 square += one.per_person * (each @ theta)
                 square_in += one.per_person * np.einsum("ij,ij->i", each, inside)
-            power *= loadings
-            third += one.per_person * (power @ one.reported)
-            third_in += one.per_person * np.einsum("ij,ij->i", power, reported)
-            power *= loadings
-            fourth += one.per_person * (power @ one.reported)
         if not by_channel:
             each = mean**2 / per_person
             square, square_in = each @ theta, np.einsum("ij,ij->i", each, inside)
-        drawn = np.sum((rows * (pull * theta)) ** 2, axis=1)
-        variance = people * (second - square) + drawn
+        blurred = np.sum((rows * (pull * theta)) ** 2, axis=1)
+        variance = people * (second - square) + blurred
         growth = people * (second_in - square_in) / share
+        profile = people * (second_along - square_in / share)
         if target == "population":
             variance = variance + (share - share**2) / people
-            growth = growth + 1 / people
-            third_sum, fourth_sum = people * third, people * fourth
-        else:
-            # A report from inside adds 1 / n on average; the terms left out are of higher order in that.
-            n = people * per_person
-            third_sum = people * (third - 3 * second_in / n + 2 * per_person * share / n**3)
-            fourth_sum = people * (
-                fourth
-                - 4 * third_in / n
-                - 3 * second_in**2 / (share * per_person)
-                + 12 * second_in / n**2
-                - 6 * per_person * share / n**4
-            )
-        centre = share + rows @ self.score
-        return Moments(centre, share, variance, growth, third_sum / variance**1.5, fourth_sum / variance**2)
+            growth, profile = growth + 1 / people, profile + 1 / people
+        sums = Sums(share + rows @ self.score, share, variance, growth, profile, blurred)
+        once = self.reporting == "once"
+        law = law_of(sums, parts, self._uniforms(chosen), people=people, once=once, drawn=target == "population")
+        return Moments(sums.centre, share, variance, law)
+
+    def _uniforms(self, chosen: FloatArray) -> FloatArray:
+        """One number in [0, 1) per sum, from the counts and the cells alone."""
+        counts = hashlib.sha256(b"".join(one.counts.tobytes() for one in self.channels)).digest()
+        hashes = [hashlib.sha256(counts + np.flatnonzero(row).tobytes()).digest() for row in chosen]
+        out: FloatArray = np.array([int.from_bytes(one[:6], "big") for one in hashes]) / 2.0**48
+        return out
 
 
 def linearised(tallies: Sequence[Tally], at: FloatArray, reporting: Reporting, *, dense: bool) -> Linearised:
@@ -266,17 +266,6 @@ def conjugate_gradients(
         direction = residual + (fresh / size) * direction
         size = fresh
     return x
-
-
-def _values(moments: Moments) -> tuple[FloatArray, ...]:
-    return (
-        moments.centre,
-        moments.expected,
-        moments.variance,
-        moments.growth,
-        moments.skewness,
-        moments.kurtosis,
-    )
 
 
 def _inverse(system: FloatArray) -> FloatArray:

@@ -4,18 +4,12 @@ The estimate that predicts best is smoothed, hence biased, and a percentile boot
 the interval is made from the linear estimate of :mod:`.linear`, which is unbiased, linearised at the log-smooth map.
 (Linearised at an early-stopped one it is false wherever that has driven a cell with people to 0.)
 
-The variance of a share depends on the share itself: few people in a cell, little noise from them. So the interval holds
-every share R that its own variance cannot refuse, a score interval as Wilson's,
+The interval holds every share R that the law of the estimate under R cannot refuse,
 
-    w_low <= (centre - R) / sd(R) <= w_high,       sd(R)^2 = variance + growth (R - expected),
+    (1 - level) / 2  <=  P_R(error <= estimate - R)  <=  (1 + level) / 2,
 
-two roots of a quadratic; and w are Cornish-Fisher quantiles, which know the third and fourth cumulants of a sum of few
-reports (clipped at 1 and 2, beyond which the expansion is no quantile any more). Measured coverage:
-benchmarks/evidence_intervals.py.
-
-What is not covered: a channel that follows the reports (promise "mutual-information" without its cap on change) weighs
-its own past errors; where one cell holds few whole people and the channel is nearly exact, shares jump by whole people
-and no interval has every level's coverage.
+a score interval as Wilson's with the exact law (:mod:`.tails`) in the place of the normal one: few people in a cell,
+little noise from them, in skew steps of whole people. Measured coverage: benchmarks/evidence_intervals.py.
 
 ``method="bootstrap"`` instead resamples people (not reports) and refits with four times the steps.
 """
@@ -43,7 +37,6 @@ from sfumato.randomness import Random
 
 LARGEST_COVARIANCE = 2_500
 """Cells up to which intervals of all cells are made; beyond, ask for regions."""
-_MOST_SKEWNESS, _MOST_KURTOSIS = 1.0, 2.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,25 +161,9 @@ def region_interval(
 
 
 def interval_ends(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]:
-    """Every share R with w_low <= (centre - R) / sd(R) <= w_high, not cut at 0 and 1."""
-    z = _normal_quantile(level)
-    skewness = np.clip(moments.skewness, -_MOST_SKEWNESS, _MOST_SKEWNESS)
-    kurtosis = np.clip(moments.kurtosis, -_MOST_KURTOSIS, _MOST_KURTOSIS)
-    rest = np.maximum(moments.variance - moments.growth * moments.expected, 0.0)
-
-    def root(quantile: float) -> FloatArray:
-        w = (
-            quantile
-            + (quantile**2 - 1) * skewness / 6
-            + (quantile**3 - 3 * quantile) * kurtosis / 24
-            - (2 * quantile**3 - 5 * quantile) * skewness**2 / 36
-        )
-        half = w * moments.growth / 2
-        inner = np.maximum(rest + moments.growth * moments.centre + half**2, 0.0)
-        out: FloatArray = moments.centre + w * half - w * np.sqrt(inner)
-        return out
-
-    return root(z), root(-z)
+    """Every share that the estimate does not refuse at ``level``, not cut at 0 and 1."""
+    centre, expected, law = moments.centre, moments.expected, moments.law
+    return law.end(centre, expected, 0.5 + level / 2), law.end(centre, expected, 0.5 - level / 2)
 
 
 def multinomial_width(probabilities: npt.ArrayLike, people: int, level: float = 0.95) -> FloatArray:

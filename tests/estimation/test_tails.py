@@ -1,0 +1,73 @@
+"""The law of the linear estimate, against reports drawn again and again: skew, in whole steps, next to a hot cell."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sfumato.estimation import Tally, intervals
+from sfumato.estimation.linear import linearised
+from sfumato.estimation.uncertainty import interval_ends
+from sfumato.grid import Grid
+from sfumato.mechanisms.grids.sampling import draw_tally
+from sfumato.mechanisms.grids.tight import tight_channel
+
+GRID = Grid.plain(5, 5)
+
+
+def few_people():
+    people = np.ones(25, dtype=np.int64)
+    people[12] = 176
+    people[[0, 7]] = 3
+    return people
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_the_law_is_that_of_repeated_reports_of_the_same_people(epsilon):
+    people = few_people()
+    truth = people / people.sum()
+    channel = tight_channel(GRID, epsilon=epsilon).value
+    below = []
+    for seed in range(400):
+        tally = Tally(channel, draw_tally(channel, people, rng=seed))
+        moments = linearised([tally], truth, "once", dense=True).cells("reporters")
+        error = moments.centre + moments.law.shift - truth
+        below.append(moments.law.below(truth, error, truth))
+    p = np.array(below)
+    # P(D <= d) at the truth is uniform: no atom left, no quantile off by more than chance (sd 0.025 each).
+    for level in (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95):
+        share = (p <= level).mean(axis=0)
+        assert np.abs(share - level).max() < 0.1
+        assert share.mean() == pytest.approx(level, abs=0.02)
+
+
+def test_cells_of_one_person_through_a_nearly_exact_channel_are_covered_at_every_level():
+    people = few_people()
+    truth = people / people.sum()
+    channel = tight_channel(GRID, epsilon=4.0).value
+    inside = []
+    for seed in range(150):
+        tally = Tally(channel, draw_tally(channel, people, rng=seed))
+        moments = intervals([tally]).linear.cells("reporters")
+        for level in (0.8, 0.9, 0.95):
+            low, high = interval_ends(moments, level)
+            inside.append(((low <= truth) & (truth <= high)).mean())
+    found = np.array(inside).reshape(-1, 3).mean(axis=0)
+    assert found == pytest.approx([0.8, 0.9, 0.95], abs=0.03)
+
+
+def test_the_same_reports_give_the_same_interval_and_levels_are_nested():
+    channel = tight_channel(GRID, epsilon=2.0).value
+    tally = Tally(channel, draw_tally(channel, few_people(), rng=1))
+    narrow, wide, again = (intervals([tally], level=level) for level in (0.8, 0.95, 0.8))
+    assert np.array_equal(narrow.unclipped, again.unclipped)
+    assert np.all(wide.unclipped[0] <= narrow.unclipped[0])
+    assert np.all(narrow.unclipped[1] <= wide.unclipped[1])
+
+
+def test_an_interval_moves_by_less_than_one_report():
+    channel = tight_channel(GRID, epsilon=4.0).value
+    tally = Tally(channel, draw_tally(channel, few_people(), rng=1))
+    law = intervals([tally]).linear.cells("reporters").law
+    assert np.all(np.abs(law.shift) <= 0.5 * law.step)
+    assert law.step == pytest.approx(np.full(25, 1 / 204), rel=0.25)
