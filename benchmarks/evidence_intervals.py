@@ -151,7 +151,7 @@ def tables(rows):
     for name, row in rows.items():
         by_city[name.split()[0]].append(row)
     lines = [
-        "| city | campaigns | cells 80 / 90 / 95, mean | regions 80 / 90 / 95, mean | furthest off | beyond 2.5 | seeds |",
+        "| city | campaigns | cells 80 / 90 / 95, mean | regions 80 / 90 / 95, mean | farthest off | beyond | seeds |",
         "|---|---|---|---|---|---|---|",
     ]
     for city, group in by_city.items():
@@ -159,8 +159,8 @@ def tables(rows):
         seeds = [row["seeds"] for row in group]
         beyond = sum(off(row)[0] > 2.5 for row in group)
         lines.append(
-            f"| {city} | {len(group)} | {triple(mean, 0)} | {triple(mean, 1)} | {max(off(row)[0] for row in group):.1f} "
-            f"| {beyond} | {min(seeds)} to {max(seeds)} |"
+            f"| {city} | {len(group)} | {triple(mean, 0)} | {triple(mean, 1)} "
+            f"| {max(off(row)[0] for row in group):.1f} | {beyond} | {min(seeds)} to {max(seeds)} |"
         )
     within = sum(off(row)[0] <= 2.5 for row in rows.values())
     worst = max(np.array(row["se"])[:, :2].max() for row in rows.values())

@@ -216,7 +216,7 @@ class Linearised:
 
     def _uniforms(self, chosen: FloatArray) -> FloatArray:
         """One number in [0, 1) per sum, from the counts and the cells alone."""
-        counts = hashlib.sha256(b"".join(one.counts.tobytes() for one in self.channels)).digest()
+        counts = hashlib.sha256(np.sum([one.counts for one in self.channels], axis=0).tobytes()).digest()
         hashes = [hashlib.sha256(counts + np.flatnonzero(row).tobytes()).digest() for row in chosen]
         out: FloatArray = np.array([int.from_bytes(one[:6], "big") for one in hashes]) / 2.0**48
         return out
