@@ -47,8 +47,8 @@ def prior_city(
     cells = grid_of(grid, cell_size)
     law, _, _ = prior_of(prior, grid=cells, floor=floor, drop_zeros=drop_zeros)
     costs = design_distortion(distortion, law)
-    if law.size > 400:
-        raise InputError(f"{law.size} symbols are too many to compare.", "Merge cells to at most 400.")
+    if law.size > 2500:
+        raise InputError(f"{law.size} symbols are too many to compare.", "Merge cells to at most 2500.")
     unit = "cells" if cells is not None and cell_size is None else "m" if distortion == "euclidean" else distortion
     distances = law.distances_m() if law.positions_m is not None else None
     return Problem(law.probabilities, costs, unit, cells, distances)
@@ -68,13 +68,16 @@ def run_compare(
         progress=tell_progress,
     )
     tell_progress("")
+    left_out = [name for name in mechanisms if name not in {row.mechanism for row in rows}]
     if svg is not None:
         write_text(svg, picture(rows, unit=problem.unit))
     if json:
-        answer = {"ok": True, "unit": problem.unit, "rows": [asdict(row) for row in rows]}
+        answer = {"ok": True, "unit": problem.unit, "rows": [asdict(row) for row in rows], "left_out": left_out}
         print_json({**answer, "picture": str(svg) if svg else None})
         return
     _print(rows, problem.unit)
+    if left_out:
+        typer.echo(f"Left out (too many symbols to optimise over, or no grid): {', '.join(left_out)}")
     if svg is not None:
         typer.echo(f"Picture: {svg}")
 

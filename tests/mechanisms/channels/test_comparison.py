@@ -111,3 +111,14 @@ def test_bad_comparisons_are_refused(tmp_path: Path) -> None:
         refused("compare", *arguments, says=words)
     with pytest.raises(InputError, match="square matrix"):
         compare([0.5, 0.5], np.zeros((2, 3)), [1.0])
+
+
+def test_above_400_cells_only_closed_forms_are_compared() -> None:
+    place = np.stack(np.divmod(np.arange(21 * 21), 21), axis=1).astype(float)
+    far = np.linalg.norm(place[:, None] - place[None], axis=2)
+    p = np.full(441, 1 / 441)
+    rows = compare(p, far, [1.0], mechanisms=["lip-optimal", "exponential"])
+    assert [row.mechanism for row in rows] == ["exponential"]
+    assert 0.99 <= rows[0].lip <= 1.0
+    with pytest.raises(InputError, match="441 symbols are too many to compare lip-optimal"):
+        compare(p, far, [1.0], mechanisms=["lip-optimal"])

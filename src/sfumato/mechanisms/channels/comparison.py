@@ -19,7 +19,7 @@ from sfumato.grid import Grid
 from sfumato.leakage import discrete
 from sfumato.leakage.g_leakage import min_entropy_leakage, posterior_guessing_entropy
 from sfumato.mechanisms.channels.channel_registry import COMPARED, compared_named
-from sfumato.mechanisms.channels.named_design import LeakageTarget, Tuned
+from sfumato.mechanisms.channels.named_design import ChannelDesign, LeakageTarget, Tuned
 from sfumato.mechanisms.channels.remap import remapped
 from sfumato.priors.cells import positive_prior
 
@@ -54,7 +54,10 @@ def compare(
     mechanisms: Sequence[str] = COMPARED,
     progress: Callable[[str], None] | None = None,
 ) -> list[Compared]:
-    """Every mechanism at every target. Some need ``grid``; ``distances`` add geo-indistinguishability."""
+    """Every mechanism at every target. Some need ``grid``; ``distances`` add geo-indistinguishability.
+
+    What is optimised is compared up to 400 symbols, what is in closed form up to 2,500; the others are left out.
+    """
     p = positive_prior(prior)
     cost = checked_distortion(distortion)
     if cost.shape != (p.size, p.size):
@@ -63,10 +66,15 @@ def compare(
     if p.size < 2 or cost.max() <= 0:
         raise InputError("There is nothing to compare.", "Give at least two symbols and a distortion that is not 0.")
     gridded = grid is not None and grid.cells == p.size
-    rows = [(row, design) for row, design in wanted if gridded or not design.needs_grid]
+    small = [(row, design) for row, design in wanted if p.size <= design.compared_up_to]
+    if not small:
+        most = max(design.compared_up_to for _, design in wanted)
+        raise InputError(f"{p.size} symbols are too many to compare {_named(wanted)}.",
+                         f"Merge cells to at most {most}, or compare what is in closed form.")  # fmt: skip
+    rows = [(row, design) for row, design in small if gridded or not design.needs_grid]
     if not rows:
         raise InputError(
-            f"{', '.join(row for row, _ in wanted)}: this needs a grid.",
+            f"{_named(small)}: this needs a grid.",
             "Add --grid ROWSxCOLUMNS, one line of the prior per cell.",
         )
     metric = None if distances is None else checked_distortion(distances, "The distances")
@@ -86,6 +94,11 @@ def compare(
             channel = remapped(tuned.channel, p, cost) if after else tuned.channel
             found.append(_row(row, channel, tuned.knob, p, cost, epsilon, metric))
     return found
+
+
+def _named(rows: Sequence[tuple[str, ChannelDesign]]) -> str:
+    """Their names, for a sentence."""
+    return ", ".join(row for row, _ in rows)
 
 
 def _row(

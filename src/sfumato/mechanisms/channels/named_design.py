@@ -174,6 +174,8 @@ class ChannelDesign:
     """The design at a given leakage of local information privacy; None where it is not compared."""
     remap: Literal["no", "too", "only"] = "no"
     """In a comparison: also (or only) followed by the best answer to each report."""
+    compared_up_to: int = 400
+    """The most symbols it is tuned for in a comparison: what is optimised takes minutes beyond."""
     needs_grid: bool = False
     reports_symbols: bool = False
     """Whether every report is one of the symbols, so that the distortion must be square."""
