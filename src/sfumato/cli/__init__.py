@@ -28,7 +28,7 @@ app = typer.Typer(
 # Each module adds its commands to the app; heavy imports happen inside the commands.
 _COMMANDS = (
     *("hide", "places", "protect", "check", "cost", "design", "channel"),
-    *("reading", "collect", "reproduce", "serve"),
+    *("reading", "collect", "reproduce", "serve", "campaign", "collector"),
 )
 
 

@@ -18,7 +18,7 @@ from sfumato.service import answers
 from sfumato.service.collector import Collector
 from sfumato.service.guard import Guard
 from sfumato.service.proxies import TrustedProxies
-from sfumato.service.routes import operate, pages, participate, read
+from sfumato.service.routes import day, operate, pages, participate, read
 from sfumato.service.settings import Settings
 from sfumato.service.store.engine import UNREACHABLE
 from sfumato.service.store.faults import fault
@@ -65,7 +65,7 @@ def create_app(settings: Settings | None = None, *, collector: Collector | None 
     )
     app.state.collector = running
     answers.install(app)
-    for part in (participate, operate, read, pages):
+    for part in (participate, operate, day, read, pages):
         app.include_router(part.router)
     app.router.routes.insert(0, participate.hot_report_route)
     static = Path(str(files("sfumato.service") / "static"))

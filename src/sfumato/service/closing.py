@@ -166,14 +166,14 @@ class Closer:
     async def _snapshot(self, campaign: Campaign, cycle: StoredCycle) -> EstimateTask:
         cells, pooled = campaign.specification.cell_count, self.settings.whole("pooled_cycles")
         counts = await self.store.counts(campaign.id, cells=cells, up_to=cycle.number, pooled=pooled)
+        out = await self.store.operations.excluded(campaign.id)
         latest = await self.store.closed_cycle(campaign.id)
-        before = None if latest is None else latest[1]
         return EstimateTask(
             campaign.specification,
-            tuple(counts),
-            None if before is None else before.probabilities,
+            tuple(one for one in counts if one.cycle not in out),
+            None if latest is None else latest[1].probabilities,
             self.settings,
-            None if before is None else before.facts.spent_epsilon_per_km,
+            await self.store.operations.spent_per_km(campaign.id),
         )
 
     async def _publish(self, campaign: Campaign, cycle: StoredCycle, result: CycleResult) -> bool:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
-import hmac
 import logging
 import os
-import secrets
 import sys
 import time
 from collections.abc import Callable
@@ -19,6 +16,8 @@ from sfumato.errors import InputError
 from sfumato.files import write_text
 from sfumato.service import tickets
 from sfumato.service.answers import Refused
+from sfumato.service.changes import Changes, takes_reports
+from sfumato.service.clock import SteadyClock
 from sfumato.service.closing import Closer
 from sfumato.service.estimating import channel_facts, first_channel
 from sfumato.service.first_campaign import demonstration
@@ -26,7 +25,9 @@ from sfumato.service.health import Health
 from sfumato.service.metrics import Metrics
 from sfumato.service.models.kept import Specification
 from sfumato.service.models.requests import BatchRequest, CampaignRequest, ReportRequest, TicketRequest
+from sfumato.service.notify import Notifier
 from sfumato.service.offers import FIRST_PREVIOUS, Signer, new_cycle, specification
+from sfumato.service.operators import Operators
 from sfumato.service.settings import Settings
 from sfumato.service.store import Campaign, Destination, Outcome, RelayedBatch, Report, Store, StoredCycle
 from sfumato.service.store.engine import UNREACHABLE
@@ -58,19 +59,22 @@ class Collector:
         settings: Settings,
         *,
         store: Store | None = None,
-        now: Callable[[], float] = time.time,
+        now: Callable[[], float] | None = None,
         announce: Callable[[str], None] | None = None,
     ) -> None:
         self.settings = settings
         self.store = store or Store(settings.text("database"))
         self.metrics = Metrics()
         self.health = Health(self.store.reports.probe)
-        self.now = now
+        self.now = now or SteadyClock()
+        self.operators = Operators(self.store, settings, now=lambda: self.now())
+        self.notifier = Notifier(self.store, settings)
         self._announce = announce or (lambda line: print(line, file=sys.stderr, flush=True))
         self._offers: dict[str, CurrentOffer] = {}
         self._tickets_key = b""
-        self._token_hash = b""
         self._ticker: asyncio.Task[None] | None = None
+        self._messenger: asyncio.Task[None] | None = None
+        self.changes = Changes(self.store)
         self._look = asyncio.Event()
         self._refresh_again_at = 0.0
 
@@ -91,10 +95,11 @@ class Collector:
             health=self.health,
             on_counted=self._after_commit,
         )
-        self.closer = Closer(self.store, self.signer, self.settings, self.metrics, now=self.now)
+        self.closer = Closer(self.store, self.signer, self.settings, self.metrics, now=lambda: self.now())
         await self.refresh()
         self.writer.start()
         self._ticker = asyncio.get_running_loop().create_task(self._tick())
+        self._messenger = asyncio.get_running_loop().create_task(self._tell())
 
     async def stop(self) -> None:
         """Write what is waiting, let go of a cycle being closed, and close the store.
@@ -102,6 +107,8 @@ class Collector:
         Each step is given up after a while: a database that is frozen rather than gone would hold the process for
         ever. Nothing acknowledged is lost by that, and an unacknowledged report is sent again by its device.
         """
+        if self._messenger is not None:
+            self._messenger.cancel()
         if self._ticker is not None:
             self._ticker.cancel()
             await asyncio.wait({self._ticker}, timeout=_LEASE_WITHIN_S)
@@ -114,10 +121,6 @@ class Collector:
 
     # -- what the routes ask ------------------------------------------------------------------------------------
 
-    def is_operator(self, token: str) -> bool:
-        """Whether this is the operator's token, in constant time."""
-        return hmac.compare_digest(_hash(token), self._token_hash)
-
     async def campaign(self, name: str) -> Campaign:
         """The campaign of that name, or 404."""
         return (await self.offer(name)).campaign
@@ -129,12 +132,15 @@ class Collector:
             self._refresh_again_at = time.monotonic() + 1
             await self.refresh()
         if name not in self._offers:
+            if await self.store.audit.deleted(name):
+                raise Refused(410, "That campaign was deleted by its operator.")
             raise Refused(404, "There is no campaign of that name; see /api/v1/campaigns.")
         return self._offers[name]
 
     async def open_offer(self, name: str) -> CurrentOffer:
-        """The same, refused (409) while the cycle is being closed."""
+        """The same, refused while the cycle is being closed (409), the campaign paused (409) or ended (410)."""
         offer = await self.offer(name)
+        takes_reports(offer.campaign)
         if offer.cycle.state != "open":
             offer = await self._reload(offer.campaign)
         if offer.cycle.state != "open":
@@ -152,6 +158,8 @@ class Collector:
 
     async def create_campaign(self, request: CampaignRequest) -> tuple[Campaign, StoredCycle]:
         """A new campaign with its first cycle open."""
+        if await self.store.audit.deleted(request.name):
+            raise Refused(409, "A campaign of that name was deleted; devices remember it. Choose another name.")
         asked = specification(request, self.settings)
         campaign = await self._create(request.name, asked, only_if_empty=False)
         assert campaign is not None
@@ -224,14 +232,22 @@ class Collector:
 
     async def refresh(self) -> None:
         """Look at every campaign again."""
-        for campaign in await self.store.campaigns():
+        found = await self.store.campaigns()
+        for campaign in found:
             await self._reload(campaign)
+        for gone in set(self._offers) - {campaign.name for campaign in found}:
+            self.forget(gone)
+
+    def forget(self, name: str) -> None:
+        """A campaign that is no longer there."""
+        self._offers.pop(name, None)
 
     # -- inside --------------------------------------------------------------------------------------------------
 
     async def _destination(self, name: str, version: str) -> tuple[CurrentOffer, Destination]:
         """Where a report of this version is counted: in the open cycle, or late in the one before."""
         offer = await self.offer(name)
+        takes_reports(offer.campaign)
         if offer.cycle.version != version or offer.cycle.state != "open":
             offer = await self._reload(offer.campaign)
         if offer.cycle.version == version and offer.cycle.state == "open":
@@ -298,6 +314,7 @@ class Collector:
                 await asyncio.sleep(pause_s)
 
     async def _close_due(self) -> None:
+        await self._see_changes()
         known = {offer.campaign.id: offer for offer in self._offers.values()}
         unfinished = await self.store.progress()
         closing = {progress.campaign_id for progress in unfinished if progress.state == "closing"}
@@ -308,6 +325,8 @@ class Collector:
                 continue
             if progress.state == "open" and progress.version != offer.cycle.version:
                 offer = await self._reload(offer.campaign)
+            if progress.state == "open" and offer.campaign.state != "running":
+                continue
             # A cycle waits, open, for the estimate of the one before.
             waits = progress.state == "open" and progress.campaign_id in closing
             if not waits and self.closer.wants(offer.campaign, progress, self.now()):
@@ -317,17 +336,29 @@ class Collector:
         await self.store.forget_late(now_s=self.now())
         await self.store.scrub()
 
+    async def _see_changes(self) -> None:
+        """What operators changed through another server, and times that a wrong clock wrote."""
+        if await self.changes.happened({offer.campaign.id for offer in self._offers.values()}):
+            await self.refresh()
+        await self.store.operations.shorten_leases(self.now())
+        for offer in list(self._offers.values()):
+            if await self.changes.set_right(offer.campaign, offer.cycle, now_s=self.now()):
+                _log.warning("A cycle's times lay in the future: a clock was wrong. It begins now.")
+                await self._reload(offer.campaign)
+
+    async def _tell(self) -> None:
+        """Deliver notices; slow mail servers keep nobody waiting."""
+        while True:
+            await asyncio.sleep(max(self.settings.number("tick_s"), 0.2))
+            try:
+                await self.notifier.look(now_s=self.now())
+            except Exception as error:
+                _log.warning("Looking at the notices failed: %s", type(error).__name__)
+                await asyncio.sleep(1)
+
     async def _load_token(self) -> None:
-        chosen = self.settings.text("operator_token")
-        if chosen:
-            if len(chosen) < 32:
-                raise InputError("The operator's token is shorter than 32 characters.", "Choose a longer one.")
-            self._token_hash = _hash(chosen)
-            await self.store.replace_secret("operator_token_sha256", self._token_hash)
-            return
-        token = secrets.token_urlsafe(32)
-        self._token_hash, made = await self.store.secret("operator_token_sha256", _hash(token))
-        if not made:
+        token = await self.operators.load()
+        if token is None:
             return
         path = self.settings.text("operator_token_file")
         if path:
@@ -359,7 +390,3 @@ class Collector:
             return await self.store.create_campaign(name, asked, first, only_if_empty=only_if_empty)
         except InputError as error:
             raise Refused(409, str(error)) from error
-
-
-def _hash(token: str) -> bytes:
-    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()

@@ -85,6 +85,8 @@ def specification(request: CampaignRequest, settings: Settings) -> Specification
         cycle_classes=request.cycle_classes,
         time_zone=request.time_zone,
         promise=request.promise,
+        description=request.description,
+        contact=request.contact,
         relayed=request.relayed,
         relayed_cap_reports=chosen(request.relayed_cap_reports, "relayed_cap_reports"),
     )

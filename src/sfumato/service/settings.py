@@ -95,6 +95,11 @@ TABLE = (
         86_400,
     ),
     Setting("tick_s", 0.5, "How often due cycles are looked for.", 0.01, 60),
+    Setting("webhook_url", "", "Where alarms and ends are posted, signed; empty: nowhere."),
+    Setting("webhook_secret", "", "The key of the webhook's HMAC-SHA256 signature, at least 16 characters."),
+    Setting("smtp_url", "", "The mail server for notices: smtp://USER:PASSWORD@HOST:587 or smtps://; empty: none."),
+    Setting("email_from", "", "The sender of notices by e-mail."),
+    Setting("email_to", "", "Who gets notices by e-mail, separated by commas."),
     Setting("cors_origins", "", "Origins, separated by commas, whose pages may call the interface; empty: none."),
     Setting("tile_url", "", "A tile URL for the dashboard's map (never for the participant's page); empty: none."),
 )

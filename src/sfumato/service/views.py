@@ -43,6 +43,7 @@ def campaign_view(campaign: Campaign, cycle: StoredCycle) -> CampaignView:
         two_beta_per_km=asked.level_never_above_per_km,
         created_at_s=campaign.created_at_s,
         cycle=current,
+        state=campaign.state,
         **dict(asked),
     )
 
@@ -64,6 +65,7 @@ def closed_view(campaign: Campaign, cycle: StoredCycle, estimate: StoredEstimate
         relayed_reports=cycle.relayed_reports,
         merged_periods=cycle.merged_periods,
         two_beta_per_km=campaign.specification.level_never_above_per_km,
+        excluded=bool(cycle.excluded),
         **dict(estimate.facts),
     )
 

@@ -12,6 +12,7 @@ from sfumato.collection.rhythm import Rhythm, epoch_number
 from sfumato.grid import Grid
 
 State = Literal["open", "closing", "closed"]
+CampaignState = Literal["running", "paused", "ended", "archived"]
 
 
 class Record(BaseModel):
@@ -65,6 +66,10 @@ class Specification(Record):
     """Which cycles are alike: weekday and weekend, parts of the day; declared before anybody reports."""
     time_zone: str = "UTC"
     """Whose clock the classes go by."""
+    description: str = ""
+    """What it is for, in the operator's words."""
+    contact: str = ""
+    """Whom to ask."""
 
     @property
     def cell_count(self) -> int:
@@ -171,3 +176,5 @@ class EstimateFacts(ChannelFacts):
     interval_words: str = ""
     """Whose share of which period the intervals are for."""
     influence_ranges: tuple[InfluenceRange, ...] = ()
+    excluded_cycles: tuple[int, ...] = ()
+    """Earlier cycles that the operator left out of this map."""

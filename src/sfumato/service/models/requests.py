@@ -83,6 +83,8 @@ class CampaignRequest(Request):
 
     name: CampaignName
     title: Annotated[str, StringConstraints(max_length=200)] = ""
+    description: Annotated[str, StringConstraints(max_length=2000)] = ""
+    contact: Annotated[str, StringConstraints(max_length=200)] = ""
     grid: GridRequest
     beta_per_m: Annotated[float | None, Field(gt=0, le=10, allow_inf_nan=False)] = None
     epsilon_per_km: Annotated[float | None, Field(gt=0, le=20_000, allow_inf_nan=False)] = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from sfumato.service.models.kept import ChannelFacts, EstimateFacts, Record, Specification, State
+from sfumato.service.models.kept import CampaignState, ChannelFacts, EstimateFacts, Record, Specification, State
 
 
 class OpenCycleView(ChannelFacts):
@@ -29,6 +29,7 @@ class CampaignView(Specification):
     two_beta_per_km: float
     created_at_s: int
     cycle: OpenCycleView
+    state: CampaignState
 
 
 class DashboardCampaignView(CampaignView):
@@ -49,6 +50,7 @@ class ClosedCycleView(EstimateFacts):
     relayed_reports: int
     merged_periods: int
     two_beta_per_km: float
+    excluded: bool
 
 
 class EstimatedCycleView(ClosedCycleView):

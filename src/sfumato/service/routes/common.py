@@ -27,13 +27,18 @@ def collector_of(request: Request) -> Collector:
 Running = Annotated[Collector, Depends(collector_of)]
 
 
-def operator_only(
+async def operator_only(
     collector: Running, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
-) -> None:
-    """Refuse everybody but the operator."""
-    if credentials is None or not collector.is_operator(credentials.credentials):
+) -> str:
+    """The operator's name; everybody else is refused."""
+    name = None if credentials is None else await collector.operators.name_of(credentials.credentials)
+    if name is None:
         headers = {"www-authenticate": "Bearer"}
         raise Refused(401, "This needs the operator's token: Authorization: Bearer TOKEN.", headers=headers)
+    return name
+
+
+Operator = Annotated[str, Depends(operator_only)]
 
 
 async def read_body(request: Request, model: type[Model]) -> Model:

@@ -47,9 +47,11 @@ async def server(collector: Running) -> Response:
 
 
 @router.get("/api/v1/campaigns", response_model=CampaignsAnswer, responses=refusals())
-async def campaigns(collector: Running) -> Response:
-    """Every campaign."""
-    return respond(CampaignsAnswer(campaigns=await all_campaigns(collector)))
+async def campaigns(
+    collector: Running, archived: Annotated[bool, Query(description="Archived ones too.")] = False
+) -> Response:
+    """Every campaign that is not archived."""
+    return respond(CampaignsAnswer(campaigns=await all_campaigns(collector, archived=archived)))
 
 
 @router.get("/api/v1/campaigns/{campaign}", response_model=CampaignAnswer, responses=refusals(404, 422))
@@ -136,14 +138,15 @@ async def ready(collector: Running) -> Response:
 async def metrics(collector: Running, request: Request) -> Response:
     """Prometheus metrics of this process, for the operator's machine or token: exact totals show single arrivals."""
     if not (request.client and request.client.host in LOOPBACK):
-        operator_only(collector, await bearer(request))
+        await operator_only(collector, await bearer(request))
     collector.metrics.alarms.set(await collector.store.alarms())
     return Response(collector.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-async def all_campaigns(collector: Collector) -> list[CampaignView]:
-    """Every campaign's view."""
-    found = [await collector.fresh(offer.campaign.name) for offer in await collector.offers()]
+async def all_campaigns(collector: Collector, *, archived: bool = False) -> list[CampaignView]:
+    """Every campaign's view, without the archived ones unless asked for."""
+    offers = [one for one in await collector.offers() if archived or one.campaign.state != "archived"]
+    found = [await collector.fresh(offer.campaign.name) for offer in offers]
     return [views.campaign_view(*pair) for pair in found]
 
 

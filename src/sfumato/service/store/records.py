@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sfumato.arrays import FloatArray, IntArray
-from sfumato.service.models.kept import ChannelFacts, EstimateFacts, Specification, State
+from sfumato.service.models.kept import CampaignState, ChannelFacts, EstimateFacts, Specification, State
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,6 +19,7 @@ class Campaign:
     name: str
     specification: Specification
     created_at_s: int
+    state: CampaignState = "running"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +39,7 @@ class StoredCycle:
     merged_periods: int
     tickets: int
     relayed_reports: int
+    excluded: int = 0
 
     @property
     def reports(self) -> int:

@@ -68,7 +68,7 @@ def is_cycle(cycle: StoredCycle) -> tuple[ColumnElement[bool], ColumnElement[boo
 
 def campaign_of(row: Row[Any]) -> Campaign:
     """A row of campaigns."""
-    return Campaign(row.id, row.name, read_record(Specification, row.specification), row.created_at_s)
+    return Campaign(row.id, row.name, read_record(Specification, row.specification), row.created_at_s, row.state)
 
 
 def cycle_of(row: Row[Any]) -> StoredCycle:

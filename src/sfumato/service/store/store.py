@@ -10,7 +10,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from sfumato.errors import InputError
 from sfumato.service.models.kept import EstimateFacts, Specification
+from sfumato.service.store.audit import Audit
 from sfumato.service.store.engine import Database
+from sfumato.service.store.operations import Operations
+from sfumato.service.store.outbox import Outbox
 from sfumato.service.store.records import (
     Campaign,
     CellCounts,
@@ -57,6 +60,9 @@ class Store:
     def __init__(self, url: str) -> None:
         self.database = Database(url)
         self.reports = ReportCounter(self.database)
+        self.audit = Audit(self.database)
+        self.operations = Operations(self.database)
+        self.outbox = Outbox(self.database)
         self.scrubbing_due = True
         """Whether something deleted may still be readable in the files; a server that died may have left such."""
 
@@ -78,6 +84,14 @@ class Store:
             await connection.execute(self._insert(secrets).values(name=name, value=new).on_conflict_do_nothing())
             found = (await connection.execute(select(secrets.c.value).where(secrets.c.name == name))).scalar_one()
         return bytes(found), bytes(found) == new
+
+    async def kept_secret(self, name: str) -> bytes | None:
+        """The secret called ``name``, or None."""
+        async with self.database.reading() as connection:
+            found = (
+                await connection.execute(select(secrets.c.value).where(secrets.c.name == name))
+            ).scalar_one_or_none()
+        return None if found is None else bytes(found)
 
     async def replace_secret(self, name: str, value: bytes) -> None:
         """Put ``value`` in the place of a secret."""
@@ -288,10 +302,10 @@ class Store:
     async def closed_cycle(
         self, campaign_id: int, number: int | None = None
     ) -> tuple[StoredCycle, StoredEstimate] | None:
-        """One closed cycle (the latest by default) with its estimate, or None."""
+        """One closed cycle (by default the latest that is not left out) with its estimate, or None."""
         statement = closed_with_estimates(campaign_id).order_by(cycles.c.number.desc()).limit(1)
-        if number is not None:
-            statement = statement.where(cycles.c.number == number)
+        which = cycles.c.excluded == 0 if number is None else cycles.c.number == number
+        statement = statement.where(which)
         async with self.database.reading() as connection:
             row = (await connection.execute(statement)).one_or_none()
         return None if row is None else (cycle_of(row), estimate_of(row))

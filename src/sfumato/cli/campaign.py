@@ -1,0 +1,159 @@
+"""``sfumato campaign``: everything an operator does with campaigns of a running collector."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sfumato.cli.campaign_day import register_day
+from sfumato.cli.campaign_request import HOME, Json, Name, TokenFile, Url, ask, request
+from sfumato.cli.output import print_json, table_console
+from sfumato.errors import InputError
+from sfumato.files import write_whole
+
+campaign = typer.Typer(
+    no_args_is_help=True,
+    help="Operate campaigns of a running collector: create, watch, pause, end, export, and who may do so.",
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``campaign`` and its commands."""
+    register_day(campaign)
+    app.add_typer(campaign, name="campaign")
+
+
+@campaign.command()
+def create(
+    name: Name,
+    south: Annotated[float, typer.Option(help="Southern edge, degrees.")],
+    west: Annotated[float, typer.Option(help="Western edge, degrees.")],
+    north: Annotated[float, typer.Option(help="Northern edge, degrees.")],
+    east: Annotated[float, typer.Option(help="Eastern edge, degrees.")],
+    cell_size_m: Annotated[float, typer.Option(help="Side of a cell, metres.")] = 500.0,
+    epsilon_per_km: Annotated[float, typer.Option(help="What a report may give away at most, per km.")] = 2.0,
+    title: Annotated[str, typer.Option(help="Its title on the page.")] = "",
+    cycle_duration_s: Annotated[int, typer.Option(help="A cycle is due after this long; 0: by reports only.")] = 86_400,
+    cycle_reports: Annotated[int, typer.Option(help="A cycle is due with so many tickets; 0: by time only.")] = 0,
+    reporting: Annotated[str, typer.Option(help="once or every-cycle.")] = "once",
+    promise: Annotated[str, typer.Option(help="epsilon or mutual-information.")] = "epsilon",
+    url: Url = HOME,
+    token_file: TokenFile = "",
+    json: Json = False,
+) -> None:
+    """Create a campaign; its first cycle is open at once."""
+    body: dict[str, Any] = {
+        "name": name,
+        "title": title,
+        "grid": {"south": south, "west": west, "north": north, "east": east, "cell_size_m": cell_size_m},
+        "epsilon_per_km": epsilon_per_km,
+        "reporting": reporting,
+        "promise": promise,
+        "cycle_duration_s": cycle_duration_s or None,
+        "cycle_reports": cycle_reports or None,
+    }
+    answer = ask(url, "/api/v1/campaigns", body=body, token_file=token_file)
+    _said(answer, f"{name}: {answer['campaign']['cells']} cells; page: {_page(url, name)}", json=json)
+
+
+@campaign.command("list")
+def list_campaigns(
+    archived: Annotated[bool, typer.Option("--archived", help="Archived ones too.")] = False,
+    url: Url = HOME,
+    json: Json = False,
+) -> None:
+    """The campaigns, their states and their open cycles."""
+    answer = ask(url, f"/api/v1/campaigns?archived={str(archived).lower()}", operator=False)
+    if json:
+        print_json(answer)
+        return
+    from rich.table import Table
+
+    table = Table("name", "state", "cycle", "reports (tens)", "due", "title")
+    for one in answer["campaigns"]:
+        cycle = one["cycle"]
+        table.add_row(
+            one["name"],
+            one["state"],
+            str(cycle["number"]),
+            str(cycle["reports"]),
+            _when(cycle["due_at_s"]),
+            one["title"],
+        )
+    table_console().print(table)
+
+
+@campaign.command()
+def show(name: Name, url: Url = HOME, json: Json = False) -> None:
+    """One campaign: what it promises, its open cycle, its last closed cycles and the cycles left out."""
+    answer = ask(url, f"/api/v1/campaigns/{name}", operator=False)
+    history = ask(url, f"/api/v1/campaigns/{name}/cycles", operator=False)["history"]
+    if json:
+        print_json({**answer, "history": history})
+        return
+    one = answer["campaign"]
+    typer.echo(f"{one['title']} ({name}): {one['state']}, {one['cells']} cells, {one['reporting']}")
+    typer.echo(f"at most {one['two_beta_per_km']:g} per km; open cycle {one['cycle']['number']}")
+    typer.echo(f"due {_when(one['cycle']['due_at_s'])}, about {one['cycle']['reports']} reports")
+    for cycle in history[-5:]:
+        said = "ALARM" if cycle["alarm"]["raised"] else cycle["verdict"]
+        out = ", left out" if cycle["excluded"] else ""
+        typer.echo(f"  cycle {cycle['cycle']}: {cycle['reports']} reports, {said}{out}")
+
+
+@campaign.command()
+def link(name: Name, url: Url = HOME, json: Json = False) -> None:
+    """The addresses to give away: the page people take part on, the dashboard, the files."""
+    ask(url, f"/api/v1/campaigns/{name}", operator=False)
+    page = _page(url, name)
+    files = {ending: f"{url.rstrip('/')}/api/v1/campaigns/{name}/estimate.{ending}" for ending in ("csv", "geojson")}
+    found = {"page": page, "dashboard": f"{page}/dashboard", **files}
+    if json:
+        print_json({"ok": True, **found})
+        return
+    for what, address in found.items():
+        typer.echo(f"{what:10} {address}")
+
+
+@campaign.command()
+def export(
+    name: Name,
+    output: Annotated[str, typer.Option("--output", "-o", help="File to write: .csv, .geojson, .parquet or .json.")],
+    cycle: Annotated[int, typer.Option(help="A closed cycle; 0: the latest.")] = 0,
+    url: Url = HOME,
+    json: Json = False,
+) -> None:
+    """Write the map as a file, one row per cell."""
+    ending = Path(output).suffix.lstrip(".")
+    if ending not in ("csv", "geojson", "parquet", "json"):
+        raise InputError(f"There is no export as '{ending}'.", "Choose .csv, .geojson, .parquet or .json.")
+    asked = f"/api/v1/campaigns/{name}/estimate.{ending}" + (f"?cycle={cycle}" if cycle else "")
+    content = request(url, asked, operator=False)
+    write_whole(output, lambda path: path.write_bytes(content))
+    _said({"ok": True, "output": output, "bytes": len(content)}, f"{output}: {len(content)} bytes", json=json)
+
+
+@campaign.command()
+def close(name: Name, url: Url = HOME, token_file: TokenFile = "", json: Json = False) -> None:
+    """Close the open cycle now, if it has its minimum of tickets and time."""
+    answer = ask(url, f"/api/v1/campaigns/{name}/close", body={}, token_file=token_file)
+    done = "closed" if answer["closed"] else "not closed"
+    _said(answer, f"cycle {answer['cycle']}: {done} ({answer['reason']})", json=json)
+
+
+def _said(answer: dict[str, Any], words: str, *, json: bool) -> None:
+    if json:
+        print_json(answer)
+    else:
+        typer.echo(words)
+
+
+def _page(url: str, name: str) -> str:
+    return f"{url.rstrip('/')}/campaigns/{name}"
+
+
+def _when(seconds: int | None) -> str:
+    return "by reports" if seconds is None else time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))
