@@ -149,7 +149,8 @@ async def _estimate_again(
             "excluded_cycles": tuple(sorted(cycle for cycle in out if cycle < before.cycle)),
         }
     )
-    return replace(before, facts=facts, probabilities=result.probabilities, low=result.low, high=result.high)
+    arrays = {name: getattr(result, name) for name in ("probabilities", "low", "high", "this_cycle")}
+    return replace(before, facts=facts, **arrays)
 
 
 async def _move(

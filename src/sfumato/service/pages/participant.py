@@ -36,6 +36,23 @@ NOT_HIDDEN = (
 )
 
 
+_STATES = {
+    "running": "",
+    "paused": "This campaign is paused. A report that you have drawn is kept on your device: send the same one later.",
+    "ended": "This campaign has ended and takes no more reports. Its maps stay on the dashboard.",
+    "archived": "This campaign has ended and is archived. Its maps stay on the dashboard.",
+}
+
+
+def _about(campaign: CampaignView) -> str:
+    """The operator's own words, and what its state means for whoever comes."""
+    parts = [f'<p id="about">{text(campaign.description)}</p>' if campaign.description else ""]
+    parts.append(f'<p id="contact">Questions: {text(campaign.contact)}</p>' if campaign.contact else "")
+    said = _STATES[campaign.state]
+    parts.append(f'<p id="state" role="status"><strong>{said}</strong></p>' if said else "")
+    return "".join(parts)
+
+
 def participant_page(campaign: CampaignView, payload: str | None) -> str:
     """A campaign's page; ``payload`` is the open cycle's published text, None while a cycle is being closed."""
     name, grid, cycle = campaign.name, campaign.grid.to_grid(), campaign.cycle
@@ -51,7 +68,8 @@ listed in the <a href="/api/v1{home}/log">public log</a>:</p><p><code>{text(cycl
 <h1>{text(campaign.title)}</h1>
 <p class="lead">Help draw a map of where people are, without telling anyone where you are. Your device moves your place
 by chance before anything is sent, shows you the result, and sends only that.</p>
-{_take_part(name, has_bundle())}
+{_about(campaign)}
+{_take_part(name, has_bundle()) if campaign.state == "running" else ""}
 {section("area-section", "The area", area)}
 {section("reveals", "What one report reveals", _numbers(campaign, told) + _in_words(told, campaign))}
 {section("hidden", "What is not hidden", f"<ul>{''.join(f'<li>{one}</li>' for one in NOT_HIDDEN)}</ul>")}

@@ -191,4 +191,5 @@ def _columns(estimate: StoredEstimate) -> dict[str, object]:
         "probabilities": packed(estimate.probabilities),
         "low": packed(estimate.low),
         "high": packed(estimate.high),
+        "this_cycle": None if estimate.this_cycle is None else packed(estimate.this_cycle),
     }
