@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,14 +25,20 @@ from collector_harness import (
     operator,
     refused,
     report_body,
+    run,
     send,
+    settings,
     ticket,
 )
 from postgres_server import PostgresServer, postgres_server, programs
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 from starlette.testclient import TestClient
 
 from sfumato.client import Device, Participant
 from sfumato.client.participant import NotSent
+from sfumato.service.collector import Collector
+from sfumato.service.store import Store
 
 
 @pytest.fixture(scope="module")
@@ -190,11 +197,6 @@ def test_the_log_of_a_campaign_that_stays_is_still_append_only_after_a_deletion(
     create(town, "other")
     done(town, "campaigns/town/end")
     done(town, "campaigns/town/delete", confirm="town")
-    from collector_harness import run
-    from sqlalchemy import text
-    from sqlalchemy.exc import DBAPIError
-
-    from sfumato.service.store import Store
 
     async def forge(statement: str) -> None:
         store = Store(database)
@@ -275,9 +277,6 @@ def test_a_second_operator_has_a_token_of_her_own_that_can_be_rotated_and_taken_
 
 def test_the_first_operators_token_rotates_where_it_was_made_and_on_every_server(tmp_path: Path) -> None:
     said: list[str] = []
-    from collector_harness import run, settings
-
-    from sfumato.service.collector import Collector
 
     async def work() -> None:
         one = Collector(settings(f"sqlite:///{tmp_path}/x.db", operator_token="", tick_s=60), announce=said.append)
@@ -357,8 +356,6 @@ def test_a_device_keeps_its_report_through_a_pause_and_pays_once(town: TestClien
 
 
 def _until(true: Any, within_s: float = 10.0) -> None:
-    import time
-
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
         if true():

@@ -1,9 +1,33 @@
 // Made from the OpenAPI document by `npm run api`; do not edit.
 
+/** An act that needs nothing but, if you like, its reason. */
+export interface ActRequest {
+  reason?: string;
+}
+
 /** Whether the reports look forged, and why. */
 export interface Alarm {
   raised: boolean;
   reasons: string[];
+}
+
+/** Who did what, oldest first. */
+export interface AuditAnswer {
+  ok: boolean;
+  error: string | null;
+  errors: string[];
+  status: number;
+  entries: AuditView[];
+}
+
+/** One line of the audit log; ``detail`` is a JSON object as text. */
+export interface AuditView {
+  position: number;
+  at_s: number;
+  operator: string;
+  action: string;
+  campaign: string | null;
+  detail: string;
 }
 
 /** The batch is on disk; ``duplicate`` if it was before. */
@@ -36,6 +60,8 @@ export interface CampaignAnswer {
 export interface CampaignRequest {
   name: string;
   title?: string;
+  description?: string;
+  contact?: string;
   grid: { south: number; west: number; north: number; east: number; cell_size_m: number };
   beta_per_m?: number | null;
   epsilon_per_km?: number | null;
@@ -70,11 +96,14 @@ export interface CampaignView {
   epoch_cycles?: number | null;
   cycle_classes?: "none" | "weekday-weekend" | "parts-of-day" | "weekday-weekend-parts-of-day";
   time_zone?: string;
+  description?: string;
+  contact?: string;
   name: string;
   cells: number;
   two_beta_per_km: number;
   created_at_s: number;
   cycle: OpenCycleView;
+  state: "running" | "paused" | "ended" | "archived";
 }
 
 /** Every campaign. */
@@ -136,6 +165,7 @@ export interface ClosedCycleView {
   class_cycles?: number;
   interval_words?: string;
   influence_ranges?: InfluenceRange[];
+  excluded_cycles?: number[];
   cycle: number;
   version: string;
   opened_at_s: number;
@@ -145,6 +175,7 @@ export interface ClosedCycleView {
   relayed_reports: number;
   merged_periods: number;
   two_beta_per_km: number;
+  excluded: boolean;
 }
 
 /** A closed cycle with everything: also its reports per cell and its output weights. */
@@ -168,6 +199,7 @@ export interface CountedCycleView {
   class_cycles?: number;
   interval_words?: string;
   influence_ranges?: InfluenceRange[];
+  excluded_cycles?: number[];
   cycle: number;
   version: string;
   opened_at_s: number;
@@ -177,6 +209,7 @@ export interface CountedCycleView {
   relayed_reports: number;
   merged_periods: number;
   two_beta_per_km: number;
+  excluded: boolean;
   estimate: number[];
   this_cycle: number[] | null;
   low: (number | null)[];
@@ -222,12 +255,40 @@ export interface DashboardCampaignView {
   epoch_cycles?: number | null;
   cycle_classes?: "none" | "weekday-weekend" | "parts-of-day" | "weekday-weekend-parts-of-day";
   time_zone?: string;
+  description?: string;
+  contact?: string;
   name: string;
   cells: number;
   two_beta_per_km: number;
   created_at_s: number;
   cycle: OpenCycleView;
+  state: "running" | "paused" | "ended" | "archived";
   tile_url: string | null;
+}
+
+/** To delete a campaign, write its name again. */
+export interface DeleteRequest {
+  confirm: string;
+}
+
+/** Everything of that campaign is deleted. */
+export interface DeletedAnswer {
+  ok: boolean;
+  error: string | null;
+  errors: string[];
+  status: number;
+  deleted: string;
+}
+
+/** The campaign has ended; whether its last cycle was published, or why not. */
+export interface EndAnswer {
+  ok: boolean;
+  error: string | null;
+  errors: string[];
+  status: number;
+  campaign: CampaignView;
+  published: boolean;
+  reason: string;
 }
 
 /** A closed cycle with its estimate and, where there is one, its interval per cell. */
@@ -251,6 +312,7 @@ export interface EstimatedCycleView {
   class_cycles?: number;
   interval_words?: string;
   influence_ranges?: InfluenceRange[];
+  excluded_cycles?: number[];
   cycle: number;
   version: string;
   opened_at_s: number;
@@ -260,6 +322,7 @@ export interface EstimatedCycleView {
   relayed_reports: number;
   merged_periods: number;
   two_beta_per_km: number;
+  excluded: boolean;
   estimate: number[];
   this_cycle: number[] | null;
   low: (number | null)[];
@@ -296,6 +359,16 @@ export interface InfluenceRange {
   most_m: number;
 }
 
+/** The cycles that are left out now, and the cycle whose map was estimated again. */
+export interface LeftOutAnswer {
+  ok: boolean;
+  error: string | null;
+  errors: string[];
+  status: number;
+  excluded: number[];
+  revised_cycle: number | null;
+}
+
 /** An epsilon per kilometre: exact, or between two bounds. */
 export interface LevelPerKm {
   lower: number;
@@ -323,6 +396,15 @@ export interface LogEntryView {
   signature: string;
 }
 
+/** The ways a test notice was put on. */
+export interface NoticesAnswer {
+  ok: boolean;
+  error: string | null;
+  errors: string[];
+  status: number;
+  ways: string[];
+}
+
 /** A campaign's current cycle; its counts are rounded down to tens. */
 export interface OpenCycleView {
   epsilon_per_km: LevelPerKm;
@@ -337,6 +419,26 @@ export interface OpenCycleView {
   reports: number;
   relayed_reports: number;
   merged_periods: number;
+}
+
+/** A colleague with a token of their own. */
+export interface OperatorRequest {
+  name: string;
+}
+
+/** An operator's name and since when (None: from the start). */
+export interface OperatorView {
+  name: string;
+  created_at_s: number | null;
+}
+
+/** Everybody who may operate. */
+export interface OperatorsAnswer {
+  ok: boolean;
+  error: string | null;
+  errors: string[];
+  status: number;
+  operators: OperatorView[];
 }
 
 /** What went wrong and what to do. */
@@ -396,6 +498,13 @@ export interface StateAnswer {
   state: "alive" | "ready";
 }
 
+/** What is said about a campaign; a text that is left out stays. */
+export interface TextsRequest {
+  title?: string | null;
+  description?: string | null;
+  contact?: string | null;
+}
+
 /** A ticket for one report. */
 export interface TicketAnswer {
   ok: boolean;
@@ -410,4 +519,14 @@ export interface TicketAnswer {
 export interface TicketRequest {
   cycle: number;
   device: string;
+}
+
+/** A token, shown once. */
+export interface TokenAnswer {
+  ok: boolean;
+  error: string | null;
+  errors: string[];
+  status: number;
+  operator: string;
+  token: string;
 }

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from sfumato.cli.campaign_day import register_day
-from sfumato.cli.campaign_request import HOME, Json, Name, TokenFile, Url, ask, request
+from sfumato.cli.campaign_request import HOME, Json, Name, TokenFile, Told, Url, ask, request
 from sfumato.cli.output import print_json, table_console
 from sfumato.errors import InputError
 from sfumato.files import write_whole
@@ -45,7 +45,7 @@ def create(
     json: Json = False,
 ) -> None:
     """Create a campaign; its first cycle is open at once."""
-    body: dict[str, Any] = {
+    body: Told = {
         "name": name,
         "title": title,
         "grid": {"south": south, "west": west, "north": north, "east": east, "cell_size_m": cell_size_m},
@@ -144,7 +144,7 @@ def close(name: Name, url: Url = HOME, token_file: TokenFile = "", json: Json = 
     _said(answer, f"cycle {answer['cycle']}: {done} ({answer['reason']})", json=json)
 
 
-def _said(answer: dict[str, Any], words: str, *, json: bool) -> None:
+def _said(answer: Told, words: str, *, json: bool) -> None:
     if json:
         print_json(answer)
     else:

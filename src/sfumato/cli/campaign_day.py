@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json as json_module
 import time
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from sfumato.cli.campaign_request import HOME, Json, Name, Reason, TokenFile, Url, ask
+from sfumato.cli.campaign_request import HOME, Json, Name, Reason, TokenFile, Told, Url, ask
 from sfumato.cli.output import print_json
 from sfumato.errors import InputError
 
@@ -168,7 +168,7 @@ def notify(
     _said(answer, f"A test notice is on its way: {ways}", json=json)
 
 
-def _act(url: str, name: str, act: str, body: dict[str, Any], token_file: str, json: bool) -> None:
+def _act(url: str, name: str, act: str, body: Told, token_file: str, json: bool) -> None:
     answer = ask(url, f"/api/v1/campaigns/{name}/{act}", body=body, token_file=token_file)
     one = answer["campaign"]
     _said(answer, f"{one['title']} ({name}): {one['state']}, cycle {one['cycle']['number']}", json=json)
@@ -181,7 +181,7 @@ def _leave_out(url: str, name: str, cycle: int, act: str, reason: str, token_fil
     _said(answer, f"cycles left out: {out}; the map of cycle {answer['revised_cycle']} was estimated again", json=json)
 
 
-def _said(answer: dict[str, Any], words: str, *, json: bool) -> None:
+def _said(answer: Told, words: str, *, json: bool) -> None:
     if json:
         print_json(answer)
     else:

@@ -26,13 +26,12 @@ TokenFile = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print the answer as one JSON object.")]
 Name = Annotated[str, typer.Argument(help="The campaign's name.")]
 Reason = Annotated[str, typer.Option(help="Why, for the audit log.")]
+Told = dict[str, Any]
 HOME = "http://127.0.0.1:8000"
 _WITHIN_S = 600
 
 
-def ask(
-    url: str, path: str, *, body: dict[str, Any] | None = None, token_file: str = "", operator: bool = True
-) -> dict[str, Any]:
+def ask(url: str, path: str, *, body: Told | None = None, token_file: str = "", operator: bool = True) -> Told:
     """The collector's answer; POST if there is a body. A refusal is an error with the collector's own words."""
     content = request(url, path, body=body, token_file=token_file, operator=operator)
     try:
@@ -44,9 +43,7 @@ def ask(
     return answer
 
 
-def request(
-    url: str, path: str, *, body: dict[str, Any] | None = None, token_file: str = "", operator: bool = True
-) -> bytes:
+def request(url: str, path: str, *, body: Told | None = None, token_file: str = "", operator: bool = True) -> bytes:
     """The same as bytes, for files."""
     if urlsplit(url).scheme not in ("http", "https"):
         raise InputError("The collector's address is not an http or https URL.", "Write it like https://map.example.")

@@ -11,14 +11,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
+import http.client
 import json
 import logging
 import smtplib
 import ssl
-import urllib.request
 from email.message import EmailMessage
-from http.client import HTTPMessage
-from typing import IO, Literal
+from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 from sfumato.errors import InputError
@@ -112,17 +111,8 @@ def signature(secret: str, body: bytes, *, at_s: int) -> str:
     return f"t={at_s},v1={made}"
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A notice goes where the operator said, and nowhere else."""
-
-    def redirect_request(
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
-    ) -> None:
-        return None
-
-
 def post(notice: Notice, now_s: float, *, url: str, secret: str) -> None:
-    """Deliver by webhook; raises unless the answer is 2xx."""
+    """Deliver by webhook: to that address and, whatever it answers, to no other; raises unless the answer is 2xx."""
     body = notice.body.encode("utf-8")
     headers = {
         "content-type": "application/json",
@@ -130,9 +120,17 @@ def post(notice: Notice, now_s: float, *, url: str, secret: str) -> None:
         "x-sfumato-delivery": str(notice.id),
         "x-sfumato-signature": signature(secret, body, at_s=int(now_s)),
     }
-    request = urllib.request.Request(url, data=body, headers=headers, method="POST")
-    with urllib.request.build_opener(_NoRedirect).open(request, timeout=_WITHIN_S) as answer:
-        answer.read(1024)
+    place = urlsplit(url)
+    kind = http.client.HTTPSConnection if place.scheme == "https" else http.client.HTTPConnection
+    connection = kind(str(place.hostname), place.port, timeout=_WITHIN_S)
+    try:
+        path = f"{place.path or '/'}?{place.query}" if place.query else place.path or "/"
+        connection.request("POST", path, body=body, headers=headers)
+        status = connection.getresponse().status
+    finally:
+        connection.close()
+    if not 200 <= status < 300:
+        raise ConnectionError(f"The webhook answered {status}.")
 
 
 def mail(notice: Notice, settings: Settings) -> None:

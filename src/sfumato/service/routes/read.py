@@ -46,7 +46,7 @@ async def server(collector: Running) -> Response:
     return respond(ServerAnswer(server=about))
 
 
-@router.get("/api/v1/campaigns", response_model=CampaignsAnswer, responses=refusals())
+@router.get("/api/v1/campaigns", response_model=CampaignsAnswer, responses=refusals(422))
 async def campaigns(
     collector: Running, archived: Annotated[bool, Query(description="Archived ones too.")] = False
 ) -> Response:

@@ -48,7 +48,7 @@ async def write_deed(connection: AsyncConnection, deed: Deed) -> None:
     await connection.execute(insert(audit_log).values(position=last, detail=detail, **values))
 
 
-class Audit:
+class AuditLog:
     """The log and the operators of one database."""
 
     def __init__(self, database: Database) -> None:

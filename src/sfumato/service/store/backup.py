@@ -13,7 +13,6 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import Connection, Engine, Table, create_engine, func, insert, inspect, select, text
 from sqlalchemy.engine import make_url
@@ -157,13 +156,13 @@ def _sqlite(path: Path) -> Engine:
     return create_engine(f"sqlite:///{path}", hide_parameters=True)
 
 
-def _write(target: Engine, table: Table, rows: list[dict[str, Any]]) -> None:
+def _write(target: Engine, table: Table, rows: list[dict[str, object]]) -> None:
     with target.begin() as connection:
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             connection.execute(insert(table), rows[start : start + _ROWS_AT_ONCE])
 
 
-def _read(source: Engine, table: Table) -> list[list[dict[str, Any]]]:
+def _read(source: Engine, table: Table) -> list[list[dict[str, object]]]:
     """A table's rows in portions; a table, or a column, that the backup's version did not have has its default."""
     with source.connect() as connection:
         there = inspect(connection)

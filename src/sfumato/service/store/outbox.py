@@ -56,9 +56,3 @@ class Outbox:
         """It arrived."""
         async with self.database.writing() as connection:
             await connection.execute(update(notices).where(notices.c.id == notice.id).values(state="sent"))
-
-    async def states(self) -> list[tuple[int, str, str, int]]:
-        """(id, way, state, attempts) of every notice."""
-        statement = select(notices.c.id, notices.c.way, notices.c.state, notices.c.attempts).order_by(notices.c.id)
-        async with self.database.reading() as connection:
-            return [(row.id, row.way, row.state, row.attempts) for row in await connection.execute(statement)]

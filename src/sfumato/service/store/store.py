@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from sfumato.errors import InputError
 from sfumato.service.models.kept import EstimateFacts, Specification
-from sfumato.service.store.audit import Audit
+from sfumato.service.store.audit import AuditLog
 from sfumato.service.store.engine import Database
 from sfumato.service.store.operations import Operations
 from sfumato.service.store.outbox import Outbox
@@ -60,7 +60,7 @@ class Store:
     def __init__(self, url: str) -> None:
         self.database = Database(url)
         self.reports = ReportCounter(self.database)
-        self.audit = Audit(self.database)
+        self.audit = AuditLog(self.database)
         self.operations = Operations(self.database)
         self.outbox = Outbox(self.database)
         self.scrubbing_due = True
