@@ -16,6 +16,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, Table, create_engine, func, insert, inspect, select, text
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DBAPIError
 
 from sfumato.errors import InputError, VerificationFailed
 from sfumato.service.store.engine import Database
@@ -181,12 +182,12 @@ def _checked(path: Path) -> Held:
     engine = _sqlite(path)
     try:
         with engine.connect() as connection:
-            if connection.exec_driver_sql("PRAGMA integrity_check").scalar_one() != "ok":
+            if list(connection.exec_driver_sql("PRAGMA integrity_check").scalars()) != ["ok"]:
                 raise VerificationFailed(f"{path.name} is damaged.", "Use another backup.")
             if not inspect(connection).has_table("alembic_version"):
                 raise InputError(f"{path.name} is no backup of a collector.", "Make one: sfumato collector backup.")
             return _count(connection)
-    except sqlite3.DatabaseError as error:
+    except DBAPIError as error:
         raise VerificationFailed(f"{path.name} is damaged, or no backup.", "Use another.") from error
     finally:
         engine.dispose()
