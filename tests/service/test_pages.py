@@ -52,6 +52,7 @@ def campaign(title: str = "A town", grid: Grid = GRID) -> DashboardCampaignView:
         minimum_cycle_s=0,
         minimum_tickets=50,
         created_at_s=1_790_000_000,
+        state="running",
         cycle=cycle,
         tile_url=None,
     )
@@ -83,6 +84,7 @@ def closed(cycle: int, *, alarm: tuple[str, ...] = (), grid: Grid = GRID, interv
         relayed_reports=0,
         merged_periods=0,
         two_beta_per_km=2.0,
+        excluded=False,
         epsilon_per_km=LevelPerKm(lower=1.87, upper=1.87, exact=True),
         mutual_information_nats=0.31,
         distortion_m=901.0,

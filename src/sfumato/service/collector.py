@@ -109,6 +109,7 @@ class Collector:
         """
         if self._messenger is not None:
             self._messenger.cancel()
+            await asyncio.wait({self._messenger}, timeout=_LEASE_WITHIN_S)
         if self._ticker is not None:
             self._ticker.cancel()
             await asyncio.wait({self._ticker}, timeout=_LEASE_WITHIN_S)

@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 from sfumato.errors import InputError
 from sfumato.service.answers import Refused
 from sfumato.service.clock import SteadyClock
-from sfumato.service.closing import in_daemon_thread
 from sfumato.service.collector import Collector
-from sfumato.service.estimating import estimate_cycle
+from sfumato.service.estimate_process import EstimateTask, estimated
 from sfumato.service.models.kept import CampaignState
 from sfumato.service.models.operating import TextsRequest
 from sfumato.service.store import Campaign, StoredCycle, StoredEstimate
@@ -69,8 +68,9 @@ async def end(collector: Collector, name: str, *, who: str, reason: str = "") ->
     campaign, cycle = await _move(collector, name, ("running", "paused"), "ended", who=who, action="end", reason=reason)
     missing = collector.closer.missing(campaign, cycle) if cycle.state == "open" else "it is being closed already"
     published = not missing and await collector.closer.close(campaign, cycle)
-    if missing and cycle.state == "open":
+    if published or cycle.state == "open":
         await collector.store.operations.forget_reporters(campaign.id)
+        collector.store.scrubbing_due = True
     await collector.notifier.announce(
         "end", name=name, title=campaign.specification.title, now_s=collector.now(), cycle=cycle.number
     )
@@ -89,7 +89,8 @@ async def delete(collector: Collector, name: str, *, confirm: str, who: str) -> 
     deed = _deed(collector, who, "delete", name, versions=len(log), last_entry=log[-1].entry if log else "")
     await collector.store.operations.delete(campaign.id, deed)
     collector.forget(name)
-    await collector.store.database.forget_deleted()
+    collector.store.scrubbing_due = True
+    await collector.store.scrub()
 
 
 async def leave_out(
@@ -141,7 +142,7 @@ async def _estimate_again(
     asked = campaign.specification
     counts = await collector.store.counts(campaign.id, cells=asked.cell_count, up_to=before.cycle, pooled=pooled)
     kept = tuple(one for one in counts if one.cycle not in out)
-    result = await in_daemon_thread(lambda: estimate_cycle(asked, kept, previous=None, settings=collector.settings))
+    result = await estimated(EstimateTask(asked, kept, None, collector.settings, None))
     facts = result.facts.model_copy(
         update={
             "spent_epsilon_per_km": before.facts.spent_epsilon_per_km,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import sqlite3
 from collections.abc import AsyncIterator
@@ -61,11 +60,6 @@ class Database:
             if self.dialect == "postgresql":
                 await connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
             await connection.run_sync(_upgrade)
-
-    async def forget_deleted(self) -> None:
-        """Take what was deleted out of SQLite's write-ahead log too; its pages are overwritten already."""
-        if self.dialect == "sqlite":
-            await asyncio.to_thread(_truncate_log, str(self.engine.url.database))
 
     async def durability(self) -> dict[str, str]:
         """What the live connection says about durability."""
@@ -137,15 +131,6 @@ def _begin_sqlite(connection: Connection) -> None:
     # A writer takes the write lock at once: two read-then-write transactions never deadlock.
     writes = connection.get_execution_options().get(_WRITES, False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-
-def _truncate_log(file: str) -> None:
-    connection = sqlite3.connect(file, isolation_level=None)
-    try:
-        connection.execute("PRAGMA busy_timeout=10000")
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    finally:
-        connection.close()
 
 
 def _upgrade(connection: Connection) -> None:
