@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rides import PARIS, joined, ride
-from track_files import FORMATS, write_as
+from rides import PARIS, ride
+from track_files import write_as
 
 import sfumato as sf
 from sfumato.archives import hide_archive
@@ -40,40 +40,6 @@ def rides_of(folder: Path, kind: str = "gpx", count: int = 4) -> Path:
         trace = ride([0, 0], [4000 - 700 * number, 2500 + 300 * number], every_s=5.0, at_s=SUMMER + 86400 * number)
         write_as(kind, trace, folder / f"day {number}.{kind}")
     return folder
-
-
-@pytest.mark.parametrize("times", ["keep", "relative"])
-@pytest.mark.parametrize("kind", FORMATS)
-def test_other_data_inside_the_zone_gives_the_same_bytes_and_names(
-    kind: str, times: str, places: Places, tmp_path: Path
-) -> None:
-    """Another home in the inner disc, another start, other words, more laps at home: nothing of it shows."""
-    zone = places.active[0].zone
-    assert zone is not None
-    outside = ride([1500, 300], [5000, 2000], every_s=5.0, at_s=SUMMER)
-    back = ride([5000, 2000], [1500, -300], every_s=5.0, at_s=SUMMER + 7200)
-    assert not zone.holds(points_of(outside.lat_deg, outside.lon_deg)).any()
-    near = [(zone.around.to_degrees([[120.0, -40.0]])), (zone.around.to_degrees([[-200.0, 90.0]]))]
-    homes = [(float(lat[0]), float(lon[0])) for lat, lon in near]
-    found = []
-    for number, (home, laps) in enumerate(zip(homes, (1, 4), strict=True)):
-        lap = [ride([0, 0], [60, 40 + 9 * number], home=home, every_s=5.0, at_s=SUMMER - 900) for _ in range(1)]
-        at_home = joined(
-            *[ride([0, 0], [50, 30], home=home, every_s=5.0, at_s=SUMMER + 9500 + 99 * k) for k in range(laps)]
-        )
-        trace = joined(*lap, outside, back, at_home)
-        source = tmp_path / f"in{number}" / "rides"
-        source.mkdir(parents=True)
-        write_as(kind, trace, source / f"ride.{kind}", words=f"from my door {number}", laps=laps)
-        out = tmp_path / f"out{number}"
-        done = hide_archive([source], out, places, times=Times.parse(times))
-        assert [row.refused for row in done.rows] == [None]
-        found.append((everything(out), done.document))
-    assert len(found[0][0]) == 1
-    assert found[0] == found[1]
-    name, content = next(iter(found[0][0].items()))
-    assert "ride" not in name
-    assert b"door" not in content
 
 
 def test_what_stays_is_exact_and_nothing_inside_is_left(places: Places, tmp_path: Path) -> None:
@@ -159,25 +125,6 @@ def test_a_bomb_and_a_broken_file_are_reported_and_skipped_or_stop_everything(pl
     assert not (tmp_path / "strict").exists()
 
 
-def test_bad_input_in_clear_words(places: Places, tmp_path: Path) -> None:
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    with pytest.raises(InputError, match="no file"):
-        hide_archive([empty], tmp_path / "out", places)
-    with pytest.raises(InputError, match="no file or folder"):
-        hide_archive([tmp_path / "nowhere"], tmp_path / "out", places)
-    with pytest.raises(InputError, match="names no place"):
-        hide_archive([empty], tmp_path / "out", Places.none())
-    rides = rides_of(tmp_path / "rides", count=1)
-    hide_archive([rides], tmp_path / "out", places)
-    somebody = Places.none(rng=8).add(place_at("home", *PARIS, rng=9))
-    with pytest.raises(InputError, match="another places file"):
-        hide_archive([rides], tmp_path / "out", somebody)
-    elsewhere = places.add(place_at("sea", -45.0, -150.0, rng=4)).add(place_at("pole", 90.0, 0.0, rng=4))
-    done = hide_archive([rides], tmp_path / "out2", elsewhere.add(place_at("line", 0.0, 180.0, rng=4)))
-    assert done.unvisited == ("sea", "pole", "line")
-
-
 def test_a_leak_test_that_refuses_leaves_nothing(places: Places, tmp_path: Path) -> None:
     rides = rides_of(tmp_path / "rides")
     seen = []
@@ -209,21 +156,6 @@ def test_blur_and_times_with_one_certificate_that_anybody_can_check(
     (out / "extra.gpx").write_text("x")
     with pytest.raises(VerificationFailed, match="does not list"):
         verify_archive(done.document, out)
-
-
-def test_frames_in_and_frames_out(places: Places) -> None:
-    import pandas as pd
-
-    trace = ride([0, 0], [4000, 2500], every_s=5.0)
-    frame = trace.to_table().to_pandas()
-    done = sf.hide(frame, places)
-    assert isinstance(done.shared, pd.DataFrame)
-    assert 0 < len(done.shared) < len(frame)
-    assert done.leaks[0].name == "home"
-    several = sf.hide({"a": trace, "b": trace}, places.active[0])
-    assert set(several.shared) == {"a", "b"}
-    assert np.array_equal(several.shared["a"].times_s, sf.hide([trace], places).shared[0].times_s)
-    assert sf.hide(trace, places).shared is not None
 
 
 def test_kept_names_stay_inside_the_folder(places: Places, tmp_path: Path) -> None:

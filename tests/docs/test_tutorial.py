@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 
+import numpy as np
 import pytest
 from repository import ROOT
 
@@ -17,3 +19,20 @@ def test_every_block_of_the_tutorial_runs_in_order(capsys: pytest.CaptureFixture
     for block in blocks:
         exec(compile(block, str(PAGE), "exec"), names)
     assert "total noise" in capsys.readouterr().out
+
+
+def test_the_sentence_and_the_picture_of_shared_rides_are_what_the_script_makes(monkeypatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    import tutorial_rides
+
+    try:
+        sentence, svg = tutorial_rides.made()
+        page = tutorial_rides.PAGE.read_text("utf-8")
+        assert tutorial_rides.page_with(sentence, page) == page
+        picture = tutorial_rides.PICTURE.read_text("utf-8")
+        shapes = [re.sub(r"-?[0-9.]+", "#", text) for text in (svg, picture)]
+        assert shapes[0] == shapes[1]
+        numbers = [np.array(re.findall(r"-?[0-9]+\.[0-9]+", text), dtype=float) for text in (svg, picture)]
+        assert np.abs(numbers[0] - numbers[1]).max() < 0.2  # another machine's last digit
+    finally:
+        sys.modules.pop("tutorial_rides", None)

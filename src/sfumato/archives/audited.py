@@ -93,7 +93,8 @@ def audit_archive(
             "What `hide` printed before it wrote them is their leak test.",
         )
     known = read_records(private_folder(folder) / "manifest.jsonl")
-    test, found = None if places is None else LeakTest(places), _Gathered()
+    found, noise_m = _Gathered(), (document["noise"] or {}).get("rms_noise_m") or 0.0
+    test = None if places is None else LeakTest(places, noise_m=float(noise_m))
     for member in members(sources):
         found.rows.append(_row(member, known, folder, reading, places, test, found.pairs))
         if step is not None:

@@ -11,13 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import pyarrow as pa
-
 from sfumato.archives.job import RideOutcome
 from sfumato.certificates.build import rounded_times
 from sfumato.errors import InputError
-from sfumato.io import read_trace
 from sfumato.places import Place, PlaceLeak, Places, leak_test, withhold
+from sfumato.places.tables import is_table, like, traces_of_table
 from sfumato.places.zones import Withholding
 from sfumato.plan import Plan
 from sfumato.protection import Chosen
@@ -112,25 +110,18 @@ def hide(
         for place in (places,) if isinstance(places, Place) else places:
             owner = owner.add(place)
     hiding = Hiding(owner, Times.parse(times), tuple(keep))
-    if hasattr(tracks, "__arrow_c_stream__"):
-        trace = read_trace(tracks, keep=hiding.keep)
-        left = hiding.outcome(trace).published
-        table = pa.Table.from_batches([], schema=trace.to_table().schema) if left is None else left.to_table()
-        return Hidden(_like(tracks, table), leak_test([(trace, left)], owner))
+    if is_table(tracks):
+        trips = [
+            (name, trace, hiding.outcome(trace).published) for name, trace in traces_of_table(tracks, keep=hiding.keep)
+        ]
+        shared = like(tracks, [(name, left) for name, _, left in trips if left is not None])
+        return Hidden(shared, leak_test([(trace, left) for _, trace, left in trips], owner))
     if isinstance(tracks, Trace):
         left = hiding.outcome(tracks).published
         return Hidden(left, leak_test([(tracks, left)], owner))
     if isinstance(tracks, Mapping):
         named = {name: (trace, hiding.outcome(trace).published) for name, trace in tracks.items()}
-        shared = {name: left for name, (_, left) in named.items() if left is not None}
-        return Hidden(shared, leak_test(named.values(), owner))
+        by_name = {name: left for name, (_, left) in named.items() if left is not None}
+        return Hidden(by_name, leak_test(named.values(), owner))
     pairs = [(trace, hiding.outcome(trace).published) for trace in tracks]
     return Hidden([left for _, left in pairs if left is not None], leak_test(pairs, owner))
-
-
-def _like(given: Any, table: Any) -> Any:
-    """A frame of the kind that came in: pandas and polars by their own constructors, else the Arrow table."""
-    kind = type(given).__module__.split(".")[0]
-    if kind == "pandas":
-        return table.to_pandas()
-    return type(given)(table) if kind == "polars" else table

@@ -24,7 +24,7 @@ from sfumato.errors import InputError, SfumatoError
 from sfumato.files import locked
 from sfumato.io import read_trace, write_trace
 from sfumato.io.archive import Member
-from sfumato.io.formats import FORMATS, format_named, format_of
+from sfumato.io.formats import FORMATS, format_named, format_of, output_format
 from sfumato.traces import Trace
 
 _FILE_TIME_S = 946_684_800  # 2000-01-01: when a file was written would tell the order, and the gaps
@@ -71,7 +71,9 @@ class SourceReading:
         trace = read_trace(
             path, format=chosen.name, zone=self.zone, columns=self.columns, keep=self.keep, keep_if_there=True
         )
-        return chosen.name, trace
+        # GeoParquet is told by its ending alone: its content is a Parquet file's.
+        geo = chosen.name == "parquet" and path.suffix.lower() in FORMATS["geoparquet"].endings
+        return "geoparquet" if geo else chosen.name, trace
 
 
 class _Output(NamedTuple):
@@ -90,10 +92,19 @@ class Job:
     """An output folder being filled. ``private`` is the folder beside it, 0700, that is nobody else's business."""
 
     def __init__(
-        self, out: Path, *, owner: str, key: bytes, wish: str, keep_names: bool = False, remember: bool = False
+        self,
+        out: Path,
+        *,
+        owner: str,
+        key: bytes,
+        wish: str,
+        keep_names: bool = False,
+        remember: bool = False,
+        to: str | None = None,
     ) -> None:
         self.out, self.private = out, private_folder(out)
         self.key, self.wish, self.keep_names = key, wish, keep_names
+        self.to = None if to is None else output_format("", to).name
         self.staging = self.private / "staging"
         self.rows: list[Row] = []
         self.remembered: dict[str, Trace] | None = {} if remember else None
@@ -171,7 +182,7 @@ class Job:
         left_out = tuple(dict.fromkeys((*trace.dropped, *outcome.left_out)))
         record = SourceRecord(source, digest, self.wish, None, None, len(trace), 0, left_out)
         if outcome.published is not None:
-            record = self._stage(record, outcome.published, written_as(format), outcome.times)
+            record = self._stage(record, outcome.published, self.to or written_as(format), outcome.times)
         self.manifest.add(record)
         return _row_of(record, new=True)
 
@@ -219,18 +230,19 @@ class Job:
         return staged if staged.exists() else self.out / name
 
     def place(self) -> None:
-        """Put everything that was staged in this run into the output folder."""
+        """Put everything that was staged in this run into the output folder, in the order of its names."""
         self.out.mkdir(parents=True, exist_ok=True)
-        for row in self.rows:
-            record = self.manifest.records.get(row.source)
-            if not row.new or record is None or record.placed:
+        fresh = [self.manifest.records[row.source] for row in self.rows if row.new]
+        for record in sorted(fresh, key=lambda record: record.output or ""):
+            if record.placed:
                 continue
             if record.output is not None and (self.staging / record.output).exists():
                 target = self.out / record.output
                 target.parent.mkdir(parents=True, exist_ok=True)
                 (self.staging / record.output).replace(target)
             self.manifest.add(replace(record, placed=True))
-        os.utime(self.out, (_FILE_TIME_S, _FILE_TIME_S))
+        for folder in (*(path for path in self.out.rglob("*") if path.is_dir()), self.out):
+            os.utime(folder, (_FILE_TIME_S, _FILE_TIME_S))
 
     def close(self) -> None:
         """Leave no staged file behind."""

@@ -42,6 +42,7 @@ def protect_archive(
     state: Path | None = None,
     passphrase: str | None = None,
     keep_names: bool = False,
+    to: str | None = None,
     strict: bool = False,
     faces: Faces | None = None,
     rng: Random = None,
@@ -57,7 +58,7 @@ def protect_archive(
     if plan.mechanism != DEFAULT_MECHANISM or plan.redraws != 1:
         if state is not None:
             raise InputError("Only multiscale noise continues from a state.", "Leave --state or --mechanism out.")
-        return _at_once(sources, out, plan, times, reading, keep_names, strict, faces, rng)
+        return _at_once(sources, out, plan, times, reading, (keep_names, to), strict, faces, rng)
     with opened_private(out, sources) as private:
         chosen = chosen_noise(plan, state or private / STATE_NAME, passphrase, rng)
         assert chosen.state is not None
@@ -67,8 +68,9 @@ def protect_archive(
             out,
             owner=hashlib.sha256(b"owner\0" + key).hexdigest(),
             key=key,
-            wish=hashlib.sha256(wish.encode()).hexdigest(),
+            wish=wish_in(hashlib.sha256(wish.encode()).hexdigest(), to),
             keep_names=keep_names,
+            to=to,
         )
 
         def transform(trace: Trace) -> RideOutcome:
@@ -104,7 +106,7 @@ def _at_once(
     plan: Plan,
     times: Times,
     reading: SourceReading,
-    keep_names: bool,
+    named: tuple[bool, str | None],
     strict: bool,
     faces: Faces,
     rng: Random,
@@ -125,7 +127,7 @@ def _at_once(
             chosen = choose(plan, [joined(originals)], None, rng=draw)
             noisy = iter(_split(chosen.released(joined(originals), None, plan), originals))
         key = draw.words(4).tobytes()
-        job = Job(out, owner=key.hex(), key=key, wish=str(times), keep_names=keep_names, remember=True)
+        job = Job(out, owner=key.hex(), key=key, wish=str(times), keep_names=named[0], to=named[1], remember=True)
 
         changed = []
 
@@ -186,6 +188,11 @@ def _split(release: Trace, originals: Sequence[Trace]) -> list[Trace]:
         out.append(Trace(release.lat_deg[part], release.lon_deg[part], trace.times_s, trace.segment))
         begin += len(trace)
     return out
+
+
+def wish_in(wish: str, to: str | None) -> str:
+    """A wish that also names the format to write."""
+    return wish if to is None else hashlib.sha256(f"{wish} as {to}".encode()).hexdigest()
 
 
 def chosen_noise(plan: Plan, state: Path, passphrase: str | None, rng: Random) -> Chosen:

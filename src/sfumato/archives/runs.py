@@ -9,7 +9,7 @@ from typing import Any
 
 from sfumato.archives.hiding import Blur, Hiding
 from sfumato.archives.job import Job, RideOutcome, SourceReading, opened_private
-from sfumato.archives.protecting import STATE_NAME, chosen_noise
+from sfumato.archives.protecting import STATE_NAME, chosen_noise, wish_in
 from sfumato.archives.result import ArchiveResult, Faces, require_something
 from sfumato.archives.statement import archive_document
 from sfumato.certificates.build import certificate_body
@@ -35,6 +35,7 @@ def hide_archive(
     state: Path | None = None,
     passphrase: str | None = None,
     keep_names: bool = False,
+    to: str | None = None,
     strict: bool = False,
     faces: Faces | None = None,
     rng: Random = None,
@@ -56,10 +57,11 @@ def hide_archive(
             out,
             owner=owner,
             key=places.derived("names"),
-            wish=hiding.wish(),
+            wish=wish_in(hiding.wish(), to),
             keep_names=keep_names,
+            to=to,
         )
-        test, entered = LeakTest(places), [0] * len(places.active)
+        test, entered = LeakTest(places, noise_m=blur_m or 0.0), [0] * len(places.active)
         seen: set[str] = set()
 
         def look(trace: Trace, outcome: RideOutcome) -> None:

@@ -12,6 +12,7 @@ from sfumato.archives.job import SourceReading
 from sfumato.archives.result import ArchiveResult, Faces
 from sfumato.archives.runs import hide_archive
 from sfumato.certificates.document import certificate_text
+from sfumato.certificates.sign import signer_with
 from sfumato.cli.archive_faces import passphrase_in, progress, rows_csv, say_rows
 from sfumato.cli.output import print_json
 from sfumato.cli.protect import named_columns
@@ -38,6 +39,8 @@ class HideOptions:
     times: str
     keep: list[str]
     keep_names: bool
+    to: str | None
+    sign: Path | None
     refuse_if_found: str | None
     certificate: Path | None
     report: Path | None
@@ -82,8 +85,9 @@ def run_hide(asked: HideOptions) -> None:
             state=asked.state,
             passphrase=passphrase,
             keep_names=asked.keep_names,
+            to=asked.to,
             strict=asked.strict,
-            faces=Faces(step, tested),
+            faces=Faces(step, tested, sign=None if asked.sign is None else signer_with(asked.sign)),
         )
     write_text(done.private / "summary.csv", rows_csv(done.rows), private=True)
     if asked.certificate is not None:

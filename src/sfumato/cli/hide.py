@@ -29,6 +29,8 @@ def hide(
     times: str = typer.Option("keep", help="keep, shift, relative, drop or coarse:5min: which times are released."),
     keep: list[str] = typer.Option([], help="Keep this field where there is one, e.g. elevation; repeat for more."),
     keep_names: bool = typer.Option(False, "--keep-names", help="Keep file names; by default they tell nothing."),
+    to: str | None = typer.Option(None, help="Write every ride as this format (csv, geojson, gpx, parquet ...)."),
+    sign: Path | None = typer.Option(None, help="Sign the certificate with the Ed25519 key in this PEM file."),
     refuse_if_found: str | None = typer.Option(
         None, help="Share nothing if an attacker comes nearer to any place than this (e.g. 150m)."
     ),
@@ -57,6 +59,8 @@ def hide(
             times=times,
             keep=keep,
             keep_names=keep_names,
+            to=to,
+            sign=sign,
             refuse_if_found=refuse_if_found,
             certificate=certificate,
             report=report,

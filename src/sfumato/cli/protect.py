@@ -140,7 +140,7 @@ def protect(
     )
     if archive:
         reading, signer = (format, time_zone, named_columns(column), tuple(keep)), sign and _signer(sign)
-        accounted, how = (ledger, person, cap), (keep_names, strict)
+        accounted, how = (ledger, person, cap), (keep_names, strict, output_format)
         import_module("sfumato.cli.protected_archive").run_protect_archive(
             sources, paths, plan, reading, (state, passphrase), accounted, signer, how, seed, json=json
         )

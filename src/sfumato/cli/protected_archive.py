@@ -33,14 +33,14 @@ def run_protect_archive(
     kept: tuple[Path | None, str | None],
     accounted: tuple[Path | None, str | None, float | None],
     sign: Callable[[Mapping[str, Any]], Mapping[str, str]] | None,
-    how: tuple[bool, bool],
+    how: tuple[bool, bool, str | None],
     seed: int | None,
     *,
     json: bool,
 ) -> None:
     """Fill the output folder, and say what is promised over all of it."""
     output, (state, passphrase), (ledger, person, cap) = paths["release"], kept, accounted
-    keep_names, strict = how
+    keep_names, strict, to = how
     if ledger is not None and not person:
         raise InputError("A ledger entry is for one person.", "Name them with --person.")
     if "report" in paths and plan.times == "drop":
@@ -58,6 +58,7 @@ def run_protect_archive(
             state=state,
             passphrase=passphrase,
             keep_names=keep_names,
+            to=to,
             strict=strict,
             faces=Faces(
                 step,

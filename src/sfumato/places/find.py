@@ -24,6 +24,7 @@ import scipy
 from sfumato.arrays import BoolArray, FloatArray, IntArray
 from sfumato.errors import InputError
 from sfumato.places.globe import degrees, surface
+from sfumato.places.tables import is_table, traces_of_table
 from sfumato.traces import Trace
 
 STAY_S, STAY_RADIUS_M = 300.0, 100.0
@@ -65,7 +66,8 @@ class _Events:
 def find_places(tracks: Any) -> list[FoundPlace]:
     """Home, work and every place stayed at or returned to, of *one* person's tracks.
 
-    ``tracks`` is a :class:`~sfumato.traces.Trace`, or any number of them, alone or as (name, trace) pairs.
+    ``tracks`` is a :class:`~sfumato.traces.Trace`, any number of them, alone or as (name, trace) pairs, or a table of
+    points (pandas, GeoPandas, polars, Arrow).
     """
     events = _events(_traces(tracks))
     if not len(events.from_s):
@@ -86,6 +88,8 @@ def find_places(tracks: Any) -> list[FoundPlace]:
 def _traces(tracks: Any) -> list[Trace]:
     if isinstance(tracks, Trace):
         return [tracks]
+    if is_table(tracks):
+        return [trace for _, trace in traces_of_table(tracks)]
     out = []
     for item in tracks:
         trace = item[1] if isinstance(item, tuple) else item

@@ -84,9 +84,9 @@ class _Seen:
 class LeakTest:
     """Takes an archive ride by ride, keeps only what lies at the gates, and answers at the end."""
 
-    def __init__(self, places: Places | Sequence[Place], *, prior: Kernel | None = None) -> None:
+    def __init__(self, places: Places | Sequence[Place], *, prior: Kernel | None = None, noise_m: float = 0.0) -> None:
         self.places = places.active if isinstance(places, Places) else tuple(places)
-        self.prior = prior
+        self.prior, self.noise_m = prior, noise_m
         self._zones: tuple[Withholding, ...] = tuple(place.withheld for place in self.places)
         self._seen = [_Seen() for _ in self.places]
 
@@ -101,7 +101,7 @@ class LeakTest:
             ends = truth[[0, -1]]
             seen.ends_m.extend(ends[away[[0, -1]] < _ENDS_WITHIN_M])
             if published is not None:
-                seen.after.append(_look(zone, published))
+                seen.after.append(_look(zone, published, self.noise_m))
             if away.min() < 2 * zone.radius_m:
                 usual = centred_zone(place.lat_deg, place.lon_deg, radius_m=zone.radius_m)
                 others = [other for k, other in enumerate(self._zones) if k != number]
@@ -176,8 +176,9 @@ def stretches(zone: Zone, trace: Trace, ride: int = 0) -> list[Stretch]:
     ]
 
 
-def _look(zone: Zone, trace: Trace) -> ZoneView:
-    return look(stretches(zone, trace), radius_m=zone.radius_m, inner_radius_m=zone.inner_radius_m)
+def _look(zone: Zone, trace: Trace, noise_m: float = 0.0) -> ZoneView:
+    pieces = stretches(zone, trace)
+    return look(pieces, radius_m=zone.radius_m, inner_radius_m=zone.inner_radius_m, noise_m=noise_m)
 
 
 def _around_place(place: Place, trace: Trace) -> FloatArray:

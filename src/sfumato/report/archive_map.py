@@ -29,8 +29,13 @@ class Mark:
 
 
 def archive_map(lines: Iterable[tuple[str, Trace]], marks: Sequence[Mark], title: str) -> str:
-    """Lines are (kind, trace): ``release`` or ``original``; marks are drawn over them. North is up."""
+    """Lines are (kind, trace): ``release`` or ``original``; marks are drawn over them. North is up.
+
+    Nothing to draw (files without times are no tracks) is no picture.
+    """
     thinned = [(kind, *_thinned(trace)) for kind, trace in lines]
+    if not thinned and not marks:
+        return ""
     lat = np.concatenate([row[1] for row in thinned] or [np.array([mark.lat_deg for mark in marks])])
     lon = np.concatenate([row[2] for row in thinned] or [np.array([mark.lon_deg for mark in marks])])
     around = Around(float(np.median(lat)), float(np.median(lon)))

@@ -21,7 +21,7 @@ from sfumato.traces import Trace
 from sfumato.units import format_length
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-_STYLE = (
+MAP_STYLE = (
     ".track{fill:none;stroke-width:1.6;stroke:#1f6feb;opacity:.7}.track.original{stroke:#999}"
     ".mark.zone{fill:#d97706;fill-opacity:.15;stroke:#d97706}.mark.place{fill:#b91c1c}.mark.gate{fill:#d97706}"
     ".mark-words,.bar-words{font:13px sans-serif;fill:#333}.bar{stroke:#333;stroke-width:2;fill:none}.sea{fill:#f6f8fa}"
@@ -31,8 +31,6 @@ _MOST_RIDES = 300
 
 def private_page(done: ArchiveResult, places: Places, out: Path) -> str:
     """Map with places, zones, gates and what is left; one line per place; every source."""
-    rides = list(rides_of(done.document, out))
-    marks = [mark for place in places.active for mark in _place_marks(place.name, place, rides)]
     rows = [
         (row.source, row.points_in, row.points_out, row.refused or row.output or "nothing is left")
         for row in done.rows
@@ -42,11 +40,18 @@ def private_page(done: ArchiveResult, places: Places, out: Path) -> str:
     return page(
         "A shared archive (private)",
         "<strong>Private.</strong> This page shows your places. Keep it to yourself.",
-        archive_map([("release", ride) for ride in rides], marks, "What is shared, zones, gates and places"),
+        private_map(done, places, out),
         section("Can I still be found?", listed([*(leak.sentence() for leak in done.leaks), *near])),
         section("What is not covered", listed(NOT_COVERED)),
         section("Every file", table(("file", "points in", "out", "what"), rows)),
     )
+
+
+def private_map(done: ArchiveResult, places: Places, out: Path) -> str:
+    """What is shared, with zones, gates and the places themselves."""
+    rides = list(rides_of(done.document, out))
+    marks = [mark for place in places.active for mark in _place_marks(place.name, place, rides)]
+    return archive_map([("release", ride) for ride in rides], marks, "What is shared, zones, gates and places")
 
 
 def public_page(done: ArchiveResult, out: Path) -> str:
@@ -137,8 +142,8 @@ def page(title: str, banner: str, picture: str, *sections: str) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" '
         'content="no-referrer"><meta name="robots" content="noindex">'
-        f"<title>{escaped(title)}</title><style>{style}{_STYLE}</style></head><body><main>"
+        f"<title>{escaped(title)}</title><style>{style}{MAP_STYLE}</style></head><body><main>"
         f'<p class="banner {kind}" role="note">{banner}</p><header><h1>sfumato</h1></header>'
-        f"<figure>{picture}</figure>{''.join(sections)}"
+        f"{f'<figure>{picture}</figure>' if picture else ''}{''.join(sections)}"
         "<footer><p>This page asks nothing of any server.</p></footer></main></body></html>\n"
     )

@@ -39,6 +39,32 @@ def test_a_circle_finds_the_zones_centre_and_crossing_lines_the_home():
     assert set(guesses) == set(ATTACKERS)
 
 
+def test_crossroads_finds_a_home_that_rides_which_turn_hide_from_least_squares():
+    """Two straight streets lead from the door; twice as many rides turn a corner before the border."""
+    home, rides, rng = np.array([250.0, -150.0]), [], np.random.default_rng(1)
+    for number in range(30):
+        turn = [0.3, 0.3 + np.pi / 2][number % 2]
+        way, side = np.array([np.cos(turn), np.sin(turn)]), np.array([-np.sin(turn), np.cos(turn)])
+        corner = home + (rng.uniform(100.0, 900.0) if number % 3 else 3000.0) * way
+        path = np.vstack([home + s * way for s in np.arange(0.0, np.hypot(*(corner - home)), 5.0)])
+        path = np.vstack([path, *(corner + s * side * (1 if number % 5 else -1) for s in np.arange(5.0, 4000.0, 5.0))])
+        path = path[np.hypot(*path.T) >= RADIUS_M]
+        rides.append(Stretch(path, 1e5 * number + np.arange(float(len(path))), number))
+    guesses = guesses_m(seen(rides))
+    off = {name: float(np.hypot(*(guess - home))) for name, guess in guesses.items()}
+    assert off["crossroads"] < 50, off
+    assert off["crossing"] > 60, off
+    alone = guesses_m(seen(radial(home, 1)))
+    assert np.allclose(alone["crossroads"], alone["crossing"])
+
+
+def test_noise_on_what_is_published_hides_no_gate():
+    rng = np.random.default_rng(3)
+    rides = [r._replace(positions_m=r.positions_m + rng.normal(0, 300, 2)) for r in radial([100.0, 50.0], 20)]
+    assert len(look(rides, radius_m=RADIUS_M, inner_radius_m=INNER_M).gates_m) < 18
+    assert len(look(rides, radius_m=RADIUS_M, inner_radius_m=INNER_M, noise_m=300.0).gates_m) == 20
+
+
 def test_gates_are_ends_at_the_border_and_passing_rides_are_told_apart():
     rides = radial([0.0, 0.0], 3)
     way = np.column_stack([np.arange(-3000.0, 3000.0, 5.0), np.full(1200, 100.0)])

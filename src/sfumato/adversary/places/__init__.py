@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.adversary.places import circle, crossing, exits, headings, learned
+from sfumato.adversary.places import circle, crossing, crossroads, exits, headings, learned
 from sfumato.adversary.places.view import Stretch, ZoneView, look
 from sfumato.arrays import FloatArray
 
@@ -40,6 +40,7 @@ ATTACKERS = {
     for attacker in (
         Attacker("circle", "fits a circle through the points where rides are cut", circle.guess),
         Attacker("crossing", "extends the rides straight and takes where they cross", crossing.guess),
+        Attacker("crossroads", "extends the rides straight and takes where most pairs of them cross", crossroads.guess),
         Attacker("headings", "rides head home, Bayes (κ = 2), mean", headings.mean),
         Attacker("headings, mode", "the same, likeliest place (whatever κ)", headings.mode),
         Attacker("sharp headings", "the same with κ = 8, mean", lambda view: headings.mean(view, 8.0)),

@@ -73,18 +73,21 @@ class ZoneView:
         return cls(views[0].radius_m, views[0].inner_radius_m, gates, headings, far, stops)
 
 
-def look(stretches: Sequence[Stretch], *, radius_m: float, inner_radius_m: float) -> ZoneView:
-    """The gates that published stretches show; stretches of one ride are given in the order of time."""
+def look(stretches: Sequence[Stretch], *, radius_m: float, inner_radius_m: float, noise_m: float = 0.0) -> ZoneView:
+    """The gates that published stretches show; stretches of one ride are given in the order of time.
+
+    ``noise_m`` per coordinate on the published points moves gates away from the border: three times it is allowed.
+    """
     rows: list[tuple[FloatArray, FloatArray, FloatArray, bool]] = []
     for number, (positions, times, ride) in enumerate(stretches):
         if len(positions) < 2:
             continue
         before = stretches[number - 1] if number else None
         after = stretches[number + 1] if number + 1 < len(stretches) else None
-        if _at_border(positions[:6], radius_m):
+        if _at_border(positions[:6], radius_m + 3.0 * noise_m):
             away = np.inf if before is None or before.ride != ride else times[0] - before.times_s[-1]
             rows.append((*_outward(positions), bool(away > PASSING_S)))
-        if _at_border(positions[:-7:-1], radius_m):
+        if _at_border(positions[:-7:-1], radius_m + 3.0 * noise_m):
             away = np.inf if after is None or after.ride != ride else after.times_s[0] - times[-1]
             rows.append((*_outward(positions[::-1]), bool(away > PASSING_S)))
     gates, headings, far = (np.array([row[k] for row in rows]).reshape(-1, 2) for k in range(3))

@@ -1,0 +1,67 @@
+"""The sentence and the picture of docs/share_a_year_of_rides.md, from the embedded rides: a simulation, with a seed.
+
+    python scripts/tutorial_rides.py            prints the sentence
+    python scripts/tutorial_rides.py --write    renews page and picture; a test fails where they are stale
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import textwrap
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from sfumato.archives import hide_archive
+from sfumato.io import read_trace
+from sfumato.io.archive import members
+from sfumato.places import Places, find_places, place_at
+from sfumato.report.archive_page import MAP_STYLE, private_map
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGE, PICTURE = DOCS / "share_a_year_of_rides.md", DOCS / "images" / "rides_hidden.svg"
+START, END = "<!-- computed by scripts/tutorial_rides.py -->", "<!-- end -->"
+SEED = 1
+
+
+def made() -> tuple[str, str]:
+    """What the leak test says of the rides that ship, and the private map, with the zone of one seed."""
+    shipped = files("sfumato").joinpath("data", "sample_rides.zip")
+    with as_file(shipped) as archive, tempfile.TemporaryDirectory() as name:
+        rides = []
+        for member in members([archive]):
+            with member.path() as path:
+                rides.append(read_trace(path))
+        most = find_places(rides)[0]
+        home = place_at("home", round(most.lat_deg, 5), round(most.lon_deg, 5), rng=SEED)
+        places, out = Places.none(rng=SEED).add(home), Path(name) / "shared"
+        done = hide_archive([archive], out, places)
+        picture = private_map(done, places, out)
+    head = '<svg xmlns="http://www.w3.org/2000/svg" width="960" height="600"'
+    svg = picture.replace('<svg class="map"', head, 1).replace("><rect", f"><style>{MAP_STYLE}</style><rect", 1)
+    return done.leaks[0].sentence(), svg + "\n"
+
+
+def page_with(sentence: str, text: str) -> str:
+    """The page with this sentence between its marks."""
+    before, _, rest = text.partition(START)
+    _, _, after = rest.partition(END)
+    quoted = "\n".join(f"> {line}" for line in textwrap.wrap(sentence, 125))
+    return f"{before}{START}\n{quoted}\n{END}{after}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    sentence, svg = made()
+    print(sentence)
+    if options.write:
+        PAGE.write_text(page_with(sentence, PAGE.read_text("utf-8")), "utf-8")
+        PICTURE.write_text(svg, "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
