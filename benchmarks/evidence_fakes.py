@@ -5,9 +5,9 @@
 Paris, or a city nothing was tuned on (austin, dallas, stockholm: from ../shared), cohorts of 10,000 people over the
 cycles, the tight channel of epsilon 2 and 1 per cell and the capped loop of beta 1; a share of forged reports in
 *every* cycle, at a random cell and at the worst, piled on it, spread over 3 x 3 cells, or drawn as if from there.
-Distances in cells. "damage" is between the estimates with and without the forgeries; the forecast was made from the honest reports
-alone. "trimmed" is the distance to the truth after cutting what no map explains. Exits with 1 when the mean damage at
-random places leaves the printed range by more than a tenth.
+Distances in cells. "damage" is between the estimates with and without the forgeries; the forecast was made from the
+honest reports alone. "trimmed" is the distance to the truth after cutting what no map explains. Exits with 1 when the
+mean damage at random places leaves the printed range by more than a tenth.
 """
 
 from __future__ import annotations

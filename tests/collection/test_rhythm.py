@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 
 import numpy as np
 import pytest
 
+from sfumato.cli.collect import simulate_command
 from sfumato.collection import Rules, checked_rhythm, epoch_number, first_channel, next_channel
 from sfumato.collection.planning import SECONDS_PER_DAY, plan
 from sfumato.collection.rhythm import spent_by
+from sfumato.collection.simulation import Protocol
 from sfumato.errors import InputError
 from sfumato.grid import Grid
 
@@ -70,3 +73,9 @@ def test_a_plan_says_which_epoch_lasts_and_what_is_spent_for_ever():
     assert found.lasting_epoch_cycles == math.ceil(730 / 15)
     assert found.for_ever == pytest.approx(0.03, rel=1e-6)
     assert found.for_ever <= 0.03 * (1 + 1e-9)
+
+
+def test_once_is_the_default_of_rules_simulations_and_their_command():
+    assert Rules(beta=1.0).reporting == "once"
+    assert Protocol(beta=1.0, cycles=1).reporting == "once"
+    assert inspect.signature(simulate_command).parameters["reporting"].default == "once"
