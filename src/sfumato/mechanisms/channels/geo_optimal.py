@@ -40,10 +40,10 @@ from sfumato.priors.cells import positive_prior
 GAP = 5e-5
 """What the interior-point method certifies on ordinary priors; asking for less may end with what was reached."""
 GAP_OF_MANY = 0.03
-"""What is asked of the first-order method unless something else is: 2,500 cells reach it in minutes."""
+"""What is asked of the first-order method unless something else is: seconds for 400 cells, long for 2,500."""
 ROUGH_GAP = 5e-3
 """From this gap on the first-order method is the faster one, except for few places."""
-FEW = 1_500_000
+FEW = 300_000
 LARGEST_PROBLEM = 12_000_000
 """Up to this many constraints (pairs times outputs) the interior-point method holds them all in memory."""
 MOST_PLACES = 2_500
