@@ -122,6 +122,10 @@ def test_an_alarm_and_an_end_are_told_once_each_and_an_honest_cycle_is_not(tmp_p
         history = visitor.get("/api/v1/campaigns/town/cycles").json()["history"]
         assert [cycle["alarm"]["raised"] for cycle in history] == [False, True]
         until(lambda: len(receiver.got) == 1)
+        shown = visitor.get("/api/v1/campaigns/town/estimate").json()["cycle"]
+        assert shown["suspicious_cycles"] == [2]
+        assert shown["without_suspicious"][7] < shown["estimate"][7]
+        assert history[0]["suspicious_cycles"] == []
         assert "sfumato_alarms 1.0" in visitor.get("/metrics", headers=operator()).text
         visitor.post("/api/v1/campaigns/town/end", json={}, headers=operator())
         until(lambda: len(receiver.got) == 2)

@@ -99,6 +99,7 @@ def closed(cycle: int, *, alarm: tuple[str, ...] = (), grid: Grid = GRID, interv
         interval_level=0.95 if intervals else None,
         estimate=estimate.tolist(),
         this_cycle=estimate.tolist(),
+        without_suspicious=None,
         low=(0.5 * estimate).tolist() if intervals else unknown,
         high=(1.5 * estimate).tolist() if intervals else unknown,
     )

@@ -166,6 +166,7 @@ export interface ClosedCycleView {
   interval_words?: string;
   influence_ranges?: InfluenceRange[];
   excluded_cycles?: number[];
+  suspicious_cycles?: number[];
   cycle: number;
   version: string;
   opened_at_s: number;
@@ -200,6 +201,7 @@ export interface CountedCycleView {
   interval_words?: string;
   influence_ranges?: InfluenceRange[];
   excluded_cycles?: number[];
+  suspicious_cycles?: number[];
   cycle: number;
   version: string;
   opened_at_s: number;
@@ -212,6 +214,7 @@ export interface CountedCycleView {
   excluded: boolean;
   estimate: number[];
   this_cycle: number[] | null;
+  without_suspicious: number[] | null;
   low: (number | null)[];
   high: (number | null)[];
   counts: number[];
@@ -313,6 +316,7 @@ export interface EstimatedCycleView {
   interval_words?: string;
   influence_ranges?: InfluenceRange[];
   excluded_cycles?: number[];
+  suspicious_cycles?: number[];
   cycle: number;
   version: string;
   opened_at_s: number;
@@ -325,6 +329,7 @@ export interface EstimatedCycleView {
   excluded: boolean;
   estimate: number[];
   this_cycle: number[] | null;
+  without_suspicious: number[] | null;
   low: (number | null)[];
   high: (number | null)[];
 }

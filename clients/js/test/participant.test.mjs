@@ -150,6 +150,22 @@ test("a report whose cycle closed is not drawn again", async (t) => {
   assert.equal((await person.prepare(48.86, 2.3, offer)).cell, cell);
 });
 
+test("a report is kept while its campaign is paused, sent when it goes on, and paid once", async (t) => {
+  let paused = true;
+  const answer = () => (paused ? [409, { error: "The campaign is paused by its operator." }] : [200, { duplicate: false }]);
+  server(t, { report: answer });
+  const person = taking(sfumato.forgetfulStore());
+  const offer = await person.look();
+  const { epoch, cell } = await person.prepare(48.85, 2.34, offer);
+  const spent = (await person.device.budget()).spentPerKm;
+  await assert.rejects(person.send(epoch), /paused by its operator/);
+  paused = false;
+  const again = await person.prepare(48.86, 2.3, offer);
+  assert.equal(again.cell, cell);
+  assert.equal(await person.send(epoch), "counted");
+  assert.equal((await person.device.budget()).spentPerKm, spent);
+});
+
 test("past the cap nothing is drawn, whoever spent the budget", async (t) => {
   server(t);
   const person = taking(sfumato.forgetfulStore(), { capPerKm: 3 });

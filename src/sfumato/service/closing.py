@@ -174,10 +174,12 @@ class Closer:
             None if latest is None else latest[1].probabilities,
             self.settings,
             await self.store.operations.spent_per_km(campaign.id),
+            tuple(await self.store.operations.alarmed(campaign.id)),
         )
 
     async def _publish(self, campaign: Campaign, cycle: StoredCycle, result: CycleResult) -> bool:
-        arrays = (result.probabilities, result.low, result.high, result.this_cycle)
+        maps = (result.this_cycle, result.without_suspicious)
+        arrays = (result.probabilities, result.low, result.high, *maps)
         estimate = StoredEstimate(cycle.number, result.facts, *arrays)
         late_until_s = self.now() + self.settings.number("late_reports_s")
         done = await self.store.finish_closing(cycle, estimate, closer=self.name, late_until_s=late_until_s)

@@ -36,6 +36,8 @@ class EstimateTask:
     previous: FloatArray | None
     settings: Settings
     spent_before_per_km: float | None
+    suspicious: tuple[int, ...] = ()
+    """Cycles that raised the alarm when they were closed."""
 
     def run(self) -> CycleResult:
         """The estimate, here and now."""
@@ -45,6 +47,7 @@ class EstimateTask:
             previous=self.previous,
             settings=self.settings,
             spent_before_per_km=self.spent_before_per_km,
+            suspicious=self.suspicious,
         )
 
 

@@ -35,6 +35,8 @@ class CycleResult:
     """The average over the pooled cycles."""
     this_cycle: FloatArray
     """The last cycle's own map."""
+    without_suspicious: FloatArray | None
+    """The average without the cycles that raised the alarm, where some did and others are left."""
     low: FloatArray
     high: FloatArray
 
@@ -81,20 +83,23 @@ def estimate_cycle(
     settings: Settings,
     spent_before_per_km: float | None = None,
     now_s: float | None = None,
+    suspicious: Sequence[int] = (),
 ) -> CycleResult:
     """Estimate from the pooled cycles and judge the last one.
 
     Late reports of earlier cycles count through the channel they were drawn from; those of the last are still coming in
     and count the next time. ``spent_before_per_km`` is what the cycle before published as spent: spending never forgets
-    cycles that are no longer pooled. ``now_s`` ends a cycle that is still open, for its class.
+    cycles that are no longer pooled. ``now_s`` ends a cycle that is still open, for its class. ``suspicious`` names
+    earlier cycles that raised the alarm: the average is also given without them.
     """
     pairs = [(channel_from_payload(one.payload), one.everything) for one in counts[:-1]]
     pairs.append((channel_from_payload(counts[-1].payload), counts[-1].direct + counts[-1].relayed))
     alarm_p = settings.number("residual_alarm_p")
     rules = _rules(specification, max_log_change=settings.number("log_weight_change_cap_nats"), alarm_p=alarm_p)
     classes = _classes(specification, counts, now_s)
+    doubted = [index for index, one in enumerate(counts) if one.cycle in suspicious]
     closed = collection.close_cycle(
-        pairs, rules, previous=previous, classes=classes, first_cycle=max(1, counts[0].cycle)
+        pairs, rules, previous=previous, classes=classes, first_cycle=max(1, counts[0].cycle), suspicious=doubted
     )
     alarm = _alarm(closed, counts[-1], alarm_p)
     unknown = np.full(pairs[-1][0].cells, np.nan)
@@ -112,6 +117,7 @@ def estimate_cycle(
         verdict=closed.verdict.kind,
         notices=closed.notices,
         averaged_cycles=len(counts),
+        suspicious_cycles=_doubted(counts, suspicious, closed),
         cycle_class="" if classes is None else classes[-1],
         class_cycles=1 if classes is None else classes.count(classes[-1]),
         interval_words="" if closed.intervals is None else closed.intervals.words,
@@ -125,10 +131,19 @@ def estimate_cycle(
         facts=facts,
         probabilities=theta,
         this_cycle=closed.this_cycle.probabilities,
+        without_suspicious=None if closed.without_suspicious is None else closed.without_suspicious.probabilities,
         # The estimate is smoothed and the interval is not: it is widened where it would leave its own estimate out.
         low=unknown if closed.intervals is None else np.minimum(closed.intervals.lower, theta),
         high=unknown if closed.intervals is None else np.maximum(closed.intervals.upper, theta),
     )
+
+
+def _doubted(
+    counts: Sequence[CellCounts], suspicious: Sequence[int], closed: collection.ClosedCycle
+) -> tuple[int, ...]:
+    """The pooled cycles that the map without suspicious ones leaves out."""
+    this = {counts[-1].cycle} if closed.verdict.alarm else set()
+    return tuple(sorted(this | {one.cycle for one in counts if one.cycle in suspicious}))
 
 
 def _worst_by_share(closed: collection.ClosedCycle) -> dict[str, float]:

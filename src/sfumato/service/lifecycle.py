@@ -21,6 +21,8 @@ from sfumato.service.models.operating import TextsRequest
 from sfumato.service.store import Campaign, StoredCycle, StoredEstimate
 from sfumato.service.store.audit import Deed
 
+_ARRAYS = ("probabilities", "low", "high", "this_cycle", "without_suspicious")
+
 
 @dataclass(frozen=True, slots=True)
 class Ended:
@@ -142,7 +144,8 @@ async def _estimate_again(
     asked = campaign.specification
     counts = await collector.store.counts(campaign.id, cells=asked.cell_count, up_to=before.cycle, pooled=pooled)
     kept = tuple(one for one in counts if one.cycle not in out)
-    result = await estimated(EstimateTask(asked, kept, None, collector.settings, None))
+    alarmed = tuple(cycle for cycle in await collector.store.operations.alarmed(campaign.id) if cycle < before.cycle)
+    result = await estimated(EstimateTask(asked, kept, None, collector.settings, None, alarmed))
     facts = result.facts.model_copy(
         update={
             "spent_epsilon_per_km": before.facts.spent_epsilon_per_km,
@@ -150,7 +153,7 @@ async def _estimate_again(
             "excluded_cycles": tuple(sorted(cycle for cycle in out if cycle < before.cycle)),
         }
     )
-    arrays = {name: getattr(result, name) for name in ("probabilities", "low", "high", "this_cycle")}
+    arrays = {name: getattr(result, name) for name in _ARRAYS}
     return replace(before, facts=facts, **arrays)
 
 

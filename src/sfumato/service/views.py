@@ -75,6 +75,7 @@ def estimated_view(campaign: Campaign, cycle: StoredCycle, estimate: StoredEstim
     return EstimatedCycleView(
         estimate=estimate.probabilities.tolist(),
         this_cycle=None if estimate.this_cycle is None else estimate.this_cycle.tolist(),
+        without_suspicious=None if estimate.without_suspicious is None else estimate.without_suspicious.tolist(),
         low=_known(estimate.low),
         high=_known(estimate.high),
         **dict(closed_view(campaign, cycle, estimate)),

@@ -178,3 +178,5 @@ class EstimateFacts(ChannelFacts):
     influence_ranges: tuple[InfluenceRange, ...] = ()
     excluded_cycles: tuple[int, ...] = ()
     """Earlier cycles that the operator left out of this map."""
+    suspicious_cycles: tuple[int, ...] = ()
+    """Pooled cycles that raised the alarm, this one too; ``without_suspicious`` is the map without them."""

@@ -59,6 +59,7 @@ class EstimatedCycleView(ClosedCycleView):
     estimate: list[float]
     """The average over the pooled cycles."""
     this_cycle: list[float] | None
+    without_suspicious: list[float] | None
     """The cycle's own map; None for cycles closed before it was kept."""
     low: list[float | None]
     high: list[float | None]

@@ -113,6 +113,13 @@ class Operations:
             found = (await connection.execute(newest.order_by(estimates.c.cycle.desc()).limit(1))).scalar_one_or_none()
         return None if found is None else EstimateFacts.model_validate_json(found).spent_epsilon_per_km
 
+    async def alarmed(self, campaign_id: int) -> list[int]:
+        """The closed cycles that raised the alarm when they were closed."""
+        told = select(estimates.c.cycle, estimates.c.facts).where(estimates.c.campaign_id == campaign_id)
+        async with self.database.reading() as connection:
+            rows = list(await connection.execute(told))
+        return [row.cycle for row in rows if EstimateFacts.model_validate_json(row.facts).alarm.raised]
+
     async def excluded(self, campaign_id: int) -> list[int]:
         """The closed cycles that are left out."""
         which = (cycles.c.campaign_id == campaign_id) & (cycles.c.excluded != 0)
@@ -192,4 +199,5 @@ def _columns(estimate: StoredEstimate) -> dict[str, object]:
         "low": packed(estimate.low),
         "high": packed(estimate.high),
         "this_cycle": None if estimate.this_cycle is None else packed(estimate.this_cycle),
+        "without_suspicious": None if estimate.without_suspicious is None else packed(estimate.without_suspicious),
     }

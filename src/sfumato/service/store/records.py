@@ -99,6 +99,8 @@ class StoredEstimate:
     high: FloatArray
     this_cycle: FloatArray | None = None
     """The cycle's own map; None for cycles closed before it was kept."""
+    without_suspicious: FloatArray | None = None
+    """The average without the cycles that raised the alarm; None where none did, or nothing is left."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -106,6 +106,7 @@ estimates = Table(
     Column("low", LargeBinary, nullable=False),
     Column("high", LargeBinary, nullable=False),
     Column("this_cycle", LargeBinary, nullable=True),
+    Column("without_suspicious", LargeBinary, nullable=True),
 )
 
 channel_log = Table(

@@ -223,6 +223,7 @@ class Store:
             .where(*is_cycle(cycle), cycles.c.state == "closing", cycles.c.closer == closer)
             .values(state="closed", closer=None, lease_until_s=late_until_s)
         )
+        trusted = estimate.without_suspicious
         async with self.database.writing() as connection:
             if (await connection.execute(close)).rowcount != 1:
                 return False
@@ -235,6 +236,7 @@ class Store:
                     low=bytes_of(estimate.low),
                     high=bytes_of(estimate.high),
                     this_cycle=None if estimate.this_cycle is None else bytes_of(estimate.this_cycle),
+                    without_suspicious=None if trusted is None else bytes_of(trusted),
                 )
             )
             return True
