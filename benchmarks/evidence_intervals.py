@@ -8,7 +8,8 @@ those cycles, scored before clipping at 0: cells with people, 60 random discs, a
 Seeds are added until the standard error over seeds of every figure is at most 0.8 points (at most --most-seeds).
 ``--output`` keeps every row, and joins the rows of several parts; ``--page`` writes the tables of that file into the
 page (alone, it measures nothing). ``--first-seed`` takes other worlds. Exits with 1 when a figure is off by more than
-2.5 points plus two standard errors.
+2.5 points plus two standard errors. ``--borrowed-channels``: the channels are those of another campaign of the same
+city, so that they know nothing of these reports; what that changes is the price of a channel that follows the map.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ import numpy as np
 import elsewhere
 
 LEVELS = (0.80, 0.90, 0.95)
+OPTIONS = {"borrowed": False}
 CYCLES = 5
 PARTS = (("hot", "uniform", "rows", "clusters"), ("twelve", "paris", "austin", "stockholm"), ("sf", "dallas"))
 """About as much work each: 16 cores take less than 8 minutes."""
@@ -60,6 +62,17 @@ def campaign(grid, share, people, beta, reporting, promise, seed):
         tallies.append(Tally(channel, counts))
         if cycle + 1 < CYCLES and promise == "mutual-information":
             channel = next_channel(channel, log_smooth(tallies).probabilities, rules)
+    if OPTIONS["borrowed"]:
+        OPTIONS["borrowed"] = False
+        _, others = campaign(grid, share, people, beta, reporting, promise, seed + 100_000)
+        OPTIONS["borrowed"] = True
+        tallies = [
+            Tally(
+                one.channel,
+                draw_tally(one.channel, np.bincount(group, minlength=grid.cells), rng=10**9 + 1000 * seed + cycle),
+            )
+            for cycle, (one, group) in enumerate(zip(others, groups, strict=True))
+        ]
     return present / people, tallies
 
 
@@ -207,9 +220,11 @@ def main() -> int:
     parser.add_argument("--people", nargs="*", type=int, default=[1_000, 10_000])
     parser.add_argument("--reportings", nargs="*", default=["once", "every-cycle"])
     parser.add_argument("--promises", nargs="*", default=["epsilon", "mutual-information"])
+    parser.add_argument("--borrowed-channels", action="store_true", help="channels that know nothing of these reports")
     parser.add_argument("--output", type=Path, help="keep every row here (JSON), beside those of earlier parts")
     parser.add_argument("--page", type=Path, help="write the tables of --output into this page, and measure nothing")
     chosen = parser.parse_args()
+    OPTIONS["borrowed"] = chosen.borrowed_channels  # the workers are forked, and know it
     kept = json.loads(chosen.output.read_text()) if chosen.output and chosen.output.exists() else {}
     if chosen.page:
         write_page(chosen.page, kept)
