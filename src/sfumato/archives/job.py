@@ -22,7 +22,7 @@ from sfumato.archives.naming import inside, kept_name, keyed_name, written_as
 from sfumato.certificates.build import ReleasedFiles, released_of
 from sfumato.errors import InputError, SfumatoError
 from sfumato.files import locked
-from sfumato.io import read_trace, write_trace
+from sfumato.io import read_trace, writer_of
 from sfumato.io.archive import Member
 from sfumato.io.formats import FORMATS, format_named, format_of, output_format
 from sfumato.traces import Trace
@@ -189,7 +189,8 @@ class Job:
     def _stage(self, record: SourceRecord, trace: Trace, format: str, times: bool) -> SourceRecord:
         ending = FORMATS[format].endings[0]
         filled = self.staging / f"being-written{ending}"
-        write_trace(trace, filled, format=format, times=times)
+        filled.unlink(missing_ok=True)
+        writer_of(FORMATS[format], times=times)(trace, filled)  # private until it is whole and named
         content = hashlib.sha256(filled.read_bytes())
         if self.keep_names:
             name = kept_name(record.source, ending)

@@ -7,7 +7,7 @@ repeats no coordinate. Formats are listed in :mod:`sfumato.io.formats` and in ``
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import tzinfo
 from functools import partial
 from pathlib import Path
@@ -16,12 +16,12 @@ from typing import Any
 from sfumato.errors import InputError, SfumatoError
 from sfumato.files import write_whole
 from sfumato.io.draft import Draft, Reading, merged, require_kept
-from sfumato.io.formats import FORMATS, format_named, format_of, loaded, output_format
+from sfumato.io.formats import FORMATS, Format, format_named, format_of, loaded, output_format
 from sfumato.traces import Trace
 
 TIMELESS = ("gpx", "geojson", "csv", "parquet", "kml")
 
-__all__ = ["FORMATS", "TIMELESS", "output_format", "read_trace", "read_traces", "write_trace"]
+__all__ = ["FORMATS", "TIMELESS", "output_format", "read_trace", "read_traces", "write_trace", "writer_of"]
 
 
 def read_trace(
@@ -75,16 +75,20 @@ def read_traces(
 def write_trace(trace: Trace, path: str | Path, *, format: str | None = None, times: bool = True) -> None:
     """Write a trace, whole or not at all, in the format named or told by the path's ending; without times if asked."""
     target = Path(path)
-    chosen = output_format(target, format)
-    write = getattr(loaded(chosen), chosen.write or "write")
-    if not times:
-        if chosen.name not in TIMELESS:
-            raise InputError(
-                f"{chosen.title} files are not written without times here.",
-                f"Formats that are: {', '.join(TIMELESS)}.",
-            )
-        write = partial(write, times=False)
+    write = writer_of(output_format(target, format), times=times)
     write_whole(target, lambda beside: write(trace, beside))
+
+
+def writer_of(format: Format, *, times: bool = True) -> Callable[[Trace, Path], object]:
+    """What fills a file of a format that is written; for files that nobody reads before they are whole."""
+    write: Callable[..., object] = getattr(loaded(format), format.write or "write")
+    if times:
+        return write
+    if format.name not in TIMELESS:
+        raise InputError(
+            f"{format.title} files are not written without times here.", f"Formats that are: {', '.join(TIMELESS)}."
+        )
+    return partial(write, times=False)
 
 
 def _read(source: Any, format: str | None, reading: Reading) -> Any:
