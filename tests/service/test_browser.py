@@ -119,7 +119,9 @@ def test_no_request_goes_to_another_host_and_no_address_depends_on_the_place(
     campaign = "/campaigns/town"
     allowed = {campaign, f"{campaign}/dashboard", f"{campaign}/dashboard.json"}
     allowed |= {f"/api/v1{campaign}/{route}" for route in ("channel", "log", "tickets", "reports")}
-    assert {path for path in paths if not path.startswith("/static/")} == allowed
+    maps = {path for path in paths if path.startswith(f"{campaign}/maps/")}
+    assert maps <= {f"{campaign}/maps/{cycle}/1.json" for cycle in (1, 2, 3)}, "whole maps, the same for everybody"
+    assert {path for path in paths if not path.startswith("/static/")} - maps == allowed
     assert not any(urlsplit(one["url"]).query for one in found["requests"])
     assert found["cookies"] == []
     assert found["problems"] == []

@@ -87,5 +87,6 @@ def test_a_cycle_keeps_its_own_map_and_its_class(visitor: Visitor) -> None:
     assert close(visitor)["closed"]
     (cycle,) = visitor.get("/campaigns/town/dashboard.json").json()["history"]
     assert cycle["cycle_class"] in ("weekday", "weekend", "mixed 1")
-    assert len(cycle["this_cycle"]) == 36
-    assert sum(cycle["this_cycle"]) == pytest.approx(1.0)
+    page = visitor.get(f"/campaigns/town/maps/{cycle['cycle']}/1.json").json()["map"]
+    assert len(page["this_cycle"]) == 36
+    assert sum(page["this_cycle"]) == pytest.approx(1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import shutil
 import sqlite3
@@ -58,12 +59,20 @@ def test_an_old_collectors_answers_are_the_same_to_the_last_digit(database: str)
         for address, then in (
             ("/campaigns/town.json", ANSWERS["town"]),
             ("/campaigns/once.json", ANSWERS["once"]),
-            ("/campaigns/town/dashboard.json", ANSWERS["dashboard"]),
             ("/api/v1/campaigns/town/channel", ANSWERS["channel"]),
             ("/api/v1/campaigns/town/log", ANSWERS["log"]),
             ("/api/v1/campaigns/town/estimate", json.loads((OLD / "estimate.json").read_text(encoding="utf-8"))),
         ):
             kept(visitor.get(address).json(), then)
+        # The dashboard's arrays are pages of their own now.
+        now = visitor.get("/campaigns/town/dashboard.json").json()
+        then = copy.deepcopy(ANSWERS["dashboard"])
+        arrays = [(one.pop("estimate"), one.pop("low"), one.pop("high")) for one in then["history"]]
+        kept(now, then)
+        for one, (estimate, low, high) in zip(now["history"], arrays, strict=True):
+            page = visitor.get(f"/campaigns/town/maps/{one['cycle']}/1.json").json()["map"]
+            assert (page["estimate"], page["low"], page["high"]) == (estimate, low, high)
+            assert (page["pages"], page["this_cycle"]) == (1, None)
 
 
 def test_an_old_collectors_files_are_the_same(database: str, tmp_path: Path) -> None:

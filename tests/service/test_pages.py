@@ -105,6 +105,10 @@ def closed(cycle: int, *, alarm: tuple[str, ...] = (), grid: Grid = GRID, interv
     )
 
 
+def dashboard(about: DashboardCampaignView, *history: EstimatedCycleView) -> str:
+    return pages.dashboard_page(about, history, history[-1])
+
+
 @pytest.fixture(params=[False, True], ids=["without bundle", "with bundle"])
 def bundle(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> bool:
     if request.param:
@@ -143,8 +147,8 @@ def every_page() -> dict[str, str]:
     return {
         "participant": pages.participant_page(campaign(HOSTILE), channel()),
         "closing": pages.participant_page(campaign(HOSTILE), None),
-        "dashboard": pages.dashboard_page(campaign(HOSTILE), [closed(1), closed(2, alarm=(HOSTILE,))]),
-        "empty dashboard": pages.dashboard_page(campaign(HOSTILE), []),
+        "dashboard": dashboard(campaign(HOSTILE), closed(1), closed(2, alarm=(HOSTILE,))),
+        "empty dashboard": pages.dashboard_page(campaign(HOSTILE), [], None),
         "home": pages.home_page([campaign(HOSTILE), campaign("Other")]),
         "nothing": pages.home_page([]),
     }
@@ -211,19 +215,19 @@ def test_the_page_says_what_a_report_reveals_and_what_is_not_hidden(bundle: bool
 
 
 def test_the_dashboard_shows_every_number_and_the_alarm(bundle: bool) -> None:
-    calm = pages.dashboard_page(campaign(), [closed(1), closed(2)])
+    calm = dashboard(campaign(), closed(1), closed(2))
     for words in (
         "1,234", "1.87", "0.31 nats", "901 m", "123 m", "p = 0.42", "1 % fake reports", "40 m", "5 % fake reports",
         "200 m", "No alarm", "95 % interval", ".geojson", ".csv", ".parquet", "dashboard.json",
     ):  # fmt: skip
         assert words in calm, words
-    alarmed = pages.dashboard_page(campaign(), [closed(1), closed(2, alarm=("Cell 4 is reported too often.",))])
+    alarmed = dashboard(campaign(), closed(1), closed(2, alarm=("Cell 4 is reported too often.",)))
     assert 'role="alert"' in alarmed
     assert "Cell 4 is reported too often." in alarmed
 
 
 def test_a_map_without_intervals_is_shown_without_them() -> None:
-    shown = pages.dashboard_page(campaign(), [closed(1, intervals=False)])
+    shown = dashboard(campaign(), closed(1, intervals=False))
     assert "No interval" in shown
     assert "95 %" not in shown
     assert "– – –" in shown  # a dash on either side of the dash between

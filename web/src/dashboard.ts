@@ -1,45 +1,93 @@
-/** The operator's dashboard: a live map with uncertainty, a cycle slider, charts; refreshed from the JSON twin. */
+/**
+ * The operator's dashboard: a live map with uncertainty, a cycle slider, charts. Numbers come from the JSON twin, maps
+ * page by page and only those that are looked at.
+ */
 import * as Plot from "@observablehq/plot";
-import type { DashboardAnswer, EstimatedCycleView } from "../../clients/js/src/api.js";
+import type { ClosedCycleView, DashboardAnswer, MapAnswer } from "../../clients/js/src/api.js";
 import { button, byId, element, percent } from "./dom.js";
 import { type CellMap, cellMap, centre, shades } from "./map.js";
 
-type View = "estimate" | "uncertainty" | "change";
+type View = "own" | "estimate" | "uncertainty" | "change";
 const VIEWS: Record<View, string> = {
-  estimate: "Estimate",
-  uncertainty: "Uncertainty",
-  change: "Change since the previous",
+  own: "This cycle",
+  estimate: "Average of the cycles",
+  uncertainty: "Uncertainty of the average",
+  change: "Change of the average",
 };
 const root = byId("dashboard");
-const address = `/campaigns/${root.dataset["campaign"] ?? ""}/dashboard.json`;
+const home = `/campaigns/${root.dataset["campaign"] ?? ""}`;
+
+/** One cycle's map over all its pages; there are no intervals above 2,500 cells, and no own map in old cycles. */
+interface WholeMap {
+  estimate: number[];
+  own: number[] | null;
+  low: number[] | null;
+  high: number[] | null;
+}
 
 let twin: DashboardAnswer;
 let map: CellMap | null = null;
-let view: View = "estimate";
+let view: View = "own";
 let shown = 0;
+let now: WholeMap;
+let before: WholeMap | null = null;
+const maps = new Map<number, Promise<WholeMap>>();
 
-async function fetched(): Promise<DashboardAnswer> {
-  const reply = await fetch(address, { credentials: "omit", cache: "no-store" });
+async function json(address: string): Promise<unknown> {
+  const reply = await fetch(address, { credentials: "omit", cache: "no-cache" });
   if (!reply.ok) throw new Error(String(reply.status));
-  return (await reply.json()) as DashboardAnswer;
+  return await reply.json();
 }
 
-/** How wide a cell's interval is; above 2,500 cells there is none. */
-function widthOf(cycle: EstimatedCycleView, cell: number): number | null {
-  const [low, high] = [cycle.low[cell] ?? null, cycle.high[cell] ?? null];
-  return low === null || high === null ? null : high - low;
+const fetched = async () => (await json(`${home}/dashboard.json`)) as DashboardAnswer;
+
+async function wholeMap(cycle: number): Promise<WholeMap> {
+  const whole: WholeMap = { estimate: [], own: [], low: [], high: [] };
+  const add = (into: number[] | null, part: number[] | null) =>
+    into === null || part === null ? null : into.concat(part);
+  for (let page = 1; page <= twin.map_pages; page++) {
+    const { map: part } = (await json(`${home}/maps/${cycle}/${page}.json`)) as MapAnswer;
+    whole.estimate = whole.estimate.concat(part.estimate);
+    whole.own = add(whole.own, part.this_cycle);
+    whole.low = add(whole.low, part.low);
+    whole.high = add(whole.high, part.high);
+  }
+  return whole;
+}
+
+function mapOf(cycle: ClosedCycleView): Promise<WholeMap> {
+  const found = maps.get(cycle.cycle) ?? wholeMap(cycle.cycle);
+  maps.set(cycle.cycle, found);
+  found.catch(() => maps.delete(cycle.cycle));
+  return found;
+}
+
+/** How wide a cell's interval is, where there is one. */
+function widthOf(cell: number): number | null {
+  return now.low === null || now.high === null ? null : now.high[cell]! - now.low[cell]!;
 }
 
 const share = (value: number | null | undefined) => (value === null || value === undefined ? "–" : percent(value));
-const levelOf = (cycle: EstimatedCycleView) =>
-  cycle.interval_level === null ? "No" : `${100 * cycle.interval_level} %`;
+const levelOf = (cycle: ClosedCycleView) => (cycle.interval_level === null ? "No" : `${100 * cycle.interval_level} %`);
 
-function valuesOf(index: number): number[] {
-  const cycle = twin.history[index]!;
-  if (view === "uncertainty") return cycle.estimate.map((_, cell) => widthOf(cycle, cell) ?? 0);
-  const before = twin.history[index - 1];
-  if (view === "change") return cycle.estimate.map((one, cell) => Math.abs(one - (before?.estimate[cell] ?? one)));
-  return cycle.estimate;
+/** The average, said as what it is: over how many cycles. */
+function averaged(cycle: ClosedCycleView): string {
+  const count = cycle.averaged_cycles ?? 1;
+  return count > 1 ? `average of cycles ${cycle.cycle - count + 1} to ${cycle.cycle}` : `cycle ${cycle.cycle}`;
+}
+
+/** The cycle's own map; where classes were declared, that of the cycles like it. */
+function own(cycle: ClosedCycleView): string {
+  const others = (cycle.class_cycles ?? 1) - 1;
+  return `cycle ${cycle.cycle}${others > 0 ? ` with the ${others} other ${cycle.cycle_class} cycles` : ""}`;
+}
+
+const ownShown = () => view === "own" && now.own !== null;
+
+function valuesOf(): number[] {
+  if (view === "uncertainty") return now.estimate.map((_, cell) => widthOf(cell) ?? 0);
+  if (view === "change") return now.estimate.map((one, cell) => Math.abs(one - (before?.estimate[cell] ?? one)));
+  return ownShown() ? now.own! : now.estimate;
 }
 
 const told = element(
@@ -51,12 +99,22 @@ const told = element(
 function tell(cell: number): void {
   const cycle = twin.history[shown]!;
   const [lat, lon] = centre(twin.campaign.grid, cell);
-  told.textContent = `Cell ${cell} (${lat.toFixed(4)}, ${lon.toFixed(4)}): ${percent(cycle.estimate[cell]!)}${cycle.interval_level === null ? "" : `, ${levelOf(cycle)} interval ${share(cycle.low[cell])} to ${share(cycle.high[cell])}`}.`;
+  const mine = now.own === null ? "" : `${percent(now.own[cell]!)} in this cycle; `;
+  const interval =
+    cycle.interval_level === null
+      ? ""
+      : `, ${levelOf(cycle)} interval ${share(now.low?.[cell])} to ${share(now.high?.[cell])}`;
+  told.textContent = `Cell ${cell} (${lat.toFixed(4)}, ${lon.toFixed(4)}): ${mine}${percent(now.estimate[cell]!)} in the ${averaged(cycle)}${interval}.`;
 }
 
 function legend(values: number[]): void {
   const top = values.reduce((a, b) => Math.max(a, b), 0);
-  const about = { estimate: "in one cell", uncertainty: "interval width", change: "moved in one cell" }[view];
+  const about = {
+    own: "in one cell",
+    estimate: "in one cell",
+    uncertainty: "interval width",
+    change: "moved in one cell",
+  }[view];
   byId("legend").replaceChildren(
     element("span", {}, "0"),
     element("span", { class: "ramp", "aria-hidden": "true" }),
@@ -69,18 +127,20 @@ function legend(values: number[]): void {
 function table(): void {
   const cycle = twin.history[shown]!;
   const { grid } = twin.campaign;
-  const order = cycle.estimate.map((_, cell) => cell).sort((a, b) => cycle.estimate[b]! - cycle.estimate[a]!);
+  const values = ownShown() ? now.own! : now.estimate;
+  const order = values.map((_, cell) => cell).sort((a, b) => values[b]! - values[a]!);
   const row = (cell: number) => {
     const [lat, lon] = centre(grid, cell);
     const texts = [
       `${cell} (row ${Math.floor(cell / grid.columns)}, column ${cell % grid.columns})`,
       `${lat.toFixed(4)}, ${lon.toFixed(4)}`,
-      percent(cycle.estimate[cell]!),
-      `${share(cycle.low[cell])} – ${share(cycle.high[cell])}`,
+      share(now.own?.[cell]),
+      percent(now.estimate[cell]!),
+      `${share(now.low?.[cell])} – ${share(now.high?.[cell])}`,
     ];
     return element("tr", {}, ...texts.map((text) => element("td", {}, text)));
   };
-  const heads = ["Cell", "Centre", "Estimate", `${levelOf(cycle)} interval`];
+  const heads = ["Cell", "Centre", "This cycle", "Average", `${levelOf(cycle)} interval of the average`];
   const made = (cells: number[], caption: string) =>
     element(
       "table",
@@ -110,18 +170,30 @@ function table(): void {
   );
 }
 
-function redraw(): void {
+function draw(): void {
   const cycle = twin.history[shown];
   if (cycle === undefined) return;
-  const values = valuesOf(shown);
+  const values = valuesOf();
   const shade = shades(values);
-  const wide = (one: number, cell: number) => shade[cell]! > 0 && (widthOf(cycle, cell) ?? 0) > 2 * one;
-  const doubtful = view === "estimate" ? cycle.estimate.map(wide) : [];
-  map?.show(values, doubtful);
+  const wide = (one: number, cell: number) => shade[cell]! > 0 && (widthOf(cell) ?? 0) > 2 * one;
+  map?.show(values, view === "estimate" ? now.estimate.map(wide) : []);
   root.dataset["shown"] = String(cycle.cycle);
-  byId("map-section-title").textContent = `Where ${cycle.target} are, cycle ${cycle.cycle}`;
+  const words = ownShown() ? own(cycle) : averaged(cycle);
+  byId("map-section-title").textContent = `Where ${cycle.target} are, ${words}`;
   legend(values);
   table();
+}
+
+/** Fetch what is to be shown, then draw it, unless something else was asked for meanwhile. */
+async function redraw(): Promise<void> {
+  const asked = shown;
+  const cycle = twin.history[asked];
+  if (cycle === undefined) return;
+  const earlier = view === "change" ? twin.history[asked - 1] : undefined;
+  const [one, other] = await Promise.all([mapOf(cycle), earlier === undefined ? null : mapOf(earlier)]);
+  if (asked !== shown) return;
+  [now, before] = [one, other];
+  draw();
 }
 
 function controls(): void {
@@ -131,7 +203,7 @@ function controls(): void {
       () => {
         view = name;
         for (const one of buttons) one.setAttribute("aria-pressed", String(one.textContent === VIEWS[name]));
-        redraw();
+        void redraw();
       },
       { class: "quiet", "aria-pressed": String(name === view) },
     ),
@@ -146,14 +218,14 @@ function controls(): void {
   });
   const output = element("output", { for: "cycle" });
   const name = () => {
-    const words = `Cycle ${twin.history[shown]!.cycle} of ${twin.history.length}`;
+    const words = `Cycle ${twin.history[shown]!.cycle} of ${twin.history.at(-1)!.cycle}`;
     output.textContent = words;
     slider.setAttribute("aria-valuetext", words);
   };
   slider.addEventListener("input", () => {
     shown = slider.valueAsNumber;
     name();
-    redraw();
+    void redraw();
   });
   name();
   byId("map-controls").replaceChildren(
@@ -190,14 +262,14 @@ function chart(title: string, unit: string, marks: Plot.Markish[], options: Plot
 function charts(): void {
   const accent = "var(--accent)";
   const history = twin.history;
-  const line = (y: (one: EstimatedCycleView) => number | null) => [
+  const line = (y: (one: ClosedCycleView) => number | null) => [
     Plot.lineY(history, { x: "cycle", y, stroke: accent, strokeWidth: 2 }),
     Plot.dot(history, {
       x: "cycle",
       y,
       fill: accent,
       r: 3,
-      title: (one: EstimatedCycleView) => `cycle ${one.cycle}: ${y(one)?.toPrecision(4) ?? "–"}`,
+      title: (one: ClosedCycleView) => `cycle ${one.cycle}: ${y(one)?.toPrecision(4) ?? "–"}`,
     }),
   ];
   const fakes = history.flatMap((one) =>
@@ -252,7 +324,7 @@ function start(): void {
     tiles: root.dataset["tiles"] ?? "",
     onCell: tell,
   });
-  redraw();
+  void redraw().catch(() => undefined);
   charts();
 }
 

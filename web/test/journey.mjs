@@ -129,6 +129,10 @@ found.pressed = await page.getByRole("button", { name: "Uncertainty" }).getAttri
 found.legend = await page.innerText("#legend");
 await page.focus("#cycle");
 await page.keyboard.press("ArrowLeft");
+await page.waitForFunction(
+  (before) => document.getElementById("dashboard")?.dataset.shown !== before,
+  found.cycleAfter,
+);
 found.slid = await page.getAttribute("#dashboard", "data-shown");
 await page.getByText(/All \d+ cells/).click();
 await page.waitForSelector("#map-table details tbody tr");

@@ -17,6 +17,7 @@ from sfumato.errors import SfumatoError
 from sfumato.service import answers
 from sfumato.service.collector import Collector
 from sfumato.service.guard import Guard
+from sfumato.service.looks import Looks
 from sfumato.service.proxies import TrustedProxies
 from sfumato.service.routes import day, operate, pages, participate, read
 from sfumato.service.settings import Settings
@@ -64,6 +65,7 @@ def create_app(settings: Settings | None = None, *, collector: Collector | None 
         redirect_slashes=False,
     )
     app.state.collector = running
+    app.state.looks = Looks()
     answers.install(app)
     for part in (participate, operate, day, read, pages):
         app.include_router(part.router)

@@ -1,102 +1,126 @@
-"""The estimate as files: CSV, GeoJSON and GeoParquet, one row per cell with its share, interval and reports."""
+"""The estimate as files: CSV, GeoJSON and GeoParquet, one row per cell with its share, interval and reports.
+
+CSV and GeoJSON come in pieces of a thousand cells, so that a map of 100,000 is sent while it is made and never held
+whole. Where a cycle's own map was kept, it stands in a last column beside the average.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-import struct
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sfumato.arrays import FloatArray, IntArray
 from sfumato.service.models.kept import GridFields
-from sfumato.service.models.shown import CountedCycleView
+from sfumato.service.store.records import CellCounts, StoredEstimate
+
+_AT_ONCE = 1_000
+_CORNERS = 5
 
 
-class CellRow(NamedTuple):
-    """One cell: where it lies, its share with the interval (None where there is none), and its reports."""
+@dataclass(frozen=True, slots=True, eq=False)
+class CellTable:
+    """Columns over the cells: where each lies, its share with the interval (NaN where there is none), its reports."""
 
-    cell: int
-    row: int
-    column: int
-    south: float
-    west: float
-    north: float
-    east: float
-    estimate: float
-    low: float | None
-    high: float | None
-    reports: int
+    grid: GridFields
+    columns: dict[str, FloatArray | IntArray]
 
-    def ring(self) -> list[tuple[float, float]]:
-        """Its border, counter-clockwise, as (longitude, latitude)."""
-        west, south, east, north = self.west, self.south, self.east, self.north
-        return [(west, south), (east, south), (east, north), (west, north), (west, south)]
-
-
-def rows(grid: GridFields, cycle: CountedCycleView) -> Iterator[CellRow]:
-    """One row per cell."""
-    for cell in range(grid.rows * grid.columns):
-        row, column = divmod(cell, grid.columns)
+    @classmethod
+    def of(cls, grid: GridFields, estimate: StoredEstimate, counts: CellCounts) -> CellTable:
+        """The table of one closed cycle."""
+        cell = np.arange(grid.rows * grid.columns)
+        row, column = np.divmod(cell, grid.columns)
         north = grid.north_deg - row * grid.cell_height_deg
         west = grid.west_deg + column * grid.cell_width_deg
-        yield CellRow(
-            cell=cell,
-            row=row,
-            column=column,
-            south=north - grid.cell_height_deg,
-            west=west,
-            north=north,
-            east=west + grid.cell_width_deg,
-            estimate=cycle.estimate[cell],
-            low=cycle.low[cell],
-            high=cycle.high[cell],
-            reports=cycle.counts[cell] + cycle.relayed_counts[cell],
-        )
-
-
-def to_csv(grid: GridFields, cycle: CountedCycleView) -> bytes:
-    """CSV with a header line."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(CellRow._fields)
-    writer.writerows(rows(grid, cycle))
-    return text.getvalue().encode("utf-8")
-
-
-def to_geojson(grid: GridFields, cycle: CountedCycleView) -> bytes:
-    """A FeatureCollection with one polygon per cell, counter-clockwise as RFC 7946 asks."""
-    features = [
-        {
-            "type": "Feature",
-            "id": row.cell,
-            "geometry": {"type": "Polygon", "coordinates": [row.ring()]},
-            "properties": row._asdict(),
+        columns: dict[str, FloatArray | IntArray] = {
+            "cell": cell,
+            "row": row,
+            "column": column,
+            "south": north - grid.cell_height_deg,
+            "west": west,
+            "north": north,
+            "east": west + grid.cell_width_deg,
+            "estimate": estimate.probabilities,
+            "low": estimate.low,
+            "high": estimate.high,
+            "reports": counts.direct + counts.relayed,
         }
-        for row in rows(grid, cycle)
-    ]
-    return json.dumps({"type": "FeatureCollection", "features": features}, allow_nan=False).encode("utf-8")
+        if estimate.this_cycle is not None:
+            columns["this_cycle"] = estimate.this_cycle
+        return cls(grid, columns)
+
+    @property
+    def size(self) -> int:
+        """How many cells there are."""
+        return int(self.columns["cell"].size)
+
+    def rows(self, first: int, last: int) -> Iterator[tuple[int | float | None, ...]]:
+        """The rows of these cells; None where there is no number."""
+        lists = []
+        for name, values in self.columns.items():
+            part = values[first:last].tolist()
+            lists.append([None if one != one else one for one in part] if name in ("low", "high") else part)
+        return zip(*lists, strict=True)
 
 
-def to_geoparquet(grid: GridFields, cycle: CountedCycleView) -> bytes:
-    """GeoParquet 1.0: the same columns and a WKB polygon per cell."""
-    table_rows = list(rows(grid, cycle))
-    arrays = {name: pa.array([row[index] for row in table_rows]) for index, name in enumerate(CellRow._fields)}
-    arrays["geometry"] = pa.array([_wkb(row.ring()) for row in table_rows], pa.binary())
-    corners = [min(row.west for row in table_rows), min(row.south for row in table_rows)]
-    corners += [max(row.east for row in table_rows), max(row.north for row in table_rows)]
-    column = {"encoding": "WKB", "geometry_types": ["Polygon"], "orientation": "counterclockwise", "bbox": corners}
-    geo = {"version": "1.0.0", "primary_column": "geometry", "columns": {"geometry": column}}
-    table = pa.table(arrays).replace_schema_metadata({b"geo": json.dumps(geo).encode("utf-8")})
+def to_csv(table: CellTable) -> Iterator[bytes]:
+    """CSV with a header line, in pieces."""
+    yield (",".join(table.columns) + "\n").encode("utf-8")
+    for first in range(0, table.size, _AT_ONCE):
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(table.rows(first, first + _AT_ONCE))
+        yield text.getvalue().encode("utf-8")
+
+
+def to_geojson(table: CellTable) -> Iterator[bytes]:
+    """A FeatureCollection with one polygon per cell, counter-clockwise as RFC 7946 asks, in pieces."""
+    names = tuple(table.columns)
+    yield b'{"type": "FeatureCollection", "features": ['
+    for first in range(0, table.size, _AT_ONCE):
+        features = []
+        for values in table.rows(first, first + _AT_ONCE):
+            cell = dict(zip(names, values, strict=True))
+            south, west, north, east = (cell[name] for name in ("south", "west", "north", "east"))
+            ring = [(west, south), (east, south), (east, north), (west, north), (west, south)]
+            shape = {"type": "Polygon", "coordinates": [ring]}
+            features.append(
+                json.dumps(
+                    {"type": "Feature", "id": cell["cell"], "geometry": shape, "properties": cell}, allow_nan=False
+                )
+            )
+        yield (", " if first else "").encode() + ", ".join(features).encode("utf-8")
+    yield b"]}"
+
+
+def to_geoparquet(table: CellTable) -> Iterator[bytes]:
+    """GeoParquet 1.0: the same columns and a WKB polygon per cell; in one piece, because its end says where all is."""
+    columns = table.columns
+    arrays = {name: pa.array(values, from_pandas=name in ("low", "high")) for name, values in columns.items()}
+    arrays["geometry"] = _wkb(table)
+    corners = [float(columns["west"].min()), float(columns["south"].min())]
+    corners += [float(columns["east"].max()), float(columns["north"].max())]
+    about = {"encoding": "WKB", "geometry_types": ["Polygon"], "orientation": "counterclockwise", "bbox": corners}
+    geo = {"version": "1.0.0", "primary_column": "geometry", "columns": {"geometry": about}}
     out = io.BytesIO()
-    pq.write_table(table, out)
-    return out.getvalue()
+    pq.write_table(pa.table(arrays).replace_schema_metadata({b"geo": json.dumps(geo).encode("utf-8")}), out)
+    yield out.getvalue()
 
 
-def _wkb(ring: list[tuple[float, float]]) -> bytes:
-    # Little endian, polygon, one ring, its points.
-    head = struct.pack("<BIII", 1, 3, 1, len(ring))
-    return head + b"".join(struct.pack("<dd", *point) for point in ring)
+def _wkb(table: CellTable) -> pa.Array:
+    """Little endian, polygon, one ring, its points: 13 bytes and five times two doubles for every cell."""
+    shape = np.dtype(
+        [("order", "u1"), ("kind", "<u4"), ("rings", "<u4"), ("points", "<u4"), ("at", "<f8", (_CORNERS, 2))]
+    )
+    rings = np.zeros(table.size, dtype=shape)
+    rings["order"], rings["kind"], rings["rings"], rings["points"] = 1, 3, 1, _CORNERS
+    south, west, north, east = (table.columns[name] for name in ("south", "west", "north", "east"))
+    for corner, (x, y) in enumerate(((west, south), (east, south), (east, north), (west, north), (west, south))):
+        rings["at"][:, corner, 0], rings["at"][:, corner, 1] = x, y
+    ends = np.arange(table.size + 1, dtype=np.int32) * shape.itemsize
+    return pa.Array.from_buffers(pa.binary(), table.size, [None, pa.py_buffer(ends), pa.py_buffer(rings.tobytes())])

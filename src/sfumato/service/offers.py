@@ -12,6 +12,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from sfumato.client.offer import Caps
 from sfumato.client.wire import canonical_json, channel_version, log_entry, to_base64url
 from sfumato.collection.calendar import Calendar
 from sfumato.collection.rhythm import checked_rhythm
@@ -57,7 +58,9 @@ def specification(request: CampaignRequest, settings: Settings) -> Specification
     else:
         raise InputError("A campaign has either beta_per_m or epsilon_per_km.", "Give one of them.")
     grid = Grid.from_bounds(**dict(request.grid))
-    limit = settings.whole("cells_limit")
+    limit, accepted = settings.whole("cells_limit"), Caps().cells
+    if grid.cells > accepted:
+        raise InputError(f"The grid has {grid.cells} cells; devices accept {accepted}.", "Use larger cells.")
     if grid.cells > limit:
         raise InputError(f"The grid has {grid.cells} cells; this server allows {limit}.", "Use larger cells.")
     duration_s = request.cycle_duration_s

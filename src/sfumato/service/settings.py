@@ -49,7 +49,13 @@ TABLE = (
     Setting(
         "relayed_cap_reports", 1_000_000, "The most relayed reports of one cycle, in campaigns that allow them.", 0, 1e9
     ),
-    Setting("cells_limit", 2_500, "The most cells of a grid; above 2,500 no intervals are published.", 1, 1_000_000),
+    Setting(
+        "cells_limit",
+        2_500,
+        "The most cells of a grid (devices accept 65,536); above 2,500 no intervals are published.",
+        1,
+        65_536,
+    ),
     Setting("ticket_lifetime_s", 21_600, "A ticket is refused when older than this.", 1, 31_557_600),
     Setting(
         "requests_per_minute_per_address",

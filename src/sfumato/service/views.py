@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 from sfumato.arrays import FloatArray
-from sfumato.service.models.kept import PublishedChannel
+from sfumato.service.models.kept import EstimateFacts, PublishedChannel
 from sfumato.service.models.replies import ChannelAnswer
 from sfumato.service.models.shown import (
     CampaignView,
@@ -15,11 +15,14 @@ from sfumato.service.models.shown import (
     DashboardCampaignView,
     EstimatedCycleView,
     LogEntryView,
+    MapView,
     OpenCycleView,
 )
 from sfumato.service.store import Campaign, CellCounts, LoggedVersion, StoredCycle, StoredEstimate
 
 _ROUNDED_TO = 10
+MAP_CELLS = 4_096
+"""Cells on one page of a map."""
 
 
 def campaign_view(campaign: Campaign, cycle: StoredCycle) -> CampaignView:
@@ -53,7 +56,7 @@ def dashboard_view(campaign: Campaign, cycle: StoredCycle, *, tile_url: str | No
     return DashboardCampaignView(tile_url=tile_url, **dict(campaign_view(campaign, cycle)))
 
 
-def closed_view(campaign: Campaign, cycle: StoredCycle, estimate: StoredEstimate) -> ClosedCycleView:
+def closed_view(campaign: Campaign, cycle: StoredCycle, facts: EstimateFacts) -> ClosedCycleView:
     """A closed cycle in numbers: what it revealed is said for the map it led to, not for the one it began with."""
     return ClosedCycleView(
         cycle=cycle.number,
@@ -66,7 +69,7 @@ def closed_view(campaign: Campaign, cycle: StoredCycle, estimate: StoredEstimate
         merged_periods=cycle.merged_periods,
         two_beta_per_km=campaign.specification.level_never_above_per_km,
         excluded=bool(cycle.excluded),
-        **dict(estimate.facts),
+        **dict(facts),
     )
 
 
@@ -78,7 +81,29 @@ def estimated_view(campaign: Campaign, cycle: StoredCycle, estimate: StoredEstim
         without_suspicious=None if estimate.without_suspicious is None else estimate.without_suspicious.tolist(),
         low=_known(estimate.low),
         high=_known(estimate.high),
-        **dict(closed_view(campaign, cycle, estimate)),
+        **dict(closed_view(campaign, cycle, estimate.facts)),
+    )
+
+
+def map_pages(cells: int) -> int:
+    """In how many pages a map of so many cells comes."""
+    return -(-cells // MAP_CELLS)
+
+
+def map_view(estimate: StoredEstimate, page: int) -> MapView:
+    """One page of a closed cycle's map."""
+    first = (page - 1) * MAP_CELLS
+    part = slice(first, first + MAP_CELLS)
+    known = estimate.facts.interval_level is not None
+    return MapView(
+        cycle=estimate.cycle,
+        page=page,
+        pages=map_pages(estimate.probabilities.size),
+        first_cell=first,
+        estimate=estimate.probabilities[part].tolist(),
+        this_cycle=None if estimate.this_cycle is None else estimate.this_cycle[part].tolist(),
+        low=estimate.low[part].tolist() if known else None,
+        high=estimate.high[part].tolist() if known else None,
     )
 
 

@@ -11,8 +11,8 @@ from sfumato.service.models.shown import (
     ClosedCycleView,
     CountedCycleView,
     DashboardCampaignView,
-    EstimatedCycleView,
     LogEntryView,
+    MapView,
     ServerView,
 )
 
@@ -113,10 +113,17 @@ class ServerAnswer(Answer):
 
 
 class DashboardAnswer(Answer):
-    """The dashboard's content."""
+    """The dashboard's numbers; the map of each cycle is at ``maps/{cycle}/{page}.json``, page 1 .. ``map_pages``."""
 
     campaign: DashboardCampaignView
-    history: list[EstimatedCycleView]
+    history: list[ClosedCycleView]
+    map_pages: int
+
+
+class MapAnswer(Answer):
+    """One page of a cycle's map."""
+
+    map: MapView
 
 
 class StateAnswer(Answer):

@@ -65,6 +65,22 @@ class EstimatedCycleView(ClosedCycleView):
     high: list[float | None]
 
 
+class MapView(Record):
+    """One page of a closed cycle's map: the cells from ``first_cell`` on."""
+
+    cycle: int
+    page: int
+    pages: int
+    first_cell: int
+    estimate: list[float]
+    """The average over the pooled cycles."""
+    this_cycle: list[float] | None
+    """The cycle's own map; None for cycles closed before it was kept."""
+    low: list[float] | None
+    high: list[float] | None
+    """Where there are intervals; there are none above 2,500 cells."""
+
+
 class CountedCycleView(EstimatedCycleView):
     """A closed cycle with everything: also its reports per cell and its output weights."""
 

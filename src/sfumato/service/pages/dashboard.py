@@ -13,16 +13,16 @@ from sfumato.service.pages.layout import facts, number, page, percent, section, 
 from sfumato.service.pages.maps import grid_map, sparkline
 from sfumato.units import format_length
 
-History = Sequence[EstimatedCycleView]
+History = Sequence[ClosedCycleView]
 _SHOWN_CELLS = 15
 
 
-def dashboard_page(campaign: DashboardCampaignView, history: History) -> str:
-    """A campaign's dashboard from its closed cycles, oldest first."""
+def dashboard_page(campaign: DashboardCampaignView, history: History, latest: EstimatedCycleView | None) -> str:
+    """A campaign's dashboard from its closed cycles, oldest first, and the latest with its map."""
     name, grid = campaign.name, campaign.grid.to_grid()
     home = f"/campaigns/{text(name)}"
     links = f'<a href="{home}">Take part</a><a href="{home}/dashboard.json">JSON</a>'
-    parts = [f"<h1>{text(campaign.title)}</h1>", _open_cycle(campaign), _alarm(history), _map(grid, history)]
+    parts = [f"<h1>{text(campaign.title)}</h1>", _open_cycle(campaign), _alarm(history), _map(grid, latest)]
     if history:
         parts += [_latest(history[-1]), _fakes(history[-1]), _cycles(history), _exports(name)]
     tiles = text(campaign.tile_url or "")
@@ -49,25 +49,48 @@ def _alarm(history: History) -> str:
     return '<p id="alarm" role="status" class="calm">No alarm: the reports fit the published channel.</p>'
 
 
-def _map(grid: Grid, history: History) -> str:
-    if not history:
+def _map(grid: Grid, last: EstimatedCycleView | None) -> str:
+    if last is None:
         drawn = grid_map(grid, [0.0] * grid.cells, title="No estimate yet", about="No cycle has closed yet.")
         words = "<p>No cycle has closed yet: there is nothing to estimate from.</p>"
         return section("map-section", "The map", f'{words}<div class="map" id="map">{drawn}</div>')
-    last = history[-1]
-    title = f"Where {last.target} are, cycle {last.cycle}"
+    # The cycle's own map first; cycles closed before it was kept have the average only, and say so.
+    own = last.this_cycle is not None and last.averaged_cycles > 1
+    period = _own(last) if own else averaged(last)
+    title = f"Where {last.target} are, {period}"
     about = "Estimated share per cell. The table below lists the same numbers."
-    drawn = grid_map(grid, last.estimate, title=title, about=about, low=last.low, high=last.high)
-    top = percent(max(last.estimate))
+    shown = last.this_cycle if own and last.this_cycle is not None else last.estimate
+    low, high = ((), ()) if own else (last.low, last.high)
+    drawn = grid_map(grid, shown, title=title, about=about, low=low, high=high)
     inside = f"""<div id="map-controls"></div><div class="map" id="map">{drawn}</div>
 <p class="legend" id="legend"><span>0</span><span class="ramp" aria-hidden="true"></span>
-<span>{top} in one cell (square-root scale)</span><span>○ uncertain: interval wider than twice the estimate</span></p>
+<span>{percent(max(shown))} in one cell (square-root scale)</span>
+<span>○ uncertain: interval wider than twice the estimate</span></p>
 <div id="map-table">{_cells(grid, last)}</div>"""
-    return section("map-section", title, inside)
+    parts = section("map-section", title, inside)
+    if own:
+        name = f"Where {last.target} are, {averaged(last)}"
+        average = grid_map(grid, last.estimate, title=name, about=about, low=last.low, high=last.high)
+        words = "<p class='soft'>An average over time: what changed from cycle to cycle is not in it.</p>"
+        parts += section("average-section", name, f'{words}<div class="map">{average}</div>')
+    return parts
+
+
+def _own(cycle: ClosedCycleView) -> str:
+    """The cycle's own map; where classes were declared, that of the cycles like it."""
+    alike = f" with the {cycle.class_cycles - 1} other {cycle.cycle_class} cycles" if cycle.class_cycles > 1 else ""
+    return f"cycle {cycle.cycle}{alike}"
+
+
+def averaged(cycle: ClosedCycleView) -> str:
+    """The pooled map, called what it is: an average over cycles, where it is one."""
+    first = cycle.cycle - cycle.averaged_cycles + 1
+    return f"average of cycles {first} to {cycle.cycle}" if cycle.averaged_cycles > 1 else f"cycle {cycle.cycle}"
 
 
 def _cells(grid: Grid, cycle: EstimatedCycleView) -> str:
-    order = np.argsort(-np.asarray(cycle.estimate), kind="stable")[:_SHOWN_CELLS].tolist()
+    own = cycle.estimate if cycle.this_cycle is None else cycle.this_cycle
+    order = np.argsort(-np.asarray(own), kind="stable")[:_SHOWN_CELLS].tolist()
     lat, lon = grid.centres_deg()
     # Above 2,500 cells there is a map without intervals.
     level = "No" if cycle.interval_level is None else f"{100 * cycle.interval_level:.0f} %"
@@ -77,10 +100,12 @@ def _cells(grid: Grid, cycle: EstimatedCycleView) -> str:
             row, column = divmod(cell, grid.columns)
             interval = f"{percent(cycle.low[cell])} – {percent(cycle.high[cell])}"
             where = f"{lat[cell]:.4f}, {lon[cell]:.4f}"
-            yield [f"{cell} (row {row}, column {column})", where, percent(cycle.estimate[cell]), interval]
+            this = "–" if cycle.this_cycle is None else percent(cycle.this_cycle[cell])
+            yield [f"{cell} (row {row}, column {column})", where, this, percent(cycle.estimate[cell]), interval]
 
     caption = f"The map as a table: the {len(order)} largest of {grid.cells} cells (all of them in the CSV below)."
-    return table(caption, ["Cell", "Centre", "Estimate", f"{level} interval"], rows(), label="The map as a table")
+    heads = ["Cell", "Centre", "This cycle", averaged(cycle).capitalize(), f"{level} interval of the average"]
+    return table(caption, heads, rows(), label="The map as a table")
 
 
 def _level(cycle: ClosedCycleView) -> str:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from sfumato.service.answers import Refused, from_validation
 from sfumato.service.collector import Collector
+from sfumato.service.looks import Looks
 from sfumato.service.models.replies import Refusal
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -21,6 +22,12 @@ bearer = HTTPBearer(auto_error=False, description="The operator's token.")
 def collector_of(request: Request) -> Collector:
     """The running collector."""
     found: Collector = request.app.state.collector
+    return found
+
+
+def looks_of(request: Request) -> Looks:
+    """The answers that many look at."""
+    found: Looks = request.app.state.looks
     return found
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request
 from starlette.responses import HTMLResponse, Response
 
 from sfumato.service import pages, views
-from sfumato.service.answers import respond
+from sfumato.service.answers import Refused, respond
 from sfumato.service.collector import Collector
-from sfumato.service.models.replies import CampaignAnswer, CampaignsAnswer, DashboardAnswer
-from sfumato.service.models.shown import DashboardCampaignView, EstimatedCycleView
-from sfumato.service.routes.common import Name, Responses, Running, refusals
-from sfumato.service.routes.read import all_campaigns
+from sfumato.service.models.replies import CampaignAnswer, CampaignsAnswer, DashboardAnswer, MapAnswer
+from sfumato.service.models.shown import ClosedCycleView, DashboardCampaignView
+from sfumato.service.routes.common import Name, Responses, Running, looks_of, refusals
+from sfumato.service.routes.read import PathNumber, all_campaigns
 
 router = APIRouter(tags=["pages"])
-# Anybody may ask for the dashboard, with its arrays over all cells: without a limit a year of cycles is 50 MB per look.
+PageNumber = Annotated[int, Path(ge=1, le=999_999, description="A page of a map, from 1.")]
 _SHOWN_CYCLES = 60
 _HTML: Responses = {200: {"content": {"text/html": {}}, "description": "A page."}}
 
@@ -47,16 +50,56 @@ async def participant(campaign: Name, collector: Running) -> Response:
 
 
 @router.get("/campaigns/{campaign}/dashboard.json", response_model=DashboardAnswer, responses=refusals(404, 422))
-async def dashboard_twin(campaign: Name, collector: Running) -> Response:
-    """What the dashboard shows, as JSON."""
-    about, closed = await _dashboard(collector, campaign)
-    return respond(DashboardAnswer(campaign=about, history=closed))
+async def dashboard_twin(campaign: Name, collector: Running, request: Request) -> Response:
+    """The dashboard's numbers as JSON: the campaign and its latest cycles; maps are pages of their own."""
+
+    async def make() -> bytes:
+        about, closed = await _numbers(collector, campaign)
+        pages_of_map = views.map_pages(about.cells)
+        answer = DashboardAnswer(campaign=about, history=closed, map_pages=pages_of_map)
+        return (await asyncio.to_thread(answer.model_dump_json)).encode("utf-8")
+
+    key = ("dashboard.json", campaign)
+    return await looks_of(request).answer(request, key, lambda: _stamp(collector, campaign), make)
+
+
+@router.get("/campaigns/{campaign}/maps/{number}/{page}.json", response_model=MapAnswer, responses=refusals(404, 422))
+async def map_page(
+    campaign: Name, number: PathNumber, page: PageNumber, collector: Running, request: Request
+) -> Response:
+    """One page of a closed cycle's map: its own, the average, and the average's intervals."""
+    found = await collector.campaign(campaign)
+
+    async def stamp() -> int:
+        return number
+
+    async def make() -> bytes:
+        closed = await collector.store.closed_cycle(found.id, number)
+        if closed is None or page > views.map_pages(found.specification.cell_count):
+            raise Refused(404, "That cycle is not closed (yet), or its map has fewer pages.")
+        return MapAnswer(map=views.map_view(closed[1], page)).model_dump_json().encode("utf-8")
+
+    return await looks_of(request).answer(request, ("map", found.id, number, page), stamp, make)
 
 
 @router.get("/campaigns/{campaign}/dashboard", response_class=Response, responses={**_HTML, **refusals(404, 422)})
-async def dashboard(campaign: Name, collector: Running) -> Response:
+async def dashboard(campaign: Name, collector: Running, request: Request) -> Response:
     """The operator's dashboard: the map, its uncertainty, the cycles and the alarm."""
-    return _page(pages.dashboard_page(*await _dashboard(collector, campaign)))
+
+    async def make() -> bytes:
+        about, closed = await _numbers(collector, campaign)
+        found = await collector.campaign(campaign)
+        latest = await collector.store.closed_cycle(found.id) if closed else None
+
+        def drawn() -> bytes:
+            shown = None if latest is None else views.estimated_view(found, *latest)
+            return pages.dashboard_page(about, closed, shown).encode("utf-8")
+
+        return await asyncio.to_thread(drawn)
+
+    key = ("dashboard", campaign)
+    kind = "text/html; charset=utf-8"
+    return await looks_of(request).answer(request, key, lambda: _stamp(collector, campaign), make, media_type=kind)
 
 
 async def _participant(collector: Collector, name: str) -> Response:
@@ -65,11 +108,21 @@ async def _participant(collector: Collector, name: str) -> Response:
     return _page(pages.participant_page(views.campaign_view(campaign, cycle), payload))
 
 
-async def _dashboard(collector: Collector, name: str) -> tuple[DashboardCampaignView, list[EstimatedCycleView]]:
-    campaign, cycle = await collector.fresh(name)
-    about = views.dashboard_view(campaign, cycle, tile_url=collector.settings.text("tile_url") or None)
-    closed = await collector.store.closed_cycles(campaign.id, latest=_SHOWN_CYCLES)
-    return about, [views.estimated_view(campaign, *pair) for pair in closed]
+async def _numbers(collector: Collector, name: str) -> tuple[DashboardCampaignView, list[ClosedCycleView]]:
+    about = await _about(collector, name)
+    campaign = await collector.campaign(name)
+    closed = await collector.store.closed_facts(campaign.id, latest=_SHOWN_CYCLES)
+    return about, [views.closed_view(campaign, *pair) for pair in closed]
+
+
+async def _about(collector: Collector, name: str) -> DashboardCampaignView:
+    return views.dashboard_view(*await collector.fresh(name), tile_url=collector.settings.text("tile_url") or None)
+
+
+async def _stamp(collector: Collector, name: str) -> tuple[str, int]:
+    """What changes when the dashboard does: the campaign as everybody sees it, and the latest estimate."""
+    about = await _about(collector, name)
+    return about.model_dump_json(), await collector.store.last_closed((await collector.campaign(name)).id)
 
 
 def _page(html: str) -> Response:

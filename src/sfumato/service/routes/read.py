@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from sfumato.service import exports, views
 from sfumato.service.answers import Refused, respond
 from sfumato.service.collector import Collector
-from sfumato.service.models.kept import GridFields
+from sfumato.service.looks import has_already, packed_pieces
 from sfumato.service.models.replies import (
     CampaignAnswer,
     CampaignsAnswer,
@@ -21,16 +22,17 @@ from sfumato.service.models.replies import (
     ServerAnswer,
     StateAnswer,
 )
-from sfumato.service.models.shown import CampaignView, CountedCycleView, ServerView
+from sfumato.service.models.shown import CampaignView, ServerView
 from sfumato.service.proxies import LOOPBACK
-from sfumato.service.routes.common import Name, Running, bearer, operator_only, refusals
+from sfumato.service.routes.common import Name, Running, bearer, looks_of, operator_only, refusals
+from sfumato.service.store import Campaign, CellCounts, StoredCycle, StoredEstimate
 from sfumato.version import __version__
 
 router = APIRouter(tags=["read"])
 PathNumber = Annotated[int, Path(ge=1, le=999_999_999, description="A closed cycle.")]
 CycleNumber = Annotated[int | None, Query(ge=1, le=999_999_999, description="A closed cycle; the latest if left out.")]
 
-_FILES: dict[str, tuple[str, Callable[[GridFields, CountedCycleView], bytes]]] = {
+_FILES: dict[str, tuple[str, Callable[[exports.CellTable], Iterator[bytes]]]] = {
     "csv": ("text/csv; charset=utf-8", exports.to_csv),
     "geojson": ("application/geo+json", exports.to_geojson),
     "parquet": ("application/vnd.apache.parquet", exports.to_geoparquet),
@@ -71,33 +73,66 @@ async def log(campaign: Name, collector: Running) -> Response:
 async def cycles(campaign: Name, collector: Running) -> Response:
     """The closed cycles, without their arrays."""
     found = await collector.campaign(campaign)
-    closed = await collector.store.closed_cycles(found.id)
+    closed = await collector.store.closed_facts(found.id)
     return respond(HistoryAnswer(history=[views.closed_view(found, *pair) for pair in closed]))
 
 
 @router.get("/api/v1/campaigns/{campaign}/cycles/{number}", response_model=CycleAnswer, responses=refusals(404, 422))
-async def cycle(campaign: Name, number: PathNumber, collector: Running) -> Response:
+async def cycle(campaign: Name, number: PathNumber, collector: Running, request: Request) -> Response:
     """One closed cycle with its estimate, intervals, counts and output weights."""
-    return respond(CycleAnswer(cycle=(await full_cycle(collector, campaign, number))[1]))
+    return await _cycle_answer(request, collector, campaign, number)
 
 
 @router.get("/api/v1/campaigns/{campaign}/estimate", response_model=CycleAnswer, responses=refusals(404, 422))
 @router.get("/api/v1/campaigns/{campaign}/estimate.json", response_model=CycleAnswer, responses=refusals(404, 422))
-async def estimate(campaign: Name, collector: Running, cycle: CycleNumber = None) -> Response:
+async def estimate(campaign: Name, collector: Running, request: Request, cycle: CycleNumber = None) -> Response:
     """The latest estimate (or that of ``cycle``) with everything that belongs to it."""
-    return respond(CycleAnswer(cycle=(await full_cycle(collector, campaign, cycle))[1]))
+    return await _cycle_answer(request, collector, campaign, cycle)
+
+
+async def _cycle_answer(request: Request, collector: Collector, name: str, number: int | None) -> Response:
+    """A closed cycle never changes: its answer is made once, off the loop."""
+    found = await collector.campaign(name)
+    chosen = await collector.store.last_closed(found.id) if number is None else number
+
+    async def stamp() -> int:
+        return chosen
+
+    async def make() -> bytes:
+        whole = await full_cycle(collector, found, chosen)
+        return await asyncio.to_thread(
+            lambda: CycleAnswer(cycle=views.counted_view(found, *whole)).model_dump_json().encode("utf-8")
+        )
+
+    return await looks_of(request).answer(request, ("cycle", found.id, chosen), stamp, make)
 
 
 def _file_route(ending: str) -> Callable[..., Awaitable[Response]]:
     media_type, write = _FILES[ending]
 
-    async def estimate_file(campaign: Name, collector: Running, cycle: CycleNumber = None) -> Response:
-        grid, view = await full_cycle(collector, campaign, cycle)
-        name = f"{campaign}-cycle-{view.cycle}.{ending}"
-        disposition = {"content-disposition": f'attachment; filename="{name}"'}
-        return Response(write(grid, view), media_type=media_type, headers=disposition)
+    async def estimate_file(
+        campaign: Name, collector: Running, request: Request, cycle: CycleNumber = None
+    ) -> Response:
+        found = await collector.campaign(campaign)
+        chosen = await collector.store.last_closed(found.id) if cycle is None else cycle
+        closed, estimate, counts = await full_cycle(collector, found, chosen)
+        name = f"{campaign}-cycle-{closed.number}.{ending}"
+        headers = {
+            "content-disposition": f'attachment; filename="{name}"',
+            "etag": f'W/"{closed.version}.{ending}"',
+            "cache-control": "no-cache",
+            "vary": "accept-encoding",
+        }
+        if has_already(request.headers.get("if-none-match", ""), headers["etag"]):
+            return Response(status_code=304, headers=headers)
+        pieces = write(exports.CellTable.of(found.specification.grid, estimate, counts))
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            headers["content-encoding"] = "gzip"
+            pieces = packed_pieces(pieces)
+        # Made in a thread, piece by piece, as fast as the reader takes them.
+        return StreamingResponse(pieces, media_type=media_type, headers=headers)
 
-    estimate_file.__doc__ = f"The estimate per cell as {ending}."
+    estimate_file.__doc__ = f"The estimate per cell as {ending}, sent while it is made."
     return estimate_file
 
 
@@ -150,13 +185,13 @@ async def all_campaigns(collector: Collector, *, archived: bool = False) -> list
     return [views.campaign_view(*pair) for pair in found]
 
 
-async def full_cycle(collector: Collector, name: str, number: int | None) -> tuple[GridFields, CountedCycleView]:
-    """One closed cycle with everything, and the campaign's grid; 404 if there is none."""
-    found = await collector.campaign(name)
-    closed = await collector.store.closed_cycle(found.id, number)
+async def full_cycle(
+    collector: Collector, campaign: Campaign, number: int
+) -> tuple[StoredCycle, StoredEstimate, CellCounts]:
+    """One closed cycle with everything; 404 if there is none."""
+    closed = await collector.store.closed_cycle(campaign.id, number)
     if closed is None:
         raise Refused(404, "That cycle is not closed (yet).")
-    cycle, estimate = closed
-    asked = found.specification
-    [counts] = await collector.store.counts(found.id, cells=asked.cell_count, up_to=cycle.number, pooled=1)
-    return asked.grid, views.counted_view(found, cycle, estimate, counts)
+    cells = campaign.specification.cell_count
+    [counts] = await collector.store.counts(campaign.id, cells=cells, up_to=number, pooled=1)
+    return *closed, counts

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import numpy as np
-from sqlalchemy import ColumnElement, Table, Update, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Table, Update, delete, func, insert, literal, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -50,6 +52,7 @@ from sfumato.service.store.scrubbing import make_private, scrubbed
 
 _PROGRESS_COLUMNS = [cycles.c[name] for name in CycleProgress.__dataclass_fields__]
 _LOG_COLUMNS = [channel_log.c[name] for name in LoggedVersion.__dataclass_fields__]
+_ROWS_AT_ONCE = 2_000
 # A closed cycle keeps a time in its lease for as long as it takes late reports.
 _KEPT = (cycles.c.state == "closed") & cycles.c.lease_until_s.is_not(None)
 
@@ -288,8 +291,13 @@ class Store:
         async with self.database.reading() as connection:
             rows = list(await connection.execute(published))
             counts = {row.number: np.zeros((4, cells), dtype=np.int64) for row in rows}
-            for row in await connection.execute(counted):
-                counts[row.cycle][row.relayed, row.cell] = row.reports
+            # In parts, so that the loop goes on: 30 cycles of 65,536 cells are two million rows.
+            async for part in (await connection.stream(counted)).partitions(_ROWS_AT_ONCE):
+                cycle, kind, cell, reports = np.array([tuple(row) for row in part], dtype=np.int64).T
+                for number in np.unique(cycle):
+                    at = cycle == number
+                    counts[int(number)][kind[at], cell[at]] = reports[at]
+                await asyncio.sleep(0)
         return [counts_of(row, counts[row.number]) for row in rows]
 
     async def closed_cycles(
@@ -300,6 +308,24 @@ class Store:
         async with self.database.reading() as connection:
             rows = list(await connection.execute(statement))
         return [(cycle_of(row), estimate_of(row)) for row in reversed(rows)]
+
+    async def closed_facts(
+        self, campaign_id: int, *, latest: int | None = None
+    ) -> list[tuple[StoredCycle, EstimateFacts]]:
+        """The same in numbers alone: without arrays, and without the text of the channel."""
+        columns = [literal("").label("payload") if one.name == "payload" else one for one in CYCLE_COLUMNS]
+        statement = closed_with_estimates(campaign_id).with_only_columns(
+            *columns, estimates.c.facts.label("estimate_facts")
+        )
+        async with self.database.reading() as connection:
+            rows = list(await connection.execute(statement.order_by(cycles.c.number.desc()).limit(latest)))
+        return [(cycle_of(row), read_record(EstimateFacts, row.estimate_facts)) for row in reversed(rows)]
+
+    async def last_closed(self, campaign_id: int) -> int:
+        """The number of the latest cycle with an estimate; 0 if there is none."""
+        statement = select(func.max(estimates.c.cycle)).where(estimates.c.campaign_id == campaign_id)
+        async with self.database.reading() as connection:
+            return int((await connection.execute(statement)).scalar_one() or 0)
 
     async def closed_cycle(
         self, campaign_id: int, number: int | None = None

@@ -1,0 +1,126 @@
+"""Answers that many look at: made once per change, off the event loop, compressed, and not sent again to who has them.
+
+An answer is kept with its *stamp*, a value that changes when the answer would. Within a second of the last look at the
+stamp nothing is asked of the database at all; whoever comes while an answer is being made waits for that one. One
+answer leaves at a time, and the loop is given back in between, so that a crowd of readers delays no report by more than
+one answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import hashlib
+import time
+import zlib
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Hashable, Iterator
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+_FRESH_S = 1.0
+_LARGEST_TOTAL = 64 * 2**20
+_LEVEL = 5
+
+
+@dataclass(slots=True)
+class _Made:
+    """An answer, plain and compressed."""
+
+    stamp: Hashable
+    etag: str
+    media_type: str
+    plain: bytes
+    packed: bytes
+    looked_at_s: float
+
+
+class Looks:
+    """The answers made so far, the least looked at forgotten first."""
+
+    def __init__(self) -> None:
+        self._made: OrderedDict[Hashable, _Made] = OrderedDict()
+        self._making: dict[Hashable, asyncio.Lock] = {}
+        self._leaving = asyncio.Lock()
+        self._bytes = 0
+
+    async def answer(
+        self,
+        request: Request,
+        key: Hashable,
+        stamp: Callable[[], Awaitable[Hashable]],
+        make: Callable[[], Awaitable[bytes]],
+        *,
+        media_type: str = "application/json",
+        headers: dict[str, str] | None = None,
+    ) -> Response:
+        """The answer of ``key``, made by ``make`` when ``stamp`` has changed; 304 for who has it already."""
+        made = self._made.get(key)
+        if made is None or time.monotonic() - made.looked_at_s > _FRESH_S:
+            # Whoever holds the lock makes it; the others find it made.
+            async with self._making.setdefault(key, asyncio.Lock()):
+                made = await self._current(key, stamp, make, media_type)
+        async with self._leaving:
+            await asyncio.sleep(0)
+        common = {"etag": made.etag, "cache-control": "no-cache", "vary": "accept-encoding", **(headers or {})}
+        if has_already(request.headers.get("if-none-match", ""), made.etag):
+            return Response(status_code=304, headers=common)
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            common["content-encoding"] = "gzip"
+            return Response(made.packed, media_type=made.media_type, headers=common)
+        return Response(made.plain, media_type=made.media_type, headers=common)
+
+    async def _current(
+        self,
+        key: Hashable,
+        stamp: Callable[[], Awaitable[Hashable]],
+        make: Callable[[], Awaitable[bytes]],
+        media_type: str,
+    ) -> _Made:
+        known = self._made.get(key)
+        if known is not None and time.monotonic() - known.looked_at_s <= _FRESH_S:
+            return known
+        try:
+            now = await stamp()
+            if known is None or known.stamp != now:
+                plain = await make()
+                packed, digest = await asyncio.to_thread(_packed, plain)
+                known = self._keep(key, _Made(now, f'W/"{digest}"', media_type, plain, packed, 0.0))
+        finally:
+            self._making.pop(key, None)
+        known.looked_at_s = time.monotonic()
+        return known
+
+    def _keep(self, key: Hashable, made: _Made) -> _Made:
+        before = self._made.pop(key, None)
+        self._bytes += _size(made) - (0 if before is None else _size(before))
+        self._made[key] = made
+        while self._bytes > _LARGEST_TOTAL and len(self._made) > 1:
+            _, oldest = self._made.popitem(last=False)
+            self._bytes -= _size(oldest)
+        return made
+
+
+def _size(made: _Made) -> int:
+    return len(made.plain) + len(made.packed)
+
+
+def _packed(plain: bytes) -> tuple[bytes, str]:
+    return gzip.compress(plain, _LEVEL, mtime=0), hashlib.blake2b(plain, digest_size=16).hexdigest()
+
+
+def packed_pieces(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """The same compressed, piece by piece."""
+    packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
+    for piece in pieces:
+        packed = packer.compress(piece)
+        if packed:
+            yield packed
+    yield packer.flush()
+
+
+def has_already(asked: str, etag: str) -> bool:
+    """Whether If-None-Match names this answer."""
+    return asked.strip() == "*" or etag in (one.strip() for one in asked.split(","))
