@@ -129,7 +129,7 @@ def relayed(name: str, collector: CollectorProcess, folder: Path) -> bool:
     return good
 
 
-def write_bodies(path: Path, collector: CollectorProcess, *, count: int) -> None:
+def write_bodies(path: Path, collector: CollectorProcess, *, count: int, cycle: int = 1) -> None:
     """Bodies with tickets of ``count`` devices, issued by the server's own key so that issuing costs no time here."""
     from sfumato.service import tickets
 
@@ -138,8 +138,10 @@ def write_bodies(path: Path, collector: CollectorProcess, *, count: int) -> None
     expires = int(time.time()) + 3600
     with path.open("w") as file:
         for _ in range(count):
-            tag = device_tag("bench", "1", secrets.token_bytes(32))
-            ticket = tickets.issue(key, campaign="bench", cycle=1, scope="1", device=tag, expires_at_s=expires)
+            tag = device_tag("bench", str(cycle), secrets.token_bytes(32))
+            ticket = tickets.issue(
+                key, campaign="bench", cycle=cycle, scope=str(cycle), device=tag, expires_at_s=expires
+            )
             body = {"cell": secrets.randbelow(36), "version": version, "key": secrets.token_hex(16), "ticket": ticket}
             file.write(json.dumps(body) + "\n")
 

@@ -70,8 +70,8 @@ async def map_page(
     """One page of a closed cycle's map: its own, the average, and the average's intervals."""
     found = await collector.campaign(campaign)
 
-    async def stamp() -> int:
-        return number
+    async def stamp() -> str:
+        return await collector.store.shown_stamp(found.id, number=number)
 
     async def make() -> bytes:
         closed = await collector.store.closed_cycle(found.id, number)
@@ -119,10 +119,10 @@ async def _about(collector: Collector, name: str) -> DashboardCampaignView:
     return views.dashboard_view(*await collector.fresh(name), tile_url=collector.settings.text("tile_url") or None)
 
 
-async def _stamp(collector: Collector, name: str) -> tuple[str, int]:
+async def _stamp(collector: Collector, name: str) -> tuple[str, str]:
     """What changes when the dashboard does: the campaign as everybody sees it, and the latest estimate."""
     about = await _about(collector, name)
-    return about.model_dump_json(), await collector.store.last_closed((await collector.campaign(name)).id)
+    return about.model_dump_json(), await collector.store.shown_stamp((await collector.campaign(name)).id)
 
 
 def _page(html: str) -> Response:

@@ -91,12 +91,12 @@ async def estimate(campaign: Name, collector: Running, request: Request, cycle: 
 
 
 async def _cycle_answer(request: Request, collector: Collector, name: str, number: int | None) -> Response:
-    """A closed cycle never changes: its answer is made once, off the loop."""
+    """Made once per change, off the loop."""
     found = await collector.campaign(name)
     chosen = await collector.store.last_closed(found.id) if number is None else number
 
-    async def stamp() -> int:
-        return chosen
+    async def stamp() -> str:
+        return await collector.store.shown_stamp(found.id, number=chosen)
 
     async def make() -> bytes:
         whole = await full_cycle(collector, found, chosen)
@@ -119,7 +119,7 @@ def _file_route(ending: str) -> Callable[..., Awaitable[Response]]:
         name = f"{campaign}-cycle-{closed.number}.{ending}"
         headers = {
             "content-disposition": f'attachment; filename="{name}"',
-            "etag": f'W/"{closed.version}.{ending}"',
+            "etag": f'W/"{await collector.store.shown_stamp(found.id, number=chosen)}.{ending}"',
             "cache-control": "no-cache",
             "vary": "accept-encoding",
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 
 import numpy as np
 from sqlalchemy import ColumnElement, Table, Update, delete, func, insert, literal, select, update
@@ -53,6 +54,7 @@ from sfumato.service.store.scrubbing import make_private, scrubbed
 _PROGRESS_COLUMNS = [cycles.c[name] for name in CycleProgress.__dataclass_fields__]
 _LOG_COLUMNS = [channel_log.c[name] for name in LoggedVersion.__dataclass_fields__]
 _ROWS_AT_ONCE = 2_000
+_STAMPED = 60
 # A closed cycle keeps a time in its lease for as long as it takes late reports.
 _KEPT = (cycles.c.state == "closed") & cycles.c.lease_until_s.is_not(None)
 
@@ -320,6 +322,17 @@ class Store:
         async with self.database.reading() as connection:
             rows = list(await connection.execute(statement.order_by(cycles.c.number.desc()).limit(latest)))
         return [(cycle_of(row), read_record(EstimateFacts, row.estimate_facts)) for row in reversed(rows)]
+
+    async def shown_stamp(self, campaign_id: int, *, number: int | None = None) -> str:
+        """Changes when what the latest closed cycles (or that one) show does: also when one is left out or put back."""
+        statement = closed_with_estimates(campaign_id).with_only_columns(
+            cycles.c.number, cycles.c.excluded, estimates.c.facts
+        )
+        if number is not None:
+            statement = statement.where(cycles.c.number == number)
+        async with self.database.reading() as connection:
+            rows = await connection.execute(statement.order_by(cycles.c.number.desc()).limit(_STAMPED))
+            return hashlib.sha256(repr([tuple(row) for row in rows]).encode("utf-8")).hexdigest()
 
     async def last_closed(self, campaign_id: int) -> int:
         """The number of the latest cycle with an estimate; 0 if there is none."""
