@@ -20,7 +20,7 @@ from sfumato.client.offer import Caps
 from sfumato.grid import Grid
 from sfumato.mechanisms.grids.grid_channel import uniform_channel
 from sfumato.service.collector import Collector
-from sfumato.service.exports import CellTable, to_csv, to_geojson
+from sfumato.service.exports import MapTable, to_csv, to_geojson
 from sfumato.service.models.kept import (
     Alarm,
     ChannelFacts,
@@ -148,7 +148,7 @@ def test_a_large_map_has_its_page_its_twin_its_pages_and_its_files(tmp_path: Pat
 def test_geojson_and_csv_of_a_hundred_thousand_cells_come_in_small_pieces() -> None:
     cells = 100_000
     nobody = np.zeros(cells, dtype=np.int64)
-    table = CellTable.of(GridFields.of(grid_of(cells)), estimate_of(cells), CellCounts(1, "", nobody, nobody))
+    table = MapTable.of(GridFields.of(grid_of(cells)), estimate_of(cells), CellCounts(1, "", nobody, nobody))
     began = time.process_time()
     first = next(iter(to_geojson(table)))
     assert time.process_time() - began < 0.1, "the first piece does not wait for the last"

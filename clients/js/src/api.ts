@@ -231,14 +231,15 @@ export interface CycleAnswer {
   cycle: CountedCycleView;
 }
 
-/** The dashboard's content. */
+/** The dashboard's numbers; the map of each cycle is at ``maps/{cycle}/{page}.json``, page 1 .. ``map_pages``. */
 export interface DashboardAnswer {
   ok: boolean;
   error: string | null;
   errors: string[];
   status: number;
   campaign: DashboardCampaignView;
-  history: EstimatedCycleView[];
+  history: ClosedCycleView[];
+  map_pages: number;
 }
 
 /** The same with the address of the dashboard's map tiles, where the operator chose one. */
@@ -292,46 +293,6 @@ export interface EndAnswer {
   campaign: CampaignView;
   published: boolean;
   reason: string;
-}
-
-/** A closed cycle with its estimate and, where there is one, its interval per cell. */
-export interface EstimatedCycleView {
-  epsilon_per_km: LevelPerKm;
-  mutual_information_nats: number;
-  distortion_m: number;
-  emd_to_previous_m: number | null;
-  residual: Residual;
-  alarm: Alarm;
-  change_capped: boolean;
-  influence: Record<string, number>;
-  spent_epsilon_per_km: number;
-  gap_nats_per_report: number;
-  target: string;
-  interval_level: number | null;
-  verdict?: "fits" | "changed" | "forged";
-  notices?: string[];
-  averaged_cycles?: number;
-  cycle_class?: string;
-  class_cycles?: number;
-  interval_words?: string;
-  influence_ranges?: InfluenceRange[];
-  excluded_cycles?: number[];
-  suspicious_cycles?: number[];
-  cycle: number;
-  version: string;
-  opened_at_s: number;
-  closed_at_s: number | null;
-  tickets: number;
-  reports: number;
-  relayed_reports: number;
-  merged_periods: number;
-  two_beta_per_km: number;
-  excluded: boolean;
-  estimate: number[];
-  this_cycle: number[] | null;
-  without_suspicious: number[] | null;
-  low: (number | null)[];
-  high: (number | null)[];
 }
 
 /** A grid on the earth: its size in cells, a cell's size in metres and in degrees, and its north-western corner. */
@@ -399,6 +360,27 @@ export interface LogEntryView {
   previous: string;
   entry: string;
   signature: string;
+}
+
+/** One page of a cycle's map. */
+export interface MapAnswer {
+  ok: boolean;
+  error: string | null;
+  errors: string[];
+  status: number;
+  map: MapView;
+}
+
+/** One page of a closed cycle's map: the cells from ``first_cell`` on. */
+export interface MapView {
+  cycle: number;
+  page: number;
+  pages: number;
+  first_cell: number;
+  estimate: number[];
+  this_cycle: number[] | null;
+  low: number[] | null;
+  high: number[] | null;
 }
 
 /** The ways a test notice was put on. */

@@ -25,14 +25,14 @@ _CORNERS = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CellTable:
+class MapTable:
     """Columns over the cells: where each lies, its share with the interval (NaN where there is none), its reports."""
 
     grid: GridFields
     columns: dict[str, FloatArray | IntArray]
 
     @classmethod
-    def of(cls, grid: GridFields, estimate: StoredEstimate, counts: CellCounts) -> CellTable:
+    def of(cls, grid: GridFields, estimate: StoredEstimate, counts: CellCounts) -> MapTable:
         """The table of one closed cycle."""
         cell = np.arange(grid.rows * grid.columns)
         row, column = np.divmod(cell, grid.columns)
@@ -69,7 +69,7 @@ class CellTable:
         return zip(*lists, strict=True)
 
 
-def to_csv(table: CellTable) -> Iterator[bytes]:
+def to_csv(table: MapTable) -> Iterator[bytes]:
     """CSV with a header line, in pieces."""
     yield (",".join(table.columns) + "\n").encode("utf-8")
     for first in range(0, table.size, _AT_ONCE):
@@ -78,7 +78,7 @@ def to_csv(table: CellTable) -> Iterator[bytes]:
         yield text.getvalue().encode("utf-8")
 
 
-def to_geojson(table: CellTable) -> Iterator[bytes]:
+def to_geojson(table: MapTable) -> Iterator[bytes]:
     """A FeatureCollection with one polygon per cell, counter-clockwise as RFC 7946 asks, in pieces."""
     names = tuple(table.columns)
     yield b'{"type": "FeatureCollection", "features": ['
@@ -98,7 +98,7 @@ def to_geojson(table: CellTable) -> Iterator[bytes]:
     yield b"]}"
 
 
-def to_geoparquet(table: CellTable) -> Iterator[bytes]:
+def to_geoparquet(table: MapTable) -> Iterator[bytes]:
     """GeoParquet 1.0: the same columns and a WKB polygon per cell; in one piece, because its end says where all is."""
     columns = table.columns
     arrays = {name: pa.array(values, from_pandas=name in ("low", "high")) for name, values in columns.items()}
@@ -112,7 +112,7 @@ def to_geoparquet(table: CellTable) -> Iterator[bytes]:
     yield out.getvalue()
 
 
-def _wkb(table: CellTable) -> pa.Array:
+def _wkb(table: MapTable) -> pa.Array:
     """Little endian, polygon, one ring, its points: 13 bytes and five times two doubles for every cell."""
     shape = np.dtype(
         [("order", "u1"), ("kind", "<u4"), ("rings", "<u4"), ("points", "<u4"), ("at", "<f8", (_CORNERS, 2))]

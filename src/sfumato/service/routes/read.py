@@ -32,7 +32,7 @@ router = APIRouter(tags=["read"])
 PathNumber = Annotated[int, Path(ge=1, le=999_999_999, description="A closed cycle.")]
 CycleNumber = Annotated[int | None, Query(ge=1, le=999_999_999, description="A closed cycle; the latest if left out.")]
 
-_FILES: dict[str, tuple[str, Callable[[exports.CellTable], Iterator[bytes]]]] = {
+_FILES: dict[str, tuple[str, Callable[[exports.MapTable], Iterator[bytes]]]] = {
     "csv": ("text/csv; charset=utf-8", exports.to_csv),
     "geojson": ("application/geo+json", exports.to_geojson),
     "parquet": ("application/vnd.apache.parquet", exports.to_geoparquet),
@@ -125,7 +125,7 @@ def _file_route(ending: str) -> Callable[..., Awaitable[Response]]:
         }
         if has_already(request.headers.get("if-none-match", ""), headers["etag"]):
             return Response(status_code=304, headers=headers)
-        pieces = write(exports.CellTable.of(found.specification.grid, estimate, counts))
+        pieces = write(exports.MapTable.of(found.specification.grid, estimate, counts))
         if "gzip" in request.headers.get("accept-encoding", ""):
             headers["content-encoding"] = "gzip"
             pieces = packed_pieces(pieces)
