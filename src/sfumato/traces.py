@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -20,6 +21,42 @@ EARLIEST_S, LATEST_S = -62_135_596_800.0, 253_402_300_799.999
 _TABLE_NAMES = ("lat", "lon", "time", "segment")
 
 
+@dataclass(frozen=True, slots=True)
+class PointsRead:
+    """How many points a reader took and how many it left out, by reason: ``{"points without a time": 2}``."""
+
+    read: int
+    why: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def skipped(self) -> int:
+        """Points of the file that are not in the trace."""
+        return sum(self.why.values())
+
+    @property
+    def total(self) -> int:
+        """Points of the file."""
+        return self.read + self.skipped
+
+    def sentence(self) -> str:
+        """In words, without a coordinate."""
+        words = ", ".join(f"{count} {reason}" for reason, count in self.why.items())
+        return f"Read {self.read} of {self.total} points; skipped {self.skipped}: {words}." if words else ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """For ``--json``."""
+        return {"read": self.read, "skipped": self.skipped, "why": dict(self.why)}
+
+    @classmethod
+    def of(cls, traces: Iterable[Trace]) -> PointsRead:
+        """Of several traces together."""
+        read, why = 0, Counter[str]()
+        for trace in traces:
+            read += len(trace)
+            why.update(trace.skipped)
+        return cls(read, dict(why))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
     """Positions at times. Times never run backwards inside a segment; equal times are allowed.
@@ -27,6 +64,7 @@ class Trace:
     ``segment`` numbers the pieces between which recording stopped. ``columns`` are further per-point numbers that
     someone asked to keep by name (NaN where missing), ``texts`` further words about the whole track, kept the same
     way, and ``dropped`` names what the reader saw and left out; none of the three is ever released by default.
+    ``skipped`` counts the points that the reader left out, by reason; they are named in ``dropped``, too.
     """
 
     lat_deg: FloatArray
@@ -36,6 +74,7 @@ class Trace:
     columns: Mapping[str, FloatArray] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
+    skipped: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         lat, lon, times = (
@@ -77,7 +116,9 @@ class Trace:
         object.__setattr__(self, "times_s", times)
         object.__setattr__(self, "segment", read_only(segment, np.int64))
         object.__setattr__(self, "columns", MappingProxyType(columns))
-        object.__setattr__(self, "dropped", tuple(str(name) for name in self.dropped))
+        counted = [f"{reason} ({count})" for reason, count in self.skipped.items()]
+        object.__setattr__(self, "dropped", tuple(dict.fromkeys((*map(str, self.dropped), *counted))))
+        object.__setattr__(self, "skipped", MappingProxyType(dict(self.skipped)))
         object.__setattr__(self, "texts", MappingProxyType({str(k): str(v) for k, v in self.texts.items()}))
 
     def __len__(self) -> int:
@@ -89,7 +130,12 @@ class Trace:
 
     def __reduce__(self) -> tuple[Any, ...]:
         plain = (self.lat_deg, self.lon_deg, self.times_s, self.segment, dict(self.columns), self.dropped)
-        return Trace, (*plain, dict(self.texts))
+        return Trace, (*plain, dict(self.texts), dict(self.skipped))
+
+    @property
+    def points_read(self) -> PointsRead:
+        """What its reader took and left out."""
+        return PointsRead(len(self), dict(self.skipped))
 
     @property
     def segments(self) -> int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import struct
+import zipfile
 from pathlib import Path
 
 # What every sample says: latitude, longitude, time.
@@ -295,3 +297,11 @@ def write_samples(folder: Path) -> dict[str, Path]:
         paths[name].write_text(text, encoding="utf-8")
     paths["a.fit"].write_bytes(fit_file())
     return paths
+
+
+def kmz_file() -> bytes:
+    """A KMZ file of the three points."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("doc.kml", KML)
+    return packed.getvalue()

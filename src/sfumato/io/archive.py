@@ -178,6 +178,11 @@ def _opener(path: Path, info: zipfile.ZipInfo) -> Callable[[Path], None]:
     return unpacked
 
 
+def unpack_entry(path: Path, info: zipfile.ZipInfo, target: Path) -> None:
+    """One file of a zip to ``target``, within the limits on how much it may grow."""
+    _unpack(_entry(path, info), target, info.compress_size)
+
+
 def _entry(path: Path, info: zipfile.ZipInfo) -> IO[bytes]:
     try:
         return zipfile.ZipFile(path).open(info)

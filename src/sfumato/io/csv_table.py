@@ -24,11 +24,19 @@ def read(path: Path, reading: Reading) -> list[tuple[str, Trace]]:
     encoding, skipped, delimiter, names = _header(path)
     roles = find_roles(names, reading)
     wanted = names if roles.undeclared(reading) else roles.needed  # any column may tell people apart
+    damaged: list[None] = []
+
+    def left_out(_: object) -> str:
+        damaged.append(None)
+        return "skip"
+
     try:
         table = arrow_csv.read_csv(
             path,
             read_options=arrow_csv.ReadOptions(encoding=encoding, skip_rows=skipped),
-            parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            parse_options=arrow_csv.ParseOptions(
+                delimiter=delimiter, newlines_in_values=True, invalid_row_handler=left_out
+            ),
             # As texts: what looks like a date or a number is read by the same code as in every other format.
             convert_options=arrow_csv.ConvertOptions(
                 include_columns=wanted,
@@ -41,10 +49,25 @@ def read(path: Path, reading: Reading) -> list[tuple[str, Trace]]:
     except (pa.ArrowException, OSError, UnicodeError):
         # The library's message would repeat the row.
         raise InputError(
-            "A line of the CSV file does not have as many fields as its header, or is not text.",
-            "It may be cut off or damaged; export it again.",
+            "The CSV file cannot be read as rows of text.", "It may be cut off or damaged; export it again."
         ) from None
-    return from_arrow(table, reading, roles=roles)
+    if damaged and (len(damaged) >= table.num_rows or _cut_off(path, encoding, delimiter, len(names))):
+        raise InputError(
+            f"{len(damaged)} line(s) of the CSV file do not have as many fields as its header, most of them or the "
+            "last one.",
+            "It may be cut off or damaged, or have decimal commas between commas; export it again.",
+        )
+    left = {"rows with too few or too many fields": len(damaged)} if damaged else None
+    return from_arrow(table, reading, roles=roles, skipped=left)
+
+
+def _cut_off(path: Path, encoding: str, delimiter: str, fields: int) -> bool:
+    """Whether the last row has another number of fields than the header."""
+    last: list[str] = []
+    with path.open(encoding=encoding, errors="replace", newline="") as stream:
+        for row in csv.reader(stream, delimiter=delimiter):
+            last = row or last
+    return len(last) != fields
 
 
 def _header(path: Path) -> tuple[str, int, str, list[str]]:

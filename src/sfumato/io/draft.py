@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import tzinfo
 
 import numpy as np
 
-from sfumato.arrays import FloatArray
+from sfumato.arrays import BoolArray, FloatArray, IntArray
 from sfumato.errors import InputError
+from sfumato.io.positions import names_position, refuse_positions
 from sfumato.io.times import mixed_times, zone_named
-from sfumato.traces import Trace
+from sfumato.traces import EARLIEST_S, LATEST_S, Trace
 
 # One word for each thing that files call by many names. Units: metres, m/s, degrees, beats or turns per minute,
 # watts, degrees Celsius.
@@ -32,6 +32,7 @@ _WORDS = {
     "device": ("creator", "manufacturer", "product", "garminproduct", "serialnumber", "devicetag"),
 }
 _CANONICAL = {alias: word for word, aliases in _WORDS.items() for alias in (*aliases, word.replace("_", ""))}
+KNOWN = frozenset(_WORDS)
 # Words about the whole track that a writer can carry; everything else that is kept is one number per point.
 TEXTS = frozenset({"name", "description"})
 _NEVER = {
@@ -39,22 +40,6 @@ _NEVER = {
     "lat": "The true position is what is hidden.",
     "lon": "The true position is what is hidden.",
 }
-
-
-_POSITIONS_TEXT = (
-    "lat lats latitude latitudes lon lons lng long longitude longitudes northing easting utm mgrs geohash "
-    "wkt wkb geom geometry position coordinate coordinates coord coords latlon latlng lonlat location "
-    "point shape h3 s2 plus "
-)
-_POSITIONS = frozenset(_POSITIONS_TEXT.split())
-
-
-def names_position(name: str) -> bool:
-    """Whether a field's name says that it is a position: ``latitude``, ``start_lat``, ``lon_e7``."""
-    spaced = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name)
-    words = [word.lower() for word in re.findall(r"[A-Za-z]+[0-9]?", spaced)]
-    stems = {re.sub(r"(e[67]|deg|degrees|wgs)$", "", word) for word in words} | set(words)
-    return bool(stems & _POSITIONS) or plain(name) in ("x", "y", "xcoord", "ycoord")
 
 
 def plain(name: str) -> str:
@@ -101,21 +86,35 @@ class Reading:
 class Draft:
     """Collects one track's points; :meth:`to_trace` checks them."""
 
-    __slots__ = ("dropped", "identity", "kept", "lat", "lon", "reading", "segment", "texts", "times")
+    __slots__ = ("dropped", "identity", "kept", "lat", "lon", "reading", "segment", "skipped", "texts", "times")
 
     def __init__(self, reading: Reading, identity: str = "") -> None:
         self.reading = reading
         self.identity = identity
-        self.lat: list[float] = []
-        self.lon: list[float] = []
+        self.lat: list[float | None] = []
+        self.lon: list[float | None] = []
         self.times: list[object] = []
         self.segment: list[int] = []
         self.kept: dict[str, dict[int, float]] = {}
         self.texts: dict[str, str] = {}
         self.dropped: dict[str, None] = {}
+        self.skipped: dict[str, int] = {}
 
-    def add(self, lat: float, lon: float, time: object, segment: int = 0) -> None:
-        """One point; ``time`` is an ISO text, a number since 1970, or None where the file has none."""
+    def skip(self, reason: str, count: int = 1) -> None:
+        """Leave points out, and count them."""
+        if count:
+            self.skipped[reason] = self.skipped.get(reason, 0) + count
+
+    def absorb(self, other: Draft) -> None:
+        """Count what another draft left out."""
+        for reason, count in other.skipped.items():
+            self.skip(reason, count)
+
+    def add(self, lat: float | None, lon: float | None, time: object, segment: int = 0) -> None:
+        """One point: None where the file has no position, NaN where it is no number.
+
+        ``time`` is an ISO text, a number since 1970, or None where the file has none.
+        """
         self.lat.append(lat)
         self.lon.append(lon)
         self.times.append(time)
@@ -139,50 +138,94 @@ class Draft:
             raise InputError("The file has no points with a position.", "Give a track with at least one point.")
         if asked:
             require_kept(self.reading, {*self.kept, *self.texts}, self.dropped)
-        times = mixed_times(self.times, self.reading.zone)
+        self.settle()
+        lat, lon, times = (np.array(values, dtype=np.float64) for values in (self.lat, self.lon, self.times))
         columns: dict[str, FloatArray] = {}
         for name, sparse in self.kept.items():
             column = np.full(len(self.lat), math.nan)
             column[list(sparse)] = list(sparse.values())
             columns[name] = column
-        refuse_positions(columns, np.array(self.lat), np.array(self.lon))
-        return Trace(
-            np.array(self.lat, dtype=np.float64),
-            np.array(self.lon, dtype=np.float64),
-            times,
-            np.array(self.segment, dtype=np.int64),
-            columns,
-            tuple(self.dropped),
-            self.texts,
-        )
+        if columns:
+            refuse_positions(columns, lat, lon, times, KNOWN)
+        segment = np.array(self.segment, dtype=np.int64)
+        return Trace(lat, lon, times, segment, columns, tuple(self.dropped), self.texts, self.skipped)
+
+    def settle(self) -> None:
+        """Read the times, and leave out the points that cannot be used; they are counted by reason."""
+        times = mixed_times(self.times, self.reading.zone)
+        lat, lon = (np.array(values, dtype=np.float64) for values in (self.lat, self.lon))
+        missing, untimed = np.zeros(len(lat), dtype=bool), np.zeros(len(lat), dtype=bool)
+        if None in self.lat or None in self.lon:
+            missing = np.array([a is None or b is None for a, b in zip(self.lat, self.lon, strict=True)])
+        if np.isnan(times).any():
+            untimed = np.array([time is None or time != time or time == "" for time in self.times])
+        unusable = unusable_points(lat, lon, times, missing, untimed)
+        self.times = times.tolist()
+        if not unusable:
+            return
+        for reason, mask in unusable.items():
+            self.skip(reason, int(mask.sum()))
+        self._take(np.flatnonzero(~np.any(list(unusable.values()), axis=0)))
+
+    def _take(self, order: IntArray) -> None:
+        """The points at these places, in this order."""
+        places = order.tolist()
+        where = {old: new for new, old in enumerate(places)}
+        self.lat, self.lon = [self.lat[place] for place in places], [self.lon[place] for place in places]
+        self.times, self.segment = [self.times[place] for place in places], [self.segment[place] for place in places]
+        self.kept = {
+            name: {where[place]: value for place, value in sparse.items() if place in where}
+            for name, sparse in self.kept.items()
+        }
 
     def sort_by_time(self) -> None:
         """For logs that promise no order: points by time, ties in file order, one segment."""
-        times = mixed_times(self.times, self.reading.zone)
-        order = np.argsort(times, kind="stable")
-        where = {int(old): new for new, old in enumerate(order)}
-        self.lat = [self.lat[place] for place in order]
-        self.lon = [self.lon[place] for place in order]
-        self.times = times[order].tolist()
-        self.segment = [0] * len(order)
-        self.kept = {
-            name: {where[place]: value for place, value in sparse.items()} for name, sparse in self.kept.items()
-        }
+        self.settle()
+        self._take(np.argsort(np.array(self.times, dtype=np.float64), kind="stable"))
+        self.segment = [0] * len(self.lat)
 
 
-def refuse_positions(columns: Mapping[str, FloatArray], lat_deg: FloatArray, lon_deg: FloatArray) -> None:
-    """Refuse to keep numbers that follow a coordinate (or a thousand, million ... times it) to a few hundred metres."""
-    for name, values in columns.items():
-        there = np.isfinite(values)
-        if np.count_nonzero(there) < 2:
-            continue
-        for degrees in (lat_deg[there], lon_deg[there]):
-            number = values[there]
-            if any(np.mean(np.abs(number / scale - degrees) < 5e-3) > 0.5 for scale in (1.0, 1e5, 1e6, 1e7)):
-                raise InputError(f"Column '{name}' holds the true position.", "It is what is hidden: leave it out.")
-            moved = np.ptp(degrees) > 0 and np.ptp(number) > 0 and len(number) > 9
-            if moved and abs(np.corrcoef(number, degrees)[0, 1]) > 0.9999:
-                raise InputError(f"Column '{name}' follows the true position.", "It is what is hidden: leave it out.")
+NO_POSITION, NO_TIME = "points without a position", "points without a time"
+NO_NUMBER, OFF_GLOBE = "points whose position is not a number", "points off the globe"
+BAD_TIME = "points whose time cannot be read"
+
+
+def unusable_points(
+    lat_deg: FloatArray, lon_deg: FloatArray, times_s: FloatArray, missing: BoolArray, untimed: BoolArray
+) -> dict[str, BoolArray]:
+    """Which points cannot be used, by reason; each under one.
+
+    ``missing`` and ``untimed`` mark points that have no position or no time at all. Refused where nothing is left, or
+    where half of the points that have a position cannot be used: then something else is wrong with the file.
+    """
+    no_number = ~missing & ~(np.isfinite(lat_deg) & np.isfinite(lon_deg))
+    with np.errstate(invalid="ignore"):
+        off = ~missing & ~no_number & ((np.abs(lat_deg) > 90.0) | (np.abs(lon_deg) > 360.0))
+        unread = ~(np.isfinite(times_s) & (times_s >= EARLIEST_S) & (times_s <= LATEST_S))
+    seen = missing | no_number | off
+    masks = {
+        NO_POSITION: missing,
+        NO_NUMBER: no_number,
+        OFF_GLOBE: off,
+        NO_TIME: ~seen & untimed,
+        BAD_TIME: ~seen & unread & ~untimed,
+    }
+    why = {reason: int(mask.sum()) for reason, mask in masks.items() if mask.any()}
+    placed = len(lat_deg) - why.get(NO_POSITION, 0)
+    usable = len(lat_deg) - sum(why.values())
+    if 2 * usable <= placed:
+        words = ", ".join(f"{count} {reason}" for reason, count in why.items()) or "it has no points"
+        raise InputError(f"Of {len(lat_deg)} points only {usable} can be used: {words}.", _advice(why))
+    return {reason: masks[reason] for reason in why}
+
+
+def _advice(why: Mapping[str, int]) -> str:
+    worst = max(why, key=lambda reason: why[reason], default="")
+    if worst == NO_TIME:
+        return "A trace needs a time for every point: use a file that has them, or name the column of times."
+    if worst == BAD_TIME:
+        return "Write times as 2024-05-01T12:00:00Z (ISO 8601), or as numbers since 1970."
+    return "Positions are degrees; check that latitude and longitude are not swapped, and which columns they are."
 
 
 def require_kept(reading: Reading, found: Iterable[str], dropped: Iterable[str]) -> None:
@@ -210,6 +253,7 @@ def merged(drafts: list[Draft]) -> Draft:
         whole.segment += [base + number for number in draft.segment]
         for name, sparse in draft.kept.items():
             whole.kept.setdefault(name, {}).update({place + offset: value for place, value in sparse.items()})
+        whole.absorb(draft)
         whole.dropped.update(draft.dropped)
         for name, text in draft.texts.items():
             whole.texts.setdefault(name, text)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import warnings
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InputError, MissingExtra
-from sfumato.io.draft import Draft, Reading
+from sfumato.io.draft import NO_POSITION, Draft, Reading
 
 _SEMICIRCLE_DEG = 180.0 / (1 << 31)
 _POSITION = frozenset({"position_lat", "position_long", "timestamp"})
@@ -41,17 +43,17 @@ def read(path: Path, reading: Reading) -> list[Draft]:
 
 def _collect(messages: Any, draft: Draft) -> None:
     segment = 0
-    unplaced = 0
     for message in messages:
         if message.name == "event" and _value(message, "event") == "timer":
             if _value(message, "event_type") == "start" and draft.lat:
                 segment = draft.segment[-1] + 1
         elif message.name == "record":
             lat, lon, when = (_value(message, name) for name in ("position_lat", "position_long", "timestamp"))
-            if lat is None or lon is None or when is None:
-                unplaced += 1
+            if lat is None or lon is None:
+                draft.skip(NO_POSITION)
                 continue
-            draft.add(lat * _SEMICIRCLE_DEG, lon * _SEMICIRCLE_DEG, when.timestamp(), segment)
+            moment = when.timestamp() if isinstance(when, datetime) else None
+            draft.add(_degrees(lat), _degrees(lon), moment, segment)
             for field in message.fields:
                 if field.name not in _POSITION and field.value is not None:
                     draft.saw(field.name, field.value)
@@ -59,8 +61,10 @@ def _collect(messages: Any, draft: Draft) -> None:
             draft.dropped["device"] = None
         elif message.name not in ("definition", "activity", "event"):
             draft.dropped[f"FIT {message.name}"] = None
-    if unplaced:
-        draft.dropped[f"points without a position ({unplaced})"] = None
+
+
+def _degrees(value: object) -> float:
+    return value * _SEMICIRCLE_DEG if isinstance(value, int | float) else math.nan
 
 
 def _value(message: Any, name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import glob
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ _ALL = (
     Format("parquet", "Parquet", "parquet", (".parquet", ".pq"), "write"),
     Format("geoparquet", "GeoParquet", "parquet", (".geoparquet",), "write_geo"),
     Format("kml", "KML with gx:Track", "kml", (".kml",), "write"),
+    Format("kmz", "KMZ", "kmz", (".kmz",)),
     Format("gpkg", "GeoPackage", "geopackage", (".gpkg",), "write"),
     Format("plt", "GeoLife PLT", "plt", (".plt",), "write"),
     Format("tcx", "TCX", "tcx", (".tcx",)),
@@ -96,7 +98,7 @@ def output_format(path: str | Path, name: str | None = None) -> Format:
     return chosen
 
 
-_MARKED = frozenset({"parquet", "fit", "gpkg", "gpx", "kml", "tcx"})
+_MARKED = frozenset({"parquet", "fit", "gpkg", "gpx", "kml", "tcx", "kmz"})
 
 
 def _by_content(head: bytes) -> Format | None:
@@ -106,7 +108,10 @@ def _by_content(head: bytes) -> Format | None:
         return FORMATS["fit"]
     if head.startswith(b"SQLite format 3\x00"):
         return FORMATS["gpkg"]
-    text = head.decode("utf-8", errors="replace").lstrip("\ufeff \t\r\n")
+    if head.startswith(b"PK\x03\x04") and b".kml" in head.lower():
+        return FORMATS["kmz"]
+    wide = head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    text = head.decode("utf-16" if wide else "utf-8", errors="replace").lstrip("\ufeff \t\r\n")
     if text.startswith("<"):
         for mark, name in (("<gpx", "gpx"), ("<kml", "kml"), ("<TrainingCenterDatabase", "tcx")):
             if mark in text:

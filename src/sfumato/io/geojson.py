@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,8 +11,8 @@ import numpy as np
 
 from sfumato.errors import InputError
 from sfumato.frames import bounds_texts, decimal_texts
-from sfumato.io.draft import Draft, Reading, canonical
-from sfumato.io.json_text import at, load_json, number, objects
+from sfumato.io.draft import NO_POSITION, Draft, Reading, canonical
+from sfumato.io.json_text import at, coordinate, load_json, number, objects
 from sfumato.io.times import format_times
 from sfumato.traces import Trace
 
@@ -29,7 +30,7 @@ def from_json(document: object, reading: Reading) -> list[Draft]:
     """The same from parsed JSON."""
     _check_crs(document)
     drafts: list[Draft] = []
-    about = Draft(reading)
+    about = Draft(reading)  # what belongs to no track
     run: Draft | None = None  # consecutive timed points are one track
     for place, feature in enumerate(_features(document)):
         properties = at(feature, "properties")
@@ -43,7 +44,7 @@ def from_json(document: object, reading: Reading) -> list[Draft]:
         if kind == "Point":
             run = run or draft
             if not _stamped_point(geometry, properties, run):
-                about.dropped["waypoints"] = None
+                about.skip("waypoints")
             elif run is draft:
                 drafts.append(run)
             run = run if run.lat else None
@@ -51,16 +52,25 @@ def from_json(document: object, reading: Reading) -> list[Draft]:
         if kind in ("LineString", "MultiLineString", "MultiPoint"):
             _lines(geometry, properties, draft)
         elif kind is not None:
-            draft.dropped[f"{kind} geometry"] = None
+            draft.skip(f"{_kind_words(kind)} geometries")
+        elif not draft.lat:
+            draft.skip("features without a geometry")
         if draft.lat:
             drafts.append(draft)
             run = None
         else:
             about.dropped.update(draft.dropped)
+            about.absorb(draft)
     if not drafts:
         raise InputError("The GeoJSON has no line and no point with times.", "Give a LineString with coordTimes.")
     drafts[0].dropped.update(about.dropped)
+    drafts[0].absorb(about)
     return drafts
+
+
+def _kind_words(kind: object) -> str:
+    """A geometry's type as it may be printed: the file's author wrote it."""
+    return kind if kind in ("Polygon", "MultiPolygon", "GeometryCollection", "MovingPolygon") else "other"
 
 
 def _features(document: object) -> list[dict[str, object]]:
@@ -100,7 +110,7 @@ def _prisms(feature: object) -> list[dict[str, object]]:
 
 def _moving_point(moving: dict[str, object], draft: Draft) -> None:
     if moving.get("type") != "MovingPoint":
-        draft.dropped[f"{moving.get('type')} geometry"] = None
+        draft.skip("moving geometries other than points")
         return
     _check_crs(moving)
     times = moving.get("datetimes")
@@ -164,23 +174,18 @@ def _line(coordinates: object, times: object, draft: Draft, segment: int) -> Non
 
 
 def _add(position: object, time: object, draft: Draft, segment: int) -> None:
+    if position is None or position == []:
+        draft.skip(NO_POSITION)
+        return
     if not isinstance(position, list) or len(position) < 2:
-        raise InputError("A GeoJSON position is not a list of numbers.", "The file is damaged; export it again.")
-    lon, lat = position[0], position[1]
-    if any(isinstance(value, bool) or not isinstance(value, int | float) for value in (lon, lat)):
-        raise InputError("A GeoJSON position is not a list of numbers.", "The file is damaged; export it again.")
+        draft.add(math.nan, math.nan, time, segment)
+        return
+    lat, lon = coordinate(position[1]), coordinate(position[0])  # some exporters write numbers as texts
     if time is None and len(position) > 3 and isinstance(position[3], int | float) and position[3] > 0:
         time = position[3]  # the fourth number as a time since 1970, as some trackers write it
-    draft.add(_degrees(lat), _degrees(lon), time, segment)
+    draft.add(lat, lon, time, segment)
     if len(position) > 2:
         draft.saw("elevation", position[2])
-
-
-def _degrees(value: float) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf")  # refused with every other infinity when the trace is checked
 
 
 def _stamped_point(geometry: dict[str, object], properties: dict[str, object], points: Draft) -> bool:

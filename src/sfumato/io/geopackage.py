@@ -81,8 +81,10 @@ def _quoted(name: str) -> str:
 
 def _wkb(blob: object) -> bytes | None:
     """The geometry after GeoPackage's own header."""
+    if blob is None:
+        return None
     if not isinstance(blob, bytes) or blob[:2] != b"GP" or len(blob) < 8:
-        raise InputError("A GeoPackage row has no geometry.", "Remove the rows without a position first.")
+        raise InputError("A GeoPackage row's geometry cannot be read.", "Export the layer again.")
     return blob[8 + _ENVELOPE_BYTES.get((blob[3] >> 1) & 7, 0) :]
 
 

@@ -6,13 +6,14 @@ start and its end; a journey is its two ends and its path.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
 
 from sfumato.errors import InputError
-from sfumato.io.draft import Draft, Reading
-from sfumato.io.json_text import at, load_json, number, objects
+from sfumato.io.draft import NO_POSITION, Draft, Reading
+from sfumato.io.json_text import at, coordinate, load_json, number, objects
 from sfumato.io.times import mixed_times
 
 # "48.2082°, 16.3738°" on Android, "geo:48.2082,16.3738" on iOS.
@@ -62,19 +63,11 @@ def looks_like(document: object) -> bool:
 
 
 def _records(document: object, draft: Draft) -> None:
-    unplaced = 0
     for entry in objects(at(document, "locations")):
-        lat, lon = _e7(entry, "latitude"), _e7(entry, "longitude")
-        time = _stamp(entry, "timestamp")
-        if lat is None or lon is None:
-            unplaced += 1
-            continue
-        draft.add(lat, lon, time)
+        draft.add(_e7(entry, "latitude"), _e7(entry, "longitude"), _stamp(entry, "timestamp"))
         for key, value in entry.items():
             if key not in ("latitudeE7", "longitudeE7", "timestamp", "timestampMs"):
                 draft.saw(key, value)
-    if unplaced:
-        draft.dropped[f"points without a position ({unplaced})"] = None
 
 
 def _semantic(document: object, draft: Draft) -> None:
@@ -101,10 +94,8 @@ def _android(document: object, draft: Draft) -> None:
     for signal in objects(at(document, "rawSignals")):
         position = at(signal, "position")
         if isinstance(position, dict) and not semantic:
-            where = _pair(position.get("LatLng") or position.get("latLng"))
-            if where is not None and position.get("timestamp") is not None:
-                draft.add(*where, position["timestamp"])
-                _note(position, {"LatLng", "latLng", "timestamp"}, draft)
+            _added(position.get("LatLng") or position.get("latLng"), position.get("timestamp"), draft)
+            _note(position, {"LatLng", "latLng", "timestamp"}, draft)
         else:
             draft.dropped["raw signals"] = None
     _note(document, {"semanticSegments", "rawSignals"}, draft)
@@ -114,20 +105,16 @@ def _segment(entry: dict[str, object], draft: Draft) -> None:
     """One visit, journey or path of the phone's export, of either kind of phone."""
     begin, finish = entry.get("startTime"), entry.get("endTime")
     for step in objects(entry.get("timelinePath")):
-        where = _pair(step.get("point"))
         time = step.get("time")
         if time is None:
             time = _later(begin, step.get("durationMinutesOffsetFromStartTime"), draft.reading)
-        if where is not None and time is not None:
-            draft.add(*where, time)
-    for where, time in (
-        (_pair(at(entry, "visit", "topCandidate", "placeLocation")), begin),
-        (_pair(at(entry, "visit", "topCandidate", "placeLocation")), finish),
-        (_pair(at(entry, "activity", "start")), begin),
-        (_pair(at(entry, "activity", "end")), finish),
-    ):
-        if where is not None and time is not None:
-            draft.add(*where, time)
+        _added(step.get("point"), time, draft)
+    if isinstance(entry.get("visit"), dict):
+        for time in (begin, finish):
+            _added(at(entry, "visit", "topCandidate", "placeLocation"), time, draft)
+    if isinstance(entry.get("activity"), dict):
+        for edge, time in (("start", begin), ("end", finish)):
+            _added(at(entry, "activity", edge), time, draft)
     _note(at(entry, "visit", "topCandidate"), {"placeLocation"}, draft)
     _note(at(entry, "activity"), {"start", "end"}, draft)
     _note(entry, {"startTime", "endTime", "timelinePath", "visit", "activity"}, draft)
@@ -140,23 +127,27 @@ def _later(begin: object, minutes: object, reading: Reading) -> float | None:
     return float(mixed_times([begin], reading.zone)[0]) + 60.0 * offset
 
 
-def _pair(place: object) -> tuple[float, float] | None:
+def _added(place: object, time: object, draft: Draft) -> None:
+    """One point where the phone's export has one: a text of two degrees, or an object with it."""
     if isinstance(place, dict):
         place = place.get("latLng") or place.get("LatLng")
     match = _PAIR.match(place) if isinstance(place, str) else None
-    return (float(match.group(1)), float(match.group(2))) if match else None
+    if match:
+        draft.add(float(match.group(1)), float(match.group(2)), time)
+    elif place:
+        draft.add(math.nan, math.nan, time)
+    else:
+        draft.skip(NO_POSITION)
 
 
 def _place(location: object, time: object, draft: Draft) -> None:
-    lat = _e7(location, "latitude", "lat")
-    lon = _e7(location, "longitude", "lng")
-    if lat is not None and lon is not None and time is not None:
-        draft.add(lat, lon, time)
+    if location is not None:
+        draft.add(_e7(location, "latitude", "lat"), _e7(location, "longitude", "lng"), time)
 
 
 def _e7(entry: object, *names: str) -> float | None:
     for name in names:
-        value = number(at(entry, f"{name}E7"))
+        value = coordinate(at(entry, f"{name}E7"))
         if value is not None:
             # Some exports hold unsigned overflows of negative numbers.
             limit = 900_000_000 if name.startswith("lat") else 1_800_000_000

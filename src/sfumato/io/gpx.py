@@ -84,10 +84,8 @@ def _chosen(tracks: list[Draft], routes: list[Draft], about: Draft, waypoints: i
     if not used:
         what = f"it has {waypoints} waypoint(s) only" if waypoints else "it is empty"
         raise InputError(f"The GPX file has no track points ({what}).", "Record or export a track with times.")
-    if waypoints:
-        about.dropped[f"waypoints ({waypoints})"] = None
-    if unused:
-        about.dropped[f"routes ({len(unused)})"] = None
+    used[0].skip("waypoints", waypoints)
+    used[0].skip("points of routes", sum(len(route.lat) for route in unused))
     used[0].dropped = {**about.dropped, **used[0].dropped}
     for word, text in about.texts.items():
         used[0].texts.setdefault(word, text)

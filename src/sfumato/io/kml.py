@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from sfumato.errors import InputError
 from sfumato.frames import decimal_texts
-from sfumato.io.draft import Draft, Reading
+from sfumato.io.draft import NO_POSITION, Draft, Reading
 from sfumato.io.times import format_times
 from sfumato.io.xml import degrees, escape, parse_xml
 from sfumato.traces import Trace
@@ -26,12 +27,13 @@ class _Reader:
         self.whens: list[str] = []
         self.places: list[str] = []
         self.segment = -1
-        self.untimed = 0
+        self.skipped = Draft(reading)
         self.stamp = self.point = ""
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         self.stack.append(name)
         if name == "Placemark":
+            self.placed()
             self.placemark = Draft(self.reading, str(len(self.drafts) + 1))
             self.segment, self.stamp, self.point = -1, "", ""
         elif name == "Track":
@@ -50,13 +52,13 @@ class _Reader:
         elif inside == "TimeStamp" and name == "when":
             self.stamp = clean
         elif inside == "Point" and name == "coordinates":
-            if self.point and self.placemark is not None:
-                self.placemark.dropped["further points of a MultiGeometry"] = None
+            if self.point:
+                self.skipped.skip("further points of a MultiGeometry")
             self.point = self.point or clean
-        elif inside == "LineString" and name == "coordinates":
-            self.untimed += 1
+        elif inside in ("LineString", "LinearRing") and name == "coordinates":
+            self.skipped.skip(f"points of a {inside}, which has no times", len(clean.split()))
         elif name == "Placemark":
-            self._placemark()
+            self.placed()
         elif clean and name not in ("begin", "end", "altitudeMode"):
             (self.placemark or self.about).saw(name, clean)
 
@@ -68,33 +70,34 @@ class _Reader:
                 f"A gx:Track has {len(self.whens)} times and {len(self.places)} positions.", "Export the file again."
             )
         self.segment += 1
-        gaps = 0
         for when, place in zip(self.whens, self.places, strict=True):
             if place:
                 _add(self.placemark, place.split(), when or None, self.segment)
-            else:
-                gaps += 1  # an empty gx:coord says that the position was unknown then
-        if gaps:
-            self.placemark.dropped[f"points without a position ({gaps})"] = None
+            else:  # an empty gx:coord says that the position was unknown then
+                self.placemark.skip(NO_POSITION)
 
-    def _placemark(self) -> None:
+    def placed(self) -> None:
+        """A Placemark has ended, or a track without one."""
         draft, self.placemark = self.placemark, None
         if draft is None:
             return
         if draft.lat:
             self.drafts.append(draft)
+            self.skipped.skip("points beside a track", bool(self.point))
         elif self.point and self.stamp:
             _add(self.stamped, self.point.split(","), self.stamp, 0)
             self.stamped.dropped.update(draft.dropped)
+            self.stamped.absorb(draft)
         else:
             self.about.dropped.update(draft.dropped)
-            if self.point:
-                self.about.dropped["waypoints"] = None
+            self.skipped.skip("waypoints", bool(self.point))
+            self.skipped.absorb(draft)
 
 
 def _add(draft: Draft, numbers: list[str], time: str | None, segment: int) -> None:
     if len(numbers) < 2:
-        raise InputError("A KML position has fewer than two numbers.", "Export the file again.")
+        draft.add(math.nan, math.nan, time, segment)
+        return
     draft.add(degrees(numbers[1]), degrees(numbers[0]), time, segment)
     if len(numbers) > 2 and numbers[2] not in ("0", "0.0"):  # 0 is what writers put where there is no height
         draft.saw("elevation", numbers[2])
@@ -104,13 +107,14 @@ def read(path: Path, reading: Reading) -> list[Draft]:
     """One draft per Placemark with a track; all time-stamped points together are one more."""
     reader = _Reader(reading)
     parse_xml(path, reader.start, reader.end, kind="KML")
+    reader.placed()
     used = [*reader.drafts, *([reader.stamped] if reader.stamped.lat else [])]
     if not used:
-        what = "its lines have no times" if reader.untimed else "no gx:Track and no point with a TimeStamp"
+        lines = any("no times" in reason for reason in reader.skipped.skipped)
+        what = "its lines have no times" if lines else "no gx:Track and no point with a TimeStamp"
         raise InputError(f"The KML file has no track with times ({what}).", "Export it as gx:Track, or as GPX.")
     used[0].dropped.update(reader.about.dropped)
-    if reader.untimed:
-        used[0].dropped[f"lines without times ({reader.untimed})"] = None
+    used[0].absorb(reader.skipped)
     return used
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sfumato.errors import InputError
 from sfumato.io.draft import Draft, Reading
-from sfumato.io.json_text import number
+from sfumato.io.json_text import coordinate, number
 
 
 def read(path: Path, reading: Reading) -> list[Draft]:
@@ -30,11 +30,7 @@ def read(path: Path, reading: Reading) -> list[Draft]:
             if not isinstance(message, dict) or message.get("_type") != "location":
                 draft.dropped["messages other than locations"] = None
                 continue
-            lat, lon, time = (number(message.get(key)) for key in ("lat", "lon", "tst"))
-            if lat is None or lon is None or time is None:
-                draft.dropped["locations without position or time"] = None
-                continue
-            draft.add(lat, lon, time)
+            draft.add(coordinate(message.get("lat")), coordinate(message.get("lon")), _moment(message.get("tst")))
             for key, value in message.items():
                 if key == "vel":  # OwnTracks counts in km/h
                     speed = number(value)
@@ -45,7 +41,12 @@ def read(path: Path, reading: Reading) -> list[Draft]:
         raise InputError("The OwnTracks file ends in the middle of a message.", "It is cut off; copy it again.")
     if not draft.lat:
         raise InputError("The OwnTracks file has no locations.", "Give a .rec file of the OwnTracks recorder.")
-    if damaged:
-        draft.dropped[f"damaged lines ({damaged})"] = None
+    draft.skip("damaged lines", damaged)
     draft.sort_by_time()
     return [draft]
+
+
+def _moment(value: object) -> object:
+    """A number since 1970, also as a text; a text that is none is a time that cannot be read."""
+    found = number(value)
+    return found if found is not None or value is None else "?"

@@ -9,9 +9,11 @@ import numpy as np
 from sfumato.errors import InputError
 from sfumato.frames import decimal_texts
 from sfumato.io.draft import Draft, Reading
+from sfumato.io.xml import degrees
 from sfumato.traces import Trace
 
 _HEADER = 6
+_FIELDS = 7
 _FOOT_M = 0.3048
 _NO_ALTITUDE_FT = -777
 # PLT counts days since 1899-12-30.
@@ -24,20 +26,17 @@ def read(path: Path, reading: Reading) -> list[Draft]:
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     if len(lines) <= _HEADER:
         raise InputError("The PLT file has no points.", "After six header lines it needs one line per point.")
-    for number, line in enumerate(lines[_HEADER:], start=_HEADER + 1):
-        if not line.strip():
+    rows = [line.split(",") for line in lines[_HEADER:] if line.strip()]
+    if rows and len(rows[-1]) < _FIELDS:
+        raise InputError("The PLT file ends in the middle of a point.", "It is cut off; copy it again.")
+    for fields in rows:
+        if len(fields) < _FIELDS:
+            draft.skip("damaged lines")
             continue
-        fields = line.split(",")
-        try:
-            if len(fields) < 7:
-                raise ValueError
-            draft.add(float(fields[0]), float(fields[1]), f"{fields[5].strip()}T{fields[6].strip()}Z")
-            altitude_ft = float(fields[3])
-        except ValueError:
-            raise InputError(
-                f"Line {number} of the PLT file is not a point.", "It may be cut off or damaged; copy it again."
-            ) from None
-        if altitude_ft != _NO_ALTITUDE_FT:
+        day, clock = fields[5].strip(), fields[6].strip()
+        draft.add(degrees(fields[0]), degrees(fields[1]), f"{day}T{clock}Z" if day and clock else None)
+        altitude_ft = degrees(fields[3])
+        if altitude_ft is not None and altitude_ft != _NO_ALTITUDE_FT:
             draft.saw("elevation", altitude_ft * _FOOT_M)
     return [draft]
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.arrays import FloatArray, IntArray
+from sfumato.arrays import BoolArray, FloatArray, IntArray
 from sfumato.errors import InputError
-from sfumato.io.draft import Reading, canonical, plain, refuse_positions, require_kept
+from sfumato.io.draft import KNOWN, Reading, canonical, plain, require_kept, unusable_points
+from sfumato.io.positions import refuse_positions
 from sfumato.io.times import mixed_times, parse_epochs, parse_times, zone_named
 from sfumato.io.who import refuse_undeclared_people
 from sfumato.io.wkb import points_from_wkb
+from sfumato.io.wkt import is_empty, points_from_texts
 from sfumato.traces import Trace
 
 
@@ -30,7 +33,7 @@ _PEOPLE = _words(
 )
 _TRIPS = ("traceid", "trajectoryid", "trajid", "trackid", "tripid", "rideid", "tid", "id")
 # Plain names (lower case, letters and digits) in the order of preference.
-_NAMES: dict[str, tuple[str, ...]] = {
+NAMES: dict[str, tuple[str, ...]] = {
     "lat": _words(
         "lat latitude latdeg latitudedeg latdegrees gpslat gpslatitude positionlat locationlat latwgs84 y "
         "ycoord late7 latitudee7 late6 latitudee6"
@@ -45,8 +48,12 @@ _NAMES: dict[str, tuple[str, ...]] = {
     ),
     "segment": ("segment", "segmentid", "seg", "trkseg", "tracksegid"),
     "id": (*_PEOPLE, *_TRIPS),
-    "geometry": ("geometry", "geom", "wkbgeometry", "thegeom", "shape"),
+    "geometry": _words(
+        "geometry geom wkbgeometry thegeom shape wkt wktgeom wktgeometry geomwkt geometrywkt pointwkt ewkt wkb geog "
+        "geography lonlat lnglat point"
+    ),
 }
+_BOTH = ("lat", "lon")
 _SCALES = {"e7": 1e-7, "e6": 1e-6}
 
 
@@ -73,7 +80,7 @@ def find_roles(names: Iterable[str], reading: Reading, *, geometry: str | None =
     available = [str(name) for name in names]
     roles: dict[str, str] = {}
     for role, name in reading.columns.items():
-        if role not in (*_NAMES, "date"):
+        if role not in (*NAMES, "date"):
             raise InputError(
                 f"'{role}' is not a role of a column.", "Roles: lat, lon, time, date, segment, id, geometry."
             )
@@ -81,7 +88,7 @@ def find_roles(names: Iterable[str], reading: Reading, *, geometry: str | None =
             raise InputError(f"The table has no column '{name}'.", f"Its columns: {', '.join(available)}.")
         roles[role] = name
     by_plain = {plain(name): name for name in reversed(available)}
-    for role, candidates in _NAMES.items():
+    for role, candidates in NAMES.items():
         found = next((by_plain[candidate] for candidate in candidates if candidate in by_plain), None)
         if role not in roles and found is not None and found not in roles.values():
             roles[role] = found
@@ -115,8 +122,13 @@ def find_roles(names: Iterable[str], reading: Reading, *, geometry: str | None =
     return Roles(roles, keep, tuple(name for name in others if name not in keep.values()))
 
 
-def from_arrow(table: pa.Table, reading: Reading, *, roles: Roles | None = None) -> list[tuple[str, Trace]]:
-    """The traces of a table of points: one, or one per value of its id column."""
+def from_arrow(
+    table: pa.Table, reading: Reading, *, roles: Roles | None = None, skipped: Mapping[str, int] | None = None
+) -> list[tuple[str, Trace]]:
+    """The traces of a table of points: one, or one per value of its id column.
+
+    Rows that cannot be used are left out and counted; ``skipped`` are those that never came to be rows.
+    """
     if roles is None:
         roles = find_roles(table.column_names, reading, geometry=geometry_column(table.schema))
     if reading.one_person and "id" in reading.columns:
@@ -124,28 +136,42 @@ def from_arrow(table: pa.Table, reading: Reading, *, roles: Roles | None = None)
     if table.num_rows == 0:
         raise InputError("The table has no points.", "Give at least one row with a position and a time.")
     try:
-        lat, lon = _positions(table, roles)
+        lat, lon, missing = _positions(table, roles)
         times = _times(table, roles, reading)
+        unusable = unusable_points(lat, lon, times, missing, _empty(table.column(roles.by_role["time"])))
         keep = {word: _floats(table.column(name), name) for word, name in roles.keep.items()}
-        refuse_positions(keep, lat, lon)
+        usable = ~np.any([np.zeros(len(lat), dtype=bool), *unusable.values()], axis=0)
+        if keep:
+            kept = {word: values[usable] for word, values in keep.items()}
+            refuse_positions(kept, lat[usable], lon[usable], times[usable], KNOWN)
         if roles.undeclared(reading):
             others = [name for name in table.column_names if name not in roles.by_role.values()]
-            refuse_undeclared_people(table, others, lat, lon, times)
+            good = table if usable.all() else table.filter(pa.array(usable))
+            refuse_undeclared_people(good, others, lat[usable], lon[usable], times[usable])
         segment = _segments(table, roles)
         identities, places = _groups(table, roles, named="id" in reading.columns, one_person=reading.one_person)
     except (pa.ArrowException, TypeError, OverflowError):
         raise InputError("A column of the table cannot be read as numbers.", "Check its types.") from None
     traces: list[tuple[str, Trace]] = []
-    for identity, rows in zip(identities, places, strict=True):
+    left_out = Counter(skipped or {})
+    for identity, everything in zip(identities, places, strict=True):
+        left_out.update({why: n for why, mask in unusable.items() if (n := int(mask[everything].sum()))})
+        rows = everything if usable[everything].all() else np.arange(len(lat))[everything][usable[everything]]
+        if not len(lat[rows]):
+            continue  # counted with whoever comes next
         columns = {name: values[rows] for name, values in keep.items()}
         part = _renumbered(segment[rows]) if isinstance(segment, np.ndarray) else None
         try:
-            trace = Trace(lat[rows], lon[rows], times[rows], part, columns, roles.dropped)  # type: ignore[arg-type]
+            trace = Trace(lat[rows], lon[rows], times[rows], part, columns, roles.dropped, {}, left_out)  # type: ignore[arg-type]
         except InputError as error:
             if len(identities) > 1:
                 raise InputError(f"Trace number {len(traces) + 1}: {error.what}", error.advice) from None
             raise
         traces.append((identity, trace))
+        left_out = Counter()
+    if left_out:  # of people who have nobody after them
+        identity, trace = traces[-1]
+        traces[-1] = (identity, replace(trace, skipped=left_out + Counter(trace.skipped)))
     return traces
 
 
@@ -166,41 +192,71 @@ def geometry_column(schema: pa.Schema) -> str | None:
     return str(name)
 
 
-def _positions(table: pa.Table, roles: Roles) -> tuple[FloatArray, FloatArray]:
+def _positions(table: pa.Table, roles: Roles) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Latitudes, longitudes (NaN where they are no numbers), and which rows have none at all."""
     if "geometry" in roles.by_role:
-        return points_from_wkb(table.column(roles.by_role["geometry"]))
-    lat, lon = (_floats(table.column(roles.by_role[role]), roles.by_role[role]) for role in ("lat", "lon"))
+        column = _plain(table.column(roles.by_role["geometry"]))
+        if not pa.types.is_string(column.type):
+            lat, lon = points_from_wkb(column)
+            return lat, lon, np.isnan(lat) & np.isnan(lon)
+        texts = column.to_pylist()
+        return *points_from_texts(texts), np.array([text is None or is_empty(text) for text in texts])
+    columns = [table.column(roles.by_role[role]) for role in ("lat", "lon")]
+    lat, lon = (_floats(column, roles.by_role[role], some=True) for column, role in zip(columns, _BOTH, strict=True))
     scale = {role: _SCALES.get(plain(roles.by_role[role])[-2:], 1.0) for role in ("lat", "lon")}
-    return lat * scale["lat"], lon * scale["lon"]
+    return lat * scale["lat"], lon * scale["lon"], _empty(columns[0]) | _empty(columns[1])
 
 
-def _floats(column: pa.ChunkedArray, name: str) -> FloatArray:
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Without dictionaries, and texts of one kind."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type):
-        column = pc.utf8_trim_whitespace(column.cast(pa.string()))
+    wide = pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type)
+    return column.cast(pa.string()) if wide else column
+
+
+def _empty(column: pa.ChunkedArray) -> BoolArray:
+    """Which rows of a column hold nothing."""
+    column = _plain(column)
+    nothing = pc.is_null(column)
+    if pa.types.is_string(column.type):
+        nothing = pc.or_kleene(nothing, pc.equal(pc.utf8_trim_whitespace(column), ""))
+    mask: BoolArray = nothing.to_numpy(zero_copy_only=False).astype(bool)
+    return mask
+
+
+def _floats(column: pa.ChunkedArray, name: str, *, some: bool = False) -> FloatArray:
+    """A column as numbers; ``some`` = what is none becomes NaN, unless hardly anything is one."""
+    column = _plain(column)
+    if pa.types.is_string(column.type):
+        column = pc.utf8_trim_whitespace(column)
         column = pc.if_else(pc.equal(column, ""), None, column)
         if not pc.any(pc.match_substring(column, ".")).as_py():
             column = pc.replace_substring(column, ",", ".")  # a decimal comma
     try:
         values: FloatArray = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False).astype(np.float64)
     except pa.ArrowException:
-        raise InputError(f"Column '{name}' does not hold numbers.", "Name another column or repair it.") from None
+        values = np.full(len(column), np.nan)
+        if some and pa.types.is_string(column.type):
+            values = np.array([_number(text) for text in column.to_pylist()])
+        if 2 * np.count_nonzero(~np.isnan(values)) <= len(column) - column.null_count:
+            raise InputError(f"Column '{name}' does not hold numbers.", "Name another column or repair it.") from None
     return values
 
 
+def _number(text: str | None) -> float:
+    try:
+        return float(text) if text is not None else np.nan
+    except ValueError:
+        return np.nan
+
+
 def _times(table: pa.Table, roles: Roles, reading: Reading) -> FloatArray:
-    column = table.column(roles.by_role["time"])
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if column.null_count:
-        raise InputError(
-            f"{column.null_count} of {len(column)} points have no time.", "Remove the points without a time first."
-        )
+    column = _plain(table.column(roles.by_role["time"]))
     if pa.types.is_timestamp(column.type):
         micros = column.cast(pa.timestamp("us", column.type.tz), safe=False)
         if column.type.tz is None and reading.zone is not None and zone_named(reading.zone) != zone_named("UTC"):
-            return parse_times(pc.strftime(micros, format="%Y-%m-%dT%H:%M:%S").to_pylist(), reading.zone)
+            return mixed_times(pc.strftime(micros, format="%Y-%m-%dT%H:%M:%S").to_pylist(), reading.zone)
         if column.type.tz is None and reading.zone is None:
             return parse_times(["2000-01-01T00:00:00"], None)  # refused there, with the advice
         seconds: FloatArray = micros.cast(pa.int64()).to_numpy(zero_copy_only=False) / 1e6
@@ -208,9 +264,10 @@ def _times(table: pa.Table, roles: Roles, reading: Reading) -> FloatArray:
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
         return parse_epochs(_floats(column, roles.by_role["time"]))
     texts = column.cast(pa.string()).to_pylist()
-    if "date" in roles.by_role and all(text[1:3].count(":") for text in texts[:100]):  # a clock without a day
+    clocks = [text for text in texts[:100] if text]
+    if "date" in roles.by_role and clocks and all(text[1:3].count(":") for text in clocks):  # a clock without a day
         days = table.column(roles.by_role["date"]).cast(pa.string()).to_pylist()
-        texts = [f"{str(day).strip()}T{text.strip()}" for day, text in zip(days, texts, strict=True)]
+        texts = [text and f"{str(day).strip()}T{text.strip()}" for day, text in zip(days, texts, strict=True)]
     return mixed_times(texts, reading.zone)
 
 

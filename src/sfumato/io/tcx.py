@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sfumato.errors import InputError
-from sfumato.io.draft import Draft, Reading
+from sfumato.io.draft import NO_POSITION, Draft, Reading
 from sfumato.io.xml import degrees, parse_xml
 
 _STRUCTURE = frozenset({"Id", "TotalTimeSeconds", "Time", "LatitudeDegrees", "LongitudeDegrees"})
@@ -17,7 +17,6 @@ class _Reader:
         self.activities: list[Draft] = []
         self.stack: list[str] = []
         self.segment = -1
-        self.unplaced = 0
         self.point: dict[str, str] = {}
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
@@ -48,7 +47,7 @@ class _Reader:
     def _finish(self, draft: Draft) -> None:
         point = self.point
         if "LatitudeDegrees" not in point or "LongitudeDegrees" not in point:
-            self.unplaced += 1
+            draft.skip(NO_POSITION)
             return
         time = point.pop("Time", "").strip() or None
         draft.add(
@@ -67,6 +66,7 @@ def read(path: Path, reading: Reading) -> list[Draft]:
         raise InputError(
             "The TCX file has no track points with a position.", "Indoor activities have none; record one outside."
         )
-    if reader.unplaced:
-        used[0].dropped[f"points without a position ({reader.unplaced})"] = None
+    for draft in reader.activities:
+        if not draft.lat:  # indoors
+            used[0].skip(NO_POSITION, draft.skipped.get(NO_POSITION, 0))
     return used

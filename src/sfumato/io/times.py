@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -39,10 +40,14 @@ def zone_named(zone: str | tzinfo | None) -> tzinfo | None:
 def parse_times(texts: Sequence[str], zone: str | tzinfo | None = None) -> FloatArray:
     """ISO 8601 texts as seconds since 1970 UTC; those without an offset are read in ``zone`` or refused."""
     with suppress(pa.ArrowException, UnicodeError, OverflowError):
-        stamps = pa.array(texts, pa.string()).cast(pa.timestamp("us", tz="UTC"))
-        seconds: FloatArray = stamps.cast(pa.int64()).to_numpy(zero_copy_only=False) / 1e6
-        return seconds
+        return _at_once(texts)
     return _parse_one_by_one(texts, zone_named(zone))
+
+
+def _at_once(texts: Sequence[str]) -> FloatArray:
+    stamps = pa.array(texts, pa.string()).cast(pa.timestamp("us", tz="UTC"))
+    seconds: FloatArray = stamps.cast(pa.int64()).to_numpy(zero_copy_only=False) / 1e6
+    return seconds
 
 
 def _parse_one_by_one(texts: Sequence[str], zone: tzinfo | None) -> FloatArray:
@@ -97,20 +102,32 @@ def parse_epochs(values: npt.ArrayLike) -> FloatArray:
 
 
 def mixed_times(values: Sequence[object], zone: str | tzinfo | None = None) -> FloatArray:
-    """A list of ISO texts, or of numbers since 1970, as seconds; None and anything else is refused."""
-    texts = {place: value for place, value in enumerate(values) if isinstance(value, str)}
+    """A list of ISO texts, or of numbers since 1970, as seconds; NaN where there is none or it cannot be read.
+
+    Times that name no zone are refused without ``zone``: nothing tells which moment they mean.
+    """
+    texts = {place: value for place, value in enumerate(values) if isinstance(value, str) and value.strip()}
     numbers = {n: value for n, value in enumerate(values) if isinstance(value, int | float) and value is not True}
-    if len(texts) + len(numbers) < len(values):
-        missing = sum(value is None for value in values)
-        raise InputError(
-            f"{missing or 'Some'} of {len(values)} points have no time.",
-            "A trace needs a time for every point; remove the points without one, or use a file that has them.",
-        )
-    seconds: FloatArray = np.empty(len(values))
+    seconds: FloatArray = np.full(len(values), np.nan)
     seconds[list(numbers)] = _epochs_of(list(numbers.values()))
-    written = list(texts.values())
-    seconds[list(texts)] = _epochs_of(written) if all(map(_is_number, written)) else parse_times(written, zone)
+    with suppress(pa.ArrowException, UnicodeError, OverflowError):
+        seconds[list(texts)] = _at_once(list(texts.values()))
+        return seconds
+    counted = {place: text for place, text in texts.items() if _is_number(text)}
+    if 2 * len(counted) >= len(texts):
+        seconds[list(counted)] = _epochs_of(list(counted.values()))
+        return seconds
+    written = {place: text for place, text in texts.items() if _is_moment(text)}
+    seconds[list(written)] = parse_times(list(written.values()), zone)
     return seconds
+
+
+def _is_moment(text: str) -> bool:
+    try:
+        _moment(text, 0)
+    except InputError:
+        return False
+    return True
 
 
 def _is_number(text: str) -> bool:
@@ -121,10 +138,14 @@ def _is_number(text: str) -> bool:
 
 
 def _epochs_of(values: Sequence[str] | Sequence[float]) -> FloatArray:
+    return parse_epochs([_float(value) for value in values])
+
+
+def _float(value: str | float) -> float:
     try:
-        return parse_epochs([float(value) for value in values])
+        return float(value)
     except OverflowError:
-        raise InputError("A time is a number beyond all calendars.", "Repair or remove that point.") from None
+        return math.inf  # beyond all calendars
 
 
 def format_times(times_s: FloatArray) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sfumato.arrays import FloatArray
 from sfumato.errors import InputError
@@ -14,6 +15,7 @@ from sfumato.errors import InputError
 _LITTLE_POINT = struct.pack("<BI", 1, 1)
 _LAYOUT = np.dtype([("order", "u1"), ("kind", "<u4"), ("lon", "<f8"), ("lat", "<f8")])
 _EWKB_SRID = 0x20000000
+_NOWHERE = struct.pack("<BIdd", 1, 1, np.nan, np.nan)
 
 
 def points_from_wkb(column: pa.ChunkedArray) -> tuple[FloatArray, FloatArray]:
@@ -24,7 +26,7 @@ def points_from_wkb(column: pa.ChunkedArray) -> tuple[FloatArray, FloatArray]:
         column = pa.chunked_array([chunk.storage for chunk in column.chunks], kind)
     if pa.types.is_struct(kind) and {"x", "y"} <= {kind.field(i).name for i in range(kind.num_fields)}:
         whole = column.combine_chunks()
-        lon, lat = (whole.field(name).cast(pa.float64()).to_numpy(zero_copy_only=False) for name in ("x", "y"))
+        lon, lat = (pc.struct_field(whole, name).cast(pa.float64()).to_numpy(zero_copy_only=False) for name in "xy")
         return lat.astype(np.float64), lon.astype(np.float64)
     if pa.types.is_fixed_size_list(kind) and kind.list_size >= 2:
         flat = np.asarray(column.combine_chunks().flatten().cast(pa.float64())).reshape(-1, kind.list_size)
@@ -35,27 +37,30 @@ def points_from_wkb(column: pa.ChunkedArray) -> tuple[FloatArray, FloatArray]:
 
 
 def decode_points(blobs: Iterable[bytes | None]) -> tuple[FloatArray, FloatArray]:
-    """Latitudes and longitudes of WKB points; anything else is refused."""
-    items = list(blobs)
-    if any(blob is None for blob in items):
-        raise InputError("A row has no geometry.", "Remove the rows without a position first.")
-    joined = b"".join(items)  # type: ignore[arg-type]
-    if all(len(blob) == 21 for blob in items):  # type: ignore[arg-type]
+    """Latitudes and longitudes of WKB points, NaN where there is none; anything else is refused."""
+    items = [_NOWHERE if blob is None else blob for blob in blobs]
+    joined = b"".join(items)
+    if all(len(blob) == 21 for blob in items):
         points = np.frombuffer(joined, dtype=_LAYOUT)
         if (points["order"] == 1).all() and (points["kind"] == 1).all():
             return points["lat"].astype(np.float64), points["lon"].astype(np.float64)
-    pairs = np.array([_point(blob) for blob in items], dtype=np.float64).reshape(-1, 2)  # type: ignore[arg-type]
+    pairs = np.array([decode_point(blob) for blob in items], dtype=np.float64).reshape(-1, 2)
     return pairs[:, 1].copy(), pairs[:, 0].copy()
 
 
-def _point(blob: bytes) -> tuple[float, float]:
+def decode_point(blob: bytes) -> tuple[float, float]:
+    """Longitude and latitude of one WKB or EWKB point."""
     try:
         order = "<" if blob[0] == 1 else ">"
         (kind,) = struct.unpack_from(f"{order}I", blob, 1)
         start = 9 if kind & _EWKB_SRID else 5
         if (kind & 0x0FFFFFFF) % 1000 != 1:
             raise ValueError
+        if kind & _EWKB_SRID and struct.unpack_from(f"{order}I", blob, 5)[0] not in (0, 4326):
+            raise InputError("The points are not in WGS84 longitude and latitude.", "Reproject them to EPSG:4326.")
         x, y = struct.unpack_from(f"{order}dd", blob, start)
+    except InputError:
+        raise
     except (struct.error, ValueError, IndexError):
         raise InputError("The geometry column holds something other than points.", "Give one point per row.") from None
     return x, y

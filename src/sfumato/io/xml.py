@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import math
 from collections.abc import Callable
 from pathlib import Path
 from xml.parsers import expat
@@ -10,6 +12,7 @@ from sfumato.errors import InputError
 
 # No track is nested like this; deeper files are made to exhaust their reader.
 _DEEPEST = 100
+_HEAD = 1 << 16
 
 Start = Callable[[str, dict[str, str]], None]
 End = Callable[[str, str], None]
@@ -59,9 +62,8 @@ def parse_xml(path: Path, start: Start, end: End, *, kind: str) -> None:
     parser.CharacterDataHandler = pieces.append
     try:
         with path.open("rb") as stream:
-            while (blank := stream.read(1)) and blank in b" \t\r\n":
-                pass  # XML forbids blanks before its declaration; exporters write them
-            stream.seek(max(stream.tell() - 1, 0))
+            head = stream.read(_HEAD)
+            stream.seek(len(head) - len(_begun(head)))
             parser.ParseFile(stream)
     except expat.ExpatError as error:
         raise InputError(
@@ -74,14 +76,21 @@ def parse_xml(path: Path, start: Start, end: End, *, kind: str) -> None:
         raise InputError(f"The {kind} file is in an unknown encoding.", "Save it as UTF-8.") from None
 
 
-def degrees(text: str | None) -> float:
-    """A coordinate's text as a number, or an error that does not repeat it."""
+def _begun(head: bytes) -> bytes:
+    """From the first mark on: XML forbids blanks and byte order marks before its declaration; exporters write them."""
+    while head[:1] in (b" ", b"\t", b"\r", b"\n") or head.startswith(codecs.BOM_UTF8):
+        head = head[3:] if head.startswith(codecs.BOM_UTF8) else head[1:]
+    return head
+
+
+def degrees(text: str | None) -> float | None:
+    """A coordinate's text as a number; None where there is none, NaN where it is no number."""
+    if text is None or not text.strip():
+        return None
     try:
-        return float(text or "")
+        return float(text)
     except ValueError:
-        raise InputError(
-            "A point has no latitude or longitude, or one that is not a number.", "Repair or remove that point."
-        ) from None
+        return math.nan
 
 
 def escape(text: str) -> str:
