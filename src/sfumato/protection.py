@@ -28,7 +28,7 @@ from sfumato.priors.kernels import Kernel
 from sfumato.randomness import Random, Randomness, randomness
 from sfumato.secret import SecretRule
 from sfumato.times_released import Times
-from sfumato.traces import Trace
+from sfumato.traces import PointsRead, Trace
 from sfumato.units import format_length
 
 if TYPE_CHECKING:
@@ -54,6 +54,11 @@ class Protected:
         """The certificate of the release as it is in memory, sealed."""
         return sealed(self.body)
 
+    @property
+    def points_read(self) -> PointsRead:
+        """How many points were read and skipped, and why (private)."""
+        return self.original.points_read
+
     def audit(self, *, prior: str = "fit") -> Audit:
         """What an adversary who knows the mechanism still learns from the release."""
         from sfumato.adversary.audit import audit  # fits priors, which protecting does not need
@@ -76,6 +81,11 @@ class ProtectedFleet:
     def certificate(self) -> dict[str, Any]:
         """The certificate of the releases as they are in memory, sealed."""
         return sealed(self.body)
+
+    @property
+    def points_read(self) -> PointsRead:
+        """How many points of all people were read and skipped, and why (private)."""
+        return PointsRead.of(trace for _, trace in self.originals)
 
 
 def protect(

@@ -13,7 +13,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,6 +50,7 @@ class Row:
     points_in: int
     points_out: int
     left_out: tuple[str, ...] = ()
+    skipped: dict[str, int] = field(default_factory=dict)
     refused: str | None = None
     output: str | None = None
     new: bool = False
@@ -64,12 +65,19 @@ class SourceReading:
     zone: str | None = None
     columns: dict[str, str] | None = None
     keep: tuple[str, ...] = ()
+    one_person: bool = False
 
     def read(self, path: Path) -> tuple[str, Trace]:
         """The format's name and the trace; what is asked to be kept stays where there is some."""
         chosen = format_named(self.format) if self.format else format_of(path)
         trace = read_trace(
-            path, format=chosen.name, zone=self.zone, columns=self.columns, keep=self.keep, keep_if_there=True
+            path,
+            format=chosen.name,
+            zone=self.zone,
+            columns=self.columns,
+            keep=self.keep,
+            keep_if_there=True,
+            one_person=self.one_person,
         )
         # GeoParquet is told by its ending alone: its content is a Parquet file's.
         geo = chosen.name == "parquet" and path.suffix.lower() in FORMATS["geoparquet"].endings
@@ -180,7 +188,9 @@ class Job:
         if known is not None and known.placed:
             return _row_of(known)
         left_out = tuple(dict.fromkeys((*trace.dropped, *outcome.left_out)))
-        record = SourceRecord(source, digest, self.wish, None, None, len(trace), 0, left_out)
+        record = SourceRecord(
+            source, digest, self.wish, None, None, len(trace), 0, left_out, skipped=dict(trace.skipped)
+        )
         if outcome.published is not None:
             record = self._stage(record, outcome.published, self.to or written_as(format), outcome.times)
         self.manifest.add(record)
@@ -282,4 +292,13 @@ def opened_private(out: Path, sources: Iterable[str | Path]) -> Iterator[Path]:
 
 
 def _row_of(record: SourceRecord, *, refused: str | None = None, new: bool = False) -> Row:
-    return Row(record.source, record.points_in, record.points_out, record.left_out, refused, record.output, new)
+    return Row(
+        record.source,
+        record.points_in,
+        record.points_out,
+        record.left_out,
+        dict(record.skipped),
+        refused,
+        record.output,
+        new,
+    )

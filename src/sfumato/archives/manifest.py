@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from sfumato.errors import InputError
@@ -35,6 +35,7 @@ class SourceRecord:
     left_out: tuple[str, ...] = ()
     content_sha256: str | None = None
     placed: bool = False
+    skipped: dict[str, int] = field(default_factory=dict)
 
 
 _FIELDS = tuple(field.name for field in fields(SourceRecord))
@@ -47,7 +48,7 @@ def _records(lines: Iterable[str]) -> Iterator[SourceRecord]:
             values = json.loads(line)
         except ValueError:
             continue  # torn by a kill
-        if isinstance(values, dict) and set(values) == known:
+        if isinstance(values, dict) and set(values) | {"skipped"} == known:
             yield SourceRecord(**{**values, "left_out": tuple(values["left_out"])})
 
 

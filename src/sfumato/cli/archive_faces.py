@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from sfumato.errors import InputError
+from sfumato.traces import PointsRead
 
 if TYPE_CHECKING:
     from sfumato.archives import Row
@@ -63,17 +65,35 @@ def say_rows(rows: Sequence[Row], *, all_of_them: bool = False) -> None:
         typer.echo(f"... and {len(shown) - len(few)} more; all of them are in the private summary.")
     if skipped:
         typer.echo(f"{skipped} file(s) are no tracks.")
+    if words := points_read(rows).sentence():
+        typer.echo(words)
     if left_out:
         typer.echo(f"Left out: {', '.join(left_out)}.")
+
+
+def points_read(rows: Sequence[Row]) -> PointsRead:
+    """Points read and skipped in all sources together."""
+    why: Counter[str] = Counter()
+    for row in rows:
+        why.update(row.skipped)
+    return PointsRead(sum(row.points_in for row in rows), dict(why))
 
 
 def rows_csv(rows: Sequence[Row]) -> str:
     """The whole summary as a table."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["file", "points_in", "points_out", "output", "left_out", "refused"])
+    writer.writerow(["file", "points_in", "points_skipped", "points_out", "output", "left_out", "refused"])
     for row in rows:
         writer.writerow(
-            [row.source, row.points_in, row.points_out, row.output or "", "; ".join(row.left_out), row.refused or ""]
+            [
+                row.source,
+                row.points_in,
+                sum(row.skipped.values()),
+                row.points_out,
+                row.output or "",
+                "; ".join(row.left_out),
+                row.refused or "",
+            ]
         )
     return out.getvalue()

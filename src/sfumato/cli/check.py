@@ -35,6 +35,7 @@ def audit(
     report: Path | None = typer.Option(None, help="For an archive: write the private page (HTML, 0600) here."),
     time_zone: str | None = typer.Option(None, help="Time zone of the original's times that name none."),
     column: list[str] = typer.Option([], help="Name a table's column by role, e.g. lat=Y; repeat for more."),
+    one_person: bool = typer.Option(False, "--one-person", help="All rows of every table are one person's."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
 ) -> None:
     """Errors and intervals are per coordinate, in metres."""
@@ -70,18 +71,20 @@ def _audit_track(
     from sfumato.io.archive import only_track
 
     with only_track(original) as file:
-        first = rounded_times(read_trace(file, zone=time_zone, columns=named_columns(column)))
-    second, document = read_trace(release), read_certificate(certificate)
+        first = rounded_times(read_trace(file, zone=time_zone, columns=named_columns(column), one_person=one_person))
+    second, document = read_trace(release, one_person=True), read_certificate(certificate)
     try:
         check_belongs(document, second)
     except VerificationFailed as error:
         fail(error, json=json, code=1)
     found = measure(first, second, document, prior=prior)
     if json:
-        print_json(found.to_dict())
+        print_json({**found.to_dict(), "points_read": first.points_read.to_dict()})
         if found.unprotected:
             raise SystemExit(1)
         return
+    if words := first.points_read.sentence():
+        typer.echo(words)
     typer.echo(f"Points compared           {found.points}")
     typer.echo(f"Adversary's prior         {_prior_words(found.prior_used)}")
     for label, value in (

@@ -13,7 +13,7 @@ from sfumato.archives.result import ArchiveResult, Faces
 from sfumato.archives.runs import hide_archive
 from sfumato.certificates.document import certificate_text
 from sfumato.certificates.sign import signer_with
-from sfumato.cli.archive_faces import passphrase_in, progress, rows_csv, say_rows
+from sfumato.cli.archive_faces import passphrase_in, points_read, progress, rows_csv, say_rows
 from sfumato.cli.output import print_json
 from sfumato.cli.protect import named_columns
 from sfumato.errors import InputError
@@ -51,6 +51,7 @@ class HideOptions:
     strict: bool
     time_zone: str | None
     column: list[str]
+    one_person: bool
     format: str | None
     json: bool
 
@@ -78,6 +79,7 @@ def run_hide(asked: HideOptions) -> None:
                 asked.time_zone,
                 named_columns(asked.column),
                 tuple(canonical(name) for name in asked.keep),
+                asked.one_person,
             ),
             times=Times.parse(asked.times),
             blur_m=None if asked.blur is None else length_m(asked.blur),
@@ -143,6 +145,7 @@ def _as_json(done: ArchiveResult, output: Path, files: dict[str, Path | None]) -
         "ok": True,
         "private": True,
         "rows": [asdict(row) for row in done.rows],
+        "points_read": points_read(done.rows).to_dict(),
         "leaks": [{**asdict(leak), "sentence": leak.sentence()} for leak in done.leaks],
         "unvisited": list(done.unvisited),
         "certificate": done.document,

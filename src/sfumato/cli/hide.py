@@ -43,6 +43,7 @@ def hide(
     strict: bool = typer.Option(False, "--strict", help="Stop at the first file that cannot be used."),
     time_zone: str | None = typer.Option(None, help="Time zone of times that name none, e.g. Europe/Paris or UTC."),
     column: list[str] = typer.Option([], help="Name a table's column by role, e.g. lat=Y; repeat for more."),
+    one_person: bool = typer.Option(False, "--one-person", help="All rows of every table are one person's."),
     format: str | None = typer.Option(None, help="The rides' format, where ending and content do not tell."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object (private) and nothing else."),
 ) -> None:
@@ -71,6 +72,7 @@ def hide(
             strict=strict,
             time_zone=time_zone,
             column=column,
+            one_person=one_person,
             format=format,
             json=json,
         )

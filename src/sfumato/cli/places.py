@@ -43,10 +43,19 @@ def find(
     most: int = typer.Option(20, help="List at most so many."),
     time_zone: str | None = typer.Option(None, help="Time zone of times that name none, e.g. Europe/Paris or UTC."),
     column: list[str] = typer.Option([], help="Name a table's column by role, e.g. lat=Y; repeat for more."),
+    one_person: bool = typer.Option(False, "--one-person", help="All rows of every table are one person's."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object (private) and nothing else."),
 ) -> None:
     """Labels are guesses by the hours you were there. Places that you do not name stay in what you share."""
-    _kept().run_find(sources=sources, page=page, most=most, time_zone=time_zone, column=column, json=json)
+    _kept().run_find(
+        sources=sources,
+        page=page,
+        most=most,
+        time_zone=time_zone,
+        column=column,
+        one_person=one_person,
+        json=json,
+    )
 
 
 def add(

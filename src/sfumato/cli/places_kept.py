@@ -28,11 +28,19 @@ from sfumato.places import (
     places_from_geojson,
 )
 from sfumato.report.archive_page import places_page
+from sfumato.traces import PointsRead
 from sfumato.units import length_m
 
 
 def run_find(
-    *, sources: list[Path], page: Path | None, most: int, time_zone: str | None, column: list[str], json: bool
+    *,
+    sources: list[Path],
+    page: Path | None,
+    most: int,
+    time_zone: str | None,
+    column: list[str],
+    one_person: bool,
+    json: bool,
 ) -> None:
     """What `places find` does."""
     rides, refused = [], []
@@ -43,17 +51,21 @@ def run_find(
                 continue
             try:
                 with member.path() as path:
-                    rides.append(read_trace(path, zone=time_zone, columns=named_columns(column)))
+                    rides.append(read_trace(path, zone=time_zone, columns=named_columns(column), one_person=one_person))
             except SfumatoError as error:
                 refused.append((member.name, error.what))
+            except OSError as error:
+                refused.append((member.name, f"it cannot be read: {error.strerror}"))
     if not rides:
         why = f" ({refused[0][0]}: {refused[0][1]})" if refused else ""
         raise InputError(f"There is no track in what was given{why}.", "Give a folder, files or an archive of tracks.")
-    found = find_places(rides)
+    found, read = find_places(rides), PointsRead.of(rides)
     if page is not None:
         write_text(page, places_page(found, rides), private=True)
     if json:
-        print_json({"ok": True, "private": True, "places": [_as_json(place) for place in found[:most]]})
+        listed = [_as_json(place) for place in found[:most]]
+        not_read = [{"file": name, "why": why} for name, why in refused]
+        print_json({"ok": True, "private": True, "places": listed, "points_read": read.to_dict(), "not_read": not_read})
         return
     typer.echo(f"{len(found)} place(s) in {len(rides)} track(s). Private: keep this to yourself.")
     typer.echo(f"{'':>3}  {'guess':<6} {'visits':>6} {'stayed':>9} {'ends':>5}  {'first':<10}  {'last':<10}  where")
@@ -62,6 +74,8 @@ def run_find(
             f"{number:>3}  {place.label:<6} {place.visits:>6} {place.stayed_s / 3600:>7.1f} h {place.track_ends:>5}  "
             f"{_day(place.first_seen_s)}  {_day(place.last_seen_s)}  {place.lat_deg:.5f},{place.lon_deg:.5f}"
         )
+    if words := read.sentence():
+        typer.echo(words)
     for name, why in refused:
         typer.echo(f"Not read: {name}: {why}")
     if page is not None:

@@ -89,7 +89,7 @@ def protect(
     snap: str = typer.Option("0.1m", help="Grid that released positions are snapped to, after the noise (m)."),
     time_zone: str | None = typer.Option(None, help="Time zone of times that name none, e.g. Europe/Paris or UTC."),
     column: list[str] = typer.Option([], help="Name a table's column by role, e.g. lat=Y; repeat for more."),
-    one_person: bool = typer.Option(False, "--one-person", help="All rows of the table are one person's."),
+    one_person: bool = typer.Option(False, "--one-person", help="All rows of every table are one person's."),
     format: str | None = typer.Option(None, help="The input's format, where ending and content do not tell."),
     output_format: str | None = typer.Option(None, help="The release's format, where the ending does not tell."),
     times: str = typer.Option("keep", help="keep, shift, relative, drop or coarse:5min: which times are released."),
@@ -118,8 +118,6 @@ def protect(
         with next(iter(members(sources))).path() if packed else nullcontext(sources[0]) as source:
             named = named_columns(column)
             people = _read(source, format=format, zone=time_zone, columns=named, keep=keep, one_person=one_person)
-    elif one_person:
-        raise InputError("--one-person is for one table.", "Protect that table on its own.")
     plan = Plan(
         radius_m=length_m(radius),
         odds=odds,
@@ -139,7 +137,7 @@ def protect(
         times=times,
     )
     if archive:
-        reading, signer = (format, time_zone, named_columns(column), tuple(keep)), sign and _signer(sign)
+        reading, signer = (format, time_zone, named_columns(column), tuple(keep), one_person), sign and _signer(sign)
         accounted, how = (ledger, person, cap), (keep_names, strict, output_format)
         import_module("sfumato.cli.protected_archive").run_protect_archive(
             sources, paths, plan, reading, (state, passphrase), accounted, signer, how, seed, json=json
@@ -160,9 +158,10 @@ def protect(
     if json:
         summary = {name: document[name] for name in FIELDS}
         written = {name: str(path) for name, path in paths.items()}
-        print_json({**summary, "certificate": document, "outputs": written, **together})
+        counted = {"points_read": done.points_read.to_dict()}
+        print_json({**summary, "certificate": document, "outputs": written, **together, **counted})
         return
-    _say(document, done.dropped, {**paths, **({} if state is None else {"state": state})})
+    _say(document, done, {**paths, **({} if state is None else {"state": state})})
 
 
 def _check_paths(sources: list[Path], paths: dict[str, Path], state: Path | None) -> None:
@@ -232,7 +231,7 @@ def _read(
             columns = columns_by_person(column_names(source), columns) or None
         people = read_traces(source, format=format, zone=zone, columns=columns, keep=keep, one_person=one_person)
         return [(person or None, trace) for person, trace in people]
-    return [(None, read_trace(source, format=format, zone=zone, columns=columns, keep=keep))]
+    return [(None, read_trace(source, format=format, zone=zone, columns=columns, keep=keep, one_person=one_person))]
 
 
 def _protect(
@@ -368,7 +367,7 @@ def _page(done: Protected | ProtectedFleet, document: dict[str, Any], *, private
     )
 
 
-def _say(document: dict[str, Any], dropped: tuple[str, ...], paths: dict[str, Path]) -> None:
+def _say(document: dict[str, Any], done: Protected | ProtectedFleet, paths: dict[str, Path]) -> None:
     """What was promised, in a few sentences of the mechanism's; everything else is in the certificate."""
     from sfumato.certificates.document import Certificate, thin_protection
     from sfumato.units import format_length
@@ -385,8 +384,10 @@ def _say(document: dict[str, Any], dropped: tuple[str, ...], paths: dict[str, Pa
         *thin_protection(document),
     ):
         typer.echo(line)
-    if dropped:
-        typer.echo(f"Left out: {', '.join(dropped)}.")
+    if words := done.points_read.sentence():
+        typer.echo(words)
+    if done.dropped:
+        typer.echo(f"Left out: {', '.join(done.dropped)}.")
     typer.echo("Written:")
     for name, path in paths.items():
         private = "  (private: keep it to yourself)" if name in ("report", "state") else ""

@@ -14,7 +14,7 @@ from sfumato.archives.job import SourceReading
 from sfumato.archives.protecting import protect_archive
 from sfumato.archives.result import ArchiveResult, Faces
 from sfumato.certificates.document import Certificate, certificate_text, thin_protection
-from sfumato.cli.archive_faces import progress, rows_csv, say_rows
+from sfumato.cli.archive_faces import points_read, progress, rows_csv, say_rows
 from sfumato.cli.output import print_json
 from sfumato.cli.protect import enter
 from sfumato.errors import InputError
@@ -29,7 +29,7 @@ def run_protect_archive(
     sources: list[Path],
     paths: Mapping[str, Path],
     plan: Plan,
-    reading: tuple[str | None, str | None, dict[str, str] | None, tuple[str, ...]],
+    reading: tuple[str | None, str | None, dict[str, str] | None, tuple[str, ...], bool],
     kept: tuple[Path | None, str | None],
     accounted: tuple[Path | None, str | None, float | None],
     sign: Callable[[Mapping[str, Any]], Mapping[str, str]] | None,
@@ -77,7 +77,9 @@ def run_protect_archive(
         write_text(paths["public_report"], public_page(done, output))
     if json:
         rows, written = [asdict(row) for row in done.rows], {name: str(path) for name, path in paths.items()}
-        print_json({"ok": True, "private": True, "rows": rows, "certificate": done.document, "outputs": written})
+        counted = points_read(done.rows).to_dict()
+        said = {"ok": True, "private": True, "rows": rows, "points_read": counted}
+        print_json({**said, "certificate": done.document, "outputs": written})
         return
     _say(done, output)
 

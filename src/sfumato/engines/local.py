@@ -21,15 +21,22 @@ __all__ = ["fleet_table", "protect_table", "write_fleet"]
 
 
 def protect_table(
-    table: pa.Table, plan: Plan | None = None, *, zone: str | None = None, rng: Random = None
+    table: pa.Table,
+    plan: Plan | None = None,
+    *,
+    zone: str | None = None,
+    one_person: bool = False,
+    rng: Random = None,
 ) -> tuple[pa.Table, dict[str, Any]]:
     """The released Arrow table (id when there are several people, lat, lon, time, segment) and its certificate.
 
     A table of pandas or polars is taken too. Without a plan, the defaults of :class:`~sfumato.plan.Plan`.
+    ``one_person`` says that all rows are one person's, whatever columns there are.
     """
     plan = plan or Plan()
     names = getattr(table, "column_names", None) or list(getattr(table, "columns", []))
-    people = read_traces(table, zone=zone, columns=columns_by_person([str(name) for name in names]) or None)
+    columns = None if one_person else columns_by_person([str(name) for name in names]) or None
+    people = read_traces(table, zone=zone, columns=columns, one_person=one_person)
     if len(people) == 1:
         done = protect_by(plan, people[0][1], rng=rng)
         return done.release.to_table(), done.certificate
