@@ -40,7 +40,7 @@ class PointsRead:
 
     def sentence(self) -> str:
         """In words, without a coordinate."""
-        words = ", ".join(f"{count} {reason}" for reason, count in self.why.items())
+        words = ", ".join(f"{reason} ({count})" for reason, count in self.why.items())
         return f"Read {self.read} of {self.total} points; skipped {self.skipped}: {words}." if words else ""
 
     def to_dict(self) -> dict[str, Any]:

@@ -386,8 +386,9 @@ def _say(document: dict[str, Any], done: Protected | ProtectedFleet, paths: dict
         typer.echo(line)
     if words := done.points_read.sentence():
         typer.echo(words)
-    if done.dropped:
-        typer.echo(f"Left out: {', '.join(done.dropped)}.")
+    counted = {f"{reason} ({count})" for reason, count in done.points_read.why.items()}
+    if others := [name for name in done.dropped if name not in counted]:
+        typer.echo(f"Left out: {', '.join(others)}.")
     typer.echo("Written:")
     for name, path in paths.items():
         private = "  (private: keep it to yourself)" if name in ("report", "state") else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from pyarrow import csv as arrow_csv
 from sfumato.errors import InputError
 from sfumato.frames import decimal_texts
 from sfumato.io.draft import Reading
+from sfumato.io.positions import looks_like_position
 from sfumato.io.tables import find_roles, from_arrow
 from sfumato.io.times import format_times
 from sfumato.traces import Trace
@@ -57,6 +59,8 @@ def read(path: Path, reading: Reading) -> list[tuple[str, Trace]]:
             "last one.",
             "It may be cut off or damaged, or have decimal commas between commas; export it again.",
         )
+    if _unclosed_quote(path, encoding, table.num_rows + len(damaged) + skipped):
+        raise InputError("A quotation mark of the CSV file is not closed.", "Repair or remove it.")
     left = {"rows with too few or too many fields": len(damaged)} if damaged else None
     return from_arrow(table, reading, roles=roles, skipped=left)
 
@@ -102,11 +106,23 @@ def _header(path: Path) -> tuple[str, int, str, list[str]]:
 
 
 def _is_number(text: str) -> bool:
+    """Whether a name is data: a number, a time or something with a coordinate in it."""
     try:
-        float(text)
+        float(text.strip().replace(",", "."))
     except ValueError:
-        return False
+        return re.match(r"\s*\d{4}[-/]\d\d[-/]\d\d", text) is not None or looks_like_position(text)
     return True
+
+
+def _unclosed_quote(path: Path, encoding: str, rows: int) -> bool:
+    """Whether a quotation mark opens and never closes, which makes one row of many."""
+    if encoding == "utf-16":
+        return False
+    lines = quotes = 0
+    with path.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            lines, quotes = lines + block.count(b"\n"), quotes + block.count(b'"')
+    return quotes % 2 == 1 and lines > rows + 1
 
 
 def write(trace: Trace, path: Path, *, times: bool = True) -> None:

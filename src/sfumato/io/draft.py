@@ -11,7 +11,7 @@ import numpy as np
 
 from sfumato.arrays import BoolArray, FloatArray, IntArray
 from sfumato.errors import InputError
-from sfumato.io.positions import names_position, refuse_positions
+from sfumato.io.positions import looks_like_position, names_position, refuse_positions
 from sfumato.io.times import mixed_times, zone_named
 from sfumato.traces import EARLIEST_S, LATEST_S, Trace
 
@@ -124,7 +124,7 @@ class Draft:
         """Something other than position and time: kept for the last point (or the track) if asked, else noted."""
         word = canonical(name)
         if word not in self.reading.keep:
-            self.dropped[word] = None
+            self.dropped["a field whose name is a number" if looks_like_position(word) else word] = None
         elif word in TEXTS:
             self.texts.setdefault(word, str(value or "").strip())
         elif self.lat:
@@ -214,7 +214,7 @@ def unusable_points(
     placed = len(lat_deg) - why.get(NO_POSITION, 0)
     usable = len(lat_deg) - sum(why.values())
     if 2 * usable <= placed:
-        words = ", ".join(f"{count} {reason}" for reason, count in why.items()) or "it has no points"
+        words = ", ".join(f"{reason} ({count})" for reason, count in why.items()) or "it has no points"
         raise InputError(f"Of {len(lat_deg)} points only {usable} can be used: {words}.", _advice(why))
     return {reason: masks[reason] for reason in why}
 

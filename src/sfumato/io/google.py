@@ -167,4 +167,4 @@ def _stamp(entry: object, name: str) -> object:
 def _note(entry: object, used: set[str], draft: Draft) -> None:
     if isinstance(entry, dict):
         for key in entry.keys() - used:
-            draft.dropped[str(key)] = None
+            draft.saw(str(key))

@@ -39,12 +39,18 @@ _WORDS = frozenset(
 )
 _WHOLE = ("x", "y", "xcoord", "ycoord", "coordx", "coordy", "posx", "posy", "xm", "ym", "xutm", "yutm")
 _SAME_SCRIPT = re.compile(r"[^\W\d_]+[0-9]*")
+_DATA = re.compile(r"\d[.,]\d{3}|\d{6}|\d\s*[°º]|\b(?:POINT|LINESTRING)\s*\(", re.IGNORECASE)
 _CJK = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
 # How degrees are written as a number: degrees, thousandths ... billionths, radians, semicircles.
 _SCALES = (*(10.0**power for power in (0, 3, 4, 5, 6, 7, 8, 9)), math.pi / 180, 2.0**31 / 180)
 _NEAR_DEG = 5e-3
 _NEAR_M = 100.0
 _ENOUGH = 10
+
+
+def looks_like_position(name: str) -> bool:
+    """Whether a name is data: it has a number in it that could be a coordinate, and must not be repeated."""
+    return _DATA.search(name) is not None
 
 
 def names_position(name: str) -> bool:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from sfumato.arrays import BoolArray, FloatArray, IntArray
 from sfumato.errors import InputError
 from sfumato.io.draft import KNOWN, Reading, canonical, plain, require_kept, unusable_points
-from sfumato.io.positions import refuse_positions
+from sfumato.io.positions import looks_like_position, refuse_positions
 from sfumato.io.times import mixed_times, parse_epochs, parse_times, zone_named
 from sfumato.io.who import refuse_undeclared_people
 from sfumato.io.wkb import points_from_wkb
@@ -78,6 +78,11 @@ class Roles:
 def find_roles(names: Iterable[str], reading: Reading, *, geometry: str | None = None) -> Roles:
     """Columns by their names; ``reading.columns`` names some outright, and an unknown role or column is refused."""
     available = [str(name) for name in names]
+    if any(looks_like_position(name) for name in available):
+        raise InputError(
+            "A column's name holds a number that could be a position.",
+            "A table needs a first line that names its columns, as in time,lat,lon.",
+        )
     roles: dict[str, str] = {}
     for role, name in reading.columns.items():
         if role not in (*NAMES, "date"):
