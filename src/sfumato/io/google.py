@@ -151,7 +151,7 @@ def _e7(entry: object, *names: str) -> float | None:
         if value is not None:
             # Some exports hold unsigned overflows of negative numbers.
             limit = 900_000_000 if name.startswith("lat") else 1_800_000_000
-            return (value - 4_294_967_296 if value > limit else value) / 1e7
+            return (value - 4_294_967_296 if limit < value < 4_294_967_296 else value) / 1e7
     return None
 
 
