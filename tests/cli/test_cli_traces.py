@@ -207,9 +207,9 @@ BAD_FILES = {
 BAD_FILES_SAY = {
     "empty.gpx": "is empty",
     "nothing.gpx": "no track points",
-    "notimes.gpx": "1 of 1 points have no time",
-    "nan.csv": "NaN or infinite",
-    "lat400.csv": "outside -90 .. 90",
+    "notimes.gpx": "None of 1 points can be used: points without a time (1)",
+    "nan.csv": "position is not a number (1)",
+    "lat400.csv": "off the globe (1)",
     "reversed.csv": "Times run backwards",
     "naive.csv": "no time zone",
     "cut.gpx": "not well-formed XML",

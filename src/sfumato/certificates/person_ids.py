@@ -3,8 +3,9 @@
 An id that is written in two ways would get two noises, and two noises for one person double what is given away. So the
 id that noise is derived from is canonical: Unicode NFKC (full width is no other letter), without characters that cannot
 be seen, spaces around it or more than one of them between words, without regard to upper and lower case, and a number
-by its value (``1``, ``1.0``, ``01`` and ``1e+0`` are one id). Two people of one table whose ids
-become the same are refused (:func:`distinct_ids`): nobody guesses whether they are one.
+by its value (``1``, ``1.0``, ``01`` and ``1e+0`` are one id, and ``1e+05``, ``1.0e5`` and ``100000`` another).
+``1e5`` may be hexadecimal and is an id of its own, but not beside ``100000`` in one table. Two people of one table
+whose ids become the same are refused (:func:`distinct_ids`): nobody guesses whether they are one.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from decimal import Decimal
 
 from sfumato.errors import InputError
 
-_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE]\+[0-9]{1,2})?")
+_NUMBER = re.compile(r"[+-]?[0-9]+((\.[0-9]*)?([eE]\+[0-9]{1,2})?|\.[0-9]*[eE][0-9]{1,2})")
+_MAYBE_HEXADECIMAL = re.compile(r"([0-9]+)e([0-9]{1,2})")
 
 
 def canonical_id(person: object) -> str:
@@ -36,7 +38,9 @@ def distinct_ids(people: Sequence[str]) -> None:
     """Refuse a fleet in which two ids are one person's as far as noise can tell; the ids are not printed."""
     seen: dict[str, int] = {}
     for row, person in enumerate(people, 1):
-        first = seen.setdefault(canonical_id(person), row)
+        name = canonical_id(person)
+        written = _MAYBE_HEXADECIMAL.fullmatch(name)
+        first = seen.setdefault(canonical_id(f"{written[1]}.e{written[2]}") if written else name, row)
         if first != row:
             raise InputError(
                 f"People number {first} and {row} have the same id, up to upper and lower case, spaces or the way "

@@ -30,12 +30,12 @@ def run_audit_archive(
     places: Path | None,
     passphrase_file: Path | None,
     report: Path | None,
-    time_zone: str | None,
-    column: list[str],
+    reading: tuple[str | None, list[str], bool],
     *,
     json: bool,
 ) -> None:
     """Attack the shared folder with the originals at hand; exit 1 where it is not what was certified."""
+    time_zone, column, one_person = reading
     mine = None if places is None else load_places(places, passphrase=passphrase_in(passphrase_file))
     try:
         with progress("Auditing", count_members(originals), quiet=json) as step:
@@ -44,7 +44,7 @@ def run_audit_archive(
                 folder,
                 certificate,
                 places=mine,
-                reading=SourceReading(None, time_zone, named_columns(column)),
+                reading=SourceReading(None, time_zone, named_columns(column), one_person=one_person),
                 prior=prior,
                 step=step,
             )

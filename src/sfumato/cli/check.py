@@ -44,14 +44,22 @@ def audit(
     *originals, release = paths
     if release.is_dir():
         import_module("sfumato.cli.audited_archive").run_audit_archive(
-            originals, release, certificate, prior, places, passphrase_file, report, time_zone, column, json=json
+            originals,
+            release,
+            certificate,
+            prior,
+            places,
+            passphrase_file,
+            report,
+            (time_zone, column, one_person),
+            json=json,
         )
         return
     if len(originals) > 1 or places is not None or report is not None:
         raise InputError(
             "Several originals, --places and --report are for an archive.", "Name the shared folder as the last."
         )
-    _audit_track(originals[0], release, certificate, prior, time_zone, column, json=json)
+    _audit_track(originals[0], release, certificate, prior, (time_zone, column, one_person), json=json)
 
 
 def _audit_track(
@@ -59,8 +67,7 @@ def _audit_track(
     release: Path,
     certificate: Path,
     prior: str,
-    time_zone: str | None,
-    column: list[str],
+    reading: tuple[str | None, list[str], bool],
     *,
     json: bool,
 ) -> None:
@@ -70,6 +77,7 @@ def _audit_track(
     from sfumato.io import read_trace
     from sfumato.io.archive import only_track
 
+    time_zone, column, one_person = reading
     with only_track(original) as file:
         first = rounded_times(read_trace(file, zone=time_zone, columns=named_columns(column), one_person=one_person))
     second, document = read_trace(release, one_person=True), read_certificate(certificate)

@@ -215,7 +215,8 @@ def unusable_points(
     usable = len(lat_deg) - sum(why.values())
     if 2 * usable <= placed:
         words = ", ".join(f"{reason} ({count})" for reason, count in why.items()) or "it has no points"
-        raise InputError(f"Of {len(lat_deg)} points only {usable} can be used: {words}.", _advice(why))
+        few = f"Of {len(lat_deg)} points only {usable}" if usable else f"None of {len(lat_deg)} points"
+        raise InputError(f"{few} can be used: {words}.", _advice(why))
     return {reason: masks[reason] for reason in why}
 
 

@@ -14,7 +14,8 @@ from sfumato.io.wkb import decode_point
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _POINT = re.compile(
-    rf"\s*(?:SRID\s*=\s*(\d+)\s*;)?\s*POINT\s*(?:ZM|Z|M)?\s*\(\s*({_NUMBER})\s+({_NUMBER})(?:\s+{_NUMBER}){{0,2}}\s*\)\s*",
+    r"\s*(?:SRID\s*=\s*(\d+)\s*;)?\s*POINT\s*(?:ZM|Z|M)?"
+    rf"\s*\(\s*({_NUMBER})\s+({_NUMBER})(?:\s+{_NUMBER}){{0,2}}\s*\)\s*",
     re.IGNORECASE,
 )
 _OTHER = re.compile(
