@@ -548,7 +548,6 @@ def test_real_files_agree_with_gpxpy(shared_data: Path) -> None:
 def test_real_naive_untimed_and_damaged_files_are_refused(shared_data: Path) -> None:
     for name, word in (
         ("gpx/gpxpy_cerknicko-without-times.gpx", "without a time"),
-        ("gpx/gpxpy_korita-zbevnica.gpx", "without a time"),
         ("gpx/gpxpy_gpx1.1_with_all_fields.gpx", "zone"),
         ("gpx/gpxpy_Mojstrovka.gpx", "backwards"),
         ("gpx/gpxpy_unicode_with_bom.gpx", "waypoint"),
@@ -557,6 +556,12 @@ def test_real_naive_untimed_and_damaged_files_are_refused(shared_data: Path) -> 
     ):
         with pytest.raises(SfumatoError, match=word):
             read_trace(shared_data / "formats" / name)
+
+
+@pytest.mark.shared
+def test_the_untimed_points_of_a_real_file_are_counted(shared_data: Path) -> None:
+    counted = read_trace(shared_data / "formats" / "gpx/gpxpy_korita-zbevnica.gpx").points_read
+    assert (counted.read, dict(counted.why)) == (513, {"waypoints": 2, "points without a time": 358})
 
 
 @pytest.mark.shared

@@ -14,6 +14,7 @@ from pathlib import Path
 from sfumato.errors import InputError
 from sfumato.io.draft import NO_POSITION, Draft, Reading
 from sfumato.io.json_text import at, coordinate, load_json, number, objects
+from sfumato.io.positions import looks_like_position
 from sfumato.io.times import mixed_times
 
 # "48.2082°, 16.3738°" on Android, "geo:48.2082,16.3738" on iOS.
@@ -167,4 +168,4 @@ def _stamp(entry: object, name: str) -> object:
 def _note(entry: object, used: set[str], draft: Draft) -> None:
     if isinstance(entry, dict):
         for key in entry.keys() - used:
-            draft.saw(str(key))
+            draft.dropped["a field whose name is a number" if looks_like_position(str(key)) else str(key)] = None
