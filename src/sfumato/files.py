@@ -91,7 +91,14 @@ class Staged:
         return self.add(path, _text(text), private=private)
 
     def commit(self, *, last: str | Path | None = None) -> None:
-        """Put every file in place, or none; ``last`` after all others, so that a kill never leaves it alone."""
+        """Put every file in place, or none; ``last`` after all others, so that a kill never leaves it alone.
+
+        What ``last`` replaces is set aside before anything else, so that it never stands beside what belongs to its
+        successor either.
+        """
+        if last is not None:
+            with _said(Path(last)):
+                self._set_aside(Path(last))
         for temporary, target in sorted(self._files, key=lambda file: last is not None and file[1] == Path(last)):
             try:
                 with _said(target):
@@ -102,13 +109,16 @@ class Staged:
         self._files.clear()
 
     def _place(self, temporary: Path, target: Path) -> None:
-        backup = None
+        self._set_aside(target)
+        self._placed.append((target, None))
+        temporary.replace(target)
+
+    def _set_aside(self, target: Path) -> None:
         if target.exists():
             backup = _fresh_beside(target, _PRIVATE)
             self._backups.append(backup)
             target.replace(backup)
-        self._placed.append((target, backup))
-        temporary.replace(target)
+            self._placed.append((target, backup))
 
     def _undo(self) -> None:
         for target, backup in reversed(self._placed):

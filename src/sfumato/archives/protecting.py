@@ -94,6 +94,8 @@ def protect_archive(
                 noise=noise,
                 sign=faces.sign,
             )
+            if faces.certified is not None:
+                faces.certified(document)
             job.place()
         finally:
             job.close()
@@ -162,6 +164,8 @@ def _at_once(
                 noise=noise,
                 sign=faces.sign,
             )
+            if faces.certified is not None:
+                faces.certified(document)
             job.place()
         finally:
             job.close()

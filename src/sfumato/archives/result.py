@@ -33,13 +33,15 @@ class Faces:
     """What the caller does on the way, before anything is in place: each may raise, and then nothing is written.
 
     ``step`` after every source, ``tested`` with the leak test, ``priced`` with the certificate of the noise and the
-    name of its process (for a ledger), ``sign`` puts a signature under the certificate.
+    name of its process (for a ledger), ``sign`` puts a signature under the certificate, and ``certified`` writes it
+    down: killed at any moment, no release is without its certificate.
     """
 
     step: Callable[[], None] | None = None
     tested: Callable[[tuple[PlaceLeak, ...], tuple[str, ...]], None] | None = None
     priced: Callable[[Mapping[str, Any], str], None] | None = None
     sign: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None
+    certified: Callable[[Mapping[str, Any]], object] | None = None
 
 
 def require_something(rows: Sequence[Row]) -> None:

@@ -97,6 +97,8 @@ def hide_archive(
                 noise=noise,
                 sign=faces.sign,
             )
+            if faces.certified is not None:
+                faces.certified(document)
             job.place()
         finally:
             job.close()

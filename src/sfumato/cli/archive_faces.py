@@ -6,14 +6,16 @@ import csv
 import io
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from sfumato.certificates.document import certificate_text
 from sfumato.errors import InputError
+from sfumato.files import write_text
 from sfumato.traces import PointsRead
 
 if TYPE_CHECKING:
@@ -47,6 +49,12 @@ def passphrase_in(file: Path | None) -> str | None:
     if not text or not text[0]:
         raise InputError("The passphrase file is empty.", "Put the passphrase on its first line.")
     return text[0]
+
+
+def write_certificate(path: Path | None, document: Mapping[str, Any]) -> None:
+    """Write it down, if it was asked for; before what it speaks of is in place."""
+    if path is not None:
+        write_text(path, certificate_text(document))
 
 
 def say_rows(rows: Sequence[Row], *, all_of_them: bool = False) -> None:

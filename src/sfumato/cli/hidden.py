@@ -11,9 +11,8 @@ import typer
 from sfumato.archives.job import SourceReading
 from sfumato.archives.result import ArchiveResult, Faces
 from sfumato.archives.runs import hide_archive
-from sfumato.certificates.document import certificate_text
 from sfumato.certificates.sign import signer_with
-from sfumato.cli.archive_faces import passphrase_in, points_read, progress, rows_csv, say_rows
+from sfumato.cli.archive_faces import passphrase_in, points_read, progress, rows_csv, say_rows, write_certificate
 from sfumato.cli.output import print_json
 from sfumato.cli.protect import named_columns
 from sfumato.errors import InputError
@@ -89,11 +88,14 @@ def run_hide(asked: HideOptions) -> None:
             keep_names=asked.keep_names,
             to=asked.to,
             strict=asked.strict,
-            faces=Faces(step, tested, sign=None if asked.sign is None else signer_with(asked.sign)),
+            faces=Faces(
+                step,
+                tested,
+                sign=None if asked.sign is None else signer_with(asked.sign),
+                certified=lambda document: write_certificate(asked.certificate, document),
+            ),
         )
     write_text(done.private / "summary.csv", rows_csv(done.rows), private=True)
-    if asked.certificate is not None:
-        write_text(asked.certificate, certificate_text(done.document))
     _pages(done, mine, asked.output, asked.report, asked.public_report)
     outputs = {"certificate": asked.certificate, "report": asked.report, "public_report": asked.public_report}
     if asked.json:

@@ -13,8 +13,8 @@ from sfumato.archives.audited import audit_archive
 from sfumato.archives.job import SourceReading
 from sfumato.archives.protecting import protect_archive
 from sfumato.archives.result import ArchiveResult, Faces
-from sfumato.certificates.document import Certificate, certificate_text, thin_protection
-from sfumato.cli.archive_faces import points_read, progress, rows_csv, say_rows
+from sfumato.certificates.document import Certificate, thin_protection
+from sfumato.cli.archive_faces import points_read, progress, rows_csv, say_rows, write_certificate
 from sfumato.cli.output import print_json
 from sfumato.cli.protect import enter
 from sfumato.errors import InputError
@@ -64,12 +64,11 @@ def run_protect_archive(
                 step,
                 priced=None if ledger is None else lambda noise, process: enter(noise, process, ledger, person, cap),
                 sign=sign,
+                certified=lambda document: write_certificate(paths.get("certificate"), document),
             ),
             rng=seed,
         )
     write_text(done.private / "summary.csv", rows_csv(done.rows), private=True)
-    if "certificate" in paths:
-        write_text(paths["certificate"], certificate_text(done.document))
     if "report" in paths:
         found = audit_archive(sources, output, done.document, reading=read)
         write_text(paths["report"], audit_page(found, done.document, output), private=True)

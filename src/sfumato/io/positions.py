@@ -33,10 +33,16 @@ _WORDS_TEXT = (
     "широта долгота довгота ширина дължина координата координаты πλατος μηκος العرض عرض الطول طول רוחב אורך "
     "纬度 緯度 经度 經度 経度 坐标 座標 位置 위도 경도 좌표 위치 अक्षांश देशांतर ละติจูด ลองจิจูด"
 )
-_WORDS = frozenset(
-    "".join(x for x in unicodedata.normalize("NFKD", word) if not unicodedata.combining(x))
-    for word in _WORDS_TEXT.split()
-)
+_LETTERS = str.maketrans({"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "đ": "d", "ı": "i", "ß": "ss", "æ": "ae", "Æ": "Ae"})
+
+
+def _folded(word: str) -> str:
+    """Without accents and strokes."""
+    apart = unicodedata.normalize("NFKD", word.translate(_LETTERS))
+    return "".join(letter for letter in apart if not unicodedata.combining(letter))
+
+
+_WORDS = frozenset(_folded(word) for word in _WORDS_TEXT.split())
 _WHOLE = ("x", "y", "xcoord", "ycoord", "coordx", "coordy", "posx", "posy", "xm", "ym", "xutm", "yutm")
 _SAME_SCRIPT = re.compile(r"[^\W\d_]+[0-9]*")
 _DATA = re.compile(r"\d[.,]\d{3}|\d{6}|\d\s*[°º]|\b(?:POINT|LINESTRING)\s*\(", re.IGNORECASE)
@@ -56,7 +62,7 @@ def looks_like_position(name: str) -> bool:
 def names_position(name: str) -> bool:
     """Whether a field's name says that it is a position: ``latitude``, ``start_lat``, ``lon_e7``, ``Breitengrad``."""
     spaced = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name)
-    folded = "".join(x for x in unicodedata.normalize("NFKD", spaced) if not unicodedata.combining(x))
+    folded = _folded(spaced)
     words = [word.lower() for word in _SAME_SCRIPT.findall(folded)]
     stems = {re.sub(r"(e[5-9]|deg|degrees|wgs|[0-9]+)$", "", word) for word in words} | set(words)
     if _CJK.search(folded):

@@ -154,6 +154,8 @@ def odds_words(odds: float | None) -> str | None:
     """``"5 : 1"``, rounded against us; None where no odds are stated."""
     if odds is None or not math.isfinite(odds):
         return None
+    if odds >= 1e15:
+        return f"10^{math.ceil(math.log10(odds))} : 1"  # nobody reads eighty digits
     if odds >= 1000:
         return f"{math.ceil(odds):,} : 1".replace(",", " ")
     places = 10 if odds >= 10 else 100
