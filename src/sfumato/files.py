@@ -96,16 +96,16 @@ class Staged:
         What ``last`` replaces is set aside before anything else, so that it never stands beside what belongs to its
         successor either.
         """
-        if last is not None:
-            with _said(Path(last)):
-                self._set_aside(Path(last))
-        for temporary, target in sorted(self._files, key=lambda file: last is not None and file[1] == Path(last)):
-            try:
+        try:
+            if last is not None:
+                with _said(Path(last)):
+                    self._set_aside(Path(last))
+            for temporary, target in sorted(self._files, key=lambda file: last is not None and file[1] == Path(last)):
                 with _said(target):
                     self._place(temporary, target)
-            except InputError:
-                self._undo()
-                raise
+        except BaseException:  # an interrupt too: what was set aside comes back
+            self._undo()
+            raise
         self._files.clear()
 
     def _place(self, temporary: Path, target: Path) -> None:

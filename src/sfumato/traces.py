@@ -43,7 +43,7 @@ class PointsRead:
         words = ", ".join(f"{reason} ({count})" for reason, count in self.why.items())
         return f"Read {self.read} of {self.total} points; skipped {self.skipped}: {words}." if words else ""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """For ``--json``."""
         return {"read": self.read, "skipped": self.skipped, "why": dict(self.why)}
 

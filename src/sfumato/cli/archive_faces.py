@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -51,7 +51,7 @@ def passphrase_in(file: Path | None) -> str | None:
     return text[0]
 
 
-def write_certificate(path: Path | None, document: Mapping[str, Any]) -> None:
+def write_certificate(path: Path | None, document: Mapping[str, object]) -> None:
     """Write it down, if it was asked for; before what it speaks of is in place."""
     if path is not None:
         write_text(path, certificate_text(document))
