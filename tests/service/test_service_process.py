@@ -305,13 +305,16 @@ def test_the_demonstration_runs_a_server_and_a_crowd_and_prints_the_page() -> No
 def test_schemathesis_finds_no_5xx_and_no_schema_violation(
     collector: CollectorProcess, tmp_path: Path, known: bool
 ) -> None:
-    """Every check of schemathesis, as the operator: once with its own campaign names, once with one that exists."""
+    """Every check of schemathesis, as the operator: once with its own campaign names, once with one that exists.
+
+    It may not end the campaign: every report after that is refused (410), as it should be.
+    """
     config = tmp_path / "schemathesis.toml"
     config.write_text('[parameters]\ncampaign = "town"\n' if known else "")
     program = Path(sys.executable).parent / "schemathesis"
     command = [
         str(program), "--config-file", str(config), "run", f"{collector.url}/openapi.json", "--checks", "all",
-        "--max-examples", "8", "--seed", "1", "-H", f"Authorization: Bearer {TOKEN}", "--continue-on-failure",
+        "--max-examples", "8", "--seed", "1", "--exclude-path-regex", "/(end|archive|delete)$", "-H", f"Authorization: Bearer {TOKEN}", "--continue-on-failure",
     ]  # fmt: skip
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stdout[-6000:]

@@ -82,5 +82,6 @@ def _inlined(part: Any, definitions: dict[str, Any]) -> Any:
 
 
 def refusals(*statuses: int) -> Responses:
-    """The OpenAPI description of the errors a route answers with."""
-    return {status: {"model": Refusal} for status in (*statuses, 429)}
+    """The OpenAPI description of the errors a route answers with; what may not be there may also be gone (410)."""
+    gone = (410,) if 404 in statuses else ()
+    return {status: {"model": Refusal} for status in (*statuses, *gone, 429)}
