@@ -314,7 +314,9 @@ def test_schemathesis_finds_no_5xx_and_no_schema_violation(
     program = Path(sys.executable).parent / "schemathesis"
     command = [
         str(program), "--config-file", str(config), "run", f"{collector.url}/openapi.json", "--checks", "all",
-        "--max-examples", "8", "--seed", "1", "--exclude-path-regex", "/(end|archive|delete)$", "-H", f"Authorization: Bearer {TOKEN}", "--continue-on-failure",
+        "--max-examples", "8", "--seed", "1",
+        "--exclude-path-regex", "/(end|archive|delete)$",
+        "-H", f"Authorization: Bearer {TOKEN}", "--continue-on-failure",
     ]  # fmt: skip
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stdout[-6000:]
