@@ -249,6 +249,31 @@ def _version_words(version: object) -> str:
     return str(version) if known else "of an unknown version"
 
 
+def opened(
+    source: str | Path | Mapping[str, Any],
+    release: str | Path | Trace | Sequence[tuple[str | None, Trace]],
+    *,
+    format: str | None = None,
+) -> tuple[Terms, list[tuple[str | None, Trace]]]:
+    """The terms of a certificate that is whole, and the people of the very release it was written for.
+
+    Enough for a receiver who only computes with the law of the noise; whether the promise holds is :func:`verify`'s.
+    """
+    document = read_certificate(source)
+    _check_seal(document)
+    recorded = document.get("release")
+    fleet = document.get("people") != 1
+    if isinstance(release, str | Path):
+        people = read_release(release, fleet=fleet, format=format)
+    else:
+        people = [(None, release)] if isinstance(release, Trace) else list(release)
+    if not isinstance(recorded, dict) or released_of(people).digest() != recorded.get("content_sha256"):
+        raise VerificationFailed(
+            "The certificate is not this release's: positions or times differ.", "Give the certificate it came with."
+        )
+    return _terms(document), people
+
+
 def read_release(path: str | Path, *, fleet: bool, format: str | None = None) -> list[tuple[str | None, Trace]]:
     """The people of a released file."""
     try:
