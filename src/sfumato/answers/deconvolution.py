@@ -5,15 +5,16 @@ With counts n_r of released points on a window, one set for each law r, and A_r 
     λ ← λ / k · Σ_r A_rᵀ (n_r / f_r A_r λ) f_r,      k = Σ_r f_r A_rᵀ 1
 
 (the iterative Bayesian update; with k it is unbiased though points leave the window [Vardi1985]). It climbs the
-likelihood without end (extrapolated along its own way, [Biggs1997], in a tenth of the steps) and begins to draw the noise itself, so how many steps to take is the regularisation: people are
+likelihood without end and begins to draw the noise itself, so how many steps to take is the regularisation: people are
 dealt into up to twenty groups, the map made without a group is judged by the likelihood of that group's points, and the
-number of steps that is best for all groups together is used for everybody. The same maps, each without one group, give
-the variance over people (the delete-a-group jackknife [Kott2001]).
+fewest steps that are within a standard error of the best for all groups together are taken for everybody. The same
+maps, each without one group, give the variance over people (the delete-a-group jackknife [Kott2001]). Steps are
+extrapolated along their own way [Biggs1997], which needs a tenth of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,11 +26,12 @@ MOST_STEPS = 150
 GROUPS = 20
 _PATIENCE = 1.5  # go on half as long again after the best step before believing it
 _LEAST = 1e-300
+_AHEAD = 0.8  # farther, and the way to the map becomes as rough as the noise
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chosen:
-    """How many steps; what unseen groups said (mean log-likelihood per point, by step); the maps without each group."""
+    """How many steps; what unseen groups said at each (log-likelihood per point); the answers without each group."""
 
     steps: int
     held_out: FloatArray
@@ -44,18 +46,37 @@ def density(blurs: Sequence[Blur], counts: Sequence[FloatArray], steps: int) -> 
     return walk.density
 
 
-def choose_steps(blurs: Sequence[Blur], groups: Sequence[FloatArray], *, most: int = MOST_STEPS) -> Chosen:
-    """The number of steps that predicts unseen groups best; ``groups`` are (groups, rows, columns) for each law."""
+def choose_steps(
+    blurs: Sequence[Blur],
+    groups: Sequence[FloatArray],
+    answer: Callable[[FloatArray], FloatArray],
+    *,
+    most: int = MOST_STEPS,
+) -> Chosen:
+    """The number of steps that predicts unseen groups best; ``groups`` are (groups, rows, columns) for each law.
+
+    ``answer`` is what is asked of a map, and is kept for the map without each group.
+    """
     walk = _Walk(blurs, [group.sum(axis=0) - group for group in groups])
-    judged: list[float] = []
     total = float(sum(group.sum() for group in groups))
-    best, without = 0, walk.density
-    while len(judged) < min(most, 20 + _PATIENCE * best):
+    judged: list[FloatArray] = []  # by group
+    answers: list[FloatArray] = []
+    best = 0
+    while len(judged) < min(most, 10 + _PATIENCE * best):
         walk.step()
         judged.append(walk.likelihood_of(groups) / total)
-        if judged[-1] >= max(judged):
-            best, without = len(judged), walk.density
-    return Chosen(best, np.array(judged), without)
+        answers.append(answer(walk.density))
+        if judged[-1].sum() >= judged[best - 1].sum():
+            best = len(judged)
+    steps = _fewest(np.array(judged), best)
+    return Chosen(steps, np.array(judged).sum(axis=1), answers[steps - 1])
+
+
+def _fewest(judged: FloatArray, best: int) -> int:
+    """The fewest steps that are not worse than the best by more than a standard error over the groups."""
+    behind = judged[best - 1] - judged[:best]  # (steps, groups)
+    error = np.sqrt(behind.shape[1]) * behind.std(axis=1, ddof=1)
+    return int(np.argmax(behind.sum(axis=1) <= error)) + 1
 
 
 def dealt(people: int) -> IntArray:
@@ -94,18 +115,18 @@ class _Walk:
         reached = at * back / np.maximum(self._kept, 1e-12)
         way = reached - at
         ahead = _dot(way, self._way) / np.maximum(_dot(self._way, self._way), _LEAST)
-        ahead = np.clip(ahead, 0.0, 1.0)
+        ahead = np.clip(ahead, 0.0, _AHEAD)
         # Never to zero: a cell that is empty once stays empty.
         self.density = np.maximum(reached + ahead * (reached - self._reached), reached / 10)
         self._reached, self._way = reached, way
         self._seen = self._spread()
 
-    def likelihood_of(self, others: Sequence[FloatArray]) -> float:
-        """The log-likelihood of where other points fell, given that they fell into the window."""
-        out = 0.0
+    def likelihood_of(self, others: Sequence[FloatArray]) -> FloatArray:
+        """The log-likelihood of where other points fell, given that they fell into the window; one for each map."""
+        out = np.zeros(self.density.shape[:-2])
         for seen, count in zip(self._seen, others, strict=True):
             probability = seen / np.maximum(seen.sum(axis=(-2, -1), keepdims=True), _LEAST)
-            out += float(np.sum(count * np.log(np.maximum(probability, _LEAST))))
+            out += np.sum(count * np.log(np.maximum(probability, _LEAST)), axis=(-2, -1))
         return out
 
 

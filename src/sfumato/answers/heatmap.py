@@ -97,10 +97,10 @@ def estimate_heatmap(
     whole = [count.sum(axis=0) for count in counts]
     if not sum(float(count.sum()) for count in whole) > 0:
         raise InputError("No released point lies in the rectangle.", "Name another rectangle.")
-    chosen = _chosen(blurs, counts)
+    chosen = choose_steps(blurs, counts, lambda latent: _shares(window, latent)) if len(counts[0]) > 1 else None
     steps = chosen.steps if chosen else STEPS_FOR_ONE
     share = _shares(window, density(blurs, whole, steps))
-    low, high = _interval(share, chosen, window, len(people), confidence)
+    low, high = _interval(share, chosen, len(people), confidence)
     return HeatMap(
         grid=grid,
         share=read_only(share),
@@ -142,23 +142,18 @@ def _counted(
     return [count.reshape(-1, *window.shape) for count in counts], outside
 
 
-def _chosen(blurs: Sequence[Blur], counts: Sequence[FloatArray]) -> Chosen | None:
-    return choose_steps(blurs, counts) if counts[0].shape[0] > 1 else None
-
-
 def _shares(window: Window, latent: FloatArray) -> FloatArray:
     reported = window.reported(latent)
     return np.asarray(reported / reported.sum(axis=-1, keepdims=True))
 
 
 def _interval(
-    share: FloatArray, chosen: Chosen | None, window: Window, people: int, confidence: float
+    share: FloatArray, chosen: Chosen | None, people: int, confidence: float
 ) -> tuple[FloatArray, FloatArray]:
     if chosen is None or people < LEAST_PEOPLE:
         nothing = np.full(share.shape, np.nan)
         return nothing, nothing
-    without = _shares(window, chosen.without)
-    groups = len(without)
+    without, groups = chosen.without, len(chosen.without)
     sd = np.sqrt((groups - 1) / groups * np.sum((without - without.mean(axis=0)) ** 2, axis=0))
     reach = float(student.ppf((1 + confidence) / 2, groups - 1)) * sd
     return np.maximum(share - reach, 0.0), np.minimum(share + reach, 1.0)
