@@ -1,0 +1,60 @@
+"""The command ``estimate``: answers about many people, from protected releases and their certificates alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+_RELEASES = typer.Argument(..., help="One or more released files (tracks, or tables of people).")
+_CERTIFICATES = typer.Option(..., "--certificate", "-c", help="The certificate of each release, in the same order.")
+_CELL = typer.Option("500m", help="Side of a cell (m, km); its lines run along parallels and meridians.")
+_BOUNDS = typer.Option(None, help="south,west,north,east in degrees; by default where the released points are.")
+_CONFIDENCE = typer.Option(0.9, help="Confidence of the intervals over people, between 0 and 1.")
+_EACH = typer.Option(False, "--each-file-a-person", help="Files without ids are of different people.")
+_OUTPUT = typer.Option(None, "--output", "-o", help="A file ending in .csv, .parquet, .json or .geojson.")
+_JSON = typer.Option(False, "--json", help="Print one JSON object and nothing else.")
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``estimate`` and its questions to the app."""
+    questions = typer.Typer(
+        help="Answer questions about many people from protected releases: the noise is taken out, nobody is given away.",
+        no_args_is_help=True,
+    )
+    questions.command("heatmap", help="Where people are: the share of each cell, with intervals over people.")(heatmap)
+    questions.command("flows", help="From where to where: shares of trips between cells, with intervals.")(flows)
+    app.add_typer(questions, name="estimate")
+
+
+def heatmap(
+    release: list[Path] = _RELEASES,
+    certificate: list[Path] = _CERTIFICATES,
+    cell: str = _CELL,
+    weight: str = typer.Option("points", help="Count 'points', or the 'time' that points stand for."),
+    bounds: str = _BOUNDS,
+    confidence: float = _CONFIDENCE,
+    each_file_a_person: bool = _EACH,
+    output: Path = _OUTPUT,
+    json: bool = _JSON,
+) -> None:
+    """The released points with their blur taken out; ``lat, lon, share, low, high`` for every cell."""
+    from sfumato.cli.estimated import answer_heatmap
+
+    answer_heatmap(release, certificate, cell, weight, bounds, confidence, each_file_a_person, output, json)
+
+
+def flows(
+    release: list[Path] = _RELEASES,
+    certificate: list[Path] = _CERTIFICATES,
+    cell: str = typer.Option("1500m", help="Side of a cell (m, km); its lines run along parallels and meridians."),
+    bounds: str = _BOUNDS,
+    confidence: float = _CONFIDENCE,
+    each_file_a_person: bool = _EACH,
+    output: Path = _OUTPUT,
+    json: bool = _JSON,
+) -> None:
+    """A trip is one segment of a track, from its first to its last point."""
+    from sfumato.cli.estimated import answer_flows
+
+    answer_flows(release, certificate, cell, bounds, confidence, each_file_a_person, output, json)
