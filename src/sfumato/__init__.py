@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 from sfumato.version import __version__
 
 if TYPE_CHECKING:  # the same names as in the table below, for type checkers and editors
+    from sfumato.answers.flows import estimate_flows
+    from sfumato.answers.heatmap import estimate_heatmap
+    from sfumato.answers.received import receive
     from sfumato.archives.hiding import hide
     from sfumato.certificates.verdict import judge
     from sfumato.certificates.verify import verify
@@ -26,6 +29,9 @@ _HOMES = {
     "read_traces": "sfumato.io",
     "write_trace": "sfumato.io",
     "protect": "sfumato.protection",
+    "receive": "sfumato.answers.received",
+    "estimate_heatmap": "sfumato.answers.heatmap",
+    "estimate_flows": "sfumato.answers.flows",
     "find_places": "sfumato.places",
     "hide": "sfumato.archives.hiding",
     "judge": "sfumato.certificates.verdict",
@@ -41,12 +47,15 @@ __all__ = [
     "Guarantee",
     "Trace",
     "__version__",
+    "estimate_flows",
+    "estimate_heatmap",
     "find_places",
     "hide",
     "judge",
     "protect",
     "read_trace",
     "read_traces",
+    "receive",
     "verify",
     "write_trace",
 ]

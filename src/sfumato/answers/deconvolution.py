@@ -7,9 +7,9 @@ With counts n_r of released points on a window, one set for each law r, and A_r 
 (the iterative Bayesian update; with k it is unbiased though points leave the window [Vardi1985]). It climbs the
 likelihood without end and begins to draw the noise itself, so how many steps to take is the regularisation: people are
 dealt into up to twenty groups, the map made without a group is judged by the likelihood of that group's points, and the
-fewest steps that are within a standard error of the best for all groups together are taken for everybody. The same
-maps, each without one group, give the variance over people (the delete-a-group jackknife [Kott2001]). Steps are
-extrapolated along their own way [Biggs1997], which needs a tenth of them.
+number of steps that is best for all groups together is taken for everybody. The same maps, each without one group, give
+the variance over people (the delete-a-group jackknife [Kott2001]). Steps are extrapolated along their own way
+[Biggs1997], which needs a tenth of them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.answers.blur import Blur
+from sfumato.answers.spread import Spread
 from sfumato.arrays import FloatArray, IntArray
 
 MOST_STEPS = 150
@@ -30,7 +30,7 @@ _AHEAD = 0.8  # farther, and the way to the map becomes as rough as the noise
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Chosen:
+class StepsChosen:
     """How many steps; what unseen groups said at each (log-likelihood per point); the answers without each group."""
 
     steps: int
@@ -38,45 +38,37 @@ class Chosen:
     without: FloatArray
 
 
-def density(blurs: Sequence[Blur], counts: Sequence[FloatArray], steps: int) -> FloatArray:
+def density(spreads: Sequence[Spread], counts: Sequence[FloatArray], steps: int) -> FloatArray:
     """The density after ``steps`` steps; counts may be stacked along leading axes, alike for every law."""
-    walk = _Walk(blurs, counts)
+    walk = _Walk(spreads, counts)
     for _ in range(steps):
         walk.step()
     return walk.density
 
 
 def choose_steps(
-    blurs: Sequence[Blur],
+    spreads: Sequence[Spread],
     groups: Sequence[FloatArray],
     answer: Callable[[FloatArray], FloatArray],
     *,
     most: int = MOST_STEPS,
-) -> Chosen:
+) -> StepsChosen:
     """The number of steps that predicts unseen groups best; ``groups`` are (groups, rows, columns) for each law.
 
     ``answer`` is what is asked of a map, and is kept for the map without each group.
     """
-    walk = _Walk(blurs, [group.sum(axis=0) - group for group in groups])
+    walk = _Walk(spreads, [group.sum(axis=0) - group for group in groups])
     total = float(sum(group.sum() for group in groups))
-    judged: list[FloatArray] = []  # by group
+    judged: list[float] = []
     answers: list[FloatArray] = []
     best = 0
     while len(judged) < min(most, 10 + _PATIENCE * best):
         walk.step()
         judged.append(walk.likelihood_of(groups) / total)
         answers.append(answer(walk.density))
-        if judged[-1].sum() >= judged[best - 1].sum():
+        if judged[-1] >= max(judged):
             best = len(judged)
-    steps = _fewest(np.array(judged), best)
-    return Chosen(steps, np.array(judged).sum(axis=1), answers[steps - 1])
-
-
-def _fewest(judged: FloatArray, best: int) -> int:
-    """The fewest steps that are not worse than the best by more than a standard error over the groups."""
-    behind = judged[best - 1] - judged[:best]  # (steps, groups)
-    error = np.sqrt(behind.shape[1]) * behind.std(axis=1, ddof=1)
-    return int(np.argmax(behind.sum(axis=1) <= error)) + 1
+    return StepsChosen(best, np.array(judged), answers[best - 1])
 
 
 def dealt(people: int) -> IntArray:
@@ -90,12 +82,12 @@ def dealt(people: int) -> IntArray:
 class _Walk:
     """The state of the walk: the density, and the spread of it that the next step needs."""
 
-    def __init__(self, blurs: Sequence[Blur], counts: Sequence[FloatArray]) -> None:
+    def __init__(self, spreads: Sequence[Spread], counts: Sequence[FloatArray]) -> None:
         totals = np.array([count.sum(axis=(-2, -1)) for count in counts])  # (laws, ...)
         self._share = totals / np.maximum(totals.sum(axis=0), _LEAST)
-        self._blurs, self._counts = blurs, counts
-        self._kept = sum(_over(share) * blur.kept() for share, blur in zip(self._share, blurs, strict=True))
-        rows, columns = blurs[0].rows, blurs[0].columns
+        self._blurs, self._counts = spreads, counts
+        self._kept = sum(_over(share) * spread.kept() for share, spread in zip(self._share, spreads, strict=True))
+        rows, columns = spreads[0].rows, spreads[0].columns
         self.density: FloatArray = np.ones((*totals.shape[1:], rows, columns)) * _over(
             totals.sum(axis=0) / rows / columns
         )
@@ -103,13 +95,13 @@ class _Walk:
         self._seen = self._spread()
 
     def _spread(self) -> list[FloatArray]:
-        return [_over(s) * blur.spread(self.density) for s, blur in zip(self._share, self._blurs, strict=True)]
+        return [_over(s) * spread.spread(self.density) for s, spread in zip(self._share, self._blurs, strict=True)]
 
     def step(self) -> None:
         """One step."""
         back = sum(
-            _over(share) * blur.spread(count / np.maximum(seen, _LEAST))
-            for share, blur, count, seen in zip(self._share, self._blurs, self._counts, self._seen, strict=True)
+            _over(share) * spread.spread(count / np.maximum(seen, _LEAST))
+            for share, spread, count, seen in zip(self._share, self._blurs, self._counts, self._seen, strict=True)
         )
         at = self.density
         reached = at * back / np.maximum(self._kept, 1e-12)
@@ -121,12 +113,12 @@ class _Walk:
         self._reached, self._way = reached, way
         self._seen = self._spread()
 
-    def likelihood_of(self, others: Sequence[FloatArray]) -> FloatArray:
-        """The log-likelihood of where other points fell, given that they fell into the window; one for each map."""
-        out = np.zeros(self.density.shape[:-2])
+    def likelihood_of(self, others: Sequence[FloatArray]) -> float:
+        """The log-likelihood of where other points fell, given that they fell into the window."""
+        out = 0.0
         for seen, count in zip(self._seen, others, strict=True):
             probability = seen / np.maximum(seen.sum(axis=(-2, -1), keepdims=True), _LEAST)
-            out += np.sum(count * np.log(np.maximum(probability, _LEAST)), axis=(-2, -1))
+            out += float(np.sum(count * np.log(np.maximum(probability, _LEAST))))
         return out
 
 

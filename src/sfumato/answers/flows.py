@@ -1,4 +1,4 @@
-"""From where to where: origin-destination shares from protected trips, with the blur of the noise taken out.
+"""From where to where: origin-destination shares from protected trips, with the spread of the noise taken out.
 
 The noise at a trip's start and end, T seconds apart, is correlated by ρ(T), which the certificate states, so the
 likelihood of the pair of cells (a, b) is a bivariate Gaussian on each axis. Latent cells are half the reporting cells
@@ -79,7 +79,7 @@ class Flows:
         shares = {name: getattr(self, name)[start, end] for name in ("share", "low", "high")}
         return pa.table({**places, **shares})
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """How it was made, for ``--json``."""
         return {
             "cells": self.grid.cells,

@@ -1,4 +1,4 @@
-"""Where people are: shares of cells from protected releases, with the blur of the noise taken out.
+"""Where people are: shares of cells from protected releases, with the spread of the noise taken out.
 
 Each released point is its true place plus noise of the certified law. The map that explains all of them best is found
 on cells finer than those reported (:mod:`~sfumato.answers.deconvolution`). Points of one person share their noise, so
@@ -17,22 +17,23 @@ import numpy as np
 import pyarrow as pa
 from scipy.stats import t as student
 
-from sfumato.answers.blur import Blur
-from sfumato.answers.deconvolution import Chosen, choose_steps, dealt, density
+from sfumato.answers.deconvolution import StepsChosen, choose_steps, dealt, density
 from sfumato.answers.people import Person, people_of, time_weights
 from sfumato.answers.received import NoiseLaw, Received
+from sfumato.answers.spread import Spread
 from sfumato.answers.window import Bounds, Window, reporting_grid
 from sfumato.arrays import FloatArray, read_only
 from sfumato.errors import InputError
 from sfumato.grid import Grid
 
 STEPS_FOR_ONE = 50
+NOTHING = 1e-12  # of everybody
 LEAST_PEOPLE = 5  # fewer give no interval worth the name
 Weight = Literal["points", "time"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HeatMap:
+class EstimatedMap:
     """Shares of the cells (they sum to 1), with the interval over people where there is one (NaN otherwise)."""
 
     grid: Grid
@@ -56,7 +57,7 @@ class HeatMap:
         values = {"lat": lat, "lon": lon, "share": self.share, "low": self.low, "high": self.high}
         return pa.table(values)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """How it was made, for ``--json``."""
         return {
             "cells": self.grid.cells,
@@ -82,7 +83,7 @@ def estimate_heatmap(
     weight: Weight = "points",
     confidence: float = 0.9,
     each_release_a_person: bool = False,
-) -> HeatMap:
+) -> EstimatedMap:
     """The heat map of one or several releases, each with its own law. See the module for what the interval says."""
     if weight not in ("points", "time"):
         raise InputError(f"There is no weight '{weight}'.", "Count points, or the time they stand for.")
@@ -92,16 +93,16 @@ def estimate_heatmap(
     laws = _laws(received)
     grid = reporting_grid([trace for one in received for _, trace in one.people], cell_m, bounds)
     window = Window.around(grid, min(law.noise_m for law in laws))
-    blurs = [Blur.of(law, *window.shape, *window.latent_m) for law in laws]
+    spreads = [Spread.of(law, *window.shape, *window.latent_m) for law in laws]
     counts, outside = _counted(people, laws, window, weight)
     whole = [count.sum(axis=0) for count in counts]
     if not sum(float(count.sum()) for count in whole) > 0:
         raise InputError("No released point lies in the rectangle.", "Name another rectangle.")
-    chosen = choose_steps(blurs, counts, lambda latent: _shares(window, latent)) if len(counts[0]) > 1 else None
+    chosen = choose_steps(spreads, counts, lambda latent: _shares(window, latent)) if len(counts[0]) > 1 else None
     steps = chosen.steps if chosen else STEPS_FOR_ONE
-    share = _shares(window, density(blurs, whole, steps))
+    share = _shares(window, density(spreads, whole, steps))
     low, high = _interval(share, chosen, len(people), confidence)
-    return HeatMap(
+    return EstimatedMap(
         grid=grid,
         share=read_only(share),
         low=read_only(low),
@@ -144,11 +145,12 @@ def _counted(
 
 def _shares(window: Window, latent: FloatArray) -> FloatArray:
     reported = window.reported(latent)
-    return np.asarray(reported / reported.sum(axis=-1, keepdims=True))
+    share = reported / reported.sum(axis=-1, keepdims=True)
+    return np.where(share < NOTHING, 0.0, share)
 
 
 def _interval(
-    share: FloatArray, chosen: Chosen | None, people: int, confidence: float
+    share: FloatArray, chosen: StepsChosen | None, people: int, confidence: float
 ) -> tuple[FloatArray, FloatArray]:
     if chosen is None or people < LEAST_PEOPLE:
         nothing = np.full(share.shape, np.nan)

@@ -140,9 +140,9 @@ def extent_of(traces: Sequence[Trace]) -> Bounds:
 
 
 def _box(lat: FloatArray, lon: FloatArray, rare: float) -> Bounds:
-    south, north = np.quantile(lat, [rare, 1 - rare])
-    west, east = np.quantile(lon, [rare, 1 - rare])
-    return float(south), float(west), float(north), float(east)
+    south, west = (float(np.quantile(values, rare, method="higher")) for values in (lat, lon))
+    north, east = (float(np.quantile(values, 1 - rare, method="lower")) for values in (lat, lon))
+    return south, west, north, east
 
 
 def _area(box: Bounds) -> float:

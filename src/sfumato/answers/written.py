@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow.csv
 import pyarrow.parquet
 
 from sfumato.answers.flows import Flows
-from sfumato.answers.heatmap import HeatMap
+from sfumato.answers.heatmap import EstimatedMap
 from sfumato.arrays import jsonable
 from sfumato.errors import InputError
 from sfumato.files import write_whole
@@ -20,7 +19,7 @@ from sfumato.files import write_whole
 ENDINGS = (".csv", ".parquet", ".json", ".geojson")
 
 
-def write_answer(answer: HeatMap | Flows, path: str | Path) -> None:
+def write_answer(answer: EstimatedMap | Flows, path: str | Path) -> None:
     """Write an answer; GeoJSON draws cells as rectangles and flows as lines."""
     target = Path(path)
     writers: Mapping[str, Callable[[Path], None]] = {
@@ -38,9 +37,9 @@ def _text(path: Path, value: object) -> None:
     path.write_text(json.dumps(jsonable(value), allow_nan=False), encoding="utf-8")
 
 
-def _features(answer: HeatMap | Flows) -> dict[str, Any]:
+def _features(answer: EstimatedMap | Flows) -> dict[str, object]:
     rows = answer.to_table().to_pylist()
-    draw = _cells(answer) if isinstance(answer, HeatMap) else [_line(row) for row in rows]
+    draw = _cells(answer) if isinstance(answer, EstimatedMap) else [_line(row) for row in rows]
     made = [
         {"type": "Feature", "geometry": geometry, "properties": {name: row[name] for name in ("share", "low", "high")}}
         for geometry, row in zip(draw, rows, strict=True)
@@ -48,7 +47,7 @@ def _features(answer: HeatMap | Flows) -> dict[str, Any]:
     return {"type": "FeatureCollection", "features": made}
 
 
-def _cells(answer: HeatMap) -> list[dict[str, Any]]:
+def _cells(answer: EstimatedMap) -> list[dict[str, object]]:
     lat, lon = answer.grid.centres_deg()
     assert answer.grid.cell_height_deg is not None
     assert answer.grid.cell_width_deg is not None
@@ -60,6 +59,6 @@ def _cells(answer: HeatMap) -> list[dict[str, Any]]:
     ]
 
 
-def _line(row: Mapping[str, Any]) -> dict[str, Any]:
+def _line(row: Mapping[str, float]) -> dict[str, object]:
     ends = [[row["from_lon"], row["from_lat"]], [row["to_lon"], row["to_lat"]]]
     return {"type": "LineString", "coordinates": ends}

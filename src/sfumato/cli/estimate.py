@@ -19,7 +19,7 @@ _JSON = typer.Option(False, "--json", help="Print one JSON object and nothing el
 def register(app: typer.Typer) -> None:
     """Add ``estimate`` and its questions to the app."""
     questions = typer.Typer(
-        help="Answer questions about many people from protected releases: the noise is taken out, nobody is given away.",
+        help="Answer questions about many people from protected releases, with the blur of the noise taken out.",
         no_args_is_help=True,
     )
     questions.command("heatmap", help="Where people are: the share of each cell, with intervals over people.")(heatmap)

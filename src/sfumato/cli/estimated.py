@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from sfumato.answers.flows import Flows, estimate_flows
-from sfumato.answers.heatmap import HeatMap, Weight, estimate_heatmap
+from sfumato.answers.heatmap import EstimatedMap, Weight, estimate_heatmap
 from sfumato.answers.received import Received, receive
 from sfumato.answers.window import Bounds
 from sfumato.answers.written import write_answer
@@ -37,7 +37,7 @@ def answer_heatmap(
 ) -> None:
     """Where people are."""
     received = _received(releases, certificates)
-    with Console(stderr=True).status("Taking the blur out"):
+    with Console(stderr=True).status("Taking the spread out"):
         found = estimate_heatmap(
             received,
             cell_m=length_m(cell),
@@ -61,7 +61,7 @@ def answer_flows(
 ) -> None:
     """From where to where."""
     received = _received(releases, certificates)
-    with Console(stderr=True).status("Taking the blur out of both ends"):
+    with Console(stderr=True).status("Taking the spread out of both ends"):
         found = estimate_flows(
             received,
             cell_m=length_m(cell),
@@ -72,7 +72,7 @@ def answer_flows(
     _told(found, output, json, f"{found.trips} trips of {found.people} people", found.outside, "trips")
 
 
-def _told(found: HeatMap | Flows, output: Path | None, json: bool, what: str, outside: int, things: str) -> None:
+def _told(found: EstimatedMap | Flows, output: Path | None, json: bool, what: str, outside: int, things: str) -> None:
     if output is not None:
         write_answer(found, output)
     moved = 0.5 * float(np.abs(found.share - found.naive).sum())

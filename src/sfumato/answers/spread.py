@@ -27,7 +27,7 @@ _FINE = 16  # points per cell and axis when a density is integrated numerically
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Blur:
+class Spread:
     """The spread on a window of ``rows`` x ``columns`` cells; maps may be stacked along leading axes."""
 
     rows: int
@@ -38,7 +38,7 @@ class Blur:
     padded: tuple[int, int]
 
     @classmethod
-    def of(cls, law: NoiseLaw, rows: int, columns: int, height_m: float, width_m: float) -> Blur:
+    def of(cls, law: NoiseLaw, rows: int, columns: int, height_m: float, width_m: float) -> Spread:
         """The spread of one law on one window."""
         if law.epsilon_per_m is None:
             down = _toeplitz(_steps(law.noise_m / height_m, rows))
