@@ -25,6 +25,7 @@ from sfumato.plan import Target
 from sfumato.traces import Trace
 from sfumato.version import __version__
 
+Document = Mapping[str, Any]  # a certificate as its JSON, before it is checked
 TOLERANCE = 1e-9  # relative; numbers are recomputed by the same formulas, perhaps on another machine
 _SENTENCES = (  # all else is a number or a name, and is compared whatever the wording
     *(f"guarantee.{part}" for part in ("notion", "assumes", "covers", "not_covered", "numerics")),
@@ -48,7 +49,7 @@ _FALSE_STAYS = (
 class Verified:
     """What was checked, and the certificate that passed."""
 
-    certificate: Mapping[str, Any]
+    certificate: Document
     checks: tuple[str, ...]
     notes: tuple[str, ...] = ()
     wording_checked: bool = True
@@ -63,7 +64,7 @@ class Verified:
         }
 
 
-def read_certificate(source: str | Path | Mapping[str, Any]) -> dict[str, Any]:
+def read_certificate(source: str | Path | Document) -> dict[str, Any]:
     """The certificate in a file, or a mapping as it is."""
     if isinstance(source, Mapping):
         return dict(source)
@@ -84,7 +85,7 @@ def _no_constant(name: str) -> float:
 
 
 def verify(
-    source: str | Path | Mapping[str, Any],
+    source: str | Path | Document,
     *,
     release: str | Path | Trace | Sequence[tuple[str | None, Trace]],
     format: str | None = None,
@@ -136,7 +137,7 @@ def verify(
     return Verified(document, tuple(checks), tuple(notes), not ignore_wording)
 
 
-def verify_files(document: Mapping[str, Any], traces: Iterable[Trace] | None, *, ignore_wording: bool) -> Verified:
+def verify_files(document: Document, traces: Iterable[Trace] | None, *, ignore_wording: bool) -> Verified:
     """:func:`verify` for the noise of an archive, file by file; ``traces`` is None where the files show no times.
 
     Files without times cannot be read as tracks: then positions are what the hashes of the files vouch for, and only
@@ -168,9 +169,7 @@ def verify_files(document: Mapping[str, Any], traces: Iterable[Trace] | None, *,
     return Verified(document, tuple(checks), tuple(notes), not ignore_wording)
 
 
-def _opened(
-    document: Mapping[str, Any], signer: str | Path | None, ignore_wording: bool
-) -> tuple[list[str], list[str]]:
+def _opened(document: Document, signer: str | Path | None, ignore_wording: bool) -> tuple[list[str], list[str]]:
     """Seal, signature and version: what was checked, and what should be noted."""
     checks, notes = ["the certificate's own hash"], []
     _check_seal(document)
@@ -192,10 +191,10 @@ def _opened(
 
 
 def _recomputed(
-    document: Mapping[str, Any],
+    document: Document,
     terms: Terms,
     released: Released | ReleasedFiles,
-    file: Mapping[str, Any],
+    file: Document,
     notes: list[str],
     *,
     words: bool,
@@ -214,7 +213,7 @@ def _recomputed(
     return f"universal bound, losses, epsilon, delta, odds{' and every sentence' if words else ''}, recomputed"
 
 
-def _stays_of_the_first_edition(document: Mapping[str, Any], again: dict[str, Any]) -> list[str]:
+def _stays_of_the_first_edition(document: Document, again: dict[str, Any]) -> list[str]:
     """What 0.1.0 said about stays: nothing for noise shaped by a prior, and what was false for chosen secrets."""
     if "secrets" in document:
         raise VerificationFailed(*_FALSE_STAYS)
@@ -224,7 +223,7 @@ def _stays_of_the_first_edition(document: Mapping[str, Any], again: dict[str, An
     return ["0.1.0 stated nothing about stays here: a place stayed at is not protected."]
 
 
-def _checked_signer(document: Mapping[str, Any], signer: str | Path | None) -> str | None:
+def _checked_signer(document: Document, signer: str | Path | None) -> str | None:
     if SIGNATURE not in document and signer is None:
         return None
     from sfumato.certificates.sign import check_signer  # the cipher's library loads only where there is a signature
@@ -232,7 +231,7 @@ def _checked_signer(document: Mapping[str, Any], signer: str | Path | None) -> s
     return check_signer(document, signer)
 
 
-def check_belongs(document: Mapping[str, Any], release: Trace) -> None:
+def check_belongs(document: Document, release: Trace) -> None:
     """Refuse a certificate that was changed, or that speaks about another release than this one."""
     _check_seal(document)
     recorded = document.get("release")
@@ -250,7 +249,7 @@ def _version_words(version: object) -> str:
 
 
 def opened(
-    source: str | Path | Mapping[str, Any],
+    source: str | Path | Document,
     release: str | Path | Trace | Sequence[tuple[str | None, Trace]],
     *,
     format: str | None = None,
@@ -284,7 +283,7 @@ def read_release(path: str | Path, *, fleet: bool, format: str | None = None) ->
         raise VerificationFailed(f"The release cannot be read: {error.what}", error.advice) from error
 
 
-def _check_seal(document: Mapping[str, Any]) -> None:
+def _check_seal(document: Document) -> None:
     if document.get("format") != FORMAT or document.get("kind") != KIND:
         raise VerificationFailed("This is not a sfumato trace certificate of a known format.", "Check the file.")
     try:
@@ -295,7 +294,7 @@ def _check_seal(document: Mapping[str, Any]) -> None:
         raise VerificationFailed("The certificate's own hash does not fit its content.", "It was changed.")
 
 
-def _terms(document: Mapping[str, Any]) -> Terms:
+def _terms(document: Document) -> Terms:
     try:
         wish = document["target"]
         mechanism = mechanism_from_dict(document["parameters"])
