@@ -167,3 +167,16 @@ def test_bad_arguments_are_refused() -> None:
                  lambda: c.resampling_channel([1.0, 0.0], 1), lambda: lift_vertices(np.full(20, 0.05), 1)):  # fmt: skip
         with pytest.raises(InputError):
             call()
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize("weighed", [0.05, 0.5, 0.9])
+def test_a_binary_channel_promises_for_the_prior_it_was_designed_for(epsilon: float, weighed: float) -> None:
+    """``prior`` weighs the cost and nothing else; the certificate was once made for it."""
+    made = c.binary_channel(0.3, epsilon, prior=weighed)
+    designed_for = np.array([0.7, 0.3])
+    assert made.leakage.max == pytest.approx(d.lip(made.channel, designed_for).max, abs=1e-12)
+    assert d.lip(made.channel, designed_for).max <= epsilon
+    assert made.cost == pytest.approx(
+        float((np.array([1 - weighed, weighed])[:, None] * made.channel.matrix * (1 - np.eye(2))).sum())
+    )
