@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.errors import BudgetExceeded, InputError
-from sfumato.files import Staged, create_text, locked, write_text, write_whole
+from sfumato.files import Staged, create_text, locked, remove_leftovers, write_text, write_whole
 
 
 def permissions(path: Path) -> int:
@@ -126,3 +126,34 @@ def test_a_lock_ends_with_the_process_that_held_it(tmp_path: Path) -> None:
     with locked(tmp_path / "a", wait=False):
         pass
     assert not (tmp_path / "a.lock").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="asks for a process")
+def test_what_a_killed_process_left_is_taken_away_and_what_a_living_one_fills_is_not(tmp_path: Path) -> None:
+    target = tmp_path / "out.txt"
+    code = (
+        "import os, signal, sys; from sfumato.files import write_whole\n"
+        "write_whole(sys.argv[1], lambda path: os.kill(os.getpid(), signal.SIGKILL))"
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(target)], check=False).returncode < 0
+    [left] = tmp_path.iterdir()
+    assert remove_leftovers(tmp_path / "other.txt", tmp_path / "nowhere" / "out.txt") == []
+    (tmp_path / ".out.txt.mine.txt").write_text("somebody's own")
+    with Staged() as staged:
+        living = staged.add_text(target, "a")
+        assert remove_leftovers(target) == [left]
+        assert living.exists()
+        staged.commit()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".out.txt.mine.txt", "out.txt"]
+
+
+def test_a_file_that_is_being_filled_beside_its_target_needs_no_second_one(tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    def write(path: Path) -> None:
+        write_text(path, "a")
+        seen.append(len(list(tmp_path.iterdir())))
+
+    write_whole(tmp_path / "out.txt", write)
+    assert seen == [1]
+    assert (tmp_path / "out.txt").read_text() == "a"

@@ -3,12 +3,18 @@
 A file is filled beside its target and renamed over it, so that nobody ever reads half of one. Public files get the
 permissions of the user's umask; private ones 0600 from their first byte. ``durable`` files are on the disk, with their
 name, before the call returns: for what must not be forgotten once something that depends on it was shown.
+
+What a killed process was filling stays beside its target under a hidden name that says who filled it;
+:func:`remove_leftovers` takes such files away once that process is gone.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
+import platform
+import re
 import secrets
 import sys
 from collections.abc import Callable, Iterator
@@ -30,6 +36,10 @@ def write_whole(
 ) -> Path:
     """Let ``write`` fill a temporary file beside ``path``, then rename it: nothing is ever half-written."""
     target = Path(path)
+    if re.fullmatch(rf"\..*\.{_machine()}-{os.getpid():x}-[0-9a-f]{{12}}.*", target.name) and target.exists():
+        with _said(target):  # it is being filled beside its own target already
+            _fill(target, write, private=private, durable=durable)
+        return target
     with _said(target), _filled(target, write, private=private, durable=durable) as temporary:
         temporary.replace(target)
         if durable:
@@ -106,6 +116,7 @@ class Staged:
         except BaseException:  # an interrupt too: what was set aside comes back
             self._undo()
             raise
+        remove_leftovers(*(target for _, target in self._files))
         self._files.clear()
 
     def _place(self, temporary: Path, target: Path) -> None:
@@ -175,9 +186,46 @@ def _still_names(path: Path, handle: int) -> bool:
 
 def _fresh_beside(target: Path, mode: int) -> Path:
     """An empty new file in the folder of ``target`` with its ending; ``mode`` is narrowed by the user's umask."""
-    name = target.with_name(f".{target.name[:80]}.{secrets.token_hex(6)}{target.suffix}")
+    who = f"{_machine()}-{os.getpid():x}-{secrets.token_hex(6)}"
+    name = target.with_name(f".{target.name[:80]}.{who}{target.suffix}")
     os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
     return name
+
+
+def remove_leftovers(*targets: str | Path) -> list[Path]:
+    """Take away what processes that are gone were filling for ``targets``, or had set aside; returns the names.
+
+    Only files of this machine are touched: whether a process of another one still runs cannot be told from here.
+    """
+    removed: list[Path] = []
+    if sys.platform == "win32":  # pragma: no cover  # asking for a process would end it there
+        return removed
+    for target in map(Path, targets):
+        form = re.compile(
+            re.escape(f".{target.name[:80]}.{_machine()}-") + "([0-9a-f]+)-[0-9a-f]{12}" + re.escape(target.suffix)
+        )
+        with contextlib.suppress(OSError):  # a folder that cannot be listed is not ours to clean
+            for name in os.listdir(target.parent):
+                found = form.fullmatch(name)
+                if found and not _runs(int(found[1], 16)):
+                    target.with_name(name).unlink(missing_ok=True)
+                    removed.append(target.with_name(name))
+    return removed
+
+
+def _machine() -> str:
+    """The machine's name as six hexadecimals: enough to know one's own leftovers."""
+    return hashlib.sha256(platform.node().encode()).hexdigest()[:6]
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):  # somebody else's
+        return True
+    return True
 
 
 @contextlib.contextmanager

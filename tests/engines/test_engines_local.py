@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
 from sfumato.engines.local import fleet_table, protect_table
-from sfumato.engines.people import columns_by_person
+from sfumato.engines.people import column_names, columns_by_person
 from sfumato.errors import InputError
 from sfumato.plan import Plan
 from sfumato.traces import Trace
@@ -72,3 +75,10 @@ def test_the_package_name_protect_can_be_called_whatever_was_imported_before() -
 
     assert sfumato.protect(trace, noise_m=1.0).certificate["points"] == 1
     assert sf.protect(trace, noise_m=1.0).certificate["points"] == 1
+
+
+def test_a_parquet_whose_names_are_not_utf8_is_left_to_the_reader(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"latitude": [1.0], "longitude": [2.0]}), path)
+    path.write_bytes(path.read_bytes().replace(b"latitude", b"la\xeftude"))
+    assert column_names(path) == []

@@ -1,23 +1,16 @@
-"""B12: killed with SIGKILL at any moment, ``protect`` never leaves a release without its certificate; rerun, it ends.
-
-On the first edition the release was put in place before its certificate, and an old release stood beside a new
-certificate while both were replaced; the targeted kills below hit both.
-"""
+"""Killed with SIGKILL at any moment, ``protect`` leaves no release without its certificate; run again, it ends."""
 
 from __future__ import annotations
 
 import os
 import random
-import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from command import run
+from kills import killed_after, killed_before_change
 
 from sfumato.certificates.verdict import judge
 from sfumato.io import write_trace
@@ -30,20 +23,10 @@ KILLS = 20
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    n = 3000
+    n = 300
     path = Trace(48.5 + np.cumsum(np.full(n, 1e-5)), np.full(n, 2.5), 1.7e9 + np.arange(n) * 5.0)
     write_trace(path, tmp_path / "ride.gpx")
     return tmp_path
-
-
-def _started(folder: Path, *more: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-c", "from sfumato.cli import main; main()", *WORDS, *more]
-    return subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-
-def _killed(child: subprocess.Popen[bytes]) -> bool:
-    child.send_signal(signal.SIGKILL)
-    return child.wait(timeout=60) < 0
 
 
 def _holds(folder: Path) -> bool:
@@ -57,48 +40,58 @@ def _holds(folder: Path) -> bool:
     return True
 
 
-def _moment(kind: str, lasts: float, chance: random.Random) -> Callable[[Path], None]:
-    """When to kill: after a random time, or as soon as the folder has changed a number of times."""
-    if kind == "random":
-        pause = chance.uniform(0.0, lasts)
-        return lambda folder: time.sleep(pause)
-    events = chance.randrange(1, 8)
-
-    def watched(folder: Path) -> None:
-        seen, left, until = _names(folder), events, time.monotonic() + 2 * lasts
-        while left and time.monotonic() < until:
-            now = _names(folder)
-            left -= now != seen
-            seen = now
-            time.sleep(0.0005)
-
-    return watched
+def _protect(folder: Path) -> None:
+    code, _, error = run(*WORDS, folder=folder)
+    assert code == 0, error
 
 
-def _names(folder: Path) -> set[tuple[str, int]]:
-    return {(entry.name, entry.inode()) for entry in os.scandir(folder)}
+def _leftovers(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.name.startswith("."))
+
+
+def _fresh(folder: Path) -> None:
+    for name in ("out.gpx", "c.json", "me.state"):
+        (folder / name).unlink(missing_ok=True)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["random", "at a change of the folder"])
-def test_no_kill_leaves_a_release_without_its_own_certificate(kind: str, folder: Path) -> None:
+def test_no_kill_at_a_random_moment_leaves_a_release_without_its_own_certificate(folder: Path) -> None:
+    _protect(folder)
     begun = time.monotonic()
-    assert _started(folder).wait(timeout=120) == 0
+    _protect(folder)
     lasts = time.monotonic() - begun
-    assert _holds(folder)
-    chance, hits = random.Random(kind), 0
+    chance, hits = random.Random(4), 0
     for number in range(KILLS):
         if number % 2:  # every other time the release is replaced, else it is new
-            for name in ("out.gpx", "c.json"):
-                (folder / name).unlink(missing_ok=True)
-        when = _moment(kind, lasts, chance)
-        child = _started(folder)
-        when(folder)
-        hits += _killed(child)
+            _fresh(folder)
+        hits += killed_after(chance.uniform(0.0, lasts), lambda: _protect(folder))
         _holds(folder)
     assert hits >= KILLS // 4
-    assert _started(folder).wait(timeout=120) == 0
+    _protect(folder)
     assert _holds(folder)
+    assert not _leftovers(folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("replaced", [False, True])
+def test_no_kill_at_a_change_of_the_folder_leaves_a_release_without_its_own_certificate(
+    folder: Path, replaced: bool
+) -> None:
+    left_something = kills = 0
+    _protect(folder)
+    while True:
+        if not replaced:
+            _fresh(folder)
+        if not killed_before_change(kills + 1, folder, lambda: _protect(folder)):
+            break
+        kills += 1
+        _holds(folder)
+        left_something += bool(_leftovers(folder))
+        _protect(folder)
+        assert _holds(folder)
+        assert not _leftovers(folder), f"after kill {kills}"
+    assert kills >= 10
+    assert left_something >= 5
 
 
 def test_an_old_release_never_stands_beside_a_new_certificate(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

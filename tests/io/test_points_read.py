@@ -1,6 +1,7 @@
 """Every reader: points read + points skipped = points in the file, each skip with its reason, none with a coordinate.
 
-On the first edition every one of these files is refused as a whole, or loses its points without a count.
+Run on the first edition, of the seventy files of the first test 62 are refused as a whole, four have their skip
+counted, three lose a point without a word, and in one a latitude off the globe becomes another place.
 """
 
 from __future__ import annotations
@@ -145,8 +146,6 @@ WRITERS: dict[str, Callable[[list[Point]], str | bytes]] = {
 @pytest.mark.parametrize("reason", BAD)
 @pytest.mark.parametrize("name", WRITERS)
 def test_what_is_read_and_what_is_skipped_is_all_there_is(tmp_path: Path, name: str, reason: str) -> None:
-    if name == "a.plt" and reason == BAD_TIME:
-        pytest.skip("PLT has a day and a clock, tested below")
     points: list[Point] = list(GOOD)
     points[PLACES[reason]] = BAD[reason]
     content = WRITERS[name](points)

@@ -21,12 +21,13 @@ from sfumato.archives.manifest import Manifest, SourceRecord
 from sfumato.archives.naming import inside, kept_name, keyed_name, written_as
 from sfumato.certificates.build import ReleasedFiles, released_of
 from sfumato.errors import InputError, SfumatoError
-from sfumato.files import locked
+from sfumato.files import locked, remove_leftovers
 from sfumato.io import read_trace, writer_of
 from sfumato.io.archive import Member
 from sfumato.io.formats import FORMATS, format_named, format_of, output_format
 from sfumato.traces import Trace
 
+STATE_NAME, SUMMARY_NAME = "noise.state", "summary.csv"
 _FILE_TIME_S = 946_684_800  # 2000-01-01: when a file was written would tell the order, and the gaps
 CHANGED = "changed since it was shared: left as shared; rename it to share it as another ride"
 OTHER_WISH = "shared before with other zones or options: left as shared, which cannot be taken back"
@@ -119,8 +120,13 @@ class Job:
         self._outputs: dict[str, _Output] = {}
         self.manifest = Manifest(self.private / "manifest.jsonl", owner)
         self.staging.mkdir(mode=0o700, exist_ok=True)
-        for record in self.manifest.records.values():
-            if record.output is not None and record.placed:
+        for record in list(self.manifest.records.values()):
+            if record.output is None:
+                continue
+            if not record.placed and _is_there(out / record.output, record.output_sha256):
+                # killed between the rename and its record: it may have been shared since, so it stays certified
+                self.manifest.add(replace(record, placed=True))
+            if self.manifest.records[record.source].placed:
                 self._outputs[record.output] = _Output.of(record)
 
     def run(
@@ -286,9 +292,17 @@ def opened_private(out: Path, sources: Iterable[str | Path]) -> Iterator[Path]:
         raise InputError(f"Cannot make {folder}: {error.strerror}.", "Choose a folder you can write to.") from error
     try:
         with locked(folder / "job", wait=False):
+            remove_leftovers(folder / STATE_NAME, folder / SUMMARY_NAME)
             yield folder
     except BlockingIOError as error:
         raise InputError("Another run is filling this output folder.", "Wait until it has ended.") from error
+
+
+def _is_there(path: Path, sha256: str | None) -> bool:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest() == sha256
+    except OSError:
+        return False
 
 
 def _row_of(record: SourceRecord, *, refused: str | None = None, new: bool = False) -> Row:

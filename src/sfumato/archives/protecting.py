@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.archives.job import Job, RideOutcome, SourceReading, opened_private
+from sfumato.archives.job import STATE_NAME, Job, RideOutcome, SourceReading, opened_private
 from sfumato.archives.result import ArchiveResult, Faces, require_something
 from sfumato.archives.statement import archive_document, joined
 from sfumato.certificates.build import certificate_body, released_of, rounded_times
@@ -29,8 +29,6 @@ from sfumato.protection import Chosen, choose
 from sfumato.randomness import Random, randomness
 from sfumato.times_released import Times
 from sfumato.traces import Trace
-
-STATE_NAME = "noise.state"
 
 
 def protect_archive(

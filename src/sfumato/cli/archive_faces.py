@@ -15,7 +15,7 @@ import typer
 
 from sfumato.certificates.document import certificate_text
 from sfumato.errors import InputError
-from sfumato.files import write_text
+from sfumato.files import remove_leftovers, write_text
 from sfumato.traces import PointsRead
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def write_certificate(path: Path | None, document: Mapping[str, object]) -> None
     """Write it down, if it was asked for; before what it speaks of is in place."""
     if path is not None:
         write_text(path, certificate_text(document))
+        remove_leftovers(path)
 
 
 def say_rows(rows: Sequence[Row], *, all_of_them: bool = False) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from sfumato.archives.job import SourceReading
+from sfumato.archives.job import SUMMARY_NAME, SourceReading
 from sfumato.archives.result import ArchiveResult, Faces
 from sfumato.archives.runs import hide_archive
 from sfumato.certificates.sign import signer_with
@@ -95,7 +95,7 @@ def run_hide(asked: HideOptions) -> None:
                 certified=lambda document: write_certificate(asked.certificate, document),
             ),
         )
-    write_text(done.private / "summary.csv", rows_csv(done.rows), private=True)
+    write_text(done.private / SUMMARY_NAME, rows_csv(done.rows), private=True)
     _pages(done, mine, asked.output, asked.report, asked.public_report)
     outputs = {"certificate": asked.certificate, "report": asked.report, "public_report": asked.public_report}
     if asked.json:

@@ -154,7 +154,7 @@ def protect(
     together = _companions(done, json=json)
     if ledger is not None:
         _enter(done, ledger, person, cap)
-    document = _write(done, paths, output_format, state if new_state else None, passphrase, sign)
+    document = _write(done, paths, output_format, (state, new_state), passphrase, sign)
     if json:
         summary = {name: document[name] for name in FIELDS}
         written = {name: str(path) for name, path in paths.items()}
@@ -311,7 +311,7 @@ def _write(
     done: Protected | ProtectedFleet,
     paths: dict[str, Path],
     output_format: str | None,
-    new_state: Path | None,
+    kept: tuple[Path | None, bool],
     passphrase: str | None,
     sign: Path | None,
 ) -> dict[str, Any]:
@@ -319,7 +319,7 @@ def _write(
     from sfumato import io
     from sfumato.certificates.document import certificate_text, sealed, with_file
     from sfumato.certificates.state import create_state
-    from sfumato.files import Staged
+    from sfumato.files import Staged, remove_leftovers
     from sfumato.protection import Protected
 
     chosen, times = io.output_format(paths["release"], output_format).name, done.terms.times != "drop"
@@ -340,9 +340,11 @@ def _write(
         for name, private in (("report", True), ("public_report", False)):
             if name in paths:
                 staged.add_text(paths[name], _page(done, document, private=private), private=private)
-        if new_state is not None and done.state is not None:
-            create_state(new_state, done.state, passphrase=passphrase)
+        state, is_new = kept
+        if state is not None and is_new and done.state is not None:
+            create_state(state, done.state, passphrase=passphrase)
         staged.commit(last=paths["release"])
+        remove_leftovers(*([] if state is None else [state]))
     return document
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from sfumato.archives.audited import audit_archive
-from sfumato.archives.job import SourceReading
+from sfumato.archives.job import SUMMARY_NAME, SourceReading
 from sfumato.archives.protecting import protect_archive
 from sfumato.archives.result import ArchiveResult, Faces
 from sfumato.certificates.document import Certificate, thin_protection
@@ -68,7 +68,7 @@ def run_protect_archive(
             ),
             rng=seed,
         )
-    write_text(done.private / "summary.csv", rows_csv(done.rows), private=True)
+    write_text(done.private / SUMMARY_NAME, rows_csv(done.rows), private=True)
     if "report" in paths:
         found = audit_archive(sources, output, done.document, reading=read)
         write_text(paths["report"], audit_page(found, done.document, output), private=True)

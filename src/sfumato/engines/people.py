@@ -39,7 +39,7 @@ def column_names(path: Path) -> list[str]:
     if path.suffix.lower() in (".parquet", ".pq", ".geoparquet"):
         try:
             return list(pq.read_schema(path).names)
-        except (OSError, pa.ArrowException):
+        except (OSError, pa.ArrowException, ValueError, OverflowError, MemoryError):  # names need not be UTF-8
             return []
     try:
         with path.open(encoding="utf-8-sig", errors="replace") as file:

@@ -169,7 +169,7 @@ def _parquet_columns(where: Path) -> dict[str, list[object]]:
         table = pq.read_table(where)
     except OSError as error:
         raise InputError(f"Cannot read {where}: no such file, or not Parquet.", "Check the file.") from error
-    except pa.ArrowException as error:
+    except (pa.ArrowException, UnicodeError) as error:
         raise InputError(f"{where.name} is not Parquet.", "Check the file.") from error
     return {name: table.column(name).to_pylist() for name in table.column_names}
 

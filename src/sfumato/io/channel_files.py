@@ -108,7 +108,7 @@ def _read_parquet(where: Path) -> Channel:
         table = pq.read_table(where)
     except OSError as error:
         raise InputError(f"Cannot read {where}: no such file, or not Parquet.", "Check the file.") from error
-    except pa.ArrowException as error:
+    except (pa.ArrowException, UnicodeError) as error:
         raise InputError(f"{where.name} is not Parquet.", "Check the file.") from error
     metadata = table.schema.metadata or {}
     note = _parsed(metadata.get(b"sfumato", b"{}").decode("utf-8", "replace"), where)
