@@ -13,6 +13,7 @@ import sfumato as sf
 from sfumato.engines.local import fleet_table, protect_table
 from sfumato.engines.people import column_names, columns_by_person
 from sfumato.errors import InputError
+from sfumato.io import read_trace
 from sfumato.plan import Plan
 from sfumato.traces import Trace
 
@@ -32,7 +33,7 @@ def test_one_person_comes_back_as_positions_and_times_only() -> None:
     out, certificate = protect_table(pa.table(points(1)), Plan(noise_m=100.0))
     assert out.column_names == ["lat", "lon", "time", "segment"]
     assert certificate["points"] == 6
-    assert sf.verify(certificate, release=Trace.from_table(out)).checks
+    assert sf.verify(certificate, release=read_trace(out)).checks
 
 
 def test_a_fleet_comes_back_with_its_ids_and_nothing_else() -> None:
