@@ -7,6 +7,7 @@ import pytest
 
 from sfumato.estimation import Tally, intervals
 from sfumato.estimation.linear import linearised
+from sfumato.estimation.tails import FREQUENCIES, _turns
 from sfumato.estimation.uncertainty import interval_ends
 from sfumato.grid import Grid
 from sfumato.mechanisms.grids.sampling import draw_tally
@@ -71,3 +72,11 @@ def test_an_interval_moves_by_less_than_one_report():
     law = intervals([tally]).linear.cells("reporters").law
     assert np.all(np.abs(law.shift) <= 0.5 * law.step)
     assert law.step == pytest.approx(np.full(25, 1 / 204), rel=0.25)
+
+
+def test_powers_by_doubling_are_the_exponentials():
+    rng = np.random.default_rng(5)
+    first, loadings = rng.uniform(0.01, 400, 6), rng.standard_normal((6, 24)) * 1e-2
+    u = (2 * np.arange(FREQUENCIES) + 1) * first[:, None]
+    plain = np.exp(1j * u[:, :, None] * loadings[:, None, :])
+    np.testing.assert_allclose(_turns(first, loadings), plain, rtol=0, atol=1e-11)

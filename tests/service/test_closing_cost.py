@@ -21,7 +21,7 @@ from sfumato.service.store import CellCounts
 
 _SCRIPT = """
 import asyncio, json, resource, sys
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = sys.argv[1].split(":")
 from test_closing_cost import in_child, task
 made = task(int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
 found = asyncio.run(in_child(made))
@@ -83,7 +83,9 @@ def closing_cost(rows: int, columns: int, cycles: int) -> dict[str, float]:
     """CPU seconds and peak memory of the process that estimates, as the system counts them."""
     from pathlib import Path
 
-    command = [sys.executable, "-c", _SCRIPT, str(Path(__file__).parent), str(rows), str(columns), str(cycles)]
+    here = Path(__file__).parent
+    paths = f"{here}:{here.parent / 'helpers'}"
+    command = [sys.executable, "-W", "ignore", "-c", _SCRIPT, paths, str(rows), str(columns), str(cycles)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return found

@@ -95,7 +95,11 @@ class _Through:
 
     def loadings(self, rows: FloatArray) -> FloatArray:
         """L = rows W, for rows (k, cells)."""
-        return _rows_times(self.kernel, rows * self.inverse_z) * self.inverse_spread
+        return self.kernel.signed_rows(rows * self.inverse_z) * self.inverse_spread
+
+    def reports_of_loadings(self, loadings: FloatArray) -> FloatArray:
+        """rows C, where L = rows W is known: the product with K is in it."""
+        return loadings * (self.output_weights / self.inverse_spread)
 
     def reports_of(self, rows: FloatArray, first: int | None) -> FloatArray:
         """rows C: how the people in ``rows`` report; row i holds nothing but cell ``first`` + i where that is given."""
@@ -109,11 +113,11 @@ class _Through:
             weights = rows[np.arange(len(rows)), cells] * self.inverse_z[cells]
             out: FloatArray = weights[:, None] * near * self.output_weights
             return out
-        return _rows_times(self.kernel, rows * self.inverse_z) * self.output_weights
+        return self.kernel.signed_rows(rows * self.inverse_z) * self.output_weights
 
     def mean_of(self, loadings: FloatArray) -> FloatArray:
         """E[L | x] for every x: L C'."""
-        return _rows_times(self.kernel, loadings * self.output_weights) * self.inverse_z
+        return self.kernel.signed_rows(loadings * self.output_weights) * self.inverse_z
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -184,7 +188,7 @@ class Linearised:
         # A(H + P) = chosen, so the mean of all of a person's loadings is chosen / people but for the pull.
         mean = (chosen - rows * pull) / people
         # The profile: where people come from when the share is larger than expected.
-        along = rows / np.einsum("ij,ij->i", rows, chosen)[:, None]
+        along = 1 / np.einsum("ij,ij->i", rows, chosen)
         second, second_in, second_along = (np.zeros(share.size) for _ in range(3))
         square, square_in = np.zeros(share.size), np.zeros(share.size)
         parts = []
@@ -194,7 +198,8 @@ class Linearised:
             power = part.loadings * part.loadings
             second += one.per_person * (power @ one.reported)
             second_in += one.per_person * np.einsum("ij,ij->i", power, part.inside)
-            second_along += one.per_person * np.einsum("ij,ij->i", power, one.reports_of(along, None))
+            reports_along = one.reports_of_loadings(part.loadings)
+            second_along += one.per_person * along * np.einsum("ij,ij->i", power, reports_along)
             if by_channel:
                 each = one.mean_of(part.loadings) ** 2
                 square += one.per_person * (each @ theta)
@@ -281,10 +286,3 @@ def _inverse(system: FloatArray) -> FloatArray:
 
 def _matrix(kernel: GridKernel) -> FloatArray:
     return kernel.values if kernel.form == "dense" else matrix_from_table(kernel.table())
-
-
-def _rows_times(kernel: GridKernel, rows: FloatArray) -> FloatArray:
-    """rows K for (k, cells): K is symmetric."""
-    if kernel.form == "dense":
-        return rows @ kernel.values
-    return np.stack([kernel.signed_product(row) for row in rows])

@@ -126,13 +126,13 @@ def law_of(sums: Sums, parts: Sequence[Part], uniforms: FloatArray, *, people: f
     width, weight = np.zeros(len(u)), np.zeros(len(u))
     share = sums.expected
     for part in parts:
-        p, loadings, near = part.per_person, part.loadings, _nearest(part.loadings)
+        p, loadings = part.per_person, part.loadings
         outside = np.maximum(part.reported - part.inside, 0.0)
         here = part.inside / share[:, None]
         far_mean = people * p * np.einsum("ij,ij->i", outside, loadings)
-        others += people * p * (_wave(u, loadings, outside, near) - outside.sum(axis=1)[:, None])
+        from_outside, moved = _waves(u, loadings, outside, here)
+        others += people * p * (from_outside - outside.sum(axis=1)[:, None])
         others -= 1j * u * far_mean[:, None]
-        moved = _wave(u, loadings, here, near)
         mean += p * np.einsum("ij,ij->i", here, loadings)
         together += p * (moved if once else np.log(moved))
         width += p * np.einsum("ij,ij,ij,ij->i", here, here, loadings, loadings)
@@ -172,15 +172,31 @@ def _nearest(loadings: FloatArray) -> BoolArray:
     return chosen
 
 
-def _wave(frequencies: FloatArray, loadings: FloatArray, weights: FloatArray, near: BoolArray) -> ComplexArray:
-    """sum_y w(y) exp(iuL(y)): exact for the near ones, of the others mean and variance."""
+def _waves(frequencies: FloatArray, loadings: FloatArray, *weights: FloatArray) -> list[ComplexArray]:
+    """sum_y w(y) exp(iuL(y)) for each w: exact for the nearest loadings, of the others mean and variance."""
+    near = _nearest(loadings)
     rows = np.arange(len(loadings))[:, None]
     columns = np.nonzero(near)[1].reshape(len(loadings), -1)
-    few, light = loadings[rows, columns], weights[rows, columns]
-    exact: ComplexArray = np.einsum("kty,ky->kt", np.exp(1j * frequencies[:, :, None] * few[:, None, :]), light)
-    far = np.where(near, 0.0, weights)
-    mass = np.maximum(far.sum(axis=1), 1e-300)
-    mean = np.einsum("ij,ij->i", far, loadings) / mass
-    variance = np.maximum(np.einsum("ij,ij,ij->i", far, loadings, loadings) / mass - mean**2, 0.0)
-    exact += mass[:, None] * np.exp(1j * frequencies * mean[:, None] - 0.5 * frequencies**2 * variance[:, None])
-    return exact
+    turns = _turns(frequencies[:, 0], loadings[rows, columns])
+    out = []
+    for weight in weights:
+        exact: ComplexArray = (turns @ weight[rows, columns][:, :, None])[:, :, 0]
+        far = np.where(near, 0.0, weight)
+        mass = np.maximum(far.sum(axis=1), 1e-300)
+        mean = np.einsum("ij,ij->i", far, loadings) / mass
+        variance = np.maximum(np.einsum("ij,ij,ij->i", far, loadings, loadings) / mass - mean**2, 0.0)
+        exact += mass[:, None] * np.exp(1j * frequencies * mean[:, None] - 0.5 * frequencies**2 * variance[:, None])
+        out.append(exact)
+    return out
+
+
+def _turns(first: FloatArray, loadings: FloatArray) -> ComplexArray:
+    """exp(iuL) of every frequency (1, 3, 5, ... times the first) and loading: powers by doubling."""
+    out = np.empty((len(loadings), FREQUENCIES, loadings.shape[1]), dtype=np.complex128)
+    out[:, 0] = np.exp(1j * first[:, None] * loadings)
+    step = out[:, 0] ** 2
+    known = 1
+    while known < FREQUENCIES:
+        np.multiply(out[:, :known], step[:, None], out=out[:, known : 2 * known])
+        step, known = step * step, 2 * known
+    return out

@@ -61,7 +61,7 @@ def test_a_lone_corner_at_high_beta_is_recomputed_instead_of_returned_as_noise()
     f[0] = 1.0
     kernel = grid_kernel(grid, 3.0, form="fft")
     exact = np.exp(-3.0 * grid.distances_from(0))
-    assert (kernel._raw(f) <= 0).any(), "the raw transform is noise here, or this test shows nothing"
+    assert (kernel.signed_product(f) <= 0).any(), "the raw transform is noise here, or this test shows nothing"
     np.testing.assert_allclose(kernel.product(f), exact, rtol=1e-10)
 
 
@@ -82,6 +82,17 @@ def test_a_million_cells_never_give_a_negative_or_nan_with_or_without_a_floor():
     for cell in rng.integers(grid.cells, size=4):
         direct = np.log(np.sum(channel.output_weights * np.exp(-grid.distances_from(int(cell)))))
         assert log_z[cell] == pytest.approx(direct, abs=1e-9)
+
+
+@pytest.mark.parametrize("form", ["dense", "truncated", "fft"])
+def test_many_rows_at_once_are_each_its_own_product(form):
+    kernel = grid_kernel(Grid.plain(9, 14), 16.0 if form == "truncated" else 0.7, form=form)
+    rows = np.random.default_rng(3).standard_normal((37, 126))
+    each = np.stack([kernel.signed_product(row) for row in rows])
+    np.testing.assert_allclose(kernel.signed_rows(rows), each, rtol=0, atol=1e-12)
+    positive = np.abs(rows).T
+    guarded = np.stack([kernel.guarded(column)[0] for column in positive.T], axis=1)
+    np.testing.assert_allclose(kernel.product(positive), guarded, rtol=1e-12)
 
 
 def test_an_unknown_form_and_a_senseless_beta_are_refused():

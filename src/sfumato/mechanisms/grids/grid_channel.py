@@ -32,7 +32,7 @@ from sfumato.mechanisms.grids.level import (
     level_from_normaliser,
     level_without_normaliser,
 )
-from sfumato.mechanisms.grids.loops import largest_log_ratio, log_sums
+from sfumato.mechanisms.grids.loops import largest_log_ratio, log_sums, stencil_product
 
 _EXACT_WITH_ZEROS_UP_TO = 700
 _LINEAR_IS_SAFE = 1e-290
@@ -207,7 +207,11 @@ class GridChannel:
         if smallest >= _LINEAR_IS_SAFE and self.kernel.form == "dense":
             return np.log(self.kernel.product(weights))
         if self.cells <= EXACT_UP_TO:
-            out = np.empty(self.cells)
+            # Positive terms: what underflows is nothing beside a sum that does not.
+            out, table = np.empty(self.cells), np.exp(-self.beta * offset_distances(self.grid))
+            stencil_product(weights, *self.grid.shape, table, out)
+            if float(out.min()) >= _LINEAR_IS_SAFE:
+                return np.log(out)
             with np.errstate(divide="ignore"):
                 log_weights = np.log(weights)
             log_sums(log_weights, self.beta * offset_distances(self.grid), self.grid.columns, out)

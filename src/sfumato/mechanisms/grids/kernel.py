@@ -37,6 +37,7 @@ _LONGEST_STENCIL = 3
 _DIRECT_BUDGET = 3e8
 _SMALL_WORK = 4e6
 _TWO_WORKERS_FROM = 250_000
+_ROWS_AT_ONCE = 16
 
 
 def choose_form(grid: Grid, beta: float) -> Form:
@@ -78,19 +79,32 @@ class GridKernel:
             return self.values @ f
         if f.ndim == 1:
             return self.guarded(f, needed=needed)[0]
-        columns = range(f.shape[1])
-        masks = [needed[:, k] if isinstance(needed, np.ndarray) and needed.ndim == 2 else needed for k in columns]
-        return np.stack([self.guarded(f[:, k], needed=masks[k])[0] for k in columns], axis=1)
+        columns = np.ascontiguousarray(f.T)
+        raw = self.signed_rows(columns)
+        for k in range(len(raw)):
+            mask = needed[:, k] if isinstance(needed, np.ndarray) and needed.ndim == 2 else needed
+            self._guard(raw[k], columns[k], mask)
+        return np.ascontiguousarray(raw.T)
 
     def signed_product(self, f: FloatArray) -> FloatArray:
         """K f for f of any sign, unguarded: its error is absolute, see :meth:`error_scale`."""
-        return self.values @ f if self.form == "dense" else self._raw(f)
+        return self.values @ f if self.form == "dense" else self._raw(f[None])[0]
+
+    def signed_rows(self, rows: FloatArray) -> FloatArray:
+        """rows K for (k, cells) of any sign, unguarded: K is symmetric. A few at once stay in the cache."""
+        if self.form == "dense":
+            return rows @ self.values
+        return np.concatenate([self._raw(rows[at : at + _ROWS_AT_ONCE]) for at in range(0, len(rows), _ROWS_AT_ONCE)])
 
     def guarded(self, f: FloatArray, *, needed: BoolArray | bool = True) -> tuple[FloatArray, int]:
         """K f, and in how many needed cells its relative error may exceed 1e-6 because direct sums were too many."""
         if self.form == "dense":
             return self.values @ f, 0
-        raw = self._raw(f)
+        raw = self._raw(f[None])[0]
+        return raw, self._guard(raw, f, needed)
+
+    def _guard(self, raw: FloatArray, f: FloatArray, needed: BoolArray | bool) -> int:
+        """Make ``raw`` what :meth:`guarded` promises, in place; how many cells were lost."""
         lost = 0
         scale = self.error_scale(f)
         if needed is not False and scale > 0.0:
@@ -108,7 +122,7 @@ class GridKernel:
         if not self.by_distance:
             np.maximum(raw, f, out=raw)
         np.maximum(raw, float(f.sum()) * self.smallest, out=raw)
-        return raw, lost
+        return lost
 
     def table(self) -> FloatArray:
         """(rows, columns): the kernel by absolute row and column offset."""
@@ -122,21 +136,23 @@ class GridKernel:
         return out
 
     def _raw(self, f: FloatArray) -> FloatArray:
+        """K f for every row of (k, cells)."""
         rows, columns = self.grid.shape
         if self.form == "truncated":
-            out = np.empty(self.grid.cells)
-            stencil_product(np.ascontiguousarray(f), rows, columns, self.values, out)
+            out = np.empty(f.shape)
+            for one, product in zip(np.ascontiguousarray(f), out, strict=True):
+                stencil_product(one, rows, columns, self.values, product)
             return out
 
         # Axis by axis, so that the rows that are only padding are never transformed.
         tall, wide = _padded(self.grid, self.beta)
         workers = 2 if self.grid.cells >= _TWO_WORKERS_FROM else 1
-        spectrum = scipy.fft.rfft(f.reshape(rows, columns), n=wide, axis=1, workers=workers)
-        spectrum = scipy.fft.fft(spectrum, n=tall, axis=0, overwrite_x=True, workers=workers)
+        spectrum = scipy.fft.rfft(f.reshape(-1, rows, columns), n=wide, axis=2, workers=workers)
+        spectrum = scipy.fft.fft(spectrum, n=tall, axis=1, overwrite_x=True, workers=workers)
         spectrum *= self.values
-        spectrum = scipy.fft.ifft(spectrum, axis=0, overwrite_x=True, workers=workers)[:rows]
-        result = scipy.fft.irfft(spectrum, n=wide, axis=1, workers=workers)
-        return np.ascontiguousarray(result[:, :columns]).reshape(-1)
+        spectrum = scipy.fft.ifft(spectrum, axis=1, overwrite_x=True, workers=workers)[:, :rows]
+        result = scipy.fft.irfft(spectrum, n=wide, axis=2, workers=workers)
+        return np.ascontiguousarray(result[:, :, :columns]).reshape(len(f), -1)
 
 
 def offset_distances(grid: Grid) -> FloatArray:
