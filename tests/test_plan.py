@@ -61,5 +61,5 @@ def test_unknown_fields_and_rules_that_cannot_be_written_down_are_refused() -> N
         Plan.from_dict({"colour": "blue"})
     with pytest.raises(InputError, match="rule made in Python"):
         Plan(secrets=stays()).to_dict()
-    with pytest.raises(InputError, match="described wrongly"):
+    with pytest.raises(InputError, match="radius in metres is not a number"):
         Plan.from_dict({"radius_m": "far"})

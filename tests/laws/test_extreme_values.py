@@ -109,6 +109,7 @@ SAMPLES = Samples(np.array([0, 1, 2, 0, 1, 2]), np.array([0, 1, 2, 1, 1, 0]), 3,
 # An ordinary argument of this name, and its kind: by name, or "function.name" where one name means two things.
 ORDINARY: dict[str, tuple[str | None, Any]] = {
     "prior": ("vector", P),
+    "own_seed.arrays": (None, P),
     "channel": ("matrix", Q),
     "first": ("matrix", Q),
     "second": ("matrix", Q),

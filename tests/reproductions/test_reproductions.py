@@ -77,7 +77,7 @@ def test_a_known_failure_of_a_paper_is_printed_as_one_and_exits_with_0() -> None
 
 def test_a_verdict_that_differs_from_the_recorded_one_exits_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
     surprising = Reproduction("cip-theorems", "A surprise", {}, (check("now it holds", True, recorded="fails"),))
-    monkeypatch.setattr("sfumato.reproductions.reproduce", lambda name, quick: surprising)
+    monkeypatch.setattr("sfumato.cli.reproduced.reproduce", lambda name, quick: surprising)
     run = RUN.invoke(app, ["reproduce", "cip-theorems"])
     assert run.exit_code == 1
     assert "recorded as 'fails'" in run.output

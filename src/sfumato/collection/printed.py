@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, IntArray, finite, positive
-from sfumato.channel import checked_probabilities
+from sfumato.channel import LEAST_PROBABILITY, checked_probabilities
 from sfumato.estimation.earth_mover import earth_movers_distance
 from sfumato.estimation.joint import ibu
 from sfumato.grid import Grid
@@ -36,7 +36,8 @@ def algorithm_2_row_sums(prior: npt.ArrayLike, distances: npt.ArrayLike, *, beta
 def equation_8_row_sums(weights: npt.ArrayLike, distances: npt.ArrayLike, *, beta: float) -> FloatArray:
     """The row sums of eq. (8) as printed, exp(+β d) over Σ q exp(-β d): they should be 1."""
     d = finite(distances, "The distances", dimensions=2)
-    q = checked_probabilities(weights, d.shape[1])
+    reported = finite(weights, "The weights", dimensions=1)
+    q = checked_probabilities(np.where((reported > 0) & (reported < LEAST_PROBABILITY), 0.0, reported), d.shape[1])
     return np.asarray((q * np.exp(beta * d)).sum(axis=1) / (q * np.exp(-positive(beta, "beta") * d)).sum(axis=1))
 
 
