@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import resources
+
 import numpy as np
 import pytest
+from alembic.script import ScriptDirectory
 
 from sfumato.collection import first_channel
+from sfumato.estimation import Tally, blended, earth_movers_distance, joint
 from sfumato.mechanisms.grids.sampling import draw_tally
 from sfumato.service.estimating import _rules, estimate_cycle
 from sfumato.service.first_campaign import demonstration
@@ -61,3 +65,30 @@ def test_spending_counts_cycles_that_are_no_longer_pooled(reporting, expected):
     assert found.facts.verdict == "fits"
     assert found.this_cycle.shape == found.probabilities.shape
     assert {one.way for one in found.facts.influence_ranges} == {"piled", "spread", "as people"}
+
+
+def test_a_campaign_shows_the_blended_map_which_is_nearer_than_the_early_stopped_one():
+    asked = specification(CampaignRequest.model_validate(REQUEST), SETTINGS)
+    grid = asked.grid.to_grid()
+    channel = first_channel(grid, _rules(asked, max_log_change=None))
+    away = np.sum((grid.centres() - grid.centres().mean(axis=0)) ** 2, axis=1)
+    people = np.round(60 * np.exp(-away / (2 * 700.0**2))).astype(np.int64) + 1
+    truth = people / people.sum()
+    nearer = []
+    for seed in range(6):
+        made = cycles(asked, [1])[0]
+        counts = draw_tally(channel, people, rng=seed)
+        one = CellCounts(cycle=1, payload=made.payload, direct=counts, relayed=np.zeros_like(counts))
+        shown = estimate_cycle(asked, [one], previous=None, settings=SETTINGS).probabilities
+        tallies = [Tally(channel, counts)]
+        np.testing.assert_allclose(shown, blended(tallies).probabilities, atol=1e-12)
+        early = joint(tallies).probabilities
+        nearer.append([earth_movers_distance(found, truth, grid) for found in (shown, early)])
+    shown_m, early_m = np.mean(nearer, axis=0)
+    assert shown_m < early_m
+
+
+def test_migrations_form_one_line():
+    script = ScriptDirectory(str(resources.files("sfumato.service") / "migrations"))
+    assert len(script.get_heads()) == 1
+    assert len(list(script.walk_revisions())) >= 5
