@@ -52,12 +52,16 @@ def test_an_unsent_report_is_not_redrawn_after_its_cycle_and_the_next_cycle_gets
 ) -> None:
     create(collector.visitor, "late")
     me = person(collector, "late", tmp_path / "device.json")
-    first = me.prepare(48.853, 2.349)
+    slow = person(collector, "late", tmp_path / "slow.json")
+    first, mine = me.prepare(48.853, 2.349), slow.prepare(48.853, 2.349)
     crowd(collector.visitor, 3, "late")
     assert close(collector.visitor, "late")["closed"]
-    assert me.send(first.epoch) == "closed"
+    assert slow.send(mine.epoch) == "counted", "late, through the channel it was drawn from"
+    crowd(collector.visitor, 3, "late")
+    assert close(collector.visitor, "late")["closed"]
+    assert me.send(first.epoch) == "closed", "two cycles later"
     second = me.prepare(48.853, 2.349)
-    assert (second.epoch, second.drawn_now) == ("2", True)
+    assert (second.epoch, second.drawn_now) == ("3", True)
     assert me.send() == "counted"
     assert len(me.device.budget().entries) == 2
 
