@@ -45,6 +45,14 @@ class Looks:
         self._making: dict[Hashable, asyncio.Lock] = {}
         self._leaving = asyncio.Lock()
         self._bytes = 0
+        self._changed_s = 0.0
+
+    def changed(self) -> None:
+        """An operator has acted here: what was looked at before is looked at again, not a second later."""
+        self._changed_s = time.monotonic()
+
+    def _fresh(self, made: _Made) -> bool:
+        return made.looked_at_s > self._changed_s and time.monotonic() - made.looked_at_s <= _FRESH_S
 
     async def answer(
         self,
@@ -58,7 +66,7 @@ class Looks:
     ) -> Response:
         """The answer of ``key``, made by ``make`` when ``stamp`` has changed; 304 for who has it already."""
         made = self._made.get(key)
-        if made is None or time.monotonic() - made.looked_at_s > _FRESH_S:
+        if made is None or not self._fresh(made):
             # Whoever holds the lock makes it; the others find it made.
             async with self._making.setdefault(key, asyncio.Lock()):
                 made = await self._current(key, stamp, make, media_type)
@@ -80,8 +88,9 @@ class Looks:
         media_type: str,
     ) -> _Made:
         known = self._made.get(key)
-        if known is not None and time.monotonic() - known.looked_at_s <= _FRESH_S:
+        if known is not None and self._fresh(known):
             return known
+        began_s = time.monotonic()
         try:
             now = await stamp()
             if known is None or known.stamp != now:
@@ -90,7 +99,7 @@ class Looks:
                 known = self._keep(key, _Made(now, f'W/"{digest}"', media_type, plain, packed, 0.0))
         finally:
             self._making.pop(key, None)
-        known.looked_at_s = time.monotonic()
+        known.looked_at_s = began_s
         return known
 
     def _keep(self, key: Hashable, made: _Made) -> _Made:

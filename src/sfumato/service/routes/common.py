@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Path, Request
+from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, ValidationError
+from starlette.responses import Response
 
 from sfumato.service.answers import Refused, from_validation
 from sfumato.service.collector import Collector
@@ -29,6 +32,22 @@ def looks_of(request: Request) -> Looks:
     """The answers that many look at."""
     found: Looks = request.app.state.looks
     return found
+
+
+class Act(APIRoute):
+    """A route of the operator: what it has changed is seen by the next look."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The route's handler, and word to those who keep answers."""
+        handler = super().get_route_handler()
+
+        async def act(request: Request) -> Response:
+            answer = await handler(request)
+            if request.method != "GET":
+                looks_of(request).changed()
+            return answer
+
+        return act
 
 
 Running = Annotated[Collector, Depends(collector_of)]

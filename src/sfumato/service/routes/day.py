@@ -25,9 +25,9 @@ from sfumato.service.models.operating import (
     TokenAnswer,
 )
 from sfumato.service.models.replies import CampaignAnswer
-from sfumato.service.routes.common import Name, Operator, Running, body_of, operator_only, read_body, refusals
+from sfumato.service.routes.common import Act, Name, Operator, Running, body_of, operator_only, read_body, refusals
 
-router = APIRouter(prefix="/api/v1", tags=["operate"], dependencies=[Depends(operator_only)])
+router = APIRouter(prefix="/api/v1", tags=["operate"], dependencies=[Depends(operator_only)], route_class=Act)
 ClosedCycle = Annotated[int, Path(ge=1, le=999_999_999, description="A closed cycle.")]
 OperatorsName = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", max_length=63, description="An operator.")]
 _REFUSALS = refusals(400, 401, 404, 409, 413, 415, 422, 503)

@@ -9,9 +9,9 @@ from sfumato.service import views
 from sfumato.service.answers import respond
 from sfumato.service.models.replies import BatchAnswer, CampaignAnswer, CloseAnswer
 from sfumato.service.models.requests import BatchRequest, CampaignRequest, CloseRequest
-from sfumato.service.routes.common import Name, Running, body_of, operator_only, read_body, refusals
+from sfumato.service.routes.common import Act, Name, Running, body_of, operator_only, read_body, refusals
 
-router = APIRouter(prefix="/api/v1/campaigns", tags=["operate"], dependencies=[Depends(operator_only)])
+router = APIRouter(prefix="/api/v1/campaigns", tags=["operate"], dependencies=[Depends(operator_only)], route_class=Act)
 
 
 @router.post(

@@ -335,8 +335,9 @@ class Store:
             return hashlib.sha256(repr([tuple(row) for row in rows]).encode("utf-8")).hexdigest()
 
     async def last_closed(self, campaign_id: int) -> int:
-        """The number of the latest cycle with an estimate; 0 if there is none."""
-        statement = select(func.max(estimates.c.cycle)).where(estimates.c.campaign_id == campaign_id)
+        """The number of the latest cycle with an estimate that is not left out; 0 if there is none."""
+        statement = closed_with_estimates(campaign_id).with_only_columns(func.max(cycles.c.number))
+        statement = statement.where(cycles.c.excluded == 0)
         async with self.database.reading() as connection:
             return int((await connection.execute(statement)).scalar_one() or 0)
 
