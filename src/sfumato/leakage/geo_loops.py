@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.arrays import FloatArray, IntArray
 
-_ROWS, _OUTPUTS = 16, 256
+_ROWS, _OUTPUTS = 16, 512
 """A tile of the loop: this many rows against as many others, over this many outputs at a time, fits the cache."""
 
 
@@ -53,16 +53,24 @@ def steepest(logs: FloatArray, distances: FloatArray, order: IntArray, error: fl
             most = np.zeros((_ROWS, _ROWS))
             for start in range(0, outputs, _OUTPUTS):
                 end = min(start + _OUTPUTS, outputs)
-                for x in range(first, min(first + _ROWS, count)):
-                    for other in range(max(second, x + 1), min(second + _ROWS, count)):
-                        if not steeper[x, other]:
+                for other in range(second, min(second + _ROWS, count)):
+                    for x in range(first, min(first + _ROWS, count), 4):
+                        # Four rows at once: the other one is loaded once. Past the end the last row stands again.
+                        x1, x2, x3 = min(x + 1, count - 1), min(x + 2, count - 1), min(x + 3, count - 1)
+                        if not (steeper[x, other] or steeper[x1, other] or steeper[x2, other] or steeper[x3, other]):
                             continue
-                        high, low = 0.0, 0.0
+                        a, b, c, d = 0.0, 0.0, 0.0, 0.0
                         for y in range(start, end):
-                            change = logs[x, y] - logs[other, y]
-                            high = max(high, change)
-                            low = min(low, change)
-                        most[x - first, other - second] = max(most[x - first, other - second], high, -low)
+                            there = logs[other, y]
+                            a = max(a, abs(logs[x, y] - there))
+                            b = max(b, abs(logs[x1, y] - there))
+                            c = max(c, abs(logs[x2, y] - there))
+                            d = max(d, abs(logs[x3, y] - there))
+                        row = x - first
+                        most[row, other - second] = max(most[row, other - second], a)
+                        most[row + 1, other - second] = max(most[row + 1, other - second], b)
+                        most[row + 2, other - second] = max(most[row + 2, other - second], c)
+                        most[row + 3, other - second] = max(most[row + 3, other - second], d)
             for x in range(first, min(first + _ROWS, count)):
                 for other in range(max(second, x + 1), min(second + _ROWS, count)):
                     apart = distances[x, other]

@@ -156,6 +156,23 @@ class _Intervals:
         ).reshape(-1, 3)
         return np.ascontiguousarray(np.unique(seen, axis=0), dtype=np.int64)
 
+    @property
+    def farthest(self) -> float:
+        """The farthest that a span begins."""
+        return float(np.abs(self.low[np.isfinite(self.low)]).max(initial=0.0))
+
+    def sums(self) -> list[tuple[int, int, int]]:
+        """(span, cell, rest): spans to infinity that are a cell and the rest, the outermost first."""
+        endless = {float(low): i for i, low in enumerate(self.low) if np.isinf(self.high[i]) and low > 0}
+        cells = {float(low): i for i, low in enumerate(self.low) if np.isfinite(self.high[i])}
+        found = []
+        for low in sorted(endless, reverse=True):
+            cell = cells.get(low)
+            rest = None if cell is None else endless.get(float(self.high[cell]))
+            if cell is not None and rest is not None:
+                found.append((endless[low], cell, rest))
+        return found
+
 
 def _axis_intervals(count: int, size: float) -> _Intervals:
     low = np.full((count, count), -np.inf)
@@ -178,19 +195,32 @@ def _smallest_side(spans: _Intervals) -> float:
 
 
 def _interval_masses(across: _Intervals, down: _Intervals, eps: float) -> FloatArray:
-    """masses[j, i] = probability that the step lies in the rectangle (across i) x (down j)."""
+    """masses[j, i] = probability that the step lies in the rectangle (across i) x (down j).
+
+    A span that reaches to infinity is a cell and the next such span: integrated is only the outermost, the others are
+    sums (of positive terms, so that the smallest mass keeps its digits).
+    """
     scale = min(_smallest_side(across), _smallest_side(down)) / 2
-    nodes_x = [_quadrature(low, high, eps, scale) for low, high in zip(across.low, across.high, strict=True)]
-    nodes_y = [_quadrature(low, high, eps, scale) for low, high in zip(down.low, down.high, strict=True)]
-    out = np.empty((len(nodes_y), len(nodes_x)))
+    far_x, far_y = across.farthest, down.farthest
+    nodes_x = [_quadrature(low, high, eps, scale, far_y) for low, high in zip(across.low, across.high, strict=True)]
+    nodes_y = [_quadrature(low, high, eps, scale, far_x) for low, high in zip(down.low, down.high, strict=True)]
+    out = np.zeros((len(nodes_y), len(nodes_x)))
+    sums_x, sums_y = across.sums(), down.sums()
+    summed_x, summed_y = {i for i, _, _ in sums_x}, {j for j, _, _ in sums_y}
     for j, (y, wy) in enumerate(nodes_y):
         for i, (x, wx) in enumerate(nodes_x):
+            if i in summed_x or j in summed_y:
+                continue
             if across.low[i] < 0 < across.high[i] and down.low[j] < 0 < down.high[j]:
                 spans = (-across.low[i], across.high[i]), (-down.low[j], down.high[j])
                 out[j, i] = sum(_quadrant(a, b, eps) for a in spans[0] for b in spans[1])
             else:
                 radius = np.hypot(x[None, :], y[:, None])
                 out[j, i] = eps * eps / (2 * math.pi) * (wy @ np.exp(-eps * radius) @ wx)
+    for i, cell, rest in sums_x:
+        out[:, i] = out[:, cell] + out[:, rest]
+    for j, cell, rest in sums_y:
+        out[j, :] = out[cell, :] + out[rest, :]
     return out
 
 
@@ -200,13 +230,16 @@ def _gauss_legendre() -> tuple[FloatArray, FloatArray]:
     return knots, weights
 
 
-def _quadrature(low: float, high: float, eps: float, scale: float) -> tuple[FloatArray, FloatArray]:
+def _quadrature(low: float, high: float, eps: float, scale: float, aside: float = 0.0) -> tuple[FloatArray, FloatArray]:
     """Gauss-Legendre nodes and weights on panels that double away from the origin, where the density has a kink.
 
-    No panel is longer than four decay lengths, and the tail is cut where it is below e^-45 of its start. ``scale`` is
-    half the smaller side of a cell: outside the origin's own cell one coordinate is at least that large.
+    No panel is longer than four decay lengths, and the tail is cut where it is below e^-45 of its start, also so far
+    ``aside`` of the origin, where radii grow slowly along the span. ``scale`` is half the smaller side of a cell:
+    outside the origin's own cell one coordinate is at least that large.
     """
-    reach = 45.0 / eps
+    starts = max(0.0, low) if math.isinf(high) else 0.0
+    longest = math.hypot(aside, starts) + 45.0 / eps
+    reach = max(45.0 / eps, math.sqrt((longest - aside) * (longest + aside)) - starts)
     a, b = max(low, min(high, 0.0) - reach), min(high, max(low, 0.0) + reach)
     edges, step = [0.0], scale
     while edges[-1] < max(abs(a), abs(b)):
