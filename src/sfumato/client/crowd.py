@@ -143,22 +143,25 @@ class _Server:
         return self._call("POST", "/reports", report)[0] == 200
 
     def await_close(self, cycle: int, wait_s: float) -> bool:
-        """Wait until the cycle is closed; at once False if nothing will close it soon."""
+        """Wait until the cycle is closed and its map is out; at once False if nothing will close it soon."""
         deadline = time.monotonic() + wait_s
+        closed = False
         while time.monotonic() < deadline:
-            if self._operator:
+            if self._operator and not closed:
                 self._call("POST", "/close", {}, self._operator)
             _, body = self._call("GET", "")
             now = _inside(body, "campaign")
             current = _inside(now, "cycle")
-            if _count(current, "number", cycle) > cycle:
+            closed = closed or _count(current, "number", cycle) > cycle
+            # The next cycle opens at once; the map of this one follows.
+            if closed and self._call("GET", f"/cycles/{cycle}")[0] == 200:
                 return True
             size = _count(now, "cycle_reports", 0)
             nearly = size > 0 and _count(current, "tickets", 0) + 10 > size
-            if current.get("state") == "open" and not self._operator and not nearly:
+            if not closed and current.get("state") == "open" and not self._operator and not nearly:
                 return False
             time.sleep(0.3)
-        return False
+        return closed
 
     def _call(
         self, method: str, path: str, body: Mapping[str, object] | None = None, headers: Mapping[str, str] | None = None
