@@ -221,3 +221,20 @@ def test_noise_over_files_of_every_format_is_certified_without_holding_them(kind
     assert "positions and times of every file" in verify_archive(done.document, tmp_path / "out").checks
     for file in (tmp_path / "out").iterdir():
         assert len(sf.read_trace(file)) > 10
+
+
+def test_an_archive_that_is_the_original_is_not_protected_whatever_its_certificate_says(folder: Path) -> None:
+    shared_by(folder, "--noise", "0.05m", out="same")
+    code, out, _ = run("audit", "rides", "same", "--certificate", "same.json", folder=folder)
+    assert (code, "NOT PROTECTED: what was shared is the original" in out) == (1, True)
+    code, out, _ = run("audit", "rides", "same", "--certificate", "same.json", "--json", folder=folder)
+    assert (code, json.loads(out)["ok"], json.loads(out)["unprotected"]) == (1, False, True)
+
+
+def test_an_archive_from_which_no_zone_took_anything_is_the_original(folder: Path) -> None:
+    for name, where, expected in (("far", (PARIS[0] + 3, PARIS[1]), 1), ("home", PARIS, 0)):
+        run("places", "add", name, f"{where[0]},{where[1]}", "--places", f"{name}.places", folder=folder)
+        words = ("--places", f"{name}.places", "--certificate", f"{name}.json")
+        assert run("hide", "rides", "-o", name, *words, folder=folder)[0] == 0
+        code, out, err = run("audit", "rides", name, *words, folder=folder)
+        assert (code, "NOT PROTECTED" in out) == (expected, bool(expected)), err

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.adversary.audit import Audit, audit
+from sfumato.adversary.audit import WITHIN_M, Audit, audit
 from sfumato.adversary.places.view import evenly
 from sfumato.archives.job import SourceReading, private_folder
 from sfumato.archives.manifest import SourceRecord, read_records
@@ -36,7 +36,10 @@ NOT_SHARED = "not shared: it is not in the private manifest"
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """One original: what became of it, and how far off its published points are (root mean square per coordinate)."""
+    """One original: what became of it, and how far off its published points are (root mean square per coordinate).
+
+    ``within_a_metre`` is the share of its published points that lie where they were.
+    """
 
     source: str
     points_in: int = 0
@@ -46,6 +49,7 @@ class AuditRow:
     inside: int = 0
     refused: str | None = None
     no_track: bool = False
+    within_a_metre: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +66,13 @@ class ArchiveAudit:
     def inside(self) -> int:
         """Published points inside a zone: none, or something is wrong."""
         return sum(row.inside for row in self.rows)
+
+    @property
+    def unprotected(self) -> bool:
+        """Whether what was shared is the original: nothing moved by a metre, and nothing withheld or noise promised."""
+        shared = [row for row in self.rows if row.within_a_metre is not None]
+        whole = self.noise is not None or all(row.points_in == row.points_out for row in shared)
+        return bool(shared) and whole and all(row.within_a_metre == 1.0 for row in shared)
 
 
 @dataclass(slots=True)
@@ -160,7 +171,8 @@ def _row(
         if error_m < 0.1:  # noise may carry a point into a zone, and says nothing by it
             points = points_of(shared.lat_deg, shared.lon_deg)
             inside = int(np.any([zone.holds(points) for zone in places.zones], axis=0).sum())
-    return AuditRow(member.name, len(original), len(shared), record.output, error_m, inside)
+    near = float(np.mean(np.hypot(*moved.T) <= WITHIN_M))
+    return AuditRow(member.name, len(original), len(shared), record.output, error_m, inside, within_a_metre=near)
 
 
 def _chosen(pairs: Sequence[tuple[Trace, Trace]]) -> list[tuple[Trace, Trace]]:

@@ -34,7 +34,7 @@ def run_audit_archive(
     *,
     json: bool,
 ) -> None:
-    """Attack the shared folder with the originals at hand; exit 1 where it is not what was certified."""
+    """Attack the shared folder with the originals at hand; exit 1 where it is the original, or not as certified."""
     time_zone, column, one_person = reading
     mine = None if places is None else load_places(places, passphrase=passphrase_in(passphrase_file))
     try:
@@ -56,7 +56,7 @@ def run_audit_archive(
         print_json(_as_json(found))
     else:
         _say(found, report)
-    if found.inside:
+    if found.inside or found.unprotected:
         raise SystemExit(1)
 
 
@@ -78,6 +78,8 @@ def _say(found: ArchiveAudit, report: Path | None) -> None:
         typer.echo("No published point lies inside a zone.")
     for line in (*noise_lines(found), *found.notes):
         typer.echo(line)
+    if found.unprotected:
+        typer.echo("NOT PROTECTED: what was shared is the original; nothing was withheld or moved by a metre.")
     if report is not None:
         typer.echo(f"Report (private): {report}")
 
@@ -90,7 +92,8 @@ def _words(row: AuditRow) -> str:
 
 def _as_json(found: ArchiveAudit) -> dict[str, object]:
     return {
-        "ok": not found.inside,
+        "ok": not (found.inside or found.unprotected),
+        "unprotected": found.unprotected,
         "private": True,
         "rows": [asdict(row) for row in found.rows],
         "noise": None if found.noise is None else found.noise.to_dict(),
