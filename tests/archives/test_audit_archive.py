@@ -224,7 +224,7 @@ def test_noise_over_files_of_every_format_is_certified_without_holding_them(kind
 
 
 def test_an_archive_that_is_the_original_is_not_protected_whatever_its_certificate_says(folder: Path) -> None:
-    shared_by(folder, "--noise", "0.05m", out="same")
+    shared_by(folder, "--noise", "0.1m", "--snap", "0.01m", out="same")
     code, out, _ = run("audit", "rides", "same", "--certificate", "same.json", folder=folder)
     assert (code, "NOT PROTECTED: what was shared is the original" in out) == (1, True)
     code, out, _ = run("audit", "rides", "same", "--certificate", "same.json", "--json", folder=folder)

@@ -1,10 +1,10 @@
-"""The attacker who goes to the commonest exit and half a radius inward; and the one who stays at the commonest end."""
+"""Attackers who go by the exits alone: the commonest one and half a radius inward, or the middle of them all."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from sfumato.adversary.places.view import ZoneView, clusters_of
+from sfumato.adversary.places.view import ZoneView, clusters_of, into_disc
 from sfumato.arrays import FloatArray
 
 
@@ -31,3 +31,10 @@ def back_along(view: ZoneView) -> FloatArray | None:
     use = label == np.argmax(count)
     heading = stops.headings[use].mean(axis=0)
     return np.asarray(stops.gates_m[use].mean(axis=0) + 0.5 * view.radius_m * heading)
+
+
+def middle(view: ZoneView) -> FloatArray | None:
+    """The median of the gates' coordinates: in a town of streets north and east, most exits share one with the door."""
+    if not view.seen:
+        return None
+    return into_disc(np.median(view.of_stops().gates_m, axis=0), view.inner_radius_m)
