@@ -71,7 +71,8 @@ def say_rows(rows: Sequence[Row], *, all_of_them: bool = False) -> None:
     skipped = sum(row.no_track for row in rows)
     left_out = list(dict.fromkeys(name for row in rows for name in row.left_out))
     if len(few) < len(shown):
-        typer.echo(f"... and {len(shown) - len(few)} more; all of them are in the private summary.")
+        others = f"... and {len(shown) - len(few)} more" if few else f"{len(shown)} files, none refused"
+        typer.echo(f"{others}; all of them are in the private summary.")
     if skipped:
         typer.echo(f"{skipped} file(s) are no tracks.")
     if words := points_read(rows).sentence():

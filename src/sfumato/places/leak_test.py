@@ -28,8 +28,6 @@ from sfumato.places.zones import Withholding, Zone, centred_zone
 from sfumato.priors.kernels import Kernel
 from sfumato.traces import Trace
 
-_ENDS_WITHIN_M = 5000.0
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlaceLeak:
@@ -99,7 +97,7 @@ class LeakTest:
             truth = _around_place(place, original)
             away = np.hypot(*truth.T)
             ends = truth[[0, -1]]
-            seen.ends_m.extend(ends[away[[0, -1]] < _ENDS_WITHIN_M])
+            seen.ends_m.extend(ends[away[[0, -1]] < zone.radius_m])
             if published is not None:
                 seen.after.append(_look(zone, published, self.noise_m))
             if away.min() < 2 * zone.radius_m:
