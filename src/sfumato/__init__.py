@@ -11,6 +11,8 @@ if TYPE_CHECKING:  # the same names as in the table below, for type checkers and
     from sfumato.answers.flows import estimate_flows
     from sfumato.answers.heatmap import estimate_heatmap
     from sfumato.answers.received import receive
+    from sfumato.answers.smooth import smooth
+    from sfumato.answers.smoothed import judge_smoothed
     from sfumato.archives.hiding import hide
     from sfumato.certificates.verdict import judge
     from sfumato.certificates.verify import verify
@@ -32,6 +34,8 @@ _HOMES = {
     "receive": "sfumato.answers.received",
     "estimate_heatmap": "sfumato.answers.heatmap",
     "estimate_flows": "sfumato.answers.flows",
+    "smooth": "sfumato.answers.smooth",
+    "judge_smoothed": "sfumato.answers.smoothed",
     "find_places": "sfumato.places",
     "hide": "sfumato.archives.hiding",
     "judge": "sfumato.certificates.verdict",
@@ -52,10 +56,12 @@ __all__ = [
     "find_places",
     "hide",
     "judge",
+    "judge_smoothed",
     "protect",
     "read_trace",
     "read_traces",
     "receive",
+    "smooth",
     "verify",
     "write_trace",
 ]

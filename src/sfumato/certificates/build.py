@@ -30,6 +30,7 @@ from sfumato.version import __version__
 
 FORMAT = 1
 KIND = "sfumato trace certificate"
+SMOOTHED = "sfumato smoothed track certificate"
 SAME_DEG = 1.5e-7  # released degrees have seven decimals
 COARSEST_GRID = 0.1  # of the noise per coordinate
 NOTHING_DRAWN = "none: nothing was drawn"

@@ -22,7 +22,7 @@ import numpy as np
 from sfumato.certificates.clean import more_than_certified
 from sfumato.certificates.document import LEAST_RADIUS_M, SIGNATURE, Certificate, stated_protection, worst_odds
 from sfumato.certificates.requirements import parse_requirements, unmet
-from sfumato.certificates.verify import read_release, verify
+from sfumato.certificates.verify import Document, read_release, verify
 from sfumato.errors import VerificationFailed
 from sfumato.frames import unroll
 from sfumato.mechanisms.traces.plausibility import REFUSED_BELOW
@@ -121,7 +121,8 @@ def judge(
             False, None, None, "none", {"unchanged": why, "protection": "What was changed promises nothing."}
         )
     document, record = found.certificate, Certificate.of(found.certificate)
-    reasons: dict[str, str] = {}
+    verdict = stated_verdict(document)
+    reasons = dict(verdict.reasons)
     clean: bool = True
     if isinstance(release, str | Path):
         kept = record.kept
@@ -133,18 +134,32 @@ def judge(
         people = [(None, release)] if isinstance(release, Trace) else list(release)
     plausible, why = _plausible(record, [trace for _, trace in people])
     reasons |= {"plausible": why} if why else {}
+    return replace(
+        verdict,
+        clean=clean,
+        plausible=plausible,
+        reasons=reasons,
+        wording_checked=found.wording_checked,
+        checks=found.checks,
+        notes=found.notes,
+        unmet=unmet(require, document, worst=lambda at: worst_odds(document, at)) if require else (),
+    )
+
+
+def stated_verdict(document: Document) -> Verdict:
+    """What a certificate says that was found unchanged; whether the release is clean and plausible is not yet told."""
+    record = Certificate.of(document)
     odds, radius_m = worst_odds(document), max(record.stated.numbers.radius_m, LEAST_RADIUS_M)
     protection, why = stated_protection(record, odds, radius_m)
-    reasons |= {"protection": why}
     mode = document["releases"]
     known = mode["mode"] != "redrawn" or int(mode.get("redraws", 1)) > 1
     signature = document.get(SIGNATURE)
-    verdict = Verdict(
+    return Verdict(
         unchanged=True,
-        clean=clean,
-        plausible=plausible,
+        clean=None,
+        plausible=None,
         protection=protection,
-        reasons=reasons,
+        reasons={"protection": why},
         worst_odds=odds if odds is not None and math.isfinite(odds) else None,
         at_radius_m=radius_m,
         sentence=record.headline,
@@ -154,14 +169,6 @@ def judge(
         releases=("" if known else "an unknown number. ") + str(mode["meaning"]),
         releases_known=known,
         simulation=record.simulation,
-        wording_checked=found.wording_checked,
-        checks=found.checks,
-        notes=found.notes,
-    )
-    return (
-        verdict
-        if not require
-        else replace(verdict, unmet=unmet(require, document, worst=lambda at: worst_odds(document, at)))
     )
 
 

@@ -33,6 +33,7 @@ _SENTENCES = (  # all else is a number or a name, and is compared whatever the w
     *("secrets.statement", "secrets.limits", "secrets.loss_over_class_grid"),
 )
 _SINCE = ("plan", "times", "several_files")  # what certificates of the first edition do not have
+_KINDS = "Check the file; a smoothed track's certificate is for sfumato verify --raw, or judge_smoothed."
 LOSS_TOLERANCE = 1e-6  # exact losses go through a factorisation
 _FACTORISED = (
     *("loss_at_times", "stay_loss", "stay_odds_99", "secrets.loss_over_class", "secrets.odds_99_over_class"),
@@ -99,7 +100,7 @@ def verify(
     and then no sentence of the certificate has been checked.
     """
     document = read_certificate(source)
-    checks, notes = _opened(document, signer, ignore_wording)
+    checks, notes = check_opening(document, signer, ignore_wording)
     if isinstance(source, str | Path) and Path(source).read_bytes() != certificate_text(document).encode():
         raise VerificationFailed(
             "The certificate's text is not what was written, though it means the same.", "A byte of it was changed."
@@ -129,11 +130,11 @@ def verify(
             "The release's positions or times are not those that were certified.", "Use the original release."
         )
     checks.append("positions and times of the release")
-    terms = _terms(document)
+    terms = terms_of(document)
     _check_kept(people, terms.kept)
     _check_grid(released, terms.snap_m)
     checks.append(f"positions on the public {terms.snap_m:g} m grid")
-    checks.append(_recomputed(document, terms, released, file, notes, words=not ignore_wording))
+    checks.append(check_recomputed(document, terms, released, file, notes, words=not ignore_wording))
     return Verified(document, tuple(checks), tuple(notes), not ignore_wording)
 
 
@@ -143,8 +144,8 @@ def verify_files(document: Document, traces: Iterable[Trace] | None, *, ignore_w
     Files without times cannot be read as tracks: then positions are what the hashes of the files vouch for, and only
     what the certificate says is recomputed.
     """
-    checks, notes = _opened(document, None, ignore_wording)
-    terms = _terms(document)
+    checks, notes = check_opening(document, None, ignore_wording)
+    terms = terms_of(document)
     if not terms.several_files:
         raise VerificationFailed("The certificate speaks of one track, not of files.", "It was changed.")
     stated: dict[str, Any] = {}
@@ -165,11 +166,11 @@ def verify_files(document: Document, traces: Iterable[Trace] | None, *, ignore_w
                 "The files' positions or times are not those that were certified.", "Use the original files."
             )
         checks += ["positions and times of every file", f"positions on the public {terms.snap_m:g} m grid"]
-    checks.append(_recomputed(document, terms, released, stated, notes, words=not ignore_wording))
+    checks.append(check_recomputed(document, terms, released, stated, notes, words=not ignore_wording))
     return Verified(document, tuple(checks), tuple(notes), not ignore_wording)
 
 
-def _opened(document: Document, signer: str | Path | None, ignore_wording: bool) -> tuple[list[str], list[str]]:
+def check_opening(document: Document, signer: str | Path | None, ignore_wording: bool) -> tuple[list[str], list[str]]:
     """Seal, signature and version: what was checked, and what should be noted."""
     checks, notes = ["the certificate's own hash"], []
     _check_seal(document)
@@ -190,7 +191,7 @@ def _opened(document: Document, signer: str | Path | None, ignore_wording: bool)
     return checks, notes
 
 
-def _recomputed(
+def check_recomputed(
     document: Document,
     terms: Terms,
     released: Released | ReleasedFiles,
@@ -270,7 +271,7 @@ def opened(
         raise VerificationFailed(
             "The certificate is not this release's: positions or times differ.", "Give the certificate it came with."
         )
-    return _terms(document), people
+    return terms_of(document), people
 
 
 def read_release(path: str | Path, *, fleet: bool, format: str | None = None) -> list[tuple[str | None, Trace]]:
@@ -285,7 +286,7 @@ def read_release(path: str | Path, *, fleet: bool, format: str | None = None) ->
 
 def _check_seal(document: Document) -> None:
     if document.get("format") != FORMAT or document.get("kind") != KIND:
-        raise VerificationFailed("This is not a sfumato trace certificate of a known format.", "Check the file.")
+        raise VerificationFailed("This is not a sfumato trace certificate of a known format.", _KINDS)
     try:
         expected = sealed(document)[SEAL]
     except (TypeError, ValueError) as error:
@@ -294,7 +295,8 @@ def _check_seal(document: Document) -> None:
         raise VerificationFailed("The certificate's own hash does not fit its content.", "It was changed.")
 
 
-def _terms(document: Document) -> Terms:
+def terms_of(document: Document) -> Terms:
+    """The terms that a certificate states."""
     try:
         wish = document["target"]
         mechanism = mechanism_from_dict(document["parameters"])

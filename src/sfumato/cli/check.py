@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -137,18 +138,25 @@ def verify(
     ),
     format: str | None = typer.Option(None, help="The release's format, where ending and content do not tell."),
     require: str = typer.Option("", help="Demand more, e.g. odds=5,radius=200m,class=day,no-kept,signed,releases."),
+    raw: Path | None = typer.Option(None, help="For a smoothed track: the release it was made from."),
     report: Path | None = typer.Option(None, help="Write the verdict as a page (HTML) here."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
 ) -> None:
     """Unchanged? Clean? Plausible? Protected? Exit 0 only if all four, and all that --require names."""
-    from sfumato.certificates.verdict import judge
+    from sfumato.certificates.verdict import Verdict, judge
 
     if release.is_dir():
         if require or report is not None:
             raise InputError("A folder takes no --require and no --report.", "Verify its files one by one for those.")
         _verify_folder(certificate, release, signer=signer, ignore_wording=ignore_wording, json=json)
         return
-    found = judge(
+    if _kind(certificate) == "sfumato smoothed track certificate":
+        look = partial(import_module("sfumato.answers.smoothed").judge_smoothed, raw=raw)
+    elif raw is not None:
+        raise InputError("--raw is for a smoothed track's certificate.", "Leave it out.")
+    else:
+        look = partial(judge)
+    found: Verdict = look(
         certificate, release=release, format=format, signer=signer, ignore_wording=ignore_wording, require=require
     )
     if report is not None:
@@ -168,6 +176,16 @@ def verify(
         typer.echo(f"Error: {found.reasons['unchanged']}", err=True)
     if not found.ok:
         raise SystemExit(1)
+
+
+def _kind(certificate: Path) -> object:
+    """What kind of certificate it says to be; what cannot be read is judged, and said, later."""
+    from sfumato.certificates.verify import read_certificate
+
+    try:
+        return read_certificate(certificate).get("kind")
+    except VerificationFailed:
+        return None
 
 
 def _verify_folder(certificate: Path, folder: Path, *, signer: str | None, ignore_wording: bool, json: bool) -> None:

@@ -1,0 +1,158 @@
+"""The certificate of a smooth track, and the verdict on it: the release's own certificate inside, and what was done.
+
+Smoothing looks at the release and its certificate only, so the promise is the release's (post-processing). A smooth
+track holds no noise of its own that could be looked for: from it alone nobody can tell whether it was made from the
+release that the certificate speaks of, or is an original under a borrowed certificate. So the verdict on the track
+alone is never "good". With the release beside it everything is checked: the release itself, and every position, by
+smoothing again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.answers.smooth import SmoothTracks, smooth
+from sfumato.certificates.build import FORMAT, SMOOTHED, released_of
+from sfumato.certificates.clean import more_than_certified
+from sfumato.certificates.document import SEAL, certificate_text, file_facts, sealed, worst_odds
+from sfumato.certificates.requirements import unmet
+from sfumato.certificates.verdict import Verdict, judge, stated_verdict
+from sfumato.certificates.verify import check_opening, check_recomputed, read_certificate, read_release, terms_of
+from sfumato.errors import VerificationFailed
+from sfumato.frames import differences_m
+from sfumato.traces import Trace
+from sfumato.version import __version__
+
+HOW = "smoothed from the release; prior fitted to the release"
+MEANING = (
+    "Computed from the release and its certificate alone, so what is promised about the release holds for this track "
+    "(post-processing). It is not the true track: it lies off it by about as much as the release does."
+)
+SAME_M = 1.0  # the fit is repeated, perhaps on another machine
+_TWO_POSITIONS = re.compile(r"\d+ moment\(s\) have more than one position")
+_ALONE = (
+    "A smooth track holds no noise that could be looked for: whether it was made from the certified release cannot be "
+    "told from it. Give the release, too (--raw)."
+)
+
+
+def smoothed_certificate(tracks: SmoothTracks, path: str | Path | None = None) -> dict[str, object]:
+    """The sealed certificate of the tracks, and of their file where there is one."""
+    released = released_of(tracks.people)
+    facts = {} if path is None else file_facts(path)
+    return sealed(
+        {
+            "format": FORMAT,
+            "kind": SMOOTHED,
+            "sfumato": __version__,
+            "points": released.points,
+            "people": len(released.people),
+            "derived": {"how": HOW, "meaning": MEANING},
+            "release": {"content_sha256": released.digest(), **facts},
+            "source": tracks.source,
+        }
+    )
+
+
+def judge_smoothed(
+    source: str | Path | Mapping[str, object],
+    *,
+    release: str | Path,
+    raw: str | Path | None = None,
+    format: str | None = None,
+    signer: str | Path | None = None,
+    ignore_wording: bool = False,
+    require: str = "",
+) -> Verdict:
+    """The four answers about a smooth track's file; ``raw`` is the release it was made from."""
+    try:
+        inner, people, checks, notes = _unchanged(source, release, format, signer, ignore_wording)
+    except VerificationFailed as error:
+        why = f"{error.what} {error.advice or ''}".strip()
+        said = {"unchanged": why, "protection": "What was changed promises nothing."}
+        return Verdict(False, None, None, "none", said)
+    verdict = stated_verdict(inner)
+    more = more_than_certified(Path(release), people=len(people), kept=(), format=format)
+    reasons = {**verdict.reasons, **({} if more is None else {"clean": more})}
+    plausible, why = (None, _ALONE) if raw is None else _from_release(raw, inner, people, ignore_wording)
+    if why:
+        reasons["plausible"] = why
+    if plausible:
+        checks.append("the release it was made from, and every position by smoothing again")
+    verdict = replace(
+        verdict,
+        clean=more is None,
+        plausible=plausible,
+        reasons=reasons,
+        exact=(),
+        wording_checked=not ignore_wording,
+        checks=tuple(checks),
+        notes=(*notes, MEANING),
+    )
+    if not require:
+        return verdict
+    return replace(verdict, unmet=unmet(require, inner, worst=lambda at: worst_odds(inner, at)))
+
+
+def _unchanged(
+    source: str | Path | Mapping[str, object],
+    release: str | Path,
+    format: str | None,
+    signer: str | Path | None,
+    ignore_wording: bool,
+) -> tuple[dict[str, object], list[tuple[str | None, Trace]], list[str], list[str]]:
+    """The certificate inside, the people, what was checked and what should be noted."""
+    document = read_certificate(source)
+    inner, recorded = document.get("source"), document.get("release")
+    if document.get("kind") != SMOOTHED or not isinstance(inner, dict) or not isinstance(recorded, dict):
+        raise VerificationFailed("This is not the certificate of a smooth track.", "Check the file.")
+    if document.get(SEAL) != sealed(document)[SEAL]:
+        raise VerificationFailed("The certificate's own hash does not fit its content.", "It was changed.")
+    if isinstance(source, str | Path) and Path(source).read_bytes() != certificate_text(document).encode():
+        raise VerificationFailed("The certificate's text is not what was written.", "A byte of it was changed.")
+    if file_facts(release)["file_sha256"] != recorded.get("file_sha256", file_facts(release)["file_sha256"]):
+        raise VerificationFailed("The track is not the file that was certified: its bytes differ.", "Use that file.")
+    people = read_release(release, fleet=inner.get("people") != 1, format=format)
+    released = released_of(people)
+    checks, notes = check_opening(inner, signer, ignore_wording)
+    expected = {
+        "format": FORMAT,
+        "kind": SMOOTHED,
+        "sfumato": inner["sfumato"] if ignore_wording else __version__,
+        "points": released.points,
+        "people": len(people),
+        "derived": document.get("derived") if ignore_wording else {"how": HOW, "meaning": MEANING},
+        "release": {**recorded, "content_sha256": released.digest()},
+        "source": inner,
+    }
+    wrong = sorted(name for name in {*expected, *document} - {SEAL} if document.get(name) != expected.get(name))
+    if wrong:
+        raise VerificationFailed(f"The field '{wrong[0]}' is not what it should be.", "One of the files was changed.")
+    # The release's positions are not here: its hash is taken as stated, everything else is recomputed at its times.
+    stated = {**inner, "warnings": [words for words in inner["warnings"] if not _TWO_POSITIONS.match(str(words))]}
+    checks += ["every byte, position and time of the track", "the certificate of the release inside"]
+    checks.append(
+        check_recomputed(stated, terms_of(inner), released, inner["release"], notes, words=not ignore_wording)
+    )
+    return inner, people, checks, notes
+
+
+def _from_release(
+    raw: str | Path, inner: Mapping[str, object], people: Sequence[tuple[str | None, Trace]], ignore_wording: bool
+) -> tuple[bool | None, str]:
+    """Whether the release is what its certificate says, and smoothing it gives this track."""
+    found = judge(inner, release=raw, ignore_wording=ignore_wording)
+    if not (found.unchanged and found.clean and found.plausible):
+        said = [found.reasons[name] for name in ("unchanged", "clean", "plausible") if name in found.reasons]
+        return found.plausible if found.unchanged and found.clean else False, f"The release: {' '.join(said)}"
+    again = smooth(raw, inner)
+    for (_, one), (_, other) in zip(people, again.people, strict=True):
+        apart = differences_m(one.lat_deg, one.lon_deg, other.lat_deg, other.lon_deg)
+        if float(np.abs(apart).max()) > SAME_M:
+            return False, "Smoothing the release again gives another track."
+    return True, ""

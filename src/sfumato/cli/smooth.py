@@ -1,0 +1,27 @@
+"""The command ``smooth``: a release to look at, made from a release and its certificate alone."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``smooth`` to the app."""
+    app.command("smooth", help="Make a release fit to look at: the likeliest track, with the same promise.")(smooth)
+
+
+def smooth(
+    release: Path = typer.Argument(..., help="The released file (a track, or a table of people)."),
+    certificate: Path = typer.Option(..., "--certificate", "-c", help="The release's certificate."),
+    output: Path = typer.Option(..., "--output", "-o", help="Where the smooth track goes, in any format written here."),
+    new_certificate: Path | None = typer.Option(
+        None, help="Where its own certificate goes; by default beside it, ending in .certificate.json."
+    ),
+    format: str | None = typer.Option(None, help="The output's format, where its ending does not tell."),
+    json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
+) -> None:
+    """The path most likely taken, given the release and the law of its noise; it needs and shows no original."""
+    import_module("sfumato.cli.smoothed").write_smooth(release, certificate, output, new_certificate, format, json=json)

@@ -1,0 +1,55 @@
+"""What ``smooth`` does and says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import typer
+from rich.console import Console
+
+from sfumato.answers.smooth import smooth, walked
+from sfumato.answers.smoothed import HOW, MEANING, smoothed_certificate
+from sfumato.certificates.document import certificate_text
+from sfumato.certificates.verify import read_certificate, read_release
+from sfumato.cli.output import print_json
+from sfumato.errors import InputError
+from sfumato.files import write_text
+from sfumato.traces import Trace
+from sfumato.units import format_length
+
+
+def write_smooth(
+    release: Path, certificate: Path, output: Path, new_certificate: Path | None, format: str | None, *, json: bool
+) -> None:
+    """Smooth, write both files, and say what changed."""
+    beside = new_certificate or output.with_name(f"{output.name}.certificate.json")
+    if len({path.resolve() for path in (release, certificate, output, beside)}) < 4:
+        raise InputError("A file would be written over one that is read or written.", "Name other files.")
+    with Console(stderr=True).status("Fitting how this release moves"):
+        made = smooth(release, certificate)
+    made.write(output, format=format)
+    document = smoothed_certificate(made, output)
+    write_text(beside, certificate_text(document))
+    raw = read_release(release, fleet=read_certificate(certificate).get("people") != 1)
+    before, after = (sum(_length_m(trace) for _, trace in people) for people in (raw, made.people))
+    unfitted = sum(not movement.fitted for movement in made.movements)
+    if json:
+        said = {"ok": True, "output": str(output), "certificate": str(beside), "people": len(made.people)}
+        movements = [{**one.kernel.to_dict(), "fitted": one.fitted} for one in made.movements]
+        lengths = {"length_released_m": before, "length_smooth_m": after}
+        print_json({**said, **lengths, "movements": movements, "how": HOW, "meaning": MEANING})
+        return
+    typer.echo(f"{len(made.people)} track(s), {HOW}.")
+    typer.echo(f"Length as released {format_length(before)}, smooth {format_length(after)}.")
+    if unfitted:
+        typer.echo(f"{unfitted} track(s) have too few points to fit: they were hardly changed.")
+    typer.echo(MEANING)
+    typer.echo(f"Written: {output}, {beside}")
+    typer.echo(f"To check both: sfumato verify {beside} --release {output} --raw {release}")
+
+
+def _length_m(trace: Trace) -> float:
+    order, _, path = walked(trace)
+    same = np.diff(trace.segment[order]) == 0
+    return float(np.linalg.norm(np.diff(path, axis=0), axis=1)[same].sum())
