@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from sfumato.version import __version__
 
 if TYPE_CHECKING:  # the same names as in the table below, for type checkers and editors
+    from sfumato.answers.displacement import estimate_displacements
     from sfumato.answers.flows import estimate_flows
     from sfumato.answers.heatmap import estimate_heatmap
     from sfumato.answers.received import receive
     from sfumato.answers.smooth import smooth
     from sfumato.answers.smoothed import judge_smoothed
+    from sfumato.answers.ways import estimate_ways
     from sfumato.archives.hiding import hide
     from sfumato.certificates.verdict import judge
     from sfumato.certificates.verify import verify
@@ -34,6 +36,8 @@ _HOMES = {
     "receive": "sfumato.answers.received",
     "estimate_heatmap": "sfumato.answers.heatmap",
     "estimate_flows": "sfumato.answers.flows",
+    "estimate_displacements": "sfumato.answers.displacement",
+    "estimate_ways": "sfumato.answers.ways",
     "smooth": "sfumato.answers.smooth",
     "judge_smoothed": "sfumato.answers.smoothed",
     "find_places": "sfumato.places",
@@ -51,8 +55,10 @@ __all__ = [
     "Guarantee",
     "Trace",
     "__version__",
+    "estimate_displacements",
     "estimate_flows",
     "estimate_heatmap",
+    "estimate_ways",
     "find_places",
     "hide",
     "judge",

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from sfumato.certificates.build import certificate_body, released_of
 from sfumato.certificates.document import certificate_text, sealed, with_file
 from sfumato.certificates.verdict import Verdict, judge, worst_odds
-from sfumato.certificates.verify import _terms
+from sfumato.certificates.verify import terms_of
 from sfumato.cli import app
 from sfumato.errors import InputError
 from sfumato.frames import snap
@@ -154,7 +154,7 @@ def test_the_unprotected_original_sealed_as_a_release_is_not_plausible(done: Pro
     original = plain.moved_to(lat, lon)
     path = tmp_path / "r.gpx"
     write_trace(original, path)
-    body = certificate_body(_terms(done.certificate), released_of([(None, original)]))
+    body = certificate_body(terms_of(done.certificate), released_of([(None, original)]))
     found = judge(sealed(with_file(body, path)), release=path)
     assert found.unchanged
     assert found.clean

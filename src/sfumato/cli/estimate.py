@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 import typer
@@ -24,6 +25,9 @@ def register(app: typer.Typer) -> None:
     )
     questions.command("heatmap", help="Where people are: the share of each cell, with intervals over people.")(heatmap)
     questions.command("flows", help="From where to where: shares of trips between cells, with intervals.")(flows)
+    questions.command("distances", help="How far: squared displacement without bias, and lengths of trips.")(distances)
+    questions.command("speeds", help="How fast, from paths drawn given the release.")(speeds)
+    questions.command("stays", help="How many stays and how long, from paths drawn given the release.")(stays)
     app.add_typer(questions, name="estimate")
 
 
@@ -58,3 +62,44 @@ def flows(
     from sfumato.cli.estimated import answer_flows
 
     answer_flows(release, certificate, cell, bounds, confidence, each_file_a_person, output, json)
+
+
+def distances(
+    release: list[Path] = _RELEASES,
+    certificate: list[Path] = _CERTIFICATES,
+    lags: str = typer.Option("1min,10min,1h", help="Times between two points whose distance is squared."),
+    confidence: float = _CONFIDENCE,
+    each_file_a_person: bool = _EACH,
+    json: bool = _JSON,
+) -> None:
+    """Squares have the noise taken out exactly; lengths are read off paths drawn given the release."""
+    _moving("distances", release, certificate, lags, confidence, each_file_a_person, json)
+
+
+def speeds(
+    release: list[Path] = _RELEASES,
+    certificate: list[Path] = _CERTIFICATES,
+    confidence: float = _CONFIDENCE,
+    each_file_a_person: bool = _EACH,
+    json: bool = _JSON,
+) -> None:
+    """Says when the answer is mostly the model: where the release tells less than half of the squared steps."""
+    _moving("speeds", release, certificate, "", confidence, each_file_a_person, json)
+
+
+def stays(
+    release: list[Path] = _RELEASES,
+    certificate: list[Path] = _CERTIFICATES,
+    confidence: float = _CONFIDENCE,
+    each_file_a_person: bool = _EACH,
+    json: bool = _JSON,
+) -> None:
+    """A stay is at least five minutes within 200 m of where it began."""
+    _moving("stays", release, certificate, "", confidence, each_file_a_person, json)
+
+
+def _moving(
+    question: str, release: list[Path], certificate: list[Path], lags: str, confidence: float, each: bool, json: bool
+) -> None:
+    moving = import_module("sfumato.cli.moving")
+    moving.answer_moving(question, release, certificate, lags, confidence, each, json=json)

@@ -36,7 +36,7 @@ def answer_heatmap(
     json: bool,
 ) -> None:
     """Where people are."""
-    received = _received(releases, certificates)
+    received = received_from(releases, certificates)
     with Console(stderr=True).status("Taking the spread out"):
         found = estimate_heatmap(
             received,
@@ -60,7 +60,7 @@ def answer_flows(
     json: bool,
 ) -> None:
     """From where to where."""
-    received = _received(releases, certificates)
+    received = received_from(releases, certificates)
     with Console(stderr=True).status("Taking the spread out of both ends"):
         found = estimate_flows(
             received,
@@ -96,7 +96,8 @@ def _told(found: EstimatedMap | Flows, output: Path | None, json: bool, what: st
         typer.echo(f"Written: {output}")
 
 
-def _received(releases: Sequence[Path], certificates: Sequence[Path]) -> list[Received]:
+def received_from(releases: Sequence[Path], certificates: Sequence[Path]) -> list[Received]:
+    """Every release with its own certificate."""
     if len(releases) != len(certificates):
         raise InputError(
             f"{len(releases)} releases and {len(certificates)} certificates.",

@@ -1,0 +1,103 @@
+"""What smoothing and drawing paths give on real traces: errors, lengths and speeds; and that squares are unbiased.
+
+    python benchmarks/evidence_smooth.py [--traces 200] [--noise 150] [--runs 200]
+
+Development traces of GeoLife (../shared/data), noise redrawn once each; nothing of the method was chosen by how it does
+on the second half of people (held_out.py), whose lengths are printed apart. Exits 0 and says so without the data.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+
+import numpy as np
+
+from evidence_geolife import mechanisms
+from held_out import HERE, people_in_halves
+from sfumato.answers.displacement import estimate_displacements
+from sfumato.answers.movement import fit_movement, likeliest_path, possible_paths, told_by_release
+from sfumato.answers.received import NoiseLaw, Received
+from sfumato.frames import displace, unroll
+from sfumato.priors.kernels import Matern32
+from sfumato.priors.statespace import sample
+from sfumato.randomness import randomness
+from sfumato.traces import Trace
+
+
+def tracks(traces: list[tuple[str, Trace]], noise_m: float) -> np.ndarray:
+    """Per trace: error raw, smooth; length true, raw, smooth, drawn; told; fastest true, raw, smooth."""
+    mechanism, _ = mechanisms(noise_m)["multiscale"]
+    noise, rng, rows = mechanism.kernel(), np.random.default_rng(3), []
+    for _, trace in traces:
+        times, first = np.unique(trace.times_s, return_index=True)
+        truth = unroll(trace.lat_deg, trace.lon_deg)[first]
+        raw = truth + mechanism.draw(times, rng)
+        movement = fit_movement(times, raw, noise)
+        mean = likeliest_path(times, raw, movement, noise)
+        drawn = possible_paths(times, raw, movement, noise, 10, randomness(5))
+        errors = [float(np.median(np.linalg.norm(one - truth, axis=1))) for one in (raw, mean)]
+        steps = [np.linalg.norm(np.diff(one, axis=-2), axis=-1) for one in (truth, raw, mean, drawn)]
+        lengths = [float(one.sum()) for one in steps[:3]] + [float(steps[3].sum()) / 10]
+        fastest = [float((one / np.diff(times)).max()) for one in steps[:3]]
+        rows.append([*errors, *lengths, told_by_release(mean, drawn), *fastest])
+    return np.array(rows)
+
+
+def print_tracks(found: np.ndarray, label: str) -> None:
+    """One block of numbers."""
+    good = found[found[:, 2] > 1]
+    print(f"{label}: {len(found)} traces")
+    print(f"  median error   raw {np.median(found[:, 0]):.0f} m, smooth {np.median(found[:, 1]):.0f} m")
+    print(f"  smooth no farther off than raw on {100 * np.mean(found[:, 1] <= found[:, 0]):.1f} % of traces")
+    for column, name in ((3, "raw"), (4, "smooth"), (5, "drawn")):
+        q = np.quantile(good[:, column] / good[:, 2], [0.1, 0.5, 0.9])
+        total = found[:, column].sum() / found[:, 2].sum()
+        print(f"  length / truth {name:<7} median {q[1]:.2f} (10 % {q[0]:.2f}, 90 % {q[2]:.2f}), total {total:.3f}")
+    print(f"  told by the release: median {np.median(found[:, 6]):.2f}, under 0.5 on {np.mean(found[:, 6] < 0.5):.0%}")
+    print("  fastest step, median: true {:.0f}, raw {:.0f}, smooth {:.0f} m/s".format(*np.median(found[:, 7:], axis=0)))
+
+
+def squares(runs: int) -> None:
+    """z of the unbiased squares over simulated fleets of six."""
+    mechanism, _ = mechanisms(330.0)["multiscale"]
+    times, law = np.arange(150) * 30.0, Matern32(900.0, 1500.0)
+    off, lags = [], (60.0, 600.0, 3600.0)
+    rng = np.random.default_rng(9)
+    for run in range(runs):
+        truth = [sample(times, law, coordinates=2, rng=100 * run + k) for k in range(6)]
+        people = []
+        for k, one in enumerate(truth):
+            lat, lon = displace(np.full(150, 0.2), np.full(150, 10.4), one + mechanism.draw(times, rng))
+            people.append((str(k), Trace(lat, lon, times)))
+        found = estimate_displacements(
+            [Received(tuple(people), NoiseLaw(mechanism.kernel(), 0.0), "", False)], lags_s=lags
+        )
+        real = [np.mean([np.sum((x[k:] - x[:-k]) ** 2, axis=1).mean() for x in truth]) for k in (2, 20, 120)]
+        turn = np.mean([np.sum((x - x.mean(axis=0)) ** 2, axis=1).mean() for x in truth])
+        off.append(
+            [*(one.value - r for one, r in zip(found.squared_m2, real, strict=True)), found.gyration_m2.value - turn]
+        )
+    z = np.mean(off, axis=0) / (np.std(off, axis=0, ddof=1) / math.sqrt(runs))
+    print(f"squares, {runs} runs, 330 m: z at 1 min {z[0]:.2f}, 10 min {z[1]:.2f}, 1 h {z[2]:.2f}, gyration {z[3]:.2f}")
+
+
+def main() -> None:
+    """Print everything."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--traces", type=int, default=200)
+    parser.add_argument("--noise", type=float, nargs="*", default=[150.0, 330.0])
+    parser.add_argument("--runs", type=int, default=200)
+    options = parser.parse_args()
+    squares(options.runs)
+    if not HERE:
+        print("no ../shared/data here: traces are left out")
+        return
+    halves = people_in_halves()
+    for noise_m in options.noise:
+        for half, name in zip(halves, ("chosen on", "held out"), strict=True):
+            print_tracks(tracks(half[: options.traces // 2], noise_m), f"{noise_m:g} m of noise, people {name}")
+
+
+if __name__ == "__main__":
+    main()

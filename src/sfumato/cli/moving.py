@@ -1,0 +1,96 @@
+"""What ``estimate distances``, ``speeds`` and ``stays`` do and say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+from rich.console import Console
+
+from sfumato.answers.displacement import Displacements, estimate_displacements
+from sfumato.answers.movement import MOSTLY_MODEL
+from sfumato.answers.over_people import OverPeople
+from sfumato.answers.ways import QUANTILES, STAY_RADIUS_M, STAY_S, Ways, estimate_ways
+from sfumato.cli.estimated import received_from
+from sfumato.cli.output import print_json
+from sfumato.units import duration_s, format_duration, format_length
+
+UNBIASED = (
+    "Squares are exact on average: the noise's share is subtracted. A negative one says that noise hides the answer."
+)
+MODEL = (
+    "MOSTLY THE MODEL: the release tells {told:.0f} % of the squared steps (less than {least:.0f} %). These numbers "
+    "say how the fitted kernel moves, not how these people did."
+)
+DRAWN = (
+    "Read off paths drawn given the release, under a kernel fitted to it; the release tells {told:.0f} % of the "
+    "squared steps (under {least:.0f} % this would be called mostly the model)."
+)
+
+
+def answer_moving(
+    question: str,
+    releases: Sequence[Path],
+    certificates: Sequence[Path],
+    lags: str,
+    confidence: float,
+    each: bool,
+    *,
+    json: bool,
+) -> None:
+    """How far, how fast, how many stays."""
+    received = received_from(releases, certificates)
+    squares = None
+    if question == "distances":
+        lags_s = [duration_s(lag) for lag in lags.split(",")]
+        squares = estimate_displacements(received, lags_s=lags_s, confidence=confidence, each_release_a_person=each)
+    with Console(stderr=True).status("Drawing paths given the release"):
+        ways = estimate_ways(received, confidence=confidence, each_release_a_person=each)
+    if json:
+        print_json(
+            {"ok": True, "confidence": confidence, **({} if squares is None else squares.to_dict()), **ways.to_dict()}
+        )
+        return
+    typer.echo(f"{ways.people} people; intervals of {100 * confidence:g} % over people (none for fewer than five).")
+    for line in [*([] if squares is None else _squares(squares)), *_LINES[question](ways)]:
+        typer.echo(line)
+    words = MODEL if ways.mostly_model else DRAWN
+    typer.echo(words.format(told=100 * ways.told, least=100 * MOSTLY_MODEL))
+
+
+def _row(label: str, one: OverPeople, unit: str, scale: float = 1.0) -> str:
+    interval = "" if math.isnan(one.low) else f"  [{one.low / scale:.4g}, {one.high / scale:.4g}]"
+    return f"  {label:<44}{one.value / scale:.4g} {unit}{interval}"
+
+
+def _squares(found: Displacements) -> list[str]:
+    rows = [
+        _row(f"mean squared displacement in {format_duration(lag)}", one, "km²", 1e6)
+        for lag, one in zip(found.lags_s, found.squared_m2, strict=True)
+    ]
+    return [*rows, _row("squared radius of gyration of a track", found.gyration_m2, "km²", 1e6), UNBIASED]
+
+
+def _distances(ways: Ways) -> list[str]:
+    return [
+        f"  total length {format_length(ways.total_length_m)}",
+        _row("length of a trip", ways.trip_length_m, "km", 1e3),
+    ]
+
+
+def _speeds(ways: Ways) -> list[str]:
+    shares = ", ".join(
+        f"{100 * q:g} %: {speed:.3g} m/s" for q, speed in zip(QUANTILES, ways.speed_quantiles_m_s, strict=True)
+    )
+    return [_row("speed, length over time", ways.speed_m_s, "m/s"), f"  slower than, of the time  {shares}"]
+
+
+def _stays(ways: Ways) -> list[str]:
+    what = f"A stay is at least {format_duration(STAY_S)} within {format_length(STAY_RADIUS_M)} of where it began."
+    rows = [_row("stays a day", ways.stays_per_day, ""), _row("share of the time in stays", ways.stay_share, "")]
+    return [*rows, what]
+
+
+_LINES = {"distances": _distances, "speeds": _speeds, "stays": _stays}

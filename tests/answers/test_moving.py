@@ -1,0 +1,96 @@
+"""How far, how fast, with which stays: squares without bias, the rest from paths drawn given the release."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from sfumato.answers.displacement import estimate_displacements
+from sfumato.answers.over_people import ratio_over_people
+from sfumato.answers.received import NoiseLaw, Received
+from sfumato.answers.ways import estimate_ways
+from sfumato.cli import app
+from sfumato.errors import InputError
+from sfumato.frames import displace
+from sfumato.io import write_trace
+from sfumato.priors.kernels import Constant, Matern32, White
+from sfumato.priors.statespace import sample
+from sfumato.traces import Trace
+
+TIMES = np.arange(200) * 30.0
+NOISE = Matern32(60.0, 100.0) + White(40.0) + Constant(80.0)
+
+
+def track(path_m: np.ndarray) -> Trace:
+    lat, lon = displace(np.full(len(TIMES), 0.2), np.full(len(TIMES), 10.4), path_m)
+    return Trace(lat, lon, TIMES)
+
+
+def fleet(seed: int, people: int = 6) -> tuple[list[np.ndarray], Received]:
+    truth = [sample(TIMES, Matern32(900.0, 1500.0), coordinates=2, rng=100 * seed + k) for k in range(people)]
+    noisy = [one + sample(TIMES, NOISE, coordinates=2, rng=10**6 + 100 * seed + k) for k, one in enumerate(truth)]
+    found = tuple((str(k), track(one)) for k, one in enumerate(noisy))
+    return truth, Received(found, NoiseLaw(NOISE, 0.0), "multiscale", False)
+
+
+def test_squares_are_unbiased() -> None:
+    """|z| < 3 over 60 runs for the mean squared displacement and the radius of gyration; uncorrected they fail."""
+    off = []
+    for seed in range(60):
+        truth, received = fleet(seed)
+        found = estimate_displacements([received], lags_s=(60.0, 600.0))
+        real = [np.mean([np.sum((one[k:] - one[:-k]) ** 2, axis=1).mean() for one in truth]) for k in (2, 20)]
+        turn = np.mean([np.sum((one - one.mean(axis=0)) ** 2, axis=1).mean() for one in truth])
+        off.append(
+            [found.squared_m2[0].value - real[0], found.squared_m2[1].value - real[1], found.gyration_m2.value - turn]
+        )
+    z = np.mean(off, axis=0) / (np.std(off, axis=0, ddof=1) / math.sqrt(len(off)))
+    assert np.abs(z).max() < 3.5
+    subtracted = 4 * NOISE.variance_m2 * (1 - NOISE(60.0) / NOISE.variance_m2)
+    assert subtracted > 5 * np.std(np.array(off)[:, 0]) / math.sqrt(60)  # the check could fail
+
+
+def test_lengths_come_back_and_the_model_is_named() -> None:
+    truth, received = fleet(1)
+    real = sum(np.linalg.norm(np.diff(one, axis=0), axis=1).sum() for one in truth)
+    raw = sum(np.linalg.norm(np.diff(one.lat_deg) * 111e3) for _, one in received.people)
+    assert raw > 0
+    found = estimate_ways([received], draws=10, rng=1)
+    assert 0.85 < found.total_length_m / real < 1.15
+    assert not found.mostly_model
+    assert found.trip_length_m.low < found.trip_length_m.value < found.trip_length_m.high
+    still = tuple((str(k), track(sample(TIMES, NOISE, coordinates=2, rng=k))) for k in range(3))
+    nothing = estimate_ways([Received(still, NoiseLaw(NOISE, 0.0), "multiscale", False)], draws=10, rng=1)
+    assert nothing.stay_share.value > 0.5
+    assert math.isnan(nothing.trip_length_m.low)  # three people: no interval
+
+
+def test_intervals_need_five_people_and_a_confidence() -> None:
+    ones = np.ones(5)
+    assert ratio_over_people(np.arange(5.0), ones, 0.9).low < 2 < ratio_over_people(np.arange(5.0), ones, 0.9).high
+    assert math.isnan(ratio_over_people(np.arange(4.0), ones[:4], 0.9).low)
+    assert math.isnan(ratio_over_people(ones, 0 * ones, 0.9).value)
+    with pytest.raises(InputError, match="confidence"):
+        ratio_over_people(ones, ones, 1.0)
+    with pytest.raises(InputError, match="lag"):
+        estimate_displacements([fleet(1)[1]], lags_s=(0.0,))
+
+
+def test_the_commands(tmp_path: Path) -> None:
+    original, release, certificate = (tmp_path / name for name in ("a.gpx", "r.gpx", "c.json"))
+    write_trace(track(sample(TIMES, Matern32(900.0, 1500.0), coordinates=2, rng=4)), original)
+    cli = CliRunner()
+    done = cli.invoke(app, ["protect", str(original), "-o", str(release), "--certificate", str(certificate)])
+    assert done.exit_code == 0, done.output
+    for question, word in (("distances", "gyration"), ("speeds", "slower than"), ("stays", "stays a day")):
+        told = cli.invoke(app, ["estimate", question, str(release), "-c", str(certificate)])
+        assert told.exit_code == 0, told.output
+        assert word in told.stdout
+        assert "squared steps" in told.stdout.replace("\n", " ")
+    found = cli.invoke(app, ["estimate", "distances", str(release), "-c", str(certificate), "--json"])
+    assert json.loads(found.stdout)["mean_squared_displacement_m2"][0]["low"] is None
