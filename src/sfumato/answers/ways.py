@@ -18,7 +18,7 @@ from sfumato.answers.over_people import OverPeople, ratio_over_people
 from sfumato.answers.people import Person, people_of
 from sfumato.answers.received import NoiseLaw, Received
 from sfumato.answers.smooth import walked, with_intervals
-from sfumato.arrays import FloatArray
+from sfumato.arrays import FloatArray, IntArray
 from sfumato.randomness import Random, Randomness, randomness
 from sfumato.traces import Trace
 
@@ -120,7 +120,7 @@ def _track(law: NoiseLaw, trace: Trace, draws: int, source: Randomness) -> tuple
     return np.array([length, trace.segments, gaps.sum(), *stays, told]), speeds
 
 
-def _stays(times: FloatArray, path: FloatArray, segment: FloatArray) -> tuple[float, float]:
+def _stays(times: FloatArray, path: FloatArray, segment: IntArray) -> tuple[float, float]:
     """How many stays (at least 5 minutes within 200 m of where they began) in one path, and their seconds."""
     count, seconds, start = 0, 0.0, 0
     while start < len(times):
