@@ -38,6 +38,21 @@ def finite(values: npt.ArrayLike, name: str, *, dimensions: int | None = None) -
         raise InputError(f"{name} is not numeric.", "Give numbers.") from error
     if dimensions is not None and array.ndim != dimensions:
         raise InputError(f"{name} has {array.ndim} dimensions; {dimensions} are needed.")
+    return _without_gaps(array, name)
+
+
+def looked_at(values: npt.ArrayLike, name: str, *, dimensions: int) -> FloatArray:
+    """The same for what is read once and not kept: an array of doubles is checked and not copied."""
+    try:
+        array: FloatArray = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} is not numeric.", "Give numbers.") from error
+    if array.ndim != dimensions:
+        raise InputError(f"{name} has {array.ndim} dimensions; {dimensions} are needed.")
+    return _without_gaps(array, name)
+
+
+def _without_gaps(array: FloatArray, name: str) -> FloatArray:
     bad = int(array.size - np.count_nonzero(np.isfinite(array)))
     if bad:
         raise InputError(f"{name} holds {bad} value(s) that are NaN or infinite.", "Remove or repair them first.")

@@ -210,7 +210,8 @@ def checked_rows(matrix: npt.ArrayLike) -> FloatArray:
 def checked_probabilities(prior: npt.ArrayLike, count: int | None = None) -> FloatArray:
     """A probability vector (of ``count`` symbols), divided by its sum if that is one within 1e-6."""
     values = finite(getattr(prior, "probabilities", prior), "The prior", dimensions=1)
-    if values.size == 0 or values.min() < 0:
+    least = float(np.minimum.reduce(values)) if values.size else -1.0
+    if least < 0:
         raise InputError(
             "The prior is empty or has a negative entry.", "Give one probability of at least 0 per symbol."
         )
@@ -219,13 +220,13 @@ def checked_probabilities(prior: npt.ArrayLike, count: int | None = None) -> Flo
             f"The prior has {values.size} symbols and the channel {count} inputs.",
             "They must match, in the same order.",
         )
-    if np.any((values > 0) & (values < LEAST_PROBABILITY)):
+    if least < LEAST_PROBABILITY and np.any((values > 0) & (values < LEAST_PROBABILITY)):
         raise InputError(
             f"The prior has a probability below {LEAST_PROBABILITY:g}.",
             "No double can be divided by it: use 0, or more.",
         )
     with np.errstate(over="ignore"):
-        total = float(values.sum())
+        total = float(np.add.reduce(values))
     if not abs(total - 1) <= ROW_TOLERANCE:
         raise InputError(f"The prior sums to {total:.9g}, not 1.", "For counts, use CellPrior.from_counts.")
     return read_only(values / total) if abs(total - 1) > ROUNDING else values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 from xml.etree import ElementTree as ET
 
@@ -45,3 +46,13 @@ def test_the_example_of_the_page_gives_its_numbers() -> None:
     assert [step.target for step, _ in route.steps] == ["capacity", "mutual_information_nats"]
     through = convert(convert(1.0, "ldp", "lip", Facts(prior=[0.5, 0.3, 0.2])).value, "lip", "mutual_information_nats")
     assert through.value == pytest.approx(0.3523, abs=5e-5)
+
+
+def test_the_examples_in_python_print_what_the_page_says() -> None:
+    block = re.search(r"^```python\n(>>> .*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+    assert block is not None
+    example = doctest.DocTestParser().get_doctest(block[1], {}, "notions.md", str(PAGE), 0)
+    assert len(example.examples) > 10
+    wrong: list[str] = []
+    doctest.DocTestRunner(verbose=False).run(example, out=wrong.append)
+    assert not wrong, "".join(wrong)

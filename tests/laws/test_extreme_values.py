@@ -385,7 +385,6 @@ ORDINARY: dict[str, tuple[str | None, Any]] = {
 BEHIND = (
     "leakage.rounding.",
     "leakage.loss.checked_",
-    "leakage.composition.epsilon_delta_composed",
     "mechanisms.channels.certified.",
     "mechanisms.channels.frequency_oracle.FrequencyOracle",
     "mechanisms.channels.geo_promise.",

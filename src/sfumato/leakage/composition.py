@@ -36,14 +36,6 @@ def added(*epsilons: float) -> NoReturn:
     )
 
 
-def epsilon_delta_composed(*_: object) -> NoReturn:
-    """Refused: no composition rule is known for (epsilon, delta)-LIP."""
-    raise InputError(
-        "There is no composition rule for (epsilon, delta) local information privacy.",
-        "Measure the product channel with epsilon_delta, or use delta = 0.",
-    )
-
-
 def together(channels: Sequence[ChannelLike], prior: npt.ArrayLike) -> Leakage:
     """The exact leakage of conditionally independent reports about the same symbol: that of the product channel."""
     return lip(product_matrix(channels), prior)

@@ -15,11 +15,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import pdist
 
-from sfumato.arrays import FloatArray, finite
+from sfumato.arrays import looked_at
 from sfumato.channel import checked_probabilities
 from sfumato.errors import InputError
 from sfumato.leakage.discrete import ChannelLike, matrix_of
 from sfumato.leakage.gain_functions import Gain
+
+_AT_ONCE = 1 << 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +59,12 @@ def g_leakage(channel: ChannelLike, prior: npt.ArrayLike, gain: Gain | npt.Array
     q = matrix_of(channel)
     p = checked_probabilities(prior, q.shape[0])
     wanted = gain if isinstance(gain, Gain) else _table(gain)
-    joint = p[:, None] * q
-    m = joint.sum(axis=0)
+    m = p @ q
     before = float(wanted.best(p[:, None])[0])
-    best = wanted.best(joint)
+    best = np.empty_like(m)
+    some = max(16, _AT_ONCE // p.size)  # few outputs at a time: the joint table is never held whole
+    for at in range(0, m.size, some):
+        best[at : at + some] = wanted.best(p[:, None] * q[:, at : at + some])
     possible = np.flatnonzero(m > 0)
     posterior = best[possible] / m[possible]  # the gain of a posterior is that of the joint column over its mass
     worst = int(np.argmax(posterior))
@@ -87,7 +91,8 @@ def min_entropy_leakage(channel: ChannelLike, prior: npt.ArrayLike) -> float:
     """
     q = matrix_of(channel)
     p = checked_probabilities(prior, q.shape[0])
-    return max(0.0, math.log(float((p[:, None] * q).max(axis=0).sum())) - math.log(float(p.max())))
+    after = np.add.reduce(np.maximum.reduce(p[:, None] * q))
+    return max(0.0, math.log(after) - math.log(np.maximum.reduce(p)))
 
 
 def min_entropy_capacity(channel: ChannelLike) -> float:
@@ -163,7 +168,7 @@ def bayes_security(channel: ChannelLike) -> float:
 
 
 def _table(gain: npt.ArrayLike) -> Gain:
-    values: FloatArray = finite(gain, "The gain function", dimensions=2)
+    values = looked_at(gain, "The gain function", dimensions=2)
     if 0 in values.shape:
         raise InputError("The gain function is empty.", "Give one row per guess and one column per symbol.")
     return Gain(values.shape[1], "a table of gains", values=values)

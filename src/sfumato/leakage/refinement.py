@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from scipy.linalg.lapack import dgesv
 from scipy.optimize import linprog
 from scipy.sparse import coo_array, eye_array, hstack, kron, vstack
 
@@ -92,18 +93,21 @@ def _by_solving(a: FloatArray, b: FloatArray, tolerance: float) -> Refinement | 
     """A square A solved for R; whether A was well conditioned does not matter once R has been multiplied out."""
     if a.shape[0] != a.shape[1]:
         return None
-    try:
-        r, residual = _multiplied_out(a, b, np.asarray(np.linalg.solve(a, b), dtype=np.float64))
-    except np.linalg.LinAlgError:
+    _, _, made, singular = dgesv(a, b)
+    if singular:
         return None
+    r, residual = _multiplied_out(a, b, made)
     return Refinement(True, Channel(r), residual, None, 0.0) if residual <= tolerance else None
 
 
 def _multiplied_out(a: FloatArray, b: FloatArray, made: FloatArray) -> tuple[FloatArray, float]:
     """The nearest channel to R in shape, and max |A R - B|."""
     r = np.maximum(made, 0.0)
-    r[r.sum(axis=1) <= 0] = 1.0
-    r /= r.sum(axis=1, keepdims=True)
+    sums = r.sum(axis=1)
+    if not sums.min() > 0:
+        r[sums <= 0] = 1.0
+        sums = r.sum(axis=1)
+    r /= sums[:, None]
     return r, float(np.abs(a @ r - b).max())
 
 

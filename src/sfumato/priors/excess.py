@@ -13,17 +13,21 @@ from sfumato.arrays import FloatArray
 from sfumato.errors import InputError
 
 _NEAR = 0.05
+_LEAST = float(np.nextafter(-1.0, 0.0))
 
 
 def excess(v: FloatArray) -> FloatArray:
     """For every v >= -1, to about 1e-14 of itself: sum over k >= 2 of (-v)^k / (k (k - 1)) near 0."""
     small = np.abs(v) < _NEAR
-    near = np.where(small, v, 0.0)
-    series = np.zeros_like(near)
-    for k in range(13, 1, -1):
-        series = 1.0 / (k * (k - 1)) - near * series
-    far = np.where(small | (v <= -1), 1.0, v)
-    return np.where(small, near * near * series, np.where(v <= -1, 1.0, (1 + far) * np.log1p(far) - far))
+    far = np.maximum(v, _LEAST)  # at -1 the product is 0 and 1 is left, to less than the rounding
+    out: FloatArray = (1 + far) * np.log1p(far) - far
+    near = v[small]
+    if near.size:
+        series = np.zeros_like(near)
+        for k in range(13, 1, -1):
+            series = 1.0 / (k * (k - 1)) - near * series
+        out[small] = near * near * series
+    return out
 
 
 def excess_of_log(log_lift: float) -> float:
