@@ -197,3 +197,13 @@ def test_few_rows_are_many_rows_clamped_even_where_masses_are_tiny(epsilon: floa
     many = planar_laplace_matrix(Grid(12, 40, 1.0, 1.0), epsilon).reshape(12, 40, 12, 40)
     for row in (0, 4):
         np.testing.assert_allclose(few[0, :, 1, :], many[row, :, row + 1 :, :].sum(axis=1), rtol=1e-13)
+
+
+def test_distances_that_are_no_metric_are_measured_in_full() -> None:
+    """Squares of distances called a metric were promised an epsilon up to seven times too small."""
+    rng = np.random.default_rng(8)
+    for scale in (0.01, 1.0, 30.0):
+        at = rng.random((6, 2))
+        squares = np.hypot(*(at[:, None] - at[None]).transpose(2, 0, 1)) ** 2 + 0.01 * (1 - np.eye(6))
+        made = exponential_for_epsilon(squares, scale, metric=True)
+        assert d.geo_epsilon(made.channel, squares) <= made.measured_epsilon * (1 + 1e-12) <= scale * (1 + 1e-12)

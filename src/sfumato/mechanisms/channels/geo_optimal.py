@@ -46,6 +46,8 @@ ROUGH_GAP = 5e-3
 FEW = 300_000
 LARGEST_PROBLEM = 12_000_000
 """Up to this many constraints (pairs times outputs) the interior-point method holds them all in memory."""
+SECONDS_PER_CONSTRAINT = 8e-6
+"""About thirty steps of the interior-point method; with less time than that the first-order method finds more."""
 MOST_PLACES = 2_500
 _MEASURED_PER_S = 5e8
 
@@ -116,7 +118,8 @@ def optimal_geo_channel(
     trivial = constant_report(p, d)
     candidates, bound, steps = [trivial], 0.0, 0
     if trivial.cost > 0 and p.size > 1:
-        if work <= FEW or (work <= LARGEST_PROBLEM and wanted < ROUGH_GAP):
+        in_time = deadline.left_s > SECONDS_PER_CONSTRAINT * work
+        if work <= FEW or (work <= LARGEST_PROBLEM and wanted < ROUGH_GAP and in_time):
             found, bound, steps = interior(p, d, far, g, gap=wanted, most_steps=most_steps, deadline=deadline)
         else:
             from sfumato.mechanisms.channels.geo_first_order import first_order  # compiled loops: not for few places

@@ -95,7 +95,7 @@ class _Program:
             )
             if result.status == 0:
                 break
-            if deadline.passed:
+            if deadline.passed or (result.status == 1 and math.isfinite(deadline.left_s)):  # its clock may be ahead
                 return None, 0.0, int(result.nit or 0)
         else:
             raise NotConverged(
