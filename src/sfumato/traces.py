@@ -50,10 +50,15 @@ class PointsRead:
     @classmethod
     def of(cls, traces: Iterable[Trace]) -> PointsRead:
         """Of several traces together."""
+        return cls.total_of(trace.points_read for trace in traces)
+
+    @classmethod
+    def total_of(cls, counts: Iterable[PointsRead]) -> PointsRead:
+        """Of several counts together."""
         read, why = 0, Counter[str]()
-        for trace in traces:
-            read += len(trace)
-            why.update(trace.skipped)
+        for count in counts:
+            read += count.read
+            why.update(count.why)
         return cls(read, dict(why))
 
 

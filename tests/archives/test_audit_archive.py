@@ -57,6 +57,25 @@ def test_an_audit_of_a_folder_attacks_all_files_together_and_writes_a_private_pa
     assert all(10 < row["error_m"] < 90 for row in found["rows"] if not row["no_track"])
 
 
+def test_audit_and_verify_of_a_folder_say_how_many_points_were_read_and_skipped(folder: Path) -> None:
+    ride_file = folder / "rides" / "0.gpx"
+    ride_file.write_text(ride_file.read_text().replace("</gpx>", '<wpt lat="1" lon="2"/></gpx>'))
+    shared_by(folder)
+    words = ("audit", "rides", "shared", "--certificate", "shared.json")
+    code, out, err = run(*words, folder=folder)
+    assert code == 0, err
+    assert "skipped 6: waypoints (6)." in out  # one in every file, and one more
+    found = json.loads(run(*words, "--json", folder=folder)[1])
+    assert found["points_read"]["why"] == {"waypoints": 6}
+    assert found["points_read"]["read"] == sum(row["points_in"] for row in found["rows"])
+    code, out, err = run("verify", "shared.json", "--release", "shared", folder=folder)
+    assert code == 0, err
+    assert f"Read {found['points_read']['read']} points; none was skipped." in out
+    assert run("protect", "rides/0.gpx", "-o", "one.gpx", "--certificate", "one.json", folder=folder)[0] == 0
+    said = json.loads(run("verify", "one.json", "--release", "one.gpx", "--json", folder=folder)[1])
+    assert said["points_read"] == {"read": found["rows"][0]["points_in"], "skipped": 0, "why": {}}
+
+
 def test_originals_are_known_by_their_bytes_wherever_they_lie(folder: Path) -> None:
     shared_by(folder)
     files = sorted((folder / "rides").glob("*.gpx"))

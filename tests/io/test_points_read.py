@@ -230,6 +230,48 @@ def test_people_keep_their_own_counts_and_one_who_has_no_point_left_is_counted(t
     assert PointsRead.of(found.values()).total == len(rows)
 
 
+def test_points_of_a_kml_with_a_time_span_are_read_when_it_begins(tmp_path: Path) -> None:
+    view = "<LookAt><gx:TimeStamp><when>1999-01-01T00:00:00Z</when></gx:TimeStamp></LookAt>"
+    marks = "".join(
+        f"<Placemark>{view}<TimeSpan><begin>{t}</begin><end>2024-06-01T00:00:00Z</end></TimeSpan>"
+        f"<Point><coordinates>{x},{y}</coordinates></Point></Placemark>"
+        for y, x, t in GOOD
+    )
+    place = "<Point><coordinates>2,48</coordinates></Point>"
+    bare = f"<Placemark><TimeSpan><end>2024-06-01</end></TimeSpan>{place}</Placemark>"
+    (tmp_path / "a.kml").write_text(f"<kml>{marks}{bare}</kml>")
+    trace = read_trace(tmp_path / "a.kml")
+    assert trace.points_read == PointsRead(12, {"waypoints": 1})
+    assert trace.times_s[1] - trace.times_s[0] == 60.0
+    assert str(trace.times_s[0].astype("datetime64[s]")) == "2024-05-01T12:00:00"
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.ndjson"])
+def test_json_lines_are_read_as_such_and_a_torn_one_is_refused_by_its_number(tmp_path: Path, name: str) -> None:
+    lines = [json.dumps({"lat": float(y), "lon": float(x), "time": t}) for y, x, t in GOOD]
+    (tmp_path / name).write_text("\n".join(lines) + "\n")
+    assert read_trace(tmp_path / name).points_read == PointsRead(12)
+    features = [json.dumps(feature) for feature in json.loads(_stamped(list(GOOD)))["features"]]
+    (tmp_path / name).write_text("\r\n".join(features))
+    assert read_trace(tmp_path / name).points_read == PointsRead(12)
+    (tmp_path / name).write_text("\n".join(lines)[:-9])
+    with pytest.raises(InputError, match=r"one a line \(line 12\)"):
+        read_trace(tmp_path / name)
+
+
+def test_two_stray_quotation_marks_never_swallow_rows_in_silence(tmp_path: Path) -> None:
+    rows = [f"{t},{y},{x},note" for y, x, t in GOOD]
+    path, head = tmp_path / "a.csv", "time,lat,lon,note\n"
+    rows[2], rows[6] = rows[2].replace("note", '"note'), rows[6].replace("note", 'note"')
+    path.write_text(head + "\n".join(rows) + "\n")
+    with pytest.raises(InputError, match="enclose whole rows"):
+        read_trace(path)
+    rows[3:7] = []
+    rows[2] = rows[2].replace('"note', '"a note, of\ntwo lines, 3 words"')  # somebody's own words
+    path.write_text(head + "\n".join(rows) + "\n")
+    assert read_trace(path).points_read == PointsRead(8)
+
+
 def test_a_bomb_in_a_kmz_is_not_unpacked(tmp_path: Path) -> None:
     with (
         zipfile.ZipFile(tmp_path / "a.kmz", "w", zipfile.ZIP_DEFLATED) as archive,

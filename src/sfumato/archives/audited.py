@@ -50,6 +50,7 @@ class AuditRow:
     refused: str | None = None
     no_track: bool = False
     within_a_metre: float | None = None
+    skipped: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,14 +154,15 @@ def _row(
     if record.output is None:
         if test is not None:
             test.add(original, None)
-        return AuditRow(member.name, len(original))
+        return AuditRow(member.name, len(original), skipped=dict(original.skipped))
     shared = read_trace(folder / record.output, keep=reading.keep, keep_if_there=True)
     left = original
     if places is not None:
         kept = [name for name in reading.keep if name in original.columns or name in original.texts]
         left = withhold(original, places.zones, keep=kept).trace or original
     if len(left) != len(shared):
-        return AuditRow(member.name, len(original), len(shared), record.output, refused="it was made in another way")
+        row = AuditRow(member.name, len(original), len(shared), record.output, skipped=dict(original.skipped))
+        return replace(row, refused="it was made in another way")
     shared = replace(shared, times_s=left.times_s, segment=left.segment)  # the attacker may know them
     moved = differences_m(left.lat_deg, left.lon_deg, shared.lat_deg, shared.lon_deg)
     error_m = float(np.sqrt(np.mean(moved**2)))
@@ -172,7 +174,16 @@ def _row(
             points = points_of(shared.lat_deg, shared.lon_deg)
             inside = int(np.any([zone.holds(points) for zone in places.zones], axis=0).sum())
     near = float(np.mean(np.hypot(*moved.T) <= WITHIN_M))
-    return AuditRow(member.name, len(original), len(shared), record.output, error_m, inside, within_a_metre=near)
+    return AuditRow(
+        member.name,
+        len(original),
+        len(shared),
+        record.output,
+        error_m,
+        inside,
+        within_a_metre=near,
+        skipped=dict(original.skipped),
+    )
 
 
 def _chosen(pairs: Sequence[tuple[Trace, Trace]]) -> list[tuple[Trace, Trace]]:

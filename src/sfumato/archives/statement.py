@@ -6,7 +6,7 @@ check the files and the noise. That nothing inside the zones is left, only the h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from sfumato.errors import InputError, VerificationFailed
 from sfumato.io import read_trace
 from sfumato.places import RADII_M
 from sfumato.times_released import Times
-from sfumato.traces import Trace
+from sfumato.traces import PointsRead, Trace
 from sfumato.version import __version__
 
 KIND = "sfumato archive certificate"
@@ -138,9 +138,11 @@ def _verified(document: Mapping[str, Any], folder: Path, signed_by: str | None, 
     if document["noise"] is not None:
         if document["noise"]["simulation"] and not document["simulation"]:
             raise VerificationFailed("The noise is a simulation and the certificate hides it.", "It was changed.")
-        found = _verified_noise(document["noise"], folder, names, document["kept"], times, ignore_wording)
+        found, read = _verified_noise(document["noise"], folder, names, document["kept"], times, ignore_wording)
         checks += found.checks[1:]
         notes += found.notes
+        if read.total:
+            notes.append(read.sentence() or f"Read {read.read} points; none was skipped.")
     if document["withheld"] is not None:
         notes.append("That nothing from inside the zones is left, only the holder of the places file can check.")
     return Verified(document, tuple(checks), tuple(notes), not ignore_wording)
@@ -153,13 +155,22 @@ def _verified_noise(
     kept: Sequence[str],
     times: Times,
     ignore_wording: bool,
-) -> Verified:
+) -> tuple[Verified, PointsRead]:
     if noise["times"]["released"] != str(times) or sorted(noise["kept"]) != sorted(kept):
         raise VerificationFailed("The certificate contradicts itself about times or what is kept.", "It was changed.")
-    traces = (read_trace(folder / name, keep=kept, keep_if_there=True) for name in names)
+    counted: list[PointsRead] = []
+
+    def traces() -> Iterator[Trace]:
+        for name in names:
+            trace = read_trace(folder / name, keep=kept, keep_if_there=True)
+            counted.append(trace.points_read)
+            yield trace
+
     if noise["several_files"]:
-        return verify_files(noise, traces if times.shown else None, ignore_wording=ignore_wording)
-    return verify(noise, release=joined(list(traces)), ignore_wording=ignore_wording)
+        found = verify_files(noise, traces() if times.shown else None, ignore_wording=ignore_wording)
+    else:
+        found = verify(noise, release=joined(list(traces())), ignore_wording=ignore_wording)
+    return found, PointsRead.total_of(counted)
 
 
 def _unsealed(document: Mapping[str, Any]) -> dict[str, Any]:

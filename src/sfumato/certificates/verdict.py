@@ -26,7 +26,7 @@ from sfumato.certificates.verify import Document, read_release, verify
 from sfumato.errors import VerificationFailed
 from sfumato.frames import unroll
 from sfumato.mechanisms.traces.plausibility import REFUSED_BELOW
-from sfumato.traces import Trace
+from sfumato.traces import PointsRead, Trace
 
 Answer = bool | None  # None: cannot be told
 
@@ -53,6 +53,7 @@ class Verdict:
     checks: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     unmet: tuple[str, ...] = ()
+    points_read: PointsRead | None = None
 
     @property
     def ok(self) -> bool:
@@ -68,6 +69,8 @@ class Verdict:
         )
         lists = {name: list(getattr(self, name)) for name in ("exact", "checks", "notes", "unmet")}
         out = {"ok": self.ok, **{name: getattr(self, name) for name in names}, **lists, "reasons": dict(self.reasons)}
+        if self.points_read is not None:
+            out["points_read"] = self.points_read.to_dict()
         if not self.unchanged:
             out["error"] = self.reasons["unchanged"]
         return out
@@ -92,6 +95,8 @@ class Verdict:
                 ("Signed by", self.signed_by or "nobody: whoever can rewrite both files can seal them again"),
                 ("Releases", self.releases),
             ]
+        if self.points_read is not None:
+            rows.append(("Points", self.points_read.sentence() or f"Read {self.points_read.read}; none was skipped."))
         rows += [("Required, not met", text) for text in self.unmet]
         return [head, *(f"  {label:<18} {text}" for label, text in rows)]
 
@@ -142,6 +147,7 @@ def judge(
         wording_checked=found.wording_checked,
         checks=found.checks,
         notes=found.notes,
+        points_read=PointsRead.of(trace for _, trace in people),
         unmet=unmet(require, document, worst=lambda at: worst_odds(document, at)) if require else (),
     )
 

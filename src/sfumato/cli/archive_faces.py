@@ -20,6 +20,7 @@ from sfumato.traces import PointsRead
 
 if TYPE_CHECKING:
     from sfumato.archives import Row
+    from sfumato.archives.audited import AuditRow
 
 _MOST_LINES = 20
 
@@ -81,7 +82,7 @@ def say_rows(rows: Sequence[Row], *, all_of_them: bool = False) -> None:
         typer.echo(f"Left out: {', '.join(left_out)}.")
 
 
-def points_read(rows: Sequence[Row]) -> PointsRead:
+def points_read(rows: Sequence[Row] | Sequence[AuditRow]) -> PointsRead:
     """Points read and skipped in all sources together."""
     why: Counter[str] = Counter()
     for row in rows:

@@ -10,7 +10,7 @@ import typer
 from sfumato.archives.audited import ArchiveAudit, AuditRow, audit_archive
 from sfumato.archives.job import SourceReading
 from sfumato.certificates.verify import read_certificate
-from sfumato.cli.archive_faces import passphrase_in, progress
+from sfumato.cli.archive_faces import passphrase_in, points_read, progress
 from sfumato.cli.output import fail, print_json
 from sfumato.cli.protect import named_columns
 from sfumato.errors import VerificationFailed
@@ -70,6 +70,8 @@ def _say(found: ArchiveAudit, report: Path | None) -> None:
             typer.echo(f"{row.source[-width:]:<{width}}  {row.points_in:>8}  {row.points_out:>8}  {_words(row)}")
     if len(few) < len(shown):
         typer.echo(f"... and {len(shown) - len(few)} more; --report writes all of them.")
+    if words := points_read(found.rows).sentence():
+        typer.echo(words)
     for leak in found.leaks:
         typer.echo(leak.sentence())
     if found.inside:
@@ -96,6 +98,7 @@ def _as_json(found: ArchiveAudit) -> dict[str, object]:
         "unprotected": found.unprotected,
         "private": True,
         "rows": [asdict(row) for row in found.rows],
+        "points_read": points_read(found.rows).to_dict(),
         "noise": None if found.noise is None else found.noise.to_dict(),
         "files_attacked": found.attacked,
         "leaks": [{**asdict(leak), "sentence": leak.sentence()} for leak in found.leaks],

@@ -1,4 +1,4 @@
-"""A .json file, told apart by its content: GeoJSON, Moving Features, a Google export, or a list of points."""
+"""A .json file, told apart by its content: GeoJSON, Moving Features, a Google export, or a list or lines of points."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _DEEPEST = 3  # Dawarich: by account, by device
 def read(path: Path, reading: Reading) -> list[Draft] | list[tuple[str, Trace]]:
     """Whatever the JSON turns out to be."""
     document = load_json(path)
-    listed = objects(at(document, "locations"))
-    if listed and all(row.get("type") == "Feature" for row in listed):  # Overland's batches
+    listed = objects(document) or objects(at(document, "locations"))
+    if listed and all(row.get("type") == "Feature" for row in listed):  # Overland's batches, GeoJSON a line
         return geojson.from_json({"type": "FeatureCollection", "features": listed}, reading)
     if google.looks_like(document) and not any(_is_row(row) and "latitudeE7" not in row for row in listed):
         return google.from_json(document, reading)

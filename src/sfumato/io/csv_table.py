@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,8 +29,8 @@ def read(path: Path, reading: Reading) -> list[tuple[str, Trace]]:
     wanted = names if roles.undeclared(reading) else roles.needed  # any column may tell people apart
     damaged: list[None] = []
 
-    def left_out(_: object) -> str:
-        damaged.append(None)
+    def left_out(row: arrow_csv.InvalidRow) -> str:
+        damaged.extend([None] * (1 + row.text.strip().count("\n")))  # quotation marks make one row of many lines
         return "skip"
 
     try:
@@ -59,8 +60,12 @@ def read(path: Path, reading: Reading) -> list[tuple[str, Trace]]:
             "last one.",
             "It may be cut off or damaged, or have decimal commas between commas; export it again.",
         )
-    if _unclosed_quote(path, encoding, table.num_rows + len(damaged) + skipped):
+    lines, quotes = _lines_and_quotes(path)
+    of_many_lines = quotes and lines > table.num_rows + len(damaged) + skipped + 1
+    if of_many_lines and quotes % 2 == 1 and encoding != "utf-16":
         raise InputError("A quotation mark of the CSV file is not closed.", "Repair or remove it.")
+    if of_many_lines and _rows_in_quotes(path, encoding, delimiter, len(names)):
+        raise InputError("Quotation marks of the CSV file enclose whole rows.", "Repair or remove the stray ones.")
     left = {"rows with too few or too many fields": len(damaged)} if damaged else None
     return from_arrow(table, reading, roles=roles, skipped=left)
 
@@ -72,6 +77,19 @@ def _cut_off(path: Path, encoding: str, delimiter: str, fields: int) -> bool:
         for row in csv.reader(stream, delimiter=delimiter):
             last = row or last
     return len(last) != fields
+
+
+def _rows_in_quotes(path: Path, encoding: str, delimiter: str, fields: int) -> bool:
+    """Whether a value of several lines holds lines that are rows: two stray marks swallow what is between them."""
+    with path.open(encoding=encoding, errors="replace", newline="") as stream, suppress(csv.Error):
+        for row in csv.reader(stream, delimiter=delimiter):
+            for value in row:
+                for line in value.splitlines()[1:] if "\n" in value else ():
+                    parts = line.split(delimiter)
+                    if len(parts) >= fields - 1 and sum(map(_is_number, parts)) >= 2:
+                        return True
+        return False
+    return True  # a value too long for any note
 
 
 def _header(path: Path) -> tuple[str, int, str, list[str]]:
@@ -114,15 +132,13 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _unclosed_quote(path: Path, encoding: str, rows: int) -> bool:
-    """Whether a quotation mark opens and never closes, which makes one row of many."""
-    if encoding == "utf-16":
-        return False
+def _lines_and_quotes(path: Path) -> tuple[int, int]:
+    """How many line ends and quotation marks there are: an odd one, or more lines than rows, tell of stray marks."""
     lines = quotes = 0
     with path.open("rb") as stream:
         while block := stream.read(1 << 20):
             lines, quotes = lines + block.count(b"\n"), quotes + block.count(b'"')
-    return quotes % 2 == 1 and lines > rows + 1
+    return lines, quotes
 
 
 def write(trace: Trace, path: Path, *, times: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""KML: gx:Track and gx:MultiTrack, and Placemarks of points with a TimeStamp."""
+"""KML: gx:Track and gx:MultiTrack, and Placemarks of points with a TimeStamp, or a TimeSpan: the time it begins."""
 
 from __future__ import annotations
 
@@ -49,8 +49,10 @@ class _Reader:
             self.places.append(clean)
         elif name == "Track":
             self._track()
-        elif inside == "TimeStamp" and name == "when":
+        elif self.stack[-2:] == ["Placemark", "TimeStamp"] and name == "when":  # not one of a view
             self.stamp = clean
+        elif self.stack[-2:] == ["Placemark", "TimeSpan"] and name == "begin":
+            self.stamp = self.stamp or clean
         elif inside == "Point" and name == "coordinates":
             if self.point:
                 self.skipped.skip("further points of a MultiGeometry")
@@ -111,7 +113,11 @@ def read(path: Path, reading: Reading) -> list[Draft]:
     used = [*reader.drafts, *([reader.stamped] if reader.stamped.lat else [])]
     if not used:
         lines = any("no times" in reason for reason in reader.skipped.skipped)
-        what = "its lines have no times" if lines else "no gx:Track and no point with a TimeStamp"
+        what = (
+            "its lines have no times"
+            if lines
+            else "no gx:Track and no point with a TimeStamp or a TimeSpan that begins"
+        )
         raise InputError(f"The KML file has no track with times ({what}).", "Export it as gx:Track, or as GPX.")
     used[0].dropped.update(reader.about.dropped)
     used[0].absorb(reader.skipped)
