@@ -2,8 +2,9 @@
 
     python benchmarks/evidence_smooth.py [--traces 200] [--noise 150] [--runs 200]
 
-Development traces of GeoLife (../shared/data), noise redrawn once each; the two halves of people (held_out.py) are printed
-apart. Prototypes were tried on traces of both, so neither half is strictly held out. Exits 0 and says so without the data.
+Development traces of GeoLife (../shared/data), noise redrawn once each; the two halves of people (held_out.py) are
+printed apart. Prototypes were tried on traces of both, so neither half is strictly held out. Exits 0 and says so
+without the data.
 """
 
 from __future__ import annotations

@@ -124,7 +124,8 @@ class Draft:
         """Something other than position and time: kept for the last point (or the track) if asked, else noted."""
         word = canonical(name)
         if word not in self.reading.keep:
-            self.dropped["a field whose name is a number" if looks_like_position(word) else word] = None
+            known = word in KNOWN
+            self.dropped[word if known or not looks_like_position(word) else "a field whose name is a number"] = None
         elif word in TEXTS:
             self.texts.setdefault(word, str(value or "").strip())
         elif self.lat:
