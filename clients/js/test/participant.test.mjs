@@ -152,7 +152,8 @@ test("a report whose cycle closed is not drawn again", async (t) => {
 
 test("a report is kept while its campaign is paused, sent when it goes on, and paid once", async (t) => {
   let paused = true;
-  const answer = () => (paused ? [409, { error: "The campaign is paused by its operator." }] : [200, { duplicate: false }]);
+  const answer = () =>
+    paused ? [409, { error: "The campaign is paused by its operator." }] : [200, { duplicate: false }];
   server(t, { report: answer });
   const person = taking(sfumato.forgetfulStore());
   const offer = await person.look();
@@ -237,8 +238,7 @@ test("once per epoch: one report in so many cycles, another in the next epoch, a
   const base64url = (bytes) => Buffer.from(bytes).toString("base64url");
   const publicKey = base64url(await crypto.subtle.exportKey("raw", keys.publicKey));
   const sign = async (text) => base64url(await crypto.subtle.sign("Ed25519", keys.privateKey, Buffer.from(text)));
-  const sha256 = async (text) =>
-    Buffer.from(await crypto.subtle.digest("SHA-256", Buffer.from(text))).toString("hex");
+  const sha256 = async (text) => Buffer.from(await crypto.subtle.digest("SHA-256", Buffer.from(text))).toString("hex");
   const golden = JSON.parse(offers.good.payload);
   const log = [];
   let current;
@@ -253,8 +253,10 @@ test("once per epoch: one report in so many cycles, another in the next epoch, a
     log.push({ ...entry, entry: hash, signature: await sign(hash) });
     current = { payload, version, signature: await sign(payload), public_key: publicKey };
   };
-  t.mock.method(globalThis, "fetch", async (address) =>
-    new Response(JSON.stringify(address.endsWith("channel") ? current : { log }), { status: 200 }),
+  t.mock.method(
+    globalThis,
+    "fetch",
+    async (address) => new Response(JSON.stringify(address.endsWith("channel") ? current : { log }), { status: 200 }),
   );
   const person = new sfumato.Participant("https://collector.example/", "golden", {
     device: new sfumato.Device(sfumato.forgetfulStore()),
