@@ -132,8 +132,13 @@ def editions() -> str:
         ("B10", "Brownian motion, in the audit", cells(lambda one: one["B10 Brownian motion"])),
         ("C13", "`verify` of a seeded release / 5 m of noise / a true release exits", cells(lambda one: " / ".join(map(str, one["C13 exit of verify: seeded / 5 m / true"])))),
     ]  # fmt: skip
-    lines = [f"| | attack | version 0.1.0 ({first['noise_m']:.0f} m) | now ({now['noise_m']:.0f} m) |", "|---|---|---|---|"]
-    return "\n".join([*lines, *(f"| {number} | {attack} | {then} | {today} |" for number, attack, (then, today) in rows)])
+    lines = [
+        f"| | attack | version 0.1.0 ({first['noise_m']:.0f} m) | now ({now['noise_m']:.0f} m) |",
+        "|---|---|---|---|",
+    ]
+    return "\n".join(
+        [*lines, *(f"| {number} | {attack} | {then} | {today} |" for number, attack, (then, today) in rows)]
+    )
 
 
 def renewed(page: str) -> str:

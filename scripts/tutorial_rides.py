@@ -1,7 +1,7 @@
 """The sentence and the picture of docs/share_a_year_of_rides.md, from the embedded rides: a simulation, with a seed.
 
-    python scripts/tutorial_rides.py            prints the sentence
-    python scripts/tutorial_rides.py --write    renews page and picture; a test fails where they are stale
+python scripts/tutorial_rides.py            prints the sentence
+python scripts/tutorial_rides.py --write    renews page and picture; a test fails where they are stale
 """
 
 from __future__ import annotations
