@@ -106,7 +106,8 @@ def prior_of(
         if not drop_zeros:
             raise InputError(
                 f"{prior.zeros.size} symbol(s) have prior probability 0: nothing can be promised about them.",
-                "Give them a floor (--floor 0.01) or drop them on purpose (--drop-zeros).",
+                "Give them a share in the file, or leave them out of it; `channel design` and `channel measure` do "
+                "either with --floor 0.01 or --drop-zeros.",
             )
         prior, kept = prior.without_zeros()
         counts = None if counts is None else counts[kept]

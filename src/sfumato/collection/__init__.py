@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sfumato.collection.calendar import Calendar, CycleClasses
+from sfumato.collection.cycle_verdict import CycleVerdict, judge_cycle, suspicious_cycles
 from sfumato.collection.defences import ResidualTest, capped_weights, residual_test
 from sfumato.collection.elastic import Elasticity, elasticity
 from sfumato.collection.influence import Influence, fake_report_influence
@@ -17,7 +18,6 @@ from sfumato.collection.loop import (
     next_channel,
 )
 from sfumato.collection.rhythm import Rhythm, checked_rhythm, epoch_number
-from sfumato.collection.verdict import CycleVerdict, judge_cycle, suspicious_cycles
 
 __all__ = [
     "Calendar",

@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, IntArray, positive
+from sfumato.collection.cycle_verdict import CycleVerdict, judge_cycle
 from sfumato.collection.defences import DEFAULT_ALARM_P, ResidualTest, capped_weights
 from sfumato.collection.influence import Influence, fake_report_influence, monitored_distance
 from sfumato.collection.rhythm import Rhythm, as_reporting, checked_rhythm, spent_by
-from sfumato.collection.verdict import CycleVerdict, judge_cycle
 from sfumato.errors import InputError
 from sfumato.estimation.changing import changing
 from sfumato.estimation.joint import Estimate, joint

@@ -23,9 +23,9 @@ from sfumato.accountant.compose import Reporting, checked_reporting
 from sfumato.accountant.grid_reports import spent
 from sfumato.arrays import FloatArray, IntArray, positive
 from sfumato.channel import checked_probabilities
+from sfumato.collection.cycle_verdict import judge_cycle
 from sfumato.collection.defences import DEFAULT_ALARM_P, capped_weights
 from sfumato.collection.loop import Promise, checked_promise
-from sfumato.collection.verdict import judge_cycle
 from sfumato.errors import InputError
 from sfumato.estimation.earth_mover import earth_movers_distance
 from sfumato.estimation.joint import ibu, joint

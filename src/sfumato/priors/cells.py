@@ -128,6 +128,7 @@ def positive_prior(prior: npt.ArrayLike, count: int | None = None) -> FloatArray
     if zeros:
         raise InputError(
             f"{zeros} symbol(s) have prior probability 0: nothing can be promised about them.",
-            "Give them a floor (CellPrior.floored, --floor) or drop them on purpose (without_zeros, --drop-zeros).",
+            "Give them a floor (CellPrior.floored) or drop them on purpose (without_zeros); `channel design` "
+            "and `channel measure` do either with --floor 0.01 or --drop-zeros.",
         )
     return p
