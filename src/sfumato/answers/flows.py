@@ -17,11 +17,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from scipy.stats import t as student
 
 from sfumato.answers.deconvolution import dealt
-from sfumato.answers.heatmap import LEAST_PEOPLE
-from sfumato.answers.people import Person, people_of
+from sfumato.answers.people import LEAST_PEOPLE, Person, people_interval, people_of
 from sfumato.answers.received import NoiseLaw, Received
 from sfumato.answers.window import Bounds, Window, reporting_grid
 from sfumato.arrays import FloatArray, IntArray, read_only
@@ -131,7 +129,7 @@ def estimate_flows(
     for _ in range(steps):
         flows, _ = _step(flows, first, down, across, everybody)
     share = _reported(flows, window)
-    low, high = _interval(share, chosen[1] if chosen and len(people) >= LEAST_PEOPLE else None, confidence)
+    low, high = people_interval(share, chosen[1] if chosen and len(people) >= LEAST_PEOPLE else None, confidence)
     return Flows(
         grid=grid,
         share=read_only(share),
@@ -278,13 +276,3 @@ def _naive(trips: Trips, window: Window) -> FloatArray:
     out = np.zeros((grid.cells, grid.cells))
     np.add.at(out, (cells[0][inside], cells[1][inside]), 1.0)
     return np.asarray(out / max(out.sum(), 1.0))
-
-
-def _interval(share: FloatArray, without: FloatArray | None, confidence: float) -> tuple[FloatArray, FloatArray]:
-    if without is None:
-        nothing = np.full(share.shape, np.nan)
-        return nothing, nothing
-    groups = len(without)
-    sd = np.sqrt((groups - 1) / groups * np.sum((without - without.mean(axis=0)) ** 2, axis=0))
-    reach = float(student.ppf((1 + confidence) / 2, groups - 1)) * sd
-    return np.maximum(share - reach, 0.0), np.minimum(share + reach, 1.0)

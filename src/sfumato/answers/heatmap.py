@@ -15,10 +15,9 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-from scipy.stats import t as student
 
-from sfumato.answers.deconvolution import StepsChosen, choose_steps, dealt, density
-from sfumato.answers.people import Person, people_of, time_weights
+from sfumato.answers.deconvolution import choose_steps, dealt, density
+from sfumato.answers.people import LEAST_PEOPLE, Person, people_interval, people_of, time_weights
 from sfumato.answers.received import NoiseLaw, Received
 from sfumato.answers.spread import Spread
 from sfumato.answers.window import Bounds, Window, reporting_grid
@@ -28,7 +27,6 @@ from sfumato.grid import Grid
 
 STEPS_FOR_ONE = 50
 NOTHING = 1e-12  # of everybody
-LEAST_PEOPLE = 5  # fewer give no interval worth the name
 Weight = Literal["points", "time"]
 
 
@@ -101,7 +99,7 @@ def estimate_heatmap(
     chosen = choose_steps(spreads, counts, lambda latent: _shares(window, latent)) if len(counts[0]) > 1 else None
     steps = chosen.steps if chosen else STEPS_FOR_ONE
     share = _shares(window, density(spreads, whole, steps))
-    low, high = _interval(share, chosen, len(people), confidence)
+    low, high = people_interval(share, chosen.without if chosen and len(people) >= LEAST_PEOPLE else None, confidence)
     return EstimatedMap(
         grid=grid,
         share=read_only(share),
@@ -147,15 +145,3 @@ def _shares(window: Window, latent: FloatArray) -> FloatArray:
     reported = window.reported(latent)
     share = reported / reported.sum(axis=-1, keepdims=True)
     return np.where(share < NOTHING, 0.0, share)
-
-
-def _interval(
-    share: FloatArray, chosen: StepsChosen | None, people: int, confidence: float
-) -> tuple[FloatArray, FloatArray]:
-    if chosen is None or people < LEAST_PEOPLE:
-        nothing = np.full(share.shape, np.nan)
-        return nothing, nothing
-    without, groups = chosen.without, len(chosen.without)
-    sd = np.sqrt((groups - 1) / groups * np.sum((without - without.mean(axis=0)) ** 2, axis=0))
-    reach = float(student.ppf((1 + confidence) / 2, groups - 1)) * sd
-    return np.maximum(share - reach, 0.0), np.minimum(share + reach, 1.0)

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import t as student
 
 from sfumato.answers.received import NoiseLaw, Received
 from sfumato.arrays import FloatArray
 from sfumato.traces import Trace
 
 LONGEST_GAP_S = 600.0
+LEAST_PEOPLE = 5  # fewer give no interval worth the name
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,3 +49,14 @@ def time_weights(trace: Trace) -> FloatArray:
     out: FloatArray = np.empty(len(order))
     out[order] = seconds
     return out
+
+
+def people_interval(share: FloatArray, without: FloatArray | None, confidence: float) -> tuple[FloatArray, FloatArray]:
+    """Low and high of shares from those without each group of people (delete-a-group jackknife); NaN where None."""
+    if without is None:
+        nothing = np.full(share.shape, np.nan)
+        return nothing, nothing
+    groups = len(without)
+    sd = np.sqrt((groups - 1) / groups * np.sum((without - without.mean(axis=0)) ** 2, axis=0))
+    reach = float(student.ppf((1 + confidence) / 2, groups - 1)) * sd
+    return np.maximum(share - reach, 0.0), np.minimum(share + reach, 1.0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 
 import typer
@@ -101,5 +100,6 @@ def stays(
 def _moving(
     question: str, release: list[Path], certificate: list[Path], lags: str, confidence: float, each: bool, json: bool
 ) -> None:
-    moving = import_module("sfumato.cli.moving")
-    moving.answer_moving(question, release, certificate, lags, confidence, each, json=json)
+    from sfumato.cli.moving import answer_moving
+
+    answer_moving(question, release, certificate, lags, confidence, each, json=json)

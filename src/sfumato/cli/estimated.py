@@ -37,7 +37,7 @@ def answer_heatmap(
 ) -> None:
     """Where people are."""
     received = received_from(releases, certificates)
-    with Console(stderr=True).status("Taking the spread out"):
+    with Console(stderr=True).status("Taking the blur out"):
         found = estimate_heatmap(
             received,
             cell_m=length_m(cell),
@@ -61,7 +61,7 @@ def answer_flows(
 ) -> None:
     """From where to where."""
     received = received_from(releases, certificates)
-    with Console(stderr=True).status("Taking the spread out of both ends"):
+    with Console(stderr=True).status("Taking the blur out of both ends"):
         found = estimate_flows(
             received,
             cell_m=length_m(cell),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.adversary.places import crossing
+from sfumato.adversary.places.crossing import guess as least_squares
 from sfumato.adversary.places.view import ZoneView, clusters_of, evenly
 from sfumato.arrays import FloatArray
 
@@ -21,7 +21,7 @@ def guess(view: ZoneView) -> FloatArray | None:
     """The fullest neighbourhood of crossings in the inner disc; least squares where no two lines cross in it."""
     points, weight = crossings_m(view)
     if not len(points):
-        return crossing.guess(view)
+        return least_squares(view)
     cells = np.floor(points / _CELL_M).astype(np.int64)
     low = cells.min(axis=0)
     count = np.zeros(cells.max(axis=0) - low + 1)
