@@ -104,6 +104,14 @@ def _imports_in_functions(tree: ast.AST, inside: bool = False) -> Iterator[ast.I
         yield from _imports_in_functions(node, inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
+def _named_imports(tree: ast.AST) -> Iterator[int]:
+    """Lines of ``import_module("a.b")``: an import in a function by another name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            if node.args and isinstance(node.args[0], ast.Constant):
+                yield node.lineno
+
+
 def unlawful_lazy_imports(house: Sequence[Module]) -> list[Place]:
     """Imports in functions outside faces and ``__init__`` files, of something neither an extra nor compiled."""
     compiled = {module.name for module in house if any("numba" in _roots(node) for node in module.tree.body)}
@@ -226,7 +234,10 @@ def places(house: Sequence[Module]) -> Mapping[str, list[Place]]:
     )
     return {
         "fmt: skip": list(skips),
-        "imports in functions": [(module.file, node.lineno) for module in house for node in module.lazy],
+        "imports in functions": [
+            *((module.file, node.lineno) for module in house for node in module.lazy),
+            *((module.file, line) for module in house for line in _named_imports(module.tree)),
+        ],
         "of these against the rule": unlawful_lazy_imports(house),
         "Any": list(named_any),
         "files directly in mechanisms/": [

@@ -9,6 +9,7 @@ import typer
 
 from sfumato.cli.output import print_json
 from sfumato.errors import InputError
+from sfumato.units import duration_s, format_length, length_m
 
 if TYPE_CHECKING:
     from sfumato.adversary.routine import Cost
@@ -46,7 +47,6 @@ def cost(
     from sfumato.adversary import routine
     from sfumato.certificates.verify import read_certificate
     from sfumato.priors.kernels import Matern32
-    from sfumato.units import duration_s, length_m
 
     document = read_certificate(certificate)
     if not 1 <= repeats <= 3660:
@@ -100,8 +100,6 @@ def cost(
 
 
 def _say(rows: list[Cost], known: list[str], radius_m: float) -> None:
-    from sfumato.units import format_length
-
     whose = f" (known: {', '.join(known)})" if known else ""
     typer.echo(f"Odds between two places at most {format_length(radius_m)} apart, 99 times in 100{whose}:")
     for row in rows:
