@@ -107,9 +107,8 @@ def _imports_in_functions(tree: ast.AST, inside: bool = False) -> Iterator[ast.I
 def _named_imports(tree: ast.AST) -> Iterator[int]:
     """Lines of ``import_module("a.b")``: an import in a function by another name."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
-            if node.args and isinstance(node.args[0], ast.Constant):
-                yield node.lineno
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module") and node.args:
+            yield from [node.lineno] if isinstance(node.args[0], ast.Constant) else []
 
 
 def unlawful_lazy_imports(house: Sequence[Module]) -> list[Place]:

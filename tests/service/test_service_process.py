@@ -23,6 +23,7 @@ from collector_harness import TOKEN, CollectorProcess, create
 from postgres_server import postgres_server, programs
 
 from sfumato.client.wire import device_tag
+from sfumato.service.pages.layout import has_bundle
 
 pytestmark = [pytest.mark.service]
 
@@ -70,6 +71,7 @@ def test_serve_alone_makes_a_page_a_contract_and_prints_the_token_once(tmp_path:
         process.terminate()
         words = process.communicate(timeout=15)[1]
     assert words.count("Operator token") == 1
+    assert ("bundle is not installed" in words) != has_bundle()  # loud where the pages are the plain ones
 
 
 def test_a_server_that_cannot_start_says_why_in_words(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import contextlib
 import http.client
 import resource
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from collections.abc import Callable
 import uvicorn
 
 from sfumato.errors import InputError, SfumatoError
+from sfumato.service.pages.layout import has_bundle
 from sfumato.service.settings import Settings
 from sfumato.service.store import Store
 from sfumato.service.store.engine import UNREACHABLE
@@ -22,6 +24,10 @@ from sfumato.service.store.faults import fault
 _APP = "sfumato.service.app:create_app"
 _CONNECTIONS = 4096
 _STOP_WITHIN_S = 3
+NO_BUNDLE = (
+    "Warning: the pages' bundle is not installed: maps are plain pictures and nobody can take part in a browser. "
+    "Install a released wheel or sdist, or run `make web` in the clone (needs Node)."
+)
 
 
 class _Announcing(uvicorn.Server):
@@ -42,6 +48,8 @@ def serve(*, host: str, port: int, workers: int, announce: Callable[[str], None]
     if workers > 1 and port == 0:
         raise InputError("Several workers need a port of their own.", "Choose one with --port.")
     listening = _listen(host, port)
+    if not has_bundle():
+        print(NO_BUNDLE, file=sys.stderr, flush=True)
     _raise_file_limit()
     port = int(listening.getsockname()[1])
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}/"

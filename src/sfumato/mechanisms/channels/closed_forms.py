@@ -209,6 +209,7 @@ def lip_design(
     inputs: tuple[str, ...] = (),
     outputs: tuple[str, ...] = (),
 ) -> Designed:
+    """A matrix certified as a channel that keeps epsilon-LIP for every prior of the set; its cost at ``p``."""
     channel, leakage = certified(
         matrix,
         priors,
