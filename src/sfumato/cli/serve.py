@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from importlib import import_module
 
 import typer
 
 from sfumato.cli.output import print_json
-from sfumato.errors import MissingExtra
+from sfumato.errors import InputError, MissingExtra
 
 _SERVING = "sfumato.service.serving"
 
@@ -46,6 +47,8 @@ def serve(
     At the first start it makes its keys and prints the operator's token once. Every setting of docs/service.md can be
     given as an environment variable SFUMATO_NAME. SIGTERM stops it within 10 seconds with nothing lost.
     """
+    if sys.platform == "win32":
+        raise InputError("The collector does not run on Windows.", "Run it on Linux or macOS, or in a container.")
     try:
         import fastapi  # noqa: F401
         import uvicorn  # noqa: F401
