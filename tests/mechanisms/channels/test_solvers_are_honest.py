@@ -12,6 +12,7 @@ from sfumato.errors import InputError
 from sfumato.grid import Grid
 from sfumato.leakage.discrete import average_distortion, hamming
 from sfumato.leakage.geo import geo_epsilon
+from sfumato.mechanisms.channels import geo_first_order
 from sfumato.mechanisms.channels.channel_registry import DESIGNS
 from sfumato.mechanisms.channels.geo_optimal import optimal_geo_channel
 from sfumato.mechanisms.channels.lip_optimal import optimal_channel, worst_case_channel
@@ -131,12 +132,25 @@ def test_sets_of_priors_stop_in_time_too() -> None:
     assert 0 < made.gap <= 1  # type: ignore[operator]
 
 
+LIMITED = {"lip-optimal": 22, "ldp-optimal": 22, "geo-optimal": 14, "blahut-arimoto": 14, "a set of priors": 9}
+"""Cells along a side for which each takes several times the limit of the next test, on a fast machine too."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["lip-optimal", "ldp-optimal", "geo-optimal", "blahut-arimoto", "a set of priors"])
-def test_a_second_means_at_most_one_and_a_half(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In CPU time: a step of geo-optimal at 196 places took three seconds of the one that was given."""
-    monkeypatch.setattr(time, "perf_counter", time.process_time)
-    grid = Grid.plain(*((8, 8) if name == "a set of priors" else (14, 14)))
+@pytest.mark.parametrize(("slower", "most"), [(1, 0.3), (4, 1.0)])
+@pytest.mark.parametrize("name", LIMITED)
+def test_the_time_given_is_kept_on_slow_machines_too(
+    name: str, slower: int, most: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a clock of CPU time that runs four times too fast, which is what a machine four times slower is.
+
+    A step of geo-optimal at 196 places took three seconds of the one that was given. Here all need at most 1.2 of the
+    limit; twice the limit is allowed, which a machine three times slower keeps too.
+    """
+    if name == "a set of priors" and slower > 1:
+        pytest.skip("HiGHS has a clock of its own")
+    monkeypatch.setattr(time, "perf_counter", lambda: slower * time.process_time())
+    grid = Grid.plain(LIMITED[name], LIMITED[name])
     city = np.random.default_rng(3).dirichlet(np.ones(grid.cells) * 0.8) * 0.9 + 0.1 / grid.cells
     law = CellPrior(city / city.sum(), labels=grid.labels(), positions_m=grid.centres())
     task = replace(TASK, prior=law, distortion=grid.distance_matrix(), grid=grid)
@@ -144,10 +158,22 @@ def test_a_second_means_at_most_one_and_a_half(name: str, monkeypatch: pytest.Mo
         task = replace(task, priors=TVBall(law.probabilities, 0.03))
     design = next(d for d in DESIGNS if d.name == ("lip-optimal" if name == "a set of priors" else name))
     design.designed(replace(task, most_seconds=0.01))  # what is compiled or imported once
+    began = time.perf_counter()
+    made = design.designed(replace(task, most_seconds=most))
+    assert time.perf_counter() - began < 2 * most
+    assert made.status == "stopped"  # by the limit: none of these ends by itself so soon
+
+
+def test_geo_optimal_begins_no_step_that_the_time_left_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the first-order method ended early, a step of the other (1.4 s of CPU) began in the last 0.1 s."""
+    monkeypatch.setattr(time, "perf_counter", time.process_time)
+    monkeypatch.setattr(geo_first_order, "first_order", lambda *_, **__: ([], 0.0, 1))
+    p, far = np.full(196, 1 / 196), Grid.plain(14, 14).distance_matrix()
+    optimal_geo_channel(p, far, 1.0, unit="cell", most_seconds=0.01)  # what is compiled or imported once
     began = time.process_time()
-    made = design.designed(replace(task, most_seconds=1.0))
-    assert time.process_time() - began < 1.5
-    assert made.status in ("stopped", "converged")
+    made = optimal_geo_channel(p, far, 1.0, unit="cell", most_seconds=0.5)
+    assert time.process_time() - began < 0.5
+    assert made.status == "stopped"
 
 
 @pytest.mark.parametrize("rare", [0.0, 1e-12, 1e-6])

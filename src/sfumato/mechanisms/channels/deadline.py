@@ -30,6 +30,10 @@ class Deadline:
         now = time.perf_counter()
         return Deadline(now + part * max(0.0, self.ends - now)) if math.isfinite(self.ends) else self
 
+    def before(self, seconds: float) -> Deadline:
+        """So much earlier: what is then left is kept for something else."""
+        return Deadline(self.ends - seconds)
+
     @property
     def left_s(self) -> float:
         """Seconds left, at least 0; infinite where there is no limit."""

@@ -13,6 +13,7 @@ primal-dual interior-point method whose matrix is inputs x inputs.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -65,7 +66,9 @@ def best_weights(
     c = np.full(count, 1.0 / float(columns.sum(axis=0).mean()))
     rows, s = np.zeros(inputs), np.maximum(b, float(b.mean()))
     found: FloatArray | None = None
+    longest, began = 0.0, time.perf_counter()
     for step in range(_MOST_STEPS):
+        longest, began = max(longest, time.perf_counter() - began), time.perf_counter()
         short = ones - c @ columns
         left = b - columns @ rows - s
         total, value = float(c @ s), float(b @ c)
@@ -73,7 +76,7 @@ def best_weights(
             found = c
             if total < gap * value:
                 break
-        if deadline.passed:
+        if deadline.left_s <= longest:
             break
         if progress is not None:
             progress(f"putting {count} columns together, step {step + 1}: within {total / max(value, 1e-300):.1e}")

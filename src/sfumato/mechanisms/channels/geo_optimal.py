@@ -10,8 +10,10 @@ channel is certified on all pairs.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +33,7 @@ from sfumato.mechanisms.channels.candidates import (
 from sfumato.mechanisms.channels.certified import bound_below
 from sfumato.mechanisms.channels.deadline import Deadline
 from sfumato.mechanisms.channels.exponential import exponential_for_epsilon
-from sfumato.mechanisms.channels.geo_interior_point import interior_point
+from sfumato.mechanisms.channels.geo_interior_point import USUAL_STEPS, interior_point, seconds_per_step
 from sfumato.mechanisms.channels.geo_promise import GeoChannel, certified_geo, checked_plane_error, checked_smallest
 from sfumato.mechanisms.channels.named_design import ChannelTask, DesignedChannel
 from sfumato.mechanisms.channels.planar_laplace import planar_laplace_matrix
@@ -46,10 +48,9 @@ ROUGH_GAP = 5e-3
 FEW = 300_000
 LARGEST_PROBLEM = 12_000_000
 """Up to this many constraints (pairs times outputs) the interior-point method holds them all in memory."""
-SECONDS_PER_CONSTRAINT = 8e-6
-"""About thirty steps of the interior-point method; with less time than that the first-order method finds more."""
 MOST_PLACES = 2_500
-_MEASURED_PER_S = 5e8
+_RESERVED = 2.0
+"""Of the time that certifying the best channel in closed form took, so much is kept for what the solver finds."""
 
 
 def irreducible_pairs(distances: FloatArray) -> BoolArray:
@@ -113,30 +114,11 @@ def optimal_geo_channel(
             f"Use at most {MOST_PLACES}, or planar Laplace with Bayesian remapping.",
         )
     work = p.size**2 * d.shape[1]
-    deadline = Deadline.after(_solving(most_seconds, work))
+    deadline = Deadline.after(most_seconds)
     wanted = positive(_usual_gap(work) if gap is None else gap, "gap", at_most=1.0)
-    trivial = constant_report(p, d)
-    candidates, bound, steps = [trivial], 0.0, 0
-    if trivial.cost > 0 and p.size > 1:
-        in_time = deadline.left_s > SECONDS_PER_CONSTRAINT * work
-        if work <= FEW or (work <= LARGEST_PROBLEM and wanted < ROUGH_GAP and in_time):
-            found, bound, steps = interior(p, d, far, g, gap=wanted, most_steps=most_steps, deadline=deadline)
-        else:
-            from sfumato.mechanisms.channels.geo_first_order import first_order  # compiled loops: not for few places
-
-            found, bound, steps = first_order(p, d, far, g, gap=wanted, deadline=deadline, progress=progress)
-            missed = not found or bound < (1 - wanted) * found[-1].cost
-            if missed and work <= LARGEST_PROBLEM and not deadline.passed:  # steep promises and skewed priors
-                finer = interior(p, d, far, g, gap=wanted, most_steps=most_steps, deadline=deadline)
-                found, bound, steps = [*found, *finer[0]], max(bound, finer[1]), steps + finer[2]
-        candidates += found
-        if bound < (1 - wanted) * min(candidate.cost for candidate in candidates):
-            others = [best_reported(matrix, p, d) for matrix in (_rivals(far, g) if rivals is None else rivals())]
-            rival = min(others, key=lambda other: other.cost)  # to certify one takes as long as the others together
-            if rival.cost < min(candidate.cost for candidate in candidates):
-                candidates.append(rival)
     names = tuple(inputs)
 
+    @cache
     def shipped(candidate: Candidate) -> tuple[float, GeoChannel]:
         gathered, columns = gathered_outputs(candidate, d, p)
         if progress is not None and columns.size > 1:
@@ -155,6 +137,26 @@ def optimal_geo_channel(
             positions_m=None if positions_m is None else finite(positions_m, "positions_m", dimensions=2),
         )
         return average_distortion(made.channel, p, d[:, columns]), made
+
+    def rival() -> Candidate:
+        others = (best_reported(matrix, p, d) for matrix in (_rivals(far, g) if rivals is None else rivals()))
+        return min(others, key=lambda other: other.cost)  # to certify one takes as long as the others together
+
+    trivial = constant_report(p, d)
+    candidates, bound, steps = [trivial], 0.0, 0
+    if trivial.cost > 0 and p.size > 1:
+        if most_seconds is not None:
+            # What can ship at once comes first: what the solver will find takes as long to certify on this machine.
+            candidates.append(rival())
+            deadline = deadline.before(_RESERVED * _seconds(lambda: cheapest(candidates, shipped)))
+        found, bound, steps = _solved(
+            p, d, far, g, gap=wanted, most_steps=most_steps, deadline=deadline, progress=progress
+        )
+        candidates += found
+        if most_seconds is None and bound < (1 - wanted) * min(candidate.cost for candidate in candidates):
+            other = rival()
+            if other.cost < min(candidate.cost for candidate in candidates):
+                candidates.append(other)
 
     cost, made = cheapest(candidates, shipped)
     bound = bound_below(bound, cost)
@@ -177,27 +179,50 @@ def _rivals(far: FloatArray, g: float, grid: Grid | None = None) -> Iterator[Flo
         yield planar_laplace_matrix(grid, g)
 
 
-def _solving(most_seconds: float | None, work: int) -> float | None:
-    """What of the time the solver may have: the channel is then measured on every pair, several times; at least half.
-
-    ``_MEASURED_PER_S`` of (pair, output) a second, for the four times of certification and the one of its statement.
-    """
-    if most_seconds is None:
-        return None
-    seconds = positive(most_seconds, "most_seconds")
-    return max(seconds / 2, seconds - work / _MEASURED_PER_S)
+def _seconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
 
 
 def _usual_gap(work: int) -> float:
     return GAP if work <= LARGEST_PROBLEM else GAP_OF_MANY
 
 
-def interior(
-    p: FloatArray, d: FloatArray, far: FloatArray, g: float, *, gap: float, most_steps: int, deadline: Deadline
+def _solved(
+    p: FloatArray,
+    d: FloatArray,
+    far: FloatArray,
+    g: float,
+    *,
+    gap: float,
+    most_steps: int,
+    deadline: Deadline,
+    progress: Callable[[str], None] | None,
 ) -> tuple[list[Candidate], float, int]:
-    """The interior-point method on every pair of places that is not implied by others."""
-    pairs = irreducible_pairs(far)
-    return interior_point(p, d, np.exp(-g * far), pairs, gap=gap, most_steps=most_steps, deadline=deadline)
+    """Channels found, the best proved bound and the steps, by the method that suits the size, the gap and the time."""
+    work = p.size**2 * d.shape[1]
+    decay = np.exp(-g * far)
+
+    def interior() -> tuple[list[Candidate], float, int]:
+        pairs = irreducible_pairs(far)
+        if work > FEW and math.isfinite(deadline.left_s):
+            needed = USUAL_STEPS * seconds_per_step(decay, pairs, d.shape[1])
+            if deadline.left_s < needed:
+                return [], 0.0, 0
+        return interior_point(p, d, decay, pairs, gap=gap, most_steps=most_steps, deadline=deadline)
+
+    found, bound, steps = interior() if work <= FEW or (work <= LARGEST_PROBLEM and gap < ROUGH_GAP) else ([], 0.0, 0)
+    if found:
+        return found, bound, steps
+    from sfumato.mechanisms.channels.geo_first_order import first_order  # compiled loops: not for few places
+
+    found, bound, steps = first_order(p, d, far, g, gap=gap, deadline=deadline, progress=progress)
+    missed = not found or bound < (1 - gap) * found[-1].cost
+    if missed and work <= LARGEST_PROBLEM and not deadline.passed:  # steep promises and skewed priors
+        finer = interior()
+        found, bound, steps = [*found, *finer[0]], max(bound, finer[1]), steps + finer[2]
+    return found, bound, steps
 
 
 def build(task: ChannelTask) -> DesignedChannel:

@@ -14,6 +14,7 @@ Nothing here is trusted: whoever calls this takes pi to a lower bound valid for 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -72,7 +73,9 @@ def solve(
     steps = 0
     passed: list[tuple[float, FloatArray]] = []
     next_mark = 1e-3
+    longest, began = 0.0, time.perf_counter()
     for steps in range(1, most_steps + 1):  # noqa: B007
+        longest, began = max(longest, time.perf_counter() - began), time.perf_counter()
         gap = float((u * zu).sum() + (t * zt).sum())
         value = float((cost * (u + lo * m)).sum())
         if not np.isfinite(gap):
@@ -85,7 +88,7 @@ def solve(
             passed.append((next_mark, u + lo * m))
             while gap <= next_mark * value and next_mark > 1e-15:
                 next_mark /= 10
-        if gap <= tolerance * value or since_best >= stalled or deadline.passed:
+        if gap <= tolerance * value or since_best >= stalled or deadline.left_s <= longest:
             break
         try:
             newton = _Newton.at(prior, cost, u, t, zu, zt, m, pi, mu, lo=lo, w=w, balanced=balanced)

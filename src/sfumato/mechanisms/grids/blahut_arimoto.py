@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
@@ -108,6 +110,7 @@ def blahut_arimoto_matrix(
     first = None if start is None else np.array(checked_probabilities(start, d.shape[1]))
     allowed = np.ones(d.shape[1], dtype=bool) if first is None else first > 0  # the optimum is among these
 
+    @lru_cache(maxsize=2)  # the ends of a bracket are asked for again, and after the time is over come out rougher
     def solve(beta: float) -> Solved[Channel]:
         # Shifting a row by its smallest distortion changes neither the channel nor the updates, and keeps K from 0.
         kernel = np.exp(-beta * (d - d.min(axis=1, keepdims=True)))
@@ -149,11 +152,15 @@ def blahut_arimoto_matrix(
         def within(found: Solved[Channel]) -> bool:
             return geo_epsilon_at_most(found.value.matrix, ground) <= target
 
-        low = 1e-6 / scale
-        high = low
-        while within(solve(high)) and high * scale < 1e4:
+        # For a metric beta <= epsilon <= 2 beta; for any other distortion what is looked for may lie elsewhere.
+        low = high = min(target / 2, 1e4 / scale)
+        while not within(solve(low)):
+            low, high = low / 2, low
+            if low * scale < 1e-12:
+                raise NotConverged("No beta meets that target.", "Ask for a larger epsilon.")
+        while low == high or (not late() and high * scale < 1e4 and within(solve(high))):
             low, high = high, high * 2
-        return _largest(solve, low, high, within)
+        return _largest(solve, low, high, within, late=late)
     assert average_distortion is not None
     target = positive(average_distortion, "average_distortion")
 
@@ -167,9 +174,9 @@ def blahut_arimoto_matrix(
             raise NotConverged(
                 f"An average distortion of {target:g} cannot be reached.", "Ask for a larger one, or lower the floor."
             )
-    while low > 1e-12 and close_enough(solve(low)):
-        low /= 2
-    return _smallest(solve, low, high, close_enough)
+    while low == high or (not late() and low > 1e-12 and close_enough(solve(low))):
+        low, high = low / 2, low
+    return _smallest(solve, low, high, close_enough, late=late)
 
 
 def _rows(kernel: FloatArray, c: FloatArray, exponents: FloatArray) -> FloatArray:
@@ -297,6 +304,7 @@ def _largest(
     good: Callable[[Solved[Answer]], bool],
     *,
     found_at_low: bool = False,
+    late: Callable[[], bool] = bool,
 ) -> Solved[Answer]:
     """The largest beta in [low, high] whose channel is good, from below: what is returned was itself checked."""
     best = solve(low)
@@ -310,6 +318,8 @@ def _largest(
         middle = 0.5 * (low + high)
         if high - low <= 1e-10 * high:
             break
+        if late():
+            return replace(best, status="stopped")
         candidate = solve(middle)
         if good(candidate):
             low, best = middle, candidate
@@ -321,13 +331,20 @@ def _largest(
 
 
 def _smallest(
-    solve: Callable[[float], Solved[Answer]], low: float, high: float, good: Callable[[Solved[Answer]], bool]
+    solve: Callable[[float], Solved[Answer]],
+    low: float,
+    high: float,
+    good: Callable[[Solved[Answer]], bool],
+    *,
+    late: Callable[[], bool] = bool,
 ) -> Solved[Answer]:
     """The smallest beta in [low, high] whose channel is good, from above."""
     best = solve(high)
     for _ in range(_BISECTIONS):
         if high - low <= 1e-10 * high:
             break
+        if late():
+            return replace(best, status="stopped")
         middle = 0.5 * (low + high)
         candidate = solve(middle)
         if good(candidate):
