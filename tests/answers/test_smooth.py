@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from typer.testing import CliRunner
 
 from sfumato.answers.movement import fit_movement, likeliest_path, possible_paths, told_by_release
-from sfumato.answers.smooth import smooth
+from sfumato.answers.smooth import SmoothTracks, smooth
 from sfumato.answers.smoothed import judge_smoothed, smoothed_certificate
 from sfumato.certificates.document import certificate_text, sealed
 from sfumato.cli import app
 from sfumato.errors import InputError, VerificationFailed
 from sfumato.frames import differences_m, displace, unroll
+from sfumato.io import read_trace, write_trace
 from sfumato.priors.kernels import RBF, Constant, Matern32, White
 from sfumato.priors.statespace import sample
 from sfumato.protection import protect
@@ -87,8 +91,6 @@ def test_few_points_and_unknown_times_are_not_fitted() -> None:
 
 def written(folder: Path) -> tuple[Path, Path, Path, Path]:
     truth, release, certificate = folder / "truth.gpx", folder / "release.gpx", folder / "c.json"
-    from sfumato.io import write_trace
-
     write_trace(ride(), truth)
     done = CLI.invoke(app, ["protect", str(truth), "-o", str(release), "--certificate", str(certificate)])
     assert done.exit_code == 0, done.output
@@ -136,3 +138,59 @@ def test_an_original_under_a_borrowed_certificate_is_found(tmp_path: Path) -> No
         changed = tmp_path / "changed.json"
         changed.write_text(certificate_text(sealed({**stated, **change})))
         assert not judge_smoothed(changed, release=tmp_path / "nice.geojson", raw=release).unchanged
+
+
+def test_protect_releases_the_smooth_track_alone_and_verify_believes_a_signer(tmp_path: Path) -> None:
+    truth, nice, certificate = tmp_path / "truth.gpx", tmp_path / "nice.gpx", tmp_path / "c.json"
+    write_trace(ride(), truth)
+    key = Ed25519PrivateKey.generate()
+    pem = tmp_path / "key.pem"
+    pem.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    public = base64.b64encode(key.public_key().public_bytes_raw()).decode()
+    words = ["protect", str(truth), "-o", str(nice), "--noise", "150m", "--certificate", str(certificate)]
+    reports = ["--report", str(tmp_path / "r.html"), "--public-report", str(tmp_path / "p.html")]
+    done = CLI.invoke(app, [*words, "--style", "smooth", "--sign", str(pem), *reports])
+    assert done.exit_code == 0, done.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "c.json",
+        "key.pem",
+        "nice.gpx",
+        "p.html",
+        "r.html",
+        "truth.gpx",
+    ]
+    assert 0.5 < length_m(read_trace(nice)) / length_m(ride()) < 1.5
+    stated = json.loads(certificate.read_text())
+    assert stated["derived"]["how"] == "smoothed from the release; prior fitted to the release"
+    check = ["verify", str(certificate), "--release", str(nice)]
+    assert "cannot be told" in CLI.invoke(app, check).output
+    assert CLI.invoke(app, check).exit_code == 1
+    # Noise of 150 m does not keep odds of 5 at 200 m; everything else is answered yes.
+    believed = judge_smoothed(certificate, release=nice, signer=public)
+    assert (believed.unchanged, believed.clean, believed.plausible, believed.signed_by) == (True, True, True, public)
+    other = base64.b64encode(Ed25519PrivateKey.generate().public_key().public_bytes_raw()).decode()
+    assert not judge_smoothed(certificate, release=nice, signer=other).unchanged
+    # A borrowed inner certificate, signed as it is, vouches for no other track.
+    found = smooth_of(stated)
+    assert judge_smoothed(found, release=truth, signer=public).plausible is None
+    page = (tmp_path / "p.html").read_text()
+    assert "smoothed from a noisy release" in page
+    assert stated["release"]["content_sha256"] in page
+
+
+def smooth_of(stated: dict[str, object]) -> dict[str, object]:
+    """The truth under the signed certificate inside, sealed again by somebody without the key."""
+    return smoothed_certificate(SmoothTracks(((None, ride()),), (), stated["source"]))  # type: ignore[arg-type]
+
+
+def test_a_smooth_style_is_refused_where_nothing_can_be_smoothed(tmp_path: Path) -> None:
+    truth = tmp_path / "truth.gpx"
+    write_trace(ride(n=30), truth)
+    for more in (
+        ["--style", "wavy"],
+        ["--style", "smooth", "--times", "coarse:5min"],
+        ["--style", "smooth", "--mechanism", "rounding"],
+    ):
+        done = CLI.invoke(app, ["protect", str(truth), "-o", str(tmp_path / "out.gpx"), *more])
+        assert done.exit_code != 0, more
+        assert [path.name for path in tmp_path.iterdir()] == ["truth.gpx"]

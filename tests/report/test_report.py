@@ -338,3 +338,27 @@ def test_a_real_browser_runs_the_page_and_asks_for_nothing_else(tmp_path: Path) 
         server.shutdown()
     assert asked == ["/report"]
     assert '<div class="timeline" id="timeline">' in done.stdout  # the script ran: it shows the slider
+
+
+def test_the_map_draws_the_likeliest_track_and_the_released_points_as_dots() -> None:
+    done = protect(_moving(), noise_m=400.0, rng=3)
+    page = render(release=done.release, certificate=done.certificate)
+    line = re.search(r'<g id="layer-smooth"[^>]*><path class="track smooth" d="([^"]*)"', page)
+    dots = re.search(r'<g id="layer-release"[^>]*><path class="points" d="([^"]*)"', page)
+    assert line is not None
+    assert dots is not None
+    assert dots[1].count("h0") == len(done.release)
+    assert _drawn_length(line[1]) < 0.3 * _drawn_length(dots[1].replace("h0", ""))
+    assert "likeliest track, from the release alone" in page
+    coarse = protect(_moving(), noise_m=400.0, times="coarse:5min", rng=3)
+    assert 'id="layer-smooth"' not in render(release=coarse.release, certificate=coarse.certificate)
+
+
+def _moving() -> Trace:
+    ride, _ = _pair(120)
+    return ride
+
+
+def _drawn_length(data: str) -> float:
+    points = np.array([float(word) for word in re.findall(r"-?[0-9.]+", data)]).reshape(-1, 2)
+    return float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum())

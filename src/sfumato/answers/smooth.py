@@ -7,7 +7,7 @@ and from nothing else, so whatever was promised about the release holds for the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,12 +58,16 @@ def smooth(
     certificate: str | Path | Mapping[str, object],
     *,
     format: str | None = None,
+    step: Callable[[], None] = lambda: None,
 ) -> SmoothTracks:
-    """The likeliest track of each person of a release, times and segments as released."""
+    """The likeliest track of each person of a release, times and segments as released; ``step`` after each person."""
     document = read_certificate(certificate)
     received = receive(release, document, format=format)
     with_intervals(received)
-    found = [smooth_track(trace, received.law) for _, trace in received.people]
+    found = []
+    for _, trace in received.people:
+        found.append(smooth_track(trace, received.law))
+        step()
     people = tuple((name, track) for (name, _), (track, _) in zip(received.people, found, strict=True))
     return SmoothTracks(people, tuple(movement for _, movement in found), document)
 

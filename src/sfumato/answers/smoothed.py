@@ -3,14 +3,14 @@
 Smoothing looks at the release and its certificate only, so the promise is the release's (post-processing). A smooth
 track holds no noise of its own that could be looked for: from it alone nobody can tell whether it was made from the
 release that the certificate speaks of, or is an original under a borrowed certificate. So the verdict on the track
-alone is never "good". With the release beside it everything is checked: the release itself, and every position, by
-smoothing again.
+alone is never "good", unless the reader names a key (``signer``) whose holder signed the track itself. With the release
+beside it everything is checked: the release itself, and every position, by smoothing again.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,8 +19,9 @@ import numpy as np
 from sfumato.answers.smooth import SmoothTracks, smooth
 from sfumato.certificates.build import FORMAT, SMOOTHED, released_of
 from sfumato.certificates.clean import more_than_certified
-from sfumato.certificates.document import SEAL, certificate_text, file_facts, sealed, worst_odds
+from sfumato.certificates.document import SEAL, SIGNATURE, certificate_text, file_facts, sealed, worst_odds
 from sfumato.certificates.requirements import unmet
+from sfumato.certificates.sign import check_signer
 from sfumato.certificates.verdict import Verdict, judge, stated_verdict
 from sfumato.certificates.verify import check_opening, check_recomputed, read_certificate, read_release, terms_of
 from sfumato.errors import VerificationFailed
@@ -37,12 +38,22 @@ SAME_M = 1.0  # the fit is repeated, perhaps on another machine
 _TWO_POSITIONS = re.compile(r"\d+ moment\(s\) have more than one position")
 _ALONE = (
     "A smooth track holds no noise that could be looked for: whether it was made from the certified release cannot be "
-    "told from it. Give the release, too (--raw)."
+    "told from it. Give the release, too (--raw), or a key you trust (--signer) where the track is signed."
 )
 
 
-def smoothed_certificate(tracks: SmoothTracks, path: str | Path | None = None) -> dict[str, object]:
-    """The sealed certificate of the tracks, and of their file where there is one."""
+_VOUCHED = (
+    "It cannot be told from the track; the holder of the key you named signed that it was made from the certified "
+    "release."
+)
+
+
+def smoothed_certificate(
+    tracks: SmoothTracks,
+    path: str | Path | None = None,
+    sign: Callable[[Mapping[str, object]], Mapping[str, str]] | None = None,
+) -> dict[str, object]:
+    """The sealed certificate of the tracks, and of their file where there is one; ``sign`` signs the whole of it."""
     released = released_of(tracks.people)
     facts = {} if path is None else file_facts(path)
     return sealed(
@@ -55,7 +66,8 @@ def smoothed_certificate(tracks: SmoothTracks, path: str | Path | None = None) -
             "derived": {"how": HOW, "meaning": MEANING},
             "release": {"content_sha256": released.digest(), **facts},
             "source": tracks.source,
-        }
+        },
+        sign,
     )
 
 
@@ -71,7 +83,7 @@ def judge_smoothed(
 ) -> Verdict:
     """The four answers about a smooth track's file; ``raw`` is the release it was made from."""
     try:
-        inner, people, checks, notes = _unchanged(source, release, format, signer, ignore_wording)
+        inner, people, checks, notes, signed_by = _unchanged(source, release, format, signer, ignore_wording)
     except VerificationFailed as error:
         why = f"{error.what} {error.advice or ''}".strip()
         said = {"unchanged": why, "protection": "What was changed promises nothing."}
@@ -79,10 +91,11 @@ def judge_smoothed(
     verdict = stated_verdict(inner)
     more = more_than_certified(Path(release), people=len(people), kept=(), format=format)
     reasons = {**verdict.reasons, **({} if more is None else {"clean": more})}
-    plausible, why = (None, _ALONE) if raw is None else _from_release(raw, inner, people, ignore_wording)
+    alone: tuple[bool | None, str] = (True, _VOUCHED) if signer is not None and signed_by else (None, _ALONE)
+    plausible, why = alone if raw is None else _from_release(raw, inner, people, ignore_wording)
     if why:
         reasons["plausible"] = why
-    if plausible:
+    if plausible and raw is not None:
         checks.append("the release it was made from, and every position by smoothing again")
     verdict = replace(
         verdict,
@@ -90,13 +103,15 @@ def judge_smoothed(
         plausible=plausible,
         reasons=reasons,
         exact=(),
+        signed_by=signed_by,
         wording_checked=not ignore_wording,
         checks=tuple(checks),
         notes=(*notes, MEANING),
     )
     if not require:
         return verdict
-    return replace(verdict, unmet=unmet(require, inner, worst=lambda at: worst_odds(inner, at)))
+    stated = {**inner, SIGNATURE: signed_by}
+    return replace(verdict, unmet=unmet(require, stated, worst=lambda at: worst_odds(inner, at)))
 
 
 def _unchanged(
@@ -105,8 +120,8 @@ def _unchanged(
     format: str | None,
     signer: str | Path | None,
     ignore_wording: bool,
-) -> tuple[dict[str, object], list[tuple[str | None, Trace]], list[str], list[str]]:
-    """The certificate inside, the people, what was checked and what should be noted."""
+) -> tuple[dict[str, object], list[tuple[str | None, Trace]], list[str], list[str], str | None]:
+    """The certificate inside, the people, what was checked and should be noted, and who signed the track."""
     document = read_certificate(source)
     inner, recorded = document.get("source"), document.get("release")
     if document.get("kind") != SMOOTHED or not isinstance(inner, dict) or not isinstance(recorded, dict):
@@ -120,6 +135,9 @@ def _unchanged(
     people = read_release(release, fleet=inner.get("people") != 1, format=format)
     released = released_of(people)
     checks, notes = check_opening(inner, signer, ignore_wording)
+    signed_by = check_signer(document, signer) if SIGNATURE in document else None
+    if signed_by is None and inner.get(SIGNATURE):
+        notes.append("The release's certificate inside is signed; the smooth track itself is not.")
     expected = {
         "format": FORMAT,
         "kind": SMOOTHED,
@@ -130,7 +148,9 @@ def _unchanged(
         "release": {**recorded, "content_sha256": released.digest()},
         "source": inner,
     }
-    wrong = sorted(name for name in {*expected, *document} - {SEAL} if document.get(name) != expected.get(name))
+    wrong = sorted(
+        name for name in {*expected, *document} - {SEAL, SIGNATURE} if document.get(name) != expected.get(name)
+    )
     if wrong:
         raise VerificationFailed(f"The field '{wrong[0]}' is not what it should be.", "One of the files was changed.")
     # The release's positions are not here: its hash is taken as stated, everything else is recomputed at its times.
@@ -139,7 +159,7 @@ def _unchanged(
     checks.append(
         check_recomputed(stated, terms_of(inner), released, inner["release"], notes, words=not ignore_wording)
     )
-    return inner, people, checks, notes
+    return inner, people, checks, notes, signed_by
 
 
 def _from_release(

@@ -88,6 +88,7 @@ class Certificate:
     simulation: bool
     warnings: tuple[str, ...]
     content_sha256: str
+    times: str = "keep"
 
     def __post_init__(self) -> None:
         registered(self.mechanism)
@@ -143,6 +144,7 @@ class Certificate:
             simulation=bool(document["simulation"]),
             warnings=losses.warnings,
             content_sha256=str(document["release"]["content_sha256"]),
+            times=str(document["times"]["released"]) if "times" in document else "keep",
         )
 
     @property

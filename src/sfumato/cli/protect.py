@@ -7,12 +7,13 @@ from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import typer
 
+from sfumato.cli import protect_options as options
 from sfumato.cli.output import print_json
 from sfumato.errors import InputError, NotCertified
-from sfumato.mechanisms.traces.trace_registry import MECHANISMS
 
 if TYPE_CHECKING:
     from sfumato.plan import Plan
@@ -35,71 +36,45 @@ def register(app: typer.Typer) -> None:
 
 
 def protect(
-    sources: list[Path] = typer.Argument(
-        ...,
-        metavar="INPUT...",
-        help="The track: GPX, GeoJSON, CSV, Parquet, KML, TCX, FIT ...; or one person's archive: folders, several "
-        "files, patterns, .gz, .zip, exports of Strava, Garmin and Google.",
-    ),
-    output: Path = typer.Option(
-        ..., "--output", "-o", help="The release; its ending names the format. A folder for an archive."
-    ),
-    radius: str = typer.Option("200m", help="Places up to this far apart stay indistinguishable (m, km, ft, mi)."),
-    odds: float | None = typer.Option(None, help="Odds between two such places, 99 times in 100. Default 5."),
-    epsilon: float | None = typer.Option(None, help="Instead of odds: the Rényi epsilon of order --order."),
-    noise: str | None = typer.Option(None, help="Instead of odds: the noise per coordinate (m, km); states the rest."),
-    level: str | None = typer.Option(None, help="Instead of odds: low, medium or high (odds 20, 5, 2)."),
-    order: float = typer.Option(5.0, help="Rényi order, greater than 1."),
-    mechanism: str = typer.Option("multiscale", help=f"One of {', '.join(MECHANISMS)}."),
-    prior_class: str = typer.Option(
-        "day",
-        "--class",
-        help="Length scales covered: day (10 s - 6 h), week or year (for daily sharing). With --secrets nothing is "
-        "promised over it: it is what secrets.loss_over_class is computed for.",
-    ),
-    prior: str | None = typer.Option(
-        None, help="For prior-shaped and mixed: a preset's name, 'preset' for the default one, or 'fit'."
-    ),
-    white_share: float | None = typer.Option(
-        None, help="Share of the noise variance that is white (multiscale 0.05, mixed 0.1)."
-    ),
-    constant_share: float | None = typer.Option(None, help="Share that is constant per person (multiscale about 0.2)."),
-    redraws: int = typer.Option(1, help="Without --state: this is one of so many releases with redrawn noise."),
-    secrets: str | None = typer.Option(
-        None, help="Protect chosen times only: a GeoJSON of places, windows:10min, stays, or indices."
-    ),
-    state: Path | None = typer.Option(
-        None, help="The person's noise state (made if absent, 0600): later releases continue the noise."
-    ),
-    passphrase_file: Path | None = typer.Option(
-        None, help="Encrypt or open the state with the passphrase in this file."
-    ),
-    certificate: Path | None = typer.Option(None, help="Write the certificate (JSON) here."),
-    sign: Path | None = typer.Option(None, help="Sign the certificate with the Ed25519 key in this PEM file."),
-    report: Path | None = typer.Option(None, help="Write the private report (HTML, 0600, shows the original) here."),
-    public_report: Path | None = typer.Option(None, help="Write the report without the original here."),
-    ledger: Path | None = typer.Option(
-        None, help="Enter the release in this ledger (JSON, 0600) first; refused if it would pass the ledger's cap."
-    ),
-    person: str | None = typer.Option(None, help="Whose release this is: for the ledger, and for a state with ids."),
-    cap: float | None = typer.Option(
-        None, help="Start the ledger with this cap: the loss per m² all releases may sum to."
-    ),
-    keep: list[str] = typer.Option([], help="Keep this field of the track, e.g. elevation; repeat for more."),
-    snap: str = typer.Option("0.1m", help="Grid that released positions are snapped to, after the noise (m)."),
-    time_zone: str | None = typer.Option(None, help="Time zone of times that name none, e.g. Europe/Paris or UTC."),
-    column: list[str] = typer.Option([], help="Name a table's column by role, e.g. lat=Y; repeat for more."),
-    one_person: bool = typer.Option(False, "--one-person", help="All rows of every table are one person's."),
-    format: str | None = typer.Option(None, help="The input's format, where ending and content do not tell."),
-    output_format: str | None = typer.Option(None, help="The release's format, where the ending does not tell."),
-    times: str = typer.Option("keep", help="keep, shift, relative, drop or coarse:5min: which times are released."),
-    accept_odds: bool = typer.Option(
-        False, "--accept-odds", help="With --secrets: release although the odds over the class are worse than 20 : 1."
-    ),
-    keep_names: bool = typer.Option(False, "--keep-names", help="For an archive: keep the files' names."),
-    strict: bool = typer.Option(False, "--strict", help="For an archive: stop at the first file that cannot be used."),
-    seed: int | None = typer.Option(None, help="A simulation with this seed: reproducible, and worth nothing."),
-    json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
+    sources: list[Path] = options.SOURCES,
+    output: Path = options.OUTPUT,
+    radius: str = options.RADIUS,
+    odds: float | None = options.ODDS,
+    epsilon: float | None = options.EPSILON,
+    noise: str | None = options.NOISE,
+    level: str | None = options.LEVEL,
+    order: float = options.ORDER,
+    mechanism: str = options.MECHANISM,
+    prior_class: str = options.PRIOR_CLASS,
+    prior: str | None = options.PRIOR,
+    white_share: float | None = options.WHITE_SHARE,
+    constant_share: float | None = options.CONSTANT_SHARE,
+    redraws: int = options.REDRAWS,
+    secrets: str | None = options.SECRETS,
+    state: Path | None = options.STATE,
+    passphrase_file: Path | None = options.PASSPHRASE_FILE,
+    certificate: Path | None = options.CERTIFICATE,
+    sign: Path | None = options.SIGN,
+    report: Path | None = options.REPORT,
+    public_report: Path | None = options.PUBLIC_REPORT,
+    ledger: Path | None = options.LEDGER,
+    person: str | None = options.PERSON,
+    cap: float | None = options.CAP,
+    keep: list[str] = options.KEEP,
+    snap: str = options.SNAP,
+    time_zone: str | None = options.TIME_ZONE,
+    column: list[str] = options.COLUMN,
+    one_person: bool = options.ONE_PERSON,
+    format: str | None = options.FORMAT,
+    output_format: str | None = options.OUTPUT_FORMAT,
+    times: str = options.TIMES,
+    accept_odds: bool = options.ACCEPT_ODDS,
+    keep_names: bool = options.KEEP_NAMES,
+    strict: bool = options.STRICT,
+    style: str = options.STYLE,
+    report_person: str | None = options.REPORT_PERSON,
+    seed: int | None = options.SEED,
+    json: bool = options.JSON,
 ) -> None:
     """Write the release, and the certificate and reports that were asked for: all of them, or none."""
     from sfumato.io.archive import members
@@ -136,6 +111,11 @@ def protect(
         keep=[*people[0][1].columns, *people[0][1].texts] if people else (),
         times=times,
     )
+    if style != "noisy" and (archive or style != "smooth"):
+        words = "An archive is released as it is, noise and all" if archive else f"There is no style '{style}'"
+        raise InputError(f"{words}.", "Leave --style out, or protect one track or table with --style smooth.")
+    if report_person is not None and (archive or len(people) < 2):
+        raise InputError("--report-person is for a table of several people.", "Leave it out.")
     if archive:
         reading, signer = (format, time_zone, named_columns(column), tuple(keep), one_person), sign and _signer(sign)
         accounted, how = (ledger, person, cap), (keep_names, strict, output_format)
@@ -151,12 +131,14 @@ def protect(
     new_state = state is not None and not state.exists()
     done = _protect(plan, people, person, state, passphrase, seed)
     _check_odds(done, accepted=accept_odds)
-    together = _companions(done, json=json)
+    fleet = None if len(people) < 2 else import_module("sfumato.cli.protected_fleet")
+    together = {} if fleet is None else fleet.companions(done, json=json)
     if ledger is not None:
         _enter(done, ledger, person, cap)
-    document = _write(done, paths, output_format, (state, new_state), passphrase, sign)
+    shown = (style == "smooth", report_person, json)
+    document = _write(done, paths, output_format, (state, new_state), passphrase, sign, shown)
     if json:
-        summary = {name: document[name] for name in FIELDS}
+        summary = {name: document.get("source", document)[name] for name in FIELDS}
         written = {name: str(path) for name, path in paths.items()}
         counted = {"points_read": done.points_read.to_dict()}
         print_json({**summary, "certificate": document, "outputs": written, **together, **counted})
@@ -258,41 +240,13 @@ def _protect(
     return protect_by(plan, trace, state=kept, person=whose, passphrase=secret, save_state=False, rng=seed)
 
 
-def _companions(done: Protected | ProtectedFleet, *, json: bool) -> dict[str, Any]:
-    """The worst group of a fleet, measured and printed before anything is written; for the steward, not the release."""
-    from sfumato.protection import Protected
-
-    if isinstance(done, Protected):
-        return {}
-    from sfumato.adversary.companions import worst_group
-    from sfumato.adversary.routine import companions_cost
-    from sfumato.leakage.odds import odds_words
-
-    found = worst_group(done.originals)
-    if found.alone or done.body["mu"] is None:
-        said = "Nobody was found to travel together." if found.alone else "This mechanism promises nothing for groups."
-        if not json:
-            typer.echo(said)
-        return {"worst_group": {"people": found.people, "together_s": found.together_s, "odds_99": None}}
-    cost = companions_cost(done.body, found.people)
-    if not json:
-        typer.echo(
-            f"Worst group: {found.people} people travel together, two of them for {found.together_s / 60:.0f} minutes. "
-            f"Of their common way the release gives away odds of {odds_words(cost.odds_99) or 'any size'}: leave all "
-            f"but one of them out, or use --redraws {found.people}, which sizes the noise for such a group."
-        )
-    return {"worst_group": {"people": found.people, "together_s": found.together_s, "odds_99": cost.odds_99}}
-
-
 def _enter(done: Protected | ProtectedFleet, ledger: Path, person: str | None, cap: float | None) -> None:
     """Enter the release before it is written: a refused one leaves no file, a failed write only overstates."""
-    import uuid
-
     from sfumato.protection import Protected
 
     if not isinstance(done, Protected):
         raise InputError("A ledger entry is for one person.", "Name them with --person, and protect one trace.")
-    process = uuid.uuid4().hex if done.state is None else done.state.process
+    process = uuid4().hex if done.state is None else done.state.process
     enter(done.body, process, ledger, person, cap)
 
 
@@ -314,6 +268,7 @@ def _write(
     kept: tuple[Path | None, bool],
     passphrase: str | None,
     sign: Path | None,
+    shown: tuple[bool, str | None, bool],
 ) -> dict[str, Any]:
     """Every file that was asked for, or none; a new state is in place before the release is."""
     from sfumato import io
@@ -323,23 +278,29 @@ def _write(
     from sfumato.protection import Protected
 
     chosen, times = io.output_format(paths["release"], output_format).name, done.terms.times != "drop"
+    signer, (smooth, person, quiet) = None if sign is None else _signer(sign), shown
+    document: dict[str, Any]
     with Staged() as staged:
-        if isinstance(done, Protected):
+        if smooth:
+            style = import_module("sfumato.cli.protected_smooth")
+            document, smoothed = style.stage_smooth(done, staged, paths["release"], chosen, signer, quiet=quiet)
+        elif isinstance(done, Protected):
             release = done.release
             written = staged.add(
                 paths["release"], lambda path: io.write_trace(release, path, format=chosen, times=times)
             )
         else:
-            from sfumato.engines.local import write_fleet
-
-            fleet = done.releases
-            written = staged.add(paths["release"], lambda path: write_fleet(fleet, path, format=chosen))
-        document = sealed(with_file(done.body, written), None if sign is None else _signer(sign))
+            fleet = import_module("sfumato.cli.protected_fleet")
+            written = staged.add(paths["release"], lambda path: fleet.write_fleet(done.releases, path, format=chosen))
+        if not smooth:
+            document, smoothed = sealed(with_file(done.body, written), signer), None
         if "certificate" in paths:
             staged.add_text(paths["certificate"], certificate_text(document))
         for name, private in (("report", True), ("public_report", False)):
             if name in paths:
-                staged.add_text(paths[name], _page(done, document, private=private), private=private)
+                pages = import_module("sfumato.cli.protected_pages")
+                text = pages.page_of(done, document, smoothed, private=private, person=person)
+                staged.add_text(paths[name], text, private=private)
         state, is_new = kept
         if state is not None and is_new and done.state is not None:
             create_state(state, done.state, passphrase=passphrase)
@@ -354,19 +315,12 @@ def _signer(key_file: Path) -> Callable[[Mapping[str, Any]], Mapping[str, str]]:
     return signer_with(key_file)
 
 
-def _page(done: Protected | ProtectedFleet, document: dict[str, Any], *, private: bool) -> str:
-    from sfumato.protection import Protected
-    from sfumato.report import render
-
-    if not isinstance(done, Protected):
-        raise InputError("A report shows one person.", "Leave the reports out for a table of several people.")
-    return render(
-        release=done.release,
-        certificate=document,
-        original=done.original if private else None,
-        audit=done.audit() if private else None,
-        dropped=done.dropped if private else (),
-    )
+def _smooth_words(document: Mapping[str, Any]) -> list[str]:
+    if "derived" not in document:
+        return []
+    how, meaning = (document["derived"][name] for name in ("how", "meaning"))
+    unsigned = "Nobody can tell from it that it was made so: sign it (--sign), or publish the noisy release as well."
+    return [f"Smooth: {how}. {meaning}", *([] if "signature" in document else [unsigned])]
 
 
 def _say(document: dict[str, Any], done: Protected | ProtectedFleet, paths: dict[str, Path]) -> None:
@@ -374,7 +328,7 @@ def _say(document: dict[str, Any], done: Protected | ProtectedFleet, paths: dict
     from sfumato.certificates.document import Certificate, thin_protection
     from sfumato.units import format_length
 
-    said = Certificate.of(document)
+    said = Certificate.of(document.get("source", document))
     crowd = "" if said.people == 1 else f" of {said.people} people (each with noise of their own)"
     size = "" if said.noise_m is None else f" noise of {format_length(said.noise_m)} per coordinate"
     typer.echo(f"Protected {said.points} points{crowd} with {said.mechanism.name}{size}.")
@@ -383,7 +337,8 @@ def _say(document: dict[str, Any], done: Protected | ProtectedFleet, paths: dict
         *said.mechanism.figures(said.stated),
         *said.mechanism.advice(said.stated, simulation=said.simulation),
         *(f"Warning: {warning}" for warning in said.warnings),
-        *thin_protection(document),
+        *thin_protection(document.get("source", document)),
+        *_smooth_words(document),
     ):
         typer.echo(line)
     if words := done.points_read.sentence():

@@ -1,5 +1,7 @@
 """One page about one release: a map, the promise in plain words, the error by time, and what is not covered.
 
+The map draws the likeliest track given the release (:mod:`sfumato.report.line`), and the released points as dots.
+
 The page is one file that asks nothing of any host. With the original it is private and says so on top; without it
 (``original=None``) it is made from the release and the certificate alone and can be published with them. A certificate
 whose mechanism is not registered has no page: nobody else can say what it promises.
@@ -15,6 +17,7 @@ from sfumato.certificates.document import Certificate
 from sfumato.errors import InputError
 from sfumato.report.chart import error_chart
 from sfumato.report.drawing import drawn_places
+from sfumato.report.line import record_of, smooth_line
 from sfumato.report.map import draw_map
 from sfumato.report.page import assemble
 from sfumato.report.routine import routine_rows
@@ -40,9 +43,10 @@ def render(
             )
     elif len(original) != len(release):
         raise InputError("The original and the release differ in their number of points.", "Give those of one release.")
-    record = Certificate.of(certificate)
+    record, smoothed = record_of(certificate)
     shown = drawn_places(release)
-    picture = draw_map(release, original, record, audit, shown)
+    line = None if smoothed else smooth_line(release, record)
+    picture = draw_map(release, original, record, audit, shown, line=line)
     chart = None if original is None else error_chart(original, release, record, shown)
     private = original is not None
     return assemble(
@@ -53,5 +57,6 @@ def render(
         audit=audit,
         dropped=dropped,
         private=private,
+        smoothed=smoothed,
         routine=[] if original is None else routine_rows(original, record),
     )

@@ -58,9 +58,15 @@ class _Sheet:
 
 
 def draw_map(
-    release: Trace, original: Trace | None, certificate: Certificate, audit: Audit | None, shown: IntArray
+    release: Trace,
+    original: Trace | None,
+    certificate: Certificate,
+    audit: Audit | None,
+    shown: IntArray,
+    *,
+    line: Trace | None = None,
 ) -> Picture:
-    """The SVG of a release; the original and the band only where ``original`` is given."""
+    """The SVG of a release, as dots around its smooth ``line`` or as a line itself; the original only where given."""
     layers = [(release.lat_deg[shown], release.lon_deg[shown])]
     if original is not None:
         layers.append((original.lat_deg[shown], original.lon_deg[shown]))
@@ -84,7 +90,11 @@ def draw_map(
         true = sheet.pixels(*layers[1])
         slider["original"] = rounded(true.ravel())
         pieces.append(_track("original", true, segment, dots=dots))
-    pieces.append(_track("release", released, segment, dots=dots))
+    if line is None:
+        pieces.append(_track("release", released, segment, dots=dots))
+    else:
+        pieces.append(_points("release", released))
+        pieces.append(_track("smooth", sheet.pixels(line.lat_deg[shown], line.lon_deg[shown]), segment, dots=False))
     pieces += [_scale_bar(sheet), _radius(sheet, radius_m)]
     if sheet.metric:
         pieces.append(_inset(sheet, np.concatenate([sheet.pixels(*layer) for layer in layers])))
@@ -96,12 +106,12 @@ def draw_map(
     return Picture(
         _svg(pieces, markers, original is not None, half_width_m),
         slider,
-        _legend(attacked, half_width_m, certificate, original),
+        _legend(attacked, half_width_m, certificate, original, line),
     )
 
 
 def _legend(
-    attacked: bool, half_width_m: float, certificate: Certificate, original: Trace | None
+    attacked: bool, half_width_m: float, certificate: Certificate, original: Trace | None, line: Trace | None
 ) -> tuple[tuple[str, str], ...]:
     width = format_length(half_width_m)
     band = (
@@ -109,7 +119,10 @@ def _legend(
         if attacked
         else f"{interval_words(certificate)}, ±{width} per coordinate"
     )
-    rows = [("release", "release"), *([("band", band)] if half_width_m else [])]
+    drawn = [("release", "release")]
+    if line is not None:
+        drawn = [("smooth", "likeliest track, from the release alone"), ("release", "release, point by point")]
+    rows = [*drawn, *([("band", band)] if half_width_m else [])]
     return tuple(([("original", "original (private)")] if original is not None else []) + rows)
 
 
@@ -157,6 +170,12 @@ def _track(name: str, points: FloatArray, segment: IntArray, *, dots: bool) -> s
         f'<rect class="end" x="{short(last[0] - 5)}" y="{short(last[1] - 5)}" width="10" height="10" rx="2"/>'
     )
     return f'<g id="layer-{name}" class="{name}">{line}{marks}{ends}</g>'
+
+
+def _points(name: str, points: FloatArray) -> str:
+    """Dots without a line, as one path."""
+    marks = "".join(f"M{short(x)} {short(y)}h0" for x, y in points.tolist())
+    return f'<g id="layer-{name}" class="{name}"><path class="points" d="{marks}"/></g>'
 
 
 def _scale_bar(sheet: _Sheet) -> str:

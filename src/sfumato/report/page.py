@@ -16,6 +16,10 @@ from sfumato.traces import Trace
 from sfumato.units import format_length
 
 _ROUTINE = "What your routine gives away in this release (not covered by the promise)"
+_SMOOTHED = (
+    "This track was smoothed from a noisy release that is not shown: prior fitted to that release, nothing else looked "
+    "at. The promise is that release's; the size of the noise is its noise."
+)
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 )
@@ -30,15 +34,17 @@ def assemble(
     audit: Audit | None,
     dropped: Sequence[str],
     private: bool,
+    smoothed: bool = False,
     routine: Sequence[tuple[str, str]] = (),
 ) -> str:
-    """All parts in reading order."""
+    """All parts in reading order; ``smoothed`` where the release is a smooth track."""
     shown = drawn_places(release)
     data: dict[str, object] = {"times": release.times_s[shown].round(3).tolist(), **picture.slider}
     if chart is not None:
         data |= chart.slider
     # "<" cannot start a tag inside the script's data.
     text = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    meant = certificate.mechanism.explanations(certificate.stated)
     title = "A protected track (private)" if private else "A protected track"
     return "".join(
         (
@@ -52,7 +58,7 @@ def assemble(
             _cards(certificate, audit),
             _map(picture, len(shown), len(release)),
             "" if chart is None else _chart(chart, certificate),
-            _list("What this means", certificate.mechanism.explanations(certificate.stated)),
+            _list("What this means", [*([_SMOOTHED] if smoothed else []), *meant]),
             _list("Take care", certificate.warnings),
             _list("What is not covered", certificate.guarantee.not_covered),
             "" if not private else _dropped(certificate, dropped),

@@ -1,0 +1,36 @@
+"""The line of a release on a map: the likeliest track given the release, for the release itself is a scribble.
+
+It is computed from the release and its certificate alone (:mod:`sfumato.answers.smooth`), so a public page may show it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from sfumato.answers.received import law_of
+from sfumato.answers.smooth import smooth_track
+from sfumato.certificates.build import SMOOTHED
+from sfumato.certificates.document import Certificate
+from sfumato.errors import InputError
+from sfumato.times_released import Times
+from sfumato.traces import Trace
+
+
+def smooth_line(release: Trace, certificate: Certificate) -> Trace | None:
+    """The likeliest track at the release's own times; None where the noise has no law, or the times show none."""
+    if len(release) < 2 or (certificate.times != "keep" and not Times.parse(certificate.times).same_intervals):
+        return None
+    try:
+        return smooth_track(release, law_of(certificate.mechanism, certificate.snap_m))[0]
+    except InputError:
+        return None
+
+
+def record_of(certificate: Mapping[str, Any] | Certificate) -> tuple[Certificate, bool]:
+    """What is certified, and whether of a smooth track: then the promise is that of the release inside."""
+    if isinstance(certificate, Certificate) or certificate.get("kind") != SMOOTHED:
+        return Certificate.of(certificate), False
+    inner = Certificate.of(certificate["source"])
+    return replace(inner, content_sha256=str(certificate["release"]["content_sha256"])), True
