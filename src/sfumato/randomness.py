@@ -98,3 +98,9 @@ def randomness(rng: Random = None) -> Randomness:
         return np.asarray(generator.bit_generator.random_raw(count), dtype=np.uint64)
 
     return Randomness(words, simulation=True, source="seeded generator (simulation)")
+
+
+def stream_words(simulation: bool) -> str:
+    """How a certificate names the words of :mod:`sfumato.keystream`."""
+    whose = "seeded key (simulation)" if simulation else "key from the operating system CSPRNG"
+    return f"{whose}, AES-256 in counter mode"

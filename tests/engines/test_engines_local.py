@@ -11,10 +11,10 @@ import pytest
 
 import sfumato as sf
 from sfumato.engines.local import fleet_table, protect_table
-from sfumato.engines.people import column_names, columns_by_person
 from sfumato.errors import InputError
 from sfumato.io import read_trace
 from sfumato.plan import Plan
+from sfumato.tables.people import column_names, columns_by_person
 from sfumato.traces import Trace
 
 
@@ -31,17 +31,18 @@ def points(people: int) -> dict[str, object]:
 
 def test_one_person_comes_back_as_positions_and_times_only() -> None:
     out, certificate = protect_table(pa.table(points(1)), Plan(noise_m=100.0))
-    assert out.column_names == ["lat", "lon", "time", "segment"]
+    assert out.column_names == ["user", "lat", "lon", "time"]
     assert certificate["points"] == 6
     assert sf.verify(certificate, release=read_trace(out)).checks
 
 
 def test_a_fleet_comes_back_with_its_ids_and_nothing_else() -> None:
     out, certificate = protect_table(pa.table(points(3)), Plan(noise_m=100.0))
-    assert out.column_names == ["id", "lat", "lon", "time", "segment"]
+    assert out.column_names == ["user", "lat", "lon", "time"]
+    assert out.schema == pa.table(points(3)).drop_columns(["heart_rate"]).schema
     assert certificate["people"] == 3
     assert sf.verify(certificate, release=sf.read_traces(out)).checks
-    assert len(set(out.column("id").to_pylist())) == 3
+    assert len(set(out.column("user").to_pylist())) == 3
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -58,8 +59,10 @@ def test_a_person_goes_before_a_trip_because_noise_belongs_to_people() -> None:
     trips = table.append_column("trip_id", pa.array([f"t{i // 3}" for i in range(12)]))
     out, certificate = protect_table(trips, Plan(noise_m=100.0))
     assert certificate["people"] == 2
-    assert set(out.column("id").to_pylist()) == {"p0", "p1"}
-    assert out.column("segment").to_pylist() == [0, 0, 0, 1, 1, 1] * 2
+    assert set(out.column("user").to_pylist()) == {"p0", "p1"}
+    assert "trip_id" not in out.column_names
+    kept, _ = protect_table(trips, Plan(noise_m=100.0, keep=("trip_id",)))
+    assert kept.column("trip_id").to_pylist() == trips.column("trip_id").to_pylist()
     assert columns_by_person(["lat", "lon", "time", "trip_id"]) == {}
     assert columns_by_person(["user", "trip"], {"id": "trip"}) == {"id": "trip"}
 

@@ -23,6 +23,7 @@ from sfumato.mechanisms.traces.interface import Json, Numbers, Stated, TraceMech
 from sfumato.mechanisms.traces.trace_lookup import registered
 from sfumato.plan import Target
 from sfumato.priors.classes import class_name
+from sfumato.randomness import stream_words
 from sfumato.times_released import AS_RECORDED, Times
 from sfumato.traces import Trace
 from sfumato.units import format_length, length_option
@@ -39,6 +40,8 @@ SOURCES = {  # what randomness may say: (drawn, simulation, continuing)
     "seeded generator (simulation)": (True, True, False),
     "key from the operating system CSPRNG, AES-256": (True, False, True),
     "seeded key (simulation), AES-256": (True, True, True),
+    stream_words(simulation=False): (True, False, False),
+    stream_words(simulation=True): (True, True, False),
     NOTHING_DRAWN: (False, False, False),
 }
 
@@ -133,7 +136,7 @@ def certificate_body(terms: Terms, released: Released | ReleasedFiles) -> dict[s
         )
     stated = stated_by(mechanism, target, released.times_s if terms.own_times else ())
     losses, members, prior = stated.losses, mechanism.holds_over(), mechanism.holds_for()
-    most = max((len(np.unique(times)) for times in released.times_s), default=0)
+    most = max((_moments(times) for times in released.times_s), default=0)
     gridded = losses.loss_at_times is not None and members is not None
     promise = mechanism.guarantee(stated, snap_m=terms.snap_m, simulation=terms.simulation)
     _check_promise(mechanism, stated, promise)
@@ -223,12 +226,22 @@ def _ratio(loss: float | None, floor: float | None) -> float | None:
     return None if loss is None or floor is None else loss / floor
 
 
+def _in_order(times_s: FloatArray) -> bool:
+    return bool((times_s[1:] > times_s[:-1]).all())
+
+
+def _moments(times_s: FloatArray) -> int:
+    return len(times_s) if _in_order(times_s) else len(np.unique(times_s))
+
+
 def _double_positions(terms: Terms, released: Released | ReleasedFiles) -> tuple[str, ...]:
     """A warning where one moment has two positions: both get the same noise, so their difference is the true one."""
     if not terms.own_times or isinstance(released, ReleasedFiles):
         return ()
     moments = 0
     for times, lat, lon in zip(released.times_s, released.lat_deg, released.lon_deg, strict=True):
+        if _in_order(times):
+            continue
         order = np.argsort(times, kind="stable")
         again = np.diff(times[order]) == 0
         apart = (np.abs(np.diff(lat[order])) > SAME_DEG) | (np.abs(np.diff(lon[order])) > SAME_DEG)

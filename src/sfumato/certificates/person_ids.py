@@ -23,7 +23,10 @@ _MAYBE_HEXADECIMAL = re.compile(r"([0-9]+)e([0-9]{1,2})")
 
 def canonical_id(person: object) -> str:
     """The one spelling of an id that keys are derived from; an empty one is refused."""
-    letters = unicodedata.normalize("NFKC", str(person))
+    written = str(person)
+    if written.isascii() and written.isalnum() and len(written) <= 28:  # most ids, at a tenth of the cost
+        return written.lower() if not written.isdigit() else written.lstrip("0") or "0"
+    letters = unicodedata.normalize("NFKC", written)
     seen = (letter for letter in letters if letter.isspace() or unicodedata.category(letter) not in ("Cf", "Cc"))
     text = " ".join("".join(seen).split())
     if not text:
@@ -34,11 +37,11 @@ def canonical_id(person: object) -> str:
     return unicodedata.normalize("NFKC", text.casefold())
 
 
-def distinct_ids(people: Sequence[str]) -> None:
-    """Refuse a fleet in which two ids are one person's as far as noise can tell; the ids are not printed."""
+def distinct_ids(people: Sequence[str]) -> list[str]:
+    """The canonical ids of a fleet; refused where two are one person's as far as noise can tell, and not printed."""
     seen: dict[str, int] = {}
-    for row, person in enumerate(people, 1):
-        name = canonical_id(person)
+    names = [canonical_id(person) for person in people]
+    for row, name in enumerate(names, 1):
         written = _MAYBE_HEXADECIMAL.fullmatch(name)
         first = seen.setdefault(canonical_id(f"{written[1]}.e{written[2]}") if written else name, row)
         if first != row:
@@ -47,3 +50,4 @@ def distinct_ids(people: Sequence[str]) -> None:
                 "letters and numbers are written.",
                 "If they are one person, write the id in one way; if not, give them ids that differ in more.",
             )
+    return names

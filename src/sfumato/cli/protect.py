@@ -207,7 +207,7 @@ def _read(
         raise InputError(f"There is no file or folder {source}.", "Check its name.")
     chosen = format_named(format) if format else format_of(source)
     if chosen.name in _TABLES:
-        from sfumato.engines.people import column_names, columns_by_person
+        from sfumato.tables.people import column_names, columns_by_person
 
         if not one_person:
             columns = columns_by_person(column_names(source), columns) or None

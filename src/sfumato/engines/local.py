@@ -1,21 +1,31 @@
-"""A table in, a protected table out, on this machine: one person, or a fleet told apart by an id column.
+"""A table in, a protected table out, on this machine: one person, or many told apart by an id column.
 
-What is done is a :class:`~sfumato.plan.Plan`. Noise is drawn in chunks, so a million points stay well under a
-gigabyte.
+What is done is a :class:`~sfumato.plan.Plan`. The table comes back as it was laid out: the same names and types for id,
+time and position and for what the plan keeps, the same rows in the same order, and nothing else.
 """
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from sfumato.engines.people import columns_by_person
-from sfumato.io import read_traces
+from sfumato.certificates.build import certificate_body
+from sfumato.certificates.document import sealed
+from sfumato.errors import InputError
+from sfumato.io.draft import plain
 from sfumato.io.fleet import fleet_table, write_fleet
-from sfumato.plan import Plan
-from sfumato.protection import protect_by, protect_fleet
+from sfumato.plan import DEFAULT_MECHANISM, Plan
 from sfumato.randomness import Random
+from sfumato.tables.layout import Layout
+from sfumato.tables.noise import TableNoise
+from sfumato.tables.protecting import protect_rows
+from sfumato.tables.rows import Rows, counted, fault_words, read_rows
+from sfumato.tables.rows_loops import by_person
+from sfumato.traces import Trace
 
 __all__ = ["fleet_table", "protect_table", "write_fleet"]
 
@@ -24,21 +34,67 @@ def protect_table(
     table: pa.Table,
     plan: Plan | None = None,
     *,
+    columns: Mapping[str, str] | None = None,
     zone: str | None = None,
     one_person: bool = False,
+    strict: bool = False,
     rng: Random = None,
+    key: bytes | None = None,
 ) -> tuple[pa.Table, dict[str, Any]]:
-    """The released Arrow table (id when there are several people, lat, lon, time, segment) and its certificate.
+    """The released Arrow table, laid out as the one given, and its certificate.
 
-    A table of pandas or polars is taken too. Without a plan, the defaults of :class:`~sfumato.plan.Plan`.
-    ``one_person`` says that all rows are one person's, whatever columns there are.
+    A table of pandas or polars is taken too. Without a plan, the defaults of :class:`~sfumato.plan.Plan`. ``columns``
+    names columns by role ({"id": "user_id"}); ``one_person`` says that all rows are one person's. Rows that cannot be
+    used (no position, off the globe, nobody's, a second one of a person at one time) are left out with a warning that
+    counts them, or refused where ``strict``. ``rng`` is for simulations; ``key`` (32 bytes) is for engines that protect
+    parts of one table in several places, which must all draw from one key.
     """
     plan = plan or Plan()
-    names = getattr(table, "column_names", None) or list(getattr(table, "columns", []))
-    columns = None if one_person else columns_by_person([str(name) for name in names]) or None
-    people = read_traces(table, zone=zone, columns=columns, one_person=one_person)
-    if len(people) == 1:
-        done = protect_by(plan, people[0][1], rng=rng)
-        return done.release.to_table(), done.certificate
-    fleet = protect_fleet(plan, people, rng=rng)
-    return fleet_table(fleet.releases), fleet.certificate
+    whole = _as_table(table)
+    layout = _layout(whole, plan, columns, zone, one_person)
+    rows = read_rows(whole, layout)
+    traces = _traces(rows) if plan.mechanism != DEFAULT_MECHANISM else ()
+    noise = TableNoise.of(plan, traces=traces, rng=rng, key=key)
+    done = protect_rows(whole, layout, noise, rows=rows)
+    faults = counted(done.faults)
+    if faults:
+        if strict or not len(done.labels):
+            raise InputError(fault_words(faults, whole.num_rows), "Repair them, or leave strict out.")
+        warnings.warn(fault_words(faults, whole.num_rows), stacklevel=2)
+    return done.table, sealed(certificate_body(noise.terms(), done.released()))
+
+
+def _as_table(source: object) -> pa.Table:
+    try:
+        table = source if isinstance(source, pa.Table) else pa.table(source)
+    except (pa.ArrowException, TypeError, ValueError):
+        raise InputError("That object is not a table of points.", "Give a table with one row per point.") from None
+    if table.num_rows == 0:
+        raise InputError("The table has no points.", "Give at least one row with a position and a time.")
+    return table
+
+
+def _layout(
+    table: pa.Table, plan: Plan, columns: Mapping[str, str] | None, zone: str | None, one_person: bool
+) -> Layout:
+    layout = Layout.of(table.schema, columns=columns, keep=plan.keep, zone=zone, one_person=one_person)
+    name = layout.person
+    if name is None or "id" in (columns or {}) or plain(name) not in ("id", "uid", "tid"):
+        return layout
+    if len(table.column(name).unique()) < table.num_rows or table.num_rows == 1:
+        return layout
+    # A number per row is no name.
+    return Layout.of(table.schema, columns=columns, keep=plan.keep, zone=zone, one_person=True)
+
+
+def _traces(rows: Rows) -> list[Trace]:
+    """Everybody's trace, in order of time, for mechanisms that are fitted to them."""
+    good = rows.good
+    order, starts = by_person(rows.codes[good], len(rows.labels))
+    out = []
+    for first, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        at = good[order[first:end]]
+        at = at[np.argsort(rows.times_ms[at], kind="stable")]
+        if at.size:
+            out.append(Trace(rows.lat_deg[at], rows.lon_deg[at], rows.times_ms[at] / 1000.0))
+    return out

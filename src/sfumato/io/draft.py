@@ -191,13 +191,12 @@ NO_NUMBER, OFF_GLOBE = "points whose position is not a number", "points off the 
 BAD_TIME = "points whose time cannot be read"
 
 
-def unusable_points(
+def point_faults(
     lat_deg: FloatArray, lon_deg: FloatArray, times_s: FloatArray, missing: BoolArray, untimed: BoolArray
 ) -> dict[str, BoolArray]:
     """Which points cannot be used, by reason; each under one.
 
-    ``missing`` and ``untimed`` mark points that have no position or no time at all. Refused where nothing is left, or
-    where half of the points that have a position cannot be used: then something else is wrong with the file.
+    ``missing`` and ``untimed`` mark points that have no position or no time at all.
     """
     no_number = ~missing & ~(np.isfinite(lat_deg) & np.isfinite(lon_deg))
     with np.errstate(invalid="ignore"):
@@ -211,14 +210,24 @@ def unusable_points(
         NO_TIME: ~seen & untimed,
         BAD_TIME: ~seen & unread & ~untimed,
     }
-    why = {reason: int(mask.sum()) for reason, mask in masks.items() if mask.any()}
+    return {reason: mask for reason, mask in masks.items() if mask.any()}
+
+
+def unusable_points(
+    lat_deg: FloatArray, lon_deg: FloatArray, times_s: FloatArray, missing: BoolArray, untimed: BoolArray
+) -> dict[str, BoolArray]:
+    """:func:`point_faults` of one file: refused where nothing is left, or where half of the points that have a position
+    cannot be used, because then something else is wrong with it.
+    """
+    masks = point_faults(lat_deg, lon_deg, times_s, missing, untimed)
+    why = {reason: int(mask.sum()) for reason, mask in masks.items()}
     placed = len(lat_deg) - why.get(NO_POSITION, 0)
     usable = len(lat_deg) - sum(why.values())
     if 2 * usable <= placed:
         words = ", ".join(f"{reason} ({count})" for reason, count in why.items()) or "it has no points"
         few = f"Of {len(lat_deg)} points only {usable}" if usable else f"None of {len(lat_deg)} points"
         raise InputError(f"{few} can be used: {words}.", _advice(why))
-    return {reason: masks[reason] for reason in why}
+    return masks
 
 
 def _advice(why: Mapping[str, int]) -> str:

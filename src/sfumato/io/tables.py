@@ -141,9 +141,9 @@ def from_arrow(
     if table.num_rows == 0:
         raise InputError("The table has no points.", "Give at least one row with a position and a time.")
     try:
-        lat, lon, missing = _positions(table, roles)
-        times = _times(table, roles, reading)
-        unusable = unusable_points(lat, lon, times, missing, _empty(table.column(roles.by_role["time"])))
+        lat, lon, missing = positions_of(table, roles)
+        times = times_of(table, roles, reading)
+        unusable = unusable_points(lat, lon, times, missing, empties_of(table.column(roles.by_role["time"])))
         keep = {word: _floats(table.column(name), name) for word, name in roles.keep.items()}
         usable = ~np.any([np.zeros(len(lat), dtype=bool), *unusable.values()], axis=0)
         if keep:
@@ -197,7 +197,7 @@ def geometry_column(schema: pa.Schema) -> str | None:
     return str(name)
 
 
-def _positions(table: pa.Table, roles: Roles) -> tuple[FloatArray, FloatArray, BoolArray]:
+def positions_of(table: pa.Table, roles: Roles) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Latitudes, longitudes (NaN where they are no numbers), and which rows have none at all."""
     if "geometry" in roles.by_role:
         column = _plain(table.column(roles.by_role["geometry"]))
@@ -209,7 +209,7 @@ def _positions(table: pa.Table, roles: Roles) -> tuple[FloatArray, FloatArray, B
     columns = [table.column(roles.by_role[role]) for role in ("lat", "lon")]
     lat, lon = (_floats(column, roles.by_role[role], some=True) for column, role in zip(columns, _BOTH, strict=True))
     scale = {role: _SCALES.get(plain(roles.by_role[role])[-2:], 1.0) for role in ("lat", "lon")}
-    return lat * scale["lat"], lon * scale["lon"], _empty(columns[0]) | _empty(columns[1])
+    return lat * scale["lat"], lon * scale["lon"], empties_of(columns[0]) | empties_of(columns[1])
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -220,7 +220,7 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(pa.string()) if wide else column
 
 
-def _empty(column: pa.ChunkedArray) -> BoolArray:
+def empties_of(column: pa.ChunkedArray) -> BoolArray:
     """Which rows of a column hold nothing."""
     column = _plain(column)
     nothing = pc.is_null(column)
@@ -256,7 +256,8 @@ def _number(text: str | None) -> float:
         return np.nan
 
 
-def _times(table: pa.Table, roles: Roles, reading: Reading) -> FloatArray:
+def times_of(table: pa.Table, roles: Roles, reading: Reading) -> FloatArray:
+    """Seconds since 1970, NaN where there is no time that can be read."""
     column = _plain(table.column(roles.by_role["time"]))
     if pa.types.is_timestamp(column.type):
         micros = column.cast(pa.timestamp("us", column.type.tz), safe=False)

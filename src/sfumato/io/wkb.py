@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterable
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -33,7 +34,24 @@ def points_from_wkb(column: pa.ChunkedArray) -> tuple[FloatArray, FloatArray]:
         return flat[:, 1].copy(), flat[:, 0].copy()
     if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)):
         raise InputError("The geometry column does not hold points.", "Give latitude and longitude columns.")
-    return decode_points(column.to_pylist())
+    plain = _laid_out(column)
+    return decode_points(column.to_pylist()) if plain is None else (plain["lat"].copy(), plain["lon"].copy())
+
+
+def _laid_out(column: pa.ChunkedArray) -> npt.NDArray[np.void] | None:
+    """The points where every row is one of 21 bytes, read where they lie; None where some row is not."""
+    whole = column.combine_chunks()
+    if isinstance(whole, pa.ChunkedArray):
+        whole = whole.chunk(0) if whole.num_chunks == 1 else pa.concat_arrays(whole.chunks)
+    wide = pa.types.is_large_binary(whole.type)
+    if whole.null_count or not len(whole) or pa.types.is_binary_view(whole.type):
+        return None
+    offsets = np.frombuffer(whole.buffers()[1], dtype=np.int64 if wide else np.int32)
+    offsets = offsets[whole.offset : whole.offset + len(whole) + 1]
+    if (np.diff(offsets) != _LAYOUT.itemsize).any():
+        return None
+    points = np.frombuffer(whole.buffers()[2], dtype=_LAYOUT, count=len(whole), offset=int(offsets[0]))
+    return points if (points["order"] == 1).all() and (points["kind"] == 1).all() else None
 
 
 def decode_points(blobs: Iterable[bytes | None]) -> tuple[FloatArray, FloatArray]:

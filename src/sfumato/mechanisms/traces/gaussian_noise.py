@@ -282,4 +282,4 @@ def apart(stated: Stated) -> str:
 
 def affordable(times_s: Sequence[FloatArray]) -> bool:
     """Whether exact losses at these people's times take seconds, not minutes."""
-    return sum(len(times) for times in times_s) <= MARKOV_POINTS and len(times_s) <= 50
+    return len(times_s) <= 50 and sum(len(times) for times in times_s) <= MARKOV_POINTS

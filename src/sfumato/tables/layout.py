@@ -1,0 +1,188 @@
+"""Which columns of a table are who, when and where, and which are released: under their own names and types.
+
+Released are the id, the time, the position, the segment where a column is called so, and what was asked to be kept.
+Everything else stays behind, the file's metadata included: GeoParquet's bounding boxes are true ones.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import tzinfo
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sfumato.arrays import FloatArray, IntArray
+from sfumato.errors import InputError
+from sfumato.io.draft import Reading, plain
+from sfumato.io.tables import NAMES, Roles, find_roles, geometry_column
+from sfumato.io.times import format_times, parse_epochs
+from sfumato.io.wkb import encode_points
+from sfumato.tables.people import columns_by_person
+
+_E_SCALES = {"e7": 1e7, "e6": 1e6}
+_UNITS = {"s": 1000, "ms": 1, "us": 1000, "ns": 1_000_000}  # per millisecond, but for seconds
+FAR_MS = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Roles of columns, how they are read, and the names of those that are released, in the table's order."""
+
+    roles: Roles
+    reading: Reading
+    released: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls,
+        schema: pa.Schema,
+        *,
+        columns: Mapping[str, str] | None = None,
+        keep: Iterable[str] = (),
+        zone: str | tzinfo | None = None,
+        one_person: bool = False,
+    ) -> Layout:
+        """Found by names, or as ``columns`` says ({"id": "user_id", "lat": "Y"})."""
+        names = [name for name in schema.names if not name.startswith("__index_level_")]
+        given = dict(columns or {}) if one_person else columns_by_person(names, columns)
+        wanted = [keep] if isinstance(keep, str) else list(keep)
+        part = find_roles(
+            names, Reading.asked(zone, given, (), one_person=one_person), geometry=geometry_column(schema)
+        )
+        played = {part.by_role.get(role) for role in ("id", "time", "segment", "date")} & set(wanted)  # kept as it is
+        reading = Reading.asked(zone, given, [name for name in wanted if name not in played], one_person=one_person)
+        if one_person and "id" in given:
+            raise InputError("An id column and one person were asked for.", "Give one of the two.")
+        roles = find_roles(names, reading, geometry=geometry_column(schema))
+        shown = {roles.by_role[role] for role in ("id", "time", "lat", "lon", "geometry") if role in roles.by_role}
+        segment = roles.by_role.get("segment")
+        if segment is not None and plain(segment) in NAMES["segment"]:
+            shown.add(segment)
+        if one_person:
+            shown.discard(roles.by_role.get("id", ""))
+        shown.update(roles.keep.values(), (name for name in played if name is not None))
+        return cls(roles, reading, tuple(name for name in names if name in shown))
+
+    @property
+    def person(self) -> str | None:
+        """The column of people; None where all rows are one person's."""
+        return None if self.reading.one_person else self.roles.by_role.get("id")
+
+    @property
+    def needed(self) -> list[str]:
+        """The columns to read."""
+        return list(dict.fromkeys([*self.released, *self.roles.needed]))
+
+    def schema(self, schema: pa.Schema, *, times: bool = True) -> pa.Schema:
+        """What is released of a table's schema; without the column of times where none are shown."""
+        names = [name for name in self.released if times or name != self.roles.by_role["time"]]
+        return pa.schema([schema.field(name) for name in names], metadata=_metadata(schema))
+
+    def with_positions(self, table: pa.Table, lat_deg: FloatArray, lon_deg: FloatArray) -> pa.Table:
+        """The table at other positions, written as the old ones were."""
+        roles = self.roles.by_role
+        if "geometry" in roles:
+            name = roles["geometry"]
+            return _replaced(table, name, _geometry(table.schema.field(name).type, lat_deg, lon_deg))
+        for role, degrees in (("lat", lat_deg), ("lon", lon_deg)):
+            name = roles[role]
+            table = _replaced(table, name, _degrees(table.schema.field(name), degrees))
+        return table
+
+    def with_times(self, table: pa.Table, read_ms: IntArray, shown_ms: IntArray) -> pa.Table:
+        """The table at the times shown: untouched where those are the ones read."""
+        name = self.roles.by_role["time"]
+        column = table.column(name)
+        if read_ms is shown_ms and not _finer_than_ms(column.type):
+            return table
+        return _replaced(table, name, _moments(column, read_ms, shown_ms))
+
+
+def _metadata(schema: pa.Schema) -> dict[bytes, bytes] | None:
+    """GeoParquet's own, without the boxes of where everything truly was; nothing else."""
+    text = (schema.metadata or {}).get(b"geo")
+    if text is None:
+        return None
+    geo = json.loads(text)
+    for column in geo["columns"].values():
+        column.pop("bbox", None)
+        column.pop("covering", None)
+    geo["columns"] = {name: column for name, column in geo["columns"].items() if name == geo["primary_column"]}
+    return {b"geo": json.dumps(geo).encode()}
+
+
+def _replaced(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
+    place = table.schema.get_field_index(name)
+    return table.set_column(place, table.schema.field(name), values)
+
+
+def _geometry(kind: pa.DataType, lat_deg: FloatArray, lon_deg: FloatArray) -> pa.Array:
+    storage = kind.storage_type if isinstance(kind, pa.ExtensionType) else kind
+    if pa.types.is_struct(storage):
+        by_name = {"x": lon_deg, "y": lat_deg}
+        fields = list(storage)
+        values = [pa.array(by_name.get(field.name, np.full(len(lat_deg), np.nan))).cast(field.type) for field in fields]
+        out = pa.StructArray.from_arrays(values, fields=fields)
+    elif pa.types.is_fixed_size_list(storage):
+        if storage.list_size != 2:
+            raise InputError("The points have more than two coordinates.", "Give points of longitude and latitude.")
+        flat = pa.array(np.column_stack((lon_deg, lat_deg)).ravel()).cast(storage.value_type)
+        out = pa.FixedSizeListArray.from_arrays(flat, type=storage)
+    elif pa.types.is_string(storage) or pa.types.is_large_string(storage):
+        texts = [f"POINT ({x:.7f} {y:.7f})" for x, y in zip(lon_deg.tolist(), lat_deg.tolist(), strict=True)]
+        out = pa.array(texts, storage)
+    else:
+        blob = pa.py_buffer(encode_points(lat_deg, lon_deg))
+        out = pa.Array.from_buffers(pa.binary(21), len(lat_deg), [None, blob]).cast(storage)
+    return pa.ExtensionArray.from_storage(kind, out) if isinstance(kind, pa.ExtensionType) else out
+
+
+def _degrees(field: pa.Field, degrees: FloatArray) -> pa.Array:
+    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    scaled = degrees * _E_SCALES.get(plain(field.name)[-2:], 1.0)
+    if pa.types.is_integer(kind):
+        out = pa.array(np.rint(scaled).astype(np.int64)).cast(kind)
+    elif pa.types.is_floating(kind):
+        out = pa.array(scaled) if pa.types.is_float64(kind) else pa.array(scaled).cast(kind, safe=False)
+    elif pa.types.is_decimal(kind):
+        out = pc.round(pa.array(scaled), min(kind.scale, 7)).cast(kind, safe=False)
+    else:
+        out = pa.array([f"{value:.7f}" for value in scaled.tolist()], kind)
+    return out.dictionary_encode().cast(field.type) if pa.types.is_dictionary(field.type) else out
+
+
+def _finer_than_ms(kind: pa.DataType) -> bool:
+    return (pa.types.is_timestamp(kind) and kind.unit in ("us", "ns")) or pa.types.is_floating(kind)
+
+
+def _moments(column: pa.ChunkedArray, read_ms: IntArray, shown_ms: IntArray) -> pa.Array:
+    """Milliseconds in the column's own type; a clock without a zone moves by as much as the moment did."""
+    kind = column.type
+    if pa.types.is_timestamp(kind):
+        per = _UNITS[kind.unit]
+        old = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        if kind.unit in ("us", "ns") and read_ms is shown_ms and not (old % per).any():
+            return column.combine_chunks()
+        if kind.tz is None:  # local clock: the same difference
+            old_ms = old * 1000 if kind.unit == "s" else np.rint(old / per).astype(np.int64)
+            shown_ms = old_ms + (shown_ms - read_ms)
+        out = shown_ms // 1000 if kind.unit == "s" else shown_ms * per
+        return pa.array(out).cast(kind)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        numbers = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        per_s = 1.0
+        for scale in (1e9, 1e6, 1e3):
+            if np.array_equal(parse_epochs(numbers), numbers / scale) and numbers.any():
+                per_s = scale
+                break
+        if pa.types.is_integer(kind):
+            whole = shown_ms // 1000 if per_s == 1.0 else shown_ms * int(per_s // 1000)
+            return pa.array(whole).cast(kind)
+        return pa.array(shown_ms / 1000.0 * per_s).cast(kind, safe=False)
+    if read_ms is shown_ms:
+        return column.combine_chunks()
+    return pa.array(format_times(shown_ms / 1000.0), kind)

@@ -1,0 +1,145 @@
+"""The noise of everybody in a table: one key for the job, one derived from it for each person.
+
+A person's noise is a function of the key, their id and their times. So it is the same whatever else is in the table, in
+how many parts it came, and on how many cores or machines it is drawn; and a job that holds its key draws it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.arrays import FloatArray, IntArray
+from sfumato.certificates.build import Terms
+from sfumato.certificates.state import NoiseState
+from sfumato.errors import NotCertified
+from sfumato.frames import displace, snap
+from sfumato.frames_loops import move_and_snap
+from sfumato.keystream import derived_key, fresh_key, keyed_randomness
+from sfumato.mechanisms.traces.interface import ContinuingNoise, TraceMechanism
+from sfumato.mechanisms.traces.multiscale.noise import MultiscaleNoise
+from sfumato.mechanisms.traces.multiscale.streamed import streamed_paths
+from sfumato.plan import Plan
+from sfumato.protection import choose
+from sfumato.randomness import Random, randomness, stream_words
+from sfumato.traces import Trace
+
+_STILL = 1e-5  # of the noise: who is moved by less at every point was not moved
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TableNoise:
+    """A mechanism with the key it draws from; a ``state`` makes it go on from earlier releases instead."""
+
+    plan: Plan
+    mechanism: TraceMechanism
+    key: bytes
+    simulation: bool
+    state: NoiseState | None = None
+
+    def __repr__(self) -> str:
+        return f"<TableNoise, {self.mechanism.name}, its key not shown>"
+
+    @classmethod
+    def of(
+        cls,
+        plan: Plan,
+        *,
+        traces: Sequence[Trace] = (),
+        rng: Random = None,
+        key: bytes | None = None,
+        state: NoiseState | None = None,
+    ) -> TableNoise:
+        """The plan's noise under a fresh key, or ``key``; ``traces`` only for mechanisms that are fitted to them."""
+        draw = randomness(rng)
+        chosen = choose(plan, traces, state, named=True, rng=rng if state is None else None)
+        simulation = draw.simulation if state is None else state.simulation
+        return cls(plan, chosen.mechanism, fresh_key(draw) if key is None else key, simulation, state)
+
+    def terms(self, *, several_files: bool = False) -> Terms:
+        """What a certificate is computed from."""
+        source = stream_words(self.simulation)
+        if self.state is not None:
+            source = source.removesuffix(" in counter mode")
+        plan = self.plan
+        return Terms(
+            self.mechanism,
+            plan.target,
+            float(plan.snap_m),
+            source,
+            self.simulation,
+            tuple(plan.keep),
+            plan.times,
+            several_files,
+        )
+
+    def key_of(self, person: str | None) -> bytes:
+        """The key of a person's noise, by their canonical id; None where everything is one person's."""
+        return derived_key(self.key, b"one person" if person is None else b"id\0" + person.encode())
+
+    def moved(
+        self,
+        lat_deg: FloatArray,
+        lon_deg: FloatArray,
+        times_ms: IntArray,
+        starts: IntArray,
+        people: Sequence[str | None],
+    ) -> tuple[FloatArray, FloatArray]:
+        """New positions on the public grid, of rows by person and time; ``people`` are canonical ids."""
+        plain = isinstance(self.mechanism, MultiscaleNoise) and self.state is None
+        move = self._streamed if plain else self._one_by_one
+        lat, lon = move(lat_deg, lon_deg, times_ms, starts, people)
+        self._check_moved((lat, lat_deg), (lon, lon_deg), starts)
+        return lat, lon
+
+    def _streamed(
+        self,
+        lat_deg: FloatArray,
+        lon_deg: FloatArray,
+        times_ms: IntArray,
+        starts: IntArray,
+        people: Sequence[str | None],
+    ) -> tuple[FloatArray, FloatArray]:
+        assert isinstance(self.mechanism, MultiscaleNoise)
+        size_m, grid_m = self.mechanism.size_m, float(self.plan.snap_m)
+        unit = streamed_paths(self.mechanism.ladder, times_ms, starts, [self.key_of(person) for person in people])
+        lat, lon, left = np.empty(len(lat_deg)), np.empty(len(lat_deg)), np.empty(len(lat_deg), dtype=bool)
+        move_and_snap(lat_deg, lon_deg, unit, size_m, grid_m, lat, lon, left)
+        if left.any():
+            lat[left], lon[left] = snap(*displace(lat_deg[left], lon_deg[left], size_m * unit[left]), grid_m)
+        return lat, lon
+
+    def _one_by_one(
+        self,
+        lat_deg: FloatArray,
+        lon_deg: FloatArray,
+        times_ms: IntArray,
+        starts: IntArray,
+        people: Sequence[str | None],
+    ) -> tuple[FloatArray, FloatArray]:
+        lat, lon = np.empty(len(lat_deg)), np.empty(len(lat_deg))
+        for person, first, end in zip(people, starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+            rows = slice(first, end)
+            mechanism, draw = self.mechanism, keyed_randomness(self.key_of(person), simulation=self.simulation)
+            if self.state is not None:
+                assert isinstance(mechanism, ContinuingNoise)
+                mechanism = mechanism.keyed(self.state.key_of(person, together=True))
+            trace = Trace(lat_deg[rows], lon_deg[rows], times_ms[rows] / 1000.0)
+            lat[rows], lon[rows] = snap(*mechanism.release(trace, draw), self.plan.snap_m)
+        return lat, lon
+
+    def _check_moved(
+        self, lats: tuple[FloatArray, FloatArray], lons: tuple[FloatArray, FloatArray], starts: IntArray
+    ) -> None:
+        """Refuse a release in which somebody stayed where they were although noise is stated."""
+        noise_m = self.mechanism.noise_m
+        if noise_m is None or not len(lats[0]):
+            return
+        moved = np.maximum(np.abs(lats[0] - lats[1]), np.abs(lons[0] - lons[1]))
+        if np.maximum.reduceat(moved, starts[:-1]).min() < _STILL * noise_m / 111_320.0:
+            raise NotCertified(
+                f"The mechanism '{self.mechanism.name}' states {noise_m:g} m of noise and drew none for somebody.",
+                "Nothing is released; report this.",
+            )

@@ -1,0 +1,136 @@
+"""Protect the rows of a table: judged, put by person and time, moved, and given back as they were laid out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.arrays import FloatArray, IntArray
+from sfumato.certificates.build import Released
+from sfumato.certificates.person_ids import distinct_ids
+from sfumato.keystream import derived_key
+from sfumato.tables.layout import Layout
+from sfumato.tables.noise import TableNoise
+from sfumato.tables.rows import FAULTS, SAME_TIME, Faults, Rows, read_rows
+from sfumato.tables.rows_loops import by_person, by_time, second_at_a_time
+from sfumato.times_released import Times
+from sfumato.traces import Trace
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ProtectedRows:
+    """``table`` is what may be released; ``faults`` says of every row that was given why it is not in it (0: it is).
+
+    ``labels`` are the people in the order in which they come first, ``starts`` where each begins in ``lat_deg``,
+    ``lon_deg`` and ``times_ms``, which are the released ones by person, in the order of the table.
+    """
+
+    table: pa.Table
+    faults: Faults
+    labels: tuple[str | None, ...]
+    starts: IntArray
+    lat_deg: FloatArray
+    lon_deg: FloatArray
+    times_ms: IntArray
+
+    def released(self) -> Released:
+        """What a certificate is made from."""
+        parts = [slice(a, b) for a, b in zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), strict=True)]
+        return Released(
+            people=self.labels if len(self.labels) != 1 else (None,),
+            times_s=tuple(self.times_ms[part] / 1000.0 for part in parts),
+            lat_deg=tuple(self.lat_deg[part] for part in parts),
+            lon_deg=tuple(self.lon_deg[part] for part in parts),
+        )
+
+
+def protect_rows(
+    table: pa.Table, layout: Layout, noise: TableNoise, *, by_people: bool = False, rows: Rows | None = None
+) -> ProtectedRows:
+    """Every usable row moved; in the order of the table, or each person's rows together (``by_people``)."""
+    rows = read_rows(table, layout) if rows is None else rows
+    faults = rows.faults.copy()
+    good = rows.good
+    codes, labels = _present(rows.codes[good], rows.labels)
+    names: Sequence[str | None] = [None] if layout.person is None else distinct_ids([str(label) for label in labels])
+    order, starts = by_person(codes, len(labels))
+    at = good[order]
+    in_order, places = by_time(rows.times_ms[at], starts)
+    sorted_at = at if in_order else at[places]
+    again = second_at_a_time(rows.times_ms[sorted_at], starts)
+    if again.any():  # positions of one moment get one noise, so the way between them would be released
+        faults[sorted_at[again]] = FAULTS.index(SAME_TIME)
+        return protect_rows(table, layout, noise, by_people=by_people, rows=replace(rows, faults=faults))
+    lat, lon = noise.moved(
+        rows.lat_deg[sorted_at], rows.lon_deg[sorted_at], rows.times_ms[sorted_at], starts, names[: len(labels)]
+    )
+    if not in_order:
+        lat, lon = _back(lat, places), _back(lon, places)
+    read_ms = rows.times_ms[at]
+    shown_ms = _shown(noise, table, layout, at, read_ms, starts)
+    out_at = at if by_people else good
+    spread = slice(None) if by_people else _inverse(order)
+    out = table.select(list(layout.released))
+    if len(out_at) != table.num_rows or by_people:
+        out = out.take(pa.array(out_at))
+    shown = read_ms[spread] if shown_ms is read_ms else shown_ms[spread]
+    moments = (shown, shown) if shown_ms is read_ms else (read_ms[spread], shown)
+    out = layout.with_times(layout.with_positions(out, lat[spread], lon[spread]), *moments)
+    if not Times.parse(noise.plan.times).shown:
+        out = out.drop_columns([layout.roles.by_role["time"]])
+    out = out.replace_schema_metadata(layout.schema(table.schema).metadata)
+    return ProtectedRows(out, faults, tuple(labels), starts, lat, lon, shown_ms)
+
+
+def _present(codes: IntArray, labels: Sequence[str]) -> tuple[IntArray, list[str | None]]:
+    """Codes of the people who have rows, in the order in which they come first."""
+    seen = np.bincount(codes, minlength=len(labels)) > 0 if codes.size else np.zeros(len(labels), dtype=bool)
+    if seen.all():
+        return codes, list(labels)
+    number: IntArray = np.cumsum(seen) - 1
+    return number[codes], [label for label, there in zip(labels, seen.tolist(), strict=True) if there]
+
+
+def _inverse(order: IntArray) -> IntArray:
+    back = np.empty_like(order)
+    back[order] = np.arange(order.size)
+    return back
+
+
+def _back(values: FloatArray, places: IntArray) -> FloatArray:
+    out = np.empty_like(values)
+    out[places] = values
+    return out
+
+
+def _shown(
+    noise: TableNoise, table: pa.Table, layout: Layout, at: IntArray, times_ms: IntArray, starts: IntArray
+) -> IntArray:
+    """The times released, person by person; a ride is a person's segment where a column tells segments."""
+    times = Times.parse(noise.plan.times)
+    if times.kind == "keep":
+        return times_ms
+    if times.kind in ("shift", "coarse"):  # the same for everybody
+        if not times_ms.size:
+            return times_ms
+        key = noise.key if noise.state is None else noise.state.key
+        dummy = Trace(np.zeros(times_ms.size), np.zeros(times_ms.size), times_ms / 1000.0, np.arange(times_ms.size))
+        changed = times.apply(dummy, derived_key(key, b"shift of times")).times_s
+        return np.rint(changed * 1000.0).astype(np.int64)
+    if times.kind == "drop":
+        return np.zeros_like(times_ms)
+    ride = np.zeros(times_ms.size, dtype=np.int64)
+    ride[starts[1:-1]] = 1
+    segment = layout.roles.by_role.get("segment")
+    if segment is not None:
+        encoded = table.column(segment).combine_chunks().dictionary_encode()
+        array = pa.concat_arrays(encoded.chunks) if isinstance(encoded, pa.ChunkedArray) else encoded
+        codes = array.indices.fill_null(-1).to_numpy(zero_copy_only=False)[at]
+        ride[1:] |= codes[1:] != codes[:-1]
+    begins = np.flatnonzero(np.diff(np.cumsum(ride), prepend=-1))
+    first = np.minimum.reduceat(times_ms, begins) if begins.size else times_ms
+    shown: IntArray = times_ms - np.repeat(first, np.diff(np.append(begins, times_ms.size)))
+    return shown
