@@ -4,8 +4,8 @@
 a base with the tail, all of one area v. Of one 64-bit word, 8 bits choose the layer, one the sign, and 53 others a
 uniform u; |x| = u·x_i lies under the density for sure when u < x_{i+1}/x_i (98.5 of 100 times), else one further
 uniform decides exactly, and beyond r = 3.654 the tail is Marsaglia's: r − log(u)/r, accepted when −2 log(u') exceeds
-the square of what was added. So the law is the normal one to the 53 bits of its uniforms, tails included: nothing is cut
-off before r − log(2⁻⁵³)/r = 13.7 standard deviations, where 10⁻⁴² of the mass lies.
+the square of what was added. So the law is the normal one to the 53 bits of its uniforms, tails included: nothing is
+cut off before r − log(2⁻⁵³)/r = 13.7 standard deviations, where 10⁻⁴² of the mass lies.
 
 *Rungs.* Each is the two-state chain of :mod:`~sfumato.mechanisms.traces.multiscale.process`; a row of normals holds
 east f, east f', north f, north f' of all rungs, then white east, white north. Steps are whole milliseconds, so few
