@@ -21,6 +21,7 @@ The shape is constant: the same words and the same passes over all cells, whatev
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import accumulate
 
 import numpy as np
@@ -76,7 +77,7 @@ def integer_weights(v: FloatArray, k: IntArray) -> list[int]:
     return [w << s for w, s in zip(whole, shifts, strict=True)]
 
 
-def cell_from_words(v: FloatArray, k: IntArray, words: Words) -> int:
+def cell_from_words(v: FloatArray, k: IntArray, words: Sequence[int] | Words) -> int:
     """The report that these 20 words draw: a pure function, the same in JavaScript. Not part of the public API."""
     if len(words) != WORDS_PER_REPORT:
         raise InputError(f"A report takes {WORDS_PER_REPORT} words, not {len(words)}.")

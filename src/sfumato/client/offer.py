@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import base64
 import math
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
 
 from sfumato.arrays import FloatArray, read_only
 from sfumato.client.draw import check_range
@@ -179,24 +178,25 @@ def check_offer(document: Mapping[str, object], *, caps: Caps, pinned_key: str |
 def _output_weights(values: object, cells: int, floor: float, caps: Caps) -> FloatArray:
     if not isinstance(values, Sequence) or len(values) != cells:
         raise VerificationFailed("c does not have one weight per cell.", _DO_NOT)
-    weights: FloatArray = read_only([_number(value, "c") for value in values])
+    weights = [_number(value, "c") for value in values]
     _require(caps.smallest_floor <= floor <= 1, f"The floor is {floor:g}; the least is {caps.smallest_floor:g}.")
-    _require(bool((weights >= (1 - 1e-9) * floor / cells).all()), "Some c lies below the floor.")
-    total = math.fsum(weights.tolist())
+    _require(min(weights) >= (1 - 1e-9) * floor / cells, "Some c lies below the floor.")
+    total = math.fsum(weights)
     _require(abs(total - 1) <= 1e-9, f"c sums to {total:.12g}, not 1.")
     if cells > caps.fewest_effective_cells:
-        share, effective = float(weights.max()), math.exp(-float((weights * np.log(weights)).sum()))
+        share, effective = max(weights), math.exp(-math.fsum(weight * math.log(weight) for weight in weights))
         _require(share <= caps.largest_share, f"c puts {share:.0%} on one cell; the most is {caps.largest_share:.0%}.")
         _require(
             effective >= caps.fewest_effective_cells,
             f"c is concentrated on {effective:.1f} cells; at least {caps.fewest_effective_cells:g} are needed.",
         )
-    return weights
+    kept: FloatArray = read_only(weights)
+    return kept
 
 
 def pack_log_weights(weights: FloatArray) -> str:
     """log c as little-endian float32 in base64: what a device remembers of the last channel."""
-    return base64.b64encode(np.log(weights).astype("<f4").tobytes()).decode("ascii")
+    return base64.b64encode(struct.pack(f"<{len(weights)}f", *map(math.log, weights))).decode("ascii")
 
 
 def check_against_memory(offer: Offer, memory: CampaignMemory, *, caps: Caps) -> None:
@@ -216,10 +216,11 @@ def check_against_memory(offer: Offer, memory: CampaignMemory, *, caps: Caps) ->
     if last is None or "log_weights" not in memory:
         return
     _require(offer.cycle >= last, f"Cycle {offer.cycle} is older than cycle {last}, seen before.")
-    before = np.frombuffer(base64.b64decode(memory["log_weights"]), dtype="<f4").astype(np.float64)
-    _require(before.size == offer.grid.cells, "The campaign changed its grid.", "Join it again as a new campaign.")
+    packed = base64.b64decode(memory["log_weights"])
+    before = struct.unpack(f"<{len(packed) // 4}f", packed[: len(packed) // 4 * 4])
+    _require(len(before) == offer.grid.cells, "The campaign changed its grid.", "Join it again as a new campaign.")
     if offer.cycle > last:
-        change = float(np.abs(np.log(offer.output_weights) - before).max())
+        change = max(abs(math.log(now) - then) for now, then in zip(offer.output_weights, before, strict=True))
         limit = caps.change_of_log_weight * (offer.cycle - last) + 1e-5
         _require(change <= limit, f"log c moved by {change:.2f} since cycle {last}; the most is {limit:.2f}.")
 

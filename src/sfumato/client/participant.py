@@ -9,6 +9,7 @@ report; a resend keeps its cell, channel version and key and is counted once.
 from __future__ import annotations
 
 import json
+import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,13 +20,12 @@ from sfumato.client.device import Device, debit
 from sfumato.client.draw import WORDS_PER_REPORT, cell_from_words, weights
 from sfumato.client.memory import BudgetEntry, CampaignMemory, DeviceMemory, KeptReport, KeptReveals
 from sfumato.client.offer import Caps, Offer, check_against_memory, check_log, check_offer, pack_log_weights
+from sfumato.client.request import RequestFailed, request
 from sfumato.client.reveals import Reveals
 from sfumato.client.wire import device_tag
-from sfumato.errors import InputError, MissingExtra, SfumatoError, VerificationFailed
-from sfumato.randomness import randomness
+from sfumato.errors import InputError, SfumatoError, VerificationFailed
 
 Delivery = Literal["counted", "counted before", "closed"]
-_LARGEST_ANSWER = 64 * 2**20  # bytes; a channel of 65,536 cells takes 2 MB, a log of 100,000 cycles 40 MB
 
 
 class NotSent(SfumatoError, ConnectionError):
@@ -123,13 +123,12 @@ class Participant:
                 "epoch": offer.epoch,
             }
             debit(everything, entry)
-            entropy = randomness(None)
             v, k = weights(offer.grid, offer.output_weights, cell, beta_per_m=offer.beta_per_m)
             drawn: KeptReport = {
-                "cell": cell_from_words(v, k, entropy.words(WORDS_PER_REPORT)),
+                "cell": cell_from_words(v, k, [secrets.randbits(64) for _ in range(WORDS_PER_REPORT)]),
                 "version": offer.version,
                 "cycle": offer.cycle,
-                "key": entropy.words(2).tobytes().hex(),
+                "key": secrets.token_hex(16),
                 "state": "drawn",
                 "drawn_at_s": int(now_s),
                 "reveals": _kept_reveals(offer.reveals),
@@ -150,12 +149,12 @@ class Participant:
             if epoch not in ours["reports"]:
                 raise InputError(f"No report has been drawn for epoch {epoch}.", "Call prepare first.")
             report = ours["reports"][epoch].copy()
-            secret = ours.setdefault("secret", randomness(None).words(4).tobytes().hex())
+            secret = ours.setdefault("secret", secrets.token_hex(32))
         tag = device_tag(self.campaign, epoch, bytes.fromhex(secret))
         asked = {"cycle": report["cycle"], "device": tag}
         status, answer = self._call("POST", f"{self._home}/tickets", asked)
         if status == 200:
-            wait(float(randomness(None).uniforms(1)[0]) * self._longest_delay_s)
+            wait(secrets.SystemRandom().random() * self._longest_delay_s)
             kept = {"cell": report["cell"], "version": report["version"], "key": report["key"]}
             status, answer = self._call("POST", f"{self._home}/reports", {**kept, "ticket": answer.get("ticket")})
         if status == 200:
@@ -187,29 +186,10 @@ class Participant:
         return answer
 
     def _call(self, method: str, address: str, body: Mapping[str, object] | None) -> tuple[int, Mapping[str, object]]:
-        """One request on a connection of its own, with no cookie and a user agent that is the same for everybody."""
         try:
-            import httpx
-        except ImportError as error:
-            raise MissingExtra("httpx", "service") from error
-        headers = {"User-Agent": "sfumato", "Accept": "application/json", "Connection": "close"}
-        try:
-            with (
-                httpx.Client(timeout=30, follow_redirects=False, trust_env=True) as connection,
-                connection.stream(method, address, json=body, headers=headers) as reply,
-            ):
-                content = bytearray()
-                for part in reply.iter_bytes():
-                    content += part
-                    if len(content) > _LARGEST_ANSWER:
-                        raise NotSent("The server's answer is larger than 64 MB.", "Is this a sfumato server?")
-        except httpx.HTTPError as error:
-            raise NotSent(f"The server cannot be reached ({type(error).__name__}).", "Try again later.") from error
-        try:
-            answer = json.loads(content)
-        except (ValueError, RecursionError):
-            answer = {}
-        return reply.status_code, answer if isinstance(answer, dict) else {}
+            return request(method, address, body)
+        except RequestFailed as error:
+            raise NotSent(f"The server cannot be reached ({error}).", "Try again later.") from error
 
 
 def _ours(everything: DeviceMemory, name: str) -> CampaignMemory:

@@ -14,9 +14,7 @@ import json
 import math
 from collections.abc import Mapping
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
+from sfumato.client.ed25519 import is_signature
 from sfumato.errors import InputError, VerificationFailed
 
 
@@ -78,9 +76,11 @@ def verify_payload(payload: bytes, *, version: str, signature: str, public_key: 
 def verify_signature(message: bytes, *, signature: str, public_key: str) -> None:
     """Raise :class:`VerificationFailed` unless ``signature`` is the Ed25519 signature of ``message``."""
     try:
-        Ed25519PublicKey.from_public_bytes(from_base64url(public_key)).verify(from_base64url(signature), message)
-    except (InvalidSignature, ValueError) as error:
-        raise VerificationFailed("The signature is not the server's.", "Do not report through it.") from error
+        right = is_signature(message, signature=from_base64url(signature), public_key=from_base64url(public_key))
+    except InputError:
+        right = False
+    if not right:
+        raise VerificationFailed("The signature is not the server's.", "Do not report through it.")
 
 
 def log_entry(*, campaign: str, index: int, cycle: int, version: str, previous: str) -> str:

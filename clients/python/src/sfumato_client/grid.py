@@ -1,0 +1,69 @@
+"""A rectangle of the earth cut into equal cells: what a device needs of ``sfumato.grid``, in plain Python.
+
+Row 0 is the north, column 0 the west, and cell ``row * columns + column``; the same edges belong to the same cells as
+there (golden file ``places.json``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sfumato_client.errors import InputError
+
+_SEMI_MAJOR_M = 6_378_137.0
+_FLATTENING = 1 / 298.257223563
+_ECCENTRICITY_2 = _FLATTENING * (2 - _FLATTENING)
+
+
+def metres_per_degree(lat_deg: float) -> tuple[float, float]:
+    """Length of one degree to the north and of one degree to the east at a latitude, on WGS84."""
+    sine = math.sin(math.radians(lat_deg))
+    w = math.sqrt(1 - _ECCENTRICITY_2 * sine * sine)
+    north = math.radians(1) * _SEMI_MAJOR_M * (1 - _ECCENTRICITY_2) / w**3
+    east = math.radians(1) * _SEMI_MAJOR_M / w * math.cos(math.radians(lat_deg))
+    return north, east
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """``rows`` x ``columns`` equal cells on the earth."""
+
+    rows: int
+    columns: int
+    cell_height: float
+    cell_width: float
+    north_deg: float
+    west_deg: float
+    cell_height_deg: float
+    cell_width_deg: float
+    unit: str = "m"
+
+    @property
+    def cells(self) -> int:
+        """How many cells there are."""
+        return self.rows * self.columns
+
+    def locate(self, lat_deg: Sequence[float], lon_deg: Sequence[float], *, snap: bool = False) -> list[int]:
+        """The cell of each point: -1 outside, or the nearest cell with ``snap``. A shared edge belongs south-east."""
+        return [self._cell(lat, lon, snap) for lat, lon in zip(lat_deg, lon_deg, strict=True)]
+
+    def _cell(self, lat: float, lon: float, snap: bool) -> int:
+        if not (math.isfinite(lat) and math.isfinite(lon)):
+            raise InputError("The place holds a value that is NaN or infinite.", "Give latitude and longitude.")
+        row = math.floor((self.north_deg - lat) / self.cell_height_deg)
+        east_of_west = (lon - self.west_deg) % 360.0
+        column = math.floor(east_of_west / self.cell_width_deg)
+        # The southern and eastern outer edges belong to the last row and column.
+        if row == self.rows and self.north_deg - lat <= self.rows * self.cell_height_deg * (1 + 1e-15):
+            row = self.rows - 1
+        extent = self.columns * self.cell_width_deg
+        if column == self.columns and east_of_west <= extent * (1 + 1e-15):
+            column = self.columns - 1
+        if snap:
+            row = min(max(row, 0), self.rows - 1)
+            if column >= self.columns:
+                column = 0 if 360.0 - east_of_west < east_of_west - extent else self.columns - 1
+        inside = 0 <= row < self.rows and 0 <= column < self.columns
+        return row * self.columns + column if inside else -1
