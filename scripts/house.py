@@ -25,6 +25,7 @@ FACES = ("cli", "service", "client", "reproductions")
 EXTRAS = frozenset(
     (
         *("shapely", "pyogrio", "gpxpy", "fitdecode", "h3", "geopandas", "pandas", "polars", "duckdb", "pyspark"),
+        *("torch", "movingpandas", "skmob", "trackintel"),
         *("cvxpy", "scs", "clarabel", "ot", "fastapi", "starlette", "uvicorn", "pydantic", "prometheus_client"),
         *("sqlalchemy", "alembic", "asyncpg", "aiosqlite", "httpx"),
     )
@@ -113,7 +114,7 @@ def _named_imports(tree: ast.AST) -> Iterator[int]:
 
 def unlawful_lazy_imports(house: Sequence[Module]) -> list[Place]:
     """Imports in functions outside faces and ``__init__`` files, of something neither an extra nor compiled."""
-    compiled = {module.name for module in house if any("numba" in _roots(node) for node in module.tree.body)}
+    compiled = {module.name for module in house if any(_loads_numba(module, node) for node in module.tree.body)}
 
     def lawful(module: Module, node: ast.Import | ast.ImportFrom) -> bool:
         targets = set(module.targets(node))
@@ -126,6 +127,10 @@ def unlawful_lazy_imports(house: Sequence[Module]) -> list[Place]:
         for node in module.lazy
         if not lawful(module, node)
     ]
+
+
+def _loads_numba(module: Module, node: ast.AST) -> bool:
+    return "numba" in _roots(node) or "sfumato.compiled" in module.targets(node)
 
 
 def _spared(module: Module, node: ast.Import | ast.ImportFrom) -> bool:

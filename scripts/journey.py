@@ -41,6 +41,8 @@ def walked(act: Callable[[], object]) -> Journey:
         name = code.co_filename
         if event != "call" or name in seen or not name.startswith(home) or _importing(frame, home):
             return
+        if name.endswith("compiled.py"):  # it only says that loops are being compiled, in the first run
+            return
         if not _compiled(frame):
             seen[name] = getattr(code, "co_qualname", code.co_name)
 

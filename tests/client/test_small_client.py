@@ -1,4 +1,4 @@
-"""The small client in plain Python draws, checks and tells the same as the other two, with no package but Python's own."""
+"""The small client in plain Python draws, checks and tells the same as the other two, with no package installed."""
 
 from __future__ import annotations
 

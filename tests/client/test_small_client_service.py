@@ -46,8 +46,10 @@ def test_a_bare_environment_of_under_one_megabyte_sends_a_report_that_is_counted
     with CollectorProcess(f"sqlite:///{tmp_path}/x.db") as collector:
         create(collector.visitor, "town")
         run = subprocess.run(
-            [python, "-I", "-m", "sfumato_client", collector.url, "town", "--yes", "--longest-delay", "0"]
-            + ["--device", tmp_path / "device.json"],
+            [
+                *(python, "-I", "-m", "sfumato_client", collector.url, "town", "--yes", "--longest-delay", "0"),
+                *("--device", tmp_path / "device.json"),
+            ],
             input="48.853 2.349\n",
             capture_output=True,
             text=True,
@@ -61,7 +63,12 @@ def test_a_bare_environment_of_under_one_megabyte_sends_a_report_that_is_counted
     assert "48.853" not in (tmp_path / "device.json").read_text()
     listed = json.loads(
         subprocess.run(
-            [python, "-I", "-c", "import importlib.metadata as m, json; print(json.dumps([d.name for d in m.distributions()]))"],
+            [
+                python,
+                "-I",
+                "-c",
+                "import importlib.metadata as m, json; print(json.dumps([d.name for d in m.distributions()]))",
+            ],
             capture_output=True,
             text=True,
             check=True,

@@ -7,23 +7,14 @@ per axis, (``side`` x ``side``), whose corner lies at (``first`` of the start, `
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import TypeVar
 
-import numba
 import numpy as np
 
 from sfumato.arrays import FloatArray, IntArray
-
-_Loop = TypeVar("_Loop", bound=Callable[..., object])
-
-
-def _compiled(function: _Loop) -> _Loop:
-    """``numba.njit`` that keeps the function's type; sums may be reordered, which moves them by a rounding."""
-    return numba.njit(cache=True, fastmath=True)(function)  # type: ignore[no-any-return]
+from sfumato.compiled import compiled
 
 
-@_compiled
+@compiled(fastmath=True)  # sums may be reordered, which moves them by a rounding
 def flow_step(
     flows: FloatArray, first: IntArray, down: FloatArray, across: FloatArray, weight: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
@@ -60,7 +51,7 @@ def flow_step(
     return back * flows, likelihood
 
 
-@_compiled
+@compiled(fastmath=True)  # sums may be reordered, which moves them by a rounding
 def trip_blocks(
     start: FloatArray, end: FloatArray, rho: FloatArray, variance: float, cell: float, first: IntArray, side: int
 ) -> FloatArray:

@@ -10,30 +10,21 @@ import json
 import ssl
 import zlib
 from collections.abc import Mapping
-from http.client import HTTPException, HTTPMessage
-from typing import IO
-from urllib.error import HTTPError
+from http.client import HTTPException
 from urllib.parse import quote
-from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
+from urllib.request import HTTPHandler, HTTPSHandler, OpenerDirector, ProxyHandler, Request
 
 try:
     import certifi
 except ImportError:
     certifi = None
 
-LARGEST_ANSWER = 64 * 2**20  # bytes; a channel of 65,536 cells takes 2 MB, a log of 100,000 cycles 40 MB
+_LARGEST_ANSWER = 64 * 2**20  # bytes; a channel of 65,536 cells takes 2 MB, a log of 100,000 cycles 40 MB
 _HEADERS = {"User-Agent": "sfumato", "Accept": "application/json", "Accept-Encoding": "gzip", "Connection": "close"}
 
 
 class RequestFailed(OSError):
     """No answer; the text says why in a few words and names no place."""
-
-
-class _StayHere(HTTPRedirectHandler):
-    def redirect_request(
-        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
-    ) -> None:
-        return None
 
 
 def request(method: str, address: str, body: Mapping[str, object] | None) -> tuple[int, dict[str, object]]:
@@ -42,21 +33,23 @@ def request(method: str, address: str, body: Mapping[str, object] | None) -> tup
     headers = _HEADERS if content is None else {**_HEADERS, "Content-Type": "application/json"}
     asked = Request(quote(address, safe="%:/?&=[]@~,;+"), data=content, headers=headers, method=method)
     authorities = None if certifi is None else certifi.where()
-    opener = build_opener(_StayHere(), HTTPSHandler(context=ssl.create_default_context(cafile=authorities)))
+    opener = OpenerDirector()  # without the handlers that follow redirects, keep cookies and raise on an error's status
+    for handler in (
+        ProxyHandler(),
+        HTTPHandler(),
+        HTTPSHandler(context=ssl.create_default_context(cafile=authorities)),
+    ):
+        opener.add_handler(handler)
     try:
-        try:
-            reply = opener.open(asked, timeout=30)
-        except HTTPError as refused:  # a status of 300 and above is an answer, too
-            reply = refused
-        with reply:
-            answer = reply.read(LARGEST_ANSWER + 1)
+        with opener.open(asked, timeout=30) as reply:
+            answer = reply.read(_LARGEST_ANSWER + 1)
             if reply.headers.get("Content-Encoding") == "gzip":
-                answer = zlib.decompressobj(wbits=31).decompress(answer, LARGEST_ANSWER + 1)
+                answer = zlib.decompressobj(wbits=31).decompress(answer, _LARGEST_ANSWER + 1)
             status = int(reply.status)
     except (OSError, HTTPException, ValueError, zlib.error) as error:
         cause = getattr(error, "reason", error)  # of a URLError
         raise RequestFailed(type(cause if isinstance(cause, Exception) else error).__name__) from error
-    if len(answer) > LARGEST_ANSWER:
+    if len(answer) > _LARGEST_ANSWER:
         raise RequestFailed("its answer is larger than 64 MB")
     try:
         value = json.loads(answer)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
 from sfumato.arrays import FloatArray, IntArray
+from sfumato.compiled import compiled
 
 _ROWS, _OUTPUTS = 16, 512
 """A tile of the loop: this many rows against as many others, over this many outputs at a time, fits the cache."""
@@ -17,7 +17,7 @@ _NEAR = 12
 """Paths between places go through this many nearest neighbours of each."""
 
 
-@numba.njit(cache=True, fastmath={"nnan", "nsz"})  # type: ignore[untyped-decorator]
+@compiled(fastmath={"nnan", "nsz"})
 def steepest(logs: FloatArray, distances: FloatArray, order: IntArray, error: float) -> float:
     """max over pairs of (max over y of |logs[x, y] - logs[x', y]| + error) / distance; infinite at distance 0.
 
@@ -83,7 +83,7 @@ def steepest(logs: FloatArray, distances: FloatArray, order: IntArray, error: fl
     return worst
 
 
-@numba.njit(cache=True, fastmath={"nnan", "nsz"})  # type: ignore[untyped-decorator]
+@compiled(fastmath={"nnan", "nsz"})
 def steepest_of_table(logs: FloatArray, rows: IntArray, columns: IntArray, sides: tuple[float, float]) -> float:
     """The same for Q = table[row class, column class], without an error.
 

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
-_jit = numba.njit(cache=True, error_model="numpy", fastmath=False)
+from sfumato.compiled import compiled
+
+_jit = compiled(error_model="numpy", fastmath=False)
 _LOG_2PI = math.log(2.0 * math.pi)
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
+from sfumato.compiled import compiled
 from sfumato.priors.markov_steps import stationary, transition
 
-_jit = numba.njit(cache=True, error_model="numpy")
+_jit = compiled(error_model="numpy")
 
 
 @_jit

@@ -3,12 +3,12 @@
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from sfumato.compiled import compiled
 from sfumato.priors.markov_loops import _all_transitions, _begin, _predict, _update
 
-_jit = numba.njit(cache=True, error_model="numpy")
+_jit = compiled(error_model="numpy")
 
 
 @_jit

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
-_jit = numba.njit(cache=True, error_model="numpy")
+from sfumato.compiled import compiled
+
+_jit = compiled(error_model="numpy")
 
 
 @_jit

@@ -3,9 +3,9 @@
     -beta d = k ln 2 + r,  |r| <= (ln 2)/2,      weight(y) = [c(y) p(r)] 2**k,      p = the degree-13 Taylor sum of exp
 
 Every step is +, -, *, floor or sqrt of doubles, which IEEE 754 defines to the last bit, so that these are the very
-integers W(y) = weight(y) 2**1200 of the NumPy and the JavaScript client (golden file ``reports.json``). One report takes
-20 words, U = their big-endian concatenation, and is the first cell with W(0) + ... + W(y) > floor(U (sum of W) / 2**1280).
-Why nothing is lost by that is in the docstring there.
+integers W(y) = weight(y) 2**1200 of the NumPy and the JavaScript client (golden file ``reports.json``). One report
+takes 20 words, U = their big-endian concatenation, and is the first cell with
+W(0) + ... + W(y) > floor(U (sum of W) / 2**1280). Why nothing is lost by that is in the docstring there.
 """
 
 from __future__ import annotations
@@ -39,9 +39,7 @@ def check_range(grid: Grid, *, beta_per_m: float) -> None:
         )
 
 
-def weights(
-    grid: Grid, output_weights: FloatArray, cell: int, *, beta_per_m: float
-) -> tuple[list[float], list[int]]:
+def weights(grid: Grid, output_weights: FloatArray, cell: int, *, beta_per_m: float) -> tuple[list[float], list[int]]:
     """The weight of every report from ``cell`` as (v, k), meaning v * 2**k."""
     row, column = divmod(cell, grid.columns)
     north = [(i - row) * grid.cell_height for i in range(grid.rows)]

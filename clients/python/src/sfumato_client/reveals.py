@@ -1,10 +1,10 @@
 """What one report gives away, by direct sums in plain Python: the same numbers as ``sfumato.client.reveals``.
 
-    epsilon = beta + max over x != x' of |log Z(x) - log Z(x')| / d(x, x')  <=  2 beta,      Z(x) = sum of c(y) exp(-beta d)
+    epsilon = beta + max over x != x' of |log Z(x) - log Z(x')| / d(x, x')  <= 2 beta,   Z(x) = sum of c(y) exp(-beta d)
 
 and the success of somebody who knows one of two cells at most ``within_m`` apart, (1 + TV)/2. The limits up to which
-these are computed, not bounded, are the same as there. A city of 1,600 cells takes a second or two, and the largest
-grids up to a minute, once for each new channel.
+these are computed, not bounded, are the same as there. A city of 1,600 cells takes 2.5 s and 16,384 cells take 7 s,
+once for each new channel.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def _mirrored_kernel(grid: Grid, beta_per_m: float) -> Table:
     """exp(-beta d) by rows apart, and in each by columns apart from -(columns - 1) to columns - 1."""
     table = []
     for i in range(grid.rows):
-        half = [math.exp(-beta_per_m * math.hypot(i * grid.cell_height, j * grid.cell_width)) for j in range(grid.columns)]
+        down_m, across = i * grid.cell_height, range(grid.columns)
+        half = [math.exp(-beta_per_m * math.hypot(down_m, j * grid.cell_width)) for j in across]
         table.append(half[:0:-1] + half)
     return table
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numba
 import numpy as np
 
 from sfumato.arrays import FloatArray
+from sfumato.compiled import compiled
 from sfumato.mechanisms.channels.candidates import Candidate
 from sfumato.mechanisms.channels.deadline import Deadline
 from sfumato.mechanisms.channels.geo_columns import FEW, best_reports, best_weights, simple_columns
@@ -105,7 +105,7 @@ def kept_columns(channel: FloatArray, decay: FloatArray) -> FloatArray:
     return np.asarray(raised[top > 0] / top[top > 0, None])
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@compiled()
 def _raised(columns: FloatArray, decay: FloatArray, core: float) -> FloatArray:
     """max over x' of q(x') e^(-g dist(x, x')), over the x' where q is not small."""
     out = np.zeros(columns.shape)

@@ -7,10 +7,10 @@ spanner of [Bordenabe2014], without paying its dilation).
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from sfumato.arrays import FloatArray, IntArray
+from sfumato.compiled import compiled
 
 _SLACKS = (0.01, 0.03, 0.09)
 _MOST_MULTIPLIERS = 120_000_000
@@ -27,7 +27,7 @@ def near_pairs(distances: FloatArray, outputs: int) -> IntArray:
     return found
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@compiled()
 def _kept(distances: FloatArray, order: IntArray, slack: float) -> IntArray:
     count = distances.shape[0]
     pairs = []

@@ -17,11 +17,11 @@ Whatever the iteration has reached, z = -rho min(v, 0) >= 0 are multipliers, and
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from sfumato.arrays import FloatArray, IntArray
+from sfumato.compiled import compiled
 
 _RELAXED = 1.6
 _SINGLE_FROM = 1e-2
@@ -42,7 +42,7 @@ class Splitting:
         np.add.at(normal, (self.second, self.second), 1 + decay**2)
         self.normal = normal
         single = bool(decay.max() < np.exp(-_SINGLE_FROM))
-        self.kind = np.float32 if single else np.float64
+        self.kind: type[np.float64] = np.float32 if single else np.float64  # type: ignore[assignment]
         self.inverse = cho_solve(cho_factor(normal), np.eye(inputs)).astype(self.kind)
         self.held = decay.astype(self.kind)
         self.channel = np.full((inputs, outputs), 1.0 / outputs, dtype=self.kind)
@@ -78,7 +78,7 @@ class Splitting:
         return float((self.rows + np.minimum(0.0, left)).sum()) - slack
 
 
-@numba.njit(cache=True, fastmath=True)  # type: ignore[untyped-decorator]
+@compiled(fastmath=True)
 def _back(v: FloatArray, first: IntArray, second: IntArray, decay: FloatArray, inputs: int) -> FloatArray:
     """A' |v|."""
     out = np.zeros((inputs, v.shape[2]), v.dtype)
@@ -91,7 +91,7 @@ def _back(v: FloatArray, first: IntArray, second: IntArray, decay: FloatArray, i
     return out
 
 
-@numba.njit(cache=True, fastmath=True)  # type: ignore[untyped-decorator]
+@compiled(fastmath=True)
 def _forth(v: FloatArray, q: FloatArray, first: IntArray, second: IntArray, decay: FloatArray, relaxed: float) -> None:
     """v <- relaxed A q + (1 - relaxed) max(v, 0) + min(v, 0), in place."""
     kept = 1 - relaxed
@@ -104,7 +104,7 @@ def _forth(v: FloatArray, q: FloatArray, first: IntArray, second: IntArray, deca
             v[e, 1, y] = relaxed * (here - c * there) + (kept * down if down > 0 else down)
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@compiled()
 def _paid(v: FloatArray, first: IntArray, second: IntArray, decay: FloatArray, inputs: int, rho: float) -> FloatArray:
     """A'z in double precision, z = -rho min(v, 0)."""
     out = np.zeros((inputs, v.shape[2]))

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
-
-import numba
 import numpy as np
 
 from sfumato.arrays import FloatArray
-
-Loop = TypeVar("Loop", bound=Callable[..., None])
-
-
-def _compiled(function: Loop) -> Loop:
-    return numba.njit(cache=True)(function)  # type: ignore[no-any-return]
+from sfumato.compiled import compiled
 
 
-@_compiled
+@compiled()
 def sweep(steps: FloatArray, rate: float, poly: FloatArray, x: FloatArray, out: FloatArray) -> None:
     """y_i = Σ_{j<i} p(t_i - t_j) e^{-rate (t_i - t_j)} x_j with p of degree ≤ 2, by moments of (t_i - t_j)."""
     zeroth = first = second = 0.0

@@ -6,23 +6,13 @@ the absolute row and column offsets; every array is float64 or int64.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
-
-import numba
 import numpy as np
 
 from sfumato.arrays import FloatArray, IntArray
-
-Loop = TypeVar("Loop", bound=Callable[..., float | None])
-
-
-def compiled(function: Loop) -> Loop:
-    """``numba.njit(cache=True)`` that keeps the function's type."""
-    return numba.njit(cache=True)(function)  # type: ignore[no-any-return]
+from sfumato.compiled import compiled
 
 
-@compiled
+@compiled()
 def direct_sums(
     cells: IntArray, sources: IntArray, weights: FloatArray, table: FloatArray, columns: int, out: FloatArray
 ) -> None:
@@ -35,7 +25,7 @@ def direct_sums(
         out[i] = total
 
 
-@compiled
+@compiled()
 def log_sums(log_weights: FloatArray, scaled: FloatArray, columns: int, out: FloatArray) -> None:
     """out[x] = log sum_y exp(log_weights[y] - scaled(offset of x and y)), shifted by the largest exponent."""
     cells = log_weights.size
@@ -52,7 +42,7 @@ def log_sums(log_weights: FloatArray, scaled: FloatArray, columns: int, out: Flo
         out[x] = top + np.log(total)
 
 
-@compiled
+@compiled()
 def lipschitz_all_pairs(values: FloatArray, distance: FloatArray, columns: int) -> float:
     """max over x != x' of |values[x] - values[x']| / distance."""
     cells = values.size
@@ -66,7 +56,7 @@ def lipschitz_all_pairs(values: FloatArray, distance: FloatArray, columns: int) 
     return best
 
 
-@compiled
+@compiled()
 def lipschitz_arcs(values: FloatArray, rows: int, columns: int, arcs: IntArray, lengths: FloatArray) -> float:
     """The same, over the pairs joined by one of the given (row, column) offsets only."""
     best = 0.0
@@ -80,7 +70,7 @@ def lipschitz_arcs(values: FloatArray, rows: int, columns: int, arcs: IntArray, 
     return best
 
 
-@compiled
+@compiled()
 def largest_log_ratio(beta: float, log_z: FloatArray, support: IntArray, distance: FloatArray, columns: int) -> float:
     """max over x != x' and y in support of [beta (d(x',y) - d(x,y)) + log_z(x') - log_z(x)] / d(x,x')."""
     cells = log_z.size
@@ -106,7 +96,7 @@ def largest_log_ratio(beta: float, log_z: FloatArray, support: IntArray, distanc
     return best
 
 
-@compiled
+@compiled()
 def stencil_product(values: FloatArray, rows: int, columns: int, stencil: FloatArray, out: FloatArray) -> None:
     """out = values convolved with the (reach + 1, reach_columns + 1) quarter stencil, mirrored in both directions."""
     reach, reach_columns = stencil.shape[0] - 1, stencil.shape[1] - 1

@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, IntArray
-from sfumato.mechanisms.grids.loops import compiled
+from sfumato.compiled import compiled
 from sfumato.randomness import Words
 
 
-@compiled
+@compiled()
 def whole_weights(log_weights: FloatArray, limbs: Words, total: Words) -> None:
     """Each weight as a 53-bit number of 2^-192ths, in four 64-bit limbs; and their sum, below 2^256.
 
@@ -41,7 +41,7 @@ def whole_weights(log_weights: FloatArray, limbs: Words, total: Words) -> None:
             carry = high >> np.uint64(32)
 
 
-@compiled
+@compiled()
 def first_above(limbs: Words, target: Words) -> int:
     """The first y whose running sum of weights exceeds ``target``; every weight is read whatever the answer."""
     low32 = np.uint64(0xFFFFFFFF)
@@ -65,7 +65,7 @@ def first_above(limbs: Words, target: Words) -> int:
     return found
 
 
-@compiled
+@compiled()
 def alias_build(rows: FloatArray, other: npt.NDArray[np.int32]) -> None:
     """Turn each row of probabilities into thresholds (in place) and aliases: Walker's tables, by Vose's method."""
     count, cells = rows.shape
@@ -96,7 +96,7 @@ def alias_build(rows: FloatArray, other: npt.NDArray[np.int32]) -> None:
             rows[r, small[k]] = 1.0
 
 
-@compiled
+@compiled()
 def alias_draw(
     places: IntArray, stay: FloatArray, other: npt.NDArray[np.int32], words: Words, spare: Words, out: IntArray
 ) -> int:
@@ -142,7 +142,7 @@ def alias_draw(
     return used
 
 
-@compiled
+@compiled()
 def window_draw(
     places: IntArray,
     c: FloatArray,

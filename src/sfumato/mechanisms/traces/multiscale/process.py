@@ -15,12 +15,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from sfumato.arrays import FloatArray, IntArray
+from sfumato.compiled import compiled
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@compiled()
 def transition(x: float) -> tuple[float, float, float, float, float, float, float]:
     """A₁₁, A₁₂, A₂₁, A₂₂, Q₁₁, Q₁₂, Q₂₂ over a scaled step x ≥ 0."""
     if x > 350.0:  # e^{−2x} is zero in double precision
@@ -43,7 +43,7 @@ def transition(x: float) -> tuple[float, float, float, float, float, float, floa
     return e * (1.0 + x), e * x, -e * x, e * (1.0 - x), q11, 0.5 * y * y * e2, q22
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@compiled()
 def advance(
     steps_s: FloatArray,
     rates: FloatArray,
@@ -89,7 +89,7 @@ def advance(
         out[i, 1] = north
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@compiled()
 def _between(
     x1: float, x2: float
 ) -> tuple[float, float, float, float, float, float, float, float, float, float, float]:
@@ -120,7 +120,7 @@ def _between(
     )  # fmt: skip
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@compiled()
 def fill_between(
     times_ms: IntArray,
     left: IntArray,
@@ -153,7 +153,7 @@ def fill_between(
                 states[i, m, c, 1] = k[2] * fa + k[3] * da + k[6] * fb + k[7] * db + k[9] * z1 + k[10] * z2
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@compiled()
 def bisect_to(
     queries_ms: IntArray, low_ms: int, high_ms: int, capacity: int
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
