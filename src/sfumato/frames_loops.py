@@ -20,9 +20,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from sfumato.arrays import BoolArray, FloatArray
+from sfumato.compiled import compiled
 
 _A, _F = 6378137.0, 1.0 / 298.257223563
 _E2 = _F * (2.0 - _F)
@@ -39,7 +39,7 @@ MOST_LATITUDE = 88
 FARTHEST = 2.0  # degrees of longitude from the middle of the cell it came from
 
 
-@njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
+@compiled(nogil=True, inline="always")
 def _series(sine2: float, cosine2: float, c2: float, c4: float, c6: float, c8: float) -> float:
     """c2 sin 2x + c4 sin 4x + c6 sin 6x + c8 sin 8x from sin 2x and cos 2x, by Clenshaw."""
     twice = 2.0 * cosine2
@@ -49,7 +49,7 @@ def _series(sine2: float, cosine2: float, c2: float, c4: float, c6: float, c8: f
     return b1 * sine2
 
 
-@njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
+@compiled(nogil=True, inline="always")
 def _forward(sine: float, cosine: float, phi: float, dlam: float) -> tuple[float, float]:
     """East and north of the central meridian and the equator."""
     nu = _A / math.sqrt(1.0 - _E2 * sine * sine)
@@ -64,7 +64,7 @@ def _forward(sine: float, cosine: float, phi: float, dlam: float) -> tuple[float
     return east, arc + nu * tan * a2 * (0.5 + a2 * (fourth + a2 * sixth))
 
 
-@njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
+@compiled(nogil=True, inline="always")
 def _inverse(east: float, north: float) -> tuple[float, float]:
     """Latitude and longitude's offset, in radians."""
     mu = north / _ARC
@@ -84,7 +84,7 @@ def _inverse(east: float, north: float) -> tuple[float, float]:
     return phi, d * (1.0 - d2 * ((1.0 + 2.0 * t + c) / 6.0 - d2 * fifth)) / cosine
 
 
-@njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
+@compiled(nogil=True, inline="always")
 def _origin(south: float) -> float:
     """How far north of the equator the middle of a cell lies."""
     phi = (south + 0.5) * _DEGREE
@@ -93,7 +93,7 @@ def _origin(south: float) -> float:
     return arc
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled(nogil=True)
 def move_and_snap(
     lat_deg: FloatArray,
     lon_deg: FloatArray,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from sfumato.arrays import BoolArray, IntArray
+from sfumato.compiled import compiled
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled(nogil=True)
 def by_person(codes: IntArray, people: int) -> tuple[IntArray, IntArray]:
     """The rows of each person one after the other, in their order in the table, and where each person begins."""
     starts = np.zeros(people + 1, np.int64)
@@ -25,7 +25,7 @@ def by_person(codes: IntArray, people: int) -> tuple[IntArray, IntArray]:
     return order, starts
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled(nogil=True)
 def by_time(times_ms: IntArray, starts: IntArray) -> tuple[bool, IntArray]:
     """Whether every person's rows are in order of time, and the order that puts them so, ties as they were."""
     sorted_already = True
@@ -40,7 +40,7 @@ def by_time(times_ms: IntArray, starts: IntArray) -> tuple[bool, IntArray]:
     return sorted_already, order
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled(nogil=True)
 def second_at_a_time(times_ms: IntArray, starts: IntArray) -> BoolArray:
     """Rows, in order of time, whose person had one at the same millisecond before."""
     again = np.zeros(times_ms.size, np.bool_)

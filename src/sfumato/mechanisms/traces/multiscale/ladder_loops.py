@@ -17,9 +17,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from sfumato.arrays import FloatArray, IntArray
+from sfumato.compiled import compiled
 from sfumato.mechanisms.traces.multiscale.process import transition
 from sfumato.randomness import Words
 
@@ -44,13 +44,13 @@ _HEIGHTS = np.exp(-0.5 * EDGES**2)
 _UNIT = 2.0**-53
 
 
-@njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
+@compiled(nogil=True, inline="always")
 def _uniform(word: np.uint64) -> float:
     """In (0, 1], of the upper 53 bits."""
     return (np.float64(word >> np.uint64(11)) + 1.0) * _UNIT
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled(nogil=True)
 def _rarely(word: np.uint64, words: Words, at: int, end: int) -> tuple[float, int]:
     """The normal that begins with ``word`` where its layer does not settle it, and the next word's place (-1: none)."""
     while True:
@@ -77,7 +77,7 @@ def _rarely(word: np.uint64, words: Words, at: int, end: int) -> tuple[float, in
         at += 2
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled(nogil=True)
 def fill_normals(words: Words, at: int, end: int, out: FloatArray, count: int) -> int:
     """``count`` standard normals from the words of ``at`` .. ``end``; the next word's place, -1 where they ran out."""
     if at < 0 or at + count > end:
@@ -99,7 +99,7 @@ def fill_normals(words: Words, at: int, end: int, out: FloatArray, count: int) -
     return at
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled(nogil=True)
 def _matrices(step_s: float, rates: FloatArray, held: FloatArray) -> None:
     for m in range(rates.size):
         a11, a12, a21, a22, q11, q12, q22 = transition(rates[m] * step_s)
@@ -109,7 +109,7 @@ def _matrices(step_s: float, rates: FloatArray, held: FloatArray) -> None:
         held[4, m], held[5, m], held[6, m] = l11, l21, math.sqrt(max(q22 - l21 * l21, 0.0))
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled(nogil=True)
 def advance_people(
     times_ms: IntArray,
     row_at: IntArray,
