@@ -32,13 +32,18 @@ def read_only(values: npt.ArrayLike, dtype: npt.DTypeLike = np.float64) -> Any:
 
 def finite(values: npt.ArrayLike, name: str, *, dimensions: int | None = None) -> FloatArray:
     """``values`` as a read-only float array without NaN or infinity, or an :class:`InputError` naming it."""
+    return without_gaps(doubles(values, name, dimensions=dimensions), name)
+
+
+def doubles(values: npt.ArrayLike, name: str, *, dimensions: int | None = None) -> FloatArray:
+    """The same, NaN and infinity included: for whoever will meet them in a sum, and then asks ``without_gaps``."""
     try:
         array: FloatArray = read_only(values)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} is not numeric.", "Give numbers.") from error
     if dimensions is not None and array.ndim != dimensions:
         raise InputError(f"{name} has {array.ndim} dimensions; {dimensions} are needed.")
-    return _without_gaps(array, name)
+    return array
 
 
 def looked_at(values: npt.ArrayLike, name: str, *, dimensions: int) -> FloatArray:
@@ -49,10 +54,11 @@ def looked_at(values: npt.ArrayLike, name: str, *, dimensions: int) -> FloatArra
         raise InputError(f"{name} is not numeric.", "Give numbers.") from error
     if array.ndim != dimensions:
         raise InputError(f"{name} has {array.ndim} dimensions; {dimensions} are needed.")
-    return _without_gaps(array, name)
+    return without_gaps(array, name)
 
 
-def _without_gaps(array: FloatArray, name: str) -> FloatArray:
+def without_gaps(array: FloatArray, name: str) -> FloatArray:
+    """The array, or an :class:`InputError` that counts what is NaN or infinite."""
     bad = int(array.size - np.count_nonzero(np.isfinite(array)))
     if bad:
         raise InputError(f"{name} holds {bad} value(s) that are NaN or infinite.", "Remove or repair them first.")

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.arrays import FloatArray, IntArray, finite, read_only
+from sfumato.arrays import FloatArray, IntArray, doubles, finite, read_only, without_gaps
 from sfumato.errors import InputError
 from sfumato.randomness import Random, Randomness, randomness
 
@@ -187,30 +188,38 @@ def _sample_rows(
 
 def checked_rows(matrix: npt.ArrayLike) -> FloatArray:
     """A row-stochastic matrix, each row divided by its sum; refused with the first bad row otherwise."""
-    values = finite(matrix, "The channel matrix", dimensions=2)
+    values = doubles(matrix, "The channel matrix", dimensions=2)
     if 0 in values.shape:
         raise InputError("The channel matrix is empty.", "It needs at least one input and one output.")
-    if values.min() < 0:
+    least = float(np.minimum.reduce(values, axis=None))
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = np.add.reduce(values, axis=1)
+        off = np.abs(sums - 1)
+    most = float(np.maximum.reduce(off))
+    if least >= 0 and most <= ROUNDING:
+        return values
+    without_gaps(values, "The channel matrix")
+    if least < 0:
         row = int(np.argmax(values.min(axis=1) < 0))
         raise InputError(f"Row {row} of the channel has a negative entry.", "Probabilities are at least 0.")
-    with np.errstate(over="ignore"):
-        sums = values.sum(axis=1)
-    off = np.abs(sums - 1)
-    if not off.max() <= ROW_TOLERANCE:
+    if not most <= ROW_TOLERANCE:
         row = int(np.argmax(off))
         raise InputError(
             f"Row {row} of the channel sums to {sums[row]:.9g}, not 1.",
             "Each row is P(y | x) over all y; check that rows are inputs and columns outputs.",
         )
-    if off.max() > ROUNDING:
-        return read_only(np.where(off[:, None] > ROUNDING, values / sums[:, None], values))  # type: ignore[no-any-return]
-    return values
+    return read_only(np.where(off[:, None] > ROUNDING, values / sums[:, None], values))  # type: ignore[no-any-return]
 
 
 def checked_probabilities(prior: npt.ArrayLike, count: int | None = None) -> FloatArray:
     """A probability vector (of ``count`` symbols), divided by its sum if that is one within 1e-6."""
-    values = finite(getattr(prior, "probabilities", prior), "The prior", dimensions=1)
+    values = doubles(getattr(prior, "probabilities", prior), "The prior", dimensions=1)
     least = float(np.minimum.reduce(values)) if values.size else -1.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = float(np.add.reduce(values))
+    if least >= LEAST_PROBABILITY and abs(total - 1) <= ROUNDING and (count is None or values.size == count):
+        return values
+    without_gaps(values, "The prior")
     if least < 0:
         raise InputError(
             "The prior is empty or has a negative entry.", "Give one probability of at least 0 per symbol."
@@ -225,8 +234,6 @@ def checked_probabilities(prior: npt.ArrayLike, count: int | None = None) -> Flo
             f"The prior has a probability below {LEAST_PROBABILITY:g}.",
             "No double can be divided by it: use 0, or more.",
         )
-    with np.errstate(over="ignore"):
-        total = float(np.add.reduce(values))
     if not abs(total - 1) <= ROW_TOLERANCE:
         raise InputError(f"The prior sums to {total:.9g}, not 1.", "For counts, use CellPrior.from_counts.")
     return read_only(values / total) if abs(total - 1) > ROUNDING else values
@@ -247,13 +254,18 @@ def checked_distortion(distortion: npt.ArrayLike, name: str = "The distortion") 
 def checked_labels(labels: Sequence[str], count: int, kind: str) -> tuple[str, ...]:
     """One different label per symbol; "0", "1", ... when none are given."""
     if len(labels) == 0:
-        return tuple(str(index) for index in range(count))
+        return _numbers(count)
     names = tuple(str(label) for label in labels)
     if len(names) != count:
         raise InputError(f"There are {len(names)} {kind} labels for {count} {kind}s.", "Give one per symbol.")
     if len(set(names)) != count:
         raise InputError(f"Some {kind} labels are the same.", "Make them different.")
     return names
+
+
+@lru_cache(maxsize=8)
+def _numbers(count: int) -> tuple[str, ...]:
+    return tuple(str(index) for index in range(count))
 
 
 def _relabelling(relabel: npt.ArrayLike, count: int, named: int) -> tuple[IntArray, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -156,8 +157,6 @@ def design_command(
 
 def _meaning(value: NoiseDesign, radius: float, order: float) -> list[dict[str, Any]]:
     """What every secret's loss means at a radius: μ² = r²|S|λ_max(J), ε = λμ²/2, and odds of 99 in 100."""
-    import math
-
     from sfumato.leakage.odds import odds_at, renyi_epsilon
     from sfumato.leakage.theorems import prior_posterior_gap
 

@@ -16,12 +16,15 @@ import numpy.typing as npt
 from scipy.spatial.distance import pdist
 
 from sfumato.arrays import looked_at
-from sfumato.channel import checked_probabilities
+from sfumato.channel import Channel, checked_probabilities
 from sfumato.errors import InputError
 from sfumato.leakage.discrete import ChannelLike, matrix_of
 from sfumato.leakage.gain_functions import Gain
+from sfumato.leakage.often import compiled, plain_prior
 
 _AT_ONCE = 1 << 15
+_FEW = 100
+"""Up to this many symbols to compare all pairs is quicker than to sort."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +59,17 @@ class GLeakage:
 
 def g_leakage(channel: ChannelLike, prior: npt.ArrayLike, gain: Gain | npt.ArrayLike) -> GLeakage:
     """Vulnerability before and after for a gain function (or a table of gains, guesses by symbols)."""
+    wanted = gain if isinstance(gain, Gain) else _table(gain)
+    loops = compiled()
+    if loops is not None and wanted.values is not None:
+        known = plain_prior(prior, channel)
+        if known is not None and wanted.symbols == known.size:
+            assert isinstance(channel, Channel)
+            good, before, average, most, output = loops.best_of_table(wanted.values, channel.matrix, known)
+            if good:
+                return GLeakage(before, average, most, output, wanted.name)
     q = matrix_of(channel)
     p = checked_probabilities(prior, q.shape[0])
-    wanted = gain if isinstance(gain, Gain) else _table(gain)
     m = p @ q
     before = float(wanted.best(p[:, None])[0])
     best = np.empty_like(m)
@@ -80,24 +91,23 @@ def g_vulnerability(prior: npt.ArrayLike, gain: Gain | npt.ArrayLike) -> float:
 
 def bayes_vulnerability(channel: ChannelLike, prior: npt.ArrayLike) -> float:
     """sum_y max_x p(x) Q(y | x): how often the best guess is right; 1 minus it is the Bayes risk."""
-    q = matrix_of(channel)
-    p = checked_probabilities(prior, q.shape[0])
-    return float((p[:, None] * q).max(axis=0).sum())
+    return _one_guess(channel, prior)[0]
 
 
 def min_entropy_leakage(channel: ChannelLike, prior: npt.ArrayLike) -> float:
     """ln(V(p, Q) / max p): the factor by which one report helps one guess [Smith2009]; Sibson's order infinity at the
     uniform prior.
     """
-    q = matrix_of(channel)
-    p = checked_probabilities(prior, q.shape[0])
-    after = np.add.reduce(np.maximum.reduce(p[:, None] * q))
-    return max(0.0, math.log(after) - math.log(np.maximum.reduce(p)))
+    after, before = _one_guess(channel, prior)
+    return max(0.0, math.log(after) - math.log(before))
 
 
 def min_entropy_capacity(channel: ChannelLike) -> float:
     """ln sum_y max_x Q(y | x): the most any prior and any non-negative gain function can leak; maximal leakage."""
-    return max(0.0, math.log(float(matrix_of(channel).max(axis=0).sum())))
+    q = matrix_of(channel)
+    loops = compiled()
+    most = loops.largest_of_columns(q) if loops is not None else float(np.add.reduce(np.maximum.reduce(q)))
+    return max(0.0, math.log(most))
 
 
 def guessing_entropy(prior: npt.ArrayLike) -> float:
@@ -108,10 +118,19 @@ def guessing_entropy(prior: npt.ArrayLike) -> float:
 
 def posterior_guessing_entropy(channel: ChannelLike, prior: npt.ArrayLike) -> float:
     """The same after a report, on average over reports."""
+    loops = compiled()
+    if loops is not None:
+        known = plain_prior(prior, channel)
+        if known is not None and known.size <= _FEW:
+            assert isinstance(channel, Channel)
+            good, asked = loops.guesses_needed(channel.matrix, known)
+            if good:
+                return float(asked)
     q = matrix_of(channel)
     p = checked_probabilities(prior, q.shape[0])
-    joint = np.sort(p[:, None] * q, axis=0)[::-1]
-    return float((np.arange(1, p.size + 1) @ joint).sum())
+    joint = np.multiply(q.T, p, order="C")  # a row per output: sorted in place, in one piece of memory
+    joint.sort(axis=1)
+    return float(np.arange(p.size, 0, -1.0) @ np.add.reduce(joint))
 
 
 def prediction_risk(channel: ChannelLike, prior: npt.ArrayLike, holds: npt.ArrayLike) -> tuple[float, float]:
@@ -119,9 +138,17 @@ def prediction_risk(channel: ChannelLike, prior: npt.ArrayLike, holds: npt.Array
 
     ``sum_y min(P(holds, y), P(not holds, y))``; summed as the smaller side, so that small risks keep their digits.
     """
+    truth = np.asarray(holds, dtype=np.bool_)
+    loops = compiled()
+    if loops is not None:
+        known = plain_prior(prior, channel)
+        if known is not None and truth.shape == known.shape and truth.flags.c_contiguous:
+            assert isinstance(channel, Channel)
+            good, before, after = loops.smaller_sides(channel.matrix, known, truth)
+            if good:
+                return before, after
     q = matrix_of(channel)
     p = checked_probabilities(prior, q.shape[0])
-    truth = np.asarray(holds, dtype=np.bool_)
     if truth.shape != p.shape:
         raise InputError(f"The statement has {truth.size} truth values for {p.size} symbols.", "Give one per symbol.")
     yes, no = np.where(truth, p, 0.0), np.where(truth, 0.0, p)
@@ -165,6 +192,21 @@ def bayes_security(channel: ChannelLike) -> float:
     """
     apart = pdist(matrix_of(channel), "cityblock")  # twice the total variation
     return max(0.0, 1.0 - 0.5 * float(apart.max(initial=0.0)))
+
+
+def _one_guess(channel: ChannelLike, prior: npt.ArrayLike) -> tuple[float, float]:
+    """The vulnerability after a report and before."""
+    loops = compiled()
+    if loops is not None:
+        known = plain_prior(prior, channel)
+        if known is not None:
+            assert isinstance(channel, Channel)
+            good, after, before = loops.one_guess(channel.matrix, known)
+            if good:
+                return after, before
+    q = matrix_of(channel)
+    p = checked_probabilities(prior, q.shape[0])
+    return float(np.add.reduce(np.maximum.reduce(p[:, None] * q))), float(np.maximum.reduce(p))
 
 
 def _table(gain: npt.ArrayLike) -> Gain:
