@@ -24,7 +24,7 @@ from scipy.optimize import linprog
 from sfumato.arrays import FloatArray, Status
 from sfumato.errors import NotConverged
 from sfumato.leakage.discrete import mutual_information
-from sfumato.leakage.lifts import lift_vertices
+from sfumato.leakage.lifts import lift_moves
 from sfumato.leakage.rounding import UNIT
 from sfumato.mechanisms.channels.certified import Designed, design_epsilon
 from sfumato.mechanisms.channels.closed_forms import lip_design
@@ -90,7 +90,7 @@ def _best(
     gap: float,
 ) -> BestUtility:
     eps = design_epsilon(epsilon)
-    moves = _moves(p, eps)
+    moves = lift_moves(p, eps)
     values = beyond(moves)
     scale = float(np.abs(values).max(initial=0.0))
     size = math.expm1(eps)
@@ -115,14 +115,3 @@ def _best(
     return BestUtility(
         designed, offset + reached, offset + upper, missing, "converged" if missing <= gap else "stopped"
     )
-
-
-def _moves(p: FloatArray, eps: float) -> FloatArray:
-    """The vertices as moves v = lift - 1: e^eps - 1 and e^-eps - 1, and where one is free what makes the mean 0."""
-    vertices = lift_vertices(p, eps)
-    low, high = math.expm1(-eps), math.expm1(eps)
-    at_low, at_high = vertices == math.exp(-eps), vertices == math.exp(eps)
-    moves = np.where(at_low, low, np.where(at_high, high, 0.0))
-    free = ~(at_low | at_high)
-    rest = -(moves @ p)
-    return np.clip(np.where(free, (rest / np.where(free, p, 1.0).min(axis=1))[:, None], moves), low, high)
