@@ -78,7 +78,9 @@ def campaign(grid, share, people, beta, reporting, promise, seed):
 
 def covered(case, seed):
     """[level][cells with people, regions, cells without]: the share covered."""
-    from sfumato.estimation import intervals, log_smooth
+    from sfumato.estimation import log_smooth
+    from sfumato.estimation.linear import linearised
+    from sfumato.estimation.uncertainty import interval_ends
 
     name, beta, people, reporting, promise = case
     grid, share = places()[name]
@@ -92,18 +94,13 @@ def covered(case, seed):
         if truth[near].sum() > 0 and not near.all():
             discs.append(np.flatnonzero(near))
     present = truth > 0
+    linear = linearised(tallies, smooth.probabilities, reporting, dense=True)
+    chosen = np.zeros((len(discs), grid.cells))
+    for row, disc in enumerate(discs):
+        chosen[row, disc] = 1.0
+    moments, sums = linear.cells("reporters"), linear.sums(chosen, "reporters")
     out = []
-    first = None
     for level in LEVELS:
-        if first is None:
-            first = intervals(tallies, smooth=smooth, reporting=reporting, level=level)
-            moments = first.linear.cells("reporters")
-            chosen = np.zeros((len(discs), grid.cells))
-            for row, disc in enumerate(discs):
-                chosen[row, disc] = 1.0
-            sums = first.linear.sums(chosen, "reporters")
-        from sfumato.estimation.uncertainty import interval_ends
-
         low, high = interval_ends(moments, level)
         inside = (low <= truth) & (truth <= high)
         low, high = interval_ends(sums, level)

@@ -7,7 +7,7 @@ import pytest
 
 from sfumato.estimation import Tally, intervals
 from sfumato.estimation.linear import linearised
-from sfumato.estimation.tails import FREQUENCIES, _turns
+from sfumato.estimation.tail_loops import below, waves
 from sfumato.estimation.uncertainty import interval_ends
 from sfumato.grid import Grid
 from sfumato.mechanisms.grids.sampling import draw_tally
@@ -28,13 +28,12 @@ def test_the_law_is_that_of_repeated_reports_of_the_same_people(epsilon):
     people = few_people()
     truth = people / people.sum()
     channel = tight_channel(GRID, epsilon=epsilon).value
-    below = []
+    found = []
     for seed in range(400):
         tally = Tally(channel, draw_tally(channel, people, rng=seed))
         moments = linearised([tally], truth, "once", dense=True).cells("reporters")
-        error = moments.centre + moments.law.shift - truth
-        below.append(moments.law.below(truth, error, truth))
-    p = np.array(below)
+        found.append(reached(moments.law, truth, moments.centre + moments.law.shift - truth))
+    p = np.array(found)
     # P(D <= d) at the truth is uniform: no atom left, no quantile off by more than chance (sd 0.025 each).
     for level in (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95):
         share = (p <= level).mean(axis=0)
@@ -74,9 +73,35 @@ def test_an_interval_moves_by_less_than_one_report():
     assert law.step == pytest.approx(np.full(25, 1 / 204), rel=0.25)
 
 
-def test_powers_by_doubling_are_the_exponentials():
+def test_a_row_of_the_law_is_the_sum_of_its_exponentials():
     rng = np.random.default_rng(5)
-    first, loadings = rng.uniform(0.01, 400, 6), rng.standard_normal((6, 24)) * 1e-2
-    u = (2 * np.arange(FREQUENCIES) + 1) * first[:, None]
-    plain = np.exp(1j * u[:, :, None] * loadings[:, None, :])
-    np.testing.assert_allclose(_turns(first, loadings), plain, rtol=0, atol=1e-11)
+    u = 2 * np.arange(128) + 1
+    for cells, first in ((10, 30.0), (24, 400.0), (24, 0.01)):
+        loadings, reported = rng.standard_normal(cells) * 1e-2, rng.dirichlet(np.ones(cells))
+        inside = reported * rng.uniform(0, 1.2, cells)
+        outer, inner, moments = np.empty(128, complex), np.empty(128, complex), np.empty(5)
+        waves(first, loadings, reported, inside, 0.3, 24, outer, inner, moments)
+        turns, outside = np.exp(1j * first * u[:, None] * loadings), np.maximum(reported - inside, 0)
+        np.testing.assert_allclose(outer, turns @ outside, rtol=0, atol=1e-11)
+        np.testing.assert_allclose(inner, turns @ inside / 0.3, rtol=0, atol=1e-11)
+        here = inside / 0.3
+        plain = [outside.sum(), outside @ loadings, here @ loadings, here @ here, here**2 @ loadings**2]
+        np.testing.assert_allclose(moments, plain, rtol=1e-12)
+
+
+def test_the_far_loadings_are_taken_by_mean_and_variance():
+    rng = np.random.default_rng(6)
+    loadings = np.concatenate([rng.standard_normal(24), 1e-3 * rng.standard_normal(300)])[rng.permutation(324)]
+    reported = rng.dirichlet(np.ones(324))
+    outer, inner, moments = np.empty(128, complex), np.empty(128, complex), np.empty(5)
+    waves(0.5, loadings, reported, 0 * reported, 1.0, 24, outer, inner, moments)
+    plain = np.exp(0.5j * (2 * np.arange(128)[:, None] + 1) * loadings) @ reported
+    np.testing.assert_allclose(outer, plain, rtol=0, atol=1e-4)
+
+
+def reached(law, share, error):
+    """P(D <= error) of every row at the expected share."""
+    odd = 2 * np.arange(128) + 1
+    steps = np.sinc(law.first[:, None] * odd * (law.step / (2 * np.pi))[:, None]) / (0.5 * odd)
+    rows = zip(law.others, law.inside, steps, law.first, share, error, strict=True)
+    return [below(others, inside, step, first, 1.0, one, off) for others, inside, step, first, one, off in rows]

@@ -103,13 +103,17 @@ class _Through:
 
     def reports_of(self, rows: FloatArray, first: int | None) -> FloatArray:
         """rows C: how the people in ``rows`` report; row i holds nothing but cell ``first`` + i where that is given."""
-        if first is not None and self.kernel.form != "dense":
-            table, columns = self.kernel.table(), self.kernel.grid.columns
+        if first is not None:
             cells = np.arange(first, first + len(rows))
-            every = np.arange(rows.shape[1])
-            near = table[
-                np.abs(cells[:, None] // columns - every // columns), np.abs(cells[:, None] % columns - every % columns)
-            ]
+            if self.kernel.form == "dense":
+                near = self.kernel.values[cells]
+            else:
+                table, columns = self.kernel.table(), self.kernel.grid.columns
+                every = np.arange(rows.shape[1])
+                near = table[
+                    np.abs(cells[:, None] // columns - every // columns),
+                    np.abs(cells[:, None] % columns - every % columns),
+                ]
             weights = rows[np.arange(len(rows)), cells] * self.inverse_z[cells]
             out: FloatArray = weights[:, None] * near * self.output_weights
             return out

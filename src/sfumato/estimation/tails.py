@@ -27,7 +27,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.arrays import BoolArray, ComplexArray, FloatArray
+from sfumato.arrays import ComplexArray, FloatArray
+from sfumato.estimation.tail_loops import ends, law_waves
 
 NEAREST = 24
 FREQUENCIES = 128
@@ -36,13 +37,15 @@ _REACH = 4.5
 _PERIOD = 7.0
 _HALVINGS = 16
 _LEAST_LEFT, _MOST_LEFT = 0.1, 4.0
+_ODD = 2.0 * np.arange(FREQUENCIES) + 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Law:
     """How the estimates of several sums err, one row each, as a function of the share R."""
 
-    frequencies: FloatArray
+    first: FloatArray
+    """The first frequency; the others are 3, 5, 7, ... times it."""
     others: ComplexArray
     """The logarithm of the characteristic function of all that come from outside."""
     inside: ComplexArray
@@ -56,32 +59,21 @@ class Law:
     within: tuple[FloatArray, FloatArray]
     """Ends are looked for between these."""
 
-    def below(self, share: FloatArray, error: FloatArray, expected: FloatArray) -> FloatArray:
-        """P(D <= error) if the shares were ``share``."""
-        scale = np.clip(1 + self.left * (share - expected), _LEAST_LEFT, _MOST_LEFT)
-        log = scale[:, None] * self.others + np.maximum(share, 0.0)[:, None] * self.inside
-        turned = np.exp(log - 1j * self.frequencies * error[:, None])
-        turned *= np.sinc(self.frequencies * (self.step / (2 * np.pi))[:, None])
-        sums = turned.imag @ (1 / (np.arange(FREQUENCIES) + 0.5))
-        out: FloatArray = 0.5 - sums / np.pi
-        return out
-
     def end(self, centre: FloatArray, expected: FloatArray, probability: float) -> FloatArray:
         """The share R with P(D <= estimate - R) = ``probability``: D is the smaller the larger R is."""
-        moved = centre + self.shift
-        low, high = (end.copy() for end in self.within)
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (low + high)
-            more = self.below(middle, moved - middle, expected) > probability
-            low, high = np.where(more, middle, low), np.where(more, high, middle)
-        out: FloatArray = 0.5 * (low + high)
+        out: FloatArray = np.empty(centre.size)
+        low, high = self.within
+        limits, moved = np.array([_LEAST_LEFT, _MOST_LEFT]), centre + self.shift
+        spread = np.sinc(self.first[:, None] * _ODD * (self.step / (2 * np.pi))[:, None]) / (0.5 * _ODD)
+        shape = self.others, self.inside, spread, self.first, self.left, limits
+        ends(*shape, expected, moved, low, high, probability, _HALVINGS, out)
         return out
 
     @classmethod
     def joined(cls, parts: Sequence[Law]) -> Law:
         """All rows of these."""
         return cls(
-            np.concatenate([part.frequencies for part in parts]),
+            np.concatenate([part.first for part in parts]),
             np.concatenate([part.others for part in parts]),
             np.concatenate([part.inside for part in parts]),
             np.concatenate([part.step for part in parts]),
@@ -119,24 +111,22 @@ class Sums:
 
 def law_of(sums: Sums, parts: Sequence[Part], uniforms: FloatArray, *, people: float, once: bool, drawn: bool) -> Law:
     """The law of these sums; ``once``: a person is in one part by chance; ``drawn``: people are a random sample."""
-    within, u = _reach(sums.centre, sums.expected, sums.variance, sums.growth)
+    within, first = _reach(sums.centre, sums.expected, sums.variance, sums.growth)
+    u = first[:, None] * _ODD
     others = (-0.5 * u**2 * sums.blurred[:, None]).astype(np.complex128)
     together: ComplexArray = np.zeros(u.shape, dtype=np.complex128)
-    mean = np.zeros(len(u))
-    width, weight = np.zeros(len(u)), np.zeros(len(u))
+    mean, width, weight = (np.zeros(len(u)) for _ in range(3))
+    outer, inner = (np.empty(u.shape, dtype=np.complex128) for _ in range(2))
+    moments = np.empty((len(u), 5))
     share = sums.expected
     for part in parts:
-        p, loadings = part.per_person, part.loadings
-        outside = np.maximum(part.reported - part.inside, 0.0)
-        here = part.inside / share[:, None]
-        far_mean = people * p * np.einsum("ij,ij->i", outside, loadings)
-        from_outside, moved = _waves(u, loadings, outside, here)
-        others += people * p * (from_outside - outside.sum(axis=1)[:, None])
-        others -= 1j * u * far_mean[:, None]
-        mean += p * np.einsum("ij,ij->i", here, loadings)
-        together += p * (moved if once else np.log(moved))
-        width += p * np.einsum("ij,ij,ij,ij->i", here, here, loadings, loadings)
-        weight += p * np.einsum("ij,ij->i", here, here)
+        p = part.per_person
+        law_waves(first, part.loadings, part.reported, part.inside, share, NEAREST, outer, inner, moments)
+        others += people * p * (outer - moments[:, :1] - 1j * u * moments[:, 1:2])
+        mean += p * moments[:, 2]
+        together += p * (inner if once else np.log(inner))
+        weight += p * moments[:, 3]
+        width += p * moments[:, 4]
     log = np.asarray(np.log(together) if once else together, dtype=np.complex128)
     each = np.asarray(np.expm1(log) if drawn else log, dtype=np.complex128)
     inside = np.asarray(people * (each - 1j * u * mean[:, None]), dtype=np.complex128)
@@ -144,13 +134,13 @@ def law_of(sums: Sums, parts: Sequence[Part], uniforms: FloatArray, *, people: f
     rest = np.maximum(sums.variance - sums.growth * share, 1e-12 * sums.variance + 1e-300)
     left = (sums.profile - sums.growth) / rest
     low, high = within
-    return Law(u, others, inside, step, step * (uniforms - 0.5), left, (low - step, high + step))
+    return Law(first, others, inside, step, step * (uniforms - 0.5), left, (low - step, high + step))
 
 
 def _reach(
     centre: FloatArray, expected: FloatArray, variance: FloatArray, growth: FloatArray
 ) -> tuple[tuple[FloatArray, FloatArray], FloatArray]:
-    """(where ends can lie, the frequencies that tell errors apart there)."""
+    """(where ends can lie, the first of the frequencies that tell errors apart there)."""
     spread = np.sqrt(variance)
     fixed = np.maximum(variance - growth * expected, 0.0)
     half = _REACH * growth / 2
@@ -159,44 +149,4 @@ def _reach(
     low = centre - _REACH * np.maximum(spread, np.sqrt(np.maximum(fixed + growth * np.maximum(centre, 0.0), 0.0)))
     widest = np.sqrt(np.maximum(variance, fixed + growth * np.maximum(high, 0.0)))
     tick = np.pi / (_PERIOD * np.maximum(widest, 1e-15))
-    return (low, high), (np.arange(FREQUENCIES) + 0.5) * tick[:, None]
-
-
-def _nearest(loadings: FloatArray) -> BoolArray:
-    """True at each row's largest loadings."""
-    if loadings.shape[1] <= NEAREST:
-        return np.ones(loadings.shape, dtype=bool)
-    largest = np.argpartition(np.abs(loadings), -NEAREST, axis=1)[:, -NEAREST:]
-    chosen = np.zeros(loadings.shape, dtype=bool)
-    np.put_along_axis(chosen, largest, True, axis=1)
-    return chosen
-
-
-def _waves(frequencies: FloatArray, loadings: FloatArray, *weights: FloatArray) -> list[ComplexArray]:
-    """sum_y w(y) exp(iuL(y)) for each w: exact for the nearest loadings, of the others mean and variance."""
-    near = _nearest(loadings)
-    rows = np.arange(len(loadings))[:, None]
-    columns = np.nonzero(near)[1].reshape(len(loadings), -1)
-    turns = _turns(frequencies[:, 0], loadings[rows, columns])
-    out = []
-    for weight in weights:
-        exact: ComplexArray = (turns @ weight[rows, columns][:, :, None])[:, :, 0]
-        far = np.where(near, 0.0, weight)
-        mass = np.maximum(far.sum(axis=1), 1e-300)
-        mean = np.einsum("ij,ij->i", far, loadings) / mass
-        variance = np.maximum(np.einsum("ij,ij,ij->i", far, loadings, loadings) / mass - mean**2, 0.0)
-        exact += mass[:, None] * np.exp(1j * frequencies * mean[:, None] - 0.5 * frequencies**2 * variance[:, None])
-        out.append(exact)
-    return out
-
-
-def _turns(first: FloatArray, loadings: FloatArray) -> ComplexArray:
-    """exp(iuL) of every frequency (1, 3, 5, ... times the first) and loading: powers by doubling."""
-    out = np.empty((len(loadings), FREQUENCIES, loadings.shape[1]), dtype=np.complex128)
-    out[:, 0] = np.exp(1j * first[:, None] * loadings)
-    step = out[:, 0] ** 2
-    known = 1
-    while known < FREQUENCIES:
-        np.multiply(out[:, :known], step[:, None], out=out[:, known : 2 * known])
-        step, known = step * step, 2 * known
-    return out
+    return (low, high), 0.5 * tick
