@@ -7,7 +7,7 @@ import pytest
 
 from sfumato.estimation import Tally, intervals
 from sfumato.estimation.linear import linearised
-from sfumato.estimation.tail_loops import below, waves
+from sfumato.estimation.tail_loops import reached, waves
 from sfumato.estimation.uncertainty import interval_ends
 from sfumato.grid import Grid
 from sfumato.mechanisms.grids.sampling import draw_tally
@@ -23,6 +23,13 @@ def few_people():
     return people
 
 
+def below(moments, share):
+    """P(D <= estimate - share) if the shares were these."""
+    out = np.empty(share.size)
+    reached(*moments.law.shape(), moments.expected, moments.centre + moments.law.shift, share, out)
+    return out
+
+
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_the_law_is_that_of_repeated_reports_of_the_same_people(epsilon):
     people = few_people()
@@ -32,7 +39,7 @@ def test_the_law_is_that_of_repeated_reports_of_the_same_people(epsilon):
     for seed in range(400):
         tally = Tally(channel, draw_tally(channel, people, rng=seed))
         moments = linearised([tally], truth, "once", dense=True).cells("reporters")
-        found.append(reached(moments.law, truth, moments.centre + moments.law.shift - truth))
+        found.append(below(moments, truth))
     p = np.array(found)
     # P(D <= d) at the truth is uniform: no atom left, no quantile off by more than chance (sd 0.025 each).
     for level in (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95):
@@ -63,6 +70,17 @@ def test_the_same_reports_give_the_same_interval_and_levels_are_nested():
     assert np.array_equal(narrow.unclipped, again.unclipped)
     assert np.all(wide.unclipped[0] <= narrow.unclipped[0])
     assert np.all(narrow.unclipped[1] <= wide.unclipped[1])
+
+
+def test_an_end_is_where_the_estimate_has_the_levels_probability():
+    channel = tight_channel(GRID, epsilon=2.0).value
+    tally = Tally(channel, draw_tally(channel, few_people(), rng=3))
+    moments = intervals([tally]).linear.cells("reporters")
+    for level in (0.8, 0.95):
+        low, high = interval_ends(moments, level)
+        at_low, at_high = below(moments, low), below(moments, high)
+        assert at_low == pytest.approx(0.5 + level / 2, abs=1e-3)
+        assert at_high == pytest.approx(0.5 - level / 2, abs=1e-3)
 
 
 def test_an_interval_moves_by_less_than_one_report():
@@ -97,11 +115,3 @@ def test_the_far_loadings_are_taken_by_mean_and_variance():
     waves(0.5, loadings, reported, 0 * reported, 1.0, 24, outer, inner, moments)
     plain = np.exp(0.5j * (2 * np.arange(128)[:, None] + 1) * loadings) @ reported
     np.testing.assert_allclose(outer, plain, rtol=0, atol=1e-4)
-
-
-def reached(law, share, error):
-    """P(D <= error) of every row at the expected share."""
-    odd = 2 * np.arange(128) + 1
-    steps = np.sinc(law.first[:, None] * odd * (law.step / (2 * np.pi))[:, None]) / (0.5 * odd)
-    rows = zip(law.others, law.inside, steps, law.first, share, error, strict=True)
-    return [below(others, inside, step, first, 1.0, one, off) for others, inside, step, first, one, off in rows]

@@ -10,7 +10,7 @@ tuned to the data at hand. It helps where reports are few; :func:`blended` avera
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +24,10 @@ from sfumato.estimation.tally import Tally, alike, checked_tallies, merged
 from sfumato.mechanisms.grids.grid_channel import GridChannel
 
 DEFAULT_STRENGTH = 0.3
-_FROM_GROUPS_ABOVE, _GROUPS = 20_000, 3
+_FROM_GROUPS_ABOVE, _GROUPS, _ROUNDS, _STEPS_A_ROUND = 20_000, 6, 8, 60
 """Cells times distinct channels above which the search starts from the map of so few groups of channels."""
+_WORTH_NATS = 1e-4
+Objective = Callable[[FloatArray], tuple[float, FloatArray]]
 
 
 def log_smooth(
@@ -42,14 +44,35 @@ def log_smooth(
         raise InputError(f"most_steps is {most_steps}.", "Allow at least one step.")
     start = np.zeros(filled[0].channel.cells)
     if len(filled) * start.size > _FROM_GROUPS_ABOVE:
-        start, _ = _climbed(alike(filled, most=_GROUPS), start, strength, most_steps)
-    log_density, steps = _climbed(filled, start, strength, most_steps)
+        start = _by_groups(filled, start, strength, most_steps)
+    log_density, steps = _climbed(_objective(filled, strength), start, most_steps)
     theta = _normalised(log_density)[:, None]
     return judged(Likelihood.of(filled), theta, stacked_weights(filled), filled, steps, f"smooth {strength:g}", began)
 
 
-def _climbed(tallies: Sequence[Tally], start: FloatArray, strength: float, most_steps: int) -> tuple[FloatArray, int]:
-    """The log density with the largest penalised likelihood, and how many steps it took from ``start``."""
+def _by_groups(tallies: Sequence[Tally], start: FloatArray, strength: float, most_steps: int) -> FloatArray:
+    """Nearly the log density of all these channels, by climbing with a few groups of them.
+
+    The mean channels of the groups bend the likelihood alike but slope differently: their slope is put right at where
+    the last climb ended, and they climb again. It ends when that no longer helps.
+    """
+    exact, rough = _objective(tallies, strength), _objective(alike(tallies, most=_GROUPS), strength)
+    best, lowest = start, np.inf
+    correction = np.zeros_like(start)
+    for round_ in range(_ROUNDS):
+        moved, _ = _climbed(rough, best, most_steps if round_ == 0 else _STEPS_A_ROUND, correction)
+        value, slope = exact(moved)
+        if not value < lowest:
+            break
+        correction = slope - rough(moved)[1]
+        best, lowest, gained = moved, value, lowest - value
+        if gained < _WORTH_NATS:
+            break
+    return best
+
+
+def _objective(tallies: Sequence[Tally], strength: float) -> Objective:
+    """Minus the penalised likelihood of a log density, and its slope."""
     model, weights = Likelihood.of(tallies), stacked_weights(tallies)
     reports = sum(tally.total for tally in tallies)
     shape = tallies[0].channel.grid.shape
@@ -61,8 +84,20 @@ def _climbed(tallies: Sequence[Tally], start: FloatArray, strength: float, most_
         value = -reports * float(level[0]) + 0.5 * strength * penalty
         return value, -reports * theta * (g[:, 0] - 1.0) + strength * slope.ravel()
 
+    return objective
+
+
+def _climbed(
+    objective: Objective, start: FloatArray, most_steps: int, correction: FloatArray | None = None
+) -> tuple[FloatArray, int]:
+    """Where ``objective`` (plus a slope) is least, and how many steps it took from ``start``."""
+
+    def corrected(log_density: FloatArray) -> tuple[float, FloatArray]:
+        value, slope = objective(log_density)
+        return (value, slope) if correction is None else (value + float(correction @ log_density), slope + correction)
+
     found = minimize(
-        objective,
+        corrected,
         start,
         jac=True,
         method="L-BFGS-B",

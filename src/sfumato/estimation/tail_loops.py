@@ -57,8 +57,8 @@ def waves(
     chosen = np.empty(min(most, cells), dtype=np.int64)
     nearest(loadings, chosen)
     near = np.zeros(cells, dtype=np.bool_)
-    for cell in chosen:
-        near[cell] = True
+    for place in range(chosen.size):
+        near[chosen[place]] = True
     far = np.zeros((2, 3))
     moments[:] = 0.0
     for cell in range(cells):
@@ -116,14 +116,18 @@ def law_waves(
 ) -> None:
     """:func:`waves` of every row."""
     for row in range(first.size):
-        waves(
-            first[row], loadings[row], reported, inside[row], share[row], most, outer[row], inner[row], moments[row]
-        )
+        waves(first[row], loadings[row], reported, inside[row], share[row], most, outer[row], inner[row], moments[row])
 
 
 @compiled
-def below(
-    others: ComplexArray, inside: ComplexArray, steps: FloatArray, first: float, scale: float, share: float, error: float
+def _below(
+    others: ComplexArray,
+    inside: ComplexArray,
+    steps: FloatArray,
+    first: float,
+    scale: float,
+    share: float,
+    error: float,
 ) -> float:
     """P(D <= error) of one row by Gil-Pelaez's integral; ``steps``: what the uniform does, over the frequency."""
     total = 0.0
@@ -133,6 +137,26 @@ def below(
             angle = scale * others[k].imag + share * inside[k].imag - first * (2 * k + 1) * error
             total += steps[k] * np.exp(size) * np.sin(angle)
     return 0.5 - total / np.pi
+
+
+@compiled
+def reached(
+    others: ComplexArray,
+    inside: ComplexArray,
+    steps: FloatArray,
+    first: FloatArray,
+    left: FloatArray,
+    limits: FloatArray,
+    expected: FloatArray,
+    moved: FloatArray,
+    share: FloatArray,
+    out: FloatArray,
+) -> None:
+    """out[row] = P(D <= moved - share) if the share were ``share``."""
+    for row in range(out.size):
+        scale = min(max(1 + left[row] * (share[row] - expected[row]), limits[0]), limits[1])
+        at, error = max(share[row], 0.0), moved[row] - share[row]
+        out[row] = _below(others[row], inside[row], steps[row], first[row], scale, at, error)
 
 
 @compiled
@@ -152,16 +176,13 @@ def ends(
     out: FloatArray,
 ) -> None:
     """out[row] = the share R with P(D <= moved - R) = ``probability``, by halving between low and high."""
-    for row in range(out.size):
-        least, most = low[row], high[row]
-        for _ in range(halvings):
-            middle = 0.5 * (least + most)
-            scale = min(max(1 + left[row] * (middle - expected[row]), limits[0]), limits[1])
-            reached = below(
-                others[row], inside[row], steps[row], first[row], scale, max(middle, 0.0), moved[row] - middle
-            )
-            if reached > probability:
-                least = middle
+    least, most, middle, found = low.copy(), high.copy(), np.empty(out.size), np.empty(out.size)
+    for _ in range(halvings):
+        middle[:] = 0.5 * (least + most)
+        reached(others, inside, steps, first, left, limits, expected, moved, middle, found)
+        for row in range(out.size):
+            if found[row] > probability:
+                least[row] = middle[row]
             else:
-                most = middle
-        out[row] = 0.5 * (least + most)
+                most[row] = middle[row]
+    out[:] = 0.5 * (least + most)

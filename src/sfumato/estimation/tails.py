@@ -36,7 +36,8 @@ _REACH = 4.5
 """Standard deviations within which ends are looked for: levels up to 99.999 %."""
 _PERIOD = 7.0
 _HALVINGS = 16
-_LEAST_LEFT, _MOST_LEFT = 0.1, 4.0
+_LEFT = np.array([0.1, 4.0])
+"""The least and the most that is left of the others' part."""
 _ODD = 2.0 * np.arange(FREQUENCIES) + 1.0
 
 
@@ -62,12 +63,13 @@ class Law:
     def end(self, centre: FloatArray, expected: FloatArray, probability: float) -> FloatArray:
         """The share R with P(D <= estimate - R) = ``probability``: D is the smaller the larger R is."""
         out: FloatArray = np.empty(centre.size)
-        low, high = self.within
-        limits, moved = np.array([_LEAST_LEFT, _MOST_LEFT]), centre + self.shift
-        spread = np.sinc(self.first[:, None] * _ODD * (self.step / (2 * np.pi))[:, None]) / (0.5 * _ODD)
-        shape = self.others, self.inside, spread, self.first, self.left, limits
-        ends(*shape, expected, moved, low, high, probability, _HALVINGS, out)
+        ends(*self.shape(), expected, centre + self.shift, *self.within, probability, _HALVINGS, out)
         return out
+
+    def shape(self) -> tuple[ComplexArray, ComplexArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+        """As the loops take it: with what the uniform does to each frequency, over that frequency."""
+        spread = np.sinc(self.first[:, None] * _ODD * (self.step / (2 * np.pi))[:, None]) / (0.5 * _ODD)
+        return self.others, self.inside, spread, self.first, self.left, _LEFT
 
     @classmethod
     def joined(cls, parts: Sequence[Law]) -> Law:

@@ -13,9 +13,9 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from sfumato.errors import SfumatoError
+from sfumato.service.health import Health
 from sfumato.service.models.replies import Answer, Refusal
 from sfumato.service.store.engine import UNREACHABLE
-from sfumato.service.store.faults import fault
 
 _log = logging.getLogger("sfumato.service")
 
@@ -60,12 +60,28 @@ def surprise(error: Exception) -> Response:
     return refusal(Refused(500, "The server made a mistake. It was not your request; try again later."))
 
 
+def expected(error: Exception, health: Health) -> Response | None:
+    """The answer to an error that a route may end with; None if nobody expected it."""
+    for kind in type(error).__mro__:
+        if kind is Refused:
+            assert isinstance(error, Refused)
+            return refusal(error)
+        if kind is SfumatoError:
+            # Well-formed, but it cannot be done here: 422 is for what does not fit the schema.
+            return refusal(Refused(409, str(error)))
+        if kind in UNREACHABLE:
+            found = health.failed(error)
+            return refusal(Refused(503, f"{found.what} Try again.", headers={"retry-after": "2"}))
+    return None
+
+
 def install(app: FastAPI) -> None:
     """Make every expected error of ``app`` an answer in the envelope; :mod:`.guard` answers the others."""
 
-    async def on_refused(_request: Request, error: Exception) -> Response:
-        assert isinstance(error, Refused)
-        return refusal(error)
+    async def on_expected(request: Request, error: Exception) -> Response:
+        answer = expected(error, request.app.state.collector.health)
+        assert answer is not None
+        return answer
 
     async def on_validation(_request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
@@ -78,22 +94,10 @@ def install(app: FastAPI) -> None:
             headers["allow"] = ", ".join(_methods(app, request.url.path))
         return refusal(Refused(error.status_code, str(error.detail), headers=headers))
 
-    async def on_own(_request: Request, error: Exception) -> Response:
-        assert isinstance(error, SfumatoError)
-        # Well-formed, but it cannot be done here: 422 is for what does not fit the schema.
-        return refusal(Refused(409, str(error)))
-
-    async def on_unreachable(request: Request, error: Exception) -> Response:
-        request.app.state.collector.health.failed(error)
-        found = fault(error)
-        return refusal(Refused(503, f"{found.what} Try again.", headers={"retry-after": "2"}))
-
-    app.add_exception_handler(Refused, on_refused)
     app.add_exception_handler(RequestValidationError, on_validation)
     app.add_exception_handler(HTTPException, on_http)
-    app.add_exception_handler(SfumatoError, on_own)
-    for unreachable in UNREACHABLE:
-        app.add_exception_handler(unreachable, on_unreachable)
+    for kind in (Refused, SfumatoError, *UNREACHABLE):
+        app.add_exception_handler(kind, on_expected)
 
 
 def _methods(app: FastAPI, path: str) -> list[str]:

@@ -17,6 +17,7 @@ from sfumato.errors import SfumatoError
 from sfumato.service import answers
 from sfumato.service.collector import Collector
 from sfumato.service.guard import Guard
+from sfumato.service.hot import HotReports
 from sfumato.service.looks import Looks
 from sfumato.service.proxies import TrustedProxies
 from sfumato.service.routes import day, operate, pages, participate, read
@@ -69,10 +70,10 @@ def create_app(settings: Settings | None = None, *, collector: Collector | None 
     answers.install(app)
     for part in (participate, operate, day, read, pages):
         app.include_router(part.router)
-    app.router.routes.insert(0, participate.hot_report_route)
     static = Path(str(files("sfumato.service") / "static"))
     if static.is_dir():
         app.mount("/static", StaticFiles(directory=static), name="static")
+    app.add_middleware(HotReports, collector=running)  # inside what is added after it
     origins = [origin.strip() for origin in chosen.text("cors_origins").split(",") if origin.strip()]
     if origins:
         app.add_middleware(

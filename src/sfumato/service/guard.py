@@ -100,10 +100,10 @@ class Guard:
             await send(message)
 
         client = scope.get("client")
-        if client:
-            client = (self.proxies.visitor(client[0], scope["headers"]), client[1])
-            scope = {**scope, "client": client}
-        wait_s = self.limit.wait_s(client[0] if client else "")
+        visitor = self.proxies.visitor(client[0], scope["headers"]) if client else ""
+        if client and visitor != client[0]:
+            scope = {**scope, "client": (visitor, client[1])}
+        wait_s = self.limit.wait_s(visitor)
         if wait_s:
             refused = Refused(429, "Too many requests.", headers={"retry-after": str(int(wait_s) + 1)})
             await refusal(refused)(scope, receive, send_with_headers)

@@ -54,9 +54,10 @@ class TrustedProxies:
 
     def visitor(self, peer: str, headers: Iterable[tuple[bytes, bytes]]) -> str:
         """The address a request comes from; ``peer`` is who opened the connection."""
-        if not self.trusts(peer):
+        written = [value.decode("latin-1") for name, value in headers if name == self.header]
+        if not written or not self.trusts(peer):
             return peer
-        text = ",".join(value.decode("latin-1") for name, value in headers if name == self.header)
+        text = ",".join(written)
         address = peer
         for hop in reversed(text.split(",")):
             claimed = _hop(hop, self.header)

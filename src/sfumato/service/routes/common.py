@@ -68,14 +68,17 @@ Operator = Annotated[str, Depends(operator_only)]
 
 
 async def read_body(request: Request, model: type[Model]) -> Model:
+    """The body as ``model``."""
+    return checked_body(request.headers.get("content-type", ""), await request.body(), model)
+
+
+def checked_body(kind: str, body: bytes, model: type[Model]) -> Model:
     """The body as ``model``: parsed and validated in one pass that knows its own depth and size limits.
 
     Only JSON that calls itself JSON is read: another page can make a browser send text/plain anywhere without asking.
     """
-    kind = request.headers.get("content-type", "")
-    if kind.partition(";")[0].strip().lower() != "application/json":
+    if kind != "application/json" and kind.partition(";")[0].strip().lower() != "application/json":
         raise Refused(415, "The body must be JSON: Content-Type: application/json.")
-    body = await request.body()
     try:
         return model.model_validate_json(body)
     except ValidationError as error:

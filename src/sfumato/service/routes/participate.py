@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from sfumato.service import views
 from sfumato.service.answers import respond
@@ -36,11 +35,6 @@ async def ticket(campaign: Name, request: Request) -> Response:
     return respond(TicketAnswer(ticket=issued, expires_at_s=expires_at_s), headers={"cache-control": "no-store"})
 
 
-# Written once: the two answers of the route that everybody calls.
-_COUNTED = ReportAnswer(duplicate=False).model_dump_json().encode()
-_KNOWN = ReportAnswer(duplicate=True).model_dump_json().encode()
-
-
 @router.post(
     "/reports",
     response_model=ReportAnswer,
@@ -50,14 +44,4 @@ _KNOWN = ReportAnswer(duplicate=True).model_dump_json().encode()
 async def report(campaign: Name, request: Request) -> Response:
     """Count one obfuscated report; the answer comes after it is on disk."""
     asked = await read_body(request, ReportRequest)
-    duplicate = await collector_of(request).count_report(campaign, asked)
-    return Response(_KNOWN if duplicate else _COUNTED, media_type="application/json")
-
-
-async def _report(request: Request) -> Response:
-    return await report(request.path_params["campaign"], request)
-
-
-# The same function as above, found first and without the framework's dependency solving, which costs more than the
-# report itself; the route above stays for the contract.
-hot_report_route = Route(f"{router.prefix}/reports", _report, methods=["POST"])
+    return respond(ReportAnswer(duplicate=await collector_of(request).count_report(campaign, asked)))
