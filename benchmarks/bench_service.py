@@ -29,7 +29,7 @@ from postgres_server import postgres_server, programs  # noqa: E402
 
 from sfumato.client.wire import device_tag  # noqa: E402
 
-NEEDED_SHARE = 0.40
+NEEDED_SHARE = 0.50
 NEEDED_RELAYED_PER_S = 50_000
 CONNECTIONS = 256
 

@@ -66,7 +66,7 @@ def create_app(settings: Settings | None = None, *, collector: Collector | None 
         redirect_slashes=False,
     )
     app.state.collector = running
-    app.state.looks = Looks()
+    app.state.looks = Looks(lambda: running.writer.counting)
     answers.install(app)
     for part in (participate, operate, day, read, pages):
         app.include_router(part.router)

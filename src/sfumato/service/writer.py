@@ -20,6 +20,7 @@ from sfumato.service.store.engine import UNREACHABLE
 from sfumato.service.store.records import Counted
 
 Item = Report | RelayedBatch
+_MOMENTS_S = 0.05
 
 
 class DurableCounter(Protocol):
@@ -52,6 +53,7 @@ class GroupCommit:
         self._waiting: deque[tuple[Destination, Item, asyncio.Future[Outcome]]] = deque()
         self._arrived = asyncio.Event()
         self._stopping = False
+        self._last_s = float("-inf")
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -71,12 +73,18 @@ class GroupCommit:
         running = self._task is not None and not self._task.done() and not self._stopping
         return running and len(self._waiting) < self._most_waiting
 
+    @property
+    def counting(self) -> bool:
+        """Whether reports are coming in: one was queued within the last moments."""
+        return time.monotonic() - self._last_s < _MOMENTS_S
+
     def submit(self, destination: Destination, item: Item) -> asyncio.Future[Outcome]:
         """Queue one item; the future is done after its commit."""
         if len(self._waiting) >= self._most_waiting or self._stopping:
             raise Refused(429, "The server is busy; send the same report again.", headers={"retry-after": "1"})
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._waiting.append((destination, item, future))
+        self._last_s = time.monotonic()
         self._arrived.set()
         return future
 
