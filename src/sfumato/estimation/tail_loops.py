@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.arrays import ComplexArray, FloatArray, IntArray
-from sfumato.mechanisms.grids.loops import compiled
+from sfumato.compiled import compiled
 
 _DEAD = -37.0
 
 
-@compiled
+@compiled()
 def nearest(loadings: FloatArray, chosen: IntArray) -> None:
     """``chosen`` becomes where the largest absolute loadings are."""
     count = chosen.size
@@ -35,7 +35,7 @@ def nearest(loadings: FloatArray, chosen: IntArray) -> None:
             least = abs(loadings[chosen[smallest]])
 
 
-@compiled
+@compiled()
 def waves(
     first: float,
     loadings: FloatArray,
@@ -102,7 +102,7 @@ def waves(
         outer[k], inner[k] = outer_sum, inner_sum
 
 
-@compiled
+@compiled()
 def law_waves(
     first: FloatArray,
     loadings: FloatArray,
@@ -119,7 +119,7 @@ def law_waves(
         waves(first[row], loadings[row], reported, inside[row], share[row], most, outer[row], inner[row], moments[row])
 
 
-@compiled
+@compiled()
 def _below(
     others: ComplexArray,
     inside: ComplexArray,
@@ -139,7 +139,7 @@ def _below(
     return 0.5 - total / np.pi
 
 
-@compiled
+@compiled()
 def reached(
     others: ComplexArray,
     inside: ComplexArray,
@@ -159,7 +159,7 @@ def reached(
         out[row] = _below(others[row], inside[row], steps[row], first[row], scale, at, error)
 
 
-@compiled
+@compiled()
 def ends(
     others: ComplexArray,
     inside: ComplexArray,
