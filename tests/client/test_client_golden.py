@@ -144,7 +144,7 @@ def test_javascript_reproduces_the_golden_files_and_keeps_its_promises() -> None
         pytest.skip("node is not installed: the JavaScript client was not tested")
     if not (JS / "dist" / "golden.js").exists():
         pytest.skip("clients/js is not built: run `make web` to test the JavaScript client too")
-    newest = max(path.stat().st_mtime for path in (JS / "src").glob("*.ts"))
+    newest = max(path.stat().st_mtime for path in (JS / "src").rglob("*.ts"))
     assert (JS / "dist" / "golden.js").stat().st_mtime >= newest, "clients/js/dist is older than its source: `make web`"
     run = subprocess.run(["node", "--test", "test/"], cwd=JS, capture_output=True, text=True, timeout=120, check=False)
     assert run.returncode == 0, run.stdout[-4000:]

@@ -35,8 +35,10 @@ SMOOTHED = "sfumato smoothed track certificate"
 SAME_DEG = 1.5e-7  # released degrees have seven decimals
 COARSEST_GRID = 0.1  # of the noise per coordinate
 NOTHING_DRAWN = "none: nothing was drawn"
+BROWSER = "browser CSPRNG (crypto.getRandomValues)"
 SOURCES = {  # what randomness may say: (drawn, simulation, continuing)
     "operating system CSPRNG (os.urandom)": (True, False, False),
+    BROWSER: (True, False, False),
     "seeded generator (simulation)": (True, True, False),
     "key from the operating system CSPRNG, AES-256": (True, False, True),
     "seeded key (simulation), AES-256": (True, True, True),

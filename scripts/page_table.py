@@ -1,0 +1,76 @@
+"""The table of the browser page: every certificate it can write, in Python's own words and numbers, without its facts.
+
+    python scripts/page_table.py web/src/page/table.json
+
+`make web` runs this before it builds the page (docs/browser_page.md), so the page's certificates are those of the
+sfumato it was built beside. The page fills in the number of points and the hashes of its files, and seals.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sfumato.archives.statement import NOT_COVERED, archive_document
+from sfumato.certificates.build import BROWSER, ReleasedFiles, Terms, certificate_body, released_of
+from sfumato.certificates.document import SEAL, Certificate
+from sfumato.mechanisms.traces.multiscale.ladder import shipped_ladder
+from sfumato.plan import LEVELS, Plan
+from sfumato.protection import choose
+from sfumato.times_released import Times
+from sfumato.traces import Trace
+from sfumato.version import __version__
+
+CLASSES = ("day", "week", "year")
+WHOLE_SECONDS = "coarse:1s"  # the universal bound alone is promised then: no loss at the release's own times
+
+
+def terms_of(level: str, prior_class: str) -> Terms:
+    """What the page's noise is certified by: fresh multiscale noise from the browser's CSPRNG."""
+    plan = Plan(level=level, prior_class=prior_class)
+    return replace(choose(plan, []).terms(plan), randomness_source=BROWSER)
+
+
+def choice(level: str, prior_class: str) -> dict[str, Any]:
+    """One choice of blur, with its certificates for one file and for several."""
+    terms = terms_of(level, prior_class)
+    one = certificate_body(replace(terms, times=WHOLE_SECONDS), released_of([(None, Trace([0.0], [0.0], [0.0]))]))
+    several = certificate_body(replace(terms, several_files=True), ReleasedFiles(((1, ""),)))
+    return {
+        "level": level,
+        "prior_class": prior_class,
+        "noise_m": terms.mechanism.noise_m,
+        "odds": LEVELS[level],
+        "headline": Certificate.of(one).headline,
+        "one": json.dumps(one, ensure_ascii=False),
+        "several": json.dumps(several, ensure_ascii=False),
+    }
+
+
+def archive(*, hidden: bool) -> str:
+    """An archive's certificate before its files and its noise are known."""
+    document = archive_document([], times=Times(), kept=(), withheld=hidden, simulation=False)
+    return json.dumps({name: value for name, value in document.items() if name != SEAL}, ensure_ascii=False)
+
+
+def table() -> dict[str, Any]:
+    """All that the page needs of Python."""
+    return {
+        "version": __version__,
+        "radius_m": Plan().radius_m,
+        "choices": [choice(level, prior_class) for prior_class in CLASSES for level in LEVELS],
+        "ladders": {prior_class: shipped_ladder(prior_class).to_dict() for prior_class in CLASSES},
+        "hidden": archive(hidden=True),
+        "whole": archive(hidden=False),
+        "not_covered": list(NOT_COVERED),
+    }
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1])
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(json.dumps(table(), ensure_ascii=False), encoding="utf-8")
+    print(f"{target}: {target.stat().st_size} bytes")
