@@ -11,7 +11,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 try:
     import numba
@@ -30,7 +30,7 @@ Output = TypeVar("Output")
 _SAY_AFTER_S = 1.0
 
 
-def compiled(**options: Any) -> Callable[[Callable[Inputs, Output]], Callable[Inputs, Output]]:
+def compiled(**options: object) -> Callable[[Callable[Inputs, Output]], Callable[Inputs, Output]]:
     """``numba.njit`` with a cache and these options, for a function whose type is kept; without numba, the function."""
 
     def compile_later(function: Callable[Inputs, Output]) -> Callable[Inputs, Output]:
@@ -51,7 +51,7 @@ class _Compiling:
     def __init__(self) -> None:
         self.depth, self.began_s, self.spent_s, self.said = 0, 0.0, 0.0, False
 
-    def notify(self, happening: Any) -> None:
+    def notify(self, happening: event.Event) -> None:
         """Called by numba when it starts and ends to compile a function (not when it loads one from the disk)."""
         now_s = time.perf_counter()
         if happening.is_start:

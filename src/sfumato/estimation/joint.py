@@ -23,6 +23,7 @@ from sfumato.errors import InputError, NotCertified
 from sfumato.estimation.likelihood import Likelihood, inverse_normaliser, stacked_weights
 from sfumato.estimation.tally import Tally, checked_counts, checked_region, checked_tallies, merged
 from sfumato.mechanisms.grids.grid_channel import GridChannel
+from sfumato.mechanisms.grids.on_gpu import attempt, bayesian_updates
 from sfumato.randomness import Random, Randomness, randomness
 
 PARTS = 5
@@ -144,6 +145,11 @@ def _update_on_grid(tally: Tally, steps: int, start: npt.ArrayLike | None, began
     seen = counts > 0
     q = counts / reports
     theta = _starting(start, channel.cells)[:, 0]
+    device = kernel.device
+    moved = None if device is None else attempt(lambda: bayesian_updates(device, q, inverse_z, theta, steps))
+    taken = steps
+    if moved is not None:
+        theta, steps = moved, 0
     reported = kernel.product(theta * inverse_z)
     if kernel.form == "dense" and kernel.smallest > 0.0:
         # Small grids spend their time in calls, and no report has probability 0 here: no masks, no new arrays.
@@ -155,9 +161,7 @@ def _update_on_grid(tally: Tally, steps: int, start: npt.ArrayLike | None, began
             theta *= factor
             np.multiply(theta, inverse_z, out=shares)
             np.dot(kernel.values, shares, out=reported)
-        steps, taken = 0, steps
-    else:
-        taken = steps
+        steps = 0
     for _ in range(steps):
         theta = theta * (kernel.product(np.divide(q, reported, out=np.zeros_like(q), where=seen)) * inverse_z)
         reported = kernel.product(theta * inverse_z)

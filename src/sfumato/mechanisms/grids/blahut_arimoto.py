@@ -29,6 +29,7 @@ from sfumato.grid import Grid
 from sfumato.leakage.geo import geo_epsilon_at_most
 from sfumato.mechanisms.grids.grid_channel import GridChannel
 from sfumato.mechanisms.grids.kernel import Form, GridKernel, grid_kernel
+from sfumato.mechanisms.grids.on_gpu import attempt, blahut_arimoto_steps
 
 DEFAULT_STEPS = 8
 DEFAULT_FLOOR = 0.01
@@ -249,6 +250,10 @@ def _iterate(p: FloatArray, kernel: GridKernel, steps: int, tolerance: float | N
             np.dot(matrix, z, out=g)
             c *= g
         return c, steps
+    device = kernel.device
+    found = None if device is None else attempt(lambda: blahut_arimoto_steps(device, p, steps, tolerance))
+    if found is not None:
+        return found
     everywhere = bool(seen.all())
     taken = 1
     while taken < steps:

@@ -16,7 +16,7 @@ Privacy never depends on this error: a client computes its own row from (beta, c
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -27,6 +27,7 @@ from sfumato.arrays import BoolArray, FloatArray, positive, read_only
 from sfumato.errors import InputError
 from sfumato.grid import Grid
 from sfumato.mechanisms.grids.loops import direct_sums, stencil_product
+from sfumato.mechanisms.grids.on_gpu import DeviceKernel, attempt, device_kernel, products, takes
 
 Form = Literal["dense", "fft", "truncated"]
 
@@ -58,7 +59,7 @@ class GridKernel:
     form: Form
     by_distance: bool
     values: FloatArray
-    """dense: the matrix; fft: the real spectrum; truncated: the quarter stencil."""
+    """dense: the matrix; fft: the real spectrum, empty where it lies on a GPU; truncated: the quarter stencil."""
     norm: float
     """Euclidean norm of the kernel over all offsets, which scales the FFT's error."""
     smallest: float
@@ -130,6 +131,14 @@ class GridKernel:
         kernel: FloatArray = np.exp(-self.beta * distances)
         return kernel * distances if self.by_distance else kernel
 
+    @property
+    def device(self) -> DeviceKernel | None:
+        """The same operator on the GPU, where there is one and the grid is worth it."""
+        if self.form != "fft" or not takes(self.grid.cells):
+            return None
+        sides = (self.grid.cell_height, self.grid.cell_width)
+        return attempt(lambda: device_kernel(self.grid.shape, sides, self.beta, self.by_distance))
+
     def _direct(self, cells: np.ndarray, support: np.ndarray, f: FloatArray) -> FloatArray:
         out = np.empty(cells.size)
         direct_sums(cells, support, f[support], self.table(), self.grid.columns, out)
@@ -144,12 +153,17 @@ class GridKernel:
                 stencil_product(one, rows, columns, self.values, product)
             return out
 
+        device = self.device
+        found = None if device is None else attempt(lambda: products(device, f))
+        if found is not None:
+            return found
         # Axis by axis, so that the rows that are only padding are never transformed.
         tall, wide = _padded(self.grid, self.beta)
+        values = self.values if self.values.size else _spectrum(self.grid, self.beta, self.by_distance)[0]
         workers = 2 if self.grid.cells >= _TWO_WORKERS_FROM else 1
         spectrum = scipy.fft.rfft(f.reshape(-1, rows, columns), n=wide, axis=2, workers=workers)
         spectrum = scipy.fft.fft(spectrum, n=tall, axis=1, overwrite_x=True, workers=workers)
-        spectrum *= self.values
+        spectrum *= values
         spectrum = scipy.fft.ifft(spectrum, axis=1, overwrite_x=True, workers=workers)[:, :rows]
         result = scipy.fft.irfft(spectrum, n=wide, axis=2, workers=workers)
         return np.ascontiguousarray(result[:, :, :columns]).reshape(len(f), -1)
@@ -195,16 +209,24 @@ def _build(grid: Grid, beta: float, form: Form, by_distance: bool) -> GridKernel
         stencil = np.exp(-beta * near) * (near if by_distance else 1.0)
         return GridKernel(grid, beta, form, by_distance, read_only(stencil), 0.0, smallest)
 
-    padded = _padded(grid, beta)
+    elsewhere = GridKernel(grid, beta, form, by_distance, read_only(np.empty((0, 0))), 0.0, smallest)
+    device = elsewhere.device
+    if device is not None:
+        return replace(elsewhere, norm=device.norm)
+    spectrum, norm = _spectrum(grid, beta, by_distance)
+    return GridKernel(grid, beta, form, by_distance, spectrum, norm, smallest)
+
+
+@lru_cache(maxsize=2)
+def _spectrum(grid: Grid, beta: float, by_distance: bool) -> tuple[FloatArray, float]:
+    """The real spectrum of the wrapped kernel and its norm."""
     # Offsets wrap: index i and padded - i are the same distance, or so far apart that neither counts.
-    down, right = (np.minimum(np.arange(size), size - np.arange(size)) for size in padded)
+    down, right = (np.minimum(np.arange(size), size - np.arange(size)) for size in _padded(grid, beta))
     wrapped = np.hypot((down * grid.cell_height)[:, None], (right * grid.cell_width)[None, :])
     kernel = np.exp(-beta * wrapped)
     if by_distance:
         kernel *= wrapped
-    norm = float(np.linalg.norm(kernel))
-    spectrum = scipy.fft.rfft2(kernel).real.copy()
-    return GridKernel(grid, beta, form, by_distance, read_only(spectrum), norm, smallest)
+    return read_only(scipy.fft.rfft2(kernel).real.copy()), float(np.linalg.norm(kernel))
 
 
 def _padded(grid: Grid, beta: float) -> tuple[int, int]:
