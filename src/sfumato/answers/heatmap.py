@@ -1,10 +1,9 @@
 """Where people are: shares of cells from protected releases, with the spread of the noise taken out.
 
-Each released point is its true place plus noise of the certified law. The map that explains all of them best is found
-on cells finer than those reported (:mod:`~sfumato.answers.deconvolution`). Points of one person share their noise, so
-the interval is over *people*: the maps without each of up to twenty groups of people give the variance (delete-a-group
-jackknife, Student's t). It says how far the map of these people may lie from that of everybody like them; it does not
-say that the model is wrong, nor where fewer than one noise's width is to be resolved.
+Each released point is its true place plus noise of the certified law. Releases are laid on one another
+(:mod:`~sfumato.answers.offsets`), and the map that explains all points best is found on cells finer than those reported
+(:mod:`~sfumato.answers.deconvolution`). The interval (:mod:`~sfumato.answers.intervals`) is for the share that a cell
+has among *people like these*, over the released period: these people are taken for a sample of them.
 """
 
 from __future__ import annotations
@@ -16,24 +15,30 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from sfumato.answers.areas import Areas
+from sfumato.answers.cells import Cells, asked_for
 from sfumato.answers.deconvolution import choose_steps, dealt, density
-from sfumato.answers.people import LEAST_PEOPLE, Person, people_interval, people_of, time_weights
+from sfumato.answers.intervals import people_interval, shifted_by
+from sfumato.answers.offsets import Unit, aligned, counted
+from sfumato.answers.people import LEAST_PEOPLE, Person, people_of, time_weights
 from sfumato.answers.received import NoiseLaw, Received
 from sfumato.answers.spread import Spread
-from sfumato.answers.window import Bounds, Window, reporting_grid
+from sfumato.answers.window import Bounds, Window
 from sfumato.arrays import FloatArray, read_only
 from sfumato.errors import InputError
 from sfumato.grid import Grid
+from sfumato.hexagons import HexCells
 
 STEPS_FOR_ONE = 50
-NOTHING = 1e-12  # of everybody
 Weight = Literal["points", "time"]
+KINDS: dict[type, str] = {Grid: "grid", HexCells: "h3", Areas: "areas"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EstimatedMap:
     """Shares of the cells (they sum to 1), with the interval over people where there is one (NaN otherwise)."""
 
+    cells: Cells
     grid: Grid
     share: FloatArray
     low: FloatArray
@@ -50,16 +55,17 @@ class EstimatedMap:
     noise_m: tuple[float, ...]
 
     def to_table(self) -> Any:
-        """``lat, lon, share, low, high`` at the centres of the cells, as Arrow."""
-        lat, lon = self.grid.centres_deg()
+        """``lat, lon, share, low, high`` at the centres of the cells, as Arrow; ``cell`` first if named."""
+        lat, lon = self.cells.centres_deg()
         values = {"lat": lat, "lon": lon, "share": self.share, "low": self.low, "high": self.high}
-        return pa.table(values)
+        return pa.table(values if isinstance(self.cells, Grid) else {"cell": list(self.cells.labels()), **values})
 
     def to_dict(self) -> dict[str, object]:
         """How it was made, for ``--json``."""
         return {
-            "cells": self.grid.cells,
-            "cell_m": self.grid.cell_height,
+            "cells": self.cells.cells,
+            "kind_of_cells": KINDS[type(self.cells)],
+            "cell_m": self.grid.cell_height if isinstance(self.cells, Grid) else None,
             "people": self.people,
             "points": self.points,
             "points_outside": self.outside,
@@ -76,7 +82,9 @@ class EstimatedMap:
 def estimate_heatmap(
     received: Sequence[Received],
     *,
-    cell_m: float,
+    cell_m: float | None = None,
+    h3: int | None = None,
+    areas: Areas | None = None,
     bounds: Bounds | None = None,
     weight: Weight = "points",
     confidence: float = 0.9,
@@ -87,25 +95,42 @@ def estimate_heatmap(
         raise InputError(f"There is no weight '{weight}'.", "Count points, or the time they stand for.")
     if not 0 < confidence < 1:
         raise InputError(f"The confidence is {confidence:g}.", "Give a number between 0 and 1, such as 0.9.")
-    people = people_of(received, each_release_a_person=each_release_a_person)
     laws = _laws(received)
-    grid = reporting_grid([trace for one in received for _, trace in one.people], cell_m, bounds)
-    window = Window.around(grid, min(law.noise_m for law in laws))
-    spreads = [Spread.of(law, *window.shape, *window.latent_m) for law in laws]
-    counts, outside = _counted(people, laws, window, weight)
-    whole = [count.sum(axis=0) for count in counts]
-    if not sum(float(count.sum()) for count in whole) > 0:
+    people = people_of(received, each_release_a_person=each_release_a_person)
+    finest = min(law.noise_m for law in laws)
+    traces = [trace for one in received for _, trace in one.people]
+    asked = asked_for(traces, finest, cell_m=cell_m, h3=h3, areas=areas, bounds=bounds)
+    window = Window.around(asked.grid, finest)
+    reporting = asked.summed_on(window)
+    units = _units(people, laws, window, weight)
+    outside = sum(int(np.count_nonzero(~window.holds(unit.places))) for unit in units)
+    if not sum(float(unit.mass[window.holds(unit.places)].sum()) for unit in units) > 0:
         raise InputError("No released point lies in the rectangle.", "Name another rectangle.")
-    chosen = choose_steps(spreads, counts, lambda latent: _shares(window, latent)) if len(counts[0]) > 1 else None
+    group = dealt(len(people)).tolist()
+    naive = sum(counted(units, i, window, group).sum(axis=0) for i in range(len(laws)))
+    laid = aligned(units, laws, window)
+    spreads = [Spread.of(law, *window.shape, *window.latent_m) for law in laid.laws]
+    counts = [counted(laid.units, i, window, group) for i in range(len(laws))]
+    chosen = (
+        choose_steps(spreads, counts, reporting.shares, cells_of_noise=asked.side_m / finest)
+        if len(people) > 1
+        else None
+    )
     steps = chosen.steps if chosen else STEPS_FOR_ONE
-    share = _shares(window, density(spreads, whole, steps))
-    low, high = people_interval(share, chosen.without if chosen and len(people) >= LEAST_PEOPLE else None, confidence)
+    latent = density(spreads, [count.sum(axis=0) for count in counts], steps)
+    share = reporting.shares(latent)
+    low, high = share * np.nan, share * np.nan
+    if chosen is not None and len(people) >= LEAST_PEOPLE:
+        again = reporting.shares(density(spreads, _expected(spreads, counts, latent), steps))
+        common = shifted_by(latent, window, laid.common_m2, reporting.shares)
+        low, high = people_interval(share, chosen.without, len(people), confidence, bias=again - share, more=common)
     return EstimatedMap(
-        grid=grid,
+        cells=asked.cells,
+        grid=asked.grid,
         share=read_only(share),
         low=read_only(low),
         high=read_only(high),
-        naive=read_only(_shares(window, np.asarray(sum(whole)))),
+        naive=read_only(reporting.shares(np.asarray(naive))),
         confidence=confidence,
         weight=weight,
         people=len(people),
@@ -124,24 +149,19 @@ def _laws(received: Sequence[Received]) -> list[NoiseLaw]:
     return list(dict.fromkeys(one.law for one in received))
 
 
-def _counted(
-    people: Sequence[Person], laws: Sequence[NoiseLaw], window: Window, weight: Weight
-) -> tuple[list[FloatArray], int]:
-    """Counts (groups, rows, columns) for each law, and how many points fell outside the window."""
-    group, cells = dealt(len(people)), window.shape[0] * window.shape[1]
-    counts = [np.zeros((int(group.max()) + 1, cells)) for _ in laws]
-    outside = 0
-    for person, where in zip(people, group, strict=True):
+def _units(people: Sequence[Person], laws: Sequence[NoiseLaw], window: Window, weight: Weight) -> list[Unit]:
+    out = []
+    for number, person in enumerate(people):
         for law, trace in person.releases:
-            bins = window.bins(trace.lat_deg, trace.lon_deg)
-            inside = bins >= 0
-            outside += int(np.count_nonzero(~inside))
-            mass = time_weights(trace)[inside] if weight == "time" else None
-            counts[laws.index(law)][where] += np.bincount(bins[inside], weights=mass, minlength=cells)
-    return [count.reshape(-1, *window.shape) for count in counts], outside
+            seconds = time_weights(trace)
+            mass = seconds if weight == "time" else np.ones(len(trace))
+            places = window.places(trace.lat_deg, trace.lon_deg)
+            lasts = float(np.ptp(trace.times_s))
+            out.append(Unit(laws.index(law), number, places, mass, float(seconds.sum()), lasts))
+    return out
 
 
-def _shares(window: Window, latent: FloatArray) -> FloatArray:
-    reported = window.reported(latent)
-    share = reported / reported.sum(axis=-1, keepdims=True)
-    return np.where(share < NOTHING, 0.0, share)
+def _expected(spreads: Sequence[Spread], counts: Sequence[FloatArray], latent: FloatArray) -> list[FloatArray]:
+    """What would be counted, without any chance, if the map were the truth."""
+    total = sum(float(count.sum()) for count in counts)
+    return [float(count.sum()) / total * spread.spread(latent) for spread, count in zip(spreads, counts, strict=True)]

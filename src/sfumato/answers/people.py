@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import t as student
 
 from sfumato.answers.received import NoiseLaw, Received
 from sfumato.arrays import FloatArray
@@ -49,14 +48,3 @@ def time_weights(trace: Trace) -> FloatArray:
     out: FloatArray = np.empty(len(order))
     out[order] = seconds
     return out
-
-
-def people_interval(share: FloatArray, without: FloatArray | None, confidence: float) -> tuple[FloatArray, FloatArray]:
-    """Low and high of shares from those without each group of people (delete-a-group jackknife); NaN where None."""
-    if without is None:
-        nothing = np.full(share.shape, np.nan)
-        return nothing, nothing
-    groups = len(without)
-    sd = np.sqrt((groups - 1) / groups * np.sum((without - without.mean(axis=0)) ** 2, axis=0))
-    reach = float(student.ppf((1 + confidence) / 2, groups - 1)) * sd
-    return np.maximum(share - reach, 0.0), np.minimum(share + reach, 1.0)

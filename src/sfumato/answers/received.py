@@ -21,7 +21,7 @@ from sfumato.certificates.verify import opened
 from sfumato.errors import InputError
 from sfumato.mechanisms.traces.interface import TraceMechanism
 from sfumato.mechanisms.traces.planar_laplace import LaplaceNoise
-from sfumato.priors.kernels import Kernel, kernel_from_dict
+from sfumato.priors.kernels import Kernel, White, kernel_from_dict
 from sfumato.traces import Trace
 
 
@@ -45,6 +45,10 @@ class NoiseLaw:
     def noise_m(self) -> float:
         """The root of it."""
         return math.sqrt(self.variance_m2)
+
+    def of_variance(self, variance_m2: float) -> NoiseLaw:
+        """Noise of another variance (snapping included), independent from moment to moment."""
+        return NoiseLaw(White(math.sqrt(variance_m2)), 0.0)
 
     def correlation(self, lags_s: npt.ArrayLike) -> FloatArray:
         """ρ(d) of the noise of one coordinate at two moments d seconds apart (1 at the same moment)."""

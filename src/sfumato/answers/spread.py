@@ -56,7 +56,8 @@ class Spread:
             out: FloatArray = self.down @ density @ self.across
             return out
         full: FloatArray = irfft2(rfft2(density, s=self.padded) * self.spectrum, s=self.padded)
-        return np.maximum(full[..., : self.rows, : self.columns], 0.0)
+        kept = full[..., : self.rows, : self.columns]
+        return np.maximum(kept, 1e-15 * float(kept.max()))  # below that it is the transform's rounding
 
     def kept(self) -> FloatArray:
         """The share of each cell's released points that stay in the window."""

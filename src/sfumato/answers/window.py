@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.arrays import FloatArray, IntArray, positive
+from sfumato.arrays import BoolArray, FloatArray, positive
 from sfumato.errors import InputError
 from sfumato.grid import Grid
 from sfumato.traces import Trace
@@ -57,19 +57,17 @@ class Window:
         """Height and width of a latent cell."""
         return self.grid.cell_height / self.finer, self.grid.cell_width / self.finer
 
-    def bins(self, lat_deg: FloatArray, lon_deg: FloatArray) -> IntArray:
-        """The latent cell of each point, -1 outside the window."""
-        rows, columns = self.shape
-        row = np.floor(self._rows_of(lat_deg)).astype(np.int64)
-        column = np.floor(self._columns_of(lon_deg)).astype(np.int64)
-        inside = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
-        out: IntArray = np.where(inside, row * columns + column, -1)
-        return out
+    def places(self, lat_deg: FloatArray, lon_deg: FloatArray) -> FloatArray:
+        """(n, 2): latent rows and columns from the north-western corner, with fractions."""
+        return np.column_stack([self._rows_of(lat_deg), self._columns_of(lon_deg)])
+
+    def holds(self, places: FloatArray) -> BoolArray:
+        """Which places lie in the window."""
+        return np.asarray(((places >= 0) & (places < np.array(self.shape))).all(axis=1))
 
     def metres(self, lat_deg: FloatArray, lon_deg: FloatArray) -> FloatArray:
         """(n, 2): metres south and east of the window's north-western corner."""
-        height, width = self.latent_m
-        return np.column_stack([self._rows_of(lat_deg) * height, self._columns_of(lon_deg) * width])
+        return np.asarray(self.places(lat_deg, lon_deg) * np.array(self.latent_m))
 
     def _rows_of(self, lat_deg: FloatArray) -> FloatArray:
         assert self.grid.north_deg is not None

@@ -1,0 +1,120 @@
+"""Trips of a release and what each says about where it began and ended: blocks of likelihood on the latent cells.
+
+Gaussian noise splits into the axes (the two ends of one axis are correlated). Planar Laplace noise does not, but is
+independent from moment to moment, so it splits into the two ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.answers.cells import Cells
+from sfumato.answers.flow_loops import end_blocks, step_by_axes, step_by_ends, trip_blocks
+from sfumato.answers.people import Person
+from sfumato.answers.received import NoiseLaw
+from sfumato.answers.window import Window
+from sfumato.arrays import FloatArray, IntArray
+from sfumato.traces import Trace
+
+REACH = 3.0  # noises
+LEAST_TRIP_S = 1.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trips:
+    """Starts and ends in metres from the window's corner (south, east) and by cell, the law of each, and whose."""
+
+    start_m: FloatArray
+    end_m: FloatArray
+    start_cell: IntArray
+    end_cell: IntArray
+    seconds: FloatArray
+    law: IntArray
+    person: IntArray
+    outside: int
+
+    def __len__(self) -> int:
+        return len(self.seconds)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Blocks:
+    """The likelihoods of some trips: two blocks for each, whose corner is ``first`` (see the loops)."""
+
+    trips: IntArray
+    first: IntArray
+    one: FloatArray
+    other: FloatArray
+    by_ends: bool
+
+    def step(self, flows: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(Σ of the trips' posteriors, likelihood of each)."""
+        return (step_by_ends if self.by_ends else step_by_axes)(flows, self.first, self.one, self.other, weight)
+
+
+def _ends(trace: Trace) -> tuple[IntArray, IntArray]:
+    """First and last point of every segment that lasts."""
+    order = np.lexsort((trace.times_s, trace.segment))
+    fresh = np.r_[True, np.diff(trace.segment[order]) != 0]
+    start = np.flatnonzero(fresh)
+    end = np.r_[start[1:], len(order)] - 1
+    lasting = trace.times_s[order[end]] - trace.times_s[order[start]] >= LEAST_TRIP_S
+    return order[start[lasting]], order[end[lasting]]
+
+
+def trips_of(people: Sequence[Person], laws: Sequence[NoiseLaw], window: Window, cells: Cells) -> Trips:
+    """A trip is one segment of a released trace; those with an end outside the window are counted and left out."""
+    locate: Callable[..., IntArray] = cells.locate
+    found = []
+    for place, person in enumerate(people):
+        for law, trace in person.releases:
+            start, end = _ends(trace)
+            at = window.metres(trace.lat_deg, trace.lon_deg)
+            seconds = trace.times_s[end] - trace.times_s[start]
+            in_cell = [locate(trace.lat_deg[ends], trace.lon_deg[ends]) for ends in (start, end)]
+            of = [np.full(len(start), number) for number in (laws.index(law), place)]
+            found.append((at[start], at[end], *in_cell, seconds, *of))
+    columns = [np.concatenate(column) for column in zip(*found, strict=True)]
+    edge = np.array(window.shape) * np.array(window.latent_m)
+    inside = ((columns[0] >= 0) & (columns[0] < edge) & (columns[1] >= 0) & (columns[1] < edge)).all(axis=1)
+    start_m, end_m, start_cell, end_cell, seconds, law, whose = (column[inside] for column in columns)
+    return Trips(start_m, end_m, start_cell, end_cell, seconds, law, whose, int(np.count_nonzero(~inside)))
+
+
+def blocks_of(trips: Trips, laws: Sequence[NoiseLaw], window: Window) -> list[Blocks]:
+    """The blocks of all trips, law by law."""
+    out = []
+    for number, law in enumerate(laws):
+        of = np.flatnonzero(trips.law == number)
+        if of.size:
+            out.append(_blocks(trips, of, law, window))
+    return out
+
+
+def _blocks(trips: Trips, of: IntArray, law: NoiseLaw, window: Window) -> Blocks:
+    sizes = window.latent_m
+    side = min(math.ceil(2 * REACH * law.noise_m / min(sizes)) + 1, *window.shape)
+    ends = trips.start_m[of], trips.end_m[of]
+    first = np.empty((len(of), 4), dtype=np.int64)
+    for axis in (0, 1):
+        for column, at in enumerate(ends):
+            middle = np.floor(at[:, axis] / sizes[axis]).astype(np.int64) - side // 2
+            first[:, 2 * axis + column] = np.clip(middle, 0, window.shape[axis] - side)
+    if law.epsilon_per_m is not None:
+        blocks = [
+            end_blocks(at, law.epsilon_per_m, *sizes, np.ascontiguousarray(first[:, column::2]), side)
+            for column, at in enumerate(ends)
+        ]
+        return Blocks(of, first, blocks[0], blocks[1], by_ends=True)
+    blocks = []
+    for axis in (0, 1):
+        variance = law.variance_m2 + sizes[axis] ** 2 / 12
+        rho = law.correlation(trips.seconds[of]) * law.kernel.variance_m2 / variance
+        corner = np.ascontiguousarray(first[:, 2 * axis : 2 * axis + 2])
+        start, end = (np.ascontiguousarray(at[:, axis]) for at in ends)
+        blocks.append(trip_blocks(start, end, rho, variance, sizes[axis], corner, side))
+    return Blocks(of, first, blocks[0], blocks[1], by_ends=False)
