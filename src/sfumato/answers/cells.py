@@ -29,7 +29,7 @@ _WITHIN = (-1 / 3, 0.0, 1 / 3)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
+class AskedCells:
     """What was asked for: the cells, and the helper grid whose window the map is worked out on."""
 
     cells: Cells
@@ -77,22 +77,22 @@ def asked_for(
     h3: int | None = None,
     areas: Areas | None = None,
     bounds: Bounds | None = None,
-) -> Asked:
+) -> AskedCells:
     """Square cells of ``cell_m``, hexagons of resolution ``h3``, or ``areas``: one of the three."""
     if sum(one is not None for one in (cell_m, h3, areas)) != 1:
         raise InputError("Cells are one of three kinds.", "Give the side of square cells, an H3 resolution, or areas.")
     if cell_m is not None:
         grid = reporting_grid(traces, cell_m, bounds)
-        return Asked(grid, grid)
+        return AskedCells(grid, grid)
     if h3 is not None:
         south, west, north, east = extent_of(traces) if bounds is None else bounds
         hexagons = HexCells.from_bounds(south, west, north, east, resolution=h3)
         side = _HEXAGON_M / math.sqrt(7.0) ** h3
-        return Asked(hexagons, _helper((south, west, north, east), side, side))
+        return AskedCells(hexagons, _helper((south, west, north, east), side, side))
     assert areas is not None
     if bounds is not None:
         raise InputError("Areas and a rectangle were given.", "Areas say themselves where they are: leave --bounds.")
-    return Asked(areas, _helper(areas.bounds(), noise_m, noise_m / 2))
+    return AskedCells(areas, _helper(areas.bounds(), noise_m, noise_m / 2))
 
 
 def _helper(bounds: Bounds, cell_m: float, around_m: float) -> Grid:
