@@ -9,13 +9,14 @@ it enough to look at vertices, and the leakage over the whole simplex is that of
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.arrays import BoolArray, FloatArray, finite, positive
+from sfumato.arrays import BoolArray, FloatArray, IntArray, finite, positive
 from sfumato.channel import Channel, checked_probabilities, checked_rows
 from sfumato.errors import InputError
 from sfumato.leakage.geo import geo_epsilon as geo_epsilon
@@ -80,17 +81,26 @@ def lip(channel: ChannelLike, prior: npt.ArrayLike) -> Leakage:
     ``e^-low <= P(x | y) / P(x) <= e^up`` for every x of positive prior and every possible y [Jiang2021, Def. of LIP].
     """
     q, p = _both(channel, prior)
-    rows, columns = np.flatnonzero(p > 0), np.flatnonzero(p @ q > 0)
-    inside = q[np.ix_(rows, columns)]
-    with np.errstate(divide="ignore"):
-        log_lift = np.log(inside) - np.log(p[rows] @ inside)
-    high, low = np.unravel_index(np.argmax(log_lift), inside.shape), np.unravel_index(np.argmin(log_lift), inside.shape)
+    m = p @ q
+    rows, columns = np.flatnonzero(p > 0), np.flatnonzero(m > 0)
+    if rows.size < p.size or columns.size < m.size:
+        q, m = q[np.ix_(rows, columns)], m[columns]
+    high, low = (_attained(q, m, side) for side in (np.argmax, np.argmin))
     return Leakage(
-        up=max(0.0, float(log_lift[high])),
-        low=max(0.0, float(-log_lift[low])),
-        up_pair=(int(rows[high[0]]), int(columns[high[1]])),
-        low_pair=(int(rows[low[0]]), int(columns[low[1]])),
+        up=max(0.0, high[0]),
+        low=max(0.0, -low[0]),
+        up_pair=(int(rows[high[1]]), int(columns[high[2]])),
+        low_pair=(int(rows[low[1]]), int(columns[low[2]])),
     )
+
+
+def _attained(q: FloatArray, m: FloatArray, side: Callable[..., IntArray]) -> tuple[float, int, int]:
+    """The largest or smallest ln Q / m and where: in every column the extreme entry, of those the extreme lift."""
+    x = side(q, axis=0)
+    with np.errstate(divide="ignore"):
+        log_lift = np.log(q[x, np.arange(m.size)]) - np.log(m)
+    y = int(side(log_lift))
+    return float(log_lift[y]), int(x[y]), y
 
 
 def lip_over_set(channel: ChannelLike, priors: SetOfPriors) -> Leakage:
