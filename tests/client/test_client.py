@@ -25,7 +25,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato.client
-from sfumato.client import Caps, Device, LiveTrace, NotSent, Participant, draw
+from sfumato.client import Caps, Device, LiveTrace, NotSent, NotYet, Participant, draw
 from sfumato.client.offer import check_offer
 from sfumato.client.reveals import reveals
 from sfumato.client.wire import channel_version, to_base64url
@@ -364,6 +364,29 @@ def test_a_report_whose_cycle_closed_is_not_drawn_again(collector: Collector, pe
     assert person.prepare(48.86, 2.30).cell == first.cell
     assert person.prepare(48.86, 2.30).state == "closed"
     assert len(person.device.budget().entries) == 1
+
+
+def test_devices_spread_their_reports_over_an_epoch_and_each_draws_once(
+    collector: Collector, person: Participant, tmp_path: Path
+) -> None:
+    first = replace(person.look(), reporting="once-per-epoch", epoch_cycles=3, cycle=4)
+    drawn = dict.fromkeys((4, 5, 6), 0)
+    for number in range(90):
+        one = Participant(collector.url, "golden", device=Device(tmp_path / f"{number}.json"))
+        turn = one.turn(first)
+        for cycle in drawn:
+            offer = replace(first, cycle=cycle)
+            if cycle < turn:
+                with pytest.raises(NotYet, match=f"is cycle {turn}, and this is cycle {cycle}"):
+                    one.prepare(48.85, 2.34, offer=offer)
+                assert one.device.budget().spent_per_km == 0
+                continue
+            drawn[cycle] += one.prepare(48.85, 2.34, offer=offer).drawn_now
+    assert sum(drawn.values()) == 90
+    assert min(drawn.values()) >= 12  # 30 each; 4 standard deviations are 18
+    early = Participant(collector.url, "golden", device=Device(tmp_path / "early.json"))
+    assert early.prepare(48.85, 2.34, offer=first, early=True).drawn_now
+    assert early.turn(person.look()) == person.look().cycle, "where a report serves one cycle, it is its turn"
 
 
 def test_one_report_per_epoch_and_no_faster_than_the_device_allows(collector: Collector, person: Participant) -> None:

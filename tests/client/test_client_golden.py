@@ -14,6 +14,7 @@ import pytest
 from sfumato.client import draw, live
 from sfumato.client.offer import Caps, check_against_memory, check_log, check_offer, pack_log_weights
 from sfumato.client.reveals import reveals
+from sfumato.client.wire import epoch_turn
 from sfumato.errors import SfumatoError
 from sfumato.frames import displace, snap
 from sfumato.grid import Grid
@@ -65,6 +66,12 @@ def test_golden_reveals_are_recomputed(name: str) -> None:
     told = reveals(grid, c, beta_per_m=channel["beta_per_m"])
     for field, value in channel["reveals"].items():
         assert getattr(told, field) == pytest.approx(value, rel=1e-11)
+
+
+def test_golden_turns_in_an_epoch() -> None:
+    for item in golden("turns")["turns"]:
+        secret = bytes.fromhex(item["secret"])
+        assert epoch_turn(item["campaign"], item["epoch"], secret, item["epoch_cycles"]) == item["turn"]
 
 
 def test_golden_normals_and_places() -> None:

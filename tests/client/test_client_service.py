@@ -111,14 +111,14 @@ def test_once_per_epoch_one_report_in_so_many_cycles_and_another_in_the_next_epo
 ) -> None:
     create(collector.visitor, "epochs", reporting="once-per-epoch", epoch_cycles=2, promise="epsilon")
     me = person(collector, "epochs", tmp_path / "device.json")
-    first = me.prepare(48.853, 2.349)
+    first = me.prepare(48.853, 2.349, early=True)
     assert (first.epoch, me.send()) == ("epoch 1", "counted")
     assert close(collector.visitor, "epochs")["closed"]
     again = me.prepare(48.86, 2.33)  # the second cycle of the same epoch
     assert (again.drawn_now, again.cell, again.version) == (False, first.cell, first.version)
     crowd(collector.visitor, 3, "epochs")
     assert close(collector.visitor, "epochs")["closed"]
-    second = me.prepare(48.853, 2.349)
+    second = me.prepare(48.853, 2.349, early=True)
     assert (second.epoch, second.drawn_now, me.send()) == ("epoch 2", True, "counted")
     assert close(collector.visitor, "epochs")["closed"]
     spent = [cycle["spent_epsilon_per_km"] for cycle in history(collector.visitor, "epochs")]

@@ -73,8 +73,17 @@ const levelOf = (cycle: ClosedCycleView) => (cycle.interval_level === null ? "No
 /** The average, said as what it is: over how many cycles. */
 function averaged(cycle: ClosedCycleView): string {
   const count = cycle.averaged_cycles ?? 1;
-  return count > 1 ? `average of cycles ${cycle.cycle - count + 1} to ${cycle.cycle}` : `cycle ${cycle.cycle}`;
+  if (count <= 1) return `cycle ${cycle.cycle}`;
+  const out = new Set(cycle.excluded_cycles ?? []);
+  let first = cycle.cycle;
+  for (let missing = count - 1; missing > 0 && first > 0; ) if (!out.has(--first)) missing -= 1;
+  const between = [...out].filter((one) => one > first && one < cycle.cycle).sort((a, b) => a - b);
+  const without = between.length > 0 ? ` without ${between.join(", ").replace(/, (\d+)$/, " and $1")}` : "";
+  return `average of cycles ${first} to ${cycle.cycle}${without}`;
 }
+
+/** Said beside a cycle that the operator left out of the map: what is shown of it is as it was published. */
+const leftOut = (cycle: ClosedCycleView) => (cycle.excluded ? ", left out of the map by the operator" : "");
 
 /** The cycle's own map; where classes were declared, that of the cycles like it. */
 function own(cycle: ClosedCycleView): string {
@@ -179,7 +188,7 @@ function draw(): void {
   map?.show(values, view === "estimate" ? now.estimate.map(wide) : []);
   root.dataset["shown"] = String(cycle.cycle);
   const words = ownShown() ? own(cycle) : averaged(cycle);
-  byId("map-section-title").textContent = `Where ${cycle.target} are, ${words}`;
+  byId("map-section-title").textContent = `Where ${cycle.target} are, ${words}${leftOut(cycle)}`;
   legend(values);
   table();
 }
@@ -218,7 +227,7 @@ function controls(): void {
   });
   const output = element("output", { for: "cycle" });
   const name = () => {
-    const words = `Cycle ${twin.history[shown]!.cycle} of ${twin.history.at(-1)!.cycle}`;
+    const words = `Cycle ${twin.history[shown]!.cycle} of ${twin.history.at(-1)!.cycle}${leftOut(twin.history[shown]!)}`;
     output.textContent = words;
     slider.setAttribute("aria-valuetext", words);
   };
@@ -267,9 +276,10 @@ function charts(): void {
     Plot.dot(history, {
       x: "cycle",
       y,
-      fill: accent,
+      fill: (one: ClosedCycleView) => (one.excluded ? "var(--card)" : accent),
+      stroke: accent,
       r: 3,
-      title: (one: ClosedCycleView) => `cycle ${one.cycle}: ${y(one)?.toPrecision(4) ?? "–"}`,
+      title: (one: ClosedCycleView) => `cycle ${one.cycle}${leftOut(one)}: ${y(one)?.toPrecision(4) ?? "–"}`,
     }),
   ];
   const fakes = history.flatMap((one) =>
@@ -317,7 +327,9 @@ function charts(): void {
 
 function start(): void {
   if (twin.history.length === 0) return;
-  shown = twin.history.length - 1;
+  // The latest that counts, as on the server's page.
+  shown = twin.history.map((one) => one.excluded).lastIndexOf(false);
+  if (shown < 0) shown = twin.history.length - 1;
   controls();
   map ??= cellMap(byId("map"), twin.campaign.grid, {
     label: "Estimated share per cell; the table below lists the same numbers",
@@ -331,7 +343,8 @@ function start(): void {
 /** A new cycle changes most of the page: it is the server's to draw, so the page is loaded again. */
 async function refresh(): Promise<void> {
   const fresh = await fetched();
-  if (fresh.history.at(-1)?.cycle !== twin.history.at(-1)?.cycle) return location.reload();
+  const counted = (history: ClosedCycleView[]) => history.map((one) => [one.cycle, one.excluded]).join();
+  if (counted(fresh.history) !== counted(twin.history)) return location.reload();
   const { number, state, reports, version } = fresh.campaign.cycle;
   byId("open-cycle").textContent =
     `Cycle ${number} is ${state}: about ${reports.toLocaleString("en")} reports so far (rounded down to tens). Version ${version.slice(0, 12)}…`;

@@ -207,7 +207,8 @@ function offerToSend(prepared: Prepared): void {
 }
 
 async function drawAt(lat: number, lon: number): Promise<void> {
-  const prepared = await person.prepare(lat, lon, offer);
+  // Whoever presses the button is here now: a page cannot come back by itself when it is this device's turn.
+  const prepared = await person.prepare(lat, lon, offer, { early: true });
   showReport(prepared, prepared.drawnNow ? locate(offer.grid, lat, lon) : null);
   say(
     prepared.drawnNow

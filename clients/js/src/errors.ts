@@ -23,6 +23,11 @@ export class NotSent extends SfumatoError {
   override readonly name = "NotSent";
 }
 
+/** It is not this device's turn: it reports in a later cycle of this epoch. Nothing was drawn. */
+export class NotYet extends SfumatoError {
+  override readonly name = "NotYet";
+}
+
 export function must(condition: boolean, what: string, advice = "Do not take part; ask the operator."): void {
   if (!condition) throw new Refused(what, advice);
 }

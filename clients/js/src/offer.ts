@@ -241,6 +241,12 @@ export async function checkOffer(document: unknown, caps: Caps, pinnedKey?: stri
 }
 
 /** The period in which a device draws one report: "once", the cycle's number, or "epoch N" of so many cycles. */
+/** Which of an epoch's cycles (0 is the first) is this device's own: reports spread evenly over the epoch. */
+export async function epochTurn(campaign: string, epoch: string, secret: string, epochCycles: number): Promise<number> {
+  const digest = await sha256Hex(`sfumato turn|${campaign}|${epoch}|${secret}`);
+  return Number.parseInt(digest.slice(0, 13), 16) % epochCycles;
+}
+
 export function reportEpoch(reporting: string, cycle: number, epochCycles: number | undefined): string {
   if (reporting === "once") return "once";
   return epochCycles === undefined ? String(cycle) : `epoch ${Math.floor((cycle - 1) / epochCycles) + 1}`;

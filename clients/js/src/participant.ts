@@ -6,13 +6,14 @@
 import type { ReportAnswer, ReportRequest, TicketAnswer, TicketRequest } from "./api.js";
 import { type CampaignMemory, Device, type DeviceMemory, debit, type KeptReport } from "./device.js";
 import { cellFromWords, locate, randomHex, systemWords, WORDS_PER_REPORT, weights } from "./draw.js";
-import { must, NotSent, SfumatoError } from "./errors.js";
+import { must, NotSent, NotYet, SfumatoError } from "./errors.js";
 import {
   type Caps,
   checkAgainstMemory,
   checkLog,
   checkOffer,
   DEFAULT_CAPS,
+  epochTurn,
   type Offer,
   packLogWeights,
   sha256Hex,
@@ -98,13 +99,37 @@ export class Participant {
     return kept === undefined ? null : prepared(offer, kept, false);
   }
 
-  /** Draw, debit and keep this epoch's report, or return the one already drawn. The place is not kept. */
-  prepare(latDeg: number, lonDeg: number, offer: Offer): Promise<Prepared> {
+  /**
+   * The cycle in which this device reports: this one, or where one report serves an epoch, its own one of it, so that
+   * not all report as soon as an epoch begins. A device that comes after its turn reports at once.
+   */
+  async turn(offer: Offer): Promise<number> {
+    if (offer.epochCycles === undefined) return offer.cycle;
+    const secret = await this.device.change((memory) => {
+      const ours = this.#ours(memory);
+      ours.secret ??= randomHex(32);
+      return ours.secret;
+    });
+    const first = offer.cycle - ((offer.cycle - 1) % offer.epochCycles);
+    return Math.max(offer.cycle, first + (await epochTurn(this.campaign, offer.epoch, secret, offer.epochCycles)));
+  }
+
+  /**
+   * Draw, debit and keep this epoch's report, or return the one already drawn. The place is not kept. Before this
+   * device's turn in an epoch nothing is drawn and NotYet is thrown, unless `early`.
+   */
+  async prepare(latDeg: number, lonDeg: number, offer: Offer, { early = false } = {}): Promise<Prepared> {
     const cell = locate(offer.grid, latDeg, lonDeg);
+    const turn = early ? offer.cycle : await this.turn(offer);
     return this.device.change((memory) => {
       const ours = this.#ours(memory);
       const kept = ours.reports[offer.epoch];
       if (kept !== undefined) return prepared(offer, kept, false);
+      if (turn > offer.cycle)
+        throw new NotYet(
+          `This device's turn in this epoch is cycle ${turn}, and this is cycle ${offer.cycle}.`,
+          "Come back then: reports spread over the epoch. Or report now (early).",
+        );
       checkAgainstMemory(offer, ours, this.caps);
       this.#refuseAnotherAddress(memory, offer);
       const nowS = Math.floor(Date.now() / 1000);

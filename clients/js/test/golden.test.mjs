@@ -44,6 +44,11 @@ test("every golden place falls in the same cell, also outside the grid and over 
     for (const [lat, lon, cell] of points) assert.equal(client.locate(grid, lat, lon), cell);
 });
 
+test("every golden device has the same turn in its epoch", async () => {
+  for (const { campaign, epoch, secret, epoch_cycles, turn } of golden("turns").turns)
+    assert.equal(await client.epochTurn(campaign, epoch, secret, epoch_cycles), turn);
+});
+
 test("every golden word gives the same standard normal to 1e-12", () => {
   for (const [word, value] of golden("normals").draws)
     near(client.normalsFromWords(words(word))[0], value, 1e-12, word);

@@ -265,7 +265,7 @@ test("once per epoch: one report in so many cycles, another in the next epoch, a
   const drawn = [];
   for (let cycle = 1; cycle <= 5; cycle++) {
     await open(2);
-    const report = await person.prepare(48.85, 2.34, await person.look());
+    const report = await person.prepare(48.85, 2.34, await person.look(), { early: true });
     drawn.push([report.epoch, report.drawnNow]);
   }
   assert.deepEqual(drawn, [
@@ -276,6 +276,31 @@ test("once per epoch: one report in so many cycles, another in the next epoch, a
     ["epoch 3", true],
   ]);
   assert.equal((await person.device.budget()).entries.length, 3);
+  // Left to themselves, devices spread their reports over the epoch (cycles 5 and 6), each drawing once.
+  const devices = Array.from(
+    { length: 60 },
+    () =>
+      new sfumato.Participant("https://collector.example/", "golden", {
+        device: new sfumato.Device(sfumato.forgetfulStore()),
+      }),
+  );
+  const turns = [];
+  for (let round = 0; round < 2; round++) {
+    let now = 0;
+    for (const device of devices) {
+      const offer = await device.look();
+      try {
+        if ((await device.prepare(48.85, 2.34, offer)).drawnNow) now += 1;
+      } catch (error) {
+        assert.equal(error.name, "NotYet");
+        assert.equal(await device.turn(offer), 6);
+      }
+    }
+    turns.push(now);
+    if (round === 0) await open(2);
+  }
+  assert.equal(turns[0] + turns[1], 60);
+  assert.ok(Math.min(...turns) >= 12, `drawn in ${turns}`);
   await open(3);
   await assert.rejects(person.look(), /asked each device once-per-epoch 2 before/);
 });

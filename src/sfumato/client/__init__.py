@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sfumato.client.device import Budget, Device
     from sfumato.client.live import LiveTrace
     from sfumato.client.offer import Caps, Offer
-    from sfumato.client.participant import NotSent, Participant, Prepared
+    from sfumato.client.participant import NotSent, NotYet, Participant, Prepared
     from sfumato.client.reveals import Reveals
 
 _HOMES = {
@@ -21,6 +21,7 @@ _HOMES = {
     "Device": "device",
     "LiveTrace": "live",
     "NotSent": "participant",
+    "NotYet": "participant",
     "Offer": "offer",
     "Participant": "participant",
     "Prepared": "participant",
@@ -33,6 +34,7 @@ __all__ = [
     "Device",
     "LiveTrace",
     "NotSent",
+    "NotYet",
     "Offer",
     "Participant",
     "Prepared",

@@ -15,7 +15,7 @@ from sfumato.errors import InputError, SfumatoError
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the conversation; 0 if the report is counted or was left unsent on purpose."""
+    """Run the conversation; 0 if the report is counted, waits for its turn, or was left unsent on purpose."""
     parser = argparse.ArgumentParser(prog="python -m sfumato.client", description=__doc__.splitlines()[0])
     parser.add_argument("url", help="address of the collector, for example https://collector.example")
     parser.add_argument("campaign", help="name of the campaign")
@@ -25,6 +25,9 @@ def main(arguments: list[str] | None = None) -> int:
         "--longest-delay", type=float, default=10.0, metavar="SECONDS", help="between ticket and report"
     )
     parser.add_argument("--yes", action="store_true", help="send without asking")
+    parser.add_argument(
+        "--now", action="store_true", help="do not wait for this device's turn, where one report serves several cycles"
+    )
     chosen = parser.parse_args(arguments)
     try:
         return _take_part(chosen)
@@ -47,7 +50,14 @@ def _take_part(chosen: argparse.Namespace) -> int:
         f"Telling two cells up to {told.two_cell_within_m:.0f} m apart: right {100 * told.two_cell_success:.0f} times "
         "of 100 at most (50 is a coin)."
     )
-    prepared = person.prepare(*_place(), offer=offer)
+    turn = person.turn(offer)
+    if turn > offer.cycle and not chosen.now:
+        print(
+            f"One report serves an epoch of {offer.epoch_cycles} cycles; this device's turn is cycle {turn}, so that "
+            "reports spread over the epoch.\nNothing is drawn yet: run this again then, or now with --now."
+        )
+        return 0
+    prepared = person.prepare(*_place(), offer=offer, early=chosen.now)
     row, column = divmod(prepared.cell, offer.grid.columns)
     print(f"What will be sent: cell {prepared.cell} (row {row}, column {column}), version {prepared.version[:16]}...")
     if not prepared.drawn_now:

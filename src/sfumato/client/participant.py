@@ -22,7 +22,7 @@ from sfumato.client.memory import BudgetEntry, CampaignMemory, DeviceMemory, Kep
 from sfumato.client.offer import Caps, Offer, check_against_memory, check_log, check_offer, pack_log_weights
 from sfumato.client.request import RequestFailed, request
 from sfumato.client.reveals import Reveals
-from sfumato.client.wire import device_tag
+from sfumato.client.wire import device_tag, epoch_turn
 from sfumato.errors import InputError, SfumatoError, VerificationFailed
 
 Delivery = Literal["counted", "counted before", "closed"]
@@ -30,6 +30,10 @@ Delivery = Literal["counted", "counted before", "closed"]
 
 class NotSent(SfumatoError, ConnectionError):
     """The server did not take the report; it is kept and can be sent again unchanged."""
+
+
+class NotYet(SfumatoError, RuntimeError):
+    """It is not this device's turn: it reports in a later cycle of this epoch. Nothing was drawn or debited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +100,27 @@ class Participant:
                 ours["last_cycle"], ours["log_weights"] = offer.cycle, pack_log_weights(offer.output_weights)
         return offer
 
-    def prepare(self, lat_deg: float, lon_deg: float, *, offer: Offer | None = None) -> Prepared:
-        """Draw, debit and keep this epoch's report, or return the one already drawn; the place is not kept."""
+    def turn(self, offer: Offer) -> int:
+        """The cycle in which this device reports: this one, or where one report serves an epoch, its own one of it.
+
+        Were every device to report as soon as an epoch begins, the first cycle's map would have all the reports and the
+        last none. A device that comes after its turn reports at once.
+        """
+        if offer.epoch_cycles is None:
+            return offer.cycle
+        with self.device.change() as everything:
+            secret = _ours(everything, self._name).setdefault("secret", secrets.token_hex(32))
+        first = offer.cycle - (offer.cycle - 1) % offer.epoch_cycles
+        own = first + epoch_turn(self.campaign, offer.epoch, bytes.fromhex(secret), offer.epoch_cycles)
+        return max(own, offer.cycle)
+
+    def prepare(self, lat_deg: float, lon_deg: float, *, offer: Offer | None = None, early: bool = False) -> Prepared:
+        """Draw, debit and keep this epoch's report, or return the one already drawn; the place is not kept.
+
+        Before this device's :meth:`turn` in an epoch nothing is drawn and :class:`NotYet` is raised, unless ``early``.
+        """
         offer = offer or self.look()
+        turn = offer.cycle if early else self.turn(offer)
         cell = int(offer.grid.locate([lat_deg], [lon_deg], snap=True)[0])
         now_s = time.time()
         with self.device.change() as everything:
@@ -106,6 +128,11 @@ class Participant:
             kept = ours["reports"].get(offer.epoch)
             if kept is not None:
                 return _prepared(offer, kept, drawn_now=False)
+            if turn > offer.cycle:
+                raise NotYet(
+                    f"This device's turn in this epoch is cycle {turn}, and this is cycle {offer.cycle}.",
+                    "Come back then: reports spread over the epoch. Or report now (--now, early=True).",
+                )
             check_against_memory(offer, ours, caps=self.caps)
             _refuse_another_address(everything, offer, self._name)
             waited_s = now_s - max((report["drawn_at_s"] for report in ours["reports"].values()), default=0)

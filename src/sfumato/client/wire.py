@@ -46,6 +46,17 @@ def device_tag(campaign: str, scope: str, secret: bytes) -> str:
     return hashlib.sha256(f"sfumato device|{campaign}|{scope}|{secret.hex()}".encode()).hexdigest()
 
 
+def epoch_turn(campaign: str, scope: str, secret: bytes, epoch_cycles: int) -> int:
+    """Which of an epoch's cycles (0 is the first) is this device's own: reports spread evenly over the epoch.
+
+    From the device's ``secret``, so that nobody else can tell whose turn it is; another one in every epoch.
+    """
+    if len(secret) != 32:
+        raise InputError(f"The device secret has {len(secret)} bytes.", "It must have 32.")
+    digest = hashlib.sha256(f"sfumato turn|{campaign}|{scope}|{secret.hex()}".encode()).hexdigest()
+    return int(digest[:13], 16) % epoch_cycles
+
+
 def to_base64url(data: bytes) -> str:
     """Base64 for URLs, without padding."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")

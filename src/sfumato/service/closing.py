@@ -175,6 +175,7 @@ class Closer:
             self.settings,
             await self.store.operations.spent_per_km(campaign.id),
             tuple(await self.store.operations.alarmed(campaign.id)),
+            tuple(one for one in out if one < cycle.number),
         )
 
     async def _publish(self, campaign: Campaign, cycle: StoredCycle, result: CycleResult) -> bool:

@@ -38,6 +38,8 @@ class EstimateTask:
     spent_before_per_km: float | None
     suspicious: tuple[int, ...] = ()
     """Cycles that raised the alarm when they were closed."""
+    excluded: tuple[int, ...] = ()
+    """Earlier cycles that the operator left out: none of ``counts``."""
 
     def run(self) -> CycleResult:
         """The estimate, here and now."""
@@ -48,6 +50,7 @@ class EstimateTask:
             settings=self.settings,
             spent_before_per_km=self.spent_before_per_km,
             suspicious=self.suspicious,
+            excluded=self.excluded,
         )
 
 

@@ -84,13 +84,15 @@ def estimate_cycle(
     spent_before_per_km: float | None = None,
     now_s: float | None = None,
     suspicious: Sequence[int] = (),
+    excluded: Sequence[int] = (),
 ) -> CycleResult:
     """Estimate from the pooled cycles and judge the last one.
 
     Late reports of earlier cycles count through the channel they were drawn from; those of the last are still coming in
     and count the next time. ``spent_before_per_km`` is what the cycle before published as spent: spending never forgets
     cycles that are no longer pooled. ``now_s`` ends a cycle that is still open, for its class. ``suspicious`` names
-    earlier cycles that raised the alarm: the average is also given without them.
+    earlier cycles that raised the alarm: the average is also given without them. ``excluded`` names those that are not
+    in ``counts`` because the operator left them out.
     """
     pairs = [(channel_from_payload(one.payload), one.everything) for one in counts[:-1]]
     pairs.append((channel_from_payload(counts[-1].payload), counts[-1].direct + counts[-1].relayed))
@@ -117,6 +119,7 @@ def estimate_cycle(
         verdict=closed.verdict.kind,
         notices=closed.notices,
         averaged_cycles=len(counts),
+        excluded_cycles=tuple(sorted(excluded)),
         suspicious_cycles=_doubted(counts, suspicious, closed),
         cycle_class="" if classes is None else classes[-1],
         class_cycles=1 if classes is None else classes.count(classes[-1]),

@@ -145,12 +145,12 @@ async def _estimate_again(
     counts = await collector.store.counts(campaign.id, cells=asked.cell_count, up_to=before.cycle, pooled=pooled)
     kept = tuple(one for one in counts if one.cycle not in out)
     alarmed = tuple(cycle for cycle in await collector.store.operations.alarmed(campaign.id) if cycle < before.cycle)
-    result = await estimated(EstimateTask(asked, kept, None, collector.settings, None, alarmed))
+    left_out = tuple(cycle for cycle in out if cycle < before.cycle)
+    result = await estimated(EstimateTask(asked, kept, None, collector.settings, None, alarmed, left_out))
     facts = result.facts.model_copy(
         update={
             "spent_epsilon_per_km": before.facts.spent_epsilon_per_km,
             "emd_to_previous_m": before.facts.emd_to_previous_m,
-            "excluded_cycles": tuple(sorted(cycle for cycle in out if cycle < before.cycle)),
         }
     )
     arrays = {name: getattr(result, name) for name in _ARRAYS}

@@ -22,9 +22,11 @@ def dashboard_page(campaign: DashboardCampaignView, history: History, latest: Es
     name, grid = campaign.name, campaign.grid.to_grid()
     home = f"/campaigns/{text(name)}"
     links = f'<a href="{home}">Take part</a><a href="{home}/dashboard.json">JSON</a>'
-    parts = [f"<h1>{text(campaign.title)}</h1>", _open_cycle(campaign), _alarm(history), _map(grid, latest)]
-    if history:
-        parts += [_latest(history[-1]), _fakes(history[-1]), _cycles(history), _exports(name)]
+    last = next((one for one in reversed(history) if not one.excluded), None)
+    parts = [f"<h1>{text(campaign.title)}</h1>", _open_cycle(campaign), _alarm(last), _left_out(history)]
+    parts.append(_map(grid, latest))
+    if last is not None:
+        parts += [_latest(last), _fakes(last), _cycles(history), _exports(name)]
     tiles = text(campaign.tile_url or "")
     body = f'<div id="dashboard" data-campaign="{text(name)}" data-tiles="{tiles}">{"".join(parts)}</div>'
     return page(f"Dashboard: {campaign.title}", body, links=links, script="dashboard")
@@ -39,10 +41,28 @@ def _open_cycle(campaign: DashboardCampaignView) -> str:
     )
 
 
-def _alarm(history: History) -> str:
-    if not history:
+def _left_out(history: History) -> str:
+    """What the operator left out of the map, in words."""
+    out = [one.cycle for one in history if one.excluded]
+    if not out:
+        return ""
+    told = "Cycle {} is" if len(out) == 1 else "Cycles {} are"
+    return (
+        f'<p id="left-out" role="note">{told.format(listed(out))} left out of the map by the operator: the reports are '
+        "kept and count no more.</p>"
+    )
+
+
+def listed(cycles: Sequence[int]) -> str:
+    """2, 5 and 7."""
+    words = [str(one) for one in cycles]
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def _alarm(last: ClosedCycleView | None) -> str:
+    if last is None:
         return '<div id="alarm" role="status"></div>'
-    alarm = history[-1].alarm
+    alarm = last.alarm
     if alarm.raised:
         reasons = "".join(f"<li>{text(reason)}</li>" for reason in alarm.reasons)
         return f'<div id="alarm" class="alarm" role="alert"><strong>Poisoning alarm</strong><ul>{reasons}</ul></div>'
@@ -84,8 +104,15 @@ def _own(cycle: ClosedCycleView) -> str:
 
 def averaged(cycle: ClosedCycleView) -> str:
     """The pooled map, called what it is: an average over cycles, where it is one."""
-    first = cycle.cycle - cycle.averaged_cycles + 1
-    return f"average of cycles {first} to {cycle.cycle}" if cycle.averaged_cycles > 1 else f"cycle {cycle.cycle}"
+    if cycle.averaged_cycles <= 1:
+        return f"cycle {cycle.cycle}"
+    out, first, missing = set(cycle.excluded_cycles), cycle.cycle, cycle.averaged_cycles - 1
+    while missing and first > 1:
+        first -= 1
+        missing -= first not in out
+    between = sorted(one for one in out if first < one < cycle.cycle)
+    without = f" without {listed(between)}" if between else ""
+    return f"average of cycles {first} to {cycle.cycle}{without}"
 
 
 def _cells(grid: Grid, cycle: EstimatedCycleView) -> str:
@@ -155,10 +182,11 @@ def _cycles(history: History) -> str:
                 number(one.distortion_m, 4),
                 number(one.residual.p_value, 2),
                 alarm,
+                "<strong>left out</strong>" if one.excluded else "yes",
             ]
 
     heads = ["Cycle", "Closed (UTC)", "Reports", "Moved, m", "ε per km", "Information, nats", "Distortion, m"]
-    listed = table("Every closed cycle.", [*heads, "Residual p", "Alarm"], rows(), label="Cycles")
+    listed = table("Every closed cycle.", [*heads, "Residual p", "Alarm", "In the map"], rows(), label="Cycles")
     line = sparkline([one.emd_to_previous_m for one in history], title="Movement of the map per cycle")
     return section("cycles", "Cycles", f'<div id="charts">{line}</div>{listed}')
 
