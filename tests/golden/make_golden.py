@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sfumato.client.draw import WORDS_PER_REPORT, cell_from_words, integer_weights, probabilities, weights
 from sfumato.client.live import advance, displacement, live_budget, normals_needed, shipped_loss
 from sfumato.client.reveals import reveals
-from sfumato.client.wire import canonical_json, channel_version, log_entry, to_base64url
+from sfumato.client.wire import canonical_json, channel_version, epoch_turn, log_entry, to_base64url
 from sfumato.frames import displace, snap
 from sfumato.grid import Grid
 from sfumato.mechanisms.traces.multiscale.ladder import shipped_ladder
@@ -221,6 +221,19 @@ def offers() -> dict[str, Any]:
     }  # fmt: skip
 
 
+def turns() -> list[dict[str, Any]]:
+    """Whose turn it is in an epoch."""
+    asked = [("town", 1, 2), ("town", 2, 2), ("bicycles", 1, 49), ("bicycles", 2, 49), ("bicycles", 40, 365)]
+    found = []
+    for number, (campaign, which, cycles) in enumerate([*asked, ("a", 7, 1_000_003)]):
+        secret, epoch = bytes((31 * number + 7 * place) % 256 for place in range(32)), f"epoch {which}"
+        turn = epoch_turn(campaign, epoch, secret, cycles)
+        found.append(
+            {"campaign": campaign, "epoch": epoch, "secret": secret.hex(), "epoch_cycles": cycles, "turn": turn}
+        )
+    return found
+
+
 def main() -> None:
     """Write every file."""
     for name, value in {
@@ -229,6 +242,7 @@ def main() -> None:
         "normals": normals(),
         "multiscale": multiscale(),
         "offers": offers(),
+        "turns": {"turns": turns()},
     }.items():
         (HERE / f"{name}.json").write_text(json.dumps(value, indent=None, separators=(",", ":")) + "\n")
 
