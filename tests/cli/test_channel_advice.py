@@ -1,4 +1,4 @@
-"""What an error of the channel commands advises exists: every option for the command that prints it, every design."""
+"""What an error of the channel commands and of `design` advises exists: every option for its command, every design."""
 
 from __future__ import annotations
 
@@ -68,6 +68,24 @@ def test_every_option_that_is_advised_exists(path: Path) -> None:
     printed_by = COMMANDS.get(path.relative_to(SOURCE).as_posix())
     known = every_option() if printed_by is None else set[str]().union(*(options(name) for name in printed_by))
     advised = {option for text in words(path) for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)}
+    assert advised <= known, sorted(advised - known)
+
+
+def options_of_design() -> set[str]:
+    """The options of ``sfumato design`` and of the commands beneath it."""
+    design = typer.main.get_command(app).commands["design"]  # type: ignore[attr-defined]
+    everything = [design, *design.commands.values()]
+    return {word for command in everything for option in command.params for word in option.opts} | {"--help"}
+
+
+DESIGN_FILES = sorted([*(SOURCE / "cli").glob("design*.py"), *(SOURCE / "mechanisms" / "designs").glob("*.py")])
+
+
+@pytest.mark.parametrize("path", DESIGN_FILES, ids=lambda path: path.stem)
+def test_every_option_that_design_advises_exists(path: Path) -> None:
+    advised = {option for text in words(path) for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)}
+    known = options_of_design()
+    assert {"--secret", "--mse"} <= known
     assert advised <= known, sorted(advised - known)
 
 

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
 from sfumato.arrays import BoolArray, FloatArray
 from sfumato.channel import LEAST_PROBABILITY, ROUNDING
+from sfumato.compiled import compiled
 
 _AT_ONCE = 1 << 15
 _NEAR, _FAR = 0.05, 0.5
 _SERIES = np.array([1.0 / (k * (k - 1)) for k in range(13, 1, -1)])
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@compiled()
 def looked_over(p: FloatArray) -> tuple[float, bool]:
     """The largest entry, and whether this is a prior as it stands: its sum 1, no entry negative, NaN or tiny."""
     top, good, total = 0.0, True, 0.0
@@ -30,7 +30,7 @@ def looked_over(p: FloatArray) -> tuple[float, bool]:
     return top, good and abs(total - 1) <= ROUNDING
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@compiled()
 def in_pairs(values: FloatArray) -> float:
     """The sum as eight sums side by side: up to 128 values in NumPy's very order."""
     count = values.size
@@ -47,7 +47,7 @@ def in_pairs(values: FloatArray) -> float:
     return out
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@compiled()
 def one_guess(q: FloatArray, p: FloatArray) -> tuple[bool, float, float]:
     """Whether the prior is good; sum_y max_x p(x) Q(y | x); max p."""
     best = np.zeros(q.shape[1])
@@ -59,7 +59,7 @@ def one_guess(q: FloatArray, p: FloatArray) -> tuple[bool, float, float]:
     return good, in_pairs(best), top
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@compiled()
 def best_of_table(gains: FloatArray, q: FloatArray, p: FloatArray) -> tuple[bool, float, float, float, int]:
     """Whether the prior is good; the best gain before a report, after it on average, after the worst; which that is."""
     guesses, symbols = gains.shape
@@ -87,7 +87,7 @@ def best_of_table(gains: FloatArray, q: FloatArray, p: FloatArray) -> tuple[bool
     return looked_over(p)[1], before, in_pairs(best), worst, worst_output
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@compiled()
 def largest_of_columns(q: FloatArray) -> float:
     """sum_y max_x Q(y | x)."""
     best = np.zeros(q.shape[1])
@@ -97,7 +97,7 @@ def largest_of_columns(q: FloatArray) -> float:
     return float(in_pairs(best))
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@compiled()
 def guesses_needed(q: FloatArray, p: FloatArray) -> tuple[bool, float]:
     """Whether the prior is good; sum_i i j_(i) over joint columns j, likeliest first, without sorting them.
 
@@ -115,7 +115,7 @@ def guesses_needed(q: FloatArray, p: FloatArray) -> tuple[bool, float]:
     return looked_over(p)[1], in_pairs(asked)
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@compiled()
 def smaller_sides(q: FloatArray, p: FloatArray, truth: BoolArray) -> tuple[bool, float, float]:
     """Whether the prior is good; min(P(holds), P(not)) before a report, and summed over reports."""
     yes, no = np.zeros(q.shape[1]), np.zeros(q.shape[1])
@@ -132,7 +132,7 @@ def smaller_sides(q: FloatArray, p: FloatArray, truth: BoolArray) -> tuple[bool,
     return looked_over(p)[1], min(holds, fails), in_pairs(np.minimum(yes, no))
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@compiled()
 def information(q: FloatArray, p: FloatArray) -> tuple[bool, float]:
     """Whether the prior is good; sum p m [r ln r - (r - 1)] over lifts r = Q / m, near 1 as in priors.excess."""
     mass = np.zeros(q.shape[1])

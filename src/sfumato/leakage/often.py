@@ -7,6 +7,7 @@ the same numbers to rounding (tests/leakage/test_often.py).
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from itertools import count
 from types import ModuleType
@@ -37,7 +38,7 @@ def plain_prior(prior: npt.ArrayLike, channel: object) -> FloatArray | None:
 
 
 @cache
-def _loops() -> ModuleType:
+def _loops() -> ModuleType | None:
     from sfumato.leakage import guess_loops
 
-    return guess_loops
+    return guess_loops if "numba" in sys.modules else None  # without numba they are plain Python, and NumPy is quicker

@@ -91,6 +91,21 @@ def test_it_holds_for_scattered_places_and_a_rectangular_distortion() -> None:
     assert found[-1].cost == pytest.approx(float((p[:, None] * matrix * d[:, used]).sum()), rel=1e-9)
 
 
+def test_distances_without_a_triangle_inequality_state_the_program_of_their_shortest_paths() -> None:
+    """Peaks broke the promise there, so that what was put together cost less than any channel that keeps it."""
+    rng = np.random.default_rng(11)
+    far = rng.random((12, 12)) * 3 + 0.2
+    far = np.minimum(far, far.T)
+    np.fill_diagonal(far, 0)
+    p, d = rng.dirichlet(np.ones(12)), rng.random((12, 12))
+    for cost in (far, d):
+        optimum = full_program(p, cost, far, 0.7)
+        found, bound, _ = first_order(p, cost, far, 0.7, gap=1e-2, deadline=NEVER)
+        assert bound <= optimum * (1 + 1e-9) <= found[-1].cost * (1 + 1e-6)
+        assert found[-1].cost <= 1.02 * optimum
+        assert steepest(found[-1].matrix, far) <= 0.7 * (1 + 1e-9)
+
+
 def test_whatever_the_multipliers_are_the_bound_is_one() -> None:
     far = cells(4, 4)
     p = priors(16)[1]
