@@ -9,13 +9,15 @@ leakage is then measured and must lie below the target by more than the rounding
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.arrays import FloatArray, IntArray
+from sfumato.arrays import FloatArray, IntArray, Solved
 from sfumato.channel import Channel
 from sfumato.errors import InputError, NotCertified
 from sfumato.guarantees import Guarantee
@@ -29,6 +31,8 @@ NUMERICS = (
     "reports are drawn exactly from the stored doubles"
 )
 LEAST_EPSILON = 1e-9
+
+Value = TypeVar("Value")
 
 
 def design_epsilon(epsilon: float, name: str = "epsilon") -> float:
@@ -51,6 +55,20 @@ def bound_below(bound: float, cost: float) -> float:
             f"The lower bound is {bound:.12g} and a channel costs {cost:.12g}: the bound is wrong.", "Report this."
         )
     return min(max(bound, 0.0), cost)
+
+
+def judged(value: Value, cost: float, bound: float, *, gap: float, steps: int, began: float) -> Solved[Value]:
+    """What a solver found, with its relative gap; "converged" where that is at most the one asked for."""
+    reached = (cost - bound) / cost if cost > 0 else 0.0
+    return Solved(
+        value=value,
+        status="converged" if reached <= gap else "stopped",
+        steps=steps,
+        gap=reached,
+        objective=cost,
+        lower_bound=bound,
+        seconds=time.perf_counter() - began,
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -30,7 +30,7 @@ from sfumato.mechanisms.channels.candidates import (
     constant_report,
     gathered_outputs,
 )
-from sfumato.mechanisms.channels.certified import bound_below
+from sfumato.mechanisms.channels.certified import bound_below, judged
 from sfumato.mechanisms.channels.deadline import Deadline
 from sfumato.mechanisms.channels.exponential import exponential_for_epsilon
 from sfumato.mechanisms.channels.geo_interior_point import USUAL_STEPS, interior_point, seconds_per_step
@@ -160,16 +160,7 @@ def optimal_geo_channel(
 
     cost, made = cheapest(candidates, shipped)
     bound = bound_below(bound, cost)
-    reached = (cost - bound) / cost if cost > 0 else 0.0
-    return Solved(
-        value=made,
-        status="converged" if reached <= wanted else "stopped",
-        steps=steps,
-        gap=reached,
-        objective=cost,
-        lower_bound=bound,
-        seconds=time.perf_counter() - began,
-    )
+    return judged(made, cost, bound, gap=wanted, steps=steps, began=began)
 
 
 def _rivals(far: FloatArray, g: float, grid: Grid | None = None) -> Iterator[FloatArray]:

@@ -18,7 +18,7 @@ from sfumato.errors import InputError
 from sfumato.guarantees import Guarantee
 from sfumato.leakage.discrete import average_distortion, lip
 from sfumato.leakage.rounding import UNIT, lift_error
-from sfumato.mechanisms.channels.certified import NUMERICS, Designed, bound_below, design_epsilon, merged
+from sfumato.mechanisms.channels.certified import NUMERICS, Designed, bound_below, design_epsilon, judged, merged
 from sfumato.mechanisms.channels.linear_program import best_for_latent
 from sfumato.priors.cells import positive_prior
 from sfumato.priors.sets import Known
@@ -82,16 +82,7 @@ def latent_channel(
         cost=cost,
         lower_bound=bound,
     )
-    reached = (cost - bound) / cost if cost > 0 else 0.0
-    return Solved(
-        value=designed,
-        status="converged" if reached <= gap else "stopped",
-        steps=steps,
-        gap=reached,
-        objective=cost,
-        lower_bound=bound,
-        seconds=time.perf_counter() - began,
-    )
+    return judged(designed, cost, bound, gap=gap, steps=steps, began=began)
 
 
 def _repaired_for_latent(

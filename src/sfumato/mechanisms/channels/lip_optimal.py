@@ -25,6 +25,7 @@ from sfumato.mechanisms.channels.certified import (
     bound_below,
     certified,
     design_epsilon,
+    judged,
     lip_guarantee,
 )
 from sfumato.mechanisms.channels.closed_forms import hamming_bound
@@ -119,7 +120,6 @@ def optimal_channel(
     if isinstance(target, Known) and low == up and np.array_equal(d, hamming(*d.shape)):
         bound = max(bound, 1 - hamming_bound(p, up).accuracy - 1e-13)
     bound = bound_below(bound, cost)
-    reached = (cost - bound) / cost if cost > 0 else 0.0
     designed = Designed(
         channel=channel,
         priors=target,
@@ -129,15 +129,7 @@ def optimal_channel(
         lower_bound=bound,
         guarantee=lip_guarantee(target, leakage, up=up, low=low),
     )
-    return Solved(
-        value=designed,
-        status="converged" if reached <= gap else "stopped",
-        steps=steps,
-        gap=reached,
-        objective=cost,
-        lower_bound=bound,
-        seconds=time.perf_counter() - began,
-    )
+    return judged(designed, cost, bound, gap=gap, steps=steps, began=began)
 
 
 def worst_case_channel(

@@ -93,17 +93,7 @@ def least_loss(
         steps = _by_first_order(best, covariances, indices, wanted, gap, progress)
     else:
         steps = _by_interior_point(best, covariances, indices, wanted, gap, progress)
-    return _finished(
-        best,
-        covariances,
-        indices,
-        wanted,
-        "convex" if len(covariances) == 1 else "minimax",
-        nugget,
-        gap,
-        steps,
-        started,
-    )
+    return _finished(best, (covariances, indices, wanted), nugget, gap=gap, steps=steps, started=started)
 
 
 def least_noise(
@@ -145,17 +135,7 @@ def least_noise(
             "Give a budget instead of targets, or fewer secrets.",
         )
     steps = _by_interior_point(best, covariances, indices, wanted, gap, progress)
-    return _finished(
-        best,
-        covariances,
-        indices,
-        wanted,
-        "convex" if len(covariances) == 1 else "minimax",
-        nugget,
-        gap,
-        steps,
-        started,
-    )
+    return _finished(best, (covariances, indices, wanted), nugget, gap=gap, steps=steps, started=started)
 
 
 def design_within(
@@ -323,15 +303,15 @@ def _floor_multipliers(n: int, priors: int, secrets: tuple[IntArray, ...], targe
 
 def _finished(
     best: _Best,
-    priors: tuple[FloatArray, ...],
-    secrets: tuple[IntArray, ...],
-    targets: FloatArray,
-    method: str,
+    problem: tuple[tuple[FloatArray, ...], tuple[IntArray, ...], FloatArray],
     nugget: float,
+    *,
     gap: float,
     steps: int,
     started: float,
 ) -> Solved[NoiseDesign]:
+    priors, secrets, targets = problem
+    method = "convex" if len(priors) == 1 else "minimax"
     if best.noise is None:
         raise InputError(
             "No design could be computed for these secrets.",
