@@ -9,12 +9,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from alembic import command
+from alembic.config import Config
 from collector_harness import channel, client, close, create, fill, history, operator, report_body, run, send, ticket
 from postgres_server import PostgresServer, postgres_server, programs
 from repository import GOLDEN
+from sqlalchemy import Connection, MetaData, insert, text
 
 from sfumato.errors import InputError, VerificationFailed
 from sfumato.service.store.backup import back_up, restore, upgrade
+from sfumato.service.store.engine import Database
 
 KINDS = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
 
@@ -125,6 +129,62 @@ def test_the_first_editions_database_is_upgraded_backed_up_and_restored(
         assert (found["state"], found["promise"]) == ("running", "mutual-information")
         assert visitor.get("/api/v1/audit", headers=operator()).json()["entries"] == []
         assert close(visitor)["closed"]
+
+
+@pytest.mark.postgres
+def test_a_postgresql_database_of_the_first_edition_is_upgraded_where_it_is(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Its tables as the first edition made them, filled with what a first edition's collector wrote."""
+    old, url = GOLDEN / "v0_1" / "service" / "collector.sqlite", a_database("postgresql", "inplace", request, tmp_path)
+    run(_first_edition(url, old))
+    before, held = run(upgrade(url))
+    assert before == "0002"
+    assert (held.campaigns, held.reports) == _campaigns_and_reports(old)
+    run(back_up(url, tmp_path / "kept"))
+    copied = shutil.copy(old, tmp_path / "first.db")
+    Path(copied).chmod(0o600)
+    answers = []
+    for database in (url, f"sqlite:///{copied}"):
+        with client(database, tick_s=60) as visitor:
+            answers.append([visitor.get(path).json() for path in _PATHS])
+            body = report_body(visitor, ticket=ticket(visitor, cycle=3))
+            assert send(visitor, body).status_code == 200
+            assert close(visitor)["closed"]
+            assert len(history(visitor)) == 3
+    assert answers[0] == answers[1], "a PostgreSQL collector says what the SQLite one says, to the last digit"
+
+
+async def _first_edition(url: str, filled_from: Path) -> None:
+    """Tables of revision 0002 with the rows of an old SQLite file."""
+    old = sqlite3.connect(filled_from)
+    old.row_factory = sqlite3.Row
+
+    def make(connection: Connection) -> None:
+        config = Config()
+        config.set_main_option("script_location", "sfumato.service:migrations")
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0002")
+        there = MetaData()
+        there.reflect(connection)
+        for table in there.sorted_tables:
+            rows = [dict(row) for row in old.execute(f"SELECT * FROM {table.name}")]
+            if rows and table.name != "alembic_version":
+                connection.execute(insert(table), rows)
+        connection.execute(text("SELECT setval(pg_get_serial_sequence('campaigns', 'id'), 1000)"))
+
+    database = Database(url)
+    async with database.writing() as connection:
+        await connection.run_sync(make)
+    await database.close()
+    old.close()
+
+
+def _campaigns_and_reports(path: Path) -> tuple[int, int]:
+    with sqlite3.connect(path) as old:
+        found = old.execute("SELECT (SELECT count(*) FROM campaigns), (SELECT sum(reports) FROM tallies)").fetchone()
+    old.close()
+    return tuple(found)
 
 
 _PATHS = [f"/api/v1/campaigns/town/{what}" for what in ("log", "cycles", "estimate")] + ["/api/v1/campaigns/once/log"]
