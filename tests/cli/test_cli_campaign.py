@@ -43,8 +43,13 @@ def test_a_day_of_an_operator_from_the_command_line(running: CollectorProcess, t
     assert "Town" in sfumato(running, "campaign", "list")
     assert "running" in sfumato(running, "campaign", "show", "town")
     assert sfumato(running, "campaign", "link", "town").count(running.url) == 4
+    epochs = ("--reporting", "once-per-epoch", "--epoch-cycles", "7", "--minimum-tickets", "5")
+    sfumato(running, "campaign", "create", "weeks", *area, *epochs)
+    made = told(running, "campaign", "show", "weeks")["campaign"]
+    assert (made["epoch_cycles"], made["minimum_tickets"]) == (7, 5)
+    sfumato(running, "campaign", "close", "weeks", code=1)
     fill(running.database, [3, 4, 5] * 20)
-    assert "cycle 1: closed" in sfumato(running, "campaign", "close", "town")
+    assert sfumato(running, "campaign", "close", "town").strip() == "cycle 1: closed"
     assert "bytes" in sfumato(running, "campaign", "export", "town", "-o", str(tmp_path / "map.csv"))
     assert (tmp_path / "map.csv").read_text().startswith("cell,row,column")
     assert "Cycles" in sfumato(running, "campaign", "edit", "town", "--title", "Cycles")

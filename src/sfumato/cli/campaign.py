@@ -38,8 +38,17 @@ def create(
     title: Annotated[str, typer.Option(help="Its title on the page.")] = "",
     cycle_duration_s: Annotated[int, typer.Option(help="A cycle is due after this long; 0: by reports only.")] = 86_400,
     cycle_reports: Annotated[int, typer.Option(help="A cycle is due with so many tickets; 0: by time only.")] = 0,
-    reporting: Annotated[str, typer.Option(help="once or every-cycle.")] = "once",
+    reporting: Annotated[str, typer.Option(help="once, every-cycle, or once-per-epoch with --epoch-cycles.")] = "once",
+    epoch_cycles: Annotated[
+        int, typer.Option(help="Cycles that share one report of a device; collect plan says which lasts.")
+    ] = 0,
     promise: Annotated[str, typer.Option(help="epsilon or mutual-information.")] = "epsilon",
+    minimum_tickets: Annotated[
+        int | None, typer.Option(help="No cycle closes with fewer tickets [default: the collector's setting].")
+    ] = None,
+    minimum_cycle_s: Annotated[
+        int | None, typer.Option(help="No cycle closes sooner, seconds [default: the collector's setting].")
+    ] = None,
     url: Url = HOME,
     token_file: TokenFile = "",
     json: Json = False,
@@ -55,6 +64,12 @@ def create(
         "cycle_duration_s": cycle_duration_s or None,
         "cycle_reports": cycle_reports or None,
     }
+    given = {
+        "epoch_cycles": epoch_cycles or None,
+        "minimum_tickets": minimum_tickets,
+        "minimum_cycle_s": minimum_cycle_s,
+    }
+    body |= {key: value for key, value in given.items() if value is not None}
     answer = ask(url, "/api/v1/campaigns", body=body, token_file=token_file)
     _said(answer, f"{name}: {answer['campaign']['cells']} cells; page: {_page(url, name)}", json=json)
 
@@ -138,10 +153,12 @@ def export(
 
 @campaign.command()
 def close(name: Name, url: Url = HOME, token_file: TokenFile = "", json: Json = False) -> None:
-    """Close the open cycle now, if it has its minimum of tickets and time."""
+    """Close the open cycle now, if it has its minimum of tickets and time. Exit 1 if it was not closed."""
     answer = ask(url, f"/api/v1/campaigns/{name}/close", body={}, token_file=token_file)
-    done = "closed" if answer["closed"] else "not closed"
-    _said(answer, f"cycle {answer['cycle']}: {done} ({answer['reason']})", json=json)
+    done = "closed" if answer["closed"] else f"not closed ({answer['reason']})"
+    _said(answer, f"cycle {answer['cycle']}: {done}", json=json)
+    if not answer["closed"]:
+        raise typer.Exit(1)
 
 
 def _said(answer: Told, words: str, *, json: bool) -> None:

@@ -16,7 +16,7 @@ def register_crowd(collect: typer.Typer) -> None:
 
 
 def crowd(
-    url: Annotated[str, typer.Option(help="The collector's address.")] = "http://127.0.0.1:8000",
+    url: Annotated[str, typer.Option(envvar="SFUMATO_URL", help="The collector's address.")] = "http://127.0.0.1:8000",
     city: Annotated[
         str, typer.Option(help="Where the people are: paris or sf (counts of check-ins per cell).")
     ] = "paris",

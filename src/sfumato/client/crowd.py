@@ -130,7 +130,10 @@ class _Server:
         """The open cycle's channel, checked as a device checks it."""
         status, body = self._call("GET", "/channel")
         if status != 200:
-            raise CrowdFailed(f"The server answered {status}: {body.get('error')}", "Does the campaign exist?")
+            advice = (
+                "Name a campaign of that server: --campaign." if status == 404 else "Try again when it takes reports."
+            )
+            raise CrowdFailed(f"The server answered {status}: {body.get('error')}", advice)
         return check_offer(body, caps=Caps())
 
     def send(self, offer: Offer, secret: bytes, cell: int) -> bool:
@@ -169,6 +172,7 @@ class _Server:
         """One request, tried again while the server is busy, closing or away; a report keeps its key."""
         content = None if body is None else json.dumps(body)
         sent = {"User-Agent": "sfumato", "Content-Type": "application/json", **(headers or {})}
+        last: tuple[int, dict[str, object]] = (503, {"error": "The server stayed busy."})
         for attempt in range(_TRIES):
             connection = self._connection("reports" if path == "/reports" else "other")
             try:
@@ -177,6 +181,7 @@ class _Server:
                 answer = _object(reply.read())
                 if reply.status not in (429, 503) and not (reply.status == 409 and path == "/channel"):
                     return reply.status, answer
+                last = reply.status, answer
             except (OSError, HTTPException) as error:
                 connection.close()
                 if attempt == _TRIES - 1:
@@ -184,7 +189,7 @@ class _Server:
                         f"The server cannot be reached ({type(error).__name__}).", "Is `sfumato serve` running there?"
                     ) from error
             time.sleep(min(2.0, 0.1 * 2**attempt))
-        return 503, {"error": "The server stayed busy."}
+        return last
 
     def _connection(self, purpose: str) -> HTTPConnection:
         found: HTTPConnection | None = getattr(self._local, purpose, None)
