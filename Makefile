@@ -64,7 +64,8 @@ bench: $(VENV)/.bench  ## every benchmark, each a ratio against something real i
 docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-web:  ## check the TypeScript and build the pages' bundle (needs Node); packed into the wheel when present
+web: $(VENV)/.core  ## check the TypeScript, build the pages' bundle (packed into the wheel when present) and web/dist-page (needs Node)
+	$(BIN)/python scripts/page_table.py web/src/page/table.json
 	cd clients/js && npm install --no-audit --no-fund --no-package-lock && npm run check && npm run build
 	cd web && npm install --no-audit --no-fund --no-package-lock && npm run check && npm run build
 

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import page_table
 import pytest
+from page_rides import HOME, rides
 
 import sfumato as sf
 from sfumato.archives.hiding import Hiding
@@ -23,17 +25,14 @@ from sfumato.certificates.verify import read_certificate
 from sfumato.errors import VerificationFailed
 from sfumato.frames import differences_m
 from sfumato.places.file import load_places
-from sfumato.places.globe import Around
 from sfumato.places.zones import points_of
 
 ROOT = Path(__file__).resolve().parents[2]
 JS = ROOT / "clients" / "js"
-sys.path[:0] = [str(ROOT / "tests" / "golden"), str(ROOT / "scripts")]
+sys.path.insert(0, str(ROOT / "tests" / "golden"))
 import make_page_golden  # noqa: E402
-import page_table  # noqa: E402
 
 GOLDEN = json.loads((ROOT / "tests" / "golden" / "page.json").read_text("utf-8"))
-HOME = (47.3769, 8.5417)
 
 
 def _same(one: Any, other: Any, where: str = "") -> None:
@@ -64,26 +63,6 @@ def test_the_table_offers_only_what_verify_calls_protected() -> None:
             assert body["randomness"] == "browser CSPRNG (crypto.getRandomValues)"
             assert (body["simulation"], body["kept"], body["loss_at_times"]) == (False, [], None)
             assert max(body["odds_99"], body["stay_odds_99"]) <= 20
-
-
-def rides(folder: Path, count: int, *, seed: int = 0, points: int = 400) -> list[Path]:
-    """Rides that begin at home and wander off, one a day, as GPX with heights and names."""
-    rng, out = np.random.default_rng(seed), []
-    around = Around(*HOME)
-    for ride in range(count):
-        heading = rng.uniform(0, 2 * np.pi) + np.cumsum(rng.normal(0, 0.08, points))
-        steps = 25.0 * np.column_stack([np.cos(heading), np.sin(heading)])
-        lat, lon = around.to_degrees(np.cumsum(steps, axis=0))
-        times = 1.7e9 + 86400.0 * ride + 5.0 * np.arange(points)
-        rows = [
-            f'<trkpt lat="{y:.7f}" lon="{x:.7f}"><ele>{400 + k % 7}</ele>'
-            f"<time>{np.datetime64(int(t), 's')}Z</time></trkpt>"
-            for k, (y, x, t) in enumerate(zip(lat, lon, times, strict=True))
-        ]
-        path = folder / f"ride {ride}.gpx"
-        path.write_text(f"<gpx><trk><name>From home</name><trkseg>{''.join(rows)}</trkseg></trk></gpx>")
-        out.append(path)
-    return out
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,4 @@
+declare module "virtual:land" {
+  const rings: readonly (readonly number[])[];
+  export default rings;
+}
