@@ -31,7 +31,10 @@ const look = async (page, name) => {
   found.axe[name] = await violations(page);
   found.overflow[name] = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
 };
-const picture = (page, name) => page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true });
+const picture = async (page, name) => {
+  await page.evaluate(() => scrollTo(0, 0));
+  await page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true });
+};
 const saved = async (page, label, name) => {
   const [download] = await Promise.all([
     page.waitForEvent("download"),

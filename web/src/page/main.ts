@@ -105,14 +105,8 @@ function listTracks(): void {
   byId("tracks").replaceChildren(...rows);
   const apart = (a: Spot, b: Spot) => distanceM(surface(...a), surface(...b));
   const hidden = (at: Spot) => places.active.some((place) => apart(at, [place.latDeg, place.lonDeg]) < 200);
-  const found = ends(
-    sources.map(({ track }) => track),
-    apart,
-  ).filter((one) => !hidden(one.spot));
-  const buttons = found.slice(0, 4).map(({ spot: at, count }, k) => {
-    const label = `Suggestion ${k + 1}: ${count} ${count === 1 ? "beginning or end" : "beginnings and ends"} of tracks`;
-    return button(label, () => choose(at));
-  });
+  const found = ends(sources, apart).filter((one) => !hidden(one.spot));
+  const buttons = found.slice(0, 4).map(({ spot: at, words }) => button(words, () => choose(at)));
   byId("suggestions").replaceChildren(element("div", { class: "buttons" }, ...buttons));
 }
 
@@ -144,6 +138,10 @@ async function take(files: Iterable<File>): Promise<void> {
   }
   const problems: string[] = [];
   for (const file of files) {
+    if (file.name.endsWith(".places")) {
+      await openPlaces(file);
+      continue;
+    }
     try {
       const source = await opened(file);
       if (!sources.some(({ digest }) => digest === source.digest)) sources.push(source);

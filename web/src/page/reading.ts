@@ -40,20 +40,27 @@ export async function opened(file: File): Promise<Opened> {
   );
 }
 
+export type Spot = readonly [number, number];
+
+/** A place that tracks begin or end at, in words. */
+export interface EndPlace {
+  readonly spot: Spot;
+  readonly count: number;
+  readonly words: string;
+}
+
 /** Where tracks begin or end, the commonest first: what most people want to hide. */
-export function ends(
-  tracks: readonly ReadTrack[],
-  apartM: (a: Spot, b: Spot) => number,
-): { spot: Spot; count: number }[] {
-  const found: { spot: Spot; count: number }[] = [];
-  for (const { latDeg, lonDeg } of tracks)
-    for (const i of [0, latDeg.length - 1]) {
-      const spot: Spot = [latDeg[i]!, lonDeg[i]!];
+export function ends(sources: readonly Source[], apartM: (a: Spot, b: Spot) => number): EndPlace[] {
+  const found: { spot: Spot; count: number; words: string }[] = [];
+  for (const { name, track } of sources)
+    for (const [i, verb] of [
+      [0, "begins"],
+      [track.latDeg.length - 1, "ends"],
+    ] as const) {
+      const spot: Spot = [track.latDeg[i]!, track.lonDeg[i]!];
       const same = found.find((one) => apartM(one.spot, spot) < 200);
-      if (same) same.count++;
-      else found.push({ spot, count: 1 });
+      if (same) same.words = `Where ${++same.count} beginnings and ends of tracks lie`;
+      else found.push({ spot, count: 1, words: `Where ${name} ${verb}` });
     }
   return found.sort((a, b) => b.count - a.count);
 }
-
-export type Spot = readonly [number, number];

@@ -18,6 +18,7 @@ function outcomeLines(made: Release, read: number, choice: Choice | null): strin
   if (gone)
     lines.push(`${gone} of ${made.shown.length} tracks never leave the circles and disappear. Only you know that.`);
   lines.push("Positions and times stay; heights, heart rates, names and everything else are left out.");
+  if (made.single) lines.push("Times are rounded down to the second.");
   if (choice) lines.push(choice.headline);
   for (const leak of made.leaks)
     lines.push(
