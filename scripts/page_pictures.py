@@ -1,4 +1,4 @@
-"""Pictures of the browser page for docs/browser_page.md, from the sample rides that ship (`make web` and Chromium first).
+"""Pictures of the browser page for docs/browser_page.md, from the sample rides that ship (needs `make web`, Chromium).
 
 python scripts/page_pictures.py
 """
