@@ -25,6 +25,8 @@ if TYPE_CHECKING:  # the same names as in the table below, for type checkers and
     from sfumato.places import find_places
     from sfumato.protection import protect
     from sfumato.traces import Trace
+    from sfumato.usefulness.preview import preview
+    from sfumato.usefulness.utility import utility
 
 # Public names and the modules they live in, imported on first use so that ``import sfumato`` stays fast.
 _HOMES = {
@@ -40,6 +42,8 @@ _HOMES = {
     "estimate_ways": "sfumato.answers.ways",
     "smooth": "sfumato.answers.smooth",
     "judge_smoothed": "sfumato.answers.smoothed",
+    "preview": "sfumato.usefulness.preview",
+    "utility": "sfumato.usefulness.utility",
     "find_places": "sfumato.places",
     "hide": "sfumato.archives.hiding",
     "judge": "sfumato.certificates.verdict",
@@ -63,11 +67,13 @@ __all__ = [
     "hide",
     "judge",
     "judge_smoothed",
+    "preview",
     "protect",
     "read_trace",
     "read_traces",
     "receive",
     "smooth",
+    "utility",
     "verify",
     "write_trace",
 ]

@@ -132,6 +132,24 @@ def audit_archive(
     return ArchiveAudit(tuple(found.rows), noise, attacked, leaks, tuple(notes))
 
 
+def shared_pairs(
+    sources: Sequence[str | Path], folder: Path, certificate: str | Path | Mapping[str, Any], reading: SourceReading
+) -> tuple[Trace, Trace, Mapping[str, Any]]:
+    """Originals and what was shared of them, each as one track, and the certificate of the noise between them."""
+    document = dict(verify_archive(certificate, folder).certificate)
+    if document["withheld"] is not None or document["noise"] is None or document["times"]["released"] == "drop":
+        raise InputError(
+            "Files that were cut, or show no times, cannot be held against their originals point by point.",
+            "Give a folder that sfumato protect wrote, with times.",
+        )
+    known, pairs = read_records(private_folder(folder) / "manifest.jsonl"), list[tuple[Trace, Trace]]()
+    for member in members(sources):
+        _row(member, known, folder, replace(reading, keep=tuple(document["kept"])), None, None, pairs)
+    if not pairs:
+        raise InputError("None of the files given was shared in this folder.", "Give the originals, unchanged.")
+    return joined([one for one, _ in pairs]), joined([other for _, other in pairs]), document["noise"]
+
+
 def _row(
     member: Member,
     known: Mapping[str, SourceRecord],

@@ -27,7 +27,7 @@ app = typer.Typer(
 
 # Each module adds its commands to the app; heavy imports happen inside the commands.
 _COMMANDS = (
-    *("hide", "places", "protect", "check", "cost", "estimate", "smooth", "design", "channel"),
+    *("hide", "places", "protect", "check", "cost", "estimate", "smooth", "useful", "design", "channel"),
     *("reading", "collect", "reproduce", "serve", "campaign", "collector"),
 )
 

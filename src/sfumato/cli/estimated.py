@@ -41,7 +41,7 @@ def answer_heatmap(
         found = estimate_heatmap(
             received,
             cell_m=length_m(cell),
-            bounds=_bounds(bounds),
+            bounds=bounds_of(bounds),
             weight=_weight(weight),
             confidence=confidence,
             each_release_a_person=each,
@@ -65,7 +65,7 @@ def answer_flows(
         found = estimate_flows(
             received,
             cell_m=length_m(cell),
-            bounds=_bounds(bounds),
+            bounds=bounds_of(bounds),
             confidence=confidence,
             each_release_a_person=each,
         )
@@ -114,7 +114,7 @@ def _weight(text: str) -> Weight:
     raise InputError(f"There is no weight '{text}'.", "Use points, or time.")
 
 
-def _bounds(text: str | None) -> Bounds | None:
+def bounds_of(text: str | None) -> Bounds | None:
     if text is None:
         return None
     try:

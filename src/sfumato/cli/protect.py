@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
@@ -92,7 +92,7 @@ def protect(
     if not archive:
         with next(iter(members(sources))).path() if packed else nullcontext(sources[0]) as source:
             named = named_columns(column)
-            people = _read(source, format=format, zone=time_zone, columns=named, keep=keep, one_person=one_person)
+            people = read_people(source, format=format, zone=time_zone, columns=named, keep=keep, one_person=one_person)
     plan = Plan(
         radius_m=length_m(radius),
         odds=odds,
@@ -190,13 +190,13 @@ def named_columns(pairs: list[str]) -> dict[str, str] | None:
     return columns or None
 
 
-def _read(
+def read_people(
     source: Path,
     *,
     format: str | None,
     zone: str | None,
     columns: dict[str, str] | None,
-    keep: list[str],
+    keep: Sequence[str] = (),
     one_person: bool,
 ) -> list[tuple[str | None, Trace]]:
     """One person, or the people of a table with an id column."""

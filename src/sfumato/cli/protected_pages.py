@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from sfumato.answers.smooth import SmoothTracks
+from sfumato.certificates.verify import Document
 from sfumato.errors import InputError
 from sfumato.protection import Protected, ProtectedFleet
 from sfumato.report import render
@@ -13,7 +11,7 @@ from sfumato.report import render
 
 def page_of(
     done: Protected | ProtectedFleet,
-    document: Mapping[str, Any],
+    document: Document,
     smoothed: SmoothTracks | None,
     *,
     private: bool,

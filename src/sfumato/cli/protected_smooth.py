@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from sfumato.answers.smooth import SmoothTracks, smooth
 from sfumato.answers.smoothed import smoothed_certificate
 from sfumato.certificates.document import sealed
+from sfumato.certificates.verify import Document
 from sfumato.cli.archive_faces import progress
 from sfumato.errors import InputError
 from sfumato.files import Staged
 from sfumato.protection import Protected, ProtectedFleet
 
-Signer = Callable[[Mapping[str, Any]], Mapping[str, str]]
+Signer = Callable[[Document], Mapping[str, str]]
 
 
 def checked_style(style: str, done: Protected | ProtectedFleet) -> None:
@@ -27,7 +27,7 @@ def checked_style(style: str, done: Protected | ProtectedFleet) -> None:
 
 def stage_smooth(
     done: Protected | ProtectedFleet, staged: Staged, path: Path, format: str, sign: Signer | None, *, quiet: bool
-) -> tuple[dict[str, Any], SmoothTracks]:
+) -> tuple[dict[str, object], SmoothTracks]:
     """Fill the smooth release beside ``path``; its certificate (that of the raw release inside), and the tracks."""
     checked_style("smooth", done)
     document = sealed(done.body, sign)

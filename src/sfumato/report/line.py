@@ -5,14 +5,13 @@ It is computed from the release and its certificate alone (:mod:`sfumato.answers
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from sfumato.answers.received import law_of
 from sfumato.answers.smooth import smooth_track
 from sfumato.certificates.build import SMOOTHED
 from sfumato.certificates.document import Certificate
+from sfumato.certificates.verify import Document
 from sfumato.errors import InputError
 from sfumato.times_released import Times
 from sfumato.traces import Trace
@@ -28,7 +27,7 @@ def smooth_line(release: Trace, certificate: Certificate) -> Trace | None:
         return None
 
 
-def record_of(certificate: Mapping[str, Any] | Certificate) -> tuple[Certificate, bool]:
+def record_of(certificate: Document | Certificate) -> tuple[Certificate, bool]:
     """What is certified, and whether of a smooth track: then the promise is that of the release inside."""
     if isinstance(certificate, Certificate) or certificate.get("kind") != SMOOTHED:
         return Certificate.of(certificate), False

@@ -1,0 +1,154 @@
+"""How useful a release is: its answers beside the truth, for everybody together and for each person. Private."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.answers.received import Received, receive
+from sfumato.answers.window import Bounds
+from sfumato.certificates.build import rounded_times
+from sfumato.certificates.verify import Document
+from sfumato.errors import InputError
+from sfumato.frames import differences_m
+from sfumato.traces import Trace
+from sfumato.usefulness.measures import FLOW_CELLS_M, HEAT_CELLS_M, MapsAsked, People, Quality, averaged, measured
+from sfumato.usefulness.rectangle import rectangle
+
+PRIVATE = "Private: computed from the original. Keep it to yourself."
+MOST_PEOPLE, MOST_PEOPLE_QUICK = 60, 12  # of whom every person's own measures are worked out
+
+
+@dataclass(frozen=True, slots=True)
+class PersonUtility:
+    """One person's answers (``person`` None for a single track); ``error_m`` is the median distance from the truth."""
+
+    person: str | None
+    points: int
+    error_m: float
+    measures: tuple[Quality, ...]
+
+    def to_dict(self) -> dict[str, object]:
+        """For ``--json``."""
+        rows = [row.to_dict() for row in self.measures]
+        return {"person": self.person, "points": self.points, "error_m": self.error_m, "measures": rows}
+
+
+@dataclass(frozen=True, slots=True)
+class Utility:
+    """All people together, each of (at most sixty of) them, and what a reader must know."""
+
+    people: int
+    points: int
+    error_m: float
+    measures: tuple[Quality, ...]
+    persons: tuple[PersonUtility, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    def to_dict(self) -> dict[str, object]:
+        """For ``--json``."""
+        return {
+            "private": True,
+            "people": self.people,
+            "points": self.points,
+            "error_m": self.error_m,
+            "measures": [row.to_dict() for row in self.measures],
+            "persons": [one.to_dict() for one in self.persons],
+            "notes": list(self.notes),
+        }
+
+
+def utility(
+    original: Trace | People,
+    release: Trace | People,
+    certificate: str | Path | Document | None = None,
+    *,
+    heat_cells_m: Sequence[float] = HEAT_CELLS_M,
+    flow_cells_m: Sequence[float] = FLOW_CELLS_M,
+    bounds: Bounds | None = None,
+    step: Callable[[], None] = lambda: None,
+) -> Utility:
+    """How far a release's answers are from the truth, naive and (with its certificate) corrected.
+
+    ``original`` and ``release`` are a track, or (id, track) of each person in the same order. ``step`` is called after
+    everybody together and after each person. Private.
+    """
+    people, others = as_people(original), as_people(release)
+    received = None if certificate is None else receive(list(others), certificate)
+    return useful(people, others, received, MapsAsked(tuple(heat_cells_m), tuple(flow_cells_m), bounds), step)
+
+
+def as_people(given: Trace | People) -> People:
+    """One track is one person without a name."""
+    people = [(None, given)] if isinstance(given, Trace) else list(given)
+    if not people:
+        raise InputError("There is nobody here.", "Give at least one track.")
+    return [(person, rounded_times(trace)) for person, trace in people]
+
+
+def useful(
+    people: People,
+    others: People,
+    received: Received | None,
+    asked: MapsAsked,
+    step: Callable[[], None] = lambda: None,
+) -> Utility:
+    """:func:`utility` of people in memory, with the law of the noise at hand."""
+    _check_same(people, others)
+    noise_m = 0.0 if received is None else received.law.noise_m
+    chosen, notes = rectangle([trace for _, trace in people], asked, noise_m)
+    whole = measured(people, others, received, chosen)
+    step()
+    each: list[PersonUtility] = []
+    some = shown_people(len(people), quick=asked.quick)
+    for k in some if len(people) > 1 else ():
+        one = None if received is None else replace(received, people=(received.people[k],))
+        rows = measured([people[k]], [others[k]], one, chosen, maps=False)
+        each.append(PersonUtility(people[k][0], len(people[k][1]), error_m([people[k]], [others[k]]), rows))
+        step()
+    if len(each) and len(some) < len(people):
+        notes.append(f"{len(some)} of {len(people)} people, evenly chosen, are shown one by one.")
+    points = sum(len(trace) for _, trace in people)
+    return Utility(len(people), points, error_m(people, others), whole, tuple(each), tuple(notes))
+
+
+def shown_people(people: int, *, quick: bool = False) -> list[int]:
+    """Which people are shown one by one: evenly chosen."""
+    most = MOST_PEOPLE_QUICK if quick else MOST_PEOPLE
+    return sorted({int(k) for k in np.linspace(0, people - 1, min(people, most))})
+
+
+def error_m(people: People, others: People) -> float:
+    """The median distance of released points from the true ones."""
+    apart = [
+        np.linalg.norm(differences_m(one.lat_deg, one.lon_deg, other.lat_deg, other.lon_deg), axis=1)
+        for (_, one), (_, other) in zip(people, others, strict=True)
+    ]
+    return float(np.median(np.concatenate(apart)))
+
+
+def mean_utility(draws: Sequence[Utility]) -> Utility:
+    """The mean over several releases of the same people."""
+    persons = tuple(
+        PersonUtility(
+            rows[0].person,
+            rows[0].points,
+            float(np.mean([row.error_m for row in rows])),
+            averaged([row.measures for row in rows]),
+        )
+        for rows in zip(*(draw.persons for draw in draws), strict=True)
+    )
+    first, error = draws[0], float(np.mean([draw.error_m for draw in draws]))
+    return Utility(first.people, first.points, error, averaged([one.measures for one in draws]), persons, first.notes)
+
+
+def _check_same(people: People, others: People) -> None:
+    if [person for person, _ in people] != [person for person, _ in others] and len(people) != 1:
+        raise InputError("The original and the release hold different people.", "Give the release of this original.")
+    if len(people) != len(others) or any(len(a) != len(b) for (_, a), (_, b) in zip(people, others, strict=True)):
+        raise InputError(
+            "The original and the release differ in their number of points.", "Give the release of this original."
+        )
