@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from sfumato.adversary.audit import audit
+from sfumato.adversary.fleet import FleetAudit, People, attacked_people, audit_fleet, person_losses
+from sfumato.answers.received import Received, receive
 from sfumato.answers.smooth import SmoothTracks
 from sfumato.certificates.verify import Document
+from sfumato.cli.archive_faces import progress
 from sfumato.errors import InputError
 from sfumato.protection import Protected, ProtectedFleet
 from sfumato.report import render
+from sfumato.report.fleet_page import private_fleet_page, public_fleet_page
+from sfumato.report.line import record_of
+from sfumato.traces import Trace
+from sfumato.usefulness.measures import MapsAsked
+from sfumato.usefulness.utility import useful
 
 
 def page_of(
@@ -18,12 +27,63 @@ def page_of(
     person: str | None = None,
 ) -> str:
     """The private or the public page; ``smoothed`` is what is released where the style is smooth."""
-    if not isinstance(done, Protected):
-        raise InputError("A report shows one person.", "Leave the reports out for a table of several people.")
-    return render(
-        release=done.release if smoothed is None else smoothed.trace,
-        certificate=document,
-        original=done.original if private else None,
-        audit=done.audit() if private else None,
-        dropped=done.dropped if private else (),
-    )
+    if isinstance(done, Protected):
+        return render(
+            release=done.release if smoothed is None else smoothed.trace,
+            certificate=document,
+            original=done.original if private else None,
+            audit=done.audit() if private else None,
+            dropped=done.dropped if private else (),
+        )
+    shown: People = done.releases if smoothed is None else smoothed.people
+    if person is not None:
+        return person_page(done.originals if private else None, shown, done.releases, document, person)
+    if private:
+        with progress("Attacking every person", len(attacked_people(len(done.originals)))) as step:
+            found = audit_fleet(done.originals, done.releases, document.get("source", document), step=step)
+        return fleet_page(done.originals, shown, document, found)
+    return public_page(shown, document)
+
+
+def public_page(shown: People, document: Document) -> str:
+    """From the release and its certificate; nothing of an original comes in here."""
+    record, smoothed = record_of(document)
+    inner = document.get("source", document)
+    return public_fleet_page(shown, record, person_losses(shown, inner), _received(shown, document), smoothed=smoothed)
+
+
+def fleet_page(originals: People, shown: People, document: Document, found: FleetAudit) -> str:
+    """The private page of a table that was attacked."""
+    record, smoothed = record_of(document)
+    received = _received(shown, document)
+    with progress("Measuring usefulness", len(originals) + 1) as step:
+        good = useful(originals, shown, received, MapsAsked(quick=True), step)
+    return private_fleet_page(shown, record, found, good, received, smoothed=smoothed)
+
+
+def person_page(originals: People | None, shown: People, raw: People, document: Document, person: str) -> str:
+    """One person of the table, as a track of their own."""
+    original = None if originals is None else one_of(originals, person)
+    attacked = None
+    if original is not None:
+        inner = document.get("source", document)
+        attacked = audit(original, one_of(raw, person), inner)
+    return render(release=one_of(shown, person), certificate=document, original=original, audit=attacked)
+
+
+def one_of(people: People, person: str) -> Trace:
+    """The track of the person with this id."""
+    found = dict(people).get(person)
+    if found is None:
+        raise InputError("There is nobody of that id in this table.", "Check --report-person against the id column.")
+    return found
+
+
+def _received(shown: People, document: Document) -> Received | None:
+    """The release with the law of its noise; None where it is smooth, or its noise has no one law."""
+    if "source" in document:
+        return None
+    try:
+        return receive(list(shown), document)
+    except InputError:
+        return None

@@ -43,7 +43,7 @@ def preview_page(found: Preview) -> str:
     return page(
         "A preview of releases (private)",
         _BANNER,
-        f'<style>{STYLE}</style><div class="curves">{"".join(_curves(found))}</div>',
+        f'<style>{STYLE}</style><div class="curves">{"".join(preview_panels(found).values())}</div>',
         section("What can be had together", listed([one.sentence for one in found.wishes])),
         section("Promise and usefulness", f"<p>{HOW_TO_READ} Here: naive → corrected.</p>{table(heads, rows)}"),
         section("Person by person", each) if people else "",
@@ -104,10 +104,11 @@ def _measure_notes(choices: Sequence[Choice]) -> list[str]:
     return sorted({row.note for choice in choices for row in choice.utility.measures if row.note})
 
 
-def _curves(found: Preview) -> list[str]:
+def preview_panels(found: Preview) -> dict[str, str]:
+    """The curves of each kind of answer, as SVG."""
     noises = [choice.noise_m for choice in found.choices]
     radii = [choice.radius_at_m[found.odds] for choice in found.choices]
-    out = []
+    out: dict[str, str] = {}
     for kind, title in _PANELS.items():
         chosen = [k for k, row in enumerate(found.choices[0].utility.measures) if row.kind == kind]
         rows = [[choice.utility.measures[k] for choice in found.choices] for k in chosen]
@@ -121,5 +122,5 @@ def _curves(found: Preview) -> list[str]:
             if any(one.best is not None for one in row)
         ]
         if curves:
-            out.append(panel(title, noises, radii, curves))
+            out[kind] = panel(title, noises, radii, curves)
     return out

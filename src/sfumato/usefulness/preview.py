@@ -25,7 +25,7 @@ from sfumato.usefulness.utility import Utility, as_people, mean_utility, useful
 from sfumato.usefulness.wishes import Granted, NoiseOffer, Wish, granted, usual_wishes
 
 NOISES_M = (100.0, 200.0, 400.0, 800.0)
-MOST_PEOPLE, MOST_POINTS = 60, 60_000
+MOST_PEOPLE, MOST_POINTS = 60, 30_000
 ENOUGH_DRAWS = 4  # releases of one person that are averaged; of a fleet, people times draws
 
 
