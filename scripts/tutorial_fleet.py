@@ -30,6 +30,7 @@ from sfumato.usefulness.preview import Preview, preview  # noqa: E402
 from sfumato.usefulness.wishes import parse_wish  # noqa: E402
 
 PAGE, IMAGES = ROOT / "docs" / "publish_a_fleet.md", ROOT / "docs" / "images"
+NOISES_M = (200.0, 400.0, 700.0)
 START, END = "<!-- computed by scripts/tutorial_fleet.py -->", "<!-- end -->"
 WISHES = (
     "length=10%,radius=200m",
@@ -78,7 +79,7 @@ def main() -> int:
         write_fleet(people, options.table)
         print(f"{options.table}: {len(people)} cabs, {sum(len(trace) for _, trace in people)} points")
         return 0
-    found = preview(people, wishes=[parse_wish(text, 200.0, 5.0) for text in WISHES])
+    found = preview(people, noise_m=NOISES_M, wishes=[parse_wish(text, 200.0, 5.0) for text in WISHES])
     text = table_of(found)
     print(text)
     if options.write:

@@ -14,7 +14,7 @@ from sfumato.traces import Trace
 from sfumato.units import format_length
 from sfumato.usefulness.measures import MapsAsked
 
-WIDEST_CELLS, WIDEST_NOISES = 120, 200.0  # of the smallest cell; beyond, a map takes minutes
+WIDEST_CELLS, WIDEST_NOISES = 120, 120.0  # of the smallest cell; beyond, a map takes minutes
 
 
 def rectangle(traces: Sequence[Trace], asked: MapsAsked, noise_m: float) -> tuple[MapsAsked, list[str]]:
