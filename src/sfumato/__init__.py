@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # the same names as in the table below, for type checkers and
     from sfumato.answers.displacement import estimate_displacements
     from sfumato.answers.flows import estimate_flows
     from sfumato.answers.heatmap import estimate_heatmap
+    from sfumato.answers.moving_answer import estimate_distances, estimate_speeds, estimate_stays
     from sfumato.answers.received import receive
     from sfumato.answers.smooth import smooth
     from sfumato.answers.smoothed import judge_smoothed
@@ -40,6 +41,9 @@ _HOMES = {
     "estimate_flows": "sfumato.answers.flows",
     "estimate_displacements": "sfumato.answers.displacement",
     "estimate_ways": "sfumato.answers.ways",
+    "estimate_distances": "sfumato.answers.moving_answer",
+    "estimate_speeds": "sfumato.answers.moving_answer",
+    "estimate_stays": "sfumato.answers.moving_answer",
     "smooth": "sfumato.answers.smooth",
     "judge_smoothed": "sfumato.answers.smoothed",
     "preview": "sfumato.usefulness.preview",
@@ -60,8 +64,11 @@ __all__ = [
     "Trace",
     "__version__",
     "estimate_displacements",
+    "estimate_distances",
     "estimate_flows",
     "estimate_heatmap",
+    "estimate_speeds",
+    "estimate_stays",
     "estimate_ways",
     "find_places",
     "hide",

@@ -68,6 +68,11 @@ class HexCells:
         """Latitudes and longitudes of the centres."""
         return self.lat_deg, self.lon_deg
 
+    def outlines_deg(self) -> list[list[tuple[float, float]]]:
+        """The corners of each hexagon as (lon, lat), not closed."""
+        h3 = _h3()
+        return [[(lon, lat) for lat, lon in h3.cell_to_boundary(index)] for index in self.ids]
+
     def locate(self, lat_deg: npt.ArrayLike, lon_deg: npt.ArrayLike) -> IntArray:
         """The hexagon of each point, -1 outside."""
         h3 = _h3()

@@ -18,7 +18,7 @@ import numpy as np
 
 from sfumato.answers.over_people import OverPeople, ratio_over_people
 from sfumato.answers.people import Person, people_of
-from sfumato.answers.received import NoiseLaw, Received
+from sfumato.answers.received import NoiseLaw, Pair, Received, received_all
 from sfumato.answers.smooth import walked, with_intervals
 from sfumato.arrays import FloatArray
 from sfumato.errors import InputError
@@ -45,13 +45,14 @@ class Displacements:
 
 
 def estimate_displacements(
-    received: Sequence[Received],
+    received: Sequence[Received | Pair],
     *,
     lags_s: Sequence[float] = LAGS_S,
     confidence: float = 0.9,
     each_release_a_person: bool = False,
 ) -> Displacements:
     """Unbiased squares over all people, each with its interval over people."""
+    received = received_all(received)
     if not lags_s or min(lags_s) <= 0:
         raise InputError("A lag is not more than 0.", "Give times such as 1min,10min,1h.")
     for one in received:

@@ -14,6 +14,8 @@ import numpy as np
 from sfumato.arrays import FloatArray, IntArray
 from sfumato.compiled import compiled
 
+NOTHING = 1e-4  # of the likeliest pair of rows
+
 
 @compiled(fastmath=True)  # sums may be reordered, which moves them by a rounding
 def step_by_axes(
@@ -32,6 +34,8 @@ def step_by_axes(
         total = 0.0
         for i in range(side):
             for j in range(side):
+                if down[t, i, j] < NOTHING:
+                    continue
                 plane = flows[i0 + i, j0 + j]
                 partial = 0.0
                 for k in range(side):
@@ -44,7 +48,7 @@ def step_by_axes(
             for i in range(side):
                 for j in range(side):
                     scaled = share * down[t, i, j]
-                    if scaled > 1e-9 * share:
+                    if down[t, i, j] >= NOTHING:
                         plane = back[i0 + i, j0 + j]
                         for k in range(side):
                             for m in range(side):

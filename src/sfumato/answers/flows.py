@@ -3,8 +3,9 @@
 The noise at a trip's start and end, T seconds apart, is correlated by ρ(T), which the certificate states, so the
 likelihood of the pair of cells (a, b) is a bivariate Gaussian on each axis. Latent cells are half the reporting cells
 (with latent = reporting cells the answer is worse than counting the released ends); people within a latent cell are
-spread over it, which adds w²/12 to the variance. Expectation-maximisation starts where ends say nothing about one
-another, which needs few steps and keeps rare pairs plausible; it is stopped by the likelihood of people left
+spread over it, which adds w²/12 to the variance. Expectation-maximisation starts where one end says about the other
+only how far and in which direction it lies (m_a m_b g(b - a), with g from the release, too), which needs few steps and
+keeps rare pairs plausible; it is stopped by the likelihood of people left
 out, and intervals are over people, as for heat maps (:mod:`~sfumato.answers.intervals`; what smoothing takes is told
 by walking twice as far).
 """
@@ -24,7 +25,7 @@ from sfumato.answers.cells import Cells, Reporting, asked_for
 from sfumato.answers.deconvolution import dealt
 from sfumato.answers.intervals import people_interval
 from sfumato.answers.people import LEAST_PEOPLE, people_of
-from sfumato.answers.received import Received
+from sfumato.answers.received import Pair, Received, received_all
 from sfumato.answers.trips import Blocks, Trips, blocks_of, trips_of
 from sfumato.answers.window import Bounds, Window
 from sfumato.arrays import FloatArray, IntArray, read_only
@@ -35,6 +36,7 @@ LATENT_OF_NOISE = 1.15  # and at least two latent cells along a reporting cell
 MOST_STEPS = 40
 MOST_GROUPS = 8
 FIRST_STEPS = 6  # to know the two ends; how they go together is found from there
+GRAVITY_STEPS = 3
 STEPS_FOR_ONE = 3
 LARGEST = 20_000_000  # latent pairs
 
@@ -86,7 +88,7 @@ class Flows:
 
 
 def estimate_flows(
-    received: Sequence[Received],
+    received: Sequence[Received | Pair],
     *,
     cell_m: float | None = None,
     h3: int | None = None,
@@ -96,6 +98,7 @@ def estimate_flows(
     each_release_a_person: bool = False,
 ) -> Flows:
     """Flows between cells. A trip is one segment of a released trace, from its first to its last point."""
+    received = received_all(received)
     if not received:
         raise InputError("There is no release.", "Give at least one, with its certificate.")
     if not 0 < confidence < 1:
@@ -107,7 +110,7 @@ def estimate_flows(
     noise_m = max(law.noise_m for law in laws)
     traces = [trace for one in received for _, trace in one.people]
     asked = asked_for(traces, noise_m, cell_m=cell_m, h3=h3, areas=areas, bounds=bounds)
-    window = _window(asked.grid, noise_m)
+    window = _window(asked.grid, noise_m, least=2 if asked.cells is asked.grid else 1)
     reporting = asked.summed_on(window)
     trips = trips_of(people, laws, window, asked.cells)
     if len(trips) == 0:
@@ -116,11 +119,11 @@ def estimate_flows(
     groups = _groups(len(people))[trips.person]
     chosen = _choose(blocks, groups, reporting) if len(np.unique(groups)) > 1 else None
     steps = chosen[0] if chosen else STEPS_FOR_ONE
-    flows = _walked(_unrelated(blocks, np.ones(len(trips)), window), blocks, steps)
+    flows = _walked(_start(blocks, np.ones(len(trips)), window), blocks, steps)
     share = _reported(flows, reporting)
     low, high = share * np.nan, share * np.nan
     if chosen is not None and len(people) >= LEAST_PEOPLE:
-        farther = _reported(_walked(flows, blocks, steps), reporting)
+        farther = _reported(_walked(flows, blocks, steps + 1), reporting)
         low, high = people_interval(share, chosen[1], len(people), confidence, bias=farther - share)
     return Flows(
         cells=asked.cells,
@@ -139,8 +142,8 @@ def estimate_flows(
     )
 
 
-def _window(grid: Grid, noise_m: float) -> Window:
-    finer = max(2, round(grid.cell_height / (LATENT_OF_NOISE * noise_m)))
+def _window(grid: Grid, noise_m: float, *, least: int) -> Window:
+    finer = max(least, round(grid.cell_height / (LATENT_OF_NOISE * noise_m)))
     window = Window(grid, finer, math.ceil(2 * noise_m * finer / grid.cell_height))
     if (window.shape[0] * window.shape[1]) ** 2 > LARGEST:
         raise InputError(
@@ -167,13 +170,42 @@ def _walked(flows: FloatArray, blocks: Sequence[Blocks], steps: int) -> FloatArr
     return flows
 
 
-def _unrelated(blocks: Sequence[Blocks], weight: FloatArray, window: Window) -> FloatArray:
-    """Where trips begin times where they end, as if one said nothing about the other: the start of the walk."""
+def _start(blocks: Sequence[Blocks], weight: FloatArray, window: Window) -> FloatArray:
+    """Where trips begin times where they end times how far apart the two lie: the start of the walk."""
     rows, columns = window.shape
     flows = np.full((rows, rows, columns, columns), 1.0 / (rows * columns) ** 2)
     for _ in range(FIRST_STEPS):
         flows, _ = _step(flows, blocks, weight)
-    return np.asarray(np.einsum("ik,jl->ijkl", flows.sum(axis=(1, 3)), flows.sum(axis=(0, 2))))
+    apart = np.einsum("ik,jl->ijkl", flows.sum(axis=(1, 3)), flows.sum(axis=(0, 2)))
+    flows = apart
+    for _ in range(GRAVITY_STEPS):
+        flows, _ = _step(flows, blocks, weight)
+        flows = _by_way(flows, apart.copy())
+    return np.asarray(flows)
+
+
+def _by_way(flows: FloatArray, apart: FloatArray) -> FloatArray:
+    """The flows in which an end says about the other only how far and in which direction it lies: m_a m_b g(b - a)."""
+    rows, columns = flows.shape[0], flows.shape[2]
+    wanted, there = (_ways(one) for one in (flows, apart))
+    more = wanted / np.maximum(there, 1e-300)
+    across = np.arange(columns)[None, :] - np.arange(columns)[:, None] + columns - 1
+    for i in range(rows):
+        for j in range(rows):
+            apart[i, j] *= more[j - i + rows - 1][across]
+    return np.asarray(apart / apart.sum())
+
+
+def _ways(flows: FloatArray) -> FloatArray:
+    """How much goes each way: (2 rows - 1, 2 columns - 1)."""
+    rows, columns = flows.shape[0], flows.shape[2]
+    across = (np.arange(columns)[None, :] - np.arange(columns)[:, None] + columns - 1).ravel()
+    out = np.zeros((2 * rows - 1, 2 * columns - 1))
+    for way in range(-rows + 1, rows):
+        index = np.arange(max(-way, 0), rows - max(way, 0))
+        plane = flows[index, index + way].sum(axis=0)
+        out[way + rows - 1] = np.bincount(across, weights=plane.ravel(), minlength=2 * columns - 1)
+    return out
 
 
 def _groups(people: int) -> IntArray:
@@ -183,7 +215,7 @@ def _groups(people: int) -> IntArray:
 def _choose(blocks: Sequence[Blocks], groups: IntArray, reporting: Reporting) -> tuple[int, FloatArray]:
     """The number of steps that is best for people left out, and the answers without each group."""
     others = [(groups != group).astype(np.float64) for group in np.unique(groups)]
-    flows = [_unrelated(blocks, weight, reporting.window) for weight in others]
+    flows = [_start(blocks, weight, reporting.window) for weight in others]
     best, most, answers = 0, -math.inf, np.empty(0)
     for taken in range(MOST_STEPS + 1):
         said, ahead = 0.0, []

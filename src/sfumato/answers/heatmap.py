@@ -21,7 +21,7 @@ from sfumato.answers.deconvolution import choose_steps, dealt, density
 from sfumato.answers.intervals import people_interval, shifted_by
 from sfumato.answers.offsets import Unit, aligned, counted
 from sfumato.answers.people import LEAST_PEOPLE, Person, people_of, time_weights
-from sfumato.answers.received import NoiseLaw, Received
+from sfumato.answers.received import NoiseLaw, Pair, Received, received_all
 from sfumato.answers.spread import Spread
 from sfumato.answers.window import Bounds, Window
 from sfumato.arrays import FloatArray, read_only
@@ -80,7 +80,7 @@ class EstimatedMap:
 
 
 def estimate_heatmap(
-    received: Sequence[Received],
+    received: Sequence[Received | Pair],
     *,
     cell_m: float | None = None,
     h3: int | None = None,
@@ -91,6 +91,7 @@ def estimate_heatmap(
     each_release_a_person: bool = False,
 ) -> EstimatedMap:
     """The heat map of one or several releases, each with its own law. See the module for what the interval says."""
+    received = received_all(received)
     if weight not in ("points", "time"):
         raise InputError(f"There is no weight '{weight}'.", "Count points, or the time they stand for.")
     if not 0 < confidence < 1:

@@ -7,7 +7,8 @@ truth by about b, what it loses when the whole way is walked once more.
 
 A cell that few people visit has a skewed law and no variance worth the name, so V is expressed as a number of people,
 1/φ = p (1 - p) / V, drawn towards that of all cells together where few people were in the cell, and the interval is
-[Wilson1927]'s for that number: |p̂ - p| ≤ z √(φ p (1 - p)), with b² in φ.
+[Wilson1927]'s for that number: |p̂ - p| ≤ z √(φ p (1 - p)), with b² in φ (less what smoothing
+takes from chance alone).
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from scipy.special import ndtri
 from sfumato.answers.window import Window
 from sfumato.arrays import FloatArray
 
-OF_BIAS = 1.1
+OF_BIAS = 1.5
+_BY_CHANCE = 0.25  # of the variance: so large is the square of what smoothing takes from chance alone
 _DRAWN = 5.0  # people: a cell with so many is half its own
 
 
@@ -38,11 +40,12 @@ def people_interval(
     variance = (groups - 1) / groups * np.sum((without - without.mean(axis=0)) ** 2, axis=0) + more
     spread = share * (1 - share)
     pooled = float(np.sum(variance)) / max(float(np.sum(spread)), 1e-300)
-    if not 0 < pooled < 1:
+    if not 1e-12 < pooled < 1:  # nothing told people apart
         pooled = 1.0 / people
     seen = share / pooled
     own = variance / np.maximum(spread, pooled * 1e-6)
-    phi = (own * seen + pooled * _DRAWN) / (seen + _DRAWN) + (OF_BIAS * bias) ** 2 / np.maximum(spread, pooled)
+    lost = OF_BIAS**2 * np.maximum(np.square(bias) - _BY_CHANCE * variance, 0.0)
+    phi = (own * seen + pooled * _DRAWN) / (seen + _DRAWN) + lost / np.maximum(spread, pooled)
     reach = float(ndtri((1 + confidence) / 2)) ** 2 * phi
     middle, half = share + reach / 2, np.sqrt(reach * spread + reach**2 / 4)
     low, high = (middle - half) / (1 + reach), (middle + half) / (1 + reach)

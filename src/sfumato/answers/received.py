@@ -8,21 +8,29 @@ planar Laplace steps. Noise designed for chosen secrets and rounding have no suc
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from sfumato.arrays import FloatArray
-from sfumato.certificates.verify import opened
-from sfumato.errors import InputError
+from sfumato.certificates.build import ReleasedFiles, Terms, released_of
+from sfumato.certificates.document import SEAL, sealed
+from sfumato.certificates.verify import Document, opened, read_certificate, terms_of
+from sfumato.errors import InputError, VerificationFailed
+from sfumato.io import read_trace, read_traces
 from sfumato.mechanisms.traces.interface import TraceMechanism
 from sfumato.mechanisms.traces.planar_laplace import LaplaceNoise
 from sfumato.priors.kernels import Kernel, White, kernel_from_dict
 from sfumato.traces import Trace
+
+Release = str | Path | Trace | Sequence[tuple[str | None, Trace]] | object  # or a table
+
+Pair = tuple[Release, str | Path | Document]  # a release and its certificate
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +80,67 @@ class Received:
 
 
 def receive(
-    release: str | Path | Trace | Sequence[tuple[str | None, Trace]],
-    certificate: str | Path | Mapping[str, Any],
+    release: Release,
+    certificate: str | Path | Document,
     *,
     format: str | None = None,
 ) -> Received:
-    """The release and the law its certificate states; refused where the two do not belong together."""
-    terms, people = opened(certificate, release, format=format)
+    """The release and the law its certificate states; refused where the two do not belong together.
+
+    A release is a file, a folder (of an archive, or of the parts of one table), a table (pandas, polars, Arrow), a
+    trace, or pairs of a person's id and trace.
+    """
+    document = read_certificate(certificate)
+    if isinstance(document.get("files"), list):
+        terms, people = _archive(release, document)
+    else:
+        terms, people = opened(document, _people(release, document), format=format)
     law = law_of(terms.mechanism, terms.snap_m)
     return Received(tuple(people), law, terms.mechanism.name, terms.mechanism.continuing, terms.times)
+
+
+def received_all(received: Sequence[Received | Pair]) -> list[Received]:
+    """Releases received already, and pairs of a release and its certificate, which are received now."""
+    if isinstance(received, Received):
+        received = [received]
+    return [one if isinstance(one, Received) else receive(*one) for one in received]
+
+
+def _people(release: Release, document: Document) -> str | Path | Trace | Sequence[tuple[str | None, Trace]]:
+    """Tables and folders of their parts read; anything else as it is."""
+    if isinstance(release, str | Path):
+        parts = sorted(Path(release).glob("**/*.parquet")) if Path(release).is_dir() else []
+        if not parts:
+            return release
+        table: object = pa.concat_tables([pq.ParquetFile(part).read() for part in parts])
+    elif isinstance(release, Trace) or (isinstance(release, Sequence) and not hasattr(release, "__arrow_c_stream__")):
+        return release
+    else:
+        table = release
+    if document.get("people") == 1:
+        return [(None, read_trace(table, one_person=True))]
+    return list(read_traces(table))
+
+
+def _archive(release: Release, document: Document) -> tuple[Terms, list[tuple[str | None, Trace]]]:
+    """One person's files in a folder, against the noise that the archive's certificate states for all of them."""
+    noise = document.get("noise")
+    if not isinstance(release, str | Path) or not Path(release).is_dir():
+        raise InputError("The certificate is that of a folder of files.", "Give the folder.")
+    if not isinstance(noise, dict):
+        raise InputError("The files were cut, not blurred: they have no noise to take out.", "Read them as they are.")
+    if document.get(SEAL) != sealed(document)[SEAL]:
+        raise VerificationFailed("The certificate's own hash does not fit its content.", "It was changed.")
+    kept = tuple(str(name) for name in document.get("kept", ()))
+    traces = [
+        read_trace(Path(release) / str(file["name"]), keep=kept, keep_if_there=True) for file in document["files"]
+    ]
+    parts = [released_of([(None, trace)]) for trace in traces]
+    if ReleasedFiles(tuple((one.points, one.digest()) for one in parts)).digest() != noise["release"]["content_sha256"]:
+        raise VerificationFailed(
+            "The certificate is not these files': positions or times differ.", "Give the certificate they came with."
+        )
+    return terms_of(noise), [(None, trace) for trace in traces]
 
 
 def law_of(mechanism: TraceMechanism, snap_m: float) -> NoiseLaw:

@@ -8,15 +8,15 @@ of the squared steps that the release tells, and under one half :attr:`Ways.most
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from sfumato.answers.movement import MOSTLY_MODEL, fit_movement, likeliest_path, possible_paths, told_by_release
-from sfumato.answers.over_people import OverPeople, ratio_over_people
+from sfumato.answers.over_people import OverPeople, Sample, quantiles_over_people, ratio_over_people
 from sfumato.answers.people import Person, people_of
-from sfumato.answers.received import NoiseLaw, Received
+from sfumato.answers.received import NoiseLaw, Pair, Received, received_all
 from sfumato.answers.smooth import walked, with_intervals
 from sfumato.arrays import FloatArray, IntArray
 from sfumato.randomness import Random, Randomness, randomness
@@ -30,21 +30,39 @@ NAMES = ("length_m", "trips", "moving_s", "stays", "stay_s", "told")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ways:
-    """Of one person: trip length, speed (length over time), stays a day and their share of the time."""
+    """Trip length, speed (length over time), stays a day and their share of the time; and their distributions.
+
+    The distributions are quantiles (:data:`QUANTILES`) over trips, over time and over stays.
+    """
 
     total_length_m: float
     trip_length_m: OverPeople
     speed_m_s: OverPeople
-    speed_quantiles_m_s: tuple[float, ...]
+    trip_length_quantiles_m: tuple[OverPeople, ...]
+    speed_quantiles: tuple[OverPeople, ...]
+    stay_quantiles_s: tuple[OverPeople, ...]
     stays_per_day: OverPeople
     stay_share: OverPeople
     told: float
     people: int
 
     @property
+    def speed_quantiles_m_s(self) -> tuple[float, ...]:
+        """The speeds alone, without their intervals."""
+        return tuple(one.value for one in self.speed_quantiles)
+
+    @property
     def mostly_model(self) -> bool:
         """Whether less than half of the way is told by the release."""
         return self.told < MOSTLY_MODEL
+
+    def distributions(self) -> dict[str, tuple[OverPeople, ...]]:
+        """Quantiles by name and unit."""
+        return {
+            "trip_length_m": self.trip_length_quantiles_m,
+            "speed_m_s": self.speed_quantiles,
+            "stay_s": self.stay_quantiles_s,
+        }
 
     def to_dict(self) -> dict[str, object]:
         """For ``--json``."""
@@ -54,6 +72,10 @@ class Ways:
             "trip_length_m": self.trip_length_m.to_dict(),
             "speed_m_s": self.speed_m_s.to_dict(),
             "speed_quantiles_m_s": dict(zip(map(str, QUANTILES), self.speed_quantiles_m_s, strict=True)),
+            "distributions": {
+                name: [{"quantile": q, **one.to_dict()} for q, one in zip(QUANTILES, values, strict=True)]
+                for name, values in self.distributions().items()
+            },
             "stays_per_day": self.stays_per_day.to_dict(),
             "stay_share": self.stay_share.to_dict(),
             "told_by_release": self.told,
@@ -62,30 +84,33 @@ class Ways:
 
 
 def estimate_ways(
-    received: Sequence[Received],
+    received: Sequence[Received | Pair],
     *,
     draws: int = DRAWS,
     confidence: float = 0.9,
     each_release_a_person: bool = False,
     rng: Random = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Ways:
     """Lengths, speeds and stays over all people, with intervals over people."""
+    received = received_all(received)
     for one in received:
         with_intervals(one)
     people = people_of(received, each_release_a_person=each_release_a_person)
     source = randomness(rng)
-    found = [_person(person, draws, source) for person in people]
-    sums = np.array([one for one, _ in found])
-    length, trips, seconds, stays, stayed, told = sums.T
-    speeds = np.concatenate([one for _, one in found])
-    ordered = speeds[np.argsort(speeds[:, 0])]
-    passed = np.cumsum(ordered[:, 1])
-    at = [ordered[min(int(np.searchsorted(passed, q * passed[-1])), len(ordered) - 1), 0] for q in QUANTILES]
+    found = []
+    for done, person in enumerate(people):
+        found.append(_person(person, draws, source))
+        if progress is not None:
+            progress(done + 1, len(people))
+    length, trips, seconds, stays, stayed, told = np.array([one.sums for one in found]).T
     return Ways(
         total_length_m=float(length.sum()),
         trip_length_m=ratio_over_people(length, trips, confidence),
         speed_m_s=ratio_over_people(length, seconds, confidence),
-        speed_quantiles_m_s=tuple(float(speed) for speed in at),
+        trip_length_quantiles_m=quantiles_over_people([one.lengths for one in found], QUANTILES, confidence),
+        speed_quantiles=quantiles_over_people([one.speeds for one in found], QUANTILES, confidence),
+        stay_quantiles_s=quantiles_over_people([one.stays for one in found], QUANTILES, confidence),
         stays_per_day=ratio_over_people(stays, seconds / 86400.0, confidence),
         stay_share=ratio_over_people(stayed, seconds, confidence),
         told=float(np.sum(told * length) / max(float(length.sum()), 1e-9)),
@@ -93,20 +118,34 @@ def estimate_ways(
     )
 
 
-def _person(person: Person, draws: int, source: Randomness) -> tuple[FloatArray, FloatArray]:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Drawn:
+    """Sums in the order of :data:`NAMES` (told times length last), and every trip, step and stay of the draws."""
+
+    sums: FloatArray
+    lengths: Sample
+    speeds: Sample
+    stays: Sample
+
+
+def _person(person: Person, draws: int, source: Randomness) -> _Drawn:
     found = [_track(law, trace, draws, source) for law, trace in person.releases]
-    sums = np.sum([one for one, _ in found], axis=0)
+    sums = np.sum([one.sums for one in found], axis=0)
     sums[-1] /= max(float(sums[0]), 1e-9)  # the share told, weighted by length
-    return sums, np.concatenate([speeds for _, speeds in found])
+    lengths, speeds, stays = (
+        (np.concatenate([one[0] for one in kind]), np.concatenate([one[1] for one in kind]))
+        for kind in ([one.lengths for one in found], [one.speeds for one in found], [one.stays for one in found])
+    )
+    return _Drawn(sums, lengths, speeds, stays)
 
 
-def _track(law: NoiseLaw, trace: Trace, draws: int, source: Randomness) -> tuple[FloatArray, FloatArray]:
-    """Sums over one track in the order of :data:`NAMES` (told times length last), and (speed, seconds) of its steps."""
+def _track(law: NoiseLaw, trace: Trace, draws: int, source: Randomness) -> _Drawn:
     order, every, walk = walked(trace)
     times, first = np.unique(every, return_index=True)
     path, segment = walk[first], trace.segment[order][first]
     if len(times) < 2:
-        return np.zeros(len(NAMES)), np.zeros((1, 2))
+        nothing = np.zeros(0), np.zeros(0)
+        return _Drawn(np.zeros(len(NAMES)), nothing, nothing, nothing)
     movement = fit_movement(times, path, law.kernel)
     mean = likeliest_path(times, path, movement, law.kernel)
     drawn = possible_paths(times, path, movement, law.kernel, draws, source)
@@ -114,15 +153,22 @@ def _track(law: NoiseLaw, trace: Trace, draws: int, source: Randomness) -> tuple
     gaps = np.diff(times)[same]
     steps = np.linalg.norm(np.diff(drawn, axis=1), axis=2)[:, same]
     length = float(steps.sum()) / draws
-    stays = np.mean([_stays(times, one, segment) for one in drawn], axis=0)
+    _, trip = np.unique(segment[1:][same], return_inverse=True)
+    lengths = np.concatenate([np.bincount(trip, weights=one) for one in steps]) if gaps.size else np.zeros(0)
+    found = [_stays(times, one, segment) for one in drawn]
+    stays = np.concatenate(found)
     told = told_by_release(mean, drawn) * length
-    speeds = np.column_stack([(steps / gaps).ravel(), np.tile(gaps, draws)]) if gaps.size else np.zeros((1, 2))
-    return np.array([length, trace.segments, gaps.sum(), *stays, told]), speeds
+    sums = [length, trace.segments, gaps.sum(), len(stays) / draws, float(stays.sum()) / draws, told]
+    speeds = (steps / gaps).ravel() if gaps.size else np.zeros(0)
+    return _Drawn(
+        np.array(sums), (lengths, np.ones(len(lengths))), (speeds, np.tile(gaps, draws)), (stays, np.ones(len(stays)))
+    )
 
 
-def _stays(times: FloatArray, path: FloatArray, segment: IntArray) -> tuple[float, float]:
-    """How many stays (at least 5 minutes within 200 m of where they began) in one path, and their seconds."""
-    count, seconds, start = 0, 0.0, 0
+def _stays(times: FloatArray, path: FloatArray, segment: IntArray) -> FloatArray:
+    """Seconds of each stay (at least 5 minutes within 200 m of where it began) in one path."""
+    found: list[float] = []
+    start = 0
     while start < len(times):
         stop = start + 1
         while True:  # look at 64, 128 ... points ahead: most stays end soon, some are long
@@ -135,7 +181,8 @@ def _stays(times: FloatArray, path: FloatArray, segment: IntArray) -> tuple[floa
             stop += out.size
         stayed = times[stop - 1] - times[start]
         if stayed >= STAY_S:
-            count, seconds, start = count + 1, seconds + float(stayed), stop
+            found.append(float(stayed))
+            start = stop
         else:
             start += 1
-    return float(count), seconds
+    return np.array(found)

@@ -1,30 +1,44 @@
-"""Answers as files: CSV, Parquet, JSON or GeoJSON by the ending of the name; written whole or not at all."""
+"""Answers as files: CSV, Parquet, GeoParquet, JSON or GeoJSON by the ending of the name; written whole or not."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Protocol
 
-import numpy as np
+import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
 from sfumato.answers.flows import Flows
 from sfumato.answers.heatmap import EstimatedMap
+from sfumato.answers.outlines import geometry, line_wkb, outlines, wkb
 from sfumato.arrays import jsonable
 from sfumato.errors import InputError
 from sfumato.files import write_whole
 
-ENDINGS = (".csv", ".parquet", ".json", ".geojson")
+ENDINGS = (".csv", ".parquet", ".geoparquet", ".json", ".geojson")
+_NO_PLACE = "This answer has no place on a map."
 
 
-def write_answer(answer: EstimatedMap | Flows, path: str | Path) -> None:
-    """Write an answer; GeoJSON draws cells as rectangles and flows as lines."""
+class Tabled(Protocol):
+    """What has a table, and says how it was made."""
+
+    def to_table(self) -> pa.Table:
+        """Its rows."""
+
+    def to_dict(self) -> dict[str, object]:
+        """How it was made."""
+
+
+def write_answer(answer: Tabled, path: str | Path) -> None:
+    """Write an answer; GeoJSON and GeoParquet draw cells as polygons and flows as lines, and know no other answers."""
     target = Path(path)
     writers: Mapping[str, Callable[[Path], None]] = {
         ".csv": lambda beside: pyarrow.csv.write_csv(answer.to_table(), beside),
         ".parquet": lambda beside: pyarrow.parquet.write_table(answer.to_table(), beside),
+        ".geoparquet": lambda beside: pyarrow.parquet.write_table(_with_geometry(answer), beside),
         ".json": lambda beside: _text(beside, {**answer.to_dict(), "rows": answer.to_table().to_pylist()}),
         ".geojson": lambda beside: _text(beside, _features(answer)),
     }
@@ -37,28 +51,42 @@ def _text(path: Path, value: object) -> None:
     path.write_text(json.dumps(jsonable(value), allow_nan=False), encoding="utf-8")
 
 
-def _features(answer: EstimatedMap | Flows) -> dict[str, object]:
+def _features(answer: Tabled) -> dict[str, object]:
     rows = answer.to_table().to_pylist()
-    draw = _cells(answer) if isinstance(answer, EstimatedMap) else [_line(row) for row in rows]
+    if isinstance(answer, EstimatedMap):
+        drawn = [geometry(shape) for shape in outlines(answer.cells)]
+    elif isinstance(answer, Flows):
+        drawn = [_line(*_ends(row)) for row in rows]
+    else:
+        raise InputError(_NO_PLACE, "Write it as .csv, .parquet or .json.")
+    names = ("cell", "from", "to", "share", "low", "high")
     made = [
-        {"type": "Feature", "geometry": geometry, "properties": {name: row[name] for name in ("share", "low", "high")}}
-        for geometry, row in zip(draw, rows, strict=True)
+        {"type": "Feature", "geometry": one, "properties": {name: row[name] for name in names if name in row}}
+        for one, row in zip(drawn, rows, strict=True)
     ]
     return {"type": "FeatureCollection", "features": made}
 
 
-def _cells(answer: EstimatedMap) -> list[dict[str, object]]:
-    lat, lon = answer.grid.centres_deg()
-    assert answer.grid.cell_height_deg is not None
-    assert answer.grid.cell_width_deg is not None
-    up, right = answer.grid.cell_height_deg / 2, answer.grid.cell_width_deg / 2
-    corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1), (-1, -1)])
-    return [
-        {"type": "Polygon", "coordinates": [[[round(x + a * right, 7), round(y + b * up, 7)] for a, b in corners]]}
-        for y, x in zip(lat, lon, strict=True)
-    ]
+def _with_geometry(answer: Tabled) -> pa.Table:
+    """GeoParquet 1.0: the table and a column ``geometry`` of well-known binary."""
+    table = answer.to_table()
+    if isinstance(answer, EstimatedMap):
+        blobs, kinds = [wkb(shape) for shape in outlines(answer.cells)], ["Polygon", "MultiPolygon"]
+    elif isinstance(answer, Flows):
+        blobs, kinds = [line_wkb(*_ends(row)) for row in table.to_pylist()], ["LineString", "Point"]
+    else:
+        raise InputError(_NO_PLACE, "Write it as .csv, .parquet or .json.")
+    about = {"encoding": "WKB", "geometry_types": kinds}
+    geo = {"version": "1.0.0", "primary_column": "geometry", "columns": {"geometry": about}}
+    made = table.append_column("geometry", pa.array(blobs, pa.binary()))
+    return made.replace_schema_metadata({b"geo": json.dumps(geo).encode("utf-8")})
 
 
-def _line(row: Mapping[str, float]) -> dict[str, object]:
-    ends = [[row["from_lon"], row["from_lat"]], [row["to_lon"], row["to_lat"]]]
-    return {"type": "LineString", "coordinates": ends}
+def _line(start: tuple[float, float], end: tuple[float, float]) -> dict[str, object]:
+    if start == end:
+        return {"type": "Point", "coordinates": list(start)}
+    return {"type": "LineString", "coordinates": [list(start), list(end)]}
+
+
+def _ends(row: Mapping[str, float]) -> tuple[tuple[float, float], tuple[float, float]]:
+    return (row["from_lon"], row["from_lat"]), (row["to_lon"], row["to_lat"])

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Annotated
 
 import typer
 
-_RELEASES = typer.Argument(..., help="One or more released files (tracks, or tables of people).")
-_CERTIFICATES = typer.Option(..., "--certificate", "-c", help="The certificate of each release, in the same order.")
-_CELL = typer.Option("500m", help="Side of a cell (m, km); its lines run along parallels and meridians.")
-_BOUNDS = typer.Option(None, help="south,west,north,east in degrees; by default where the released points are.")
-_CONFIDENCE = typer.Option(0.9, help="Confidence of the intervals over people, between 0 and 1.")
-_EACH = typer.Option(False, "--each-file-a-person", help="Files without ids are of different people.")
-_OUTPUT = typer.Option(None, "--output", "-o", help="A file ending in .csv, .parquet, .json or .geojson.")
-_JSON = typer.Option(False, "--json", help="Print one JSON object and nothing else.")
+from sfumato.cli.estimate_options import (
+    AreasFile,
+    BoundsText,
+    Cell,
+    Certificates,
+    Confidence,
+    EachAPerson,
+    Hexagons,
+    Json,
+    Output,
+    Picture,
+    Question,
+    Releases,
+    WhichCells,
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -31,75 +38,84 @@ def register(app: typer.Typer) -> None:
 
 
 def heatmap(
-    release: list[Path] = _RELEASES,
-    certificate: list[Path] = _CERTIFICATES,
-    cell: str = _CELL,
-    weight: str = typer.Option("points", help="Count 'points', or the 'time' that points stand for."),
-    bounds: str = _BOUNDS,
-    confidence: float = _CONFIDENCE,
-    each_file_a_person: bool = _EACH,
-    output: Path = _OUTPUT,
-    json: bool = _JSON,
+    release: Releases,
+    certificate: Certificates = None,
+    cell: Cell = None,
+    h3: Hexagons = None,
+    areas: AreasFile = None,
+    weight: Annotated[str, typer.Option(help="Count 'points', or the 'time' that points stand for.")] = "points",
+    bounds: BoundsText = None,
+    confidence: Confidence = 0.9,
+    each_file_a_person: EachAPerson = False,
+    output: Output = None,
+    picture: Picture = None,
+    json: Json = False,
 ) -> None:
-    """The released points with their blur taken out; ``lat, lon, share, low, high`` for every cell."""
+    """``lat, lon, share, low, high`` for every cell, 500 m wide if unsaid."""
     from sfumato.cli.estimated import answer_heatmap
 
-    answer_heatmap(release, certificate, cell, weight, bounds, confidence, each_file_a_person, output, json)
+    asked = Question(release, certificate, confidence, each_file_a_person, output, json, picture)
+    answer_heatmap(asked, WhichCells(cell, h3, areas, bounds), weight)
 
 
 def flows(
-    release: list[Path] = _RELEASES,
-    certificate: list[Path] = _CERTIFICATES,
-    cell: str = typer.Option("1500m", help="Side of a cell (m, km); its lines run along parallels and meridians."),
-    bounds: str = _BOUNDS,
-    confidence: float = _CONFIDENCE,
-    each_file_a_person: bool = _EACH,
-    output: Path = _OUTPUT,
-    json: bool = _JSON,
+    release: Releases,
+    certificate: Certificates = None,
+    cell: Cell = None,
+    h3: Hexagons = None,
+    areas: AreasFile = None,
+    bounds: BoundsText = None,
+    confidence: Confidence = 0.9,
+    each_file_a_person: EachAPerson = False,
+    output: Output = None,
+    picture: Picture = None,
+    json: Json = False,
 ) -> None:
-    """A trip is one segment of a track, from its first to its last point."""
+    """A trip is one segment of a track, from its first to its last point; cells are 1500 m wide if unsaid."""
     from sfumato.cli.estimated import answer_flows
 
-    answer_flows(release, certificate, cell, bounds, confidence, each_file_a_person, output, json)
+    asked = Question(release, certificate, confidence, each_file_a_person, output, json, picture)
+    answer_flows(asked, WhichCells(cell, h3, areas, bounds))
 
 
 def distances(
-    release: list[Path] = _RELEASES,
-    certificate: list[Path] = _CERTIFICATES,
-    lags: str = typer.Option("1min,10min,1h", help="Times between two points whose distance is squared."),
-    confidence: float = _CONFIDENCE,
-    each_file_a_person: bool = _EACH,
-    json: bool = _JSON,
+    release: Releases,
+    certificate: Certificates = None,
+    lags: Annotated[str, typer.Option(help="Times between two points whose distance is squared.")] = "1min,10min,1h",
+    confidence: Confidence = 0.9,
+    each_file_a_person: EachAPerson = False,
+    output: Output = None,
+    json: Json = False,
 ) -> None:
     """Squares have the noise taken out exactly; lengths are read off paths drawn given the release."""
-    _moving("distances", release, certificate, lags, confidence, each_file_a_person, json)
+    _moving("distances", Question(release, certificate, confidence, each_file_a_person, output, json), lags)
 
 
 def speeds(
-    release: list[Path] = _RELEASES,
-    certificate: list[Path] = _CERTIFICATES,
-    confidence: float = _CONFIDENCE,
-    each_file_a_person: bool = _EACH,
-    json: bool = _JSON,
+    release: Releases,
+    certificate: Certificates = None,
+    confidence: Confidence = 0.9,
+    each_file_a_person: EachAPerson = False,
+    output: Output = None,
+    json: Json = False,
 ) -> None:
     """Says when the answer is mostly the model: where the release tells less than half of the squared steps."""
-    _moving("speeds", release, certificate, "", confidence, each_file_a_person, json)
+    _moving("speeds", Question(release, certificate, confidence, each_file_a_person, output, json))
 
 
 def stays(
-    release: list[Path] = _RELEASES,
-    certificate: list[Path] = _CERTIFICATES,
-    confidence: float = _CONFIDENCE,
-    each_file_a_person: bool = _EACH,
-    json: bool = _JSON,
+    release: Releases,
+    certificate: Certificates = None,
+    confidence: Confidence = 0.9,
+    each_file_a_person: EachAPerson = False,
+    output: Output = None,
+    json: Json = False,
 ) -> None:
     """A stay is at least five minutes within 200 m of where it began."""
-    _moving("stays", release, certificate, "", confidence, each_file_a_person, json)
+    _moving("stays", Question(release, certificate, confidence, each_file_a_person, output, json))
 
 
-def _moving(
-    question: str, release: list[Path], certificate: list[Path], lags: str, confidence: float, each: bool, json: bool
-) -> None:
+def _moving(question: str, asked: Question, lags: str = "") -> None:
     from sfumato.cli.moving import answer_moving
 
-    answer_moving(question, release, certificate, lags, confidence, each, json=json)
+    answer_moving(question, asked, lags)

@@ -4,106 +4,107 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import typer
 from rich.console import Console
 
+from sfumato.answers.areas import Areas
 from sfumato.answers.flows import Flows, estimate_flows
 from sfumato.answers.heatmap import EstimatedMap, Weight, estimate_heatmap
+from sfumato.answers.picture import write_picture
 from sfumato.answers.received import Received, receive
 from sfumato.answers.window import Bounds
 from sfumato.answers.written import write_answer
+from sfumato.cli.estimate_options import Question, WhichCells
 from sfumato.cli.output import print_json
 from sfumato.errors import InputError
+from sfumato.grid import Grid
 from sfumato.units import format_length, length_m
 
 MEANING = (
-    "Corrected for noise whose law is on the certificate; nobody's own place is any less hidden. Intervals are over "
-    "people: they say how far people like these may differ, not that cells finer than the noise can be told apart."
+    "Corrected for noise whose law is on the certificate; nobody's own place is any less hidden. Intervals are for the "
+    "shares of people like these over the released period; they do not say that cells finer than the noise can be told "
+    "apart."
 )
 
 
-def answer_heatmap(
-    releases: Sequence[Path],
-    certificates: Sequence[Path],
-    cell: str,
-    weight: str,
-    bounds: str | None,
-    confidence: float,
-    each: bool,
-    output: Path | None,
-    json: bool,
-) -> None:
+def answer_heatmap(asked: Question, cells: WhichCells, weight: str) -> None:
     """Where people are."""
-    received = received_from(releases, certificates)
+    received = received_from(asked)
     with Console(stderr=True).status("Taking the blur out"):
         found = estimate_heatmap(
             received,
-            cell_m=length_m(cell),
-            bounds=bounds_of(bounds),
+            **_cells(cells, "500m"),
             weight=_weight(weight),
-            confidence=confidence,
-            each_release_a_person=each,
+            confidence=asked.confidence,
+            each_release_a_person=asked.each,
         )
-    _told(found, output, json, f"{found.points} points of {found.people} people", found.outside, "points")
+    _told(found, asked, f"{found.points} points of {found.people} people", found.outside, "points")
 
 
-def answer_flows(
-    releases: Sequence[Path],
-    certificates: Sequence[Path],
-    cell: str,
-    bounds: str | None,
-    confidence: float,
-    each: bool,
-    output: Path | None,
-    json: bool,
-) -> None:
+def answer_flows(asked: Question, cells: WhichCells) -> None:
     """From where to where."""
-    received = received_from(releases, certificates)
+    received = received_from(asked)
     with Console(stderr=True).status("Taking the blur out of both ends"):
         found = estimate_flows(
-            received,
-            cell_m=length_m(cell),
-            bounds=bounds_of(bounds),
-            confidence=confidence,
-            each_release_a_person=each,
+            received, **_cells(cells, "1500m"), confidence=asked.confidence, each_release_a_person=asked.each
         )
-    _told(found, output, json, f"{found.trips} trips of {found.people} people", found.outside, "trips")
+    _told(found, asked, f"{found.trips} trips of {found.people} people", found.outside, "trips")
 
 
-def _told(found: EstimatedMap | Flows, output: Path | None, json: bool, what: str, outside: int, things: str) -> None:
-    if output is not None:
-        write_answer(found, output)
+def _told(found: EstimatedMap | Flows, asked: Question, what: str, outside: int, things: str) -> None:
+    if asked.output is not None:
+        write_answer(found, asked.output)
+    if asked.picture is not None:
+        write_picture(found, asked.picture)
     moved = 0.5 * float(np.abs(found.share - found.naive).sum())
-    intervals = bool(np.isfinite(found.low).any())
-    if json:
-        print_json({"ok": True, **found.to_dict(), "moved_from_naive": moved, "output": output and str(output)})
+    written = {"output": asked.output and str(asked.output), "picture": asked.picture and str(asked.picture)}
+    if asked.json:
+        print_json({"ok": True, **found.to_dict(), "moved_from_naive": moved, **written})
         return
-    grid = found.grid
     lines = [
-        f"{what}, {grid.rows} x {grid.columns} cells of {format_length(grid.cell_height)}, worked out on cells of "
-        f"{format_length(found.latent_m)} in {found.steps} steps ({found.steps_by}).",
+        f"{what}, {_words(found)}, worked out on cells of {format_length(found.latent_m)} in {found.steps} steps "
+        f"({found.steps_by}).",
         f"The correction moves {100 * moved:.1f} % of the map, compared with counting released {things}.",
         f"Intervals of {100 * found.confidence:g} % over people."
-        if intervals
+        if np.isfinite(found.low).any()
         else "No intervals: they are over people, and there are too few here.",
     ]
     if outside:
         lines.append(f"{outside} {things} lie outside the rectangle and were left out.")
-    typer.echo("\n".join([*lines, MEANING]))
-    if output is not None:
-        typer.echo(f"Written: {output}")
+    lines.append(MEANING)
+    lines += [f"Written: {path}" for path in written.values() if path]
+    typer.echo("\n".join(lines))
 
 
-def received_from(releases: Sequence[Path], certificates: Sequence[Path]) -> list[Received]:
+def _words(found: EstimatedMap | Flows) -> str:
+    grid = found.grid
+    if isinstance(found.cells, Grid):
+        return f"{grid.rows} x {grid.columns} cells of {format_length(grid.cell_height)}"
+    return f"{found.cells.cells} {'areas' if isinstance(found.cells, Areas) else 'hexagons'}"
+
+
+def received_from(asked: Question) -> list[Received]:
     """Every release with its own certificate."""
-    if len(releases) != len(certificates):
+    certificates: Sequence[Path] = asked.certificates or ()
+    if len(asked.releases) != len(certificates):
         raise InputError(
-            f"{len(releases)} releases and {len(certificates)} certificates.",
+            f"{len(asked.releases)} releases and {len(certificates)} certificates.",
             "Give --certificate once for each release, in the same order: without it the noise has no known law.",
         )
-    return [receive(release, certificate) for release, certificate in zip(releases, certificates, strict=True)]
+    return [receive(release, one) for release, one in zip(asked.releases, certificates, strict=True)]
+
+
+def _cells(asked: WhichCells, otherwise: str) -> dict[str, Any]:
+    named = asked.h3 is not None or asked.areas is not None
+    return {
+        "cell_m": length_m(asked.cell or otherwise) if asked.cell or not named else None,
+        "h3": asked.h3,
+        "areas": None if asked.areas is None else Areas.read(asked.areas),
+        "bounds": bounds_of(asked.bounds),
+    }
 
 
 def _weight(text: str) -> Weight:
@@ -115,6 +116,7 @@ def _weight(text: str) -> Weight:
 
 
 def bounds_of(text: str | None) -> Bounds | None:
+    """The rectangle of ``--bounds``."""
     if text is None:
         return None
     try:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable
 
 import typer
 from rich.console import Console
+from rich.progress import Progress
 
-from sfumato.answers.displacement import Displacements, estimate_displacements
+from sfumato.answers.displacement import Displacements
 from sfumato.answers.movement import MOSTLY_MODEL
+from sfumato.answers.moving_answer import MovingAnswer, estimate_distances, estimate_speeds, estimate_stays
 from sfumato.answers.over_people import OverPeople
-from sfumato.answers.ways import QUANTILES, STAY_RADIUS_M, STAY_S, Ways, estimate_ways
+from sfumato.answers.ways import QUANTILES, STAY_RADIUS_M, STAY_S, Ways
+from sfumato.answers.written import write_answer
+from sfumato.cli.estimate_options import Question
 from sfumato.cli.estimated import received_from
 from sfumato.cli.output import print_json
 from sfumato.units import duration_s, format_duration, format_length
@@ -30,34 +33,35 @@ DRAWN = (
 )
 
 
-def answer_moving(
-    question: str,
-    releases: Sequence[Path],
-    certificates: Sequence[Path],
-    lags: str,
-    confidence: float,
-    each: bool,
-    *,
-    json: bool,
-) -> None:
+def answer_moving(question: str, asked: Question, lags: str) -> None:
     """How far, how fast, how many stays."""
-    received = received_from(releases, certificates)
-    squares = None
-    if question == "distances":
-        lags_s = [duration_s(lag) for lag in lags.split(",")]
-        squares = estimate_displacements(received, lags_s=lags_s, confidence=confidence, each_release_a_person=each)
-    with Console(stderr=True).status("Drawing paths given the release"):
-        ways = estimate_ways(received, confidence=confidence, each_release_a_person=each)
-    if json:
-        print_json(
-            {"ok": True, "confidence": confidence, **({} if squares is None else squares.to_dict()), **ways.to_dict()}
+    received = received_from(asked)
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("Drawing paths given the release", total=None)
+        wishes = {"lags_s": [duration_s(lag) for lag in lags.split(",")]} if question == "distances" else {}
+        answer = _QUESTIONS[question](
+            received,
+            **wishes,
+            confidence=asked.confidence,
+            each_release_a_person=asked.each,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
+    squares, ways = answer.squares, answer.ways
+    if asked.output is not None:
+        write_answer(answer, asked.output)
+    if asked.json:
+        written = {"output": asked.output and str(asked.output)}
+        print_json({"ok": True, "confidence": asked.confidence, **answer.to_dict(), **written})
         return
-    typer.echo(f"{ways.people} people; intervals of {100 * confidence:g} % over people (none for fewer than five).")
+    typer.echo(
+        f"{ways.people} people; intervals of {100 * asked.confidence:g} % over people (none for fewer than five)."
+    )
     for line in [*([] if squares is None else _squares(squares)), *_LINES[question](ways)]:
         typer.echo(line)
     words = MODEL if ways.mostly_model else DRAWN
     typer.echo(words.format(told=100 * ways.told, least=100 * MOSTLY_MODEL))
+    if asked.output is not None:
+        typer.echo(f"Written: {asked.output}")
 
 
 def _row(label: str, one: OverPeople, unit: str, scale: float = 1.0) -> str:
@@ -73,24 +77,32 @@ def _squares(found: Displacements) -> list[str]:
     return [*rows, _row("squared radius of gyration of a track", found.gyration_m2, "km²", 1e6), UNBIASED]
 
 
+def _spread(label: str, found: tuple[OverPeople, ...], unit: str, scale: float = 1.0) -> list[str]:
+    return [_row(f"{100 * q:g} % of {label} under", one, unit, scale) for q, one in zip(QUANTILES, found, strict=True)]
+
+
 def _distances(ways: Ways) -> list[str]:
     return [
         f"  total length {format_length(ways.total_length_m)}",
         _row("length of a trip", ways.trip_length_m, "km", 1e3),
+        *_spread("trips", ways.trip_length_quantiles_m, "km", 1e3),
     ]
 
 
 def _speeds(ways: Ways) -> list[str]:
-    shares = ", ".join(
-        f"{100 * q:g} %: {speed:.3g} m/s" for q, speed in zip(QUANTILES, ways.speed_quantiles_m_s, strict=True)
-    )
-    return [_row("speed, length over time", ways.speed_m_s, "m/s"), f"  slower than, of the time  {shares}"]
+    rows = [_row("speed, length over time", ways.speed_m_s, "m/s"), "  slower than, of the time:"]
+    return [*rows, *_spread("the time", ways.speed_quantiles, "m/s")]
 
 
 def _stays(ways: Ways) -> list[str]:
     what = f"A stay is at least {format_duration(STAY_S)} within {format_length(STAY_RADIUS_M)} of where it began."
     rows = [_row("stays a day", ways.stays_per_day, ""), _row("share of the time in stays", ways.stay_share, "")]
-    return [*rows, what]
+    return [*rows, *_spread("stays", ways.stay_quantiles_s, "min", 60.0), what]
 
 
 _LINES = {"distances": _distances, "speeds": _speeds, "stays": _stays}
+_QUESTIONS: dict[str, Callable[..., MovingAnswer]] = {
+    "distances": estimate_distances,
+    "speeds": estimate_speeds,
+    "stays": estimate_stays,
+}

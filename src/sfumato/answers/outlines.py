@@ -1,0 +1,53 @@
+"""The outlines of cells: rings of (lon, lat), for files and pictures."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+
+from sfumato.answers.areas import Areas
+from sfumato.answers.cells import Cells
+from sfumato.arrays import FloatArray
+from sfumato.hexagons import HexCells
+
+Rings = list[FloatArray]
+
+
+def outlines(cells: Cells) -> list[list[Rings]]:
+    """Of each cell its polygons, each of them rings, closed."""
+    if isinstance(cells, Areas):
+        return [[list(one.rings) for one in shape] for shape in cells.shapes]
+    if isinstance(cells, HexCells):
+        return [[[np.array([*ring, ring[0]])]] for ring in cells.outlines_deg()]
+    lat, lon = cells.centres_deg()
+    assert cells.cell_height_deg is not None
+    assert cells.cell_width_deg is not None
+    corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1), (-1, -1)]) / 2
+    corners = corners * np.array([cells.cell_width_deg, cells.cell_height_deg])
+    return [[[np.round(np.array([x, y]) + corners, 7)]] for y, x in zip(lat, lon, strict=True)]
+
+
+def geometry(shape: list[Rings]) -> dict[str, object]:
+    """GeoJSON of one cell."""
+    coordinates = [[ring.tolist() for ring in rings] for rings in shape]
+    if len(coordinates) == 1:
+        return {"type": "Polygon", "coordinates": coordinates[0]}
+    return {"type": "MultiPolygon", "coordinates": coordinates}
+
+
+def wkb(shape: list[Rings]) -> bytes:
+    """The same as little-endian well-known binary."""
+    polygons = [
+        struct.pack("<BII", 1, 3, len(rings))
+        + b"".join(struct.pack("<I", len(ring)) + np.asarray(ring, dtype="<f8").tobytes() for ring in rings)
+        for rings in shape
+    ]
+    return polygons[0] if len(polygons) == 1 else struct.pack("<BII", 1, 6, len(polygons)) + b"".join(polygons)
+
+
+def line_wkb(start: tuple[float, float], end: tuple[float, float]) -> bytes:
+    """A line from one (lon, lat) to another; a point where they are the same."""
+    if start == end:
+        return struct.pack("<BI2d", 1, 1, *start)
+    return struct.pack("<BII4d", 1, 2, 2, *start, *end)
