@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from page_rides import HOME, rides
+from page_table import table
 
 import sfumato as sf
 from sfumato.places.file import load_places
@@ -33,6 +34,10 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path
         pytest.skip("chromium, node or playwright-core is not installed: run `make web`")
     if not PAGE.exists():
         pytest.skip("the page is not built: run `make web`")
+    built_from = json.loads((WEB / "src" / "page" / "table.json").read_text("utf-8"))
+    words = [[json.loads(choice[kind])["guarantee"] for kind in ("one", "several")] for choice in built_from["choices"]]
+    now = [[json.loads(choice[kind])["guarantee"] for kind in ("one", "several")] for choice in table()["choices"]]
+    assert words == now, "the page is older than the certificate's words: run `make web`"
     folder = tmp_path_factory.mktemp("page")
     inputs = rides(folder, 3, seed=21)
     argument = {

@@ -137,11 +137,12 @@ async function take(files: Iterable<File>): Promise<void> {
     return;
   }
   const problems: string[] = [];
-  for (const file of files) {
-    if (file.name.endsWith(".places")) {
-      await openPlaces(file);
-      continue;
-    }
+  const listed = [...files];
+  const owner = listed.find((file) => file.name.endsWith(".places"));
+  if (owner) await openPlaces(owner);
+  if (owner && listed.length === 1) return;
+  for (const file of listed) {
+    if (file === owner) continue;
     try {
       const source = await opened(file);
       if (!sources.some(({ digest }) => digest === source.digest)) sources.push(source);

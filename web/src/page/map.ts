@@ -120,6 +120,7 @@ export class TrackMap {
       if (other) {
         const spread = (at: [number, number]) => Math.max(Math.hypot(at[0] - other[0], at[1] - other[1]), 10);
         this.zoom(spread(before) / spread([x, y]));
+        this.#pan((before[0] - x) / 2, (before[1] - y) / 2);
       } else if (moved > 4) this.#pan(before[0] - x, before[1] - y);
     });
     const up = (event: PointerEvent) => {
