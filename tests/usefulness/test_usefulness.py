@@ -161,7 +161,7 @@ def test_the_commands_write_one_private_page_and_nothing_else(tmp_path: Path) ->
     assert stat.S_IMODE((tmp_path / "u.html").stat().st_mode) == 0o600
     code, out, _ = run("utility", "fleet.csv", "r.parquet", *options, folder=tmp_path)
     assert code == 0
-    assert "No certificate" in out
+    assert "no certificate" in out
 
 
 def test_an_archive_is_previewed_and_measured_as_one_person(tmp_path: Path) -> None:
@@ -180,3 +180,15 @@ def test_an_archive_is_previewed_and_measured_as_one_person(tmp_path: Path) -> N
     assert code == 0, error
     assert json.loads(out)["points"] == 120
     assert json.loads(out)["error_m"] > 100
+
+
+def test_a_table_of_one_named_person_is_one_track(tmp_path: Path) -> None:
+    write_fleet([("only", walk(30, step_deg=0.0))], tmp_path / "one.csv")
+    words = ("preview", "one.csv", "--noise", "300m", "--cells", "1km", "--flow-cells", "", "--json")
+    code, out, error = run(*words, folder=tmp_path)
+    assert code == 0, error
+    choice = json.loads(out)["choices"][0]
+    assert choice["people"] == 1
+    assert choice["persons"] == []
+    heat = next(row for row in choice["measures"] if row["answer"] == "heatmap")
+    assert heat["note"] == "one cell holds everybody"

@@ -19,7 +19,7 @@ from sfumato.errors import InputError
 from sfumato.leakage.odds import mu_of, odds_at
 from sfumato.traces import Trace
 
-MOST_PEOPLE, MOST_POINTS = 200, 3000
+MOST_PEOPLE, MOST_POINTS, MOST_LOSSES = 200, 3000, 1000
 People = Sequence[tuple[str | None, Trace]]
 
 
@@ -45,6 +45,7 @@ class PersonAudit:
 class FleetAudit:
     """Everybody's losses, the attacks on (some of) them, and what a reader must know. Private."""
 
+    people: int
     losses: tuple[PersonLoss, ...]
     persons: tuple[PersonAudit, ...]
     notes: tuple[str, ...] = ()
@@ -71,7 +72,7 @@ class FleetAudit:
         losses = [{name: getattr(one, name) for name in names} for one in self.losses]
         return {
             "private": True,
-            "people": len(self.losses),
+            "people": self.people,
             "losses": losses,
             "persons": rows,
             "worst_person": self.worst.person,
@@ -82,11 +83,15 @@ class FleetAudit:
 
 
 def person_losses(releases: People, certificate: Document) -> tuple[PersonLoss, ...]:
-    """The exact loss at each person's own times, from the release and its certificate alone."""
+    """The exact loss at each person's own times, from the release and its certificate alone.
+
+    Of more than a thousand people a thousand, evenly chosen.
+    """
     terms = terms_of(certificate)
     radius_m, own = terms.target.radius_m, terms.own_times
     out = []
-    for person, trace in releases:
+    for k in _evenly(len(releases), MOST_LOSSES):
+        person, trace = releases[k]
         times = (trace.times_s,) if own else ()
         loss = composed_losses(terms.mechanism.losses(times), terms.mechanism.redraws).loss_at_times
         odds = None if loss is None else odds_at(mu_of(loss, radius_m))
@@ -115,12 +120,16 @@ def audit_fleet(
         one, other = (_first(people[k][1]) for people in (originals, releases))
         found.append(PersonAudit(originals[k][0], audit(one, other, certificate, prior=prior, held_out=False)))
         step()
-    return FleetAudit(person_losses(releases, certificate), tuple(found), tuple(notes))
+    return FleetAudit(len(originals), person_losses(releases, certificate), tuple(found), tuple(notes))
 
 
 def attacked_people(people: int) -> list[int]:
     """Which of so many people are attacked."""
-    return sorted({int(k) for k in np.linspace(0, people - 1, min(people, MOST_PEOPLE))})
+    return _evenly(people, MOST_PEOPLE)
+
+
+def _evenly(people: int, most: int) -> list[int]:
+    return sorted({int(k) for k in np.linspace(0, people - 1, min(people, most))})
 
 
 def _first(trace: Trace) -> Trace:

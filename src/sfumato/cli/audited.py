@@ -104,7 +104,7 @@ def _say_people(found: FleetAudit, report: Path | None) -> None:
         kept = {True: "kept", False: "BROKEN", None: "-"}[one.audit.holds]
         typer.echo(
             f"{str(one.person)[:20]:<20}  {one.audit.points:>8}  {format_length(one.audit.rms_error_raw_m):>12}  "
-            f"{format_length(_left(one.audit)):>12}  {kept:>8}  {odds_words(odds[one.person]) or '-'}"
+            f"{format_length(_left(one.audit)):>12}  {kept:>8}  {odds_words(odds.get(one.person)) or '-'}"
         )
     if len(rows) > _MOST_LINES:
         typer.echo(f"... and {len(rows) - _MOST_LINES} more; --report and --json show them.")

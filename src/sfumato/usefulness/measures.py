@@ -87,7 +87,8 @@ def measured(
     for cell_m in asked.heat_cells_m:
         grid = reporting_grid([trace for _, trace in originals], cell_m, asked.bounds)
         truth, naive = _heat(originals, grid), _heat(releases, grid)
-        row = Quality("heatmap", cell_m, _apart(truth, naive), None)
+        one_cell = "one cell holds everybody" if grid.cells == 1 else ""
+        row = Quality("heatmap", cell_m, _apart(truth, naive), None, one_cell)
         rows.append(
             _corrected(row, received, truth, partial(_share, estimate_heatmap, cell_m, asked))
             if maps
@@ -132,11 +133,11 @@ def _corrected(
     row: Quality, received: Received | None, truth: FloatArray, answer: Callable[[Received], FloatArray]
 ) -> Quality:
     if received is None:
-        return replace(row, note="no certificate: the noise has no known law")
+        return replace(row, note="not corrected: no certificate gives a law of the noise")
     try:
         return replace(row, corrected=_apart(truth, answer(received)))
     except InputError as error:
-        return replace(row, note=f"not corrected: {error.what}")
+        return replace(row, note=f"not corrected: {error.what.rstrip('.')}")
 
 
 def _apart(one: FloatArray, other: FloatArray) -> float:
@@ -184,7 +185,7 @@ def _ways(originals: People, releases: People, received: Received | None, *, qui
         some = replace(received, people=tuple((str(k), first_points(received.people[k][1], cut)) for k in chosen))
         found = estimate_ways([some], draws=QUICK_DRAWS if quick else DRAWS)
     except InputError as error:
-        note = f"not corrected: {error.what}"
+        note = f"not corrected: {error.what.rstrip('.')}"
         return replace(rows[0], note=note), replace(rows[1], note=note)
     model = "mostly the model" if found.mostly_model else ""
     values = (found.total_length_m, true_length), (found.speed_quantiles_m_s[1], true_speed)

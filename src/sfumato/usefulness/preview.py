@@ -126,15 +126,16 @@ def _offer(choice: Choice, wish: Wish) -> NoiseOffer:
 
 
 def _choice(people: People, plan: Plan, odds: Sequence[float], asked: MapsAsked, step: Callable[[], None]) -> Choice:
+    released: list[tuple[str | None, Trace]]
     seen = []
     for _ in range(draws_for(len(people))):
         if len(people) == 1:
             one = protect_by(plan, people[0][1])
-            document, released = one.certificate, [(people[0][0], one.release)]
+            document, released = one.certificate, [(None, one.release)]
         else:
             named = [(str(person), trace) for person, trace in people]
             fleet = protect_fleet(plan, named)
-            document, released = fleet.certificate, list(fleet.releases)
+            document, released = fleet.certificate, [(name, trace) for name, trace in fleet.releases]
         seen.append(useful(people, released, receive(released, document), asked))
         step()
     at = plan.target.radius_m

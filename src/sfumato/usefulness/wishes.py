@@ -105,7 +105,7 @@ def granted(wish: Wish, offers: Sequence[NoiseOffer]) -> Granted:
     error = row.best
     if error is None:
         return Granted(wish, None, None, f"{wish.words}: cannot be said, {row.note}.")
-    model = f" ({row.note})" if row.note == "mostly the model" else ""
+    model = f" ({row.note})" if row.note in ("mostly the model", "one cell holds everybody") else ""
     if error <= wish.within:
         words = f"together, at {format_length(offer.noise_m)} of noise: {_percent(error)}{model}."
         return Granted(wish, True, error, f"{wish.words}: {words}")
