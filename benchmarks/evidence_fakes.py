@@ -90,12 +90,15 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--first-seed", type=int, default=0, help="other people than those of the page")
     parser.add_argument("--cycles", type=int, default=8)
+    parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS))
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     ok = True
     asked = [
-        (label, share) for label in list(KINDS)[: 1 if options.quick else 3] for share in (0.01, 0.05)[options.quick :]
+        (label, share)
+        for label in options.kinds[: 1 if options.quick else None]
+        for share in (0.01, 0.05)[options.quick :]
     ]
     with ProcessPoolExecutor(options.workers) as pool:
         jobs = {

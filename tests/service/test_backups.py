@@ -5,14 +5,13 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from alembic import command
 from alembic.config import Config
 from collector_harness import channel, client, close, create, fill, history, operator, report_body, run, send, ticket
-from postgres_server import PostgresServer, postgres_server, programs
+from postgres_server import PostgresServer
 from repository import GOLDEN
 from sqlalchemy import Connection, MetaData, insert, text
 
@@ -21,14 +20,6 @@ from sfumato.service.store.backup import back_up, restore, upgrade
 from sfumato.service.store.engine import Database
 
 KINDS = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    if programs() is None:
-        pytest.skip("PostgreSQL's programs (initdb, pg_ctl) are not installed")
-    with postgres_server() as server:
-        yield server
 
 
 def a_database(kind: str, name: str, request: pytest.FixtureRequest, folder: Path) -> str:

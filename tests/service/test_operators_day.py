@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -30,7 +29,6 @@ from collector_harness import (
     settings,
     ticket,
 )
-from postgres_server import PostgresServer, postgres_server, programs
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 from starlette.testclient import TestClient
@@ -39,22 +37,6 @@ from sfumato.client import Device, Participant
 from sfumato.client.participant import NotSent
 from sfumato.service.collector import Collector
 from sfumato.service.store import Store
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    if programs() is None:
-        pytest.skip("PostgreSQL's programs (initdb, pg_ctl) are not installed")
-    with postgres_server() as server:
-        yield server
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/day.db"
-    server: PostgresServer = request.getfixturevalue("postgres")
-    return server.create_database(f"d{os.urandom(6).hex()}")
 
 
 @pytest.fixture

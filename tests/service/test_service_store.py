@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from collector_harness import campaign_request, run, settings
-from postgres_server import PostgresServer, postgres_server, programs
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
@@ -21,22 +19,6 @@ from sfumato.service.metrics import Metrics
 from sfumato.service.models.requests import CampaignRequest
 from sfumato.service.store import Destination, Outcome, RelayedBatch, Report, Store
 from sfumato.service.store.schema import metadata
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    if programs() is None:
-        pytest.skip("PostgreSQL's programs (initdb, pg_ctl) are not installed")
-    with postgres_server() as server:
-        yield server
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/store.db"
-    server: PostgresServer = request.getfixturevalue("postgres")
-    return server.create_database(f"t{os.urandom(6).hex()}")
 
 
 class Town:
