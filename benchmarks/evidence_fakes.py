@@ -8,7 +8,7 @@ loop of beta 1; a share of forged reports in
 *every* cycle, at a random cell and at the worst, piled on it, spread over 3 x 3 cells, or drawn as if from there.
 Distances in cells. "damage" is between the estimates with and without the forgeries; the forecast was made from the
 honest reports alone. "trimmed" is the distance to the truth after cutting what no map explains. Exits with 1 when the
-mean damage at random places leaves the printed range by more than a tenth.
+mean damage, at random places or at the worst, leaves the printed range.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def main() -> int:
             for way in WAYS:
                 values = np.mean([row[way] for row in rows], axis=0)
                 low, high, damage, away, cut, seen, worst, worst_away, worst_cut, worst_seen, clean = values
-                good = 0.9 * low <= damage <= 1.1 * high and worst <= 1.1 * high
+                good = low <= damage <= high and low <= worst <= high
                 ok &= bool(good) or options.quick
                 print(
                     f"{label:17s} {share:.0%} {way:9s} forecast {low:.3f} .. {high:.3f}: damage {damage:.3f} (random), "

@@ -156,20 +156,20 @@ def triple(row, kind):
 
 
 def tables(rows):
-    """The page's tables."""
-    by_city = defaultdict(list)
+    """The page's tables: a line for every city and promise that was measured, and every row that is off."""
+    groups = defaultdict(list)
     for name, row in rows.items():
-        by_city[name.split()[0]].append(row)
+        groups[name.split()[0], name.split()[4]].append(row)
     lines = [
-        "| city | campaigns | cells 80 / 90 / 95, mean | regions 80 / 90 / 95, mean | farthest off | beyond | seeds |",
-        "|---|---|---|---|---|---|---|",
+        "| city | promise | campaigns | cells 80 / 90 / 95 | regions 80 / 90 / 95 | farthest off | beyond | seeds |",
+        "|---|---|---|---|---|---|---|---|",
     ]
-    for city, group in by_city.items():
+    for (city, promise), group in groups.items():
         mean = {"mean": np.mean([row["mean"] for row in group], axis=0)}
         seeds = [row["seeds"] for row in group]
         beyond = sum(off(row)[0] > 2.5 for row in group)
         lines.append(
-            f"| {city} | {len(group)} | {triple(mean, 0)} | {triple(mean, 1)} "
+            f"| {city} | {promise} | {len(group)} | {triple(mean, 0)} | {triple(mean, 1)} "
             f"| {max(off(row)[0] for row in group):.1f} | {beyond} | {min(seeds)} to {max(seeds)} |"
         )
     within = sum(off(row)[0] <= 2.5 for row in rows.values())
@@ -198,7 +198,7 @@ def tables(rows):
 
 
 def write_page(page, rows):
-    """Put the tables between the marks of the page."""
+    """Put the tables between the marks of the page; what stands outside them is the writer's."""
     text = page.read_text(encoding="utf-8")
     before, rest = text.split(BEGIN)
     page.write_text(f"{before}{BEGIN}\n{tables(rows)}\n{END}{rest.split(END)[1]}", encoding="utf-8")
