@@ -35,6 +35,7 @@ _M6, _M8 = -35.0 / 48.0 * _N**3, 315.0 / 512.0 * _N**4
 _B2, _B4 = 3.0 / 2.0 * _N - 27.0 / 32.0 * _N**3, 21.0 / 16.0 * _N**2 - 55.0 / 32.0 * _N**4
 _B6, _B8 = 151.0 / 96.0 * _N**3, 1097.0 / 512.0 * _N**4
 _DEGREE = math.pi / 180.0
+_TO_DEGREES, _PER_ARC, _PER_A, _PER_E = 1.0 / _DEGREE, 1.0 / _ARC, 1.0 / _A, 1.0 / (1.0 - _E2)  # dividing is slow
 MOST_LATITUDE = 88
 FARTHEST = 2.0  # degrees of longitude from the middle of the cell it came from
 
@@ -58,39 +59,47 @@ def _forward(sine: float, cosine: float, phi: float, dlam: float) -> tuple[float
     a2 = a * a
     sine2, cosine2 = 2.0 * sine * cosine, 1.0 - 2.0 * sine * sine
     arc = _ARC * (phi + _series(sine2, cosine2, _M2, _M4, _M6, _M8))
-    east = nu * a * (1.0 + a2 * ((1.0 - t + c) / 6.0 + a2 * (5.0 - 18.0 * t + t * t + 72.0 * c - 58.0 * _EP2) / 120.0))
-    fourth = (5.0 - t + 9.0 * c + 4.0 * c * c) / 24.0
-    sixth = (61.0 - 58.0 * t + t * t + 600.0 * c - 330.0 * _EP2) / 720.0
+    fifth = (5.0 - 18.0 * t + t * t + 72.0 * c - 58.0 * _EP2) * (1.0 / 120.0)
+    east = nu * a * (1.0 + a2 * ((1.0 - t + c) * (1.0 / 6.0) + a2 * fifth))
+    fourth = (5.0 - t + 9.0 * c + 4.0 * c * c) * (1.0 / 24.0)
+    sixth = (61.0 - 58.0 * t + t * t + 600.0 * c - 330.0 * _EP2) * (1.0 / 720.0)
     return east, arc + nu * tan * a2 * (0.5 + a2 * (fourth + a2 * sixth))
 
 
 @compiled(nogil=True, inline="always")
-def _inverse(east: float, north: float) -> tuple[float, float]:
-    """Latitude and longitude's offset, in radians."""
-    mu = north / _ARC
-    sine, cosine = math.sin(mu), math.cos(mu)
-    foot = mu + _series(2.0 * sine * cosine, 1.0 - 2.0 * sine * sine, _B2, _B4, _B6, _B8)
-    sine, cosine = math.sin(foot), math.cos(foot)
-    root2 = 1.0 - _E2 * sine * sine
-    nu = _A / math.sqrt(root2)
-    tan = sine / cosine
-    t, c, d = tan * tan, _EP2 * cosine * cosine, east / nu
-    d2 = d * d
-    fourth = (5.0 + 3.0 * t + 10.0 * c - 4.0 * c * c - 9.0 * _EP2) / 24.0
-    sixth = (61.0 + 90.0 * t + 298.0 * c + 45.0 * t * t - 252.0 * _EP2 - 3.0 * c * c) / 720.0
-    # nu over the meridian's radius of curvature is (1 − e² sin²)/(1 − e²)
-    phi = foot - root2 / (1.0 - _E2) * tan * d2 * (0.5 - d2 * (fourth - d2 * sixth))
-    fifth = (5.0 - 2.0 * c + 28.0 * t - 3.0 * c * c + 8.0 * _EP2 + 24.0 * t * t) / 120.0
-    return phi, d * (1.0 - d2 * ((1.0 + 2.0 * t + c) / 6.0 - d2 * fifth)) / cosine
+def _turned(sine: float, cosine: float, by: float) -> tuple[float, float]:
+    """Sine and cosine of an angle turned by less than 0.07: Taylor, what is left out is below 1e-17."""
+    b2 = by * by
+    small = by * (1.0 + b2 * (-1.0 / 6.0 + b2 * (1.0 / 120.0 + b2 * (-1.0 / 5040.0 + b2 * (1.0 / 362880.0)))))
+    near = 1.0 + b2 * (-0.5 + b2 * (1.0 / 24.0 + b2 * (-1.0 / 720.0 + b2 * (1.0 / 40320.0))))
+    return sine * near + cosine * small, cosine * near - sine * small
 
 
 @compiled(nogil=True, inline="always")
-def _origin(south: float) -> float:
-    """How far north of the equator the middle of a cell lies."""
-    phi = (south + 0.5) * _DEGREE
+def _inverse(east: float, mu: float, sine: float, cosine: float) -> tuple[float, float]:
+    """Latitude and longitude's offset, in radians, at the rectifying latitude mu of that sine and cosine."""
+    more = _series(2.0 * sine * cosine, 1.0 - 2.0 * sine * sine, _B2, _B4, _B6, _B8)
+    foot = mu + more
+    sine, cosine = _turned(sine, cosine, more)
+    root2 = 1.0 - _E2 * sine * sine
+    per_nu = math.sqrt(root2) * _PER_A
+    tan = sine / cosine
+    t, c, d = tan * tan, _EP2 * cosine * cosine, east * per_nu
+    d2 = d * d
+    fourth = (5.0 + 3.0 * t + 10.0 * c - 4.0 * c * c - 9.0 * _EP2) * (1.0 / 24.0)
+    sixth = (61.0 + 90.0 * t + 298.0 * c + 45.0 * t * t - 252.0 * _EP2 - 3.0 * c * c) * (1.0 / 720.0)
+    # nu over the meridian's radius of curvature is (1 − e² sin²)/(1 − e²)
+    phi = foot - root2 * _PER_E * tan * d2 * (0.5 - d2 * (fourth - d2 * sixth))
+    fifth = (5.0 - 2.0 * c + 28.0 * t - 3.0 * c * c + 8.0 * _EP2 + 24.0 * t * t) * (1.0 / 120.0)
+    return phi, d * (1.0 - d2 * ((1.0 + 2.0 * t + c) * (1.0 / 6.0) - d2 * fifth)) / cosine
+
+
+@compiled(nogil=True, inline="always")
+def _rectifying(phi: float) -> float:
+    """The rectifying latitude: metres of meridian from the equator, over the mean of them per radian."""
     sine, cosine = math.sin(phi), math.cos(phi)
-    arc: float = _ARC * (phi + _series(2.0 * sine * cosine, 1.0 - 2.0 * sine * sine, _M2, _M4, _M6, _M8))
-    return arc
+    mu: float = phi + _series(2.0 * sine * cosine, 1.0 - 2.0 * sine * sine, _M2, _M4, _M6, _M8)
+    return mu
 
 
 @compiled(nogil=True)
@@ -108,7 +117,7 @@ def move_and_snap(
 
     Longitudes lie in [-180, 180). What is written has seven decimals.
     """
-    last, origin = math.nan, 0.0
+    last, mu0, sine0, cosine0, sine_mu0, cosine_mu0 = math.nan, 0.0, 0.0, 1.0, 0.0, 1.0
     for i in range(lat_deg.size):
         lat, lon = lat_deg[i], lon_deg[i]
         left[i] = True
@@ -116,9 +125,12 @@ def move_and_snap(
             continue
         south, west = math.floor(lat), math.floor(lon)
         if south != last:
-            last, origin = south, _origin(south)
+            phi0 = (south + 0.5) * _DEGREE
+            last, mu0, sine0, cosine0 = south, _rectifying(phi0), math.sin(phi0), math.cos(phi0)
+            sine_mu0, cosine_mu0 = math.sin(mu0), math.cos(mu0)
+        origin = _ARC * mu0
         phi, dlam = lat * _DEGREE, (lon - (west + 0.5)) * _DEGREE
-        sine, cosine = math.sin(phi), math.cos(phi)
+        sine, cosine = _turned(sine0, cosine0, (lat - (south + 0.5)) * _DEGREE)
         east, north = _forward(sine, cosine, phi, dlam)
         # The frame's north is turned by the meridian convergence: tan γ = tan Δλ sin φ.
         l2 = dlam * dlam
@@ -128,26 +140,29 @@ def move_and_snap(
         move_e, move_n = size_m * moves[i, 0], size_m * moves[i, 1]
         east += move_e * cos_turn - move_n * sin_turn
         north += move_e * sin_turn + move_n * cos_turn - origin
-        if not (abs(east) < 400_000.0 * cosine and abs(north) < 400_000.0):
+        if not (abs(east) < 400_000.0 * cosine0 and abs(north) < 400_000.0):
             continue
-        phi, dlam = _inverse(np.rint(east / grid_m) * grid_m, origin + np.rint(north / grid_m) * grid_m)
-        new_lat, offset = phi / _DEGREE, dlam / _DEGREE
+        node = np.rint(north / grid_m) * grid_m * _PER_ARC
+        sine, cosine = _turned(sine_mu0, cosine_mu0, node)
+        phi, dlam = _inverse(np.rint(east / grid_m) * grid_m, mu0 + node, sine, cosine)
+        new_lat, offset = phi * _TO_DEGREES, dlam * _TO_DEGREES
         margin = grid_m * 2e-5 + 1e-6
-        wide = 1.1 * margin / cosine
+        wide = 1.1 * margin / cosine0
         if not (south + margin < new_lat < south + 1.0 - margin and -0.5 + wide < offset < 0.5 - wide):
             # Perhaps in another cell, whose grid it is then: the cell is the released point's own.
-            phi, dlam = _inverse(east, origin + north)
-            new_lat, offset = phi / _DEGREE, dlam / _DEGREE
+            mu = mu0 + north * _PER_ARC
+            phi, dlam = _inverse(east, mu, math.sin(mu), math.cos(mu))
+            new_lat, offset = phi * _TO_DEGREES, dlam * _TO_DEGREES
             if not (-MOST_LATITUDE < new_lat < MOST_LATITUDE and -FARTHEST < offset < FARTHEST):
                 continue
             new_lon = west + 0.5 + offset
             south, west = math.floor(new_lat), math.floor(new_lon)
             dlam = (new_lon - (west + 0.5)) * _DEGREE
-            middle = _origin(south)
+            middle = _rectifying((south + 0.5) * _DEGREE)
             east, north = _forward(math.sin(phi), math.cos(phi), phi, dlam)
-            east, north = np.rint(east / grid_m) * grid_m, np.rint((north - middle) / grid_m) * grid_m
-            phi, dlam = _inverse(east, middle + north)
-            new_lat, offset = phi / _DEGREE, dlam / _DEGREE
+            mu = middle + np.rint((north - _ARC * middle) / grid_m) * grid_m * _PER_ARC
+            phi, dlam = _inverse(np.rint(east / grid_m) * grid_m, mu, math.sin(mu), math.cos(mu))
+            new_lat, offset = phi * _TO_DEGREES, dlam * _TO_DEGREES
         new_lon = west + 0.5 + offset
         if new_lon >= 180.0:
             new_lon -= 360.0

@@ -14,8 +14,9 @@ from track_files import write_as
 
 import sfumato as sf
 from sfumato.archives import hide_archive
-from sfumato.archives.job import CHANGED, private_folder
+from sfumato.archives.job import CHANGED
 from sfumato.archives.result import Faces
+from sfumato.archives.staging import private_folder
 from sfumato.archives.statement import verify_archive
 from sfumato.errors import InputError, NotCertified, VerificationFailed
 from sfumato.places import Places, place_at, refuse_if_found

@@ -17,8 +17,8 @@ from rides import PARIS, ride
 from track_files import write_as
 
 from sfumato.archives import hide_archive, protect_archive
-from sfumato.archives.job import private_folder
 from sfumato.archives.manifest import Manifest, SourceRecord
+from sfumato.archives.staging import private_folder
 from sfumato.archives.statement import verify_archive
 from sfumato.errors import InputError
 from sfumato.places import Places, place_at, save_places

@@ -18,8 +18,9 @@ import numpy as np
 
 from sfumato.adversary.audit import WITHIN_M, Audit, audit
 from sfumato.adversary.places.view import evenly
-from sfumato.archives.job import SourceReading, private_folder
+from sfumato.archives.job import SourceReading
 from sfumato.archives.manifest import SourceRecord, read_records
+from sfumato.archives.staging import private_folder
 from sfumato.archives.statement import joined, verify_archive
 from sfumato.certificates.build import rounded_times
 from sfumato.errors import InputError, SfumatoError

@@ -1,34 +1,26 @@
 """One run over an archive: every source once, staged privately, then put in place; killed anywhere, it is run again.
 
-*Why it may be killed.* What is written is a function of source, wish and keys; keys are on the disk before their first
-use. A file is filled in a private folder, named by its content, and recorded; at the end every staged file is renamed
-into the output folder and recorded as placed. Whatever a kill leaves undone is done again to the same bytes under the
-same name, so every ride is there once. Nothing of a run that is refused at the end gets into the output folder.
+Why it may be killed is said in :mod:`~sfumato.archives.staging`. A file is named by its content, so every ride is there
+once.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
 
-from sfumato.archives.manifest import Manifest, SourceRecord
-from sfumato.archives.naming import inside, kept_name, keyed_name, written_as
-from sfumato.certificates.build import ReleasedFiles, released_of
+from sfumato.archives.manifest import SourceRecord
+from sfumato.archives.naming import kept_name, keyed_name, written_as
+from sfumato.archives.staging import Staging
+from sfumato.certificates.build import released_of
 from sfumato.errors import InputError, SfumatoError
-from sfumato.files import locked, remove_leftovers
 from sfumato.io import read_trace, writer_of
 from sfumato.io.archive import Member
 from sfumato.io.formats import FORMATS, format_named, format_of, output_format
 from sfumato.traces import Trace
 
-STATE_NAME, SUMMARY_NAME = "noise.state", "summary.csv"
-_FILE_TIME_S = 946_684_800  # 2000-01-01: when a file was written would tell the order, and the gaps
 CHANGED = "changed since it was shared: left as shared; rename it to share it as another ride"
 OTHER_WISH = "shared before with other zones or options: left as shared, which cannot be taken back"
 TAKEN = "another ride has this output name already"
@@ -85,20 +77,8 @@ class SourceReading:
         return "geoparquet" if geo else chosen.name, trace
 
 
-class _Output(NamedTuple):
-    """One file of the output folder, as certificates speak of it."""
-
-    file_sha256: str
-    points: int
-    content_sha256: str
-
-    @classmethod
-    def of(cls, record: SourceRecord) -> _Output:
-        return cls(record.output_sha256 or "", record.points_out, record.content_sha256 or "")
-
-
-class Job:
-    """An output folder being filled. ``private`` is the folder beside it, 0700, that is nobody else's business."""
+class Job(Staging):
+    """An archive's output folder being filled, ride by ride."""
 
     def __init__(
         self,
@@ -111,23 +91,11 @@ class Job:
         remember: bool = False,
         to: str | None = None,
     ) -> None:
-        self.out, self.private = out, private_folder(out)
+        super().__init__(out, owner=owner)
         self.key, self.wish, self.keep_names = key, wish, keep_names
         self.to = None if to is None else output_format("", to).name
-        self.staging = self.private / "staging"
         self.rows: list[Row] = []
         self.remembered: dict[str, Trace] | None = {} if remember else None
-        self._outputs: dict[str, _Output] = {}
-        self.manifest = Manifest(self.private / "manifest.jsonl", owner)
-        self.staging.mkdir(mode=0o700, exist_ok=True)
-        for record in list(self.manifest.records.values()):
-            if record.output is None:
-                continue
-            if not record.placed and _is_there(out / record.output, record.output_sha256):
-                # killed between the rename and its record: it may have been shared since, so it stays certified
-                self.manifest.add(replace(record, placed=True))
-            if self.manifest.records[record.source].placed:
-                self._outputs[record.output] = _Output.of(record)
 
     def run(
         self,
@@ -220,89 +188,19 @@ class Job:
             points_out=released.points,
             content_sha256=released.digest(),
         )
-        if self._outputs.setdefault(name, _Output.of(record)).file_sha256 != content.hexdigest():
+        if not self.named(record):
             filled.unlink()
             raise InputError(f"{TAKEN}.", "Rename it, or leave --keep-names out.")
         if self.remembered is not None:
             self.remembered[name] = trace
         target = self.staging / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        os.utime(filled, (_FILE_TIME_S, _FILE_TIME_S))
         filled.replace(target)
         return record
 
-    @property
-    def outputs(self) -> list[tuple[str, str]]:
-        """Every output file and its hash, placed or staged in this run, in the order of names."""
-        return sorted((name, output.file_sha256) for name, output in self._outputs.items())
-
-    @property
-    def released(self) -> ReleasedFiles:
-        """What a certificate of noise is made from: every output's points and digest, in the order of names."""
-        return ReleasedFiles(tuple((o.points, o.content_sha256) for _, o in sorted(self._outputs.items())))
-
-    def where(self, name: str) -> Path:
-        """An output file, staged or placed."""
-        staged = self.staging / name
-        return staged if staged.exists() else self.out / name
-
     def place(self) -> None:
         """Put everything that was staged in this run into the output folder, in the order of its names."""
-        self.out.mkdir(parents=True, exist_ok=True)
-        fresh = [self.manifest.records[row.source] for row in self.rows if row.new]
-        for record in sorted(fresh, key=lambda record: record.output or ""):
-            if record.placed:
-                continue
-            if record.output is not None and (self.staging / record.output).exists():
-                target = self.out / record.output
-                target.parent.mkdir(parents=True, exist_ok=True)
-                (self.staging / record.output).replace(target)
-            self.manifest.add(replace(record, placed=True))
-        for folder in (*(path for path in self.out.rglob("*") if path.is_dir()), self.out):
-            os.utime(folder, (_FILE_TIME_S, _FILE_TIME_S))
-
-    def close(self) -> None:
-        """Leave no staged file behind."""
-        shutil.rmtree(self.staging, ignore_errors=True)
-        self.manifest.close()
-
-
-def private_folder(out: Path) -> Path:
-    """The folder beside the output that holds what is nobody else's business."""
-    resolved = out.resolve()
-    return resolved.with_name(f"{resolved.name}.private")
-
-
-@contextmanager
-def opened_private(out: Path, sources: Iterable[str | Path]) -> Iterator[Path]:
-    """The private folder, made if absent, locked; refused where output and input lie in one another."""
-    for source in sources:
-        folder = Path(source)
-        if folder.is_dir() and (inside(folder, out) or inside(out, folder)):
-            raise InputError(
-                "The output folder lies in the input folder, or the input in it.",
-                "Choose an output folder beside it: what is shared must not be read again as a ride.",
-            )
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out} is a file.", "Name a folder for the output of an archive.")
-    folder = private_folder(out)
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"Cannot make {folder}: {error.strerror}.", "Choose a folder you can write to.") from error
-    try:
-        with locked(folder / "job", wait=False):
-            remove_leftovers(folder / STATE_NAME, folder / SUMMARY_NAME)
-            yield folder
-    except BlockingIOError as error:
-        raise InputError("Another run is filling this output folder.", "Wait until it has ended.") from error
-
-
-def _is_there(path: Path, sha256: str | None) -> bool:
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest() == sha256
-    except OSError:
-        return False
+        self.place_all(self.manifest.records[row.source] for row in self.rows if row.new)
 
 
 def _row_of(record: SourceRecord, *, refused: str | None = None, new: bool = False) -> Row:

@@ -17,8 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.archives.job import STATE_NAME, Job, RideOutcome, SourceReading, opened_private
+from sfumato.archives.job import Job, RideOutcome, SourceReading
 from sfumato.archives.result import ArchiveResult, Faces, require_something
+from sfumato.archives.staging import STATE_NAME, opened_private
 from sfumato.archives.statement import archive_document, joined
 from sfumato.certificates.build import certificate_body, released_of, rounded_times
 from sfumato.certificates.state import NoiseState, load_state

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.archives.hiding import Blur, Hiding
-from sfumato.archives.job import STATE_NAME, Job, RideOutcome, SourceReading, opened_private
+from sfumato.archives.job import Job, RideOutcome, SourceReading
 from sfumato.archives.protecting import chosen_noise, wish_in
 from sfumato.archives.result import ArchiveResult, Faces, require_something
+from sfumato.archives.staging import STATE_NAME, opened_private
 from sfumato.archives.statement import archive_document
 from sfumato.certificates.build import certificate_body
 from sfumato.io import read_trace

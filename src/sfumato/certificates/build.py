@@ -75,10 +75,13 @@ class Released:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReleasedFiles:
-    """One person's files as one release, by points and digest of each: an archive need not fit in memory."""
+    """Files as one release, by points and digest of each: an archive or a dataset need not fit in memory.
+
+    An archive is one person's; of a dataset's people only the number matters here.
+    """
 
     contents: tuple[tuple[int, str], ...]
-    people: tuple[None] = (None,)
+    people: Sequence[int | None] = (None,)
     times_s: tuple[FloatArray, ...] = ()
 
     @property

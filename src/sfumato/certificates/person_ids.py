@@ -37,13 +37,22 @@ def canonical_id(person: object) -> str:
     return unicodedata.normalize("NFKC", text.casefold())
 
 
+def merging_id(person: object) -> str:
+    """The same for all ids that :func:`distinct_ids` refuses beside each other."""
+    return _as_number(canonical_id(person))
+
+
+def _as_number(name: str) -> str:
+    written = _MAYBE_HEXADECIMAL.fullmatch(name)
+    return canonical_id(f"{written[1]}.e{written[2]}") if written else name
+
+
 def distinct_ids(people: Sequence[str]) -> list[str]:
     """The canonical ids of a fleet; refused where two are one person's as far as noise can tell, and not printed."""
     seen: dict[str, int] = {}
     names = [canonical_id(person) for person in people]
     for row, name in enumerate(names, 1):
-        written = _MAYBE_HEXADECIMAL.fullmatch(name)
-        first = seen.setdefault(canonical_id(f"{written[1]}.e{written[2]}") if written else name, row)
+        first = seen.setdefault(_as_number(name), row)
         if first != row:
             raise InputError(
                 f"People number {first} and {row} have the same id, up to upper and lower case, spaces or the way "

@@ -8,9 +8,10 @@ from typing import Any
 
 import typer
 
-from sfumato.archives.job import SUMMARY_NAME, SourceReading
+from sfumato.archives.job import SourceReading
 from sfumato.archives.result import ArchiveResult, Faces
 from sfumato.archives.runs import hide_archive
+from sfumato.archives.staging import SUMMARY_NAME
 from sfumato.certificates.sign import signer_with
 from sfumato.cli.archive_faces import passphrase_in, points_read, progress, rows_csv, say_rows, write_certificate
 from sfumato.cli.output import print_json

@@ -10,9 +10,10 @@ from typing import Any
 import typer
 
 from sfumato.archives.audited import audit_archive
-from sfumato.archives.job import SUMMARY_NAME, SourceReading
+from sfumato.archives.job import SourceReading
 from sfumato.archives.protecting import protect_archive
 from sfumato.archives.result import ArchiveResult, Faces
+from sfumato.archives.staging import SUMMARY_NAME
 from sfumato.certificates.document import Certificate, thin_protection
 from sfumato.cli.archive_faces import points_read, progress, rows_csv, say_rows, write_certificate
 from sfumato.cli.output import print_json

@@ -25,7 +25,6 @@ from sfumato.tables.people import columns_by_person
 
 _E_SCALES = {"e7": 1e7, "e6": 1e6}
 _UNITS = {"s": 1000, "ms": 1, "us": 1000, "ns": 1_000_000}  # per millisecond, but for seconds
-FAR_MS = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,29 +76,33 @@ class Layout:
         """The columns to read."""
         return list(dict.fromkeys([*self.released, *self.roles.needed]))
 
-    def schema(self, schema: pa.Schema, *, times: bool = True) -> pa.Schema:
-        """What is released of a table's schema; without the column of times where none are shown."""
-        names = [name for name in self.released if times or name != self.roles.by_role["time"]]
-        return pa.schema([schema.field(name) for name in names], metadata=_metadata(schema))
+    def release(
+        self,
+        table: pa.Table,
+        at: IntArray | None,
+        degrees: tuple[FloatArray, FloatArray],
+        moments: tuple[IntArray, IntArray],
+    ) -> pa.Table:
+        """The released columns of the rows ``at`` (None: all of them), at new positions and at the times shown.
 
-    def with_positions(self, table: pa.Table, lat_deg: FloatArray, lon_deg: FloatArray) -> pa.Table:
-        """The table at other positions, written as the old ones were."""
-        roles = self.roles.by_role
-        if "geometry" in roles:
-            name = roles["geometry"]
-            return _replaced(table, name, _geometry(table.schema.field(name).type, lat_deg, lon_deg))
-        for role, degrees in (("lat", lat_deg), ("lon", lon_deg)):
-            name = roles[role]
-            table = _replaced(table, name, _degrees(table.schema.field(name), degrees))
-        return table
-
-    def with_times(self, table: pa.Table, read_ms: IntArray, shown_ms: IntArray) -> pa.Table:
-        """The table at the times shown: untouched where those are the ones read."""
-        name = self.roles.by_role["time"]
-        column = table.column(name)
-        if read_ms is shown_ms and not _finer_than_ms(column.type):
-            return table
-        return _replaced(table, name, _moments(column, read_ms, shown_ms))
+        ``moments`` are milliseconds as read and as shown; one array where they are the same.
+        """
+        roles, (lat_deg, lon_deg), places = self.roles.by_role, degrees, None if at is None else pa.array(at)
+        moved = {role: roles[role] for role in ("geometry", "lat", "lon") if role in roles}
+        columns = []
+        for name in self.released:
+            field, column = table.schema.field(name), table.column(name)
+            if name == moved.get("geometry"):
+                columns.append(_geometry(field.type, lat_deg, lon_deg))
+            elif name in moved.values():
+                columns.append(_degrees(field, lat_deg if name == moved["lat"] else lon_deg))
+            elif name == roles["time"] and _whole_ms(field.type) and moments[0] is moments[1]:
+                columns.append(_stamps(field.type, moments[1]))
+            else:
+                column = column if places is None else column.take(places)
+                columns.append(_moments(column, *moments) if name == roles["time"] else column)
+        schema = pa.schema([table.schema.field(name) for name in self.released], metadata=_metadata(table.schema))
+        return pa.table(columns, schema=schema)
 
 
 def _metadata(schema: pa.Schema) -> dict[bytes, bytes] | None:
@@ -113,11 +116,6 @@ def _metadata(schema: pa.Schema) -> dict[bytes, bytes] | None:
         column.pop("covering", None)
     geo["columns"] = {name: column for name, column in geo["columns"].items() if name == geo["primary_column"]}
     return {b"geo": json.dumps(geo).encode()}
-
-
-def _replaced(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
-    place = table.schema.get_field_index(name)
-    return table.set_column(place, table.schema.field(name), values)
 
 
 def _geometry(kind: pa.DataType, lat_deg: FloatArray, lon_deg: FloatArray) -> pa.Array:
@@ -155,13 +153,21 @@ def _degrees(field: pa.Field, degrees: FloatArray) -> pa.Array:
     return out.dictionary_encode().cast(field.type) if pa.types.is_dictionary(field.type) else out
 
 
-def _finer_than_ms(kind: pa.DataType) -> bool:
-    return (pa.types.is_timestamp(kind) and kind.unit in ("us", "ns")) or pa.types.is_floating(kind)
+def _whole_ms(kind: pa.DataType) -> bool:
+    """Whether milliseconds of UTC say all there is to say in this type."""
+    return pa.types.is_timestamp(kind) and kind.tz is not None and kind.unit in ("s", "ms")
+
+
+def _stamps(kind: pa.DataType, times_ms: IntArray) -> pa.Array:
+    whole = times_ms // 1000 if kind.unit == "s" else times_ms * (_UNITS[kind.unit])
+    return pa.array(whole).view(kind)
 
 
 def _moments(column: pa.ChunkedArray, read_ms: IntArray, shown_ms: IntArray) -> pa.Array:
     """Milliseconds in the column's own type; a clock without a zone moves by as much as the moment did."""
     kind = column.type
+    if _whole_ms(kind):
+        return _stamps(kind, shown_ms)
     if pa.types.is_timestamp(kind):
         per = _UNITS[kind.unit]
         old = column.cast(pa.int64()).to_numpy(zero_copy_only=False)

@@ -73,15 +73,12 @@ def protect_rows(
     shown_ms = _shown(noise, table, layout, at, read_ms, starts)
     out_at = at if by_people else good
     spread = slice(None) if by_people else _inverse(order)
-    out = table.select(list(layout.released))
-    if len(out_at) != table.num_rows or by_people:
-        out = out.take(pa.array(out_at))
     shown = read_ms[spread] if shown_ms is read_ms else shown_ms[spread]
     moments = (shown, shown) if shown_ms is read_ms else (read_ms[spread], shown)
-    out = layout.with_times(layout.with_positions(out, lat[spread], lon[spread]), *moments)
+    same = len(out_at) == table.num_rows and not by_people
+    out = layout.release(table, None if same else out_at, (lat[spread], lon[spread]), moments)
     if not Times.parse(noise.plan.times).shown:
         out = out.drop_columns([layout.roles.by_role["time"]])
-    out = out.replace_schema_metadata(layout.schema(table.schema).metadata)
     return ProtectedRows(out, faults, tuple(labels), starts, lat, lon, shown_ms)
 
 

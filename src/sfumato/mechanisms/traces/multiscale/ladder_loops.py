@@ -25,7 +25,7 @@ from sfumato.randomness import Words
 
 LAYERS = 256
 TAIL_FROM = 3.6541528853610088
-SLOTS = 512
+SLOTS = 1021  # a prime: steps are multiples of seconds
 _AREA = TAIL_FROM * math.exp(-0.5 * TAIL_FROM**2) + math.sqrt(math.pi / 2.0) * math.erfc(TAIL_FROM / math.sqrt(2.0))
 
 

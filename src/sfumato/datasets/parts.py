@@ -1,0 +1,91 @@
+"""A bucket's rows protected and written as one Parquet file, and what is known of the people in it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sfumato.arrays import IntArray
+from sfumato.datasets.source import Dataset
+from sfumato.datasets.spill import ROW
+from sfumato.errors import InputError
+from sfumato.tables.layout import Layout
+from sfumato.tables.protecting import ProtectedRows
+from sfumato.tables.rows import FAULTS, Faults
+
+Transform = Callable[[pa.Table], ProtectedRows]
+REJECTS = pa.schema([("file", pa.string()), ("row", pa.int64()), ("reason", pa.string())])
+_ROW_GROUP = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """What was written: rows, people, how many people have how many points, and the rows left out with the reason."""
+
+    rows: int
+    people: int
+    points_of_people: Mapping[int, int]
+    bad_rows: IntArray
+    faults: Faults
+
+
+def part_name(bucket: int) -> str:
+    """The file of a bucket's rows."""
+    return f"part-{bucket:05d}.parquet"
+
+
+def write_part(table: pa.Table, transform: Transform, dataset: Dataset, layout: Layout, path: Path) -> Part:
+    """The bucket's rows as they are released, in one file; no file where nothing is left."""
+    done = transform(table)
+    bad = np.flatnonzero(done.faults)
+    bad_rows = table.column(ROW).to_numpy()[bad]
+    points = np.diff(done.starts)
+    part = Part(done.table.num_rows, len(done.labels), dict(Counter(points.tolist())), bad_rows, done.faults[bad])
+    if not done.table.num_rows:
+        return part
+    released = _typed(done.table, dataset.schema)
+    try:
+        pq.write_table(
+            released,
+            path,
+            compression=dataset.codec.lower() if dataset.codec != "UNCOMPRESSED" else "none",
+            use_dictionary=_repeated(released.schema, layout),
+            row_group_size=_ROW_GROUP,
+            write_page_index=False,
+        )
+    except (pa.ArrowException, OSError):
+        raise InputError("A part of the release cannot be written.", "Check the free space and the folder.") from None
+    return part
+
+
+def _typed(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Dictionaries as they were."""
+    for place, name in enumerate(table.column_names):
+        kind = schema.field(name).type
+        if pa.types.is_dictionary(kind) and not pa.types.is_dictionary(table.schema.field(name).type):
+            table = table.set_column(place, schema.field(name), table.column(place).dictionary_encode().cast(kind))
+    return table
+
+
+def _repeated(schema: pa.Schema, layout: Layout) -> list[str]:
+    """Columns worth a dictionary in the file: ids and texts, not coordinates and times."""
+    moving = {layout.roles.by_role.get(role) for role in ("lat", "lon", "time", "geometry")}
+    return [name for name in schema.names if name not in moving]
+
+
+def write_rejects(dataset: Dataset, rows: IntArray, faults: Faults, path: Path) -> None:
+    """Which rows were left out and why, by file and number: never what is in them."""
+    file, row = dataset.file_and_row(rows)
+    names: Sequence[str] = dataset.names
+    columns = [
+        pa.DictionaryArray.from_arrays(pa.array(file), pa.array(names)).cast(pa.string()),
+        pa.array(row),
+        pa.DictionaryArray.from_arrays(pa.array(faults.astype(np.int8)), pa.array(list(FAULTS))).cast(pa.string()),
+    ]
+    pq.write_table(pa.table(columns, schema=REJECTS), path, compression="zstd")

@@ -1,0 +1,184 @@
+"""Noise on a whole dataset: everybody's own, one process for each person whatever files their rows are in."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from sfumato.archives.staging import Staging, opened_private
+from sfumato.certificates.build import ReleasedFiles, certificate_body
+from sfumato.certificates.document import certificate_text
+from sfumato.certificates.state import NoiseState
+from sfumato.datasets.job import JOB_NAME, KEY_NAME, DatasetJob, Step, Tally, forget, forget_unless_killed
+from sfumato.datasets.source import Dataset, open_dataset
+from sfumato.datasets.statement import CERTIFICATE_NAME, MANIFEST_NAME, dataset_document, manifest_text, over_people
+from sfumato.errors import InputError
+from sfumato.files import create_text, write_text
+from sfumato.keystream import KEY_BYTES, fresh_key
+from sfumato.plan import Plan
+from sfumato.randomness import Random, randomness
+from sfumato.tables.layout import Layout
+from sfumato.tables.noise import TableNoise
+from sfumato.tables.protecting import ProtectedRows, protect_rows
+
+Sign = Callable[[Mapping[str, Any]], Mapping[str, str]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DatasetResult:
+    """What happened: the certificate, and counts of rows read, released and left out by reason."""
+
+    document: dict[str, Any]
+    rows: int
+    released: int
+    people: int
+    skipped: dict[str, int]
+    parts: int
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetReading:
+    """How a dataset's columns are read."""
+
+    columns: Mapping[str, str] | None = None
+    zone: str | None = None
+    one_person: bool = False
+
+    def layout(self, schema: pa.Schema, keep: tuple[str, ...]) -> Layout:
+        """Refused where nothing says whose each row is."""
+        layout = Layout.of(schema, columns=self.columns, keep=keep, zone=self.zone, one_person=self.one_person)
+        if layout.roles.undeclared(layout.reading):
+            raise InputError(
+                "No column of the dataset is known to say whose each row is.",
+                f"Name it (--user-column user_id), or say --one-person; its columns: {', '.join(schema.names)}.",
+            )
+        return layout
+
+
+def protect_dataset(
+    folder: Path,
+    out: Path,
+    plan: Plan,
+    *,
+    reading: DatasetReading | None = None,
+    state: NoiseState | None = None,
+    strict: bool = False,
+    cores: int | None = None,
+    step: Step | None = None,
+    sign: Sign | None = None,
+    priced: Callable[[Mapping[str, Any]], None] | None = None,
+    rng: Random = None,
+) -> DatasetResult:
+    """Every usable row of the dataset with noise, in ``out``, which opens as a dataset of the same columns.
+
+    ``step`` is told ("read" or "protect", rows) after every step; ``priced`` sees the noise's certificate before
+    anything is in place, and may raise. Killed and started again with the same arguments, it goes on.
+    """
+    if plan.secrets is not None:
+        raise InputError("Secrets are chosen moments of one track, not of a dataset.", "Hide places with sfumato hide.")
+    dataset = open_dataset(folder)
+    layout = (reading or DatasetReading()).layout(dataset.schema, tuple(plan.keep))
+    asked = {"do": "protect", "plan": plan.to_dict(), "state": state is not None}
+    with begun(dataset, layout, out, asked, rng) as (staging, key, simulation, wish):
+        noise = TableNoise.of(plan, key=key, state=state, rng=1 if simulation and state is None else None)
+        noise = replace(noise, key=key)
+
+        def transform(table: pa.Table) -> ProtectedRows:
+            return protect_rows(table, layout, noise, by_people=True)
+
+        job = DatasetJob(dataset, layout, staging, transform, wish, cores=cores or os.cpu_count() or 1)
+        tally = job.run(strict=strict, step=step)
+        require_rows(tally)
+        contents = tuple((points, digest) for _, digest, points in job.parts())
+        body = certificate_body(noise.terms(several_files=True), ReleasedFiles(contents, range(tally.people)))
+        if priced is not None:
+            priced(body)
+        document = dataset_document(
+            job.parts(), layout, plan, over_people(tally.points_of_people), noise=body, sign=sign
+        )
+        return placed(job, tally, document)
+
+
+@contextmanager
+def begun(
+    dataset: Dataset, layout: Layout, out: Path, asked: Mapping[str, Any], rng: Random
+) -> Iterator[tuple[Staging, bytes, bool, str]]:
+    """The job towards ``out``, begun or taken up again: staging, key, whether that is a seed's, and the wish."""
+    if (out / MANIFEST_NAME).exists() and not (out.with_name(f"{out.name}.private") / JOB_NAME).exists():
+        raise InputError(
+            f"{out} holds a finished release.",
+            "Use another folder. Fresh noise for the same people adds up: announce it (--redraws), or use --state.",
+        )
+    with opened_private(out, [dataset.folder]) as private:
+        if not (private / JOB_NAME).exists() and out.exists() and any(out.iterdir()):
+            raise InputError(f"{out} holds other files.", "Use an empty folder, which then opens as a dataset.")
+        reading = [
+            sorted(layout.roles.by_role.items()),
+            str(layout.reading.zone),
+            layout.released,
+            sorted(asked.items()),
+        ]
+        text = json.dumps({"dataset": dataset.fingerprint, "asked": _plain(reading)}, sort_keys=True)
+        wish = hashlib.sha256(text.encode()).hexdigest()
+        key, simulation = _key(private, wish, rng)
+        staging = Staging(out, owner=wish)
+        try:
+            yield staging, key, simulation, wish
+        except BaseException as error:
+            staging.manifest.close()
+            forget_unless_killed(private, list(staging.manifest.records.values()), error)
+            raise
+        staging.manifest.close()
+        forget(private)
+    if private.exists() and not any(private.iterdir()):
+        private.rmdir()
+
+
+def _plain(value: object) -> object:
+    return json.loads(json.dumps(value, default=str))
+
+
+def _key(private: Path, wish: str, rng: Random) -> tuple[bytes, bool]:
+    """The job's key: on the disk, flushed and 0600, before anything is drawn from it."""
+    job = private / JOB_NAME
+    if job.exists():
+        known = json.loads(job.read_text())
+        if known["wish"] != wish:
+            raise InputError(
+                "Another job towards this folder was begun: the dataset or the options have changed since.",
+                f"Go on with the same ones, or remove {private} and begin anew: nothing of it has been shared yet.",
+            )
+        key = bytes.fromhex((private / KEY_NAME).read_text()) if (private / KEY_NAME).exists() else bytes(KEY_BYTES)
+        return key, bool(known["simulation"])
+    (private / KEY_NAME).unlink(missing_ok=True)  # killed before the job was written down: never used
+    (private / "manifest.jsonl").unlink(missing_ok=True)
+    draw = randomness(rng)
+    key = fresh_key(draw)
+    create_text(private / KEY_NAME, key.hex(), private=True)
+    create_text(job, json.dumps({"wish": wish, "simulation": draw.simulation}), private=True)
+    return key, draw.simulation
+
+
+def placed(job: DatasetJob, tally: Tally, document: dict[str, Any]) -> DatasetResult:
+    """The certificate, then every part, then the manifest, which says that all of it is there."""
+    out, skipped = job.staging.out, dict(tally.skipped)
+    out.mkdir(parents=True, exist_ok=True)
+    write_text(out / CERTIFICATE_NAME, certificate_text(document))
+    job.staging.place_all(job.records())
+    write_text(out / MANIFEST_NAME, manifest_text(job.parts(), tally), durable=True)
+    return DatasetResult(document, tally.rows, tally.released, tally.people, skipped, len(job.parts()))
+
+
+def require_rows(tally: Tally) -> None:
+    """Refuse a dataset of which nothing is left."""
+    if not tally.released:
+        why = ", ".join(f"{reason} ({count})" for reason, count in tally.skipped.items()) or "it has no rows"
+        raise InputError(f"None of {tally.rows} rows can be released: {why}.", "Nothing was written.")

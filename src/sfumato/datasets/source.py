@@ -1,0 +1,164 @@
+"""A folder of Parquet files as one table: its files in the order of their names, its rows counted, read in units.
+
+A unit is a run of row groups of one file, about a million rows; one larger row group is a unit of its own and is read
+in rounds. Rows are numbered through all files, so that a row can be named without showing what is in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from sfumato.arrays import IntArray
+from sfumato.errors import InputError
+
+ENDINGS = (".parquet", ".pq", ".geoparquet")
+ROUND_ROWS = 1 << 20
+_BATCH_ROWS = 1 << 17
+_LARGEST_FOOTER = 1 << 26
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Row groups of one file; ``first_row`` counts through the whole dataset."""
+
+    number: int
+    file: int
+    row_groups: tuple[int, ...]
+    first_row: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dataset:
+    """``names`` are the files below ``folder``, ``starts`` the number of each one's first row, and of all rows."""
+
+    folder: Path
+    names: tuple[str, ...]
+    fragments: tuple[ds.ParquetFileFragment, ...]
+    schema: pa.Schema
+    starts: IntArray
+    units: tuple[Unit, ...]
+    codec: str
+    fingerprint: str
+
+    @property
+    def rows(self) -> int:
+        """In all files."""
+        return int(self.starts[-1])
+
+    def rounds(self, unit: Unit, columns: Sequence[str]) -> Iterator[tuple[int, pa.Table]]:
+        """The unit's rows, at most a million at once, each time with the number of the first."""
+        fragment = self.fragments[unit.file].subset(row_group_ids=list(unit.row_groups))
+        first, held, count = unit.first_row, [], 0
+        try:
+            scanner = fragment.scanner(
+                schema=self.schema,
+                columns=list(columns),
+                batch_size=_BATCH_ROWS,
+                batch_readahead=2,
+                fragment_readahead=1,
+                use_threads=False,
+            )
+            for batch in scanner.to_batches():
+                held.append(batch)
+                count += batch.num_rows
+                if count >= ROUND_ROWS:
+                    yield first, pa.Table.from_batches(held)
+                    first, held, count = first + count, [], 0
+        except (pa.ArrowException, OSError, UnicodeError, OverflowError, ValueError):
+            raise InputError(
+                f"{self.names[unit.file]} cannot be read.", "It may be cut off or damaged, or hold other types."
+            ) from None
+        if count:
+            yield first, pa.Table.from_batches(held)
+
+    def file_and_row(self, rows: IntArray) -> tuple[IntArray, IntArray]:
+        """Which file each row is in, and its number there, from 0."""
+        file = np.searchsorted(self.starts, rows, side="right") - 1
+        return file, rows - self.starts[file]
+
+
+def is_dataset(path: Path) -> bool:
+    """Whether a folder holds Parquet files and nothing else that can be seen."""
+    files = _visible(path) if path.is_dir() else []
+    return bool(files) and all(file.suffix.lower() in ENDINGS for file in files)
+
+
+def _visible(folder: Path) -> list[Path]:
+    """Files of which no part of the name begins with a dot or ``_``, in the order of their names."""
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return sorted(path for path in found if not any(part[0] in "._" for part in path.relative_to(folder).parts))
+
+
+def open_dataset(folder: Path) -> Dataset:
+    """The files' footers read and compared; refused where a file is none of Parquet, or types contradict each other."""
+    files = _visible(folder)
+    if not files:
+        raise InputError(f"{folder} holds no Parquet file.", "Give the folder of the dataset.")
+    names = tuple(path.relative_to(folder).as_posix() for path in files)
+    digest, schemas, codec = hashlib.sha256(b"sfumato dataset 1\0"), [], None
+    for path, name in zip(files, names, strict=True):
+        try:
+            found = pq.read_metadata(path)
+            schemas.append(pq.read_schema(path))
+        except (pa.ArrowException, OSError, ValueError):
+            raise InputError(
+                f"{name} is no Parquet file that can be read.", "Repair it, or take it out of the folder."
+            ) from None
+        digest.update(f"{name}\0{path.stat().st_size}\0".encode() + _footer(path))
+        if codec is None and found.num_row_groups and found.num_columns:
+            codec = found.row_group(0).column(0).compression
+    try:
+        unified = pa.unify_schemas(schemas, promote_options="permissive").with_metadata(schemas[0].metadata)
+        hive = ds.partitioning(flavor="hive")
+        paths = [str(path) for path in files]
+        found_by_name = ds.dataset(paths, format="parquet", partitioning=hive, partition_base_dir=str(folder)).schema
+        for field in found_by_name:  # key=value folders
+            if unified.get_field_index(field.name) < 0:
+                unified = unified.append(field)
+        whole = ds.dataset(paths, schema=unified, format="parquet", partitioning=hive, partition_base_dir=str(folder))
+        by_path = {fragment.path: fragment for fragment in whole.get_fragments()}
+        fragments = tuple(by_path[path] for path in paths)
+    except (pa.ArrowException, KeyError, ValueError, TypeError) as error:
+        raise InputError(
+            f"The files do not make one table: {str(error).splitlines()[0]}.",
+            "Write them with the same names and types of columns.",
+        ) from None
+    counts = [fragment.metadata.num_rows for fragment in fragments]
+    starts: IntArray = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    units = tuple(_units(fragments, starts))
+    return Dataset(folder, names, fragments, whole.schema, starts, units, codec or "ZSTD", digest.hexdigest())
+
+
+def _units(fragments: Sequence[ds.ParquetFileFragment], starts: IntArray) -> Iterator[Unit]:
+    number = 0
+    for file, fragment in enumerate(fragments):
+        first, rows = int(starts[file]), 0
+        groups: list[int] = []
+        for group in fragment.row_groups:
+            if groups and rows + group.num_rows > ROUND_ROWS:
+                yield Unit(number, file, tuple(groups), first, rows)
+                number, first, groups, rows = number + 1, first + rows, [], 0
+            groups.append(group.id)
+            rows += group.num_rows
+        if rows:
+            yield Unit(number, file, tuple(groups), first, rows)
+            number += 1
+
+
+def _footer(path: Path) -> bytes:
+    """The end of the file: names, types, sizes and statistics of everything in it."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        file.seek(max(0, size - 8))
+        length = int.from_bytes(file.read(4), "little")
+        file.seek(max(0, size - 8 - min(length, _LARGEST_FOOTER)))
+        return hashlib.sha256(file.read()).digest()
