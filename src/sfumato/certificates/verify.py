@@ -132,7 +132,7 @@ def verify(
     checks.append("positions and times of the release")
     terms = terms_of(document)
     _check_kept(people, terms.kept)
-    _check_grid(released, terms.snap_m)
+    check_grid(released, terms.snap_m)
     checks.append(f"positions on the public {terms.snap_m:g} m grid")
     checks.append(check_recomputed(document, terms, released, file, notes, words=not ignore_wording))
     return Verified(document, tuple(checks), tuple(notes), not ignore_wording)
@@ -158,7 +158,7 @@ def verify_files(document: Document, traces: Iterable[Trace] | None, *, ignore_w
         for trace in traces:
             one = released_of([(None, trace)])
             _check_kept([(None, trace)], terms.kept)
-            _check_grid(one, terms.snap_m)
+            check_grid(one, terms.snap_m)
             contents.append((one.points, one.digest()))
         released = ReleasedFiles(tuple(contents))
         if released.digest() != document["release"]["content_sha256"]:
@@ -334,7 +334,8 @@ def _check_kept(people: Sequence[tuple[str | None, Trace]], kept: Sequence[str])
         )
 
 
-def _check_grid(released: Released, snap_m: float) -> None:
+def check_grid(released: Released, snap_m: float) -> None:
+    """Refuse positions that are not on the public grid."""
     for lat, lon in zip(released.lat_deg, released.lon_deg, strict=True):
         again = snap(lat, lon, snap_m)
         off = np.flatnonzero(np.maximum(np.abs(again[0] - lat), np.abs(again[1] - lon)) > 1.5e-7)

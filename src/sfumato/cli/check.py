@@ -63,8 +63,8 @@ def audit(
 
 
 def verify(
-    certificate: Path = typer.Argument(..., help="The certificate (JSON)."),
-    release: Path = typer.Option(..., help="The release it speaks about; a folder for an archive."),
+    certificate: Path = typer.Argument(..., help="The certificate (JSON), or a released dataset, which holds its own."),
+    release: Path | None = typer.Option(None, help="The release it speaks about; a folder for an archive."),
     signer: str | None = typer.Option(None, help="Demand a signature by this public key (PEM file or base64)."),
     ignore_wording: bool = typer.Option(
         False, "--ignore-wording", help="Check the numbers only: for a certificate that another version worded."
@@ -78,6 +78,10 @@ def verify(
     """Unchanged? Clean? Plausible? Protected? Exit 0 only if all four, and all that --require names."""
     from sfumato.certificates.verdict import Verdict, judge
 
+    if certificate.is_dir():
+        certificate, release = certificate / "_certificate.json", release or certificate
+    if release is None:
+        raise InputError("A certificate is checked against its release.", "Name it with --release.")
     if release.is_dir():
         if require or report is not None:
             raise InputError("A folder takes no --require and no --report.", "Verify its files one by one for those.")
@@ -123,9 +127,12 @@ def _kind(certificate: Path) -> object:
 
 def _verify_folder(certificate: Path, folder: Path, *, signer: str | None, ignore_wording: bool, json: bool) -> None:
     """An archive that ``hide`` wrote: everything recomputed from its certificate and its files."""
-    archive = import_module("sfumato.archives.statement")  # loads the places, which one track does not need
+    if _kind(certificate) == "sfumato dataset certificate":
+        check = import_module("sfumato.datasets.verifying").verify_dataset
+    else:
+        check = import_module("sfumato.archives.statement").verify_archive  # loads the places: one track needs none
     try:
-        found = archive.verify_archive(certificate, folder, signer=signer, ignore_wording=ignore_wording)
+        found = check(certificate, folder, signer=signer, ignore_wording=ignore_wording)
     except VerificationFailed as error:
         fail(error, json=json, code=1)
     if json:

@@ -64,6 +64,7 @@ def protect(
     snap: str = options.SNAP,
     time_zone: str | None = options.TIME_ZONE,
     column: list[str] = options.COLUMN,
+    user_column: str | None = options.USER_COLUMN,
     one_person: bool = options.ONE_PERSON,
     format: str | None = options.FORMAT,
     output_format: str | None = options.OUTPUT_FORMAT,
@@ -78,7 +79,7 @@ def protect(
 ) -> None:
     """Write the release, and the certificate and reports that were asked for: all of them, or none."""
     from sfumato.io.archive import members
-    from sfumato.io.formats import is_archive
+    from sfumato.io.formats import is_archive, is_dataset
     from sfumato.plan import Plan
     from sfumato.units import length_m
 
@@ -88,6 +89,8 @@ def protect(
     packed = len(sources) == 1 and sources[0].is_file() and sources[0].suffix.lower() == ".gz"
     archive = is_archive(sources) and not packed
     passphrase = _passphrase(passphrase_file, state or (output if archive else None))
+    column = column if user_column is None else [*column, f"id={user_column}"]
+    datasets = import_module("sfumato.cli.protected_dataset") if archive and is_dataset(sources) else None
     people: list[tuple[str | None, Trace]] = []
     if not archive:
         with next(iter(members(sources))).path() if packed else nullcontext(sources[0]) as source:
@@ -116,6 +119,12 @@ def protect(
         raise InputError(f"{words}.", "Leave --style out, or protect one track or table with --style smooth.")
     if report_person is not None and (archive or len(people) < 2):
         raise InputError("--report-person is for a table of several people.", "Leave it out.")
+    if datasets is not None:
+        asked = (named_columns(column), time_zone, one_person, tuple(keep), (ledger, keep_names, output_format))
+        datasets.run_protect_dataset(
+            sources[0], paths, plan, asked, (state, passphrase), sign and _signer(sign), strict, seed, json=json
+        )
+        return
     if archive:
         reading, signer = (format, time_zone, named_columns(column), tuple(keep), one_person), sign and _signer(sign)
         accounted, how = (ledger, person, cap), (keep_names, strict, output_format)

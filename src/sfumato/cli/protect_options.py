@@ -10,9 +10,12 @@ SOURCES = typer.Argument(
     ...,
     metavar="INPUT...",
     help="The track: GPX, GeoJSON, CSV, Parquet, KML, TCX, FIT ...; or one person's archive: folders, several "
-    "files, patterns, .gz, .zip, exports of Strava, Garmin and Google.",
+    "files, patterns, .gz, .zip, exports of Strava, Garmin and Google; or a dataset of many people: a folder that "
+    "holds Parquet files only.",
 )
-OUTPUT = typer.Option(..., "--output", "-o", help="The release; its ending names the format. A folder for an archive.")
+OUTPUT = typer.Option(
+    ..., "--output", "-o", help="The release; its ending names the format. A folder for an archive or a dataset."
+)
 RADIUS = typer.Option("200m", help="Places up to this far apart stay indistinguishable (m, km, ft, mi).")
 ODDS = typer.Option(None, help="Odds between two such places, 99 times in 100. Default 5.")
 EPSILON = typer.Option(None, help="Instead of odds: the Rényi epsilon of order --order.")
@@ -46,6 +49,7 @@ KEEP = typer.Option([], help="Keep this field of the track, e.g. elevation; repe
 SNAP = typer.Option("0.1m", help="Grid that released positions are snapped to, after the noise (m).")
 TIME_ZONE = typer.Option(None, help="Time zone of times that name none, e.g. Europe/Paris or UTC.")
 COLUMN = typer.Option([], help="Name a table's column by role, e.g. lat=Y; repeat for more.")
+USER_COLUMN = typer.Option(None, help="The column that says whose each row is (the same as --column id=...).")
 ONE_PERSON = typer.Option(False, "--one-person", help="All rows of every table are one person's.")
 FORMAT = typer.Option(None, help="The input's format, where ending and content do not tell.")
 OUTPUT_FORMAT = typer.Option(None, help="The release's format, where the ending does not tell.")
@@ -54,7 +58,9 @@ ACCEPT_ODDS = typer.Option(
     False, "--accept-odds", help="With --secrets: release although the odds over the class are worse than 20 : 1."
 )
 KEEP_NAMES = typer.Option(False, "--keep-names", help="For an archive: keep the files' names.")
-STRICT = typer.Option(False, "--strict", help="For an archive: stop at the first file that cannot be used.")
+STRICT = typer.Option(
+    False, "--strict", help="Write nothing if a file of an archive, or a row of a dataset, cannot be used."
+)
 STYLE = typer.Option(
     "noisy",
     help="noisy: the points as the noise left them; smooth: the likeliest track given them, with the same promise, "

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from sfumato.archives.manifest import SourceRecord
-from sfumato.archives.staging import Staging, file_sha256
+from sfumato.archives.staging import STATE_NAME, Staging, file_sha256
 from sfumato.arrays import IntArray
 from sfumato.datasets.parts import Transform, part_name, write_part, write_rejects
 from sfumato.datasets.source import Dataset, Unit
@@ -196,18 +196,18 @@ class DatasetJob:
 
 
 def forget(private: Path) -> None:
-    """The job's key overwritten and removed, and with it all that was private to the job."""
-    key = private / KEY_NAME
-    if key.exists():
+    """The job's key overwritten and removed, and with it all that was private to the job, half-written files too."""
+    for key in private.glob(f"*{KEY_NAME}*"):
         with key.open("r+b") as file:
             file.write(bytes(key.stat().st_size))
             file.flush()
             os.fsync(file.fileno())
         key.unlink()
-    for name in (SPILL_NAME, "staging"):
-        shutil.rmtree(private / name, ignore_errors=True)
-    for name in ("manifest.jsonl", JOB_NAME):
-        (private / name).unlink(missing_ok=True)
+    for path in private.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        elif path.name not in (STATE_NAME, "job.lock"):
+            path.unlink(missing_ok=True)
 
 
 def forget_unless_killed(private: Path, placed: Sequence[SourceRecord], error: BaseException) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sfumato.archives.staging import Staging, opened_private
+from sfumato.archives.staging import Staging, opened_private, private_folder
 from sfumato.certificates.build import ReleasedFiles, certificate_body
 from sfumato.certificates.document import certificate_text
 from sfumato.certificates.state import NoiseState
@@ -84,6 +84,8 @@ def protect_dataset(
     """
     if plan.secrets is not None:
         raise InputError("Secrets are chosen moments of one track, not of a dataset.", "Hide places with sfumato hide.")
+    if (ended := finished(out, folder)) is not None:
+        return ended
     dataset = open_dataset(folder)
     layout = (reading or DatasetReading()).layout(dataset.schema, tuple(plan.keep))
     asked = {"do": "protect", "plan": plan.to_dict(), "state": state is not None}
@@ -107,39 +109,59 @@ def protect_dataset(
         return placed(job, tally, document)
 
 
+def finished(out: Path, folder: Path) -> DatasetResult | None:
+    """A job that was killed when all was in place: what was private to it is removed. Other finished ones are refused.
+
+    The manifest is the last file to be written, so where it lies everything does.
+    """
+    if not (out / MANIFEST_NAME).exists():
+        return None
+    if not private_folder(out).exists():
+        raise InputError(
+            f"{out} holds a finished release.",
+            "Use another folder. Fresh noise for the same people adds up: announce it (--redraws), or use --state.",
+        )
+    with opened_private(out, [folder]) as private:
+        forget(private)
+    if not any(private.iterdir()):
+        private.rmdir()
+    said = json.loads((out / MANIFEST_NAME).read_text())
+    document = json.loads((out / CERTIFICATE_NAME).read_text())
+    counts = (said["rows_read"], said["rows_released"], said["people"], said["rows_rejected"], len(said["parts"]))
+    return DatasetResult(document, *counts)
+
+
 @contextmanager
 def begun(
     dataset: Dataset, layout: Layout, out: Path, asked: Mapping[str, Any], rng: Random
 ) -> Iterator[tuple[Staging, bytes, bool, str]]:
     """The job towards ``out``, begun or taken up again: staging, key, whether that is a seed's, and the wish."""
-    if (out / MANIFEST_NAME).exists() and not (out.with_name(f"{out.name}.private") / JOB_NAME).exists():
-        raise InputError(
-            f"{out} holds a finished release.",
-            "Use another folder. Fresh noise for the same people adds up: announce it (--redraws), or use --state.",
-        )
-    with opened_private(out, [dataset.folder]) as private:
-        if not (private / JOB_NAME).exists() and out.exists() and any(out.iterdir()):
-            raise InputError(f"{out} holds other files.", "Use an empty folder, which then opens as a dataset.")
-        reading = [
-            sorted(layout.roles.by_role.items()),
-            str(layout.reading.zone),
-            layout.released,
-            sorted(asked.items()),
-        ]
-        text = json.dumps({"dataset": dataset.fingerprint, "asked": _plain(reading)}, sort_keys=True)
-        wish = hashlib.sha256(text.encode()).hexdigest()
-        key, simulation = _key(private, wish, rng)
-        staging = Staging(out, owner=wish)
-        try:
-            yield staging, key, simulation, wish
-        except BaseException as error:
+    try:
+        with opened_private(out, [dataset.folder]) as private:
+            if not (private / JOB_NAME).exists() and out.exists() and any(out.iterdir()):
+                raise InputError(f"{out} holds other files.", "Use an empty folder, which then opens as a dataset.")
+            reading = [
+                sorted(layout.roles.by_role.items()),
+                str(layout.reading.zone),
+                layout.released,
+                sorted(asked.items()),
+            ]
+            text = json.dumps({"dataset": dataset.fingerprint, "asked": _plain(reading)}, sort_keys=True)
+            wish = hashlib.sha256(text.encode()).hexdigest()
+            key, simulation = _key(private, wish, rng)
+            staging = Staging(out, owner=wish)
+            try:
+                yield staging, key, simulation, wish
+            except BaseException as error:
+                staging.manifest.close()
+                forget_unless_killed(private, list(staging.manifest.records.values()), error)
+                raise
             staging.manifest.close()
-            forget_unless_killed(private, list(staging.manifest.records.values()), error)
-            raise
-        staging.manifest.close()
-        forget(private)
-    if private.exists() and not any(private.iterdir()):
-        private.rmdir()
+            forget(private)
+    finally:
+        private = private_folder(out)
+        if private.exists() and not any(private.iterdir()):
+            private.rmdir()
 
 
 def _plain(value: object) -> object:
@@ -171,10 +193,15 @@ def placed(job: DatasetJob, tally: Tally, document: dict[str, Any]) -> DatasetRe
     """The certificate, then every part, then the manifest, which says that all of it is there."""
     out, skipped = job.staging.out, dict(tally.skipped)
     out.mkdir(parents=True, exist_ok=True)
-    write_text(out / CERTIFICATE_NAME, certificate_text(document))
+    _renamed(job.staging.staging, out / CERTIFICATE_NAME, certificate_text(document))
     job.staging.place_all(job.records())
-    write_text(out / MANIFEST_NAME, manifest_text(job.parts(), tally), durable=True)
+    _renamed(job.staging.staging, out / MANIFEST_NAME, manifest_text(job.parts(), tally))
     return DatasetResult(document, tally.rows, tally.released, tally.people, skipped, len(job.parts()))
+
+
+def _renamed(staging: Path, target: Path, text: str) -> None:
+    """Filled where nobody looks, on the disk, then renamed: a kill leaves nothing beside the release."""
+    write_text(staging / target.name, text, durable=True).replace(target)
 
 
 def require_rows(tally: Tally) -> None:

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 
 from sfumato.arrays import IntArray
 from sfumato.errors import InputError
+from sfumato.io.formats import visible_files
 
-ENDINGS = (".parquet", ".pq", ".geoparquet")
 ROUND_ROWS = 1 << 20
 _BATCH_ROWS = 1 << 17
 _LARGEST_FOOTER = 1 << 26
@@ -86,21 +86,9 @@ class Dataset:
         return file, rows - self.starts[file]
 
 
-def is_dataset(path: Path) -> bool:
-    """Whether a folder holds Parquet files and nothing else that can be seen."""
-    files = _visible(path) if path.is_dir() else []
-    return bool(files) and all(file.suffix.lower() in ENDINGS for file in files)
-
-
-def _visible(folder: Path) -> list[Path]:
-    """Files of which no part of the name begins with a dot or ``_``, in the order of their names."""
-    found = (path for path in folder.rglob("*") if path.is_file())
-    return sorted(path for path in found if not any(part[0] in "._" for part in path.relative_to(folder).parts))
-
-
 def open_dataset(folder: Path) -> Dataset:
     """The files' footers read and compared; refused where a file is none of Parquet, or types contradict each other."""
-    files = _visible(folder)
+    files = visible_files(folder)
     if not files:
         raise InputError(f"{folder} holds no Parquet file.", "Give the folder of the dataset.")
     names = tuple(path.relative_to(folder).as_posix() for path in files)

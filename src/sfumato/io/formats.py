@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import glob
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -51,6 +51,21 @@ def is_archive(sources: Iterable[str | Path]) -> bool:
         path.is_dir() or path.suffix.lower() in (".gz", ".zip") or (not path.exists() and glob.has_magic(str(path)))
         for path in paths
     )
+
+
+def is_dataset(sources: Sequence[str | Path]) -> bool:
+    """Whether this is one folder that holds Parquet files and nothing else; names with ``.`` or ``_`` do not count."""
+    if len(sources) != 1 or not Path(sources[0]).is_dir():
+        return False
+    endings = FORMATS["parquet"].endings + FORMATS["geoparquet"].endings
+    files = visible_files(Path(sources[0]))
+    return bool(files) and all(file.suffix.lower() in endings for file in files)
+
+
+def visible_files(folder: Path) -> list[Path]:
+    """Files of which no part of the name below the folder begins with ``.`` or ``_``, in the order of their names."""
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return sorted(path for path in found if not any(part[0] in "._" for part in path.relative_to(folder).parts))
 
 
 def format_named(name: str) -> Format:

@@ -1,0 +1,125 @@
+"""``sfumato protect`` of a dataset: rows with noise in a folder that opens as a dataset, and one certificate."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from sfumato.certificates.document import Certificate, thin_protection
+from sfumato.certificates.state import NoiseState, create_state, load_state
+from sfumato.cli.archive_faces import write_certificate
+from sfumato.cli.output import print_json
+from sfumato.datasets.protecting import DatasetReading, DatasetResult, protect_dataset
+from sfumato.datasets.source import open_dataset
+from sfumato.errors import InputError
+from sfumato.plan import Plan
+from sfumato.protection import choose
+
+
+def run_protect_dataset(
+    folder: Path,
+    paths: Mapping[str, Path],
+    plan: Plan,
+    asked: tuple[dict[str, str] | None, str | None, bool, tuple[str, ...], tuple[object, ...]],
+    kept: tuple[Path | None, str | None],
+    sign: Callable[[Mapping[str, Any]], Mapping[str, str]] | None,
+    strict: bool,
+    seed: int | None,
+    *,
+    json: bool,
+) -> None:
+    """Fill the output folder, and say what is promised over all of it."""
+    for name in ("report", "public_report"):
+        if name in paths:
+            raise InputError(
+                "There is no report of a dataset: its certificate says what is promised.",
+                f"Leave --{name.replace('_', '-')} out; to look at one person, protect that person's rows.",
+            )
+    columns, zone, one_person, keep, beside = asked
+    if any(beside):
+        raise InputError(
+            "A dataset takes no --ledger, --keep-names or --output-format.",
+            "It is many people's, and its parts have names of their own.",
+        )
+    plan, reading = replace(plan, keep=keep), DatasetReading(columns, zone, one_person)
+    state = _state(plan, *kept, seed)
+    with dataset_progress(open_dataset(folder).rows, quiet=json) as step:
+        done = protect_dataset(
+            folder, paths["release"], plan, reading=reading, state=state, strict=strict, step=step, sign=sign, rng=seed
+        )
+    write_certificate(paths.get("certificate"), done.document)
+    said = {"rows": done.rows, "released": done.released, "people": done.people, "rejected": done.skipped}
+    if json:
+        print_json({"ok": True, **said, "parts": done.parts, "certificate": done.document})
+        return
+    _say(done, paths["release"])
+
+
+def _state(plan: Plan, path: Path | None, passphrase: str | None, seed: int | None) -> NoiseState | None:
+    """The state everybody's noise goes on from; a new one is on the disk before anything is drawn."""
+    if path is None:
+        return None
+    if path.exists():
+        return load_state(path, passphrase=passphrase)
+    made = choose(plan, [], path, named=True, save_state=False, rng=seed).state
+    assert made is not None
+    create_state(path, made, passphrase=passphrase)
+    return made
+
+
+def _say(done: DatasetResult, output: Path) -> None:
+    typer.echo(
+        f"{done.released} of {done.rows} rows of {done.people} people in {done.parts} part(s) in {output}. "
+        f"{done.document['times']['meaning']}"
+    )
+    for reason, count in done.skipped.items():
+        typer.echo(f"Left out, see {output}/_rejects: {reason} ({count}).")
+    said = Certificate.of(done.document["noise"])
+    warnings = (f"Warning: {warning}" for warning in said.warnings)
+    for line in (
+        said.headline,
+        *said.mechanism.figures(said.stated),
+        *warnings,
+        *thin_protection(done.document["noise"]),
+    ):
+        typer.echo(line)
+    typer.echo(f"Certificate: {output}/_certificate.json; check it with: sfumato verify {output}")
+
+
+@contextmanager
+def dataset_progress(rows: int, *, quiet: bool) -> Iterator[Callable[[str, int], None] | None]:
+    """Two bars on the terminal's stderr, with points per second and the time that is left."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TextColumn("{task.fields[rate]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks = {
+            name: bars.add_task(words, total=rows, rate="", start=False)
+            for name, words in (("read", "Reading"), ("protect", "Protecting"))
+        }
+
+        def step(name: str, count: int) -> None:
+            task = bars.tasks[tasks[name]]
+            if not task.started:
+                bars.start_task(tasks[name])
+            bars.advance(tasks[name], count)
+            speed = task.completed / max(task.elapsed or 1e-9, 1e-9) / 1e6
+            bars.update(tasks[name], rate=f"{speed:.2f} M points/s")
+
+        yield step

@@ -1,0 +1,173 @@
+"""Check a released dataset against the certificate that lies in it: bytes, rows, people, and the noise from scratch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sfumato.archives.staging import file_sha256
+from sfumato.certificates.build import Released, ReleasedFiles
+from sfumato.certificates.document import SEAL, SIGNATURE, sealed
+from sfumato.certificates.sign import check_signer
+from sfumato.certificates.verify import (
+    Verified,
+    check_grid,
+    check_opening,
+    check_recomputed,
+    read_certificate,
+    terms_of,
+)
+from sfumato.datasets.job import REJECTS_NAME
+from sfumato.datasets.parts import REJECTS
+from sfumato.datasets.source import ROUND_ROWS
+from sfumato.datasets.statement import CERTIFICATE_NAME, FORMAT, KIND, MANIFEST_NAME, document_of, over_people
+from sfumato.errors import InputError, VerificationFailed
+from sfumato.tables.layout import Layout
+from sfumato.tables.rows import read_rows
+from sfumato.times_released import Times
+
+_LOST = "Get the release again."
+
+
+def verify_dataset(
+    source: str | Path | Mapping[str, Any],
+    folder: Path,
+    *,
+    signer: str | Path | None = None,
+    ignore_wording: bool = False,
+) -> Verified:
+    """The seal, every file's bytes, no file beside them, columns, rows, people, words, and the noise."""
+    document = read_certificate(source)
+    if document.get("kind") != KIND or document.get("format") != FORMAT:
+        raise VerificationFailed("This is not the certificate of a dataset.", "Give the one that lies in the folder.")
+    if sealed(document)[SEAL] != document.get(SEAL):
+        raise VerificationFailed("The certificate's own hash does not fit its content.", "It was changed.")
+    signed_by = check_signer(document, signer) if signer is not None or SIGNATURE in document else None
+    try:
+        return _verified(document, folder, signed_by, ignore_wording)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise VerificationFailed(
+            "A field of the certificate is missing or has the wrong type.", "It was changed."
+        ) from error
+
+
+def _verified(document: Mapping[str, Any], folder: Path, signed_by: str | None, ignore_wording: bool) -> Verified:
+    checks = ["the certificate's own hash", *([] if signed_by is None else [f"the signature of {signed_by}"])]
+    notes: list[str] = []
+    _check_files(document["files"], folder)
+    checks += [f"every byte of {len(document['files'])} part(s)", "no file beside them"]
+    noise = document["noise"]
+    snap_m = None if noise is None else float(noise["snap_m"])
+    found, gridded = _check_parts(document, folder, snap_m)
+    checks.append("columns, rows and people of every part")
+    if snap_m is not None and gridded:
+        checks.append(f"positions on the public {snap_m:g} m grid")
+    elif snap_m is not None:
+        notes.append("The positions' type is too coarse for the public grid: that they lie on it was not checked.")
+    again = document_of(
+        document["files"],
+        columns=document["columns"],
+        times=Times.parse(str(document["times"]["released"])),
+        kept=document["kept"],
+        people=found,
+        noise=noise,
+        withheld=document["withheld"] is not None,
+        simulation=bool(document["simulation"]),
+    )
+    plain, stated = ({k: v for k, v in d.items() if k not in (SEAL, SIGNATURE)} for d in (again, document))
+    if plain["people"] != stated["people"]:
+        raise VerificationFailed("The release has other people or points than the certificate says.", _LOST)
+    if not ignore_wording and plain != stated:
+        raise VerificationFailed(
+            "The certificate's sentences are not those of this version.",
+            "It was changed or made by another version: --ignore-wording checks files and noise only.",
+        )
+    if noise is not None:
+        checks.append(_check_noise(document, noise, notes, ignore_wording))
+    if document["withheld"] is not None:
+        notes.append("That nothing from inside the zones is left, only the holder of the places file can check.")
+    return Verified(document, tuple(checks), tuple(notes), not ignore_wording)
+
+
+def _check_files(files: Sequence[Mapping[str, Any]], folder: Path) -> None:
+    if not folder.is_dir():
+        raise InputError(f"{folder} is no folder.", "Give the folder of the released dataset.")
+    for file in files:
+        path = folder / str(file["name"])
+        if not path.is_file() or file_sha256(path) != file["sha256"]:
+            raise VerificationFailed(f"{file['name']} is missing or not the file that was certified.", _LOST)
+    listed = {folder / str(file["name"]) for file in files} | {folder / CERTIFICATE_NAME, folder / MANIFEST_NAME}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file() and path not in listed):
+        name = path.relative_to(folder).as_posix()
+        if path.parent != folder / REJECTS_NAME or path.suffix != ".parquet":
+            raise VerificationFailed(f"The folder holds {name}, which the certificate does not list.", "Remove it.")
+        if pq.read_schema(path).remove_metadata() != REJECTS:
+            raise VerificationFailed(f"{name} holds more than rejected rows' numbers and reasons.", "Remove it.")
+
+
+def _check_parts(document: Mapping[str, Any], folder: Path, snap_m: float | None) -> tuple[dict[str, Any], bool]:
+    """How points are spread over people, counted again; and whether positions could be held against the grid."""
+    points_of: Counter[int] = Counter()
+    where: dict[str, str] = {}
+    gridded, timed = True, Times.parse(str(document["times"]["released"])).shown
+    shown = set(document["columns"].values()) | set(document["kept"])
+    if not timed:
+        shown.discard(document["columns"].get("time"))
+    for file in document["files"]:
+        path, rows, counts = folder / str(file["name"]), 0, Counter[str]()
+        with pq.ParquetFile(path) as part:
+            if set(part.schema_arrow.names) != shown:
+                raise VerificationFailed(f"{file['name']} holds other columns than the certificate names.", _LOST)
+            for batch in part.iter_batches(ROUND_ROWS):
+                table = pa.Table.from_batches([batch])
+                rows += table.num_rows
+                gridded &= _check_rows(table, document, snap_m if timed else None, counts)
+        if rows != file["points"]:
+            raise VerificationFailed(f"{file['name']} has other rows than the certificate says.", _LOST)
+        for person in counts:
+            if where.setdefault(person, str(file["name"])) != file["name"]:
+                raise VerificationFailed("One person's points lie in two parts.", _LOST)
+        points_of.update(counts.values())
+    return over_people(points_of), gridded and timed
+
+
+def _check_rows(table: pa.Table, document: Mapping[str, Any], snap_m: float | None, counts: Counter[str]) -> bool:
+    columns = dict(document["columns"])
+    person = columns.get("id")
+    if person is None:
+        counts[""] += table.num_rows
+    else:
+        for count in table.column(person).value_counts().to_pylist():
+            counts[str(count["values"])] += count["counts"]
+    if snap_m is None:
+        return True
+    layout = Layout.of(table.schema, columns=columns, zone="UTC", one_person=person is None)
+    rows = read_rows(table, layout)
+    if rows.faults.any():
+        raise VerificationFailed("A part holds rows without a position, a time or a person.", _LOST)
+    exact = all(
+        not pa.types.is_float32(table.schema.field(columns[role]).type) for role in ("lat", "lon") if role in columns
+    )
+    if exact:
+        times = (np.zeros(len(rows.lat_deg)),)
+        check_grid(Released((None,), times, (rows.lat_deg,), (rows.lon_deg,)), snap_m)
+    return exact
+
+
+def _check_noise(document: Mapping[str, Any], noise: Mapping[str, Any], notes: list[str], ignore_wording: bool) -> str:
+    opened, more = check_opening(noise, None, ignore_wording)
+    assert opened
+    notes += more
+    if noise["times"]["released"] != document["times"]["released"]:
+        raise VerificationFailed("The certificate contradicts itself about times.", "It was changed.")
+    if noise["simulation"] and not document["simulation"]:
+        raise VerificationFailed("The noise is a simulation and the certificate hides it.", "It was changed.")
+    contents = tuple((int(file["points"]), str(file["sha256"])) for file in document["files"])
+    released = ReleasedFiles(contents, range(int(document["people"]["people"])))
+    return check_recomputed(noise, terms_of(noise), released, {}, notes, words=not ignore_wording)
