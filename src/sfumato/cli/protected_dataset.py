@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import typer
 from rich.console import Console
@@ -19,6 +18,7 @@ from sfumato.cli.archive_faces import write_certificate
 from sfumato.cli.output import print_json
 from sfumato.datasets.protecting import DatasetReading, DatasetResult, protect_dataset
 from sfumato.datasets.source import open_dataset
+from sfumato.datasets.statement import Sign
 from sfumato.errors import InputError
 from sfumato.plan import Plan
 from sfumato.protection import choose
@@ -30,7 +30,7 @@ def run_protect_dataset(
     plan: Plan,
     asked: tuple[dict[str, str] | None, str | None, bool, tuple[str, ...], tuple[object, ...]],
     kept: tuple[Path | None, str | None],
-    sign: Callable[[Mapping[str, Any]], Mapping[str, str]] | None,
+    sign: Sign | None,
     strict: bool,
     seed: int | None,
     *,

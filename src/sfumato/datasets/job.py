@@ -24,7 +24,7 @@ from sfumato.archives.manifest import SourceRecord
 from sfumato.archives.staging import STATE_NAME, Staging, file_sha256
 from sfumato.arrays import IntArray
 from sfumato.datasets.parts import Transform, part_name, write_part, write_rejects
-from sfumato.datasets.source import Dataset, Unit
+from sfumato.datasets.source import Dataset, RowGroups
 from sfumato.datasets.spill import deal_out, gathered, spill_name
 from sfumato.errors import InputError, SfumatoError
 from sfumato.files import write_text
@@ -37,7 +37,7 @@ Step = Callable[[str, int], None]
 
 
 @dataclass(slots=True)
-class Tally:
+class JobTally:
     """What a job has done so far, over all its runs."""
 
     rows: int = 0
@@ -61,7 +61,7 @@ class DatasetJob:
         (staging.staging / REJECTS_NAME).mkdir(mode=0o700, exist_ok=True)
         self._lock = threading.Lock()
 
-    def run(self, *, strict: bool = False, step: Step | None = None) -> Tally:
+    def run(self, *, strict: bool = False, step: Step | None = None) -> JobTally:
         """Both passes, as far as they are not done."""
         said = step or (lambda _, __: None)
         self._each(self.dataset.units, self._deal, lambda unit: said("read", unit.rows))
@@ -76,9 +76,9 @@ class DatasetJob:
         """Everything recorded of this job."""
         return list(self.staging.manifest.records.values())
 
-    def tally(self) -> Tally:
+    def tally(self) -> JobTally:
         """Counts over all steps that are done, in this run or before."""
-        total = Tally(rows=self.dataset.rows)
+        total = JobTally(rows=self.dataset.rows)
         for record in self.records():
             total.skipped.update(record.skipped)
             if record.source.startswith("bucket "):
@@ -123,7 +123,7 @@ class DatasetJob:
             self.staging.named(record)
         return record if there else None
 
-    def _deal(self, unit: Unit) -> None:
+    def _deal(self, unit: RowGroups) -> None:
         source = f"unit {unit.number}"
         if self._known(source) is not None and (self.folder / spill_name(unit)).exists():
             return

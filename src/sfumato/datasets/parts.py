@@ -25,7 +25,7 @@ _ROW_GROUP = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class WrittenPart:
     """What was written: rows, people, how many people have how many points, and the rows left out with the reason."""
 
     rows: int
@@ -40,13 +40,15 @@ def part_name(bucket: int) -> str:
     return f"part-{bucket:05d}.parquet"
 
 
-def write_part(table: pa.Table, transform: Transform, dataset: Dataset, layout: Layout, path: Path) -> Part:
+def write_part(table: pa.Table, transform: Transform, dataset: Dataset, layout: Layout, path: Path) -> WrittenPart:
     """The bucket's rows as they are released, in one file; no file where nothing is left."""
     done = transform(table)
     bad = np.flatnonzero(done.faults)
     bad_rows = table.column(ROW).to_numpy()[bad]
     points = np.diff(done.starts)
-    part = Part(done.table.num_rows, len(done.labels), dict(Counter(points.tolist())), bad_rows, done.faults[bad])
+    part = WrittenPart(
+        done.table.num_rows, len(done.labels), dict(Counter(points.tolist())), bad_rows, done.faults[bad]
+    )
     if not done.table.num_rows:
         return part
     released = _typed(done.table, dataset.schema)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -17,26 +16,33 @@ from sfumato.archives.staging import Staging, opened_private, private_folder
 from sfumato.certificates.build import ReleasedFiles, certificate_body
 from sfumato.certificates.document import certificate_text
 from sfumato.certificates.state import NoiseState
-from sfumato.datasets.job import JOB_NAME, KEY_NAME, DatasetJob, Step, Tally, forget, forget_unless_killed
+from sfumato.certificates.verify import Document
+from sfumato.datasets.job import JOB_NAME, KEY_NAME, DatasetJob, JobTally, Step, forget, forget_unless_killed
 from sfumato.datasets.source import Dataset, open_dataset
-from sfumato.datasets.statement import CERTIFICATE_NAME, MANIFEST_NAME, dataset_document, manifest_text, over_people
+from sfumato.datasets.statement import (
+    CERTIFICATE_NAME,
+    MANIFEST_NAME,
+    Sign,
+    dataset_document,
+    manifest_text,
+    over_people,
+)
 from sfumato.errors import InputError
 from sfumato.files import create_text, write_text
 from sfumato.keystream import KEY_BYTES, fresh_key
+from sfumato.mechanisms.traces.interface import Json
 from sfumato.plan import Plan
 from sfumato.randomness import Random, randomness
 from sfumato.tables.layout import Layout
 from sfumato.tables.noise import TableNoise
 from sfumato.tables.protecting import ProtectedRows, protect_rows
 
-Sign = Callable[[Mapping[str, Any]], Mapping[str, str]]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DatasetResult:
     """What happened: the certificate, and counts of rows read, released and left out by reason."""
 
-    document: dict[str, Any]
+    document: Json
     rows: int
     released: int
     people: int
@@ -74,7 +80,7 @@ def protect_dataset(
     cores: int | None = None,
     step: Step | None = None,
     sign: Sign | None = None,
-    priced: Callable[[Mapping[str, Any]], None] | None = None,
+    priced: Callable[[Document], None] | None = None,
     rng: Random = None,
 ) -> DatasetResult:
     """Every usable row of the dataset with noise, in ``out``, which opens as a dataset of the same columns.
@@ -133,7 +139,7 @@ def finished(out: Path, folder: Path) -> DatasetResult | None:
 
 @contextmanager
 def begun(
-    dataset: Dataset, layout: Layout, out: Path, asked: Mapping[str, Any], rng: Random
+    dataset: Dataset, layout: Layout, out: Path, asked: Document, rng: Random
 ) -> Iterator[tuple[Staging, bytes, bool, str]]:
     """The job towards ``out``, begun or taken up again: staging, key, whether that is a seed's, and the wish."""
     try:
@@ -189,7 +195,7 @@ def _key(private: Path, wish: str, rng: Random) -> tuple[bytes, bool]:
     return key, draw.simulation
 
 
-def placed(job: DatasetJob, tally: Tally, document: dict[str, Any]) -> DatasetResult:
+def placed(job: DatasetJob, tally: JobTally, document: Json) -> DatasetResult:
     """The certificate, then every part, then the manifest, which says that all of it is there."""
     out, skipped = job.staging.out, dict(tally.skipped)
     out.mkdir(parents=True, exist_ok=True)
@@ -204,7 +210,7 @@ def _renamed(staging: Path, target: Path, text: str) -> None:
     write_text(staging / target.name, text, durable=True).replace(target)
 
 
-def require_rows(tally: Tally) -> None:
+def require_rows(tally: JobTally) -> None:
     """Refuse a dataset of which nothing is left."""
     if not tally.released:
         why = ", ".join(f"{reason} ({count})" for reason, count in tally.skipped.items()) or "it has no rows"

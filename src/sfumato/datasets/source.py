@@ -26,7 +26,7 @@ _LARGEST_FOOTER = 1 << 26
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class RowGroups:
     """Row groups of one file; ``first_row`` counts through the whole dataset."""
 
     number: int
@@ -45,7 +45,7 @@ class Dataset:
     fragments: tuple[ds.ParquetFileFragment, ...]
     schema: pa.Schema
     starts: IntArray
-    units: tuple[Unit, ...]
+    units: tuple[RowGroups, ...]
     codec: str
     fingerprint: str
 
@@ -54,7 +54,7 @@ class Dataset:
         """In all files."""
         return int(self.starts[-1])
 
-    def rounds(self, unit: Unit, columns: Sequence[str]) -> Iterator[tuple[int, pa.Table]]:
+    def rounds(self, unit: RowGroups, columns: Sequence[str]) -> Iterator[tuple[int, pa.Table]]:
         """The unit's rows, at most a million at once, each time with the number of the first."""
         fragment = self.fragments[unit.file].subset(row_group_ids=list(unit.row_groups))
         first, held, count = unit.first_row, [], 0
@@ -126,19 +126,19 @@ def open_dataset(folder: Path) -> Dataset:
     return Dataset(folder, names, fragments, whole.schema, starts, units, codec or "ZSTD", digest.hexdigest())
 
 
-def _units(fragments: Sequence[ds.ParquetFileFragment], starts: IntArray) -> Iterator[Unit]:
+def _units(fragments: Sequence[ds.ParquetFileFragment], starts: IntArray) -> Iterator[RowGroups]:
     number = 0
     for file, fragment in enumerate(fragments):
         first, rows = int(starts[file]), 0
         groups: list[int] = []
         for group in fragment.row_groups:
             if groups and rows + group.num_rows > ROUND_ROWS:
-                yield Unit(number, file, tuple(groups), first, rows)
+                yield RowGroups(number, file, tuple(groups), first, rows)
                 number, first, groups, rows = number + 1, first + rows, [], 0
             groups.append(group.id)
             rows += group.num_rows
         if rows:
-            yield Unit(number, file, tuple(groups), first, rows)
+            yield RowGroups(number, file, tuple(groups), first, rows)
             number += 1
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from sfumato.arrays import IntArray
 from sfumato.certificates.person_ids import merging_id
-from sfumato.datasets.source import Dataset, Unit
+from sfumato.datasets.source import Dataset, RowGroups
 from sfumato.files import write_whole
 from sfumato.tables.layout import Layout
 from sfumato.tables.rows import Faults, read_rows
@@ -35,12 +35,12 @@ class Dealt:
     faults: Faults
 
 
-def spill_name(unit: Unit) -> str:
+def spill_name(unit: RowGroups) -> str:
     """The private file of a unit."""
     return f"unit-{unit.number:06d}.arrow"
 
 
-def deal_out(dataset: Dataset, unit: Unit, layout: Layout, buckets: int, folder: Path) -> Dealt:
+def deal_out(dataset: Dataset, unit: RowGroups, layout: Layout, buckets: int, folder: Path) -> Dealt:
     """Write the unit's private file, whole or not at all."""
     rows, bad_rows, faults = 0, [np.zeros(0, np.int64)], [np.zeros(0, np.uint8)]
 
@@ -91,7 +91,7 @@ def bucket_of(person: str, buckets: int) -> int:
     return 0 if not person.strip() else zlib.crc32(merging_id(person).encode()) % buckets
 
 
-def gathered(folder: Path, units: Iterable[Unit], bucket: int, buckets: int) -> pa.Table | None:
+def gathered(folder: Path, units: Iterable[RowGroups], bucket: int, buckets: int) -> pa.Table | None:
     """All rows of one bucket, in the order of the dataset; None where there is none."""
     batches = []
     for unit in units:

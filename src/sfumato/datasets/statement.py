@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from sfumato.archives.statement import NOT_COVERED, WITHHELD
 from sfumato.certificates.document import sealed
-from sfumato.datasets.job import Tally
+from sfumato.certificates.verify import Document
+from sfumato.datasets.job import JobTally
+from sfumato.mechanisms.traces.interface import Json
 from sfumato.plan import Plan
 from sfumato.tables.layout import Layout
 from sfumato.times_released import Times
@@ -24,10 +24,11 @@ MEANING = (
     "Every person's points have one noise of their own, whatever part they are in. The losses stated hold for each "
     "person, with any number of points: nobody's is larger than worst_loss."
 )
+Sign = Callable[[Document], Mapping[str, str]]
 _QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 
 
-def over_people(points_of_people: Mapping[int, int]) -> dict[str, Any]:
+def over_people(points_of_people: Mapping[int, int]) -> Json:
     """How points are spread over people: quantiles of the released points of one person."""
     points = np.array(sorted(points_of_people), dtype=np.int64)
     if not points.size:
@@ -43,13 +44,13 @@ def dataset_document(
     parts: Sequence[tuple[str, str, int]],
     layout: Layout,
     plan: Plan,
-    people: Mapping[str, Any],
+    people: Document,
     *,
-    noise: Mapping[str, Any] | None,
+    noise: Document | None,
     withheld: bool = False,
     simulation: bool = False,
-    sign: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None,
-) -> dict[str, Any]:
+    sign: Sign | None = None,
+) -> Json:
     """The sealed certificate; ``noise`` is the body of a trace certificate over all parts."""
     shown = set(layout.released)
     roles = {role: name for role, name in sorted(layout.roles.by_role.items()) if name in shown}
@@ -67,17 +68,17 @@ def dataset_document(
 
 
 def document_of(
-    files: Sequence[Mapping[str, Any]],
+    files: Sequence[Document],
     *,
     columns: Mapping[str, str],
     times: Times,
     kept: Sequence[str],
-    people: Mapping[str, Any],
-    noise: Mapping[str, Any] | None,
+    people: Document,
+    noise: Document | None,
     withheld: bool,
     simulation: bool,
-    sign: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None,
-) -> dict[str, Any]:
+    sign: Sign | None = None,
+) -> Json:
     """Everything that a dataset's certificate says, from its parts: made and checked by the same code."""
     return sealed(
         {
@@ -99,7 +100,7 @@ def document_of(
     )
 
 
-def manifest_text(parts: Sequence[tuple[str, str, int]], tally: Tally) -> str:
+def manifest_text(parts: Sequence[tuple[str, str, int]], tally: JobTally) -> str:
     """What is in the folder, for whoever looks: the parts, and rows read, released and left out by reason."""
     said = {
         "sfumato_dataset": FORMAT,
@@ -111,9 +112,3 @@ def manifest_text(parts: Sequence[tuple[str, str, int]], tally: Tally) -> str:
         "parts": [{"name": name, "sha256": digest, "rows": points} for name, digest, points in parts],
     }
     return json.dumps(said, indent=1) + "\n"
-
-
-def certificate_in(folder: Path) -> Path | None:
-    """The certificate that lies in a released dataset."""
-    path = folder / CERTIFICATE_NAME
-    return path if path.is_file() else None

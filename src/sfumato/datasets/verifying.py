@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +15,7 @@ from sfumato.certificates.build import Released, ReleasedFiles
 from sfumato.certificates.document import SEAL, SIGNATURE, sealed
 from sfumato.certificates.sign import check_signer
 from sfumato.certificates.verify import (
+    Document,
     Verified,
     check_grid,
     check_opening,
@@ -28,6 +28,7 @@ from sfumato.datasets.parts import REJECTS
 from sfumato.datasets.source import ROUND_ROWS
 from sfumato.datasets.statement import CERTIFICATE_NAME, FORMAT, KIND, MANIFEST_NAME, document_of, over_people
 from sfumato.errors import InputError, VerificationFailed
+from sfumato.mechanisms.traces.interface import Json
 from sfumato.tables.layout import Layout
 from sfumato.tables.rows import read_rows
 from sfumato.times_released import Times
@@ -36,7 +37,7 @@ _LOST = "Get the release again."
 
 
 def verify_dataset(
-    source: str | Path | Mapping[str, Any],
+    source: str | Path | Document,
     folder: Path,
     *,
     signer: str | Path | None = None,
@@ -57,7 +58,7 @@ def verify_dataset(
         ) from error
 
 
-def _verified(document: Mapping[str, Any], folder: Path, signed_by: str | None, ignore_wording: bool) -> Verified:
+def _verified(document: Document, folder: Path, signed_by: str | None, ignore_wording: bool) -> Verified:
     checks = ["the certificate's own hash", *([] if signed_by is None else [f"the signature of {signed_by}"])]
     notes: list[str] = []
     _check_files(document["files"], folder)
@@ -95,7 +96,7 @@ def _verified(document: Mapping[str, Any], folder: Path, signed_by: str | None, 
     return Verified(document, tuple(checks), tuple(notes), not ignore_wording)
 
 
-def _check_files(files: Sequence[Mapping[str, Any]], folder: Path) -> None:
+def _check_files(files: Sequence[Document], folder: Path) -> None:
     if not folder.is_dir():
         raise InputError(f"{folder} is no folder.", "Give the folder of the released dataset.")
     for file in files:
@@ -111,7 +112,7 @@ def _check_files(files: Sequence[Mapping[str, Any]], folder: Path) -> None:
             raise VerificationFailed(f"{name} holds more than rejected rows' numbers and reasons.", "Remove it.")
 
 
-def _check_parts(document: Mapping[str, Any], folder: Path, snap_m: float | None) -> tuple[dict[str, Any], bool]:
+def _check_parts(document: Document, folder: Path, snap_m: float | None) -> tuple[Json, bool]:
     """How points are spread over people, counted again; and whether positions could be held against the grid."""
     points_of: Counter[int] = Counter()
     where: dict[str, str] = {}
@@ -137,7 +138,7 @@ def _check_parts(document: Mapping[str, Any], folder: Path, snap_m: float | None
     return over_people(points_of), gridded and timed
 
 
-def _check_rows(table: pa.Table, document: Mapping[str, Any], snap_m: float | None, counts: Counter[str]) -> bool:
+def _check_rows(table: pa.Table, document: Document, snap_m: float | None, counts: Counter[str]) -> bool:
     columns = dict(document["columns"])
     person = columns.get("id")
     if person is None:
@@ -160,7 +161,7 @@ def _check_rows(table: pa.Table, document: Mapping[str, Any], snap_m: float | No
     return exact
 
 
-def _check_noise(document: Mapping[str, Any], noise: Mapping[str, Any], notes: list[str], ignore_wording: bool) -> str:
+def _check_noise(document: Document, noise: Document, notes: list[str], ignore_wording: bool) -> str:
     opened, more = check_opening(noise, None, ignore_wording)
     assert opened
     notes += more
