@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.adversary.places import guesses_m, look
+from sfumato.adversary.places import ATTACKERS, look
 from sfumato.archives.naming import keyed_name
 from sfumato.certificates.build import released_of
 from sfumato.frames import displace, snap
@@ -30,7 +30,6 @@ from sfumato.randomness import Randomness, Words, randomness
 from sfumato.traces import Trace
 
 HERE = Path(__file__).resolve().parent
-SKIPPED_BY_ATTACKERS = ("learned", "learned, nearest")  # fitted on other people: the page has no such table
 
 
 class _Given:
@@ -153,8 +152,9 @@ def _cut(name: str, text: str, ending: str, places: Places, folder: Path) -> dic
 
 def _guesses(zone: Any, trace: Trace) -> dict[str, list[float]]:
     view = look(stretches(zone, trace), radius_m=zone.radius_m, inner_radius_m=zone.inner_radius_m)
-    found = guesses_m(view) if view.seen else {}
-    return {name: guess.tolist() for name, guess in found.items() if name not in SKIPPED_BY_ATTACKERS}
+    asked = {name: one for name, one in ATTACKERS.items() if view.seen and not one.learned_from}
+    found = {name: attacker.guess(view.thinned()) for name, attacker in asked.items()}
+    return {name: guess.tolist() for name, guess in found.items() if guess is not None}
 
 
 def _places(spots: list[tuple[str, float, float, float]], seed: int) -> Places:

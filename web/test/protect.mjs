@@ -116,7 +116,7 @@ await session("again", async (page) => {
   await page.setInputFiles("#files", inputs);
   await page.waitForSelector("#suggestions button");
   const suggestions = await page.locator("#suggestions button").allInnerTexts();
-  await page.locator("summary", { hasText: "I have a places file" }).click();
+  await page.locator("summary", { hasText: "open my places file" }).click();
   await page.setInputFiles("#places-file", places ?? join(out, "me.places"));
   await page.waitForSelector("#places li");
   const opened = await page.locator("#places").innerText();
