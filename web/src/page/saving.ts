@@ -51,7 +51,7 @@ export function showSaving({ table, made, choice, read, placesText, placesSaved,
   const offer = (label: string, act: () => void) => {
     const made = button(label, () => {
       act();
-      said.textContent = `Saved. ${choice ? "Sharing these days again, with new blur, gives away as much again." : ""}`;
+      said.textContent = `Saved. ${choice ? "Every further blurred release of yours adds as much again." : ""}`;
       released();
     });
     made.disabled = placesText !== null;
