@@ -102,7 +102,7 @@ def protect_dataset(
         def transform(table: pa.Table) -> ProtectedRows:
             return protect_rows(table, layout, noise, by_people=True)
 
-        job = DatasetJob(dataset, layout, staging, transform, wish, cores=cores or os.cpu_count() or 1)
+        job = DatasetJob(dataset, layout, staging, transform, wish, cores=cores or _cores())
         tally = job.run(strict=strict, step=step)
         require_rows(tally)
         contents = tuple((points, digest) for _, digest, points in job.parts())
@@ -168,6 +168,11 @@ def begun(
         private = private_folder(out)
         if private.exists() and not any(private.iterdir()):
             private.rmdir()
+
+
+def _cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _plain(value: object) -> object:

@@ -123,18 +123,19 @@ def advance_people(
     constant: float,
     state: FloatArray,
     begun: IntArray,
+    held: FloatArray,
+    held_step: IntArray,
     out: FloatArray,
 ) -> None:
     """Each person's noise from row ``row_at`` on, until their rows or their words end; leaves both places there.
 
     ``times_ms`` never runs backwards within a person; equal times get equal noise. ``state`` is (people, 4 M + 2): the
-    chains and the constant pair, of which ``begun`` says whether they were drawn.
+    chains and the constant pair, of which ``begun`` says whether they were drawn. ``held`` (SLOTS, 7, M) keeps the
+    matrices of the steps in ``held_step`` (-1 where there are none) from call to call.
     """
     scales = rates.size
     width = 4 * scales + 2
     z = np.empty(width)
-    held = np.empty((SLOTS, 7, scales))
-    held_step = np.full(SLOTS, -1, np.int64)
     for p in range(row_at.size):
         row, at, end = row_at[p], word_at[p], word_end[p]
         s = state[p]
