@@ -6,6 +6,10 @@ clustered  eight centres; everybody prefers a few of them (weights from a Dirich
 uniform    everybody has three places of their own, anywhere in 16 x 16 km
 commuter   a home from a wide normal law, a work place from a narrow one elsewhere; six tenths of the time at home
 
+and a fourth that nothing was tried on:
+
+corridor   four places of everybody's own along a street of 6 km, normal across it
+
 Places are drawn independently given the person, so the shares of cells and of pairs of cells are sums of products of
 normal laws, and of moments of the Dirichlet law: no simulation is needed for the truth.
 """
@@ -30,6 +34,7 @@ SOUTH, WEST = 47.0, 8.0  # the square's corner
 POINTS, STAYS, STEP_S = 5, 8, 600.0
 CONCENTRATION = 3.0
 _WIDE_M = 16_000.0  # the uniform world
+_STREET, _ACROSS = (1000.0, 7000.0), (4200.0, 150.0)  # the corridor
 _CENTRES = np.array(
     [[1500, 1800], [2500, 5200], [4100, 3900], [5600, 6500], [6300, 2100], [3300, 800], [7200, 5000], [1000, 7000]],
     dtype=np.float64,
@@ -114,6 +119,25 @@ def _commuter_shares(cell_m: float) -> FloatArray:
     return _scaled(_AT_HOME * home + (1 - _AT_HOME) * work)
 
 
+def _corridor_places(people: int, stays: int, rng: np.random.Generator) -> FloatArray:
+    own = np.stack(
+        [rng.uniform(*_STREET, (people, 4)), _ACROSS[0] + _ACROSS[1] * rng.standard_normal((people, 4))], axis=2
+    )
+    return own[np.arange(people)[:, None], rng.integers(4, size=(people, stays))]
+
+
+def _corridor_shares(cell_m: float) -> FloatArray:
+    edges = np.arange(0.0, SIDE_M + 1.0, cell_m)
+    x, y = np.diff(np.clip(edges, *_STREET)), np.diff(ndtr((edges - _ACROSS[0]) / _ACROSS[1]))
+    return _scaled(np.outer(y[::-1], x).ravel())
+
+
+def _corridor_pairs(cell_m: float) -> FloatArray:
+    shares = _corridor_shares(cell_m)
+    return np.diag(shares) / 4 + np.outer(shares, shares) * 3 / 4
+
+
+UNSEEN = World("corridor", _corridor_places, _corridor_shares, _corridor_pairs)
 WORLDS = (
     World("clustered", _clustered_places, lambda cell: _scaled(_PREFERRED @ _around(cell)), _clustered_pairs),
     World("uniform", _uniform_places, _flat, _uniform_pairs),

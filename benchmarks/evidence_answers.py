@@ -1,7 +1,13 @@
 """How near answers from releases come to the truth: the cabs of San Francisco, by release and certificate alone.
 
 python benchmarks/evidence_answers.py                 every table, mean over 3 draws of the noise
-python benchmarks/evidence_answers.py --draws 1
+python benchmarks/evidence_answers.py --draws 1 --only heatmap
+
+The rectangle is 12 x 12 km around 37.76 N, 122.43 W: there counting released points is off by as much as the
+specification states (with other rectangles it is not). Three noises of the same size: today's default, the first
+edition's ladder (a constant share of 0.1, which the specification was measured with), and independent noise. Whole
+releases are given, wherever the cabs are. What was chosen was tried on these cabs; ``--only other`` prints half of them
+under noises of other sizes, which nothing was tried on.
 """
 
 from __future__ import annotations
@@ -13,20 +19,32 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
+from pyproj import Geod
 
+from answer_worlds import default_kernel
 from sfumato.answers.flows import estimate_flows
 from sfumato.answers.heatmap import estimate_heatmap
-from sfumato.answers.received import Received, receive
+from sfumato.answers.received import NoiseLaw, Received, receive
+from sfumato.arrays import FloatArray
+from sfumato.frames import displace
+from sfumato.mechanisms.traces.multiscale.ladder import path_chunks, shipped_ladder
 from sfumato.plan import Plan
+from sfumato.priors.kernels import Kernel, White
 from sfumato.protection import protect_fleet
 from sfumato.traces import Trace
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
-SOUTH, WEST, SIDE_KM = 37.70, -122.515, 12.0
-NORTH, EAST = SOUTH + SIDE_KM / 111.2, WEST + SIDE_KM / (111.32 * np.cos(np.radians(37.77)))
+MIDDLE, SIDE_M = (37.76, -122.43), 12_000.0
+_UP = Geod(ellps="WGS84").fwd(MIDDLE[1], MIDDLE[0], 0, SIDE_M / 2 - 1)[1] - MIDDLE[0]
+_ACROSS = Geod(ellps="WGS84").fwd(MIDDLE[1], MIDDLE[0], 90, SIDE_M / 2 - 5)[0] - MIDDLE[1]
+BOUNDS = (MIDDLE[0] - _UP, MIDDLE[1] - _ACROSS, MIDDLE[0] + _UP, MIDDLE[1] + _ACROSS)
+BARS = {(330, 500): 0.0945, (330, 1000): 0.0399, (330, 2000): 0.0084}
+BARS |= {(660, 500): 0.209, (660, 1000): 0.0987, (660, 2000): 0.0294}
+FLOW_BARS = {1500: 0.135, 3000: 0.072}
+NOISES = ("today", "first edition", "independent")
 
 
-def cabs(*, trips: bool) -> list[tuple[str, Trace]]:
+def cabs(*, trips: bool, everywhere: bool = False) -> list[tuple[str, Trace]]:
     """The cabs inside the rectangle; with ``trips`` only rides with a passenger, a segment each."""
     table = pq.read_table(SHARED / "data" / "cabspotting" / "cabspotting.parquet")
     cab = table["cab_id"].combine_chunks().indices.to_numpy()
@@ -35,60 +53,89 @@ def cabs(*, trips: bool) -> list[tuple[str, Trace]]:
     lat, lon = (table[name].to_numpy()[order] / 1e6 for name in ("lat_e6", "lon_e6"))
     cab, seconds = cab[order], seconds[order]
     occupied = table["occupied"].to_numpy(zero_copy_only=False)[order]
-    inside = (lat > SOUTH) & (lat < NORTH) & (lon > WEST) & (lon < EAST)
     fresh = np.r_[True, (np.diff(cab) != 0) | (np.diff(occupied.astype(int)) != 0)]
     segment = np.cumsum(fresh)
+    south, west, north, east = BOUNDS
+    inside = (lat > south) & (lat < north) & (lon > west) & (lon < east)
+    kept = inside | everywhere
     if trips:
         start = np.flatnonzero(fresh)
         end = np.r_[start[1:], len(lat)] - 1
-        inside = (occupied[start] & (end > start) & inside[start] & inside[end])[segment - 1]
+        kept = (occupied[start] & (end > start) & inside[start] & inside[end])[segment - 1]
     return [
         (f"c{one}", Trace(lat[of], lon[of], seconds[of], segment[of] if trips else None))
         for one in np.unique(cab)
-        if len(of := np.flatnonzero((cab == one) & inside))
+        if len(of := np.flatnonzero((cab == one) & kept))
     ]
 
 
-def releases(people: list[tuple[str, Trace]], noise_m: float, draws: int) -> Iterator[Received]:
-    """Simulated releases, as somebody else gets them."""
+def releases(people: list[tuple[str, Trace]], noise_m: float, kind: str, draws: int) -> Iterator[Received]:
+    """Simulated releases, as somebody else gets them; today's by :func:`protect_fleet` and its certificate."""
+    ladder = shipped_ladder(constant_share=0.1)
     for draw in range(draws):
-        done = protect_fleet(Plan(noise_m=noise_m), people, rng=draw)
-        yield receive(list(done.releases), done.certificate)
+        if kind == "today":
+            done = protect_fleet(Plan(noise_m=noise_m), people, rng=draw)
+            yield receive(list(done.releases), done.certificate)
+            continue
+        found = []
+        for number, (name, trace) in enumerate(people):
+            rng = np.random.default_rng((draw, number))
+            if kind == "independent":
+                noise: FloatArray = rng.standard_normal((len(trace), 2))
+            else:
+                times, back = np.unique(trace.times_s, return_inverse=True)
+                noise = np.concatenate([part for _, part in path_chunks(ladder, times, rng)])[back]
+            found.append((name, trace.moved_to(*displace(trace.lat_deg, trace.lon_deg, noise_m * noise))))
+        kernel: Kernel = White(noise_m) if kind == "independent" else default_kernel(noise_m, constant_share=0.1)
+        yield Received(tuple(found), NoiseLaw(kernel, 0.0), kind, False)
 
 
-def heat_maps(draws: int) -> None:
+def heat_maps(
+    people: list[tuple[str, Trace]],
+    draws: int,
+    kinds: tuple[str, ...] = NOISES,
+    noises_m: tuple[float, ...] = (330.0, 660.0),
+) -> None:
     """Heat maps at three sizes of cells."""
-    people = cabs(trips=False)
     lat = np.concatenate([trace.lat_deg for _, trace in people])
     lon = np.concatenate([trace.lon_deg for _, trace in people])
-    print("\n| noise | cells | counting | corrected | truth within 90 % | seconds |\n|---|---|---|---|---|---|")
-    for noise_m in (330.0, 660.0):
-        rows: dict[float, list[tuple[float, ...]]] = {}
-        for received in releases(people, noise_m, draws):
-            for cell_m in (500.0, 1000.0, 2000.0):
-                began = time.process_time()
-                found = estimate_heatmap([received], cell_m=cell_m, bounds=(SOUTH, WEST, NORTH, EAST))
-                took = time.process_time() - began
-                cells = found.grid.locate(lat, lon)
-                truth = np.bincount(cells[cells >= 0], minlength=found.grid.cells) / np.count_nonzero(cells >= 0)
-                shown = truth > 1e-3
-                held = float(np.mean(((found.low <= truth) & (truth <= found.high))[shown]))
-                apart = [0.5 * float(np.abs(share - truth).sum()) for share in (found.naive, found.share)]
-                rows.setdefault(cell_m, []).append((*apart, held, took))
-        for cell_m, seen in rows.items():
-            naive, ours, held, took = np.mean(seen, axis=0)
-            print(f"| {noise_m:.0f} m | {cell_m:.0f} m | {naive:.3f} | {ours:.3f} | {100 * held:.0f} % | {took:.1f} |")
+    print(f"\n{len(people)} cabs, {len(lat)} points\n")
+    print("| noise | law | cells | counting | corrected | asked for | truth within 90 % | CPU s |")
+    print("|---|---|---|---|---|---|---|---|")
+    for noise_m in noises_m:
+        for kind in kinds:
+            rows: dict[float, list[tuple[float, ...]]] = {}
+            for received in releases(people, noise_m, kind, draws):
+                for cell_m in (500.0, 1000.0, 2000.0):
+                    began = time.process_time()
+                    found = estimate_heatmap([received], cell_m=cell_m, bounds=BOUNDS)
+                    took = time.process_time() - began
+                    cells = found.grid.locate(lat, lon)
+                    truth = np.bincount(cells[cells >= 0], minlength=found.grid.cells) / np.count_nonzero(cells >= 0)
+                    held = float(np.mean(((found.low <= truth) & (truth <= found.high))[truth > 1e-3]))
+                    apart = [0.5 * float(np.abs(share - truth).sum()) for share in (found.naive, found.share)]
+                    rows.setdefault(cell_m, []).append((*apart, held, took))
+            for cell_m, seen in rows.items():
+                naive, ours, held, took = np.mean(seen, axis=0)
+                bar = BARS.get((int(noise_m), int(cell_m)))
+                wish = "" if bar is None else f"{bar:.4f} {'met' if ours <= bar else 'missed'}"
+                print(
+                    f"| {noise_m:.0f} m | {kind} | {cell_m:.0f} m | {naive:.3f} | {ours:.4f} | {wish} "
+                    f"| {100 * held:.0f} % | {took:.1f} |",
+                    flush=True,
+                )
 
 
 def flows(draws: int) -> None:
-    """Flows at 660 m of noise."""
+    """Flows at 660 m of noise, today's law."""
     people = cabs(trips=True)
-    print("\n| noise | cells | counting ends | corrected | seconds |\n|---|---|---|---|---|")
+    print("\n| noise | cells | counting ends | corrected | asked for | truth within 90 % | CPU s |")
+    print("|---|---|---|---|---|---|---|")
     rows: dict[float, list[tuple[float, ...]]] = {}
-    for received in releases(people, 660.0, draws):
+    for received in releases(people, 660.0, "today", draws):
         for cell_m in (1500.0, 3000.0):
             began = time.process_time()
-            found = estimate_flows([received], cell_m=cell_m, bounds=(SOUTH, WEST, NORTH, EAST))
+            found = estimate_flows([received], cell_m=cell_m, bounds=BOUNDS)
             took = time.process_time() - began
             truth = np.zeros_like(found.share)
             for _, trace in people:
@@ -97,23 +144,57 @@ def flows(draws: int) -> None:
                 start, end = (found.grid.locate(trace.lat_deg[of], trace.lon_deg[of]) for of in (ends, last))
                 np.add.at(truth, (start, end), 1.0)
             truth /= truth.sum()
+            held = float(np.mean(((found.low <= truth) & (truth <= found.high))[truth > 1e-3]))
             apart = [0.5 * float(np.abs(share - truth).sum()) for share in (found.naive, found.share)]
-            rows.setdefault(cell_m, []).append((*apart, took))
+            rows.setdefault(cell_m, []).append((*apart, held, took))
     for cell_m, seen in rows.items():
-        naive, ours, took = np.mean(seen, axis=0)
-        print(f"| 660 m | {cell_m / 1000:g} km | {naive:.3f} | {ours:.3f} | {took:.0f} |")
+        naive, ours, held, took = np.mean(seen, axis=0)
+        bar = FLOW_BARS[int(cell_m)]
+        print(
+            f"| 660 m | {cell_m / 1000:g} km | {naive:.3f} | {ours:.3f} | {bar:.3f} "
+            f"{'met' if ours <= bar else 'missed'} | {100 * held:.0f} % | {took:.0f} |"
+        )
+
+
+def shifted_only(draws: int = 12) -> None:
+    """The truth itself, shifted by what all releases lie off together: nobody who gets the releases can see that."""
+    people = cabs(trips=False, everywhere=True)
+    lat = np.concatenate([trace.lat_deg for _, trace in people])
+    lon = np.concatenate([trace.lon_deg for _, trace in people])
+    rng, chi = np.random.default_rng(0), shipped_ladder().constant_share
+    print("\n| noise | common shift (sd along an axis) | 500 m | 1000 m | 2000 m |\n|---|---|---|---|---|")
+    for noise_m in (330.0, 660.0):
+        sd_m, rows = noise_m * (chi / len(people)) ** 0.5, []
+        for _ in range(draws):
+            moved = displace(lat, lon, np.tile(sd_m * rng.standard_normal(2), (len(lat), 1)))
+            rows.append([_apart((lat, lon), moved, cell_m) for cell_m in (500.0, 1000.0, 2000.0)])
+        print(f"| {noise_m:.0f} m | {sd_m:.0f} m | " + " | ".join(f"{one:.4f}" for one in np.mean(rows, axis=0)) + " |")
+
+
+def _apart(one: tuple[FloatArray, FloatArray], other: tuple[FloatArray, FloatArray], cell_m: float) -> float:
+    side = round(SIDE_M / cell_m)
+    edges = np.linspace(BOUNDS[0], BOUNDS[2], side + 1), np.linspace(BOUNDS[1], BOUNDS[3], side + 1)
+    counts = [np.histogram2d(*places, bins=edges)[0] for places in (one, other)]
+    return 0.5 * float(np.abs(counts[0] / counts[0].sum() - counts[1] / counts[1].sum()).sum())
 
 
 def main() -> int:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=3)
+    parser.add_argument("--only", choices=["heatmap", "other", "flows", "shift"])
     asked = parser.parse_args()
     if not SHARED.exists():
         print("../shared is not on this machine: nothing to compare with")
         return 0
-    heat_maps(asked.draws)
-    flows(asked.draws)
+    if asked.only in (None, "heatmap"):
+        heat_maps(cabs(trips=False, everywhere=True), asked.draws)
+    if asked.only in (None, "other"):
+        heat_maps(cabs(trips=False, everywhere=True)[1::2], asked.draws, ("today",), (220.0, 480.0))
+    if asked.only in (None, "shift"):
+        shifted_only()
+    if asked.only in (None, "flows"):
+        flows(asked.draws)
     return 0
 
 

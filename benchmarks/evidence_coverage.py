@@ -16,7 +16,7 @@ import time
 
 import numpy as np
 
-from answer_worlds import BOUNDS, STAYS, STEP_S, WORLDS, World, released
+from answer_worlds import BOUNDS, STAYS, STEP_S, UNSEEN, WORLDS, World, released
 from sfumato.answers.displacement import estimate_displacements
 from sfumato.answers.flows import estimate_flows
 from sfumato.answers.heatmap import estimate_heatmap
@@ -25,13 +25,13 @@ NOISE_M, CELL_M = 400.0, 1000.0
 TRIP_NOISE_M, TRIP_CELL_M, TRIP_STAYS = 500.0, 2000.0, 7
 
 
-def heatmap(world: World, people: int, runs: int) -> str:
+def heatmap(world: World, people: int, runs: int, noise_m: float = NOISE_M, cell_m: float = CELL_M) -> str:
     """Coverage of cells, and how far the map is off."""
-    rng, truth = np.random.default_rng(1), world.shares(CELL_M)
+    rng, truth = np.random.default_rng(1), world.shares(cell_m)
     shown, held, off = truth > 0.3 / len(truth), [], []
     for _ in range(runs):
         found = estimate_heatmap(
-            [released(world.places(people, STAYS, rng), NOISE_M, rng)], cell_m=CELL_M, bounds=BOUNDS
+            [released(world.places(people, STAYS, rng), noise_m, rng)], cell_m=cell_m, bounds=BOUNDS
         )
         held.append(float(np.mean(((found.low <= truth) & (truth <= found.high))[shown])))
         off.append([0.5 * float(np.abs(one - truth).sum()) for one in (found.share, found.naive)])
@@ -77,9 +77,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--what", choices=[*ASKED, "all"], default="all")
+    parser.add_argument("--unseen", action="store_true", help="a world, noises and cells that nothing was tried on")
     asked = parser.parse_args()
     print("| answer | world | people | truth within 90 % | off by (total variation) | counting | CPU s a fleet |")
     print("|---|---|---|---|---|---|---|")
+    if asked.unseen:
+        for noise_m, cell_m in ((250.0, 800.0), (650.0, 1600.0)):
+            for people in (30, 120):
+                row = heatmap(UNSEEN, people, asked.runs, noise_m, cell_m)
+                print(
+                    f"| heatmap, {noise_m:.0f} m, cells of {cell_m:.0f} m | corridor | {people} | {row}  |", flush=True
+                )
+        return 0
     for name, ask in ASKED.items():
         if asked.what not in (name, "all"):
             continue

@@ -11,12 +11,12 @@ import pytest
 from typer.testing import CliRunner
 
 from sfumato.answers.displacement import estimate_displacements
-from sfumato.answers.over_people import ratio_over_people
+from sfumato.answers.over_people import quantiles_over_people, ratio_over_people
 from sfumato.answers.received import NoiseLaw, Received
 from sfumato.answers.ways import estimate_ways
 from sfumato.cli import app
 from sfumato.errors import InputError
-from sfumato.frames import displace
+from sfumato.frames import displace, snap
 from sfumato.io import write_trace
 from sfumato.priors.kernels import Constant, Matern32, White
 from sfumato.priors.statespace import sample
@@ -53,6 +53,36 @@ def test_squares_are_unbiased() -> None:
     assert np.abs(z).max() < 3.5
     subtracted = 4 * NOISE.variance_m2 * (1 - NOISE(60.0) / NOISE.variance_m2)
     assert subtracted > 5 * np.std(np.array(off)[:, 0]) / math.sqrt(60)  # the check could fail
+
+
+def test_squares_are_unbiased_after_snapping_and_at_once() -> None:
+    """|z| < 3 over 200 runs of people who stand still, a second apart and on a grid of 60 m; s²/3 is needed for it."""
+    grid_m, times = 60.0, np.repeat(np.arange(20) * 600.0, 2) + np.tile([0.0, 1.0], 20)
+    law = NoiseLaw(Matern32(900.0, 150.0) + White(30.0), grid_m)
+    factor = np.linalg.cholesky(law.kernel(times[:, None] - times[None, :]))
+    lat, lon = np.full(len(times), 0.2), np.full(len(times), 10.4)
+    off, rng = [], np.random.default_rng(5)
+    for _ in range(200):
+        people = []
+        for name in "ab":
+            path = factor @ rng.standard_normal((len(times), 2)) + rng.uniform(-500, 500, 2)
+            people.append((name, Trace(*snap(*displace(lat, lon, path), grid_m), times)))
+        found = estimate_displacements([Received(tuple(people), law, "multiscale", False)], lags_s=(1.0,))
+        off.append([found.squared_m2[0].value, found.gyration_m2.value])
+    error = np.std(off, axis=0, ddof=1) / math.sqrt(len(off))
+    assert np.abs(np.mean(off, axis=0) / error).max() < 3
+    assert grid_m**2 / 3 > 5 * error[0]  # without it the check would fail
+    assert 5 * error[0] < 4 * 30.0**2  # nor does the white share vanish as the lag goes to 0
+
+
+def test_quantiles_come_with_intervals_over_people() -> None:
+    rng = np.random.default_rng(0)
+    people = [(rng.exponential(10.0, 200), np.ones(200)) for _ in range(40)]
+    (median,) = quantiles_over_people(people, (0.5,), 0.9)
+    assert median.low < 10 * math.log(2) < median.high
+    assert median.value == pytest.approx(10 * math.log(2), rel=0.1)
+    assert math.isnan(quantiles_over_people(people[:3], (0.5,), 0.9)[0].low)
+    assert math.isnan(quantiles_over_people([(np.zeros(0), np.zeros(0))], (0.5,), 0.9)[0].value)
 
 
 def test_lengths_come_back_and_the_model_is_named() -> None:

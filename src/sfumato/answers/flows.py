@@ -34,6 +34,7 @@ from sfumato.grid import Grid
 
 LATENT_OF_NOISE = 1.15  # and at least two latent cells along a reporting cell
 MOST_STEPS = 40
+MOST_WORK = 10_000_000  # trips times steps, over all groups
 MOST_GROUPS = 8
 FIRST_STEPS = 6  # to know the two ends; how they go together is found from there
 GRAVITY_STEPS = 3
@@ -64,7 +65,9 @@ class Flows:
         lat, lon = self.cells.centres_deg()
         start, end = np.nonzero(self.share > least)
         places = {"from_lat": lat[start], "from_lon": lon[start], "to_lat": lat[end], "to_lon": lon[end]}
-        shares = {name: getattr(self, name)[start, end] for name in ("share", "low", "high")}
+        shares = {
+            name: pa.array(getattr(self, name)[start, end], from_pandas=True) for name in ("share", "low", "high")
+        }
         if isinstance(self.cells, Grid):
             return pa.table({**places, **shares})
         names = self.cells.labels()
@@ -117,7 +120,8 @@ def estimate_flows(
         raise InputError("There is no trip in the rectangle.", "A trip is a segment of at least two moments.")
     blocks = blocks_of(trips, laws, window)
     groups = _groups(len(people))[trips.person]
-    chosen = _choose(blocks, groups, reporting) if len(np.unique(groups)) > 1 else None
+    most = _most_steps(len(trips))
+    chosen = _choose(blocks, groups, reporting, most) if len(np.unique(groups)) > 1 else None
     steps = chosen[0] if chosen else STEPS_FOR_ONE
     flows = _walked(_start(blocks, np.ones(len(trips)), window), blocks, steps)
     share = _reported(flows, reporting)
@@ -137,7 +141,9 @@ def estimate_flows(
         trips=len(trips),
         outside=trips.outside,
         steps=steps,
-        steps_by="likelihood of people left out" if chosen else "fixed: one person leaves nobody to judge by",
+        steps_by=("likelihood of people left out" + (", as many as fit a minute" if steps == most else ""))
+        if chosen
+        else "fixed: one person leaves nobody to judge by",
         latent_m=window.latent_m[0],
     )
 
@@ -212,12 +218,19 @@ def _groups(people: int) -> IntArray:
     return np.asarray(dealt(people) % MOST_GROUPS)
 
 
-def _choose(blocks: Sequence[Blocks], groups: IntArray, reporting: Reporting) -> tuple[int, FloatArray]:
+def _most_steps(trips: int) -> int:
+    """So many that all groups together take a minute at most."""
+    return int(np.clip((MOST_WORK / trips - (MOST_GROUPS + 1) * (FIRST_STEPS + GRAVITY_STEPS)) / 10, 2, MOST_STEPS))
+
+
+def _choose(
+    blocks: Sequence[Blocks], groups: IntArray, reporting: Reporting, most_steps: int
+) -> tuple[int, FloatArray]:
     """The number of steps that is best for people left out, and the answers without each group."""
     others = [(groups != group).astype(np.float64) for group in np.unique(groups)]
     flows = [_start(blocks, weight, reporting.window) for weight in others]
     best, most, answers = 0, -math.inf, np.empty(0)
-    for taken in range(MOST_STEPS + 1):
+    for taken in range(most_steps + 1):
         said, ahead = 0.0, []
         for one, weight in zip(flows, others, strict=True):
             moved, likelihood = _step(one, blocks, weight)

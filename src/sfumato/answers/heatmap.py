@@ -57,7 +57,8 @@ class EstimatedMap:
     def to_table(self) -> Any:
         """``lat, lon, share, low, high`` at the centres of the cells, as Arrow; ``cell`` first if named."""
         lat, lon = self.cells.centres_deg()
-        values = {"lat": lat, "lon": lon, "share": self.share, "low": self.low, "high": self.high}
+        interval = {"low": pa.array(self.low, from_pandas=True), "high": pa.array(self.high, from_pandas=True)}
+        values = {"lat": lat, "lon": lon, "share": self.share, **interval}
         return pa.table(values if isinstance(self.cells, Grid) else {"cell": list(self.cells.labels()), **values})
 
     def to_dict(self) -> dict[str, object]:

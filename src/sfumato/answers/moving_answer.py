@@ -52,7 +52,9 @@ class MovingAnswer:
         name, unit, quantiles, means = found[self.question]
         rows += [_row(what, of, one) for (what, of), one in means.items()]
         rows += [_row(name, unit, one, quantile=q) for q, one in zip(QUANTILES, quantiles, strict=True)]
-        return pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in _COLUMNS.items()})
+        return pa.table(
+            {name: pa.array([row[name] for row in rows], kind, from_pandas=True) for name, kind in _COLUMNS.items()}
+        )
 
 
 def estimate_distances(
