@@ -132,7 +132,8 @@ def main() -> int:
         print(
             f"dataset of {got['points']:.0e} points: {got['cpu_s']:.2f} s, copied in {got['copy_cpu_s']:.2f} s of "
             f"processor time: ratio {got['ratio_cpu']:.2f} (on the clock {got['ratio_wall']:.2f}); "
-            f"{got['points_per_core_s'] / 1e6:.2f} M points/s of a core, peak {got['peak_bytes'] / 1e6:.0f} MB"
+            f"{got['points_per_core_s'] / 1e6:.2f} M points/s of a core, "
+            f"{got['points_per_s'] / 1e6:.2f} M on the clock, peak {got['peak_bytes'] / 1e6:.0f} MB"
         )
     if asked.before is not None:
         spent = []
