@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from sfumato.certificates.build import certificate_body
 from sfumato.certificates.document import sealed
+from sfumato.engines.kinds import as_arrow, like
 from sfumato.errors import InputError
 from sfumato.io.draft import plain
 from sfumato.io.fleet import fleet_table, write_fleet
@@ -41,13 +42,14 @@ def protect_table(
     rng: Random = None,
     key: bytes | None = None,
 ) -> tuple[pa.Table, dict[str, Any]]:
-    """The released Arrow table, laid out as the one given, and its certificate.
+    """The released table, of the kind and laid out as the one given, and its certificate.
 
-    A table of pandas or polars is taken too. Without a plan, the defaults of :class:`~sfumato.plan.Plan`. ``columns``
-    names columns by role ({"id": "user_id"}); ``one_person`` says that all rows are one person's. Rows that cannot be
-    used (no position, off the globe, nobody's, a second one of a person at one time) are left out with a warning that
-    counts them, or refused where ``strict``. ``rng`` is for simulations; ``key`` (32 bytes) is for engines that protect
-    parts of one table in several places, which must all draw from one key.
+    Arrow, DuckDB, polars (lazy too), pandas, GeoPandas and its kin (:mod:`sfumato.engines.kinds`). Without a plan, the
+    defaults of :class:`~sfumato.plan.Plan`. ``columns`` names columns by role ({"id": "user_id"}); ``one_person`` says
+    that all rows are one person's. Rows that cannot be used (no position, off the globe, nobody's, a second one of a
+    person at one time) are left out with a warning that counts them, or refused where ``strict``. ``rng`` is for
+    simulations; ``key`` (32 bytes) is for engines that protect parts of one table in several places, which must all
+    draw from one key.
     """
     plan = plan or Plan()
     whole = _as_table(table)
@@ -61,14 +63,11 @@ def protect_table(
         if strict or not len(done.labels):
             raise InputError(fault_words(faults, whole.num_rows), "Repair them, or leave strict out.")
         warnings.warn(fault_words(faults, whole.num_rows), stacklevel=2)
-    return done.table, sealed(certificate_body(noise.terms(), done.released()))
+    return like(table, done.table), sealed(certificate_body(noise.terms(), done.released()))
 
 
 def _as_table(source: object) -> pa.Table:
-    try:
-        table = source if isinstance(source, pa.Table) else pa.table(source)
-    except (pa.ArrowException, TypeError, ValueError):
-        raise InputError("That object is not a table of points.", "Give a table with one row per point.") from None
+    table = as_arrow(source)
     if table.num_rows == 0:
         raise InputError("The table has no points.", "Give at least one row with a position and a time.")
     return table
