@@ -84,6 +84,11 @@ def table() -> str:
         ("the same 10 s / 60 s, and that you move as smoothly as the class allows", f"costs {each([odds(loss) for loss in worst])} ({', '.join(at_least(loss / floor) for loss in worst)} × the floor)", "known"),
         ("believes that you move like somebody else", "not covered; the 99 in 100 are for paths that move as believed (measured below)", "–"),
         ("knows the road, or has a menu of routes and places", "not covered", "not covered"),
+        (
+            "lays a fleet's releases on one another and so learns the roads",
+            "not covered: the constant part of a long release's noise can be told",
+            "the same",
+        ),
         ("holds a second file of the same days, protected with another state", f"costs {said(odds(2 * document['worst_loss']))}", f"costs {said(odds(2 * document['stay_loss']))}"),
         ("asks about either place, not only in favour of where you were", f"covered: {said(document['odds_99_either_way'])}", "the same"),
         ("coarsens the release first, and picks an event of 1 in 100", f"covered: {said(document['odds_99_after_coarsening'])}", "the same"),
