@@ -390,6 +390,7 @@ BEHIND = (
     "mechanisms.channels.geo_promise.",
     "mechanisms.channels.tuned.",
     "mechanisms.designs.barrier.Program",
+    "mechanisms.grids.on_gpu.",
     "mechanisms.designs.noise_design.NoiseDesign",
     "accountant.ledger.",
     "accountant.grid_reports.",

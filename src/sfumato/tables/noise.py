@@ -90,9 +90,7 @@ class TableNoise:
         """New positions on the public grid, of rows by person and time; ``people`` are canonical ids."""
         plain = isinstance(self.mechanism, MultiscaleNoise) and self.state is None
         move = self._streamed if plain else self._one_by_one
-        lat, lon = move(lat_deg, lon_deg, times_ms, starts, people)
-        self._check_moved((lat, lat_deg), (lon, lon_deg), starts)
-        return lat, lon
+        return move(lat_deg, lon_deg, times_ms, starts, people)
 
     def _streamed(
         self,
@@ -105,6 +103,7 @@ class TableNoise:
         assert isinstance(self.mechanism, MultiscaleNoise)
         size_m, grid_m = self.mechanism.size_m, float(self.plan.snap_m)
         unit = streamed_paths(self.mechanism.ladder, times_ms, starts, [self.key_of(person) for person in people])
+        self._check_moved(size_m * np.abs(unit).max(axis=1, initial=0.0), starts)
         lat, lon, left = np.empty(len(lat_deg)), np.empty(len(lat_deg)), np.empty(len(lat_deg), dtype=bool)
         move_and_snap(lat_deg, lon_deg, unit, size_m, grid_m, lat, lon, left)
         if left.any():
@@ -127,18 +126,16 @@ class TableNoise:
                 assert isinstance(mechanism, ContinuingNoise)
                 mechanism = mechanism.keyed(self.state.key_of(person, together=True))
             trace = Trace(lat_deg[rows], lon_deg[rows], times_ms[rows] / 1000.0)
-            lat[rows], lon[rows] = snap(*mechanism.release(trace, draw), self.plan.snap_m)
-        return lat, lon
+            lat[rows], lon[rows] = mechanism.release(trace, draw)
+        self._check_moved(111_320.0 * np.maximum(np.abs(lat - lat_deg), np.abs(lon - lon_deg)), starts)
+        return snap(lat, lon, self.plan.snap_m)
 
-    def _check_moved(
-        self, lats: tuple[FloatArray, FloatArray], lons: tuple[FloatArray, FloatArray], starts: IntArray
-    ) -> None:
-        """Refuse a release in which somebody stayed where they were although noise is stated."""
+    def _check_moved(self, moved_m: FloatArray, starts: IntArray) -> None:
+        """Refuse noise, before it is snapped, that left somebody where they were although it is stated."""
         noise_m = self.mechanism.noise_m
-        if noise_m is None or not len(lats[0]):
+        if noise_m is None or not moved_m.size:
             return
-        moved = np.maximum(np.abs(lats[0] - lats[1]), np.abs(lons[0] - lons[1]))
-        if np.maximum.reduceat(moved, starts[:-1]).min() < _STILL * noise_m / 111_320.0:
+        if np.maximum.reduceat(moved_m, starts[:-1]).min() < _STILL * noise_m:
             raise NotCertified(
                 f"The mechanism '{self.mechanism.name}' states {noise_m:g} m of noise and drew none for somebody.",
                 "Nothing is released; report this.",

@@ -14,8 +14,8 @@ NOT_COVERED = (
     "goes is not Gaussian.",
     "A moment or a pair of places picked after seeing the release: 99 times in 100 is for one picked beforehand, and "
     "for odds in favour of where you were. In favour of either place the limit is odds_99_either_way.",
-    "An adversary with a menu of known routes, roads or places (a mixture of means) can learn more; so can whoever learns "
-    "the roads from other people's releases, which shows the constant part of a long release's noise.",
+    "An adversary with a menu of known routes, roads or places (a mixture of means) can learn more; so can whoever "
+    "learns the roads from other people's releases, which shows the constant part of a long release's noise.",
     "An adversary who knows where you truly were at some moment: from there they know the noise, and the moments "
     "around it.",
     "Questions about several moments together (direction, speed, the shape of the path) beyond the losses stated.",
