@@ -181,7 +181,7 @@ def test_other_mechanisms_are_drawn_person_by_person() -> None:
 
 
 def test_noise_that_does_not_move_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(TableNoise, "_streamed", lambda self, lat, lon, *_: (lat.copy(), lon.copy()))
+    monkeypatch.setattr("sfumato.tables.noise.streamed_paths", lambda _, times_ms, *rest: np.zeros((times_ms.size, 2)))
     with pytest.raises(NotCertified):
         protect_table(people(), PLAN)
 
