@@ -15,8 +15,14 @@ _CHANGES = ("os.rename", "os.link", "os.remove", "os.mkdir", "os.rmdir")
 
 def killed_after(seconds: float, work: Callable[[], object]) -> bool:
     """Run ``work`` and kill it then; whether it was still running."""
-    child = _started(work)
-    time.sleep(seconds)
+    child, deadline = _started(work), time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            assert os.WIFEXITED(status), "somebody else killed it"
+            assert os.WEXITSTATUS(status) == 0, "the work failed by itself"
+            return False
+        time.sleep(0.005)
     os.kill(child, signal.SIGKILL)
     return _was_killed(child)
 
