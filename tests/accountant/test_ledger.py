@@ -186,7 +186,7 @@ def test_protect_enters_the_release_first_and_writes_nothing_past_the_cap(tmp_pa
 
     first = release("1.gpx", "--state", str(state), "--cap", "1.5e-5", "--json")
     assert first.exit_code == 0, first.output
-    spent = json.loads(first.output)["worst_loss"]
+    spent = json.loads(first.stdout)["worst_loss"]
     assert release("2.gpx", "--state", str(state)).exit_code == 0
     assert read_ledger(ledger).spent("alice", total_loss) == pytest.approx(spent)
     refused = release("3.gpx")  # fresh noise: a second process, past the cap

@@ -65,7 +65,7 @@ def test_every_fleet_certificate_names_companions_and_the_worst_group_is_printed
     assert said.exit_code == 0
     assert "Worst group: 2 people travel together" in said.output.splitlines()[0]
     assert "10.9 : 1" in said.output
-    found = json.loads(CliRunner().invoke(app, [*words[:-1], str(tmp_path / "p.csv"), "--json"]).output)
+    found = json.loads(CliRunner().invoke(app, [*words[:-1], str(tmp_path / "p.csv"), "--json"]).stdout)
     assert found["worst_group"]["people"] == 2
     assert "worst_group" not in found["certificate"]  # measured in the originals: not for the release
     sized = protect_fleet(Plan(redraws=2), people).body

@@ -104,7 +104,7 @@ def test_a_way_next_to_a_known_place_costs_what_brute_force_says_and_the_command
     assert found.loss == pytest.approx(expected, rel=1e-7)
     asked = ["cost", str(OLD), "--repeats", "20", "--route", "commute=8:00-8:30", "--json"]
     alone, beside = (
-        json.loads(CliRunner().invoke(app, words).output)["costs"][-1]["odds_99"]
+        json.loads(CliRunner().invoke(app, words).stdout)["costs"][-1]["odds_99"]
         for words in (asked, [*asked, "--known", "work=9:00-17:00"])
     )
     assert beside > 5 * alone
@@ -150,7 +150,7 @@ def test_the_command_needs_nothing_but_a_certificate() -> None:
     assert "after 5 days      26.6 : 1" in said.output
     assert "1 826 : 1" in said.output
     assert "does not cover" in said.output
-    found = json.loads(CliRunner().invoke(app, [*words, "--json"]).output)
+    found = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
     assert [row["repeats"] for row in found["costs"]] == [1, 5, 10, 20]
     assert found["covered"] is False
     assert CliRunner().invoke(app, ["cost", str(OLD)]).exception is not None

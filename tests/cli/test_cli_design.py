@@ -20,7 +20,7 @@ def design(*words):
     if run.exception is not None and isinstance(run.exception, InputError):
         raise run.exception
     assert run.exit_code == 0, run.output
-    return json.loads(run.output)
+    return json.loads(run.stdout)
 
 
 def test_the_issues_own_command_prints_every_field_and_the_golden_loss():

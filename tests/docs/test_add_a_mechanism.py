@@ -91,7 +91,7 @@ def test_the_example_is_protected_verified_audited_and_reported_and_promises_not
     assert "Protection         none" in judged.stdout
     audited = CliRunner().invoke(app, ["audit", str(SAMPLE), str(out), "--certificate", str(certificate), "--json"])
     assert audited.exit_code == 0, audited.output
-    assert json.loads(audited.output)["interval_68_m"] is None
+    assert json.loads(audited.stdout)["interval_68_m"] is None
     refused = CliRunner().invoke(app, [*words, "--odds", "5"])
     assert isinstance(refused.exception, InputError)
     assert "promises no odds" in str(refused.exception)

@@ -17,9 +17,12 @@ from sfumato.service.store import Destination, Report, Store
 
 
 def found(folder: Path, secrets: list[bytes]) -> dict[str, int]:
-    """How many of these secrets each file holds, as bytes, hexadecimal or base64."""
+    """How many of these secrets each file holds, as bytes, hexadecimal or base64.
+
+    The log is read before the database: pages only move that way, so a checkpoint between the two hides nothing.
+    """
     held = {}
-    for file in folder.iterdir():
+    for file in sorted(folder.iterdir(), reverse=True):
         content = file.read_bytes()
         held[file.name] = sum(
             secret in content

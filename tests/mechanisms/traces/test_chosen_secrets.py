@@ -88,7 +88,7 @@ def test_protect_with_secrets_works_from_file_to_verified_file(tmp_path, words):
          "--public-report", str(page), "--json"],
     )  # fmt: skip
     assert run.exit_code == 0, run.output
-    found = json.loads(run.output)
+    found = json.loads(run.stdout)
     block = found["certificate"]["secrets"]
     protected = block["points_protected"]
     expected = TIMES_ARE_PUBLIC if protected < block["points"] else "Every point is protected."
@@ -96,7 +96,7 @@ def test_protect_with_secrets_works_from_file_to_verified_file(tmp_path, words):
     assert expected in page.read_text()
     assert found["odds_99"] <= 5
     checked = CliRunner().invoke(app, ["verify", str(certificate), "--release", str(out), "--json"])
-    verdict = json.loads(checked.output)
+    verdict = json.loads(checked.stdout)
     assert verdict["unchanged"]
     assert verdict["clean"]
     # Odds at one moment under one prior are kept; a stay and the rest of the class are not: no yes for it.
