@@ -90,12 +90,12 @@ def test_a_step_while_the_server_runs_closes_nothing_early_and_freezes_nothing(t
         await collector.start()
         asked = {"cycle_duration_s": 1000, "minimum_cycle_s": 500}
         request = CampaignRequest.model_validate({**_town(), **asked})
-        await collector.create_campaign(request)
+        await collector.create_campaign(request, who="operator")
         fill_now(database, 60)
         machine.wall_s += step_s
         machine.sleep(100)
         await collector._close_due()
-        assert await collector.close_cycle("town") == (False, 1, "the cycle is younger than 500 s")
+        assert await collector.close_cycle("town", who="operator") == (False, 1, "the cycle is younger than 500 s")
         machine.sleep(950)
         await collector._close_due()
         _, cycle = await _settled(collector)
@@ -117,7 +117,7 @@ def test_a_step_while_the_server_is_down_and_back_again_freezes_nothing(tmp_path
         await collector.start()
         if create_it:
             asked = {"cycle_duration_s": 1000, "minimum_cycle_s": 0}
-            await collector.create_campaign(CampaignRequest.model_validate({**_town(), **asked}))
+            await collector.create_campaign(CampaignRequest.model_validate({**_town(), **asked}), who="operator")
         await collector._close_due()
         _, cycle = await _settled(collector)
         await collector.stop()
@@ -145,7 +145,7 @@ def test_a_lease_from_the_wrong_decade_does_not_keep_a_cycle_closing(tmp_path: P
     async def work() -> None:
         collector = Collector(settings(database, tick_s=60), now=machine.clock())
         await collector.start()
-        await collector.create_campaign(CampaignRequest.model_validate(_town()))
+        await collector.create_campaign(CampaignRequest.model_validate(_town()), who="operator")
         campaign = await collector.campaign("town")
         cycle = await collector.store.current_cycle(campaign.id)
         fill_now(database, 60)

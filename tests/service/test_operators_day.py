@@ -80,8 +80,9 @@ def test_a_paused_campaign_takes_nothing_and_goes_on_where_it_was(town: TestClie
     clock.now = then
     assert send(town, {**body, "ticket": ticket(town)}).json()["duplicate"] is False
     refused(act(town, "campaigns/town/resume"), 409, "only a paused one")
-    assert [entry[:2] for entry in audit(town, campaign="town")] == [("operator", "pause"), ("operator", "resume")]
-    assert audit(town)[0][2] == {"reason": "a marathon"}
+    acts = [(who, what) for who, what, _ in audit(town, campaign="town")]
+    assert acts == [("operator", "create"), ("operator", "pause"), ("operator", "resume")]
+    assert audit(town)[1][2] == {"reason": "a marathon"}
 
 
 def test_texts_change_and_promises_do_not(town: TestClient) -> None:

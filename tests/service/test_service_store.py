@@ -32,7 +32,7 @@ class Town:
         await self.collector.start()
         self.store = self.collector.store
         request = CampaignRequest.model_validate(campaign_request("town", **self.changes))
-        self.campaign, self.cycle = await self.collector.create_campaign(request)
+        self.campaign, self.cycle = await self.collector.create_campaign(request, who="operator")
         return self
 
     async def __aexit__(self, *_: object) -> None:

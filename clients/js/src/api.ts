@@ -60,8 +60,12 @@ export interface CampaignAnswer {
 export interface CampaignRequest {
   name: string;
   title?: string;
+  question?: string;
   description?: string;
+  organiser?: string;
   contact?: string;
+  language?: "en" | "fr" | "de" | "es";
+  ends_at_s?: number | null;
   grid: { south: number; west: number; north: number; east: number; cell_size_m: number };
   beta_per_m?: number | null;
   epsilon_per_km?: number | null;
@@ -98,6 +102,10 @@ export interface CampaignView {
   time_zone?: string;
   description?: string;
   contact?: string;
+  question?: string;
+  organiser?: string;
+  language?: "en" | "fr" | "de" | "es";
+  ends_at_s?: number | null;
   name: string;
   cells: number;
   two_beta_per_km: number;
@@ -261,6 +269,10 @@ export interface DashboardCampaignView {
   time_zone?: string;
   description?: string;
   contact?: string;
+  question?: string;
+  organiser?: string;
+  language?: "en" | "fr" | "de" | "es";
+  ends_at_s?: number | null;
   name: string;
   cells: number;
   two_beta_per_km: number;
@@ -419,13 +431,14 @@ export interface OperatorView {
   created_at_s: number | null;
 }
 
-/** Everybody who may operate. */
+/** Everybody who may operate, and who asked. */
 export interface OperatorsAnswer {
   ok: boolean;
   error: string | null;
   errors: string[];
   status: number;
   operators: OperatorView[];
+  you: string;
 }
 
 /** What went wrong and what to do. */
@@ -488,8 +501,12 @@ export interface StateAnswer {
 /** What is said about a campaign; a text that is left out stays. */
 export interface TextsRequest {
   title?: string | null;
+  question?: string | null;
   description?: string | null;
+  organiser?: string | null;
   contact?: string | null;
+  language?: "en" | "fr" | "de" | "es" | null;
+  ends_at_s?: number | null;
 }
 
 /** A ticket for one report. */

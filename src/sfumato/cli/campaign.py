@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from sfumato.cli.campaign_day import register_day
-from sfumato.cli.campaign_request import HOME, Json, Name, TokenFile, Told, Url, ask, request
+from sfumato.cli.campaign_request import HOME, Json, Name, TokenFile, Told, Url, ask, end_of_day_s, request
 from sfumato.cli.output import print_json, table_console
 from sfumato.errors import InputError
 from sfumato.files import write_whole
@@ -36,6 +36,12 @@ def create(
     cell_size_m: Annotated[float, typer.Option(help="Side of a cell, metres.")] = 500.0,
     epsilon_per_km: Annotated[float, typer.Option(help="What a report may give away at most, per km.")] = 2.0,
     title: Annotated[str, typer.Option(help="Its title on the page.")] = "",
+    question: Annotated[str, typer.Option(help="What people are asked, in one sentence.")] = "",
+    description: Annotated[str, typer.Option(help="What it is for, shown on its page.")] = "",
+    organiser: Annotated[str, typer.Option(help="Who is responsible for it, by name.")] = "",
+    contact: Annotated[str, typer.Option(help="Whom to ask: an address people can write to.")] = "",
+    language: Annotated[str, typer.Option(help="Of the pages for participants: en, fr, de or es.")] = "en",
+    ends: Annotated[str, typer.Option(help="The day it ends by itself, for example 2027-06-30 (its end, UTC).")] = "",
     cycle_duration_s: Annotated[int, typer.Option(help="A cycle is due after this long; 0: by reports only.")] = 86_400,
     cycle_reports: Annotated[int, typer.Option(help="A cycle is due with so many tickets; 0: by time only.")] = 0,
     reporting: Annotated[str, typer.Option(help="once, every-cycle, or once-per-epoch with --epoch-cycles.")] = "once",
@@ -57,6 +63,11 @@ def create(
     body: Told = {
         "name": name,
         "title": title,
+        "question": question,
+        "description": description,
+        "organiser": organiser,
+        "contact": contact,
+        "language": language,
         "grid": {"south": south, "west": west, "north": north, "east": east, "cell_size_m": cell_size_m},
         "epsilon_per_km": epsilon_per_km,
         "reporting": reporting,
@@ -65,6 +76,7 @@ def create(
         "cycle_reports": cycle_reports or None,
     }
     given = {
+        "ends_at_s": end_of_day_s(ends) if ends else None,
         "epoch_cycles": epoch_cycles or None,
         "minimum_tickets": minimum_tickets,
         "minimum_cycle_s": minimum_cycle_s,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli.campaign_request import HOME, Json, Name, Reason, TokenFile, Told, Url, ask
+from sfumato.cli.campaign_request import HOME, Json, Name, Reason, TokenFile, Told, Url, ask, end_of_day_s
 from sfumato.cli.output import print_json
 from sfumato.errors import InputError
 
@@ -48,14 +48,26 @@ def resume(name: Name, reason: Reason = "", url: Url = HOME, token_file: TokenFi
 def edit(
     name: Name,
     title: Annotated[str | None, typer.Option(help="Another title.")] = None,
+    question: Annotated[str | None, typer.Option(help="What people are asked, in one sentence.")] = None,
     description: Annotated[str | None, typer.Option(help="What it is for, shown on its page.")] = None,
+    organiser: Annotated[str | None, typer.Option(help="Who is responsible for it, by name.")] = None,
     contact: Annotated[str | None, typer.Option(help="Whom to ask, shown on its page.")] = None,
+    language: Annotated[str | None, typer.Option(help="Of the pages for participants: en, fr, de or es.")] = None,
+    ends: Annotated[str | None, typer.Option(help="The day it ends by itself (2027-06-30), or never.")] = None,
     url: Url = HOME,
     token_file: TokenFile = "",
     json: Json = False,
 ) -> None:
     """Change what is said about a campaign. What it promises never changes."""
-    texts = {"title": title, "description": description, "contact": contact}
+    texts = {
+        "title": title,
+        "question": question,
+        "description": description,
+        "organiser": organiser,
+        "contact": contact,
+        "language": language,
+        "ends_at_s": None if ends is None else 0 if ends == "never" else end_of_day_s(ends),
+    }
     _act(url, name, "texts", {key: value for key, value in texts.items() if value is not None}, token_file, json)
 
 

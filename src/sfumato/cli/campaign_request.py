@@ -6,6 +6,7 @@ import json
 import os
 import urllib.error
 import urllib.request
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -63,6 +64,15 @@ def request(url: str, path: str, *, body: Told | None = None, token_file: str = 
         raise _refusal(error) from error
     except OSError as error:
         raise InputError(f"No collector answers at {url}.", "Is it running? Check --url.") from error
+
+
+def end_of_day_s(day: str) -> int:
+    """The end of a day written like 2027-06-30, in UTC, as Unix seconds."""
+    try:
+        first = datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError as error:
+        raise InputError(f"'{day}' is no day.", "Write it like 2027-06-30.") from error
+    return int(first.timestamp()) + 86_400
 
 
 def _refusal(error: urllib.error.HTTPError) -> InputError:

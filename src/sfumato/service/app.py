@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sys
 from collections.abc import AsyncIterator
@@ -16,6 +17,7 @@ from starlette.staticfiles import StaticFiles
 from sfumato.errors import SfumatoError
 from sfumato.service import answers
 from sfumato.service.collector import Collector
+from sfumato.service.ends import watch_ends
 from sfumato.service.guard import Guard
 from sfumato.service.hot import HotReports
 from sfumato.service.looks import Looks
@@ -51,9 +53,11 @@ def create_app(settings: Settings | None = None, *, collector: Collector | None 
         except _KNOWN as error:
             _explain(error)
             raise
+        watching = asyncio.get_running_loop().create_task(watch_ends(running))
         try:
             yield
         finally:
+            watching.cancel()
             await running.stop()
 
     app = FastAPI(

@@ -25,6 +25,7 @@ from sfumato.service.metrics import Metrics
 from sfumato.service.offers import Signer, new_cycle
 from sfumato.service.settings import Settings
 from sfumato.service.store import Campaign, CycleProgress, Store, StoredCycle, StoredEstimate
+from sfumato.service.store.audit import Deed
 
 _log = logging.getLogger("sfumato.service")
 
@@ -78,9 +79,9 @@ class Closer:
             if await self.store.extend_cycle(cycle, due_at_s=cycle.due_at_s + periods * asked.cycle_duration_s):
                 self.metrics.merged_cycles.inc()
 
-    async def close(self, campaign: Campaign, cycle: StoredCycle) -> bool:
+    async def close(self, campaign: Campaign, cycle: StoredCycle, deed: Deed | None = None) -> bool:
         """Close this open cycle, unless somebody else does, and wait for its estimate."""
-        if not await self._hand_over(campaign, cycle):
+        if not await self._hand_over(campaign, cycle, deed):
             return False
         # Whoever asked may go away; the estimate goes on.
         return await asyncio.shield(self._begin(campaign, cycle))
@@ -105,7 +106,7 @@ class Closer:
         if current.number > cycle.number or await self._hand_over(campaign, cycle):
             self._begin(campaign, cycle)
 
-    async def _hand_over(self, campaign: Campaign, cycle: StoredCycle) -> bool:
+    async def _hand_over(self, campaign: Campaign, cycle: StoredCycle, deed: Deed | None = None) -> bool:
         """Stop counting into this cycle and open the next, in one transaction; False if somebody else did."""
         latest = await self.store.closed_cycle(campaign.id)
         channel, facts = await asyncio.to_thread(
@@ -128,6 +129,7 @@ class Closer:
             closer=self.name,
             minimum_tickets=campaign.specification.minimum_tickets,
             lease_until_s=self.now() + self.settings.number("closing_lease_s"),
+            deed=deed,
         )
 
     def _begin(self, campaign: Campaign, cycle: StoredCycle) -> asyncio.Task[bool]:

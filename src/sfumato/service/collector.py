@@ -30,6 +30,7 @@ from sfumato.service.offers import FIRST_PREVIOUS, Signer, new_cycle, specificat
 from sfumato.service.operators import Operators
 from sfumato.service.settings import Settings
 from sfumato.service.store import Campaign, Destination, Outcome, RelayedBatch, Report, Store, StoredCycle
+from sfumato.service.store.audit import Deed
 from sfumato.service.store.engine import UNREACHABLE
 from sfumato.service.store.records import Counted
 from sfumato.service.writer import GroupCommit
@@ -157,12 +158,14 @@ class Collector:
         campaign = await self.campaign(name)
         return campaign, (await self._reload(campaign)).cycle
 
-    async def create_campaign(self, request: CampaignRequest) -> tuple[Campaign, StoredCycle]:
+    async def create_campaign(self, request: CampaignRequest, *, who: str) -> tuple[Campaign, StoredCycle]:
         """A new campaign with its first cycle open."""
         if await self.store.audit.deleted(request.name):
             raise Refused(409, "A campaign of that name was deleted; devices remember it. Choose another name.")
         asked = specification(request, self.settings)
-        campaign = await self._create(request.name, asked, only_if_empty=False)
+        if asked.ends_at_s is not None and asked.ends_at_s <= self.now():
+            raise Refused(409, "ends_at_s: it would have ended already. Choose a later end.")
+        campaign = await self._create(request.name, asked, Deed(int(self.now()), who, "create", request.name))
         assert campaign is not None
         return campaign, (await self._reload(campaign)).cycle
 
@@ -219,7 +222,7 @@ class Collector:
         self.metrics.relayed_batches[outcome].inc()
         return self._duplicate(offer, outcome)
 
-    async def close_cycle(self, name: str) -> tuple[bool, int, str]:
+    async def close_cycle(self, name: str, *, who: str) -> tuple[bool, int, str]:
         """Close the open cycle now if it has enough tickets and time; otherwise say what is missing."""
         campaign, cycle = await self.fresh(name)
         if any(one.campaign_id == campaign.id and one.state == "closing" for one in await self.store.progress()):
@@ -227,7 +230,8 @@ class Collector:
         missing = self.closer.missing(campaign, cycle)
         if missing:
             return False, cycle.number, missing
-        closed = await self.closer.close(campaign, cycle)
+        deed = Deed(int(self.now()), who, "close", name, {"cycle": cycle.number})
+        closed = await self.closer.close(campaign, cycle, deed)
         await self._reload(campaign)
         return closed, cycle.number, "closed" if closed else "somebody else is closing it"
 
@@ -372,9 +376,9 @@ class Collector:
         city = self.settings.text("city")
         if city != "none":
             name, asked = demonstration(city, self.settings)
-            await self._create(name, asked, only_if_empty=True)
+            await self._create(name, asked)
 
-    async def _create(self, name: str, asked: Specification, *, only_if_empty: bool) -> Campaign | None:
+    async def _create(self, name: str, asked: Specification, deed: Deed | None = None) -> Campaign | None:
         channel = await asyncio.to_thread(first_channel, asked)
         facts = await asyncio.to_thread(channel_facts, channel, None)
         first = new_cycle(
@@ -388,6 +392,6 @@ class Collector:
             now_s=int(self.now()),
         )
         try:
-            return await self.store.create_campaign(name, asked, first, only_if_empty=only_if_empty)
+            return await self.store.create_campaign(name, asked, first, deed=deed)
         except InputError as error:
             raise Refused(409, str(error)) from error

@@ -58,7 +58,13 @@ async def edit(collector: Collector, name: str, texts: TextsRequest, *, who: str
     campaign = await collector.campaign(name)
     changes = {field: value for field, value in texts.model_dump().items() if value is not None}
     if not changes:
-        raise InputError("There is nothing to change.", "Give title, description or contact.")
+        raise InputError(
+            "There is nothing to change.", "Give a title, question, description, organiser, contact, language or end."
+        )
+    if "ends_at_s" in changes:
+        if 0 < changes["ends_at_s"] <= collector.now():
+            raise Refused(409, "ends_at_s: it would have ended already. Choose a later end, or end it now.")
+        changes["ends_at_s"] = changes["ends_at_s"] or None
     rewritten = campaign.specification.model_copy(update=changes)
     await collector.store.operations.rewrite(campaign.id, rewritten, _deed(collector, who, "edit", name, **changes))
     await collector.refresh()

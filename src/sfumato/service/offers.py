@@ -90,6 +90,10 @@ def specification(request: CampaignRequest, settings: Settings) -> Specification
         promise=request.promise,
         description=request.description,
         contact=request.contact,
+        question=request.question,
+        organiser=request.organiser,
+        language=request.language,
+        ends_at_s=request.ends_at_s,
         relayed=request.relayed,
         relayed_cap_reports=chosen(request.relayed_cap_reports, "relayed_cap_reports"),
     )

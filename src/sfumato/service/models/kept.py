@@ -13,6 +13,8 @@ from sfumato.grid import Grid
 
 State = Literal["open", "closing", "closed"]
 CampaignState = Literal["running", "paused", "ended", "archived"]
+Language = Literal["en", "fr", "de", "es"]
+"""What the pages for participants are written in."""
 
 
 class Record(BaseModel):
@@ -70,6 +72,14 @@ class Specification(Record):
     """What it is for, in the operator's words."""
     contact: str = ""
     """Whom to ask."""
+    question: str = ""
+    """What people are asked, in one sentence."""
+    organiser: str = ""
+    """Who is responsible for it, by name."""
+    language: Language = "en"
+    """Of the pages for participants."""
+    ends_at_s: int | None = None
+    """When it ends by itself, in Unix seconds."""
 
     @property
     def cell_count(self) -> int:

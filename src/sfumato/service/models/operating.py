@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from sfumato.service.models.kept import Record
+from sfumato.service.models.kept import Language, Record
 from sfumato.service.models.replies import Answer, CampaignAnswer
-from sfumato.service.models.requests import CampaignName, Request
+from sfumato.service.models.requests import CampaignName, Description, EndsAt, Request, ShortText
 
 Reason = Annotated[str, StringConstraints(max_length=500), Field(description="Why, for the audit log.")]
 OperatorName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", max_length=63)]
@@ -24,8 +24,12 @@ class TextsRequest(Request):
     """What is said about a campaign; a text that is left out stays."""
 
     title: Annotated[str | None, StringConstraints(min_length=1, max_length=200)] = None
-    description: Annotated[str | None, StringConstraints(max_length=2000)] = None
-    contact: Annotated[str | None, StringConstraints(max_length=200)] = None
+    question: ShortText | None = None
+    description: Description | None = None
+    organiser: ShortText | None = None
+    contact: ShortText | None = None
+    language: Language | None = None
+    ends_at_s: EndsAt = None
 
 
 class DeleteRequest(Request):
@@ -68,9 +72,10 @@ class OperatorView(Record):
 
 
 class OperatorsAnswer(Answer):
-    """Everybody who may operate."""
+    """Everybody who may operate, and who asked."""
 
     operators: list[OperatorView]
+    you: str
 
 
 class TokenAnswer(Answer):

@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 from sfumato.collection.calendar import CycleClasses
 from sfumato.collection.loop import DEFAULT_PROMISE, Promise
 from sfumato.collection.rhythm import Rhythm
+from sfumato.service.models.kept import Language
 from sfumato.service.tickets import TICKET_PATTERN
 
 LARGEST_GRID = 1_000_000
@@ -34,6 +35,15 @@ Key = Annotated[
     str,
     StringConstraints(pattern=r"^[0-9a-f]{32}$", min_length=32, max_length=32),
     Field(description="128 fresh random bits per drawn report; resend with the same key."),
+]
+ShortText = Annotated[str, StringConstraints(max_length=200)]
+Description = Annotated[str, StringConstraints(max_length=2000)]
+EndsAt = Annotated[
+    int | None,
+    Field(
+        ge=0, le=9_999_999_999, description="When it ends by itself, in Unix seconds (0, in a change of texts: never)."
+    ),
+    _INTEGRAL,
 ]
 CampaignName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", max_length=63)]
 
@@ -82,9 +92,13 @@ class CampaignRequest(Request):
     """A new campaign. Give beta_per_m or epsilon_per_km; the cycle is due by time, by reports, or both."""
 
     name: CampaignName
-    title: Annotated[str, StringConstraints(max_length=200)] = ""
-    description: Annotated[str, StringConstraints(max_length=2000)] = ""
-    contact: Annotated[str, StringConstraints(max_length=200)] = ""
+    title: ShortText = ""
+    question: ShortText = ""
+    description: Description = ""
+    organiser: ShortText = ""
+    contact: ShortText = ""
+    language: Language = "en"
+    ends_at_s: EndsAt = None
     grid: GridRequest
     beta_per_m: Annotated[float | None, Field(gt=0, le=10, allow_inf_nan=False)] = None
     epsilon_per_km: Annotated[float | None, Field(gt=0, le=20_000, allow_inf_nan=False)] = None

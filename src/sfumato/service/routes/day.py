@@ -71,7 +71,7 @@ for _name in _ACTS:
     openapi_extra=body_of(TextsRequest),
 )
 async def texts(campaign: Name, collector: Running, who: Operator, request: Request) -> Response:
-    """Change title, description or contact; what the campaign promises never changes."""
+    """Change title, question, organiser, contact, language or end; what the campaign promises never changes."""
     found = await lifecycle.edit(collector, campaign, await read_body(request, TextsRequest), who=who)
     return respond(CampaignAnswer(campaign=views.campaign_view(*found)))
 
@@ -141,10 +141,10 @@ async def audit(
 
 
 @router.get("/operators", response_model=OperatorsAnswer, responses=refusals(401))
-async def operators(collector: Running) -> Response:
+async def operators(collector: Running, who: Operator) -> Response:
     """Everybody who may operate this collector."""
     found = [OperatorView(name=name, created_at_s=since) for name, since in await collector.operators.since()]
-    return respond(OperatorsAnswer(operators=found))
+    return respond(OperatorsAnswer(operators=found, you=who))
 
 
 @router.post(
@@ -174,7 +174,7 @@ async def remove_operator(operator: OperatorsName, collector: Running, who: Oper
     """Take a colleague's right away."""
     await read_body(request, ActRequest)
     await collector.operators.remove(operator, who=who)
-    return await operators(collector)
+    return await operators(collector, who)
 
 
 @router.post("/notices/test", response_model=NoticesAnswer, responses=_REFUSALS, openapi_extra=_ACT)

@@ -9,7 +9,7 @@ from sfumato.service import views
 from sfumato.service.answers import respond
 from sfumato.service.models.replies import BatchAnswer, CampaignAnswer, CloseAnswer
 from sfumato.service.models.requests import BatchRequest, CampaignRequest, CloseRequest
-from sfumato.service.routes.common import Act, Name, Running, body_of, operator_only, read_body, refusals
+from sfumato.service.routes.common import Act, Name, Operator, Running, body_of, operator_only, read_body, refusals
 
 router = APIRouter(prefix="/api/v1/campaigns", tags=["operate"], dependencies=[Depends(operator_only)], route_class=Act)
 
@@ -21,9 +21,9 @@ router = APIRouter(prefix="/api/v1/campaigns", tags=["operate"], dependencies=[D
     responses=refusals(400, 401, 409, 413, 415, 422),
     openapi_extra=body_of(CampaignRequest),
 )
-async def create(collector: Running, request: Request) -> Response:
+async def create(collector: Running, who: Operator, request: Request) -> Response:
     """A new campaign, with its first cycle open."""
-    campaign, cycle = await collector.create_campaign(await read_body(request, CampaignRequest))
+    campaign, cycle = await collector.create_campaign(await read_body(request, CampaignRequest), who=who)
     return respond(CampaignAnswer(status=201, campaign=views.campaign_view(campaign, cycle)))
 
 
@@ -46,8 +46,8 @@ async def relay(campaign: Name, collector: Running, request: Request) -> Respons
     responses=refusals(400, 401, 404, 409, 413, 415, 422),
     openapi_extra=body_of(CloseRequest),
 )
-async def close(campaign: Name, collector: Running, request: Request) -> Response:
+async def close(campaign: Name, collector: Running, who: Operator, request: Request) -> Response:
     """Close the open cycle now, if it has its minimum of tickets and time."""
     await read_body(request, CloseRequest)
-    closed, cycle, reason = await collector.close_cycle(campaign)
+    closed, cycle, reason = await collector.close_cycle(campaign, who=who)
     return respond(CloseAnswer(closed=closed, cycle=cycle, reason=reason))

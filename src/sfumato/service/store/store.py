@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from sfumato.errors import InputError
 from sfumato.service.models.kept import EstimateFacts, Specification
-from sfumato.service.store.audit import AuditLog
+from sfumato.service.store.audit import AuditLog, Deed, write_deed
 from sfumato.service.store.engine import Database
 from sfumato.service.store.operations import Operations
 from sfumato.service.store.outbox import Outbox
@@ -113,12 +113,12 @@ class Store:
             return [campaign_of(row) for row in rows]
 
     async def create_campaign(
-        self, name: str, specification: Specification, first: NewCycle, *, only_if_empty: bool = False
+        self, name: str, specification: Specification, first: NewCycle, *, deed: Deed | None = None
     ) -> Campaign | None:
-        """A new campaign with its first cycle open; None if ``only_if_empty`` and there is already one."""
+        """A new campaign with its first cycle open; without a deed only in an empty store (None otherwise)."""
         try:
             async with self.database.writing() as connection:
-                if only_if_empty and (await connection.execute(select(campaigns.c.id).limit(1))).first() is not None:
+                if deed is None and (await connection.execute(select(campaigns.c.id).limit(1))).first() is not None:
                     return None
                 text = specification.model_dump_json()
                 row = (
@@ -129,9 +129,11 @@ class Store:
                     )
                 ).one()
                 await open_cycle(connection, row.id, first)
+                if deed is not None:
+                    await write_deed(connection, deed)
                 return campaign_of(row)
         except IntegrityError as error:
-            if only_if_empty:
+            if deed is None:
                 return None
             raise InputError(f"There is already a campaign '{name}'.", "Choose another name.") from error
 
@@ -180,8 +182,9 @@ class Store:
         return await self._changed_one(statement)
 
     async def hand_over(
-        self, cycle: StoredCycle, following: NewCycle, *, closer: str, minimum_tickets: int, lease_until_s: float
-    ) -> bool:
+        self, cycle: StoredCycle, following: NewCycle, *, closer: str, minimum_tickets: int, lease_until_s: float,
+        deed: Deed | None = None,
+    ) -> bool:  # fmt: skip
         """Make ``closer`` the only one who closes this cycle, and open the next; False if somebody else did.
 
         What cycles before this one kept for late reports is forgotten.
@@ -199,6 +202,8 @@ class Store:
             await open_cycle(connection, cycle.campaign_id, following)
             older = (cycles.c.campaign_id == cycle.campaign_id) & (cycles.c.number < cycle.number)
             await self._forget(connection, older)
+            if deed is not None:
+                await write_deed(connection, deed)
         return True
 
     async def take_over_closing(self, cycle: StoredCycle, *, closer: str, now_s: float, lease_until_s: float) -> bool:
