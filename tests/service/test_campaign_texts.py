@@ -114,7 +114,7 @@ def test_a_specification_written_before_there_were_these_texts_is_read(tmp_path:
     for name in ("question", "organiser", "language", "ends_at_s"):
         del whole[name]
     read = Specification.model_validate_json(json.dumps(whole))
-    assert (read.question, read.organiser, read.language, read.ends_at_s) == ("", "", "en", None)
+    assert (read.question, read.organiser, read.language, read.ends_at_s) == ("", "", "", None)
 
 
 def test_a_collector_that_starts_after_the_end_ends_it(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ export interface CampaignRequest {
   description?: string;
   organiser?: string;
   contact?: string;
-  language?: "en" | "fr" | "de" | "es";
+  language?: "" | "en" | "fr" | "de" | "es";
   ends_at_s?: number | null;
   grid: { south: number; west: number; north: number; east: number; cell_size_m: number };
   beta_per_m?: number | null;
@@ -104,7 +104,7 @@ export interface CampaignView {
   contact?: string;
   question?: string;
   organiser?: string;
-  language?: "en" | "fr" | "de" | "es";
+  language?: "" | "en" | "fr" | "de" | "es";
   ends_at_s?: number | null;
   name: string;
   cells: number;
@@ -271,7 +271,7 @@ export interface DashboardCampaignView {
   contact?: string;
   question?: string;
   organiser?: string;
-  language?: "en" | "fr" | "de" | "es";
+  language?: "" | "en" | "fr" | "de" | "es";
   ends_at_s?: number | null;
   name: string;
   cells: number;
@@ -505,7 +505,7 @@ export interface TextsRequest {
   description?: string | null;
   organiser?: string | null;
   contact?: string | null;
-  language?: "en" | "fr" | "de" | "es" | null;
+  language?: "" | "en" | "fr" | "de" | "es" | null;
   ends_at_s?: number | null;
 }
 

@@ -40,7 +40,7 @@ def create(
     description: Annotated[str, typer.Option(help="What it is for, shown on its page.")] = "",
     organiser: Annotated[str, typer.Option(help="Who is responsible for it, by name.")] = "",
     contact: Annotated[str, typer.Option(help="Whom to ask: an address people can write to.")] = "",
-    language: Annotated[str, typer.Option(help="Of the pages for participants: en, fr, de or es.")] = "en",
+    language: Annotated[str, typer.Option(help="Of its pages: en, fr, de or es; empty: the reader's.")] = "",
     ends: Annotated[str, typer.Option(help="The day it ends by itself, for example 2027-06-30 (its end, UTC).")] = "",
     cycle_duration_s: Annotated[int, typer.Option(help="A cycle is due after this long; 0: by reports only.")] = 86_400,
     cycle_reports: Annotated[int, typer.Option(help="A cycle is due with so many tickets; 0: by time only.")] = 0,

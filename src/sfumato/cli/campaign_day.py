@@ -52,7 +52,7 @@ def edit(
     description: Annotated[str | None, typer.Option(help="What it is for, shown on its page.")] = None,
     organiser: Annotated[str | None, typer.Option(help="Who is responsible for it, by name.")] = None,
     contact: Annotated[str | None, typer.Option(help="Whom to ask, shown on its page.")] = None,
-    language: Annotated[str | None, typer.Option(help="Of the pages for participants: en, fr, de or es.")] = None,
+    language: Annotated[str | None, typer.Option(help="Of its pages: en, fr, de or es; empty: the reader's.")] = None,
     ends: Annotated[str | None, typer.Option(help="The day it ends by itself (2027-06-30), or never.")] = None,
     url: Url = HOME,
     token_file: TokenFile = "",

@@ -13,8 +13,8 @@ from sfumato.grid import Grid
 
 State = Literal["open", "closing", "closed"]
 CampaignState = Literal["running", "paused", "ended", "archived"]
-Language = Literal["en", "fr", "de", "es"]
-"""What the pages for participants are written in."""
+Language = Literal["", "en", "fr", "de", "es"]
+"""What the pages for participants are written in; empty: what the reader's browser asks for."""
 
 
 class Record(BaseModel):
@@ -76,8 +76,8 @@ class Specification(Record):
     """What people are asked, in one sentence."""
     organiser: str = ""
     """Who is responsible for it, by name."""
-    language: Language = "en"
-    """Of the pages for participants."""
+    language: Language = ""
+    """The language of its pages; empty: that of the reader's browser."""
     ends_at_s: int | None = None
     """When it ends by itself, in Unix seconds."""
 

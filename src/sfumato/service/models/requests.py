@@ -97,7 +97,7 @@ class CampaignRequest(Request):
     description: Description = ""
     organiser: ShortText = ""
     contact: ShortText = ""
-    language: Language = "en"
+    language: Language = ""
     ends_at_s: EndsAt = None
     grid: GridRequest
     beta_per_m: Annotated[float | None, Field(gt=0, le=10, allow_inf_nan=False)] = None
