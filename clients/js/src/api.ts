@@ -30,6 +30,23 @@ export interface AuditView {
   detail: string;
 }
 
+/** One backup on the server's own disk. */
+export interface BackupView {
+  name: string;
+  made_at_s: number;
+  bytes: number;
+}
+
+/** The backups there are, newest first, and the folder they are in (None: none are made here). */
+export interface BackupsAnswer {
+  ok: boolean;
+  error: string | null;
+  errors: string[];
+  status: number;
+  backups: BackupView[];
+  folder: string | null;
+}
+
 /** The batch is on disk; ``duplicate`` if it was before. */
 export interface BatchAnswer {
   ok: boolean;
@@ -185,6 +202,21 @@ export interface ClosedCycleView {
   merged_periods: number;
   two_beta_per_km: number;
   excluded: boolean;
+}
+
+/** A QR code as an SVG picture. */
+export interface CodeAnswer {
+  ok: boolean;
+  error: string | null;
+  errors: string[];
+  status: number;
+  address: string;
+  svg: string;
+}
+
+/** The address of a campaign's page as people will type it. */
+export interface CodeRequest {
+  address: string;
 }
 
 /** A closed cycle with everything: also its reports per cell and its output weights. */
@@ -441,6 +473,46 @@ export interface OperatorsAnswer {
   you: string;
 }
 
+/** A plan. */
+export interface PlanAnswer {
+  ok: boolean;
+  error: string | null;
+  errors: string[];
+  status: number;
+  plan: PlanView;
+}
+
+/** A campaign that is thought about: its area, its promise, and about how many people for how long. */
+export interface PlanRequest {
+  grid: { south: number; west: number; north: number; east: number; cell_size_m: number };
+  epsilon_per_km?: number;
+  people?: number;
+  after_s?: number;
+  cycle_duration_s?: number;
+  reporting?: "once" | "every-cycle" | "once-per-epoch";
+  epoch_cycles?: number | null;
+  promise?: "epsilon" | "mutual-information";
+}
+
+/** What so many people would draw, and what each report would cost them. */
+export interface PlanView {
+  rows: number;
+  columns: number;
+  cells: number;
+  cells_limit: number;
+  epsilon_per_km: number;
+  displacement_m: number;
+  two_cell_success: number | null;
+  reports_until_stop: number;
+  people: number;
+  reports: number;
+  after_s: number;
+  width_m: number | null;
+  finer: WidthView[];
+  words: string;
+  advice: string[];
+}
+
 /** What went wrong and what to do. */
 export interface Refusal {
   ok: false;
@@ -533,4 +605,10 @@ export interface TokenAnswer {
   status: number;
   operator: string;
   token: string;
+}
+
+/** How many people it takes to tell areas of this width apart. */
+export interface WidthView {
+  width_m: number;
+  people: number;
 }

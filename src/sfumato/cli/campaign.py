@@ -12,7 +12,8 @@ from sfumato.cli.campaign_day import register_day
 from sfumato.cli.campaign_request import HOME, Json, Name, TokenFile, Told, Url, ask, end_of_day_s, request
 from sfumato.cli.output import print_json, table_console
 from sfumato.errors import InputError
-from sfumato.files import write_whole
+from sfumato.files import write_text, write_whole
+from sfumato.qr import qr_svg
 
 campaign = typer.Typer(
     no_args_is_help=True,
@@ -132,12 +133,20 @@ def show(name: Name, url: Url = HOME, json: Json = False) -> None:
 
 
 @campaign.command()
-def link(name: Name, url: Url = HOME, json: Json = False) -> None:
-    """The addresses to give away: the page people take part on, the dashboard, the files."""
+def link(
+    name: Name,
+    qr: Annotated[str, typer.Option(help="Write the page's address as a QR code to this SVG file.")] = "",
+    url: Url = HOME,
+    json: Json = False,
+) -> None:
+    """The addresses to give away: the page people take part on, the dashboard, the files; and a QR code."""
     ask(url, f"/api/v1/campaigns/{name}", operator=False)
     page = _page(url, name)
     files = {ending: f"{url.rstrip('/')}/api/v1/campaigns/{name}/estimate.{ending}" for ending in ("csv", "geojson")}
-    found = {"page": page, "dashboard": f"{page}/dashboard", **files}
+    found = {"page": page, "dashboard": f"{page}/dashboard", "privacy": f"{page}/privacy-notice", **files}
+    if qr:
+        write_text(qr, qr_svg(page, label=f"QR code of {page}"))
+        found["qr"] = qr
     if json:
         print_json({"ok": True, **found})
         return
@@ -161,6 +170,21 @@ def export(
     content = request(url, asked, operator=False)
     write_whole(output, lambda path: path.write_bytes(content))
     _said({"ok": True, "output": output, "bytes": len(content)}, f"{output}: {len(content)} bytes", json=json)
+
+
+@campaign.command()
+def notice(
+    name: Name,
+    output: Annotated[str, typer.Option("--output", "-o", help="HTML file to write.")],
+    language: Annotated[str, typer.Option(help="en, fr, de or es; empty: the campaign's.")] = "",
+    url: Url = HOME,
+    json: Json = False,
+) -> None:
+    """Write a privacy notice for the campaign: a template to complete, filled in with what the campaign does."""
+    asked = f"/campaigns/{name}/privacy-notice" + (f"?language={language}" if language else "")
+    content = request(url, asked, operator=False)
+    write_whole(output, lambda path: path.write_bytes(content))
+    _said({"ok": True, "output": output, "bytes": len(content)}, f"{output}: complete what is in brackets", json=json)
 
 
 @campaign.command()

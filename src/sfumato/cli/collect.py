@@ -124,6 +124,13 @@ def plan_command(
     ] = None,
     cycle: Annotated[str, typer.Option(help="How long a cycle lasts, for example 1day.")] = "1day",
     lasting: Annotated[str, typer.Option(help="How long people should be able to take part.")] = "2year",
+    people: Annotated[int, typer.Option(min=1, help="About how many people will take part.")] = 500,
+    after: Annotated[str, typer.Option(help="When the map is looked at, for example 7day.")] = "7day",
+    reporting: Annotated[str, typer.Option(help="once, every-cycle, or once-per-epoch with --epoch-cycles.")] = "once",
+    epoch_cycles: Annotated[int, typer.Option(help="Cycles that share one report of a device.")] = 0,
+    bounds: Annotated[
+        str | None, typer.Option(help="SOUTH,WEST,NORTH,EAST in degrees, with --cell, instead of rows and columns.")
+    ] = None,
     budget: Annotated[
         float | None, typer.Option(help="A device's budget, epsilon per km; as devices have it when left out.")
     ] = None,
@@ -131,10 +138,12 @@ def plan_command(
 ) -> None:
     """Compare what a campaign could promise before anybody takes part, and plan how often people can report.
 
+    Says how fine a map so many people would draw. Two neighbouring areas, one with twice as many people, are told apart
+    when the fuller one comes out fuller in 95 of 100 campaigns.
     A device stops for good when its budget is spent. "once" costs one report in a campaign's life;
     "once-per-epoch" with the epoch shown lasts as long as asked.
     """
-    from sfumato.cli.collect_plan import planned
+    from sfumato.cli.collect_plan import Crowd, planned
 
     planned(
         place=place,
@@ -145,6 +154,8 @@ def plan_command(
         promise=promise,
         cycle=cycle,
         lasting=lasting,
+        crowd=Crowd(people, after, reporting, epoch_cycles or None),
+        bounds=bounds,
         budget=budget,
         json=json,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import typer
 from rich.table import Table
@@ -11,8 +12,10 @@ from sfumato.arrays import FloatArray
 from sfumato.cli.output import print_json, table_console
 from sfumato.client.device import DEFAULT_CAP_PER_KM
 from sfumato.client.reveals import reveals
+from sfumato.collection.forecast import Forecast, forecast
 from sfumato.collection.loop import PROMISES, checked_promise
 from sfumato.collection.planning import CampaignPlan, plan
+from sfumato.collection.rhythm import checked_rhythm
 from sfumato.grid import Grid
 from sfumato.priors.cities import CITIES, city
 from sfumato.units import duration_s, format_duration, format_length, length_m
@@ -28,12 +31,14 @@ def planned(
     promise: str | None,
     cycle: str,
     lasting: str,
+    crowd: Crowd,
+    bounds: str | None,
     budget: float | None,
     json: bool,
 ) -> None:
     """Print what a campaign could promise, and how often people could report."""
     budget = DEFAULT_CAP_PER_KM if budget is None else budget
-    grid, prior = _where(place, cell, rows, columns)
+    grid, prior = _where(place, cell, rows, columns, bounds)
     chosen = PROMISES if promise is None else (checked_promise(promise),)
     plans = [
         plan(
@@ -47,13 +52,59 @@ def planned(
         )
         for one in chosen
     ]
+    expected = [crowd.forecast(one, duration_s(cycle)) for one in plans]
     if json:
-        print_json({"ok": True, "budget_per_km": budget, "plans": [_plain(one, grid) for one in plans]})
-    else:
-        _print(plans, grid, budget, cycle, lasting)
+        told = [{**_plain(one, grid), **_forecast(that)} for one, that in zip(plans, expected, strict=True)]
+        print_json({"ok": True, "budget_per_km": budget, "plans": told})
+        return
+    _print(plans, grid, budget, cycle, lasting)
+    for one, that in zip(plans, expected, strict=True):
+        typer.echo(f"{one.promise}: {that.words}")
 
 
-def _where(place: str, cell: str | None, rows: int, columns: int) -> tuple[Grid, FloatArray | None]:
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """Who will take part: how many people, until when, how often."""
+
+    people: int
+    after: str
+    reporting: str
+    epoch_cycles: int | None
+
+    def forecast(self, one: CampaignPlan, cycle_s: float) -> Forecast:
+        """What they would draw."""
+        rhythm = checked_rhythm(self.reporting, self.epoch_cycles)
+        return forecast(
+            one,
+            people=self.people,
+            after_s=duration_s(self.after),
+            cycle_s=cycle_s,
+            reporting=rhythm,
+            epoch_cycles=self.epoch_cycles,
+        )
+
+
+def _forecast(one: Forecast) -> dict[str, object]:
+    return {
+        "people": one.people,
+        "reports": one.reports,
+        "width_told_apart_m": one.width_m,
+        "people_for_width_m": [{"width_m": width, "people": people} for width, people in one.finer],
+        "words": one.words,
+    }
+
+
+def _bounded(bounds: str, side: float) -> Grid:
+    try:
+        south, west, north, east = (float(part) for part in bounds.split(","))
+    except ValueError as error:
+        raise typer.BadParameter("Write --bounds as SOUTH,WEST,NORTH,EAST in degrees.") from error
+    return Grid.from_bounds(south=south, west=west, north=north, east=east, cell_size_m=side)
+
+
+def _where(place: str, cell: str | None, rows: int, columns: int, bounds: str | None) -> tuple[Grid, FloatArray | None]:
+    if bounds is not None:
+        return _bounded(bounds, length_m(cell or "500m")), None
     if cell is not None:
         side = length_m(cell)
         return Grid(rows=rows, columns=columns, cell_height=side, cell_width=side, unit="m"), None

@@ -22,7 +22,7 @@ from sfumato.service.guard import Guard
 from sfumato.service.hot import HotReports
 from sfumato.service.looks import Looks
 from sfumato.service.proxies import TrustedProxies
-from sfumato.service.routes import day, operate, pages, participate, read
+from sfumato.service.routes import day, operate, pages, participate, read, screens
 from sfumato.service.settings import Settings
 from sfumato.service.store.engine import UNREACHABLE
 from sfumato.service.store.faults import fault
@@ -72,7 +72,7 @@ def create_app(settings: Settings | None = None, *, collector: Collector | None 
     app.state.collector = running
     app.state.looks = Looks(lambda: running.writer.counting)
     answers.install(app)
-    for part in (participate, operate, day, read, pages):
+    for part in (participate, operate, day, screens, read, pages):
         app.include_router(part.router)
     static = Path(str(files("sfumato.service") / "static"))
     if static.is_dir():

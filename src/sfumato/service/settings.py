@@ -106,6 +106,9 @@ TABLE = (
     Setting("smtp_url", "", "The mail server for notices: smtp://USER:PASSWORD@HOST:587 or smtps://; empty: none."),
     Setting("email_from", "", "The sender of notices by e-mail."),
     Setting("email_to", "", "Who gets notices by e-mail, separated by commas."),
+    Setting(
+        "backup_folder", "sfumato-backups", "Where backups asked for on /operate are kept; empty: none are made there."
+    ),
     Setting("cors_origins", "", "Origins, separated by commas, whose pages may call the interface; empty: none."),
     Setting("tile_url", "", "A tile URL for the dashboard's map (never for the participant's page); empty: none."),
 )

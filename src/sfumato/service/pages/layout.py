@@ -16,6 +16,11 @@ def has_bundle() -> bool:
     return (_BUNDLE / "participant.js").is_file() and (_BUNDLE / "dashboard.js").is_file()
 
 
+def has_entry(name: str) -> bool:
+    """Whether the bundle has this page's script."""
+    return has_bundle() and (_BUNDLE / f"{name}.js").is_file()
+
+
 @lru_cache(maxsize=1)
 def _style() -> str:
     return (files("sfumato.service.pages") / "style.css").read_text(encoding="utf-8")

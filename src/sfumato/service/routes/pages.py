@@ -13,6 +13,7 @@ from sfumato.service.answers import Refused, respond
 from sfumato.service.collector import Collector
 from sfumato.service.models.replies import CampaignAnswer, CampaignsAnswer, DashboardAnswer, MapAnswer
 from sfumato.service.models.shown import ClosedCycleView, DashboardCampaignView
+from sfumato.service.pages.privacy import NoticeLanguage
 from sfumato.service.routes.common import Name, Responses, Running, looks_of, refusals
 from sfumato.service.routes.read import PathNumber, all_campaigns
 
@@ -29,6 +30,19 @@ async def home(collector: Running) -> Response:
     if len(offers) == 1:
         return await _participant(collector, offers[0].campaign.name)
     return _page(pages.home_page(await all_campaigns(collector)))
+
+
+@router.get("/operate", response_class=Response, responses={**_HTML, **refusals()})
+async def operate() -> Response:
+    """The operator's screens; they ask for the token, and this page knows nothing without it."""
+    return _page(pages.operate_page())
+
+
+@router.get("/campaigns/{campaign}/privacy-notice", response_class=Response, responses={**_HTML, **refusals(404, 422)})
+async def privacy_notice(campaign: Name, collector: Running, language: NoticeLanguage | None = None) -> Response:
+    """A privacy notice to complete and publish, filled in with what this campaign does."""
+    view = views.campaign_view(*await collector.fresh(campaign))
+    return _page(pages.privacy_notice(view, language or view.language or "en"))
 
 
 @router.get("/index.json", response_model=CampaignsAnswer, responses=refusals())
