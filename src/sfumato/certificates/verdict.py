@@ -75,12 +75,16 @@ class Verdict:
             out["error"] = self.reasons["unchanged"]
         return out
 
-    def lines(self) -> list[str]:
-        """The verdict as text, one answer a line."""
-        head = "NOT GOOD: do not rely on this release."
-        if self.ok:
-            head = "Good: unchanged, clean, plausible and protected."
-            head = head if self.wording_checked else "The numbers hold; the wording was not checked."
+    def head(self) -> str:
+        """Good or not, in one sentence."""
+        if not self.ok:
+            return "NOT GOOD: do not rely on this release."
+        if not self.wording_checked:
+            return "The numbers hold; the wording was not checked."
+        return "Good: unchanged, clean, plausible and protected."
+
+    def rows(self) -> list[tuple[str, str]]:
+        """What was asked and what was found, in the order in which people read it."""
         rows = [
             ("Unchanged?", _word(self.unchanged, self.reasons.get("unchanged"))),
             ("Clean?", _word(self.clean, self.reasons.get("clean"))),
@@ -97,8 +101,11 @@ class Verdict:
             ]
         if self.points_read is not None:
             rows.append(("Points", self.points_read.sentence() or f"Read {self.points_read.read}; none was skipped."))
-        rows += [("Required, not met", text) for text in self.unmet]
-        return [head, *(f"  {label:<18} {text}" for label, text in rows)]
+        return rows + [("Required, not met", text) for text in self.unmet]
+
+    def lines(self) -> list[str]:
+        """The verdict as text, one answer a line."""
+        return [self.head(), *(f"  {label:<18} {text}" for label, text in self.rows())]
 
 
 def _word(answer: Answer, reason: str | None) -> str:

@@ -1,4 +1,4 @@
-"""``sfumato channel``: design a channel, measure what one tells, compare mechanisms at equal leakage. All in nats."""
+"""Design a channel, measure what one tells, compare mechanisms at equal leakage. Everything in nats."""
 
 from __future__ import annotations
 

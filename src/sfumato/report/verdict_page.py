@@ -1,7 +1,8 @@
-"""The verdict on a release as one page that makes no request: four answers, then what else a reader must know."""
+"""The verdict on a release as one page that makes no request: yes or no, then every answer and what it leaves open."""
 
 from __future__ import annotations
 
+from importlib import resources
 from pathlib import Path
 
 from sfumato.certificates.verdict import Verdict
@@ -10,19 +11,22 @@ from sfumato.report.drawing import escaped
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _STYLE = (
-    "body{font:16px/1.5 system-ui;max-width:44rem;margin:2rem auto;padding:0 1rem}"
-    "th{text-align:left;padding-right:1rem;vertical-align:top;white-space:nowrap}"
+    ".answers{margin:0;padding:1rem 1.2rem}.answers dt{color:var(--soft);font-size:.88rem}"
+    ".answers dd{margin:0 0 .9rem;overflow-wrap:anywhere}"
 )
 
 
 def verdict_page(verdict: Verdict) -> str:
-    """The lines of the verdict as a table."""
-    head, *lines = verdict.lines()
-    rows = "".join(f"<tr><th>{escaped(line[2:20].strip())}</th><td>{escaped(line[21:])}</td></tr>" for line in lines)
+    """The verdict's rows under its head: green if all is well, red if not."""
+    rows = "".join(f"<dt>{escaped(label)}</dt><dd>{escaped(text)}</dd>" for label, text in verdict.rows())
+    style = resources.files("sfumato.report").joinpath("page.css").read_text(encoding="utf-8")
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}"><title>Verdict</title>'
-        f"<style>{_STYLE}</style></head><body><h1>{escaped(head)}</h1><table>{rows}</table></body></html>\n"
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="robots" content="noindex">'
+        f"<title>Verdict on a release</title><style>{style}{_STYLE}</style></head><body><main><header><h1>sfumato</h1>"
+        f'<p class="banner {"public" if verdict.ok else "warning"}"><strong>{escaped(verdict.head())}</strong></p>'
+        f'</header><dl class="sheet answers">{rows}</dl></main></body></html>\n'
     )
 
 
