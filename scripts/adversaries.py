@@ -35,9 +35,7 @@ COMMUTE, LOOP = Hours.parse("commute=8:00-8:30"), Hours.parse("loop=7:00-7:40")
 
 def said(odds: float) -> str:
     """Odds for a table: rounded against us, three figures, and an end."""
-    if odds > 1e6:
-        return "> 1 000 000 : 1"
-    return f"{odds_words(odds)}" if odds < 1000 else f"{odds:,.0f} : 1".replace(",", " ")
+    return str(odds_words(odds)).replace("more than a million : 1", "> 1 000 000 : 1")
 
 
 def at_least(ratio: float) -> str:

@@ -57,7 +57,7 @@ def test_no_sentence_promises_a_number_about_a_known_point_or_calls_a_routine_fr
     headline = Certificate.of(protect(still(np.arange(5.0))).certificate).headline
     assert "routine" in headline
     assert "regular place" in headline
-    assert headline.count(".") == 1  # one sentence
+    assert headline.count(".") == 2  # two sentences
 
 
 def test_a_stay_under_noise_shaped_by_a_prior_is_stated_with_its_odds() -> None:

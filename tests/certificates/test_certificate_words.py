@@ -92,8 +92,8 @@ def test_no_member_without_an_offset_loses_more_at_a_released_moment_than_indepe
 
 def test_the_report_says_at_the_released_moments_for_independent_noise_and_gives_the_odds_of_a_stay() -> None:
     document = protect(still(np.arange(50) * 60.0), mechanism="independent", radius_m=100.0).certificate
-    assert "at the released moments" in headline(document)
-    assert "for a place you stay at or hardly leave, with odds better than" in headline(document)
+    assert headline(document).startswith("At the released moments, ")
+    assert "For a place you stay at or hardly leave, in this release, odds are at most" in headline(document)
     assert "however long" not in " ".join(explanations(document))
     assert "at any one moment" not in " ".join(
         f"{card.label} {card.meaning}" for card in cards(Certificate.of(document), None)
@@ -151,7 +151,7 @@ def test_the_promise_at_any_one_moment_names_the_condition_for_an_offset_and_how
     kept = protect(trace, **old, state=state).certificate["guarantee"]["covers"]
     assert kept[2].endswith("over all releases made with the same noise state")
     asked = protect(trace, constant_share=0.1).certificate
-    assert "99 times in 100; for a place you stay at or hardly leave, with odds better than 14.7 : 1" in headline(asked)
+    assert "For a place you stay at or hardly leave, in this release, odds are at most 14.7 : 1" in headline(asked)
     assert "14.7 : 1" in cards(Certificate.of(asked), None)[0].meaning
 
 

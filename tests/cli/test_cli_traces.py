@@ -145,7 +145,7 @@ def test_the_terminal_says_what_the_report_says(folder: Path, mechanism: str) ->
         assert "Only if you move exactly like one prior (matern32" in out.splitlines()[1]
         assert "a place you stay at is not protected" in out
     if mechanism == "multiscale":
-        assert "or as one unknown place you stay at" in out
+        assert "The same goes for one unknown place you stay at, in this release" in out
         assert "a routine, or a regular place when another one is known" in out
 
 

@@ -151,7 +151,8 @@ def test_the_private_page_says_so_on_top_and_shows_everything() -> None:
 def test_the_public_page_depends_on_nothing_but_release_and_certificate() -> None:
     _, release = _pair()
     page = render(release=release, certificate=CERTIFICATE)
-    assert "Public." in page
+    assert "Contains nothing of the original track that is not in the release" in page
+    assert "banner warning" not in page
     for word in ("layer-original", "truth", "Private.", "left out", "best guess", "adversary still learns"):
         assert word not in " ".join(_Page(page).text) + re.sub(r"<(script|style)>.*?</\1>", "", page, flags=re.DOTALL)
     data = re.search(r'id="data">(.*?)</script>', page)
@@ -247,22 +248,27 @@ def test_odds_are_rounded_against_us() -> None:
     assert odds_words(4.99991) == "5 : 1"
     assert odds_words(5.001) == "5.01 : 1"
     assert odds_words(14.68) == "14.7 : 1"
-    assert odds_words(12345.2) == "12 346 : 1"
+    assert odds_words(12345.2) == "12 400 : 1"
+    assert odds_words(999.6) == "1 000 : 1"
+    assert odds_words(5e23) == odds_words(np.inf) == "more than a million : 1"  # nobody reads 24 digits
     assert odds_words(None) is None
 
 
 def test_the_promise_is_worded_for_its_mechanism() -> None:
     assert headline(CERTIFICATE) == (
-        "An adversary who knows how you move cannot tell apart two places at most 200 m apart, at any one moment "
-        "or as one unknown place you stay at, with odds better than 5 : 1, 99 times in 100, in this release; a "
+        "At any one moment, someone who knows how you move cannot tell apart two places at most 200 m apart with odds "
+        "better than 5 : 1, 99 times in 100. The same goes for one unknown place you stay at, in this release; a "
         "routine, or a regular place when another one is known, gives more away with every day."
     )
     two = headline(protect(_ride(), constant_share=0.1).certificate)  # the shares of the first edition
-    assert "for a place you stay at or hardly leave, with odds better than 14.7 : 1, in this release; a routine" in two
+    assert "For a place you stay at or hardly leave, in this release, odds are at most 14.7 : 1; a routine" in two
     assert "sees one released point and nothing else" in headline(
         protect(_ride(), mechanism="planar-laplace").certificate
     )
-    assert "too small" in headline({**CERTIFICATE, "odds_99": None})
+    for hopeless in (None, 5e23):
+        said = headline({**CERTIFICATE, "odds_99": hopeless})
+        assert said.startswith("No protection at 200 m: noise of 709 m does not keep two places that far apart")
+        assert ": 1" not in said
     independent = _private(certificate=protect(_ride(), mechanism="independent").certificate, audit=None)
     assert "recorded more densely" in independent
     assert [card.label for card in cards(Certificate.of(CERTIFICATE), None)] == [

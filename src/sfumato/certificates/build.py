@@ -33,6 +33,7 @@ FORMAT = 1
 KIND = "sfumato trace certificate"
 SMOOTHED = "sfumato smoothed track certificate"
 SAME_DEG = 1.5e-7  # released degrees have seven decimals
+REGION_NOISE_M = 10_000.0
 COARSEST_GRID = 0.1  # of the noise per coordinate
 NOTHING_DRAWN = "none: nothing was drawn"
 BROWSER = "browser CSPRNG (crypto.getRandomValues)"
@@ -149,6 +150,7 @@ def certificate_body(terms: Terms, released: Released | ReleasedFiles) -> dict[s
         "format": FORMAT,
         "sfumato": __version__,
         "kind": KIND,
+        "headline": mechanism.headline(_as_read(stated)),
         "points": released.points,
         "people": len(released.people),
         **stated.numbers.to_dict(),
@@ -165,7 +167,7 @@ def certificate_body(terms: Terms, released: Released | ReleasedFiles) -> dict[s
         "epsilon_follows_from": losses.basis_name,
         "simulation": terms.simulation,
         "guarantee": promise.to_dict(),
-        "warnings": [*losses.warnings, *_double_positions(terms, released)],
+        "warnings": [*losses.warnings, *_size_and_kept(terms), *_double_positions(terms, released)],
         "noise": mechanism.law(),
         "parameters": mechanism.parameters(),
         "target": target.to_dict(),
@@ -237,6 +239,28 @@ def _in_order(times_s: FloatArray) -> bool:
 
 def _moments(times_s: FloatArray) -> int:
     return len(times_s) if _in_order(times_s) else len(np.unique(times_s))
+
+
+def _as_read(stated: Stated) -> Stated:
+    """The same as whoever reads the certificate sees it: JSON knows no infinity."""
+    numbers = Numbers.from_dict(jsonable(stated.numbers.to_dict()))
+    return replace(stated, numbers=numbers, blocks=jsonable(stated.blocks))
+
+
+def _size_and_kept(terms: Terms) -> tuple[str, ...]:
+    """Warnings about noise that leaves nothing to look at, and about fields that no noise was added to."""
+    said, noise_m = [], terms.mechanism.noise_m
+    if noise_m is not None and noise_m >= REGION_NOISE_M:
+        said.append(
+            f"Noise of {format_length(noise_m)} per coordinate leaves the region, and nothing of the way. A smaller "
+            "radius or larger odds need less; to hide places, cut them out (sfumato hide)."
+        )
+    if terms.kept:
+        said.append(
+            f"Kept as recorded, without noise: {', '.join(terms.kept)}. The promise does not cover what these fields "
+            "tell; a profile of heights or speeds can show which way was taken."
+        )
+    return tuple(said)
 
 
 def _double_positions(terms: Terms, released: Released | ReleasedFiles) -> tuple[str, ...]:

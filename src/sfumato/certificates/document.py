@@ -20,14 +20,13 @@ from sfumato.arrays import jsonable
 from sfumato.certificates.build import FORMAT, KIND
 from sfumato.errors import InputError
 from sfumato.guarantees import Guarantee
-from sfumato.leakage.odds import mu_of, odds_at
+from sfumato.leakage.odds import AS_PROMISED, HARDLY_ANY, mu_of, odds_at, odds_words
 from sfumato.mechanisms.traces.interface import Losses, Numbers, Stated, TraceMechanism
 from sfumato.mechanisms.traces.trace_lookup import mechanism_from_dict, registered
 from sfumato.plan import Target
 
 SEAL = "certificate_sha256"
 SIGNATURE = "signature"
-AS_PROMISED, HARDLY_ANY = 20.0, 1000.0
 LEAST_RADIUS_M = 100.0  # a tiny radius cannot flatter
 
 
@@ -157,26 +156,26 @@ def _number(value: object) -> float | None:
     return None if value is None else float(value)  # type: ignore[arg-type]
 
 
-def worst_odds(document: Mapping[str, Any], radius_m: float | None = None) -> float | None:
+def worst_odds(document: Mapping[str, Any] | Certificate, radius_m: float | None = None) -> float | None:
     """The worst of the stated odds at ``radius_m`` (None: the stated radius, 100 m at least); None: none is stated."""
-    at = max(float(document["radius_m"]), LEAST_RADIUS_M) if radius_m is None else radius_m
-    secrets = document.get("secrets") or {}
-    losses = [document.get(document["epsilon_follows_from"]), document.get("stay_loss"), document.get("worst_loss")]
-    losses += [secrets.get("loss_over_class"), secrets.get("offset_loss")]
-    found = [_gaussian_odds(float(loss), at) for loss in losses if loss is not None]
-    per_point = document.get("odds_per_point")
-    if per_point is not None:
-        found.append(_power(float(per_point), at / float(document["radius_m"])))
+    stated = Certificate.of(document).stated
+    numbers, losses, secrets = stated.numbers, stated.losses, stated.blocks.get("secrets") or {}
+    at = max(numbers.radius_m, LEAST_RADIUS_M) if radius_m is None else radius_m
+    every = [losses.basis, losses.stay_loss, losses.worst_loss]
+    every += [_number(secrets.get(name)) for name in ("loss_over_class", "offset_loss")]
+    found = [_gaussian_odds(loss, at) for loss in every if loss is not None]
+    if numbers.odds_per_point is not None:
+        found.append(_power(numbers.odds_per_point, at / numbers.radius_m))
     return max(found, default=None)
 
 
-def thin_protection(document: Mapping[str, Any]) -> list[str]:
+def thin_protection(document: Mapping[str, Any] | Certificate) -> list[str]:
     """A warning in words where ``verify`` would not call this release protected."""
     record = Certificate.of(document)
     if record.simulation:
-        return ["SIMULATION: a seed was given, so this release protects nothing."]
+        return ["SIMULATION: a seed was given; whoever knows it takes the noise away. This protects nobody."]
     radius_m = max(record.stated.numbers.radius_m, LEAST_RADIUS_M)
-    protection, why = stated_protection(record, worst_odds(document), radius_m)
+    protection, why = stated_protection(record, worst_odds(record), radius_m)
     if protection == "as promised":
         return []
     return [f"Warning: this protects {'nothing' if protection == 'none' else 'hardly anything'}. {why}"]
@@ -202,8 +201,7 @@ def stated_protection(record: Certificate, odds: float | None, radius_m: float) 
         return "none", "A simulation: whoever knows the seed takes the noise away."
     if odds is None:
         return "none", "The certificate states no odds."
-    size = "more than a billion" if not odds < 1e9 else f"{odds:,.3g}" if odds < 1000 else f"{odds:,.0f}"
-    words = f"The worst odds it states are {size} : 1 between places {radius_m:g} m apart."
+    words = f"The worst odds it states are {odds_words(odds)} between places {radius_m:g} m apart."
     if odds <= AS_PROMISED * (1 + 1e-9):
         return "as promised", words
     return ("hardly any" if odds <= HARDLY_ANY else "none"), words

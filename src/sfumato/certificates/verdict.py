@@ -155,14 +155,14 @@ def judge(
         checks=found.checks,
         notes=found.notes,
         points_read=PointsRead.of(trace for _, trace in people),
-        unmet=unmet(require, document, worst=lambda at: worst_odds(document, at)) if require else (),
+        unmet=unmet(require, document, worst=lambda at: worst_odds(record, at)) if require else (),
     )
 
 
 def stated_verdict(document: Document) -> Verdict:
     """What a certificate says that was found unchanged; whether the release is clean and plausible is not yet told."""
     record = Certificate.of(document)
-    odds, radius_m = worst_odds(document), max(record.stated.numbers.radius_m, LEAST_RADIUS_M)
+    odds, radius_m = worst_odds(record), max(record.stated.numbers.radius_m, LEAST_RADIUS_M)
     protection, why = stated_protection(record, odds, radius_m)
     mode = document["releases"]
     known = mode["mode"] != "redrawn" or int(mode.get("redraws", 1)) > 1

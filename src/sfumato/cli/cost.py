@@ -100,17 +100,13 @@ def cost(
 
 
 def _say(rows: list[Cost], known: list[str], radius_m: float) -> None:
+    from sfumato.leakage.odds import odds_words
+
     whose = f" (known: {', '.join(known)})" if known else ""
     typer.echo(f"Odds between two places at most {format_length(radius_m)} apart, 99 times in 100{whose}:")
     for row in rows:
         times = f"after {row.repeats} day{'' if row.repeats == 1 else 's'}"
         if row.what.endswith("on one way"):
             times = "together"
-        typer.echo(f"  {row.what:<28}{times:<18}{_odds(row.odds_99)}")
+        typer.echo(f"  {row.what:<28}{times:<18}{odds_words(row.odds_99)}")
     typer.echo(NOT_COVERED)
-
-
-def _odds(odds: float) -> str:
-    from sfumato.leakage.odds import odds_words
-
-    return f"{odds_words(odds)}" if odds < 1e9 else "more than a thousand million : 1"

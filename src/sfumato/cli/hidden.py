@@ -104,6 +104,8 @@ def run_hide(asked: HideOptions) -> None:
         return
     say_rows(done.rows)
     typer.echo(f"{done.shared} file(s) in {asked.output}. {Times.parse(asked.times).sentence()}")
+    if done.document["kept"]:
+        typer.echo(f"Kept as recorded: {', '.join(done.document['kept'])}.")
     typer.echo(f"Private, beside it: {done.private} (manifest, summary). Keep it and your places file, for next time.")
     typer.echo("What you published before without a zone cannot be taken back.")
 

@@ -26,7 +26,6 @@ FIELDS = (
     *("delta_at_epsilon", "rms_noise_m", "mechanism", "prior_class", "worst_loss", "stay_loss", "stay_odds_99"),
     *("loss_at_times", "floor_loss", "loss_over_floor", "simulation", "warnings", "releases"),
 )
-WORST_ODDS = 20.0
 _TABLES = ("csv", "parquet", "geoparquet")
 
 
@@ -164,14 +163,16 @@ def _check_paths(sources: list[Path], paths: dict[str, Path], state: Path | None
 
 def _check_odds(done: Protected | ProtectedFleet, *, accepted: bool) -> None:
     """Noise at chosen times hides no place from somebody who knows how people move: then cutting it out does."""
+    from sfumato.leakage.odds import AS_PROMISED, reached_words
+
     secrets = done.body.get("secrets")
     if not isinstance(secrets, dict) or accepted:
         return
     odds = secrets.get("odds_99_over_class")
-    if odds is None or odds > WORST_ODDS:
-        said = "not bounded" if odds is None else f"{odds:.3g} : 1"
+    if odds is None or odds > AS_PROMISED:
+        said = reached_words(odds)
         raise NotCertified(
-            f"Over the class of movements the odds for these secrets are {said}, worse than {WORST_ODDS:g} : 1.",
+            f"Over the class of movements the odds for these secrets are {said}, worse than {AS_PROMISED:g} : 1.",
             "To hide places, cut them out: sfumato hide rides/ -o shared/ --places me.places. To release anyway, as "
             "the published mechanisms must, add --accept-odds.",
         )
@@ -324,30 +325,22 @@ def _signer(key_file: Path) -> Callable[[Mapping[str, Any]], Mapping[str, str]]:
     return signer_with(key_file)
 
 
-def _smooth_words(document: Mapping[str, Any]) -> list[str]:
-    if "derived" not in document:
-        return []
-    how, meaning = (document["derived"][name] for name in ("how", "meaning"))
-    unsigned = "Nobody can tell from it that it was made so: sign it (--sign), or publish the noisy release as well."
-    return [f"Smooth: {how}. {meaning}", *([] if "signature" in document else [unsigned])]
-
-
 def _say(document: dict[str, Any], done: Protected | ProtectedFleet, paths: dict[str, Path]) -> None:
     """What was promised, in a few sentences of the mechanism's; everything else is in the certificate."""
-    from sfumato.certificates.document import Certificate, thin_protection
+    from sfumato.certificates.document import Certificate
+    from sfumato.cli.protected_words import drowned, promise_lines, smooth_lines
+    from sfumato.protection import Protected
     from sfumato.units import format_length
 
     said = Certificate.of(document.get("source", document))
     crowd = "" if said.people == 1 else f" of {said.people} people (each with noise of their own)"
     size = "" if said.noise_m is None else f" noise of {format_length(said.noise_m)} per coordinate"
     typer.echo(f"Protected {said.points} points{crowd} with {said.mechanism.name}{size}.")
+    originals = [done.original] if isinstance(done, Protected) else [trace for _, trace in done.originals]
     for line in (
-        said.headline,
-        *said.mechanism.figures(said.stated),
-        *said.mechanism.advice(said.stated, simulation=said.simulation),
-        *(f"Warning: {warning}" for warning in said.warnings),
-        *thin_protection(document.get("source", document)),
-        *_smooth_words(document),
+        *promise_lines(document.get("source", document), advice=True),
+        *drowned(said.noise_m, originals),
+        *smooth_lines(document),
     ):
         typer.echo(line)
     if words := done.points_read.sentence():

@@ -14,10 +14,10 @@ from sfumato.archives.job import SourceReading
 from sfumato.archives.protecting import protect_archive
 from sfumato.archives.result import ArchiveResult, Faces
 from sfumato.archives.staging import SUMMARY_NAME
-from sfumato.certificates.document import Certificate, thin_protection
 from sfumato.cli.archive_faces import points_read, progress, rows_csv, say_rows, write_certificate
 from sfumato.cli.output import print_json
 from sfumato.cli.protect import enter
+from sfumato.cli.protected_words import promise_lines
 from sfumato.errors import InputError
 from sfumato.files import write_text
 from sfumato.io.archive import count_members
@@ -88,12 +88,6 @@ def _say(done: ArchiveResult, output: Path) -> None:
     say_rows(done.rows)
     typer.echo(f"{done.shared} file(s) in {output}, one noise over all of them. {done.document['times']['meaning']}")
     if done.document["noise"] is not None:
-        said = Certificate.of(done.document["noise"])
-        for line in (
-            said.headline,
-            *said.mechanism.figures(said.stated),
-            *(f"Warning: {warning}" for warning in said.warnings),
-            *thin_protection(done.document["noise"]),
-        ):
+        for line in promise_lines(done.document["noise"]):
             typer.echo(line)
     typer.echo(f"Private, beside it: {done.private} (noise state, manifest, summary). Keep it for next time.")

@@ -12,10 +12,10 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from sfumato.certificates.document import Certificate, thin_protection
 from sfumato.certificates.state import NoiseState, create_state, load_state
 from sfumato.cli.archive_faces import write_certificate
 from sfumato.cli.output import print_json
+from sfumato.cli.protected_words import promise_lines
 from sfumato.datasets.protecting import DatasetReading, DatasetResult, protect_dataset
 from sfumato.datasets.source import open_dataset
 from sfumato.datasets.statement import Sign
@@ -82,14 +82,7 @@ def _say(done: DatasetResult, output: Path) -> None:
     )
     for reason, count in done.skipped.items():
         typer.echo(f"Left out, see {output}/_rejects: {reason} ({count}).")
-    said = Certificate.of(done.document["noise"])
-    warnings = (f"Warning: {warning}" for warning in said.warnings)
-    for line in (
-        said.headline,
-        *said.mechanism.figures(said.stated),
-        *warnings,
-        *thin_protection(done.document["noise"]),
-    ):
+    for line in promise_lines(done.document["noise"]):
         typer.echo(line)
     typer.echo(f"Certificate: {output}/_certificate.json; check it with: sfumato verify {output}")
 

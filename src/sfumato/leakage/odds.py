@@ -21,6 +21,9 @@ from scipy.special import log_ndtr, ndtr, ndtri
 from sfumato.arrays import positive
 from sfumato.errors import InputError
 
+AS_PROMISED, HARDLY_ANY = 20.0, 1000.0  # odds up to here are protection, up to there hardly any, beyond none
+MOST_SAID = 1e6  # nobody reads longer odds
+
 
 def mu_of(loss_per_m2: float, radius_m: float) -> float:
     """μ = r √J for hypotheses ``radius_m`` apart; linear in the radius."""
@@ -151,12 +154,21 @@ def probability_after_coarsening(odds: float, mu: float) -> float:
 
 
 def odds_words(odds: float | None) -> str | None:
-    """``"5 : 1"``, rounded against us; None where no odds are stated."""
-    if odds is None or not math.isfinite(odds):
+    """``"5 : 1"``, three figures rounded against us, nothing beyond a million; None where no odds are stated."""
+    if odds is None or math.isnan(odds):
         return None
-    if odds >= 1e15:
-        return f"10^{math.ceil(math.log10(odds))} : 1"  # nobody reads eighty digits
-    if odds >= 1000:
-        return f"{math.ceil(odds):,} : 1".replace(",", " ")
-    places = 10 if odds >= 10 else 100
-    return f"{math.ceil(odds * places - 1e-6) / places:g} : 1"
+    if odds > MOST_SAID:
+        return "more than a million : 1"
+    step = 10.0 ** max(math.floor(math.log10(max(odds, 1.0))) - 2, -2)
+    rounded = math.ceil(odds / step - 1e-6) * step
+    return f"{rounded:,.0f} : 1".replace(",", " ") if rounded >= 1000 else f"{rounded:.6g} : 1"
+
+
+def reached_words(*odds: float | None) -> str:
+    """The longest of odds in words, where None says that they are beyond any number."""
+    return odds_words(max(math.inf if one is None else one for one in odds)) or "more than a million : 1"
+
+
+def protects_nothing(odds: float | None) -> bool:
+    """Whether odds are so long, or so beyond any number, that ``verify`` calls them no protection."""
+    return odds is None or not odds <= HARDLY_ANY

@@ -17,6 +17,7 @@ from sfumato.places import FoundPlace, Place, Places
 from sfumato.places.globe import Around
 from sfumato.report.archive_map import Mark, archive_map
 from sfumato.report.drawing import escaped, listed
+from sfumato.report.words import alarm, kept_words, public_banner
 from sfumato.traces import Trace
 from sfumato.units import format_length
 
@@ -42,6 +43,7 @@ def private_page(done: ArchiveResult, places: Places, out: Path) -> str:
         "<strong>Private.</strong> This page shows your places. Keep it to yourself.",
         private_map(done, places, out),
         section("Can I still be found?", listed([*(leak.sentence() for leak in done.leaks), *near])),
+        section("What was kept", listed([kept_words(done.document["kept"])])) if done.document["kept"] else "",
         section("What is not covered", listed(NOT_COVERED)),
         section("Every file", table(("file", "points in", "out", "what"), rows)),
     )
@@ -65,12 +67,13 @@ def public_page(done: ArchiveResult, out: Path) -> str:
         size = "" if said.noise_m is None else f" of {format_length(said.noise_m)} per coordinate"
         promised.append(f"Noise{size} was added to {'what remains' if hidden else 'every point'}. {said.headline}")
         limits += [f"The noise does not cover: {words}" for words in said.guarantee.not_covered]
-    promised.append(str(document["times"]["meaning"]))
+    promised += [str(document["times"]["meaning"]), *([kept_words(document["kept"])] if document["kept"] else [])]
     simulation = ["SIMULATION: a seed was used, so this protects nothing."] if document["simulation"] else []
     return page(
         "A shared archive",
-        "<strong>Public.</strong> This page was made from the shared files and their certificate only.",
+        public_banner("files"),
         archive_map([("release", ride) for ride in rides_of(document, out)], (), "What is shared"),
+        "" if noise is None else alarm(noise),
         section("What was withheld" if hidden else "What was done", listed([*simulation, *promised])),
         section("What is not covered", listed(limits)),
         section("Files", f"<p>{done.shared} file(s), listed with their hashes in the certificate.</p>"),

@@ -18,11 +18,10 @@ from sfumato.report.curves import STYLE as TABLE_STYLE
 from sfumato.report.drawing import escaped, listed, nice_step, short
 from sfumato.report.heat_picture import STYLE, heat_picture
 from sfumato.report.usefulness_page import HOW_TO_READ, persons_table, usefulness_table
-from sfumato.report.words import numbers
+from sfumato.report.words import alarm, kept_words, numbers, public_banner
 from sfumato.units import format_length
 from sfumato.usefulness.utility import Utility
 
-_PUBLIC = "<strong>Public.</strong> This page was made from the release and its certificate only."
 _PRIVATE = (
     "<strong>Private.</strong> This page was computed from the original. Keep it to yourself; share only the release "
     "and its certificate, or the public report."
@@ -42,7 +41,7 @@ def public_fleet_page(
     """For everybody who gets the release."""
     return page(
         "A protected fleet",
-        _PUBLIC,
+        public_banner("tracks"),
         _map(releases, received),
         _promise(certificate, smoothed=smoothed),
         _losses(certificate, losses),
@@ -88,10 +87,10 @@ def _promise(certificate: Certificate, *, smoothed: bool) -> str:
     size = "" if certificate.noise_m is None else f" Noise of {format_length(certificate.noise_m)} per coordinate."
     people = f"{certificate.people} people, {certificate.points} points, each person with noise of their own.{size}"
     smooth = "<p>Every track was smoothed from a noisy release that is not published; prior fitted to it.</p>"
-    simulation = "<p><strong>SIMULATION: a seed was used, so this protects nobody.</strong></p>"
+    kept = f"<p>{escaped(kept_words(certificate.kept))}</p>" if certificate.kept else ""
     return (
-        f'<p class="promise">{escaped(certificate.headline)}</p><p>{escaped(people)}</p>'
-        f"{smooth if smoothed else ''}{simulation if certificate.simulation else ''}"
+        f'{alarm(certificate)}<p class="promise">{escaped(certificate.headline)}</p><p>{escaped(people)}</p>'
+        f"{smooth if smoothed else ''}{kept}"
     )
 
 

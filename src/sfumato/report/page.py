@@ -11,7 +11,16 @@ from sfumato.certificates.document import Certificate
 from sfumato.report.chart import Chart
 from sfumato.report.drawing import drawn_places, escaped, listed
 from sfumato.report.map import Picture
-from sfumato.report.words import audit_rows, cards, dropped_words, interval_words, numbers
+from sfumato.report.words import (
+    alarm,
+    audit_rows,
+    cards,
+    dropped_words,
+    interval_words,
+    kept_words,
+    numbers,
+    public_banner,
+)
 from sfumato.traces import Trace
 from sfumato.units import format_length
 
@@ -61,7 +70,7 @@ def assemble(
             _list("What this means", [*([_SMOOTHED] if smoothed else []), *meant]),
             _list("Take care", certificate.warnings),
             _list("What is not covered", certificate.guarantee.not_covered),
-            "" if not private else _dropped(certificate, dropped),
+            _dropped(certificate, dropped) if private else _kept(certificate),
             "" if audit is None else _table("What an adversary still learns", audit_rows(audit)),
             _table(_ROUTINE, routine) if routine else "",
             _table("The certificate in numbers", numbers(certificate)),
@@ -78,12 +87,7 @@ def _part(name: str) -> str:
 
 
 def _banners(certificate: Certificate, *, private: bool) -> str:
-    rows = []
-    if certificate.simulation:
-        rows.append(
-            '<p class="banner warning" role="note"><strong>Simulation.</strong> The noise came from a fixed seed: '
-            "whoever knows it can undo it. This protects nobody.</p>"
-        )
+    rows = [alarm(certificate)]
     if private:
         rows.append(
             '<p class="banner private" role="note"><strong>Private.</strong> This page shows the original track. '
@@ -91,8 +95,8 @@ def _banners(certificate: Certificate, *, private: bool) -> str:
         )
     else:
         rows.append(
-            '<p class="banner public" role="note"><strong>Public.</strong> This page was made from the release and '
-            "its certificate only.</p>"
+            f'<p class="banner public" role="note">{public_banner()} It was made from the release and its certificate '
+            "only.</p>"
         )
     return "".join(rows)
 
@@ -136,10 +140,14 @@ def _chart(chart: Chart, certificate: Certificate) -> str:
 
 def _dropped(certificate: Certificate, dropped: Sequence[str]) -> str:
     nothing = "<p>Nothing but positions and times was found in the original.</p>"
-    kept = certificate.kept
-    more = f"<p>Kept because you asked for it:</p>{listed(kept)}" if kept else ""
     words = "<p>Found in the original and not in the release:</p>" if dropped else ""
-    return f"<section><h2>What was left out</h2>{words}{listed(dropped_words(dropped), empty=nothing)}{more}</section>"
+    left_out = f"{words}{listed(dropped_words(dropped), empty=nothing)}"
+    return f"<section><h2>What was left out</h2>{left_out}</section>{_kept(certificate)}"
+
+
+def _kept(certificate: Certificate) -> str:
+    words = kept_words(certificate.kept)
+    return f"<section><h2>What was kept</h2><p>{escaped(words)}</p></section>" if words else ""
 
 
 def _list(title: str, texts: Sequence[str]) -> str:

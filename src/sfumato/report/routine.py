@@ -122,5 +122,4 @@ def _ways(times: FloatArray, metres: FloatArray, at: list[BoolArray]) -> list[tu
 
 
 def _odds(loss: float, radius_m: float) -> str:
-    odds = odds_at(mu_of(loss, radius_m))
-    return f"odds of {odds_words(odds)}" if odds < 1e9 else "odds of more than a thousand million : 1"
+    return f"odds of {odds_words(odds_at(mu_of(loss, radius_m)))}"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sfumato.adversary.audit import Audit
-from sfumato.certificates.document import Certificate
+from sfumato.certificates.document import Certificate, thin_protection
 from sfumato.leakage.odds import odds_words
 from sfumato.mechanisms.traces.interface import Card
+from sfumato.report.drawing import escaped
 from sfumato.units import format_length
 
 _WORDS = {"heart_rate": "heart rate", "device": "recording device or program"}
@@ -29,6 +31,22 @@ def cards(certificate: Certificate, audit: Audit | None) -> list[Card]:
     return rows
 
 
+def public_banner(of: str = "track") -> str:
+    """What a page made from the release alone says on top."""
+    return f"<strong>Public.</strong> Contains nothing of the original {of} that is not in the release."
+
+
+def alarm(document: Mapping[str, Any] | Certificate) -> str:
+    """A red banner where the release protects nobody, nothing or hardly anything; else nothing."""
+    said = thin_protection(document)
+    return "".join(f'<p class="banner warning" role="alert">{escaped(text)}</p>' for text in said)
+
+
+def kept_words(kept: Sequence[str]) -> str:
+    """Which fields are in the release as they were recorded."""
+    return f"Also in the release, exactly as recorded: {', '.join(dropped_words(kept))}." if kept else ""
+
+
 def numbers(certificate: Certificate) -> list[tuple[str, str]]:
     """The certificate's figures with their names, for those who want them."""
     stated, losses = certificate.stated.numbers, certificate.stated.losses
@@ -39,7 +57,8 @@ def numbers(certificate: Certificate) -> list[tuple[str, str]]:
         ("μ (Gaussian differential privacy at r)", _figure(stated.mu)),
         (certificate.mechanism.epsilon_words(stated.order), _figure(stated.epsilon)),
         ("δ at that ε", _figure(stated.delta_at_epsilon)),
-        ("Odds, 99 times in 100, either way", odds_words(stated.odds_99_either_way)),
+        ("The promise: odds for where you were, 99 in 100", odds_words(stated.odds_99)),
+        ("Follows from it: odds for either of two places", odds_words(stated.odds_99_either_way)),
         ("Odds per point, surely", odds_words(stated.odds_per_point)),
         ("Noise per coordinate (standard deviation)", _metres(certificate.noise_m)),
         ("Worst loss, any times", _per_square_metre(losses.worst_loss)),

@@ -14,7 +14,7 @@ import numpy as np
 
 from sfumato.answers.received import receive
 from sfumato.answers.window import Bounds
-from sfumato.certificates.document import worst_odds
+from sfumato.certificates.document import Certificate, worst_odds
 from sfumato.errors import InputError
 from sfumato.plan import DEFAULT_MECHANISM, Plan
 from sfumato.protection import protect_by, protect_fleet
@@ -138,9 +138,9 @@ def _choice(people: People, plan: Plan, odds: Sequence[float], asked: MapsAsked,
             document, released = fleet.certificate, [(name, trace) for name, trace in fleet.releases]
         seen.append(useful(people, released, receive(released, document), asked))
         step()
-    at = plan.target.radius_m
-    kept = {one: _largest_radius(lambda r: worst_odds(document, r), one, at) for one in odds}
-    return Choice(float(document["rms_noise_m"]), worst_odds(document, at), kept, mean_utility(seen))
+    at, record = plan.target.radius_m, Certificate.of(document)
+    kept = {one: _largest_radius(lambda r: worst_odds(record, r), one, at) for one in odds}
+    return Choice(float(document["rms_noise_m"]), worst_odds(record, at), kept, mean_utility(seen))
 
 
 def _largest_radius(stated: Callable[[float], float | None], odds: float, start_m: float) -> float:

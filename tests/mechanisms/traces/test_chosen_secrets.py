@@ -161,11 +161,15 @@ def test_a_stay_and_the_rest_of_the_class_are_named_with_their_odds_where_the_pr
     assert block["loss_over_class"] > 50 * np.max(chosen.secret_losses())
     target = Target(radius_m=200.0, odds=5.0)
     losses = chosen.losses([times])
-    sentence = chosen.headline(Stated(target, losses, chosen.numbers(losses, target), {"secrets": block}))
-    assert "one way of moving only (matern32 66 s, sd 120 m + white sd 1 m)" in sentence
-    assert "does not cover a place you stay at" in sentence
-    assert "more than a million : 1" in sentence
-    assert "other points are not protected" in sentence
+    stated = Stated(target, losses, chosen.numbers(losses, target), {"secrets": block})
+    sentence, limits = chosen.headline(stated), chosen.figures(stated)[-1]
+    assert "one way of moving only (matern32 66 s, sd 120 m + white sd 1 m)" in limits
+    assert "does not cover a place you stay at" in limits
+    assert "more than a million : 1" in limits
+    assert limits in chosen.explanations(stated)
+    assert "Nothing is promised for a place you stay at (odds can reach more than a million : 1)" in sentence
+    assert "for the other points" in sentence
+    assert sentence.count(". ") == 1  # two sentences
 
 
 def test_a_stay_among_unprotected_points_is_learned_from_the_points_around_it():

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, IntArray, distinct, read_only
 from sfumato.errors import InputError
-from sfumato.leakage.odds import mu_of, odds_at, odds_words
-from sfumato.mechanisms.traces.gaussian_noise import GaussianNoise, alone, too_small
+from sfumato.leakage.odds import mu_of, odds_at, odds_words, protects_nothing, reached_words
+from sfumato.mechanisms.traces.gaussian_noise import GaussianNoise, alone, no_protection
 from sfumato.mechanisms.traces.interface import Json, Losses, Stated, Together
 from sfumato.mechanisms.traces.phrases import FITTED_WARNING, NOT_COVERED, STAYS_NOT_COVERED
 from sfumato.mechanisms.traces.prior_shaped import prior_for
@@ -27,7 +27,6 @@ from sfumato.mechanisms.traces.secret_limits import (
     grid_words,
     kernel_words,
     labels_of,
-    limit_words,
     loss_over_class,
     one_place_loss,
     runs,
@@ -310,11 +309,11 @@ class SecretNoise(GaussianNoise):
         return (
             f"This holds for one way of moving only ({kernel_words(self.prior)}) and at these times only. It does not "
             "cover a place you stay at: if all protected points are one unknown place, odds can reach "
-            f"{limit_words(stay_odds)} here even if the rest of the path goes on from it in that one way (by at least "
-            f"{format_length(math.sqrt(self.prior.variance_m2))}; more if by less), and {limit_words(offset_odds)} if "
+            f"{odds_words(stay_odds)} here even if the rest of the path goes on from it in that one way (by at least "
+            f"{format_length(math.sqrt(self.prior.variance_m2))}; more if by less), and {odds_words(offset_odds)} if "
             "the whole path moves along with it; if you move in another way, as much as that or "
             f"more.{elsewhere} Under other ways of moving (class "
-            f"{class_called(self.checked_class)}) odds at a protected point can reach {limit_words(over_odds)}{groups}."
+            f"{class_called(self.checked_class)}) odds at a protected point can reach {odds_words(over_odds)}{groups}."
         )
 
     def notion(self) -> str:
@@ -351,17 +350,25 @@ class SecretNoise(GaussianNoise):
         )
 
     def headline(self, stated: Stated) -> str:
+        if protects_nothing(stated.numbers.odds_99):
+            return no_protection(stated, self.noise_m)
         radius, odds = format_length(stated.numbers.radius_m), odds_words(stated.numbers.odds_99)
-        if odds is None:
-            return too_small(radius)
         said = stated.blocks["secrets"]
         every = self.every_point()
         where = "every point" if every else f"the {said['points_protected']} protected of {said['points']} points"
-        rest = "" if every else " The other points are not protected."
+        stay = reached_words(said.get("offset_odds_99"), stated.numbers.stay_odds_99)
+        over, others = reached_words(said["odds_99_over_class"]), "" if every else ", for the other points"
         return (
-            f"At {where}, an adversary who believes that you move in the one way assumed cannot tell apart two places "
-            f"at most {radius} apart with odds better than {odds}, 99 times in 100. {said['limits']}{rest}"
+            f"At {where}, someone who believes that you move in the one way assumed cannot tell apart two places at "
+            f"most {radius} apart with odds better than {odds}, 99 times in 100. Nothing is promised for a place you "
+            f"stay at (odds can reach {stay}), for another way of moving ({over} or more){others} or for more times."
         )
+
+    def figures(self, stated: Stated) -> list[str]:
+        return [*GaussianNoise.figures(self, stated), str(stated.blocks["secrets"]["limits"])]
+
+    def explanations(self, stated: Stated) -> list[str]:
+        return [*GaussianNoise.explanations(self, stated), str(stated.blocks["secrets"]["limits"])]
 
     def moved_words(self) -> str:
         statement = "Every point is protected." if self.every_point() else TIMES_ARE_PUBLIC

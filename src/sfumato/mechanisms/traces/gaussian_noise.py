@@ -17,7 +17,15 @@ from sfumato.arrays import FloatArray
 from sfumato.errors import InputError, NotCertified
 from sfumato.guarantees import Guarantee, snapped_numerics
 from sfumato.leakage.exact_losses import MARKOV_POINTS, stated_grid
-from sfumato.leakage.odds import delta_at, mu_of, odds_after_coarsening, odds_at, odds_words, renyi_epsilon
+from sfumato.leakage.odds import (
+    delta_at,
+    mu_of,
+    odds_after_coarsening,
+    odds_at,
+    odds_words,
+    protects_nothing,
+    renyi_epsilon,
+)
 from sfumato.mechanisms.traces.interface import AdditiveNoise, Card, Json, Losses, Numbers, Stated, Together, redrawn
 from sfumato.mechanisms.traces.phrases import NOT_COVERED, STAYS_NOT_COVERED
 from sfumato.plan import MOST_NOISE_M, ODDS_DELTA, Target
@@ -106,24 +114,26 @@ class GaussianNoise(AdditiveNoise):
         return redrawn(self.redraws)
 
     def headline(self, stated: Stated) -> str:
+        """Two sentences: the odds, and where they stop."""
+        if protects_nothing(stated.numbers.odds_99):
+            return no_protection(stated, self.noise_m)
         radius, odds = format_length(stated.numbers.radius_m), odds_words(stated.numbers.odds_99)
-        if odds is None:
-            return too_small(radius)
-        return (
-            f"An adversary who knows how you move cannot tell apart two places at most {radius} apart, {self.moment}, "
-            f"with odds better than {odds}, 99 times in 100{self._and_stays(stated)}{self.unless(stated)}."
+        said = (
+            f"{self.moment}, {self.who()} cannot tell apart two places at most {radius} apart with odds better than "
+            f"{odds}, 99 times in 100."
         )
+        return f"{said[0].upper()}{said[1:]} {self.limit(stated)}."
 
-    def unless(self, stated: Stated) -> str:
-        """What the same sentence must not hide, where the mechanism promises something it could be mistaken for."""
-        return ""
+    def who(self) -> str:
+        """The adversary of the promise."""
+        return "someone who knows how you move"
 
-    def _and_stays(self, stated: Stated) -> str:
-        """The limit that belongs into the same sentence: an unknown place is learned faster than a path."""
-        stay = odds_words(stated.numbers.stay_odds_99)
-        if stay is None:
-            return ""
-        return f"; for a place you stay at or hardly leave, with odds better than {stay}, {self.reach()}"
+    def limit(self, stated: Stated) -> str:
+        """The second sentence: an unknown place is learned faster than a path, and what else must not be hidden."""
+        stay = stated.numbers.stay_odds_99
+        if protects_nothing(stay):
+            return "A place you stay at or hardly leave is not protected"
+        return f"For a place you stay at or hardly leave, {self.reach()}, odds are at most {odds_words(stay)}"
 
     def reach(self) -> str:
         """How far a promise about stays reaches."""
@@ -175,8 +185,10 @@ class GaussianNoise(AdditiveNoise):
         radius, rows = format_length(stated.numbers.radius_m), []
         if odds is not None:
             also = "" if stay is None else f"; for a place you stay at ≤ {stay}"
-            meaning = f"between two places at most {radius} apart, 99 times in 100{also}"
-            rows.append(Card(f"Odds {self.card_moment()}", f"≤ {odds}", meaning))
+            meaning = f"99 in 100, between two places at most {radius} apart{also}"
+            shown = f"≤ {odds}" if not protects_nothing(stated.numbers.odds_99) else f"none at {radius}"
+            label = f"Odds {self.card_moment()}" if shown[0] == "≤" else f"Protection {self.card_moment()}"
+            rows.append(Card(label, shown, meaning))
         if stay is not None:
             rows.append(Card("Odds for a place you stay at", f"≤ {stay}", self.stay_meaning()))
         return rows
@@ -267,9 +279,12 @@ def fulfilled(target: Target, loss_per_m2: float) -> bool:
     return True
 
 
-def too_small(radius: str) -> str:
-    """Where no odds can be stated."""
-    return f"At a radius of {radius} this noise is too small for a promise in odds; the numbers are below."
+def no_protection(stated: Stated, noise_m: float) -> str:
+    """The headline where the odds are too long to be called protection."""
+    return (
+        f"No protection at {format_length(stated.numbers.radius_m)}: noise of {format_length(noise_m)} does not keep "
+        "two places that far apart from being told apart. The numbers are stated all the same."
+    )
 
 
 def apart(stated: Stated) -> str:

@@ -131,11 +131,6 @@ class IndependentNoise(SizedNoise):
             "other times are not counted.",
         }
 
-    def _and_stays(self, stated: Stated) -> str:
-        if odds_words(stated.numbers.stay_odds_99) is None:
-            return "; a place you stay at or hardly leave is not protected"
-        return SizedNoise._and_stays(self, stated)
-
     def stay_words(self, stated: Stated) -> list[str]:
         stay = odds_words(stated.numbers.stay_odds_99)
         if stay is None:

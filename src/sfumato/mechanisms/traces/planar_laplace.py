@@ -16,9 +16,9 @@ import numpy as np
 
 from sfumato.arrays import FloatArray, distinct, positive
 from sfumato.guarantees import Guarantee, snapped_numerics
-from sfumato.leakage.odds import odds_words
+from sfumato.leakage.odds import odds_words, protects_nothing
 from sfumato.mechanisms.channels.planar_laplace import planar_laplace_noise
-from sfumato.mechanisms.traces.gaussian_noise import too_small
+from sfumato.mechanisms.traces.gaussian_noise import no_protection
 from sfumato.mechanisms.traces.interface import AdditiveNoise, Card, Json, Losses, Numbers, Stated, Together, redrawn
 from sfumato.mechanisms.traces.phrases import NOT_COVERED, STAYS_NOT_COVERED
 from sfumato.mechanisms.traces.plausibility import laplace_plausibility
@@ -143,12 +143,13 @@ class LaplaceNoise(AdditiveNoise):
         return redrawn(self.redraws)
 
     def headline(self, stated: Stated) -> str:
+        if protects_nothing(stated.numbers.odds_per_point):
+            return no_protection(stated, self.noise_m)
         radius, odds = format_length(stated.numbers.radius_m), odds_words(stated.numbers.odds_per_point)
-        if odds is None:
-            return too_small(radius)
         return (
-            f"An adversary who sees one released point and nothing else cannot tell apart two places at most {radius} "
-            f"apart with odds better than {odds} (per point; nothing is promised for the path)."
+            f"Someone who sees one released point and nothing else cannot tell apart two places at most {radius} apart "
+            f"with odds better than {odds}. That is per point: nothing is promised for the path, whose points tell "
+            "about one another."
         )
 
     def explanations(self, stated: Stated) -> list[str]:
@@ -160,8 +161,8 @@ class LaplaceNoise(AdditiveNoise):
 
     def cards(self, stated: Stated) -> list[Card]:
         odds, radius = odds_words(stated.numbers.odds_per_point), format_length(stated.numbers.radius_m)
-        if odds is None:
-            return []
+        if protects_nothing(stated.numbers.odds_per_point):
+            return [Card("Protection of one released point", f"none at {radius}", "the noise is too small")]
         return [Card("Odds for one released point", f"≤ {odds}", f"between two places at most {radius} apart")]
 
     def figures(self, stated: Stated) -> list[str]:

@@ -18,7 +18,7 @@ import numpy as np
 from sfumato.arrays import FloatArray, distinct, positive
 from sfumato.errors import InputError
 from sfumato.frames import unroll
-from sfumato.leakage.odds import odds_words
+from sfumato.leakage.odds import protects_nothing, reached_words
 from sfumato.mechanisms.traces.gaussian_noise import SizedNoise, calibrated_noise_m
 from sfumato.mechanisms.traces.interface import Json, Losses, Stated, Together
 from sfumato.mechanisms.traces.phrases import FITTED_WARNING, KNOWN_MEAN
@@ -60,17 +60,17 @@ class ShapedNoise(SizedNoise):
     def headline(self, stated: Stated) -> str:
         """The condition first: on people, who hardly ever move like one kernel, the bare promise would be false."""
         said = SizedNoise.headline(self, stated)
-        return (
-            f"Only if you move exactly like one prior ({kernel_words(self.prior)}, at any sd), and nothing is promised "
-            f"otherwise: {said[0].lower()}{said[1:]}"
-        )
+        if protects_nothing(stated.numbers.odds_99):
+            return said
+        condition = f"Only if you move exactly like one prior ({kernel_words(self.prior)}, at any sd)"
+        return f"{condition}: {said[0].lower()}{said[1:]}"
 
-    def _and_stays(self, stated: Stated) -> str:
+    def limit(self, stated: Stated) -> str:
+        said = "Nothing is promised otherwise, and a place you stay at is not protected"
         if stated.losses.stay_loss is None:
-            return "; a place you stay at is not protected"
-        stay = odds_words(stated.numbers.stay_odds_99)
-        reached = "beyond any number" if stay is None or stated.numbers.stay_odds_99 > 1e6 else stay  # type: ignore[operator]
-        return f"; a place you stay at is not protected (odds {reached} if this whole release were one unknown place)"
+            return said
+        stay = reached_words(stated.numbers.stay_odds_99)
+        return f"{said} (odds of {stay} if this whole release were one unknown place)"
 
     def stay_words(self, stated: Stated) -> list[str]:
         return ["A place you stay at is not protected: a long stay at an unknown place gives it away."]

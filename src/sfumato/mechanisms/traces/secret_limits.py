@@ -13,7 +13,6 @@ The design is for one kernel. Beside its promise stand two exact numbers of the 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -118,14 +117,6 @@ def kernel_words(kernel: Kernel) -> str:
         size = f"sd {format_length(part['sd_m'])}" if "sd_m" in part else ""
         words.append(f"{part['kernel']}{scale}{', ' if scale and size else ' '}{size}".strip())
     return " + ".join(words)
-
-
-def limit_words(odds: float) -> str:
-    """Odds rounded against us; beyond a million there is no point in a number."""
-    if not odds <= 1e6:
-        return "more than a million : 1"
-    step = 10.0 ** max(math.floor(math.log10(odds)) - 2, -2)
-    return f"{math.ceil(odds / step - 1e-6) * step:.7g} : 1"
 
 
 def labels_of(secrets: Sequence[IntArray]) -> list[str]:

@@ -12,7 +12,7 @@ import numpy as np
 from sfumato.arrays import FloatArray, positive
 from sfumato.errors import InputError, NotCertified
 from sfumato.leakage.exact_losses import largest_loss
-from sfumato.leakage.odds import mu_of, odds_at, renyi_epsilon
+from sfumato.leakage.odds import mu_of, odds_at, odds_words, renyi_epsilon
 from sfumato.mechanisms.traces.gaussian_noise import SizedNoise, affordable, apart, calibrated_noise_m
 from sfumato.mechanisms.traces.interface import Card, ContinuingNoise, Json, Losses, Stated, Together, redrawn
 from sfumato.mechanisms.traces.multiscale.bound import UniversalBound, restart_multiplier, universal_bound
@@ -227,25 +227,20 @@ class MultiscaleNoise(SizedNoise, ContinuingNoise):
             "redraw is counted (use --state).",
         }
 
-    def _and_stays(self, stated: Stated) -> str:
-        return f", {self.reach()}" if self.balanced else SizedNoise._and_stays(self, stated)
-
-    def headline(self, stated: Stated) -> str:
-        said = SizedNoise.headline(self, stated)
-        return (
-            said.replace(self.moment, f"{self.moment} or as one unknown place you stay at") if self.balanced else said
-        )
-
-    def unless(self, stated: Stated) -> str:
-        return "; a routine, or a regular place when another one is known, gives more away with every day"
+    def limit(self, stated: Stated) -> str:
+        first = SizedNoise.limit(self, stated)
+        if self.balanced:
+            first = f"The same goes for one unknown place you stay at, {self.reach()}"
+        return f"{first}; a routine, or a regular place when another one is known, gives more away with every day"
 
     def cards(self, stated: Stated) -> list[Card]:
         rows = SizedNoise.cards(self, stated)
         if not self.balanced or not rows:
             return rows
         one = rows[0]
-        meaning = f"between two places at most {format_length(stated.numbers.radius_m)} apart, 99 times in 100"
-        return [Card("Odds at any one moment, or for one unknown place", one.number, f"{meaning}, {self.reach()}")]
+        meaning = f"99 in 100, between two places at most {format_length(stated.numbers.radius_m)} apart"
+        label = one.label.replace(self.card_moment(), f"{self.card_moment()}, or for one unknown place")
+        return [Card(label, one.number, f"{meaning}, {self.reach()}")]
 
     def stay_words(self, stated: Stated) -> list[str]:
         along = (
@@ -277,8 +272,8 @@ class MultiscaleNoise(SizedNoise, ContinuingNoise):
     def gives_words(self, noise_m: float, target: Target) -> str:
         mu = mu_of(self.bound().worst_loss / noise_m**2, target.radius_m)
         if target.odds is not None:
-            odds = odds_at(mu, ODDS_DELTA)
-            return f" (which gives odds of {odds:.3g} : 1 at {target.radius_m:g} m, not {target.odds:g})"
+            odds = odds_words(odds_at(mu, ODDS_DELTA))
+            return f" (which gives odds of {odds} at {target.radius_m:g} m, not {target.odds:g})"
         if target.epsilon is not None:
             return f" (which gives epsilon {renyi_epsilon(mu, target.order):.3g}, not {target.epsilon:g})"
         return ""
