@@ -37,6 +37,7 @@ _B6, _B8 = 151.0 / 96.0 * _N**3, 1097.0 / 512.0 * _N**4
 _DEGREE = math.pi / 180.0
 _TO_DEGREES, _PER_ARC, _PER_A, _PER_E = 1.0 / _DEGREE, 1.0 / _ARC, 1.0 / _A, 1.0 / (1.0 - _E2)  # dividing is slow
 MOST_LATITUDE = 88
+BLOCK = 1024
 FARTHEST = 2.0  # degrees of longitude from the middle of the cell it came from
 
 
@@ -102,6 +103,81 @@ def _rectifying(phi: float) -> float:
     return mu
 
 
+@compiled(nogil=True, inline="always")
+def _led(
+    lat: float, dlam: float, move_e: float, move_n: float, middle: float, sine0: float, cosine0: float, origin: float
+) -> tuple[float, float]:
+    """East and north, in its cell's frame, of a point moved by metres east and north as seen from where it is."""
+    phi = lat * _DEGREE
+    sine, cosine = _turned(sine0, cosine0, (lat - middle) * _DEGREE)
+    east, north = _forward(sine, cosine, phi, dlam)
+    # The frame's north is turned by the meridian convergence: tan γ = tan Δλ sin φ.
+    l2 = dlam * dlam
+    turn = dlam * (1.0 + l2 * (1.0 / 3.0 + l2 * (2.0 / 15.0 + l2 * 17.0 / 315.0))) * sine
+    cos_turn = 1.0 / math.sqrt(1.0 + turn * turn)
+    sin_turn = turn * cos_turn
+    return east + (move_e * cos_turn - move_n * sin_turn), north + (move_e * sin_turn + move_n * cos_turn - origin)
+
+
+@compiled(nogil=True, error_model="numpy")
+def _within(block: FloatArray, count: int, south: float, size_m: float, grid_m: float) -> None:
+    """Points of one whole degree of latitude, most of whom stay in their cell: no branch, so many at a time.
+
+    ``block`` holds BLOCK latitudes, longitudes, moves east, moves north, and room for new latitudes (not a number for
+    those who are not done here) and longitudes: one array, so that the compiler knows that none of them overlap.
+    """
+    phi0 = (south + 0.5) * _DEGREE
+    mu0, sine0, cosine0 = _rectifying(phi0), math.sin(phi0), math.cos(phi0)
+    sine_mu0, cosine_mu0 = math.sin(mu0), math.cos(mu0)
+    margin = grid_m * 2e-5 + 1e-6
+    wide = 1.1 * margin / cosine0
+    for i in range(count):
+        lat, lon = block[i], block[BLOCK + i]
+        west = math.floor(lon)
+        dlam = (lon - (west + 0.5)) * _DEGREE
+        move_e, move_n = size_m * block[2 * BLOCK + i], size_m * block[3 * BLOCK + i]
+        east, north = _led(lat, dlam, move_e, move_n, south + 0.5, sine0, cosine0, _ARC * mu0)
+        node = np.rint(north / grid_m) * grid_m * _PER_ARC
+        sine, cosine = _turned(sine_mu0, cosine_mu0, node)
+        new_phi, new_dlam = _inverse(np.rint(east / grid_m) * grid_m, mu0 + node, sine, cosine)
+        new_lat, offset = new_phi * _TO_DEGREES, new_dlam * _TO_DEGREES
+        near = (abs(east) < 400_000.0 * cosine0) & (abs(north) < 400_000.0)
+        inside = (south + margin < new_lat) & (new_lat < south + 1.0 - margin)
+        inside &= (-0.5 + wide < offset) & (offset < 0.5 - wide)
+        block[4 * BLOCK + i] = np.rint(new_lat * 1e7) / 1e7 if near & inside else math.nan
+        block[5 * BLOCK + i] = np.rint((west + 0.5 + offset) * 1e7) / 1e7
+
+
+@compiled(nogil=True)
+def _across(lat: float, lon: float, move_e: float, move_n: float, grid_m: float) -> tuple[float, float]:
+    """One point that is led near or over its cell's border: the grid is that of the cell it is led to.
+
+    Not a number where these formulas do not reach.
+    """
+    south, west = math.floor(lat), math.floor(lon)
+    phi0 = (south + 0.5) * _DEGREE
+    mu0, sine0, cosine0 = _rectifying(phi0), math.sin(phi0), math.cos(phi0)
+    dlam = (lon - (west + 0.5)) * _DEGREE
+    east, north = _led(lat, dlam, move_e, move_n, south + 0.5, sine0, cosine0, _ARC * mu0)
+    if not (abs(east) < 400_000.0 * cosine0 and abs(north) < 400_000.0):
+        return math.nan, math.nan
+    mu = mu0 + north * _PER_ARC
+    phi, dlam = _inverse(east, mu, math.sin(mu), math.cos(mu))
+    new_lat, offset = phi * _TO_DEGREES, dlam * _TO_DEGREES
+    if not (-MOST_LATITUDE < new_lat < MOST_LATITUDE and -FARTHEST < offset < FARTHEST):
+        return math.nan, math.nan
+    new_lon = west + 0.5 + offset
+    south, west = math.floor(new_lat), math.floor(new_lon)
+    dlam = (new_lon - (west + 0.5)) * _DEGREE
+    middle = _rectifying((south + 0.5) * _DEGREE)
+    east, north = _forward(math.sin(phi), math.cos(phi), phi, dlam)
+    mu = middle + np.rint((north - _ARC * middle) / grid_m) * grid_m * _PER_ARC
+    phi, dlam = _inverse(np.rint(east / grid_m) * grid_m, mu, math.sin(mu), math.cos(mu))
+    new_lon = west + 0.5 + dlam * _TO_DEGREES
+    new_lon += -360.0 if new_lon >= 180.0 else 360.0 if new_lon < -180.0 else 0.0
+    return np.rint(phi * _TO_DEGREES * 1e7) / 1e7, np.rint(new_lon * 1e7) / 1e7
+
+
 @compiled(nogil=True)
 def move_and_snap(
     lat_deg: FloatArray,
@@ -117,58 +193,28 @@ def move_and_snap(
 
     Longitudes lie in [-180, 180). What is written has seven decimals.
     """
-    last, mu0, sine0, cosine0, sine_mu0, cosine_mu0 = math.nan, 0.0, 0.0, 1.0, 0.0, 1.0
-    for i in range(lat_deg.size):
-        lat, lon = lat_deg[i], lon_deg[i]
-        left[i] = True
-        if not (-MOST_LATITUDE < lat < MOST_LATITUDE and -180.0 <= lon < 180.0):
+    block = np.empty(6 * BLOCK)
+    first = 0
+    while first < lat_deg.size:
+        if not (-MOST_LATITUDE < lat_deg[first] < MOST_LATITUDE and -180.0 <= lon_deg[first] < 180.0):
+            left[first] = True
+            first += 1
             continue
-        south, west = math.floor(lat), math.floor(lon)
-        if south != last:
-            phi0 = (south + 0.5) * _DEGREE
-            last, mu0, sine0, cosine0 = south, _rectifying(phi0), math.sin(phi0), math.cos(phi0)
-            sine_mu0, cosine_mu0 = math.sin(mu0), math.cos(mu0)
-        origin = _ARC * mu0
-        phi, dlam = lat * _DEGREE, (lon - (west + 0.5)) * _DEGREE
-        sine, cosine = _turned(sine0, cosine0, (lat - (south + 0.5)) * _DEGREE)
-        east, north = _forward(sine, cosine, phi, dlam)
-        # The frame's north is turned by the meridian convergence: tan γ = tan Δλ sin φ.
-        l2 = dlam * dlam
-        turn = dlam * (1.0 + l2 * (1.0 / 3.0 + l2 * (2.0 / 15.0 + l2 * 17.0 / 315.0))) * sine
-        cos_turn = 1.0 / math.sqrt(1.0 + turn * turn)
-        sin_turn = turn * cos_turn
-        move_e, move_n = size_m * moves[i, 0], size_m * moves[i, 1]
-        east += move_e * cos_turn - move_n * sin_turn
-        north += move_e * sin_turn + move_n * cos_turn - origin
-        if not (abs(east) < 400_000.0 * cosine0 and abs(north) < 400_000.0):
-            continue
-        node = np.rint(north / grid_m) * grid_m * _PER_ARC
-        sine, cosine = _turned(sine_mu0, cosine_mu0, node)
-        phi, dlam = _inverse(np.rint(east / grid_m) * grid_m, mu0 + node, sine, cosine)
-        new_lat, offset = phi * _TO_DEGREES, dlam * _TO_DEGREES
-        margin = grid_m * 2e-5 + 1e-6
-        wide = 1.1 * margin / cosine0
-        if not (south + margin < new_lat < south + 1.0 - margin and -0.5 + wide < offset < 0.5 - wide):
-            # Perhaps in another cell, whose grid it is then: the cell is the released point's own.
-            mu = mu0 + north * _PER_ARC
-            phi, dlam = _inverse(east, mu, math.sin(mu), math.cos(mu))
-            new_lat, offset = phi * _TO_DEGREES, dlam * _TO_DEGREES
-            if not (-MOST_LATITUDE < new_lat < MOST_LATITUDE and -FARTHEST < offset < FARTHEST):
-                continue
-            new_lon = west + 0.5 + offset
-            south, west = math.floor(new_lat), math.floor(new_lon)
-            dlam = (new_lon - (west + 0.5)) * _DEGREE
-            middle = _rectifying((south + 0.5) * _DEGREE)
-            east, north = _forward(math.sin(phi), math.cos(phi), phi, dlam)
-            mu = middle + np.rint((north - _ARC * middle) / grid_m) * grid_m * _PER_ARC
-            phi, dlam = _inverse(np.rint(east / grid_m) * grid_m, mu, math.sin(mu), math.cos(mu))
-            new_lat, offset = phi * _TO_DEGREES, dlam * _TO_DEGREES
-        new_lon = west + 0.5 + offset
-        if new_lon >= 180.0:
-            new_lon -= 360.0
-        elif new_lon < -180.0:
-            new_lon += 360.0
-        new_lon = np.rint(new_lon * 1e7) / 1e7
-        out_lat[i] = np.rint(new_lat * 1e7) / 1e7
-        out_lon[i] = -180.0 if new_lon >= 180.0 else new_lon
-        left[i] = False
+        south, i = math.floor(lat_deg[first]), first
+        while i < min(first + BLOCK, lat_deg.size):
+            if not (south <= lat_deg[i] < south + 1.0 and -180.0 <= lon_deg[i] < 180.0):
+                break
+            k = i - first
+            block[k], block[BLOCK + k] = lat_deg[i], lon_deg[i]
+            block[2 * BLOCK + k], block[3 * BLOCK + k] = moves[i, 0], moves[i, 1]
+            i += 1
+        _within(block, i - first, float(south), size_m, grid_m)
+        for k in range(i - first):
+            at, new_lat, new_lon = first + k, block[4 * BLOCK + k], block[5 * BLOCK + k]
+            if math.isnan(new_lat):
+                new_lat, new_lon = _across(
+                    lat_deg[at], lon_deg[at], size_m * moves[at, 0], size_m * moves[at, 1], grid_m
+                )
+            out_lat[at], out_lon[at] = new_lat, -180.0 if new_lon >= 180.0 else new_lon
+            left[at] = math.isnan(new_lat)
+        first = i

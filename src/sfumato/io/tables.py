@@ -223,6 +223,8 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def empties_of(column: pa.ChunkedArray) -> BoolArray:
     """Which rows of a column hold nothing."""
     column = _plain(column)
+    if column.null_count == 0 and not pa.types.is_string(column.type):
+        return np.zeros(len(column), dtype=bool)
     nothing = pc.is_null(column)
     if pa.types.is_string(column.type):
         nothing = pc.or_kleene(nothing, pc.equal(pc.utf8_trim_whitespace(column), ""))
@@ -239,7 +241,8 @@ def _floats(column: pa.ChunkedArray, name: str, *, some: bool = False) -> FloatA
         if not pc.any(pc.match_substring(column, ".")).as_py():
             column = pc.replace_substring(column, ",", ".")  # a decimal comma
     try:
-        values: FloatArray = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False).astype(np.float64)
+        numbers = column if pa.types.is_float64(column.type) else column.cast(pa.float64(), safe=False)
+        values: FloatArray = numbers.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
     except pa.ArrowException:
         values = np.full(len(column), np.nan)
         if some and pa.types.is_string(column.type):

@@ -76,33 +76,49 @@ class Layout:
         """The columns to read."""
         return list(dict.fromkeys([*self.released, *self.roles.needed]))
 
+    def carried(self, schema: pa.Schema) -> list[str]:
+        """The columns whose values a release needs beside people, positions and milliseconds as arrays."""
+        roles = self.roles.by_role
+        made = {roles.get(role) for role in ("lat", "lon", "geometry")} | {self.person}
+        if _by_ms(schema.field(roles["time"]).type):
+            made.add(roles["time"])
+        wanted = (*self.released, *([roles["segment"]] if "segment" in roles else []))
+        return [name for name in dict.fromkeys(wanted) if name not in made]
+
     def release(
         self,
         table: pa.Table,
         at: IntArray | None,
         degrees: tuple[FloatArray, FloatArray],
         moments: tuple[IntArray, IntArray],
+        *,
+        people: pa.DictionaryArray | None = None,
+        schema: pa.Schema | None = None,
     ) -> pa.Table:
         """The released columns of the rows ``at`` (None: all of them), at new positions and at the times shown.
 
-        ``moments`` are milliseconds as read and as shown; one array where they are the same.
+        ``moments`` are milliseconds as read and as shown; one array where they are the same. Where ``people`` are given
+        (whose each released row is), ``table`` need hold the :meth:`carried` columns only, and ``schema`` tells types.
         """
         roles, (lat_deg, lon_deg), places = self.roles.by_role, degrees, None if at is None else pa.array(at)
+        schema = table.schema if schema is None else schema
         moved = {role: roles[role] for role in ("geometry", "lat", "lon") if role in roles}
         columns = []
         for name in self.released:
-            field, column = table.schema.field(name), table.column(name)
+            field = schema.field(name)
             if name == moved.get("geometry"):
                 columns.append(_geometry(field.type, lat_deg, lon_deg))
             elif name in moved.values():
                 columns.append(_degrees(field, lat_deg if name == moved["lat"] else lon_deg))
-            elif name == roles["time"] and _whole_ms(field.type) and moments[0] is moments[1]:
+            elif name == roles["time"] and _by_ms(field.type):
                 columns.append(_stamps(field.type, moments[1]))
+            elif people is not None and name == self.person:
+                columns.append(people.cast(field.type))
             else:
-                column = column if places is None else column.take(places)
+                column = table.column(name) if places is None else table.column(name).take(places)
                 columns.append(_moments(column, *moments) if name == roles["time"] else column)
-        schema = pa.schema([table.schema.field(name) for name in self.released], metadata=_metadata(table.schema))
-        return pa.table(columns, schema=schema)
+        released = pa.schema([schema.field(name) for name in self.released], metadata=_metadata(schema))
+        return pa.table(columns, schema=released)
 
 
 def _metadata(schema: pa.Schema) -> dict[bytes, bytes] | None:
@@ -153,9 +169,9 @@ def _degrees(field: pa.Field, degrees: FloatArray) -> pa.Array:
     return out.dictionary_encode().cast(field.type) if pa.types.is_dictionary(field.type) else out
 
 
-def _whole_ms(kind: pa.DataType) -> bool:
-    """Whether milliseconds of UTC say all there is to say in this type."""
-    return pa.types.is_timestamp(kind) and kind.tz is not None and kind.unit in ("s", "ms")
+def _by_ms(kind: pa.DataType) -> bool:
+    """Whether a time of this type follows from milliseconds of UTC."""
+    return pa.types.is_timestamp(kind) and kind.tz is not None
 
 
 def _stamps(kind: pa.DataType, times_ms: IntArray) -> pa.Array:
@@ -166,18 +182,10 @@ def _stamps(kind: pa.DataType, times_ms: IntArray) -> pa.Array:
 def _moments(column: pa.ChunkedArray, read_ms: IntArray, shown_ms: IntArray) -> pa.Array:
     """Milliseconds in the column's own type; a clock without a zone moves by as much as the moment did."""
     kind = column.type
-    if _whole_ms(kind):
-        return _stamps(kind, shown_ms)
-    if pa.types.is_timestamp(kind):
-        per = _UNITS[kind.unit]
-        old = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
-        if kind.unit in ("us", "ns") and read_ms is shown_ms and not (old % per).any():
-            return column.combine_chunks()
-        if kind.tz is None:  # local clock: the same difference
-            old_ms = old * 1000 if kind.unit == "s" else np.rint(old / per).astype(np.int64)
-            shown_ms = old_ms + (shown_ms - read_ms)
-        out = shown_ms // 1000 if kind.unit == "s" else shown_ms * per
-        return pa.array(out).cast(kind)
+    if pa.types.is_timestamp(kind):  # a local clock: the same difference
+        old, per = column.cast(pa.int64()).to_numpy(zero_copy_only=False), _UNITS[kind.unit]
+        old_ms = old * 1000 if kind.unit == "s" else np.rint(old / per).astype(np.int64)
+        return _stamps(kind, old_ms + (shown_ms - read_ms))
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         numbers = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         per_s = 1.0

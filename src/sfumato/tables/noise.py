@@ -24,6 +24,7 @@ from sfumato.mechanisms.traces.multiscale.streamed import streamed_paths
 from sfumato.plan import Plan
 from sfumato.protection import choose
 from sfumato.randomness import Random, randomness, stream_words
+from sfumato.tables.rows_loops import largest_of_each
 from sfumato.traces import Trace
 
 _STILL = 1e-5  # of the noise: who is moved by less at every point was not moved
@@ -103,7 +104,7 @@ class TableNoise:
         assert isinstance(self.mechanism, MultiscaleNoise)
         size_m, grid_m = self.mechanism.size_m, float(self.plan.snap_m)
         unit = streamed_paths(self.mechanism.ladder, times_ms, starts, [self.key_of(person) for person in people])
-        self._check_moved(size_m * np.abs(unit).max(axis=1, initial=0.0), starts)
+        self._check_moved(size_m * largest_of_each(unit, starts))
         lat, lon, left = np.empty(len(lat_deg)), np.empty(len(lat_deg)), np.empty(len(lat_deg), dtype=bool)
         move_and_snap(lat_deg, lon_deg, unit, size_m, grid_m, lat, lon, left)
         if left.any():
@@ -127,15 +128,14 @@ class TableNoise:
                 mechanism = mechanism.keyed(self.state.key_of(person, together=True))
             trace = Trace(lat_deg[rows], lon_deg[rows], times_ms[rows] / 1000.0)
             lat[rows], lon[rows] = mechanism.release(trace, draw)
-        self._check_moved(111_320.0 * np.maximum(np.abs(lat - lat_deg), np.abs(lon - lon_deg)), starts)
+        moved_deg = np.column_stack((lat - lat_deg, lon - lon_deg))
+        self._check_moved(111_320.0 * largest_of_each(moved_deg, starts))
         return snap(lat, lon, self.plan.snap_m)
 
-    def _check_moved(self, moved_m: FloatArray, starts: IntArray) -> None:
-        """Refuse noise, before it is snapped, that left somebody where they were although it is stated."""
+    def _check_moved(self, moved_m: FloatArray) -> None:
+        """Refuse noise, before it is snapped, that left somebody (one entry each) where they were although stated."""
         noise_m = self.mechanism.noise_m
-        if noise_m is None or not moved_m.size:
-            return
-        if np.maximum.reduceat(moved_m, starts[:-1]).min() < _STILL * noise_m:
+        if noise_m is not None and moved_m.size and moved_m.min() < _STILL * noise_m:
             raise NotCertified(
                 f"The mechanism '{self.mechanism.name}' states {noise_m:g} m of noise and drew none for somebody.",
                 "Nothing is released; report this.",

@@ -48,47 +48,61 @@ class ProtectedRows:
 
 
 def protect_rows(
-    table: pa.Table, layout: Layout, noise: TableNoise, *, by_people: bool = False, rows: Rows | None = None
+    table: pa.Table,
+    layout: Layout,
+    noise: TableNoise,
+    *,
+    by_people: bool = False,
+    rows: Rows | None = None,
+    schema: pa.Schema | None = None,
 ) -> ProtectedRows:
-    """Every usable row moved; in the order of the table, or each person's rows together (``by_people``)."""
+    """Every usable row moved; in the order of the table, or each person's rows together (``by_people``).
+
+    With ``rows`` and ``schema`` given, the table need hold no more than :meth:`Layout.carried` says.
+    """
     rows = read_rows(table, layout) if rows is None else rows
-    faults = rows.faults.copy()
-    good = rows.good
-    codes, labels = _present(rows.codes[good], rows.labels)
-    names: Sequence[str | None] = [None] if layout.person is None else distinct_ids([str(label) for label in labels])
+    faulty = bool(rows.faults.any())
+    good = rows.good if faulty else None
+    codes, present = _present(rows.codes if good is None else rows.codes[good], len(rows.labels))
+    labels = [rows.labels[place] for place in present.tolist()]
+    names: Sequence[str | None] = [None] if layout.person is None else distinct_ids(labels)
     order, starts = by_person(codes, len(labels))
-    at = good[order]
-    in_order, places = by_time(rows.times_ms[at], starts)
-    sorted_at = at if in_order else at[places]
-    again = second_at_a_time(rows.times_ms[sorted_at], starts)
-    if again.any():  # positions of one moment get one noise, so the way between them would be released
-        faults[sorted_at[again]] = FAULTS.index(SAME_TIME)
-        return protect_rows(table, layout, noise, by_people=by_people, rows=replace(rows, faults=faults))
-    lat, lon = noise.moved(
-        rows.lat_deg[sorted_at], rows.lon_deg[sorted_at], rows.times_ms[sorted_at], starts, names[: len(labels)]
-    )
-    if not in_order:
-        lat, lon = _back(lat, places), _back(lon, places)
+    at = order if good is None else good[order]
     read_ms = rows.times_ms[at]
+    places = by_time(read_ms, starts)
+    sorted_at, sorted_ms = (at[places], read_ms[places]) if places.size else (at, read_ms)
+    again = second_at_a_time(sorted_ms, starts)
+    if again.size:  # positions of one moment get one noise, so the way between them would be released
+        faults = rows.faults.copy()
+        faults[sorted_at[again]] = FAULTS.index(SAME_TIME)
+        less = replace(rows, faults=faults)
+        return protect_rows(table, layout, noise, by_people=by_people, rows=less, schema=schema)
+    lat, lon = noise.moved(rows.lat_deg[sorted_at], rows.lon_deg[sorted_at], sorted_ms, starts, names[: len(labels)])
+    if places.size:
+        lat, lon = _back(lat, places), _back(lon, places)
     shown_ms = _shown(noise, table, layout, at, read_ms, starts)
-    out_at = at if by_people else good
     spread = slice(None) if by_people else _inverse(order)
     shown = read_ms[spread] if shown_ms is read_ms else shown_ms[spread]
     moments = (shown, shown) if shown_ms is read_ms else (read_ms[spread], shown)
-    same = len(out_at) == table.num_rows and not by_people
-    out = layout.release(table, None if same else out_at, (lat[spread], lon[spread]), moments)
+    out_at = at if by_people else good
+    people = None
+    if schema is not None and rows.ids is not None:
+        whose = codes if not by_people else np.repeat(np.arange(len(labels)), np.diff(starts))
+        people = pa.DictionaryArray.from_arrays(whose.astype(np.int32), rows.ids.take(pa.array(present)))
+    out = layout.release(table, out_at, (lat[spread], lon[spread]), moments, people=people, schema=schema)
     if not Times.parse(noise.plan.times).shown:
         out = out.drop_columns([layout.roles.by_role["time"]])
-    return ProtectedRows(out, faults, tuple(labels), starts, lat, lon, shown_ms)
+    return ProtectedRows(out, rows.faults, tuple(labels), starts, lat, lon, shown_ms)
 
 
-def _present(codes: IntArray, labels: Sequence[str]) -> tuple[IntArray, list[str | None]]:
-    """Codes of the people who have rows, in the order in which they come first."""
-    seen = np.bincount(codes, minlength=len(labels)) > 0 if codes.size else np.zeros(len(labels), dtype=bool)
-    if seen.all():
-        return codes, list(labels)
+def _present(codes: IntArray, labels: int) -> tuple[IntArray, IntArray]:
+    """Codes of the people who have rows, and their places among the labels."""
+    seen = np.bincount(codes, minlength=labels) > 0 if codes.size else np.zeros(labels, dtype=bool)
+    present: IntArray = np.flatnonzero(seen)
+    if len(present) == labels:
+        return codes, present
     number: IntArray = np.cumsum(seen) - 1
-    return number[codes], [label for label, there in zip(labels, seen.tolist(), strict=True) if there]
+    return number[codes], present
 
 
 def _inverse(order: IntArray) -> IntArray:

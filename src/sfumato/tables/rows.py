@@ -17,6 +17,8 @@ from sfumato.io.positions import refuse_positions
 from sfumato.io.tables import empties_of, positions_of, times_of
 from sfumato.io.who import refuse_undeclared_people
 from sfumato.tables.layout import Layout
+from sfumato.tables.rows_loops import all_usable, in_first_order
+from sfumato.traces import EARLIEST_S, LATEST_S
 
 NO_PERSON = "points without a person"
 SAME_TIME = "second points of one person at one time"
@@ -28,7 +30,10 @@ _LOOKED_AT = 20_000  # rows of each table whose kept columns are compared with t
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """One entry for each row of a table; ``codes`` counts into ``labels``, -1 where nobody is named."""
+    """One entry for each row of a table; ``codes`` counts into ``labels``, -1 where nobody is named.
+
+    ``ids`` are the labels as they stand in the column of people; None where all rows are one person's.
+    """
 
     lat_deg: FloatArray
     lon_deg: FloatArray
@@ -36,6 +41,7 @@ class Rows:
     codes: IntArray
     labels: tuple[str, ...]
     faults: Faults
+    ids: pa.Array | None = None
 
     @property
     def good(self) -> IntArray:
@@ -49,19 +55,21 @@ def read_rows(table: pa.Table, layout: Layout) -> Rows:
     try:
         lat, lon, missing = positions_of(table, roles)
         times_s = times_of(table, roles, reading)
-        untimed = empties_of(table.column(roles.by_role["time"]))
-        codes, labels = _people(table, layout)
+        codes, labels, ids = _people(table, layout)
     except (pa.ArrowException, TypeError, OverflowError):
         raise InputError("A column of the table cannot be read as numbers.", "Check its types.") from None
     faults: Faults = np.zeros(len(lat), dtype=np.uint8)
-    for reason, mask in point_faults(lat, lon, times_s, missing, untimed).items():
-        faults[mask] = FAULTS.index(reason)
-    faults[(codes < 0) & (faults == 0)] = FAULTS.index(NO_PERSON)
+    if not all_usable(lat, lon, times_s, codes, EARLIEST_S, LATEST_S):
+        untimed = empties_of(table.column(roles.by_role["time"]))
+        for reason, mask in point_faults(lat, lon, times_s, missing, untimed).items():
+            faults[mask] = FAULTS.index(reason)
+        faults[(codes < 0) & (faults == 0)] = FAULTS.index(NO_PERSON)
+    _refuse(table, layout, faults, (lat, lon, times_s))
     with np.errstate(invalid="ignore"):
         times_ms = np.rint(times_s * 1000.0)
-    times_ms[~np.isfinite(times_ms)] = 0.0
-    _refuse(table, layout, faults == 0, (lat, lon, times_s))
-    return Rows(lat, wrap_longitude(lon), times_ms.astype(np.int64), codes, labels, faults)
+    if faults.any():
+        times_ms[~np.isfinite(times_ms)] = 0.0
+    return Rows(lat, wrap_longitude(lon), times_ms.astype(np.int64), codes, labels, faults, ids)
 
 
 def counted(faults: Faults) -> dict[str, int]:
@@ -76,21 +84,36 @@ def fault_words(counts: dict[str, int], rows: int) -> str:
     return f"{sum(counts.values())} of {rows} rows cannot be used: {words}."
 
 
-def _people(table: pa.Table, layout: Layout) -> tuple[IntArray, tuple[str, ...]]:
+def _people(table: pa.Table, layout: Layout) -> tuple[IntArray, tuple[str, ...], pa.Array | None]:
+    """Codes by row, and the people in the order in which they come first: as texts, and as they stand in the column."""
     name = layout.person
     if name is None:
-        return np.zeros(table.num_rows, dtype=np.int64), ("",)
+        return np.zeros(table.num_rows, dtype=np.int64), ("",), None
     column = table.column(name)
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    encoded = column.combine_chunks().dictionary_encode()
-    array = pa.concat_arrays(encoded.chunks) if isinstance(encoded, pa.ChunkedArray) else encoded
+    given = pa.types.is_dictionary(column.type)
+    if given and pa.types.is_floating(column.type.value_type):
+        column, given = column.cast(column.type.value_type), False
+    encoded = column.unify_dictionaries() if given else column.dictionary_encode()
+    array = encoded.combine_chunks()
     codes: IntArray = array.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    labels = [_label(label) for label in array.dictionary.to_pylist()]
+    ids = array.dictionary
+    if given:  # in the order of the dictionary, which may hold more, and the same twice
+        codes, ids = _as_they_come(codes, ids)
+    labels = [_label(label) for label in ids.to_pylist()]
     empty = [place for place, label in enumerate(labels) if not label.strip()]
     if empty:
         codes[np.isin(codes, empty)] = -1
-    return codes, tuple(labels)
+    return codes, tuple(labels), ids
+
+
+def _as_they_come(codes: IntArray, ids: pa.Array) -> tuple[IntArray, pa.Array]:
+    once = ids.dictionary_encode()
+    of_place: IntArray = once.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    if len(once.dictionary) < len(ids):
+        codes = np.append(of_place, -1)[codes]
+    place = in_first_order(codes, len(once.dictionary))
+    order: IntArray = np.argsort(place, kind="stable")[np.count_nonzero(place < 0) :]
+    return np.append(place, -1)[codes], once.dictionary.take(pa.array(order))
 
 
 def _label(value: object) -> str:
@@ -98,10 +121,9 @@ def _label(value: object) -> str:
     return "" if value is None or value != value else str(value)
 
 
-def _refuse(
-    table: pa.Table, layout: Layout, good: npt.NDArray[np.bool_], where: tuple[FloatArray, FloatArray, FloatArray]
-) -> None:
-    places = np.flatnonzero(good)[:_LOOKED_AT]
+def _refuse(table: pa.Table, layout: Layout, faults: Faults, where: tuple[FloatArray, FloatArray, FloatArray]) -> None:
+    undeclared = layout.roles.undeclared(layout.reading)
+    places = np.flatnonzero(faults == 0)[:_LOOKED_AT] if layout.roles.keep or undeclared else ()
     if not len(places):
         return
     lat, lon, times_s = (values[places] for values in where)
@@ -115,6 +137,6 @@ def _refuse(
                 f"Column '{name}' holds neither numbers nor texts, and cannot be looked into for a position.",
                 "Leave it out, or write it as columns of numbers or texts.",
             )
-    if layout.roles.undeclared(layout.reading):
+    if undeclared:
         others = [name for name in table.column_names if name not in layout.roles.by_role.values()]
         refuse_undeclared_people(table.select(others).take(pa.array(places)), others, lat, lon, times_s)
