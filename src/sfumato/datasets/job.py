@@ -139,22 +139,21 @@ class DatasetJob:
         known = self.folder / f"{source}.json"
         if self._known(source) is not None and known.exists():
             return
-        table = gathered(self.folder, self.dataset.units, bucket, self.buckets)
+        dealt = gathered(self.folder, self.dataset.units, bucket, self.buckets)
         none = np.zeros(0, np.int64), np.zeros(0, np.uint8)
-        if table is None:
+        if dealt is None:
             write_text(known, json.dumps({"people": 0, "points": {}}), private=True)
             self._record(source, 0, 0, None, ("", *none))
             return
         name = part_name(bucket)
         filled = self.staging.staging / f".{name}"
-        part = write_part(table, self.transform, self.dataset, self.layout, filled)
+        part = write_part(*dealt, self.transform, self.dataset, self.layout, filled)
         write_text(known, json.dumps({"people": part.people, "points": part.points_of_people}), private=True)
         if part.rows:
             filled.replace(self.staging.staging / name)
         rejects = f"{REJECTS_NAME}/{name}"
-        self._record(
-            source, table.num_rows, part.rows, name if part.rows else None, (rejects, part.bad_rows, part.faults)
-        )
+        points, left = dealt[0].num_rows, (rejects, part.bad_rows, part.faults)
+        self._record(source, points, part.rows, name if part.rows else None, left)
 
     def _record(
         self, source: str, points_in: int, points_out: int, output: str | None, left: tuple[str, IntArray, Faults]

@@ -17,9 +17,9 @@ from sfumato.datasets.spill import ROW
 from sfumato.errors import InputError
 from sfumato.tables.layout import Layout
 from sfumato.tables.protecting import ProtectedRows
-from sfumato.tables.rows import FAULTS, Faults
+from sfumato.tables.rows import FAULTS, Faults, Rows
 
-Transform = Callable[[pa.Table], ProtectedRows]
+Transform = Callable[[pa.Table, Rows], ProtectedRows]
 REJECTS = pa.schema([("file", pa.string()), ("row", pa.int64()), ("reason", pa.string())])
 _ROW_GROUP = 1 << 20
 
@@ -40,11 +40,13 @@ def part_name(bucket: int) -> str:
     return f"part-{bucket:05d}.parquet"
 
 
-def write_part(table: pa.Table, transform: Transform, dataset: Dataset, layout: Layout, path: Path) -> WrittenPart:
+def write_part(
+    table: pa.Table, rows: Rows, transform: Transform, dataset: Dataset, layout: Layout, path: Path
+) -> WrittenPart:
     """The bucket's rows as they are released, in one file; no file where nothing is left."""
-    done = transform(table)
+    done = transform(table, rows)
     bad = np.flatnonzero(done.faults)
-    bad_rows = table.column(ROW).to_numpy()[bad]
+    bad_rows = table.column(ROW).take(pa.array(bad)).to_numpy()
     points = np.diff(done.starts)
     part = WrittenPart(
         done.table.num_rows, len(done.labels), dict(Counter(points.tolist())), bad_rows, done.faults[bad]

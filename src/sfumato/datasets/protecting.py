@@ -36,6 +36,7 @@ from sfumato.randomness import Random, randomness
 from sfumato.tables.layout import Layout
 from sfumato.tables.noise import TableNoise
 from sfumato.tables.protecting import ProtectedRows, protect_rows
+from sfumato.tables.rows import Rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,8 +100,8 @@ def protect_dataset(
         noise = TableNoise.of(plan, key=key, state=state, rng=1 if simulation and state is None else None)
         noise = replace(noise, key=key)
 
-        def transform(table: pa.Table) -> ProtectedRows:
-            return protect_rows(table, layout, noise, by_people=True)
+        def transform(table: pa.Table, rows: Rows) -> ProtectedRows:
+            return protect_rows(table, layout, noise, by_people=True, rows=rows, schema=dataset.schema)
 
         job = DatasetJob(dataset, layout, staging, transform, wish, cores=cores or _cores())
         tally = job.run(strict=strict, step=step)

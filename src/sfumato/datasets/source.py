@@ -54,13 +54,19 @@ class Dataset:
         """In all files."""
         return int(self.starts[-1])
 
-    def rounds(self, unit: RowGroups, columns: Sequence[str]) -> Iterator[tuple[int, pa.Table]]:
-        """The unit's rows, at most a million at once, each time with the number of the first."""
-        fragment = self.fragments[unit.file].subset(row_group_ids=list(unit.row_groups))
+    def rounds(
+        self, unit: RowGroups, columns: Sequence[str], people: str | None = None
+    ) -> Iterator[tuple[int, pa.Table]]:
+        """The unit's rows, at most ROUND_ROWS at once, each time with the number of the first.
+
+        The column of ``people`` comes as codes and a dictionary where the file holds texts: they are never written out.
+        """
+        fragment, schema = self._coded(self.fragments[unit.file], people)
+        fragment = fragment.subset(row_group_ids=list(unit.row_groups))
         first, held, count = unit.first_row, [], 0
         try:
             scanner = fragment.scanner(
-                schema=self.schema,
+                schema=schema,
                 columns=list(columns),
                 batch_size=_BATCH_ROWS,
                 batch_readahead=2,
@@ -79,6 +85,17 @@ class Dataset:
             ) from None
         if count:
             yield first, pa.Table.from_batches(held)
+
+    def _coded(self, fragment: ds.ParquetFileFragment, people: str | None) -> tuple[ds.ParquetFileFragment, pa.Schema]:
+        place = -1 if people is None else fragment.physical_schema.get_field_index(people)
+        if place < 0 or not _is_text(fragment.physical_schema.field(place).type):
+            return fragment, self.schema
+        reader = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(dictionary_columns=[people]))
+        coded = reader.make_fragment(
+            fragment.path, fragment.filesystem, partition_expression=fragment.partition_expression
+        )
+        field = pa.field(people, pa.dictionary(pa.int32(), pa.string()))
+        return coded, self.schema.set(self.schema.get_field_index(people), field)
 
     def file_and_row(self, rows: IntArray) -> tuple[IntArray, IntArray]:
         """Which file each row is in, and its number there, from 0."""
@@ -124,6 +141,11 @@ def open_dataset(folder: Path) -> Dataset:
     starts: IntArray = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     units = tuple(_units(fragments, starts))
     return Dataset(folder, names, fragments, whole.schema, starts, units, codec or "ZSTD", digest.hexdigest())
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
 def _units(fragments: Sequence[ds.ParquetFileFragment], starts: IntArray) -> Iterator[RowGroups]:

@@ -1,14 +1,15 @@
 """All rows of a person into one place, in bounded memory: the dataset dealt out into buckets by a hash of the person.
 
-Each unit becomes one private file that holds, round by round, one batch of rows for each bucket, in their order; a
-bucket is gathered from the same places of all units, so every person's rows come together in the order of the dataset.
-Rows that cannot be used stay behind with their number and the reason.
+Each unit becomes one private file that holds, round by round, one batch of rows for each bucket: judged and as numbers,
+person after person, each person's in their order, with the person written once (run-end encoded). A bucket is gathered
+from the same places of all units, so every person's rows come together in the order of the dataset. Rows that cannot be
+used stay behind with their number and the reason.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,10 +21,10 @@ from sfumato.certificates.person_ids import merging_id
 from sfumato.datasets.source import Dataset, RowGroups
 from sfumato.files import write_whole
 from sfumato.tables.layout import Layout
-from sfumato.tables.rows import Faults, read_rows
+from sfumato.tables.rows import Faults, Rows, label_of, read_rows
 from sfumato.tables.rows_loops import by_person
 
-ROW = "_sfumato_row"
+ROW, LAT, LON, MS, WHO = (f"_sfumato_{name}" for name in ("row", "lat", "lon", "ms", "who"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,23 +44,19 @@ def spill_name(unit: RowGroups) -> str:
 def deal_out(dataset: Dataset, unit: RowGroups, layout: Layout, buckets: int, folder: Path) -> Dealt:
     """Write the unit's private file, whole or not at all."""
     rows, bad_rows, faults = 0, [np.zeros(0, np.int64)], [np.zeros(0, np.uint8)]
+    carried = layout.carried(dataset.schema)
 
     def write(path: Path) -> None:
         nonlocal rows
         writer = None
         with pa.OSFile(str(path), "wb") as sink:
-            for first, table in dataset.rounds(unit, layout.needed):
+            for first, table in dataset.rounds(unit, layout.needed, layout.person):
                 read = read_rows(table, layout)
-                of_label = np.array([bucket_of(label, buckets) for label in read.labels], dtype=np.int64)
-                good = read.good
-                order, starts = by_person(of_label[read.codes[good]], buckets)
-                numbered = table.append_column(ROW, pa.array(np.arange(first, first + table.num_rows)))
-                dealt = _plain(numbered).take(pa.array(good[order])).combine_chunks()
-                writer = writer or pa.ipc.new_file(sink, dealt.schema)
-                for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-                    _write_slice(writer, dealt, start, end)
-                rows += len(good)
                 bad = np.flatnonzero(read.faults)
+                for batch in _batches(read, _plain(table.select(carried)), first, buckets):
+                    writer = writer or pa.ipc.new_file(sink, batch.schema)
+                    writer.write_batch(batch)
+                rows += table.num_rows - len(bad)
                 bad_rows.append(first + bad)
                 faults.append(read.faults[bad])
             if writer is not None:
@@ -67,6 +64,31 @@ def deal_out(dataset: Dataset, unit: RowGroups, layout: Layout, buckets: int, fo
 
     write_whole(folder / spill_name(unit), write, private=True)
     return Dealt(rows, np.concatenate(bad_rows), np.concatenate(faults))
+
+
+def _batches(read: Rows, carried: pa.Table, first: int, buckets: int) -> Iterator[pa.RecordBatch]:
+    """The usable rows of one round, one batch for each bucket: an empty one keeps its place."""
+    of_label = np.array([bucket_of(label, buckets) for label in read.labels], dtype=np.int64)
+    by_bucket = np.argsort(of_label, kind="stable")  # people of one bucket together, in the order they come first
+    place = np.empty_like(by_bucket)
+    place[by_bucket] = np.arange(by_bucket.size)
+    good = read.good
+    order, starts = by_person(place[read.codes[good]], by_bucket.size)
+    at = good[order]
+    columns = {ROW: first + at, LAT: read.lat_deg[at], LON: read.lon_deg[at], MS: read.times_ms[at]}
+    arrays = [pa.array(values) for values in columns.values()]
+    taken = carried.take(pa.array(at)).combine_chunks() if carried.num_columns else carried
+    arrays += [column.chunk(0) if column.num_chunks else pa.array([], column.type) for column in taken.columns]
+    names = [*columns, *taken.column_names, *([] if read.ids is None else [WHO])]
+    edges = np.searchsorted(of_label[by_bucket], np.arange(buckets + 1))
+    for begin, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+        rows = slice(int(starts[begin]), int(starts[end]))
+        batch = [array.slice(rows.start, rows.stop - rows.start) for array in arrays]
+        if read.ids is not None:
+            here = begin + np.flatnonzero(np.diff(starts[begin : end + 1]))
+            ends = pa.array((starts[here + 1] - rows.start).astype(np.int32))
+            batch.append(pa.RunEndEncodedArray.from_arrays(ends, read.ids.take(pa.array(by_bucket[here]))))
+        yield pa.RecordBatch.from_arrays(batch, names=names)
 
 
 def _plain(table: pa.Table) -> pa.Table:
@@ -77,25 +99,19 @@ def _plain(table: pa.Table) -> pa.Table:
     return table
 
 
-def _write_slice(writer: pa.ipc.RecordBatchFileWriter, table: pa.Table, start: int, end: int) -> None:
-    batches = table.slice(start, end - start).to_batches()
-    if len(batches) == 1:
-        writer.write_batch(batches[0])
-    else:  # none: an empty bucket keeps its place
-        empty = [pa.array([], field.type) for field in table.schema]
-        writer.write_batch(pa.RecordBatch.from_arrays(empty, schema=table.schema))
-
-
 def bucket_of(person: str, buckets: int) -> int:
     """Which bucket a person's rows go to: a function of the id alone, ids that might be one person's together."""
     return 0 if not person.strip() else zlib.crc32(merging_id(person).encode()) % buckets
 
 
-def gathered(folder: Path, units: Iterable[RowGroups], bucket: int, buckets: int) -> pa.Table | None:
-    """All rows of one bucket, in the order of the dataset; None where there is none."""
+def gathered(folder: Path, units: Iterable[RowGroups], bucket: int, buckets: int) -> tuple[pa.Table, Rows] | None:
+    """All rows of one bucket, in the order of the dataset; None where there is none.
+
+    The table holds the rows' numbers and what else is carried; all are usable.
+    """
     batches = []
     for unit in units:
-        with pa.OSFile(str(folder / spill_name(unit)), "rb") as source:
+        with pa.memory_map(str(folder / spill_name(unit))) as source:
             if source.size() == 0:
                 continue
             reader = pa.ipc.open_file(source)
@@ -103,4 +119,22 @@ def gathered(folder: Path, units: Iterable[RowGroups], bucket: int, buckets: int
                 batch = reader.get_batch(place)
                 if batch.num_rows:
                     batches.append(batch)
-    return pa.Table.from_batches(batches) if batches else None
+    if not batches:
+        return None
+    codes, ids = _whose(batches)
+    lat, lon, ms = (np.concatenate([batch.column(name).to_numpy() for batch in batches]) for name in (LAT, LON, MS))
+    labels = ("",) if ids is None else tuple(label_of(value) for value in ids.to_pylist())
+    names = [name for name in batches[0].schema.names if name not in (LAT, LON, MS, WHO)]
+    table = pa.Table.from_batches([batch.select(names) for batch in batches])
+    return table, Rows(lat, lon, ms, codes, labels, np.zeros(len(lat), dtype=np.uint8), ids)
+
+
+def _whose(batches: Sequence[pa.RecordBatch]) -> tuple[IntArray, pa.Array | None]:
+    """Codes of the rows, and the people in the order in which they come first."""
+    if WHO not in batches[0].schema.names:
+        return np.zeros(sum(batch.num_rows for batch in batches), dtype=np.int64), None
+    runs = [batch.column(WHO) for batch in batches]
+    encoded = pa.chunked_array([run.values for run in runs]).dictionary_encode().combine_chunks()
+    lengths = np.concatenate([np.diff(run.run_ends.to_numpy(), prepend=0) for run in runs])
+    codes: IntArray = np.repeat(encoded.indices.to_numpy().astype(np.int64), lengths)
+    return codes, encoded.dictionary

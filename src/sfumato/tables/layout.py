@@ -113,7 +113,7 @@ class Layout:
             elif name == roles["time"] and _by_ms(field.type):
                 columns.append(_stamps(field.type, moments[1]))
             elif people is not None and name == self.person:
-                columns.append(people.cast(field.type))
+                columns.append(_people(people, field.type))
             else:
                 column = table.column(name) if places is None else table.column(name).take(places)
                 columns.append(_moments(column, *moments) if name == roles["time"] else column)
@@ -132,6 +132,12 @@ def _metadata(schema: pa.Schema) -> dict[bytes, bytes] | None:
         column.pop("covering", None)
     geo["columns"] = {name: column for name, column in geo["columns"].items() if name == geo["primary_column"]}
     return {b"geo": json.dumps(geo).encode()}
+
+
+def _people(people: pa.DictionaryArray, kind: pa.DataType) -> pa.Array:
+    if pa.types.is_dictionary(kind):
+        return pa.DictionaryArray.from_arrays(people.indices, people.dictionary.cast(kind.value_type)).cast(kind)
+    return people.dictionary.cast(kind).take(people.indices)
 
 
 def _geometry(kind: pa.DataType, lat_deg: FloatArray, lon_deg: FloatArray) -> pa.Array:

@@ -99,7 +99,7 @@ def _people(table: pa.Table, layout: Layout) -> tuple[IntArray, tuple[str, ...],
     ids = array.dictionary
     if given:  # in the order of the dictionary, which may hold more, and the same twice
         codes, ids = _as_they_come(codes, ids)
-    labels = [_label(label) for label in ids.to_pylist()]
+    labels = [label_of(label) for label in ids.to_pylist()]
     empty = [place for place, label in enumerate(labels) if not label.strip()]
     if empty:
         codes[np.isin(codes, empty)] = -1
@@ -116,7 +116,7 @@ def _as_they_come(codes: IntArray, ids: pa.Array) -> tuple[IntArray, pa.Array]:
     return np.append(place, -1)[codes], once.dictionary.take(pa.array(order))
 
 
-def _label(value: object) -> str:
+def label_of(value: object) -> str:
     """An id as text; what is no number (NaN) and what is empty is nobody."""
     return "" if value is None or value != value else str(value)
 
