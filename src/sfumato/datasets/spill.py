@@ -20,9 +20,10 @@ from sfumato.arrays import IntArray
 from sfumato.certificates.person_ids import merging_id
 from sfumato.datasets.source import Dataset, RowGroups
 from sfumato.files import write_whole
+from sfumato.pool import pooled_floats, pooled_ints
 from sfumato.tables.layout import Layout
 from sfumato.tables.rows import Faults, Rows, label_of, read_rows
-from sfumato.tables.rows_loops import by_person
+from sfumato.tables.rows_loops import by_person, floats_at, ints_at
 
 ROW, LAT, LON, MS, WHO = (f"_sfumato_{name}" for name in ("row", "lat", "lon", "ms", "who"))
 
@@ -72,10 +73,12 @@ def _batches(read: Rows, carried: pa.Table, first: int, buckets: int) -> Iterato
     by_bucket = np.argsort(of_label, kind="stable")  # people of one bucket together, in the order they come first
     place = np.empty_like(by_bucket)
     place[by_bucket] = np.arange(by_bucket.size)
-    good = read.good
-    order, starts = by_person(place[read.codes[good]], by_bucket.size)
-    at = good[order]
-    columns = {ROW: first + at, LAT: read.lat_deg[at], LON: read.lon_deg[at], MS: read.times_ms[at]}
+    good = read.good if read.faults.any() else None
+    codes = ints_at(place, read.codes if good is None else ints_at(read.codes, good))
+    at, starts = by_person(codes, by_bucket.size)
+    at = at if good is None else ints_at(good, at)
+    where = floats_at(read.lat_deg, at), floats_at(read.lon_deg, at), ints_at(read.times_ms, at)
+    columns = dict(zip((ROW, LAT, LON, MS), (np.add(at, first, out=codes), *where), strict=True))
     arrays = [pa.array(values) for values in columns.values()]
     taken = carried.take(pa.array(at)).combine_chunks() if carried.num_columns else carried
     arrays += [column.chunk(0) if column.num_chunks else pa.array([], column.type) for column in taken.columns]
@@ -122,7 +125,10 @@ def gathered(folder: Path, units: Iterable[RowGroups], bucket: int, buckets: int
     if not batches:
         return None
     codes, ids = _whose(batches)
-    lat, lon, ms = (np.concatenate([batch.column(name).to_numpy() for batch in batches]) for name in (LAT, LON, MS))
+    rows = sum(batch.num_rows for batch in batches)
+    lat, lon, ms = pooled_floats(rows), pooled_floats(rows), pooled_ints(rows)
+    for name, out in ((LAT, lat), (LON, lon), (MS, ms)):
+        np.concatenate([batch.column(name).to_numpy() for batch in batches], out=out)
     labels = ("",) if ids is None else tuple(label_of(value) for value in ids.to_pylist())
     names = [name for name in batches[0].schema.names if name not in (LAT, LON, MS, WHO)]
     table = pa.Table.from_batches([batch.select(names) for batch in batches])

@@ -209,7 +209,11 @@ def positions_of(table: pa.Table, roles: Roles) -> tuple[FloatArray, FloatArray,
     columns = [table.column(roles.by_role[role]) for role in ("lat", "lon")]
     lat, lon = (_floats(column, roles.by_role[role], some=True) for column, role in zip(columns, _BOTH, strict=True))
     scale = {role: _SCALES.get(plain(roles.by_role[role])[-2:], 1.0) for role in ("lat", "lon")}
-    return lat * scale["lat"], lon * scale["lon"], empties_of(columns[0]) | empties_of(columns[1])
+    lat, lon = (
+        values if values.flags.writeable and scale[role] == 1.0 else values * scale[role]
+        for values, role in zip((lat, lon), _BOTH, strict=True)
+    )
+    return lat, lon, empties_of(columns[0]) | empties_of(columns[1])
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:

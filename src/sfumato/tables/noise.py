@@ -22,6 +22,7 @@ from sfumato.mechanisms.traces.interface import ContinuingNoise, TraceMechanism
 from sfumato.mechanisms.traces.multiscale.noise import MultiscaleNoise
 from sfumato.mechanisms.traces.multiscale.streamed import streamed_paths
 from sfumato.plan import Plan
+from sfumato.pool import pooled_floats
 from sfumato.protection import choose
 from sfumato.randomness import Random, randomness, stream_words
 from sfumato.tables.rows_loops import largest_of_each
@@ -105,7 +106,7 @@ class TableNoise:
         size_m, grid_m = self.mechanism.size_m, float(self.plan.snap_m)
         unit = streamed_paths(self.mechanism.ladder, times_ms, starts, [self.key_of(person) for person in people])
         self._check_moved(size_m * largest_of_each(unit, starts))
-        lat, lon, left = np.empty(len(lat_deg)), np.empty(len(lat_deg)), np.empty(len(lat_deg), dtype=bool)
+        lat, lon, left = pooled_floats(len(lat_deg)), pooled_floats(len(lat_deg)), np.empty(len(lat_deg), dtype=bool)
         move_and_snap(lat_deg, lon_deg, unit, size_m, grid_m, lat, lon, left)
         if left.any():
             lat[left], lon[left] = snap(*displace(lat_deg[left], lon_deg[left], size_m * unit[left]), grid_m)

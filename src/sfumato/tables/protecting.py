@@ -15,7 +15,7 @@ from sfumato.keystream import derived_key
 from sfumato.tables.layout import Layout
 from sfumato.tables.noise import TableNoise
 from sfumato.tables.rows import FAULTS, SAME_TIME, Faults, Rows, read_rows
-from sfumato.tables.rows_loops import by_person, by_time, second_at_a_time
+from sfumato.tables.rows_loops import by_person, by_time, floats_at, ints_at, second_at_a_time
 from sfumato.times_released import Times
 from sfumato.traces import Trace
 
@@ -63,21 +63,22 @@ def protect_rows(
     rows = read_rows(table, layout) if rows is None else rows
     faulty = bool(rows.faults.any())
     good = rows.good if faulty else None
-    codes, present = _present(rows.codes if good is None else rows.codes[good], len(rows.labels))
+    codes, present = _present(rows.codes if good is None else ints_at(rows.codes, good), len(rows.labels))
     labels = [rows.labels[place] for place in present.tolist()]
     names: Sequence[str | None] = [None] if layout.person is None else distinct_ids(labels)
     order, starts = by_person(codes, len(labels))
-    at = order if good is None else good[order]
-    read_ms = rows.times_ms[at]
+    at = order if good is None else ints_at(good, order)
+    read_ms = ints_at(rows.times_ms, at)
     places = by_time(read_ms, starts)
-    sorted_at, sorted_ms = (at[places], read_ms[places]) if places.size else (at, read_ms)
+    sorted_at, sorted_ms = (ints_at(at, places), ints_at(read_ms, places)) if places.size else (at, read_ms)
     again = second_at_a_time(sorted_ms, starts)
     if again.size:  # positions of one moment get one noise, so the way between them would be released
         faults = rows.faults.copy()
         faults[sorted_at[again]] = FAULTS.index(SAME_TIME)
         less = replace(rows, faults=faults)
         return protect_rows(table, layout, noise, by_people=by_people, rows=less, schema=schema)
-    lat, lon = noise.moved(rows.lat_deg[sorted_at], rows.lon_deg[sorted_at], sorted_ms, starts, names[: len(labels)])
+    where = floats_at(rows.lat_deg, sorted_at), floats_at(rows.lon_deg, sorted_at)
+    lat, lon = noise.moved(*where, sorted_ms, starts, names[: len(labels)])
     if places.size:
         lat, lon = _back(lat, places), _back(lon, places)
     shown_ms = _shown(noise, table, layout, at, read_ms, starts)

@@ -16,8 +16,9 @@ from sfumato.io.draft import BAD_TIME, KNOWN, NO_NUMBER, NO_POSITION, NO_TIME, O
 from sfumato.io.positions import refuse_positions
 from sfumato.io.tables import empties_of, positions_of, times_of
 from sfumato.io.who import refuse_undeclared_people
+from sfumato.pool import pooled_ints
 from sfumato.tables.layout import Layout
-from sfumato.tables.rows_loops import all_usable, in_first_order
+from sfumato.tables.rows_loops import all_usable, recode, whole_ms
 from sfumato.traces import EARLIEST_S, LATEST_S
 
 NO_PERSON = "points without a person"
@@ -65,11 +66,7 @@ def read_rows(table: pa.Table, layout: Layout) -> Rows:
             faults[mask] = FAULTS.index(reason)
         faults[(codes < 0) & (faults == 0)] = FAULTS.index(NO_PERSON)
     _refuse(table, layout, faults, (lat, lon, times_s))
-    with np.errstate(invalid="ignore"):
-        times_ms = np.rint(times_s * 1000.0)
-    if faults.any():
-        times_ms[~np.isfinite(times_ms)] = 0.0
-    return Rows(lat, wrap_longitude(lon), times_ms.astype(np.int64), codes, labels, faults, ids)
+    return Rows(lat, wrap_longitude(lon), whole_ms(times_s), codes, labels, faults, ids)
 
 
 def counted(faults: Faults) -> dict[str, int]:
@@ -93,12 +90,12 @@ def _people(table: pa.Table, layout: Layout) -> tuple[IntArray, tuple[str, ...],
     given = pa.types.is_dictionary(column.type)
     if given and pa.types.is_floating(column.type.value_type):
         column, given = column.cast(column.type.value_type), False
-    encoded = column.unify_dictionaries() if given else column.dictionary_encode()
-    array = encoded.combine_chunks()
-    codes: IntArray = array.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    ids = array.dictionary
-    if given:  # in the order of the dictionary, which may hold more, and the same twice
-        codes, ids = _as_they_come(codes, ids)
+    if given:
+        codes, ids = _as_they_come(column)
+    else:
+        array = column.dictionary_encode().combine_chunks()
+        codes = array.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        ids = array.dictionary
     labels = [label_of(label) for label in ids.to_pylist()]
     empty = [place for place, label in enumerate(labels) if not label.strip()]
     if empty:
@@ -106,14 +103,20 @@ def _people(table: pa.Table, layout: Layout) -> tuple[IntArray, tuple[str, ...],
     return codes, tuple(labels), ids
 
 
-def _as_they_come(codes: IntArray, ids: pa.Array) -> tuple[IntArray, pa.Array]:
-    once = ids.dictionary_encode()
-    of_place: IntArray = once.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    if len(once.dictionary) < len(ids):
-        codes = np.append(of_place, -1)[codes]
-    place = in_first_order(codes, len(once.dictionary))
+def _as_they_come(column: pa.ChunkedArray) -> tuple[IntArray, pa.Array]:
+    """Codes of a column of dictionaries, each in an order of its own, which may hold more, and the same twice."""
+    dictionaries = [chunk.dictionary for chunk in column.chunks]
+    once = pa.chunked_array(dictionaries, column.type.value_type).dictionary_encode().combine_chunks()
+    label: IntArray = once.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    codes, place = pooled_ints(len(column)), np.full(len(once.dictionary), -1)
+    seen, row, entry = 0, 0, 0
+    for chunk, dictionary in zip(column.chunks, dictionaries, strict=True):
+        indices = chunk.indices.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False)
+        mine = label[entry : entry + len(dictionary)]
+        seen = recode(indices, mine, place, seen, codes[row : row + len(chunk)])
+        row, entry = row + len(chunk), entry + len(dictionary)
     order: IntArray = np.argsort(place, kind="stable")[np.count_nonzero(place < 0) :]
-    return np.append(place, -1)[codes], once.dictionary.take(pa.array(order))
+    return codes, once.dictionary.take(pa.array(order))
 
 
 def label_of(value: object) -> str:

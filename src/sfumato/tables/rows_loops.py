@@ -3,26 +3,54 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.arrays import FloatArray, IntArray
 from sfumato.compiled import compiled
+from sfumato.pool import pooled_floats, pooled_ints
+
+AnyNumbers = FloatArray | IntArray
 
 
 @compiled(nogil=True)
-def by_person(codes: IntArray, people: int) -> tuple[IntArray, IntArray]:
-    """The rows of each person one after the other, in their order in the table, and where each person begins."""
+def _count_people(codes: IntArray, people: int, order: IntArray) -> IntArray:
     starts = np.zeros(people + 1, np.int64)
     for code in codes:
         starts[code + 1] += 1
     for p in range(people):
         starts[p + 1] += starts[p]
     at = starts[:-1].copy()
-    order = np.empty(codes.size, np.int64)
     for row in range(codes.size):
         code = codes[row]
         order[at[code]] = row
         at[code] += 1
-    return order, starts
+    return starts
+
+
+def by_person(codes: IntArray, people: int) -> tuple[IntArray, IntArray]:
+    """The rows of each person one after the other, in their order in the table, and where each person begins."""
+    order = pooled_ints(codes.size)
+    return order, _count_people(codes, people, order)
+
+
+@compiled(nogil=True)
+def _pick(values: AnyNumbers, at: IntArray, out: AnyNumbers) -> None:
+    for place in range(at.size):
+        out[place] = values[at[place]]
+
+
+def floats_at(values: FloatArray, at: IntArray) -> FloatArray:
+    """``values[at]``, three times as fast for a million."""
+    out = pooled_floats(at.size)
+    _pick(values, at, out)
+    return out
+
+
+def ints_at(values: IntArray, at: IntArray) -> IntArray:
+    """``values[at]``, three times as fast for a million."""
+    out = pooled_ints(at.size)
+    _pick(values, at, out)
+    return out
 
 
 @compiled(nogil=True)
@@ -69,15 +97,32 @@ def largest_of_each(pairs: FloatArray, starts: IntArray) -> FloatArray:
 
 
 @compiled(nogil=True)
-def in_first_order(codes: IntArray, labels: int) -> IntArray:
-    """For each label the place at which it comes first among the labels (-1: never); a code below 0 is none."""
-    place = np.full(labels, -1)
-    seen = 0
-    for code in codes:
-        if code >= 0 and place[code] < 0:
-            place[code] = seen
+def recode(indices: npt.NDArray[np.int32], label: IntArray, place: IntArray, seen: int, out: IntArray) -> int:
+    """Codes by the order in which labels come first: ``place`` of each label (-1: not yet), ``seen`` of them so far.
+
+    ``label`` of each index, -1 for nobody, as are indices below 0.
+    """
+    for row in range(indices.size):
+        number = label[indices[row]] if indices[row] >= 0 else -1
+        if number >= 0 and place[number] < 0:
+            place[number] = seen
             seen += 1
-    return place
+        out[row] = place[number] if number >= 0 else -1
+    return seen
+
+
+@compiled(nogil=True)
+def _to_ms(times_s: FloatArray, out: IntArray) -> None:
+    for row in range(times_s.size):
+        ms = np.rint(times_s[row] * 1000.0)
+        out[row] = np.int64(ms) if abs(ms) < 9e18 else 0
+
+
+def whole_ms(times_s: FloatArray) -> IntArray:
+    """The nearest milliseconds; 0 where there is no time."""
+    out = pooled_ints(times_s.size)
+    _to_ms(times_s, out)
+    return out
 
 
 @compiled(nogil=True)

@@ -15,6 +15,7 @@ from sfumato.arrays import FloatArray, IntArray
 from sfumato.keystream import Keystream
 from sfumato.mechanisms.traces.multiscale.ladder import Ladder, normals_per_time
 from sfumato.mechanisms.traces.multiscale.ladder_loops import SLOTS, advance_people
+from sfumato.pool import pooled_floats
 from sfumato.randomness import Words
 
 _WORDS = 1 << 16  # held at once: half a MiB, which stays in the processor's cache
@@ -27,7 +28,7 @@ def streamed_paths(ladder: Ladder, times_ms: IntArray, starts: IntArray, keys: S
     ``starts`` has one entry more than there are people, the last one the number of rows.
     """
     width, rates = normals_per_time(ladder), math.sqrt(3.0) / ladder.length_scales_s
-    out: FloatArray = np.empty((times_ms.size, 2))
+    out = pooled_floats(2 * times_ms.size).reshape(-1, 2)
     words: Words = np.empty(_WORDS, dtype=np.uint64)
     held = np.empty((SLOTS, 7, rates.size)), np.full(SLOTS, -1, dtype=np.int64)
     wanted = (np.diff(starts) * (width * _SPARE)).astype(np.int64) + 8 * width + 64
