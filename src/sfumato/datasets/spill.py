@@ -23,7 +23,7 @@ from sfumato.files import write_whole
 from sfumato.pool import pooled_floats, pooled_ints
 from sfumato.tables.layout import Layout
 from sfumato.tables.rows import Faults, Rows, label_of, read_rows
-from sfumato.tables.rows_loops import by_person, floats_at, ints_at
+from sfumato.tables.rows_loops import by_person, floats_at, ints_at, repeated
 
 ROW, LAT, LON, MS, WHO = (f"_sfumato_{name}" for name in ("row", "lat", "lon", "ms", "who"))
 
@@ -141,6 +141,5 @@ def _whose(batches: Sequence[pa.RecordBatch]) -> tuple[IntArray, pa.Array | None
         return np.zeros(sum(batch.num_rows for batch in batches), dtype=np.int64), None
     runs = [batch.column(WHO) for batch in batches]
     encoded = pa.chunked_array([run.values for run in runs]).dictionary_encode().combine_chunks()
-    lengths = np.concatenate([np.diff(run.run_ends.to_numpy(), prepend=0) for run in runs])
-    codes: IntArray = np.repeat(encoded.indices.to_numpy().astype(np.int64), lengths)
-    return codes, encoded.dictionary
+    lengths = np.concatenate([np.diff(run.run_ends.to_numpy(), prepend=0) for run in runs]).astype(np.int64)
+    return repeated(encoded.indices.to_numpy().astype(np.int64), lengths), encoded.dictionary

@@ -163,7 +163,8 @@ def _geometry(kind: pa.DataType, lat_deg: FloatArray, lon_deg: FloatArray) -> pa
 
 def _degrees(field: pa.Field, degrees: FloatArray) -> pa.Array:
     kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-    scaled = degrees * _E_SCALES.get(plain(field.name)[-2:], 1.0)
+    scale = _E_SCALES.get(plain(field.name)[-2:])
+    scaled = degrees if scale is None else degrees * scale
     if pa.types.is_integer(kind):
         out = pa.array(np.rint(scaled).astype(np.int64)).cast(kind)
     elif pa.types.is_floating(kind):
@@ -181,7 +182,8 @@ def _by_ms(kind: pa.DataType) -> bool:
 
 
 def _stamps(kind: pa.DataType, times_ms: IntArray) -> pa.Array:
-    whole = times_ms // 1000 if kind.unit == "s" else times_ms * (_UNITS[kind.unit])
+    per = _UNITS[kind.unit]
+    whole = times_ms // 1000 if kind.unit == "s" else times_ms if per == 1 else times_ms * per
     return pa.array(whole).view(kind)
 
 

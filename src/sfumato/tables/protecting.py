@@ -15,7 +15,7 @@ from sfumato.keystream import derived_key
 from sfumato.tables.layout import Layout
 from sfumato.tables.noise import TableNoise
 from sfumato.tables.rows import FAULTS, SAME_TIME, Faults, Rows, read_rows
-from sfumato.tables.rows_loops import by_person, by_time, floats_at, ints_at, second_at_a_time
+from sfumato.tables.rows_loops import by_person, by_time, floats_at, ints_at, repeated, second_at_a_time
 from sfumato.times_released import Times
 from sfumato.traces import Trace
 
@@ -88,8 +88,8 @@ def protect_rows(
     out_at = at if by_people else good
     people = None
     if schema is not None and rows.ids is not None:
-        whose = codes if not by_people else np.repeat(np.arange(len(labels)), np.diff(starts))
-        people = pa.DictionaryArray.from_arrays(whose.astype(np.int32), rows.ids.take(pa.array(present)))
+        whose = repeated(np.arange(len(labels)), np.diff(starts)) if by_people else codes
+        people = pa.DictionaryArray.from_arrays(pa.array(whose), rows.ids.take(pa.array(present)))
     out = layout.release(table, out_at, (lat[spread], lon[spread]), moments, people=people, schema=schema)
     if not Times.parse(noise.plan.times).shown:
         out = out.drop_columns([layout.roles.by_role["time"]])

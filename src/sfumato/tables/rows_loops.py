@@ -54,6 +54,22 @@ def ints_at(values: IntArray, at: IntArray) -> IntArray:
 
 
 @compiled(nogil=True)
+def _repeat(values: IntArray, counts: IntArray, out: IntArray) -> None:
+    row = 0
+    for place in range(counts.size):
+        for _ in range(counts[place]):
+            out[row] = values[place]
+            row += 1
+
+
+def repeated(values: IntArray, counts: IntArray) -> IntArray:
+    """``np.repeat``, into memory that was used before."""
+    out = pooled_ints(int(counts.sum()))
+    _repeat(values, counts, out)
+    return out
+
+
+@compiled(nogil=True)
 def by_time(times_ms: IntArray, starts: IntArray) -> IntArray:
     """The order that puts every person's rows in order of time, ties as they were; empty where they are in it."""
     order = np.empty(0, np.int64)
