@@ -145,7 +145,7 @@ def open_dataset(folder: Path) -> Dataset:
 
 def _is_text(kind: pa.DataType) -> bool:
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _units(fragments: Sequence[ds.ParquetFileFragment], starts: IntArray) -> Iterator[RowGroups]:
