@@ -207,7 +207,7 @@ def remove_leftovers(*targets: str | Path) -> list[Path]:
         with contextlib.suppress(OSError):  # a folder that cannot be listed is not ours to clean
             for name in os.listdir(target.parent):
                 found = form.fullmatch(name)
-                if found and not _runs(int(found[1], 16)):
+                if found and not runs(int(found[1], 16)):
                     target.with_name(name).unlink(missing_ok=True)
                     removed.append(target.with_name(name))
     return removed
@@ -218,7 +218,8 @@ def _machine() -> str:
     return hashlib.sha256(platform.node().encode()).hexdigest()[:6]
 
 
-def _runs(process: int) -> bool:
+def runs(process: int) -> bool:
+    """Whether a process of this machine is there."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -35,8 +35,8 @@ def register(app: typer.Typer) -> None:
 
 
 def protect(
-    sources: list[Path] = options.SOURCES,
-    output: Path = options.OUTPUT,
+    inputs: list[str] = options.SOURCES,
+    output: str = options.OUTPUT,
     radius: str = options.RADIUS,
     odds: float | None = options.ODDS,
     epsilon: float | None = options.EPSILON,
@@ -73,6 +73,8 @@ def protect(
     strict: bool = options.STRICT,
     style: str = options.STYLE,
     report_person: str | None = options.REPORT_PERSON,
+    engine: str = options.ENGINE,
+    master: str | None = options.MASTER,
     seed: int | None = options.SEED,
     json: bool = options.JSON,
 ) -> None:
@@ -82,14 +84,17 @@ def protect(
     from sfumato.plan import Plan
     from sfumato.units import length_m
 
-    outputs = {"release": output, "certificate": certificate, "report": report, "public_report": public_report}
+    sources = [Path(one) for one in inputs]
+    outputs = {"release": Path(output), "certificate": certificate, "report": report, "public_report": public_report}
     paths = {name: path for name, path in outputs.items() if path is not None}
     _check_paths(sources, paths, state)
+    spark = _on_spark(engine, master, inputs, output)
     packed = len(sources) == 1 and sources[0].is_file() and sources[0].suffix.lower() == ".gz"
-    archive = is_archive(sources) and not packed
-    passphrase = _passphrase(passphrase_file, state or (output if archive else None))
+    archive = spark is not None or (is_archive(sources) and not packed)
+    passphrase = _passphrase(passphrase_file, state or (paths["release"] if archive else None))
     column = column if user_column is None else [*column, f"id={user_column}"]
-    datasets = import_module("sfumato.cli.protected_dataset") if archive and is_dataset(sources) else None
+    whole = spark is not None or (archive and is_dataset(sources))
+    datasets = import_module("sfumato.cli.protected_dataset") if whole else None
     people: list[tuple[str | None, Trace]] = []
     if not archive:
         with next(iter(members(sources))).path() if packed else nullcontext(sources[0]) as source:
@@ -121,7 +126,14 @@ def protect(
     if datasets is not None:
         asked = (named_columns(column), time_zone, one_person, tuple(keep), (ledger, keep_names, output_format))
         datasets.run_protect_dataset(
-            sources[0], paths, plan, asked, (state, passphrase), sign and _signer(sign), strict, seed, json=json
+            sources[0],
+            paths,
+            plan,
+            asked,
+            (state, passphrase),
+            sign and _signer(sign),
+            (strict, seed, spark),
+            json=json,
         )
         return
     if archive:
@@ -152,6 +164,21 @@ def protect(
         print_json({**summary, "certificate": document, "outputs": written, **together, **counted})
         return
     _say(document, done, {**paths, **({} if state is None else {"state": state})})
+
+
+def _on_spark(engine: str, master: str | None, inputs: list[str], output: str) -> tuple[str, str, str | None] | None:
+    """The dataset's and the release's address, letter for letter, and the cluster; None for this machine."""
+    if engine not in ("local", "spark"):
+        raise InputError(f"There is no engine '{engine}'.", "Engines: local, spark.")
+    if engine == "spark":
+        if len(inputs) != 1:
+            raise InputError("Spark protects one dataset at a time.", "Give the folder of its Parquet files.")
+        return inputs[0], output, master
+    far = [one for one in (*inputs, output) if "://" in one]
+    if far or master is not None:
+        what = f"{far[0]} is not on this machine" if far else "--master is for Spark"
+        raise InputError(f"{what}.", "Add --engine spark, which reads and writes any address that Hadoop knows.")
+    return None
 
 
 def _check_paths(sources: list[Path], paths: dict[str, Path], state: Path | None) -> None:

@@ -11,10 +11,14 @@ SOURCES = typer.Argument(
     metavar="INPUT...",
     help="The track: GPX, GeoJSON, CSV, Parquet, KML, TCX, FIT ...; or one person's archive: folders, several "
     "files, patterns, .gz, .zip, exports of Strava, Garmin and Google; or a dataset of many people: a folder that "
-    "holds Parquet files only.",
+    "holds Parquet files only (with --engine spark at any address that Hadoop knows: hdfs://, s3a://, file://).",
 )
 OUTPUT = typer.Option(
-    ..., "--output", "-o", help="The release; its ending names the format. A folder for an archive or a dataset."
+    ...,
+    "--output",
+    "-o",
+    metavar="PATH",
+    help="The release; its ending names the format. A folder for an archive or a dataset.",
 )
 RADIUS = typer.Option("200m", help="Places up to this far apart stay indistinguishable (m, km, ft, mi).")
 ODDS = typer.Option(None, help="Odds between two such places, 99 times in 100. Default 5.")
@@ -67,5 +71,9 @@ STYLE = typer.Option(
     "fit to look at (the noisy points are then not written).",
 )
 REPORT_PERSON = typer.Option(None, help="For a table of people: the reports are about this one person (an id).")
+ENGINE = typer.Option("local", help="For a dataset: local (all cores of this machine) or spark.")
+MASTER = typer.Option(
+    None, help="With --engine spark: the cluster, e.g. local[2] or spark://host:7077; spark-submit's by default."
+)
 SEED = typer.Option(None, help="A simulation with this seed: reproducible, and worth nothing.")
 JSON = typer.Option(False, "--json", help="Print one JSON object and nothing else.")

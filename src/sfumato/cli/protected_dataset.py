@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import typer
@@ -31,12 +32,11 @@ def run_protect_dataset(
     asked: tuple[dict[str, str] | None, str | None, bool, tuple[str, ...], tuple[object, ...]],
     kept: tuple[Path | None, str | None],
     sign: Sign | None,
-    strict: bool,
-    seed: int | None,
+    how: tuple[bool, int | None, tuple[str, str, str | None] | None],
     *,
     json: bool,
 ) -> None:
-    """Fill the output folder, and say what is promised over all of it."""
+    """Fill the output folder, here or on Spark (source, target, master), and say what is promised over all of it."""
     for name in ("report", "public_report"):
         if name in paths:
             raise InputError(
@@ -49,18 +49,24 @@ def run_protect_dataset(
             "A dataset takes no --ledger, --keep-names or --output-format.",
             "It is many people's, and its parts have names of their own.",
         )
+    strict, seed, spark = how
     plan, reading = replace(plan, keep=keep), DatasetReading(columns, zone, one_person)
     state = _state(plan, *kept, seed)
-    with dataset_progress(open_dataset(folder).rows, quiet=json) as step:
-        done = protect_dataset(
-            folder, paths["release"], plan, reading=reading, state=state, strict=strict, step=step, sign=sign, rng=seed
-        )
+    if spark is not None:
+        on_spark = import_module("sfumato.cli.protected_spark").protect_on_spark
+        done = on_spark(spark, plan, reading=reading, state=state, strict=strict, sign=sign, rng=seed)
+    else:
+        with dataset_progress(open_dataset(folder).rows, quiet=json) as step:
+            out = paths["release"]
+            done = protect_dataset(
+                folder, out, plan, reading=reading, state=state, strict=strict, step=step, sign=sign, rng=seed
+            )
     write_certificate(paths.get("certificate"), done.document)
     said = {"rows": done.rows, "released": done.released, "people": done.people, "rejected": done.skipped}
     if json:
         print_json({"ok": True, **said, "parts": done.parts, "certificate": done.document})
         return
-    _say(done, paths["release"])
+    _say(done, str(paths["release"]) if spark is None else spark[1], verify=spark is None)
 
 
 def _state(plan: Plan, path: Path | None, passphrase: str | None, seed: int | None) -> NoiseState | None:
@@ -75,7 +81,7 @@ def _state(plan: Plan, path: Path | None, passphrase: str | None, seed: int | No
     return made
 
 
-def _say(done: DatasetResult, output: Path) -> None:
+def _say(done: DatasetResult, output: str, *, verify: bool) -> None:
     typer.echo(
         f"{done.released} of {done.rows} rows of {done.people} people in {done.parts} part(s) in {output}. "
         f"{done.document['times']['meaning']}"
@@ -84,7 +90,8 @@ def _say(done: DatasetResult, output: Path) -> None:
         typer.echo(f"Left out, see {output}/_rejects: {reason} ({count}).")
     for line in promise_lines(done.document["noise"]):
         typer.echo(line)
-    typer.echo(f"Certificate: {output}/_certificate.json; check it with: sfumato verify {output}")
+    check = f"sfumato verify {output}" if verify else "sfumato verify, on a copy of the folder"
+    typer.echo(f"Certificate: {output}/_certificate.json; check it with: {check}")
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.arrays import IntArray
-from sfumato.engines.spark import GROUP
+from sfumato.engines.spark_groups import GROUP
 from sfumato.errors import MissingExtra
 from sfumato.estimation.tally import Tally
 from sfumato.frames import differences_m
