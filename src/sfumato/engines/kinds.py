@@ -1,8 +1,9 @@
 """Tables of other libraries, as Arrow and back: who gives a GeoDataFrame gets one, who asks DuckDB can ask on.
 
 No library is imported here: whoever gives one of its tables has imported it. DuckDB relations and polars LazyFrames are
-run (polars by its streaming engine) and come back lazy; pandas, GeoPandas, scikit-mobility, trackintel and MovingPandas
-come back as their own class, with rows numbered anew.
+run (polars by its streaming engine) and come back lazy, and where they are larger than memory by way of a folder
+(:mod:`sfumato.engines.streams`); pandas, GeoPandas, scikit-mobility, trackintel and MovingPandas come back as their own
+class, with rows numbered anew.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,9 @@ import pyarrow as pa
 
 from sfumato.certificates.build import certificate_body
 from sfumato.certificates.document import sealed
+from sfumato.datasets.protecting import DatasetReading
 from sfumato.engines.kinds import as_arrow, like
+from sfumato.engines.streams import protect_stream
 from sfumato.errors import InputError
 from sfumato.io.draft import plain
 from sfumato.io.fleet import fleet_table, write_fleet
@@ -41,6 +44,7 @@ def protect_table(
     strict: bool = False,
     rng: Random = None,
     key: bytes | None = None,
+    into: str | Path | None = None,
 ) -> tuple[pa.Table, dict[str, Any]]:
     """The released table, of the kind and laid out as the one given, and its certificate.
 
@@ -50,8 +54,19 @@ def protect_table(
     person at one time) are left out with a warning that counts them, or refused where ``strict``. ``rng`` is for
     simulations; ``key`` (32 bytes) is for engines that protect parts of one table in several places, which must all
     draw from one key.
+
+    ``into`` is for tables larger than memory (:mod:`sfumato.engines.streams`): a folder that is filled as by ``sfumato
+    protect dataset/``; the table that comes back is lazy and over its files, and the certificate is the dataset's.
     """
     plan = plan or Plan()
+    if into is not None:
+        if key is not None:
+            raise InputError("A folder is filled under a key of its own.", "Leave the key out, or the folder.")
+        reading = DatasetReading(columns, zone, one_person)
+        lazy, filled = protect_stream(table, Path(into), plan, reading=reading, strict=strict, rng=rng)
+        if filled.skipped:
+            warnings.warn(fault_words(filled.skipped, filled.rows), stacklevel=2)
+        return lazy, filled.document
     whole = _as_table(table)
     layout = _layout(whole, plan, columns, zone, one_person)
     rows = read_rows(whole, layout)
