@@ -74,7 +74,7 @@ def assert_same(found: pa.Table, expected: pa.Table) -> None:
 
 def processes() -> list[tuple[int, int, str]]:
     """Process, parent and command line of all that run."""
-    listed = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=False).stdout
+    listed = subprocess.run(["ps", "-ww", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=False).stdout
     lines = [line.split(None, 2) for line in listed.splitlines()[1:]]
     return [(int(line[0]), int(line[1]), line[2]) for line in lines if len(line) == 3]
 
