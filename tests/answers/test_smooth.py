@@ -186,11 +186,12 @@ def smooth_of(stated: dict[str, object]) -> dict[str, object]:
 def test_a_smooth_style_is_refused_where_nothing_can_be_smoothed(tmp_path: Path) -> None:
     truth = tmp_path / "truth.gpx"
     write_trace(ride(n=30), truth)
-    for more in (
-        ["--style", "wavy"],
-        ["--style", "smooth", "--times", "coarse:5min"],
-        ["--style", "smooth", "--mechanism", "rounding"],
+    for more, why in (
+        (["--style", "wavy"], "no style 'wavy'"),
+        (["--style", "smooth", "--times", "coarse:5min"], "does not show how long"),
+        (["--style", "smooth", "--secrets", "windows:10min", "--accept-odds"], "The noise of 'secrets' has no one law"),
     ):
         done = CLI.invoke(app, ["protect", str(truth), "-o", str(tmp_path / "out.gpx"), *more])
         assert done.exit_code != 0, more
+        assert why in str(done.exception), more
         assert [path.name for path in tmp_path.iterdir()] == ["truth.gpx"]

@@ -45,8 +45,12 @@ def test_nothing_to_hide_in(folder: Path) -> None:
         ("words", "None of 1 file(s) could be used"),
         ("broken", "None of 1 file(s) could be used"),
     ):
+        before = {path.name for path in folder.iterdir()}
         refused("hide", source, *BASE, folder=folder, says=words)
-        assert not (folder / "shared").exists()
+        if "nowhere" not in source and "*" not in source:  # a file's name that may be a track's
+            refused("protect", source, "-o", "blurred", folder=folder, says=words)
+            refused("protect", source, "-o", "once", "--mechanism", "independent", folder=folder, says=words)
+        assert {path.name for path in folder.iterdir()} == before
 
 
 NOBODY = 65534
@@ -96,9 +100,13 @@ def test_an_unreadable_file_in_strict_mode_stops_everything(folder: Path) -> Non
     (folder / "rides" / "3.gpx").write_bytes(b"\x00\xff" * 50)
     refused("hide", "rides", *BASE, "--strict", folder=folder, says="Nothing was written, because of --strict")
     assert not (folder / "shared").exists()
+    assert not (folder / "shared.private").exists()
     code, out, err = run("hide", "rides", *BASE, folder=folder)
     assert code == 0, err
     assert "rides/3.gpx" in out
+    kept = sorted((folder / "shared.private").iterdir())
+    refused("hide", "rides", *BASE, "--strict", folder=folder, says="Nothing was written, because of --strict")
+    assert sorted((folder / "shared.private").iterdir()) == kept  # of what is shared already
 
 
 def test_no_ride_near_a_named_place_is_said(folder: Path) -> None:

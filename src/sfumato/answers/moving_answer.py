@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypedDict, Unpack
 
 import pyarrow as pa
 
@@ -14,7 +15,6 @@ from sfumato.answers.ways import QUANTILES, Ways, estimate_ways
 from sfumato.randomness import Random
 
 Row = dict[str, object]
-Progress = Callable[[int, int], None] | None
 _NUMBERS = dict.fromkeys(("lag_s", "quantile", "value", "low", "high"), pa.float64())
 _COLUMNS = {"quantity": pa.string(), "unit": pa.string(), **_NUMBERS}
 
@@ -57,51 +57,33 @@ class MovingAnswer:
         )
 
 
+class Asked(TypedDict, total=False):
+    """What all three questions take: confidence, whose releases they are, randomness, and a call after each person."""
+
+    confidence: float
+    each_release_a_person: bool
+    rng: Random
+    progress: Callable[[int, int], None] | None
+
+
 def estimate_distances(
-    received: Sequence[Received | Pair],
-    *,
-    lags_s: Sequence[float] = LAGS_S,
-    confidence: float = 0.9,
-    each_release_a_person: bool = False,
-    rng: Random = None,
-    progress: Progress = None,
+    received: Sequence[Received | Pair], *, lags_s: Sequence[float] = LAGS_S, **asked: Unpack[Asked]
 ) -> MovingAnswer:
     """Squared displacements without bias, and lengths of trips read off paths drawn given the release."""
     every = received_all(received)
-    squares = estimate_displacements(
-        every, lags_s=lags_s, confidence=confidence, each_release_a_person=each_release_a_person
-    )
-    return MovingAnswer("distances", squares, _ways(every, confidence, each_release_a_person, rng, progress))
+    confidence, each = asked.get("confidence", 0.9), asked.get("each_release_a_person", False)
+    squares = estimate_displacements(every, lags_s=lags_s, confidence=confidence, each_release_a_person=each)
+    return MovingAnswer("distances", squares, estimate_ways(every, **asked))
 
 
-def estimate_speeds(
-    received: Sequence[Received | Pair],
-    *,
-    confidence: float = 0.9,
-    each_release_a_person: bool = False,
-    rng: Random = None,
-    progress: Progress = None,
-) -> MovingAnswer:
+def estimate_speeds(received: Sequence[Received | Pair], **asked: Unpack[Asked]) -> MovingAnswer:
     """How fast, from paths drawn given the release."""
-    every = received_all(received)
-    return MovingAnswer("speeds", None, _ways(every, confidence, each_release_a_person, rng, progress))
+    return MovingAnswer("speeds", None, estimate_ways(received, **asked))
 
 
-def estimate_stays(
-    received: Sequence[Received | Pair],
-    *,
-    confidence: float = 0.9,
-    each_release_a_person: bool = False,
-    rng: Random = None,
-    progress: Progress = None,
-) -> MovingAnswer:
+def estimate_stays(received: Sequence[Received | Pair], **asked: Unpack[Asked]) -> MovingAnswer:
     """How many stays and how long, from paths drawn given the release."""
-    every = received_all(received)
-    return MovingAnswer("stays", None, _ways(every, confidence, each_release_a_person, rng, progress))
-
-
-def _ways(received: Sequence[Received], confidence: float, each: bool, rng: Random, progress: Progress) -> Ways:
-    return estimate_ways(received, confidence=confidence, each_release_a_person=each, rng=rng, progress=progress)
+    return MovingAnswer("stays", None, estimate_ways(received, **asked))
 
 
 def _row(

@@ -17,10 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
+from sfumato.archives.filling import filling, put_in_place
 from sfumato.archives.job import Job, RideOutcome, SourceReading
 from sfumato.archives.result import ArchiveResult, Faces, require_something
-from sfumato.archives.staging import STATE_NAME, opened_private
-from sfumato.archives.statement import archive_document, joined
+from sfumato.archives.staging import STATE_NAME
+from sfumato.archives.statement import joined
 from sfumato.certificates.build import certificate_body, released_of, rounded_times
 from sfumato.certificates.state import NoiseState, load_state
 from sfumato.errors import InputError, SfumatoError
@@ -58,7 +59,7 @@ def protect_archive(
         if state is not None:
             raise InputError("Only multiscale noise continues from a state.", "Leave --state or --mechanism out.")
         return _at_once(sources, out, plan, times, reading, (keep_names, to), strict, faces, rng)
-    with opened_private(out, sources) as private:
+    with filling(out, sources) as private:
         chosen = chosen_noise(plan, state or private / STATE_NAME, passphrase, rng)
         assert chosen.state is not None
         key = hashlib.sha256(b"sfumato archive\0" + chosen.state.key).digest()
@@ -84,18 +85,8 @@ def protect_archive(
             noise = certificate_body(terms, job.released) if job.outputs else None
             if noise is not None and faces.priced is not None:
                 faces.priced(noise, chosen.state.process)
-            document = archive_document(
-                job.outputs,
-                times=times,
-                kept=reading.keep,
-                withheld=False,
-                simulation=chosen.state.simulation,
-                noise=noise,
-                sign=faces.sign,
-            )
-            if faces.certified is not None:
-                faces.certified(document)
-            job.place()
+            simulation = chosen.state.simulation
+            document = put_in_place(job, faces, noise, reading, times=times, withheld=False, simulation=simulation)
         finally:
             job.close()
         return ArchiveResult(tuple(job.rows), (), (), document, private)
@@ -114,7 +105,7 @@ def _at_once(
 ) -> ArchiveResult:
     """All files as one path: read twice, protected together, put in place together, once."""
     draw = randomness(rng)
-    with opened_private(out, sources) as private:
+    with filling(out, sources) as private:
         if out.exists() and any(out.iterdir()):
             raise InputError(
                 f"The output folder holds files, and {plan.mechanism} noise over one archive is drawn once.",
@@ -154,18 +145,8 @@ def _at_once(
                 noise = certificate_body(replace(terms, several_files=True), job.released)
             if faces.priced is not None:
                 faces.priced(noise, uuid.uuid4().hex)
-            document = archive_document(
-                job.outputs,
-                times=times,
-                kept=reading.keep,
-                withheld=False,
-                simulation=terms.simulation,
-                noise=noise,
-                sign=faces.sign,
-            )
-            if faces.certified is not None:
-                faces.certified(document)
-            job.place()
+            simulation = terms.simulation
+            document = put_in_place(job, faces, noise, reading, times=times, withheld=False, simulation=simulation)
         finally:
             job.close()
         return ArchiveResult(tuple(job.rows), (), (), document, private)

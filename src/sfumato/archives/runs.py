@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sfumato.archives.filling import filling, put_in_place
 from sfumato.archives.hiding import Blur, Hiding
 from sfumato.archives.job import Job, RideOutcome, SourceReading
 from sfumato.archives.protecting import chosen_noise, wish_in
 from sfumato.archives.result import ArchiveResult, Faces, require_something
-from sfumato.archives.staging import STATE_NAME, opened_private
-from sfumato.archives.statement import archive_document
+from sfumato.archives.staging import STATE_NAME
 from sfumato.certificates.build import certificate_body
 from sfumato.io import read_trace
 from sfumato.io.archive import Member, members
@@ -48,7 +48,7 @@ def hide_archive(
     """
     reading, faces, times = reading or SourceReading(), faces or Faces(), times or Times()
     hiding = Hiding(places, times, reading.keep)
-    with opened_private(out, sources) as private:
+    with filling(out, sources) as private:
         if blur_m is not None:
             plan = Plan(noise_m=blur_m, prior_class=prior_class)
             chosen = chosen_noise(plan, state or private / STATE_NAME, passphrase, rng)
@@ -89,18 +89,8 @@ def hide_archive(
                     hiding.blur.chosen.terms(hiding.blur.plan), times=str(times), kept=reading.keep, several_files=True
                 )
                 noise = certificate_body(terms, job.released)
-            document = archive_document(
-                job.outputs,
-                times=times,
-                kept=reading.keep,
-                withheld=True,
-                simulation=places.simulation or (noise is not None and bool(noise["simulation"])),
-                noise=noise,
-                sign=faces.sign,
-            )
-            if faces.certified is not None:
-                faces.certified(document)
-            job.place()
+            simulation = places.simulation or (noise is not None and bool(noise["simulation"]))
+            document = put_in_place(job, faces, noise, reading, times=times, withheld=True, simulation=simulation)
         finally:
             job.close()
         return ArchiveResult(tuple(job.rows), leaks, unvisited, document, private)

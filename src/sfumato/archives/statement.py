@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.certificates.document import SEAL, SIGNATURE, file_facts, sealed
-from sfumato.certificates.sign import check_signer
-from sfumato.certificates.verify import Verified, read_certificate, verify, verify_files
+from sfumato.certificates.document import file_facts, sealed
+from sfumato.certificates.folders import check_sentences, verified_folder
+from sfumato.certificates.verify import Verified, verify, verify_files
 from sfumato.errors import InputError, VerificationFailed
 from sfumato.io import read_trace
 from sfumato.places import RADII_M
@@ -87,26 +87,16 @@ def verify_archive(
     ignore_wording: bool = False,
 ) -> Verified:
     """The seal, every file's bytes, no file beside them, the words, and the noise from scratch."""
-    document = read_certificate(source)
-    if document.get("kind") != KIND or document.get("format") != FORMAT:
-        raise VerificationFailed(
-            "This is not the certificate of an archive.", "Give the one that speaks of the folder."
-        )
-    if sealed(document)[SEAL] != document.get(SEAL):
-        raise VerificationFailed("The certificate's own hash does not fit its content.", "It was changed.")
-    signed_by = check_signer(document, signer) if signer is not None or SIGNATURE in document else None
-    try:
-        return _verified(document, folder, signed_by, ignore_wording)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise VerificationFailed(
-            "A field of the certificate is missing or has the wrong type.", "It was changed."
-        ) from error
+
+    def check(document: Mapping[str, Any], checks: list[str]) -> Verified:
+        return _verified(document, folder, checks, ignore_wording)
+
+    return verified_folder(source, (KIND, FORMAT), "an archive", check, signer)
 
 
-def _verified(document: Mapping[str, Any], folder: Path, signed_by: str | None, ignore_wording: bool) -> Verified:
+def _verified(document: Mapping[str, Any], folder: Path, checks: list[str], ignore_wording: bool) -> Verified:
     if not folder.is_dir():
         raise InputError(f"{folder} is no folder.", "Give the folder that holds the files of the archive.")
-    checks = ["the certificate's own hash", *([] if signed_by is None else [f"the signature of {signed_by}"])]
     names = [str(file["name"]) for file in document["files"]]
     for file in document["files"]:
         path = folder / str(file["name"])
@@ -130,11 +120,8 @@ def _verified(document: Mapping[str, Any], folder: Path, signed_by: str | None, 
         simulation=bool(document["simulation"]),
         noise=document["noise"],
     )
-    if not ignore_wording and _unsealed(again) != _unsealed(document):
-        raise VerificationFailed(
-            "The certificate's sentences are not those of this version.",
-            "It was changed or made by another version: --ignore-wording checks files and noise only.",
-        )
+    if not ignore_wording:
+        check_sentences(again, document)
     if document["noise"] is not None:
         if document["noise"]["simulation"] and not document["simulation"]:
             raise VerificationFailed("The noise is a simulation and the certificate hides it.", "It was changed.")
@@ -171,7 +158,3 @@ def _verified_noise(
     else:
         found = verify(noise, release=joined(list(traces())), ignore_wording=ignore_wording)
     return found, PointsRead.total_of(counted)
-
-
-def _unsealed(document: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in document.items() if name not in (SIGNATURE, SEAL)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -22,6 +23,13 @@ from sfumato.cli.estimate_options import (
     WhichCells,
 )
 
+FROM_PATHS = {
+    "speeds": "How fast, from paths drawn given the release. Says when the answer is mostly the model: where the "
+    "release tells less than half of the squared steps.",
+    "stays": "How many stays and how long (at least five minutes within 200 m of where it began), from paths drawn "
+    "given the release.",
+}
+
 
 def register(app: typer.Typer) -> None:
     """Add ``estimate`` and its questions to the app."""
@@ -32,8 +40,8 @@ def register(app: typer.Typer) -> None:
     questions.command("heatmap", help="Where people are: the share of each cell, with intervals over people.")(heatmap)
     questions.command("flows", help="From where to where: shares of trips between cells, with intervals.")(flows)
     questions.command("distances", help="How far: squared displacement without bias, and lengths of trips.")(distances)
-    questions.command("speeds", help="How fast, from paths drawn given the release.")(speeds)
-    questions.command("stays", help="How many stays and how long, from paths drawn given the release.")(stays)
+    for question, said in FROM_PATHS.items():
+        questions.command(question, help=said)(asked_of_paths(question))
     app.add_typer(questions, name="estimate")
 
 
@@ -91,28 +99,20 @@ def distances(
     _moving("distances", Question(release, certificate, confidence, each_file_a_person, output, json), lags)
 
 
-def speeds(
-    release: Releases,
-    certificate: Certificates = None,
-    confidence: Confidence = 0.9,
-    each_file_a_person: EachAPerson = False,
-    output: Output = None,
-    json: Json = False,
-) -> None:
-    """Says when the answer is mostly the model: where the release tells less than half of the squared steps."""
-    _moving("speeds", Question(release, certificate, confidence, each_file_a_person, output, json))
+def asked_of_paths(question: str) -> Callable[..., None]:
+    """The command of a question that is read off drawn paths alone."""
 
+    def ask(
+        release: Releases,
+        certificate: Certificates = None,
+        confidence: Confidence = 0.9,
+        each_file_a_person: EachAPerson = False,
+        output: Output = None,
+        json: Json = False,
+    ) -> None:
+        _moving(question, Question(release, certificate, confidence, each_file_a_person, output, json))
 
-def stays(
-    release: Releases,
-    certificate: Certificates = None,
-    confidence: Confidence = 0.9,
-    each_file_a_person: EachAPerson = False,
-    output: Output = None,
-    json: Json = False,
-) -> None:
-    """A stay is at least five minutes within 200 m of where it began."""
-    _moving("stays", Question(release, certificate, confidence, each_file_a_person, output, json))
+    return ask
 
 
 def _moving(question: str, asked: Question, lags: str = "") -> None:

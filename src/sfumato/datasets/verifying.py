@@ -12,15 +12,13 @@ import pyarrow.parquet as pq
 
 from sfumato.archives.staging import file_sha256
 from sfumato.certificates.build import Released, ReleasedFiles
-from sfumato.certificates.document import SEAL, SIGNATURE, sealed
-from sfumato.certificates.sign import check_signer
+from sfumato.certificates.folders import check_sentences, verified_folder
 from sfumato.certificates.verify import (
     Document,
     Verified,
     check_grid,
     check_opening,
     check_recomputed,
-    read_certificate,
     terms_of,
 )
 from sfumato.datasets.job import REJECTS_NAME
@@ -44,22 +42,14 @@ def verify_dataset(
     ignore_wording: bool = False,
 ) -> Verified:
     """The seal, every file's bytes, no file beside them, columns, rows, people, words, and the noise."""
-    document = read_certificate(source)
-    if document.get("kind") != KIND or document.get("format") != FORMAT:
-        raise VerificationFailed("This is not the certificate of a dataset.", "Give the one that lies in the folder.")
-    if sealed(document)[SEAL] != document.get(SEAL):
-        raise VerificationFailed("The certificate's own hash does not fit its content.", "It was changed.")
-    signed_by = check_signer(document, signer) if signer is not None or SIGNATURE in document else None
-    try:
-        return _verified(document, folder, signed_by, ignore_wording)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise VerificationFailed(
-            "A field of the certificate is missing or has the wrong type.", "It was changed."
-        ) from error
+
+    def check(document: Document, checks: list[str]) -> Verified:
+        return _verified(document, folder, checks, ignore_wording)
+
+    return verified_folder(source, (KIND, FORMAT), "a dataset", check, signer)
 
 
-def _verified(document: Document, folder: Path, signed_by: str | None, ignore_wording: bool) -> Verified:
-    checks = ["the certificate's own hash", *([] if signed_by is None else [f"the signature of {signed_by}"])]
+def _verified(document: Document, folder: Path, checks: list[str], ignore_wording: bool) -> Verified:
     notes: list[str] = []
     _check_files(document["files"], folder)
     checks += [f"every byte of {len(document['files'])} part(s)", "no file beside them"]
@@ -81,14 +71,10 @@ def _verified(document: Document, folder: Path, signed_by: str | None, ignore_wo
         withheld=document["withheld"] is not None,
         simulation=bool(document["simulation"]),
     )
-    plain, stated = ({k: v for k, v in d.items() if k not in (SEAL, SIGNATURE)} for d in (again, document))
-    if plain["people"] != stated["people"]:
+    if again["people"] != document["people"]:
         raise VerificationFailed("The release has other people or points than the certificate says.", _LOST)
-    if not ignore_wording and plain != stated:
-        raise VerificationFailed(
-            "The certificate's sentences are not those of this version.",
-            "It was changed or made by another version: --ignore-wording checks files and noise only.",
-        )
+    if not ignore_wording:
+        check_sentences(again, document)
     if noise is not None:
         checks.append(_check_noise(document, noise, notes, ignore_wording))
     if document["withheld"] is not None:

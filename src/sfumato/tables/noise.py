@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,6 +30,16 @@ from sfumato.tables.rows_loops import largest_of_each
 from sfumato.traces import Trace
 
 _STILL = 1e-5  # of the noise: who is moved by less at every point was not moved
+
+
+class PeopleRows(NamedTuple):
+    """Rows by person and time: ``people`` are canonical ids, person k's rows go from ``starts[k]`` to the next."""
+
+    lat_deg: FloatArray
+    lon_deg: FloatArray
+    times_ms: IntArray
+    starts: IntArray
+    people: Sequence[str | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -81,28 +92,14 @@ class TableNoise:
         """The key of a person's noise, by their canonical id; None where everything is one person's."""
         return derived_key(self.key, b"one person" if person is None else b"id\0" + person.encode())
 
-    def moved(
-        self,
-        lat_deg: FloatArray,
-        lon_deg: FloatArray,
-        times_ms: IntArray,
-        starts: IntArray,
-        people: Sequence[str | None],
-    ) -> tuple[FloatArray, FloatArray]:
-        """New positions on the public grid, of rows by person and time; ``people`` are canonical ids."""
+    def moved(self, rows: PeopleRows) -> tuple[FloatArray, FloatArray]:
+        """New positions on the public grid."""
         plain = isinstance(self.mechanism, MultiscaleNoise) and self.state is None
-        move = self._streamed if plain else self._one_by_one
-        return move(lat_deg, lon_deg, times_ms, starts, people)
+        return self._streamed(rows) if plain else self._one_by_one(rows)
 
-    def _streamed(
-        self,
-        lat_deg: FloatArray,
-        lon_deg: FloatArray,
-        times_ms: IntArray,
-        starts: IntArray,
-        people: Sequence[str | None],
-    ) -> tuple[FloatArray, FloatArray]:
+    def _streamed(self, rows: PeopleRows) -> tuple[FloatArray, FloatArray]:
         assert isinstance(self.mechanism, MultiscaleNoise)
+        lat_deg, lon_deg, times_ms, starts, people = rows
         size_m, grid_m = self.mechanism.size_m, float(self.plan.snap_m)
         unit = streamed_paths(self.mechanism.ladder, times_ms, starts, [self.key_of(person) for person in people])
         self._check_moved(size_m * largest_of_each(unit, starts))
@@ -112,23 +109,17 @@ class TableNoise:
             lat[left], lon[left] = snap(*displace(lat_deg[left], lon_deg[left], size_m * unit[left]), grid_m)
         return lat, lon
 
-    def _one_by_one(
-        self,
-        lat_deg: FloatArray,
-        lon_deg: FloatArray,
-        times_ms: IntArray,
-        starts: IntArray,
-        people: Sequence[str | None],
-    ) -> tuple[FloatArray, FloatArray]:
+    def _one_by_one(self, rows: PeopleRows) -> tuple[FloatArray, FloatArray]:
+        lat_deg, lon_deg, times_ms, starts, people = rows
         lat, lon = np.empty(len(lat_deg)), np.empty(len(lat_deg))
         for person, first, end in zip(people, starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-            rows = slice(first, end)
+            own = slice(first, end)
             mechanism, draw = self.mechanism, keyed_randomness(self.key_of(person), simulation=self.simulation)
             if self.state is not None:
                 assert isinstance(mechanism, ContinuingNoise)
                 mechanism = mechanism.keyed(self.state.key_of(person, together=True))
-            trace = Trace(lat_deg[rows], lon_deg[rows], times_ms[rows] / 1000.0)
-            lat[rows], lon[rows] = mechanism.release(trace, draw)
+            trace = Trace(lat_deg[own], lon_deg[own], times_ms[own] / 1000.0)
+            lat[own], lon[own] = mechanism.release(trace, draw)
         moved_deg = np.column_stack((lat - lat_deg, lon - lon_deg))
         self._check_moved(111_320.0 * largest_of_each(moved_deg, starts))
         return snap(lat, lon, self.plan.snap_m)

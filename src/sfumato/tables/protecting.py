@@ -13,7 +13,7 @@ from sfumato.certificates.build import Released
 from sfumato.certificates.person_ids import distinct_ids
 from sfumato.keystream import derived_key
 from sfumato.tables.layout import Layout
-from sfumato.tables.noise import TableNoise
+from sfumato.tables.noise import PeopleRows, TableNoise
 from sfumato.tables.rows import FAULTS, SAME_TIME, Faults, Rows, read_rows
 from sfumato.tables.rows_loops import by_person, by_time, floats_at, ints_at, repeated, second_at_a_time
 from sfumato.times_released import Times
@@ -78,7 +78,7 @@ def protect_rows(
         less = replace(rows, faults=faults)
         return protect_rows(table, layout, noise, by_people=by_people, rows=less, schema=schema)
     where = floats_at(rows.lat_deg, sorted_at), floats_at(rows.lon_deg, sorted_at)
-    lat, lon = noise.moved(*where, sorted_ms, starts, names[: len(labels)])
+    lat, lon = noise.moved(PeopleRows(*where, sorted_ms, starts, names[: len(labels)]))
     if places.size:
         lat, lon = _back(lat, places), _back(lon, places)
     shown_ms = _shown(noise, table, layout, at, read_ms, starts)
