@@ -1,6 +1,6 @@
 """What smoothing and drawing paths give on real traces: errors, lengths and speeds; and that squares are unbiased.
 
-    python benchmarks/evidence_smooth.py [--traces 200] [--noise 150] [--runs 200]
+    python benchmarks/evidence_smooth.py [--traces 200] [--noise 150] [--runs 200] [--live]
 
 Development traces of GeoLife (../shared/data), noise redrawn once each; the two halves of people (held_out.py) are
 printed apart. Prototypes were tried on traces of both, so neither half is strictly held out. Exits 0 and says so
@@ -17,9 +17,10 @@ import numpy as np
 from evidence_geolife import mechanisms
 from held_out import HERE, people_in_halves
 from sfumato.answers.displacement import estimate_displacements
+from sfumato.answers.live import live_track
 from sfumato.answers.movement import fit_movement, likeliest_path, possible_paths, told_by_release
 from sfumato.answers.received import NoiseLaw, Received
-from sfumato.frames import displace, unroll
+from sfumato.frames import differences_m, displace, unroll
 from sfumato.priors.kernels import Matern32
 from sfumato.priors.statespace import sample
 from sfumato.randomness import randomness
@@ -59,6 +60,31 @@ def print_tracks(found: np.ndarray, label: str) -> None:
     print("  fastest step, median: true {:.0f}, raw {:.0f}, smooth {:.0f} m/s".format(*np.median(found[:, 7:], axis=0)))
 
 
+def watched(traces: list[tuple[str, Trace]], noise_m: float, label: str) -> None:
+    """Live positions: errors of the dot and of the causal guess, how far both jump, and what the circles hold."""
+    mechanism, _ = mechanisms(noise_m)["multiscale"]
+    rng, rows, sizes = np.random.default_rng(4), [], []
+    for _, trace in traces:
+        noise = mechanism.draw(trace.times_s, rng)
+        raw = trace.moved_to(*displace(trace.lat_deg, trace.lon_deg, noise))
+        track, radius = live_track(raw, NoiseLaw(mechanism.kernel(), 0.0))
+        truth = (trace.lat_deg, trace.lon_deg)
+        off = [np.linalg.norm(differences_m(*truth, one.lat_deg, one.lon_deg), axis=1) for one in (raw, track)]
+        path = [unroll(one.lat_deg, one.lon_deg) for one in (trace, raw, track)]
+        jumps = [float(np.linalg.norm(np.diff(one, axis=0), axis=1).sum()) for one in path]
+        rows.append([*(np.median(one) for one in off), np.mean(off[1] <= radius), *jumps])
+        sizes.append(np.median(radius))
+    found = np.array(rows)
+    print(f"{label}, watched live: {len(found)} traces")
+    print(f"  median error   dot {np.median(found[:, 0]):.0f} m, live {np.median(found[:, 1]):.0f} m")
+    print(f"  live no farther off than the dot on {100 * np.mean(found[:, 1] <= found[:, 0]):.1f} % of traces")
+    held = f"{100 * np.mean(found[:, 2]):.1f} % of moments"
+    print(f"  circles of 68 % hold the truth in {held}, median radius {np.median(sizes):.0f} m")
+    good = found[found[:, 3] > 1]
+    ratios = [np.median(good[:, k] / good[:, 3]) for k in (4, 5)]
+    print(f"  length / truth, median: dot {ratios[0]:.2f}, live {ratios[1]:.2f}")
+
+
 def squares(runs: int) -> None:
     """z of the unbiased squares over simulated fleets of six."""
     mechanism, _ = mechanisms(330.0)["multiscale"]
@@ -89,15 +115,21 @@ def main() -> None:
     parser.add_argument("--traces", type=int, default=200)
     parser.add_argument("--noise", type=float, nargs="*", default=[150.0, 330.0])
     parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--live", action="store_true", help="live positions alone")
     options = parser.parse_args()
-    squares(options.runs)
+    if not options.live:
+        squares(options.runs)
     if not HERE:
         print("no ../shared/data here: traces are left out")
         return
     halves = people_in_halves()
     for noise_m in options.noise:
         for half, name in zip(halves, ("chosen on", "held out"), strict=True):
-            print_tracks(tracks(half[: options.traces // 2], noise_m), f"{noise_m:g} m of noise, people {name}")
+            some, label = half[: options.traces // 2], f"{noise_m:g} m of noise, people {name}"
+            if options.live:
+                watched(some, noise_m, label)
+            else:
+                print_tracks(tracks(some, noise_m), label)
 
 
 if __name__ == "__main__":

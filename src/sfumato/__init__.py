@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # the same names as in the table below, for type checkers and
     from sfumato.answers.displacement import estimate_displacements
     from sfumato.answers.flows import estimate_flows
     from sfumato.answers.heatmap import estimate_heatmap
+    from sfumato.answers.live import LiveView, live_circles
     from sfumato.answers.moving_answer import estimate_distances, estimate_speeds, estimate_stays
     from sfumato.answers.received import receive
     from sfumato.answers.smooth import smooth
@@ -45,6 +46,8 @@ _HOMES = {
     "estimate_speeds": "sfumato.answers.moving_answer",
     "estimate_stays": "sfumato.answers.moving_answer",
     "smooth": "sfumato.answers.smooth",
+    "live_circles": "sfumato.answers.live",
+    "LiveView": "sfumato.answers.live",
     "judge_smoothed": "sfumato.answers.smoothed",
     "preview": "sfumato.usefulness.preview",
     "utility": "sfumato.usefulness.utility",
@@ -61,6 +64,7 @@ __all__ = [
     "Channel",
     "Grid",
     "Guarantee",
+    "LiveView",
     "Trace",
     "__version__",
     "estimate_displacements",
@@ -74,6 +78,7 @@ __all__ = [
     "hide",
     "judge",
     "judge_smoothed",
+    "live_circles",
     "preview",
     "protect",
     "read_trace",

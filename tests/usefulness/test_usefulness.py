@@ -17,8 +17,9 @@ from sfumato.io.fleet import write_fleet
 from sfumato.plan import Plan
 from sfumato.protection import protect, protect_fleet
 from sfumato.traces import Trace
-from sfumato.usefulness.measures import MapsAsked, Quality, measured
+from sfumato.usefulness.measures import MapsAsked
 from sfumato.usefulness.preview import preview
+from sfumato.usefulness.quality import Quality
 from sfumato.usefulness.rectangle import rectangle
 from sfumato.usefulness.utility import utility
 from sfumato.usefulness.wishes import NoiseOffer, Wish, granted, parse_wish
@@ -48,12 +49,12 @@ def test_errors_are_those_of_an_independent_count() -> None:
     at = np.array([48.004, 48.004, 48.014, 48.014])
     one = Trace(at, np.full(4, 2.005), NOON + 60.0 * np.arange(4))
     other = Trace(np.array([48.004, 48.014, 48.014, 48.014]), one.lon_deg, one.times_s)
-    asked = MapsAsked((1000.0,), (), (48.0, 2.0, 48.02, 2.0134))
-    rows = measured([(None, one)], [(None, other)], None, asked)
+    bounds = (48.0, 2.0, 48.02, 2.0134)
+    rows = utility(one, other, heat_cells_m=(1000.0,), flow_cells_m=(), bounds=bounds).measures
     assert by(rows, "heatmap", 1000.0).naive == pytest.approx(0.25)
     assert by(rows, "length").naive == pytest.approx(0.0, abs=1e-6)
     double = Trace(48.0 + 2 * (at - 48.0), one.lon_deg, one.times_s)
-    assert by(measured([(None, one)], [(None, double)], None, asked), "length").naive == pytest.approx(1.0, abs=1e-3)
+    assert by(utility(one, double, bounds=bounds).measures, "length").naive == pytest.approx(1.0, abs=1e-3)
 
 
 def test_correction_helps_a_fleet_and_lengths_come_out_right() -> None:

@@ -100,9 +100,14 @@ def estimate_ways(
     source = randomness(rng)
     found = []
     for done, person in enumerate(people):
-        found.append(_person(person, draws, source))
+        found.append(drawn_ways(person, draws, source))
         if progress is not None:
             progress(done + 1, len(people))
+    return ways_over(found, confidence)
+
+
+def ways_over(found: Sequence[DrawnWays], confidence: float = 0.9) -> Ways:
+    """What is read off everybody's drawn paths together."""
     length, trips, seconds, stays, stayed, told = np.array([one.sums for one in found]).T
     return Ways(
         total_length_m=float(length.sum()),
@@ -114,38 +119,44 @@ def estimate_ways(
         stays_per_day=ratio_over_people(stays, seconds / 86400.0, confidence),
         stay_share=ratio_over_people(stayed, seconds, confidence),
         told=float(np.sum(told * length) / max(float(length.sum()), 1e-9)),
-        people=len(people),
+        people=len(found),
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Drawn:
-    """Sums in the order of :data:`NAMES` (told times length last), and every trip, step and stay of the draws."""
+class DrawnWays:
+    """One person's paths: sums in the order of :data:`NAMES` (told last), every trip, step and stay of the draws."""
 
     sums: FloatArray
     lengths: Sample
     speeds: Sample
     stays: Sample
 
+    @property
+    def length_m(self) -> float:
+        """Of a path, on average over the draws."""
+        return float(self.sums[0])
 
-def _person(person: Person, draws: int, source: Randomness) -> _Drawn:
-    found = [_track(law, trace, draws, source) for law, trace in person.releases]
+
+def drawn_ways(person: Person, draws: int, source: Randomness, *, stays: bool = True) -> DrawnWays:
+    """Everything about one person, read off so many paths; without ``stays`` these are not looked for."""
+    found = [_track(law, trace, draws, source, stays) for law, trace in person.releases]
     sums = np.sum([one.sums for one in found], axis=0)
     sums[-1] /= max(float(sums[0]), 1e-9)  # the share told, weighted by length
-    lengths, speeds, stays = (
+    lengths, speeds, stayed = (
         (np.concatenate([one[0] for one in kind]), np.concatenate([one[1] for one in kind]))
         for kind in ([one.lengths for one in found], [one.speeds for one in found], [one.stays for one in found])
     )
-    return _Drawn(sums, lengths, speeds, stays)
+    return DrawnWays(sums, lengths, speeds, stayed)
 
 
-def _track(law: NoiseLaw, trace: Trace, draws: int, source: Randomness) -> _Drawn:
+def _track(law: NoiseLaw, trace: Trace, draws: int, source: Randomness, look_for_stays: bool) -> DrawnWays:
     order, every, walk = walked(trace)
     times, first = np.unique(every, return_index=True)
     path, segment = walk[first], trace.segment[order][first]
     if len(times) < 2:
         nothing = np.zeros(0), np.zeros(0)
-        return _Drawn(np.zeros(len(NAMES)), nothing, nothing, nothing)
+        return DrawnWays(np.zeros(len(NAMES)), nothing, nothing, nothing)
     movement = fit_movement(times, path, law.kernel)
     mean = likeliest_path(times, path, movement, law.kernel)
     drawn = possible_paths(times, path, movement, law.kernel, draws, source)
@@ -155,12 +166,11 @@ def _track(law: NoiseLaw, trace: Trace, draws: int, source: Randomness) -> _Draw
     length = float(steps.sum()) / draws
     _, trip = np.unique(segment[1:][same], return_inverse=True)
     lengths = np.concatenate([np.bincount(trip, weights=one) for one in steps]) if gaps.size else np.zeros(0)
-    found = [_stays(times, one, segment) for one in drawn]
-    stays = np.concatenate(found)
+    stays = np.concatenate([_stays(times, one, segment) for one in drawn]) if look_for_stays else np.zeros(0)
     told = told_by_release(mean, drawn) * length
     sums = [length, trace.segments, gaps.sum(), len(stays) / draws, float(stays.sum()) / draws, told]
     speeds = (steps / gaps).ravel() if gaps.size else np.zeros(0)
-    return _Drawn(
+    return DrawnWays(
         np.array(sums), (lengths, np.ones(len(lengths))), (speeds, np.tile(gaps, draws)), (stays, np.ones(len(stays)))
     )
 

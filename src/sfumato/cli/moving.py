@@ -13,13 +13,16 @@ from sfumato.answers.displacement import Displacements
 from sfumato.answers.movement import MOSTLY_MODEL
 from sfumato.answers.moving_answer import MovingAnswer, estimate_distances, estimate_speeds, estimate_stays
 from sfumato.answers.over_people import OverPeople
+from sfumato.answers.people import LEAST_PEOPLE
 from sfumato.answers.ways import QUANTILES, STAY_RADIUS_M, STAY_S, Ways
 from sfumato.answers.written import write_answer
+from sfumato.certificates.verify import read_certificate
 from sfumato.cli.estimate_options import Question
 from sfumato.cli.estimated import received_from
 from sfumato.cli.output import print_json
 from sfumato.units import duration_s, format_duration, format_length
 
+SEEDED = "A simulation: a release was drawn from a seed, so whoever knows it can take the noise out altogether."
 UNBIASED = (
     "Squares are exact on average: the noise's share is subtracted. A negative one says that noise hides the answer."
 )
@@ -53,9 +56,9 @@ def answer_moving(question: str, asked: Question, lags: str) -> None:
         written = {"output": asked.output and str(asked.output)}
         print_json({"ok": True, "confidence": asked.confidence, **answer.to_dict(), **written})
         return
-    typer.echo(
-        f"{ways.people} people; intervals of {100 * asked.confidence:g} % over people (none for fewer than five)."
-    )
+    typer.echo(_whose(ways.people, asked.confidence))
+    if any(read_certificate(one).get("simulation") for one in asked.certificates or ()):
+        typer.echo(SEEDED)
     for line in [*([] if squares is None else _squares(squares)), *_LINES[question](ways)]:
         typer.echo(line)
     words = MODEL if ways.mostly_model else DRAWN
@@ -64,9 +67,17 @@ def answer_moving(question: str, asked: Question, lags: str) -> None:
         typer.echo(f"Written: {asked.output}")
 
 
+def _whose(people: int, confidence: float) -> str:
+    if people >= LEAST_PEOPLE:
+        return f"{people} people; intervals of {100 * confidence:g} % over people."
+    crowd = "One person" if people == 1 else f"{people} people"
+    return f"{crowd}: no intervals. They are over people, and need at least {LEAST_PEOPLE}."
+
+
 def _row(label: str, one: OverPeople, unit: str, scale: float = 1.0) -> str:
     interval = "" if math.isnan(one.low) else f"  [{one.low / scale:.4g}, {one.high / scale:.4g}]"
-    return f"  {label:<44}{one.value / scale:.4g} {unit}{interval}"
+    value = "-" if math.isnan(one.value) else f"{one.value / scale:.4g} {unit}"
+    return f"  {label:<44}{value}{interval}"
 
 
 def _squares(found: Displacements) -> list[str]:

@@ -6,17 +6,25 @@ from pathlib import Path
 
 import numpy as np
 import typer
-from rich.console import Console
 
+from sfumato.answers.live import live_circles
 from sfumato.answers.smooth import smooth, walked
 from sfumato.answers.smoothed import HOW, MEANING, smoothed_certificate
+from sfumato.answers.written import write_answer
 from sfumato.certificates.document import certificate_text
 from sfumato.certificates.verify import read_certificate, read_release
+from sfumato.cli.archive_faces import progress
 from sfumato.cli.output import print_json
 from sfumato.errors import InputError
 from sfumato.files import write_text
 from sfumato.traces import Trace
 from sfumato.units import format_length
+
+_TABLES = (".csv", ".parquet", ".json")
+LIVE = (
+    "Each place is the likeliest given what was released by then; the circle (radius_68_m) holds the true one 68 times "
+    "in 100, as far as people move like the fitted kernel. Computed from the release and its certificate alone."
+)
 
 
 def write_smooth(
@@ -26,8 +34,8 @@ def write_smooth(
     beside = new_certificate or output.with_name(f"{output.name}.certificate.json")
     if len({path.resolve() for path in (release, certificate, output, beside)}) < 4:
         raise InputError("A file would be written over one that is read or written.", "Name other files.")
-    with Console(stderr=True).status("Fitting how this release moves"):
-        made = smooth(release, certificate)
+    with progress("Smoothing", _people(certificate), quiet=json) as step:
+        made = smooth(release, certificate, step=step)
     made.write(output, format=format)
     document = smoothed_certificate(made, output)
     write_text(beside, certificate_text(document))
@@ -47,6 +55,34 @@ def write_smooth(
     typer.echo(MEANING)
     typer.echo(f"Written: {output}, {beside}")
     typer.echo(f"To check both: sfumato verify {beside} --release {output} --raw {release}")
+
+
+def write_live(
+    release: Path, certificate: Path, output: Path, unused: tuple[Path | None, str | None], *, json: bool
+) -> None:
+    """Places as they were known at each moment, with their circles."""
+    if any(unused) or output.suffix not in _TABLES:
+        raise InputError(
+            "Live circles are a table without a certificate of its own.",
+            f"Name an output ending in {', '.join(_TABLES)}, and leave --new-certificate and --format out.",
+        )
+    if len({path.resolve() for path in (release, certificate, output)}) < 3:
+        raise InputError("A file would be written over one that is read.", "Name another file.")
+    with progress("Watching", _people(certificate), quiet=json) as step:
+        made = live_circles(release, certificate, step=step)
+    write_answer(made, output)
+    if json:
+        print_json({"ok": True, "output": str(output), **made.to_dict(), "meaning": LIVE})
+        return
+    typer.echo(f"{len(made.people)} track(s) as they were known at each moment.")
+    typer.echo(f"Half of the circles are wider than {format_length(made.median_radius_m)} in radius.")
+    typer.echo(LIVE)
+    typer.echo(f"Written: {output}")
+
+
+def _people(certificate: Path) -> int:
+    people = read_certificate(certificate).get("people")
+    return people if isinstance(people, int) else 1
 
 
 def _length_m(trace: Trace) -> float:

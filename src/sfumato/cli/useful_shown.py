@@ -25,8 +25,9 @@ from sfumato.io.formats import is_archive
 from sfumato.leakage.odds import odds_words
 from sfumato.report.usefulness_page import error_words, preview_page, utility_page
 from sfumato.units import format_length, length_m
-from sfumato.usefulness.measures import MapsAsked, People
+from sfumato.usefulness.measures import MapsAsked
 from sfumato.usefulness.preview import Preview, preview, simulations
+from sfumato.usefulness.quality import People
 from sfumato.usefulness.utility import PRIVATE, Utility, as_people, shown_people, useful
 from sfumato.usefulness.wishes import parse_wish
 

@@ -1,4 +1,4 @@
-"""The compiled walk behind ``innovations`` and ``whitened_products`` of :mod:`sfumato.priors.statespace`."""
+"""The compiled walk forward behind ``innovations``, ``whitened_products`` and causal posteriors of the state space."""
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
 from __future__ import annotations
@@ -12,8 +12,11 @@ _jit = compiled(error_model="numpy")
 
 
 @_jit
-def innovations(times, values, states, constant, rates, variances, offsets, d, white):
-    """v/√F of every value (one column each), F the variance of what is new in it; ``times`` sorted and distinct."""
+def forward(times, values, states, constant, rates, variances, offsets, d, white, pick):
+    """v/√F of every value (one column each), F the variance of what is new in it; ``times`` sorted and distinct.
+
+    And mean and variance of ``pick`` times the state given the values so far; nothing of these where ``pick`` is empty.
+    """
     n, m = values.shape
     c = len(states)
     As = np.zeros((c, 3, 3))
@@ -25,6 +28,8 @@ def innovations(times, values, states, constant, rates, variances, offsets, d, w
     K = np.zeros(d)
     v = np.zeros(m)
     out = np.zeros((n, m))
+    means = np.zeros((n, m))
+    spread = np.zeros(n)
     _begin(states, offsets, variances, P, np.zeros((3, 3)))
     last = -1.0
     for t in range(n):
@@ -38,4 +43,9 @@ def innovations(times, values, states, constant, rates, variances, offsets, d, w
         if F > 0.0:
             for i in range(m):
                 out[t, i] = v[i] / np.sqrt(F)
-    return out
+        for i in range(len(pick)):
+            for col in range(m):
+                means[t, col] += pick[i] * a[i, col]
+            for j in range(len(pick)):
+                spread[t] += pick[i] * P[i, j] * pick[j]
+    return out, means, spread

@@ -149,7 +149,7 @@ def innovations(times_s: npt.ArrayLike, columns: npt.ArrayLike, kernel: Kernel) 
     values, _ = _columns(columns, len(times), "columns")
     form = markov_form(kernel)
     white = max(form.white_m2, WHITE_FLOOR * float(np.sum(form.variances_m2)))
-    found = markov_products.innovations(
+    found = markov_products.forward(
         times,
         np.ascontiguousarray(values),
         form.states,
@@ -159,8 +159,9 @@ def innovations(times_s: npt.ArrayLike, columns: npt.ArrayLike, kernel: Kernel) 
         form.offsets,
         form.dimension,
         white,
+        np.empty(0),
     )
-    return np.asarray(found)
+    return np.asarray(found[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,15 +177,20 @@ class Smoothed:
         return np.sqrt(np.maximum(self.variance_m2, 0.0))
 
 
-def smooth(times_s: npt.ArrayLike, release_m: npt.ArrayLike, *, prior: Kernel, noise: Kernel) -> Smoothed:
-    """The exact posterior of X given Z = X + G at all times, in O(n), for a prior of mean 0."""
+def smooth(
+    times_s: npt.ArrayLike, release_m: npt.ArrayLike, *, prior: Kernel, noise: Kernel, causal: bool = False
+) -> Smoothed:
+    """The exact posterior of X given Z = X + G at all times, in O(n), for a prior of mean 0.
+
+    With ``causal`` each moment is given only what was released by then: what somebody knows who watches.
+    """
     times = finite(times_s, "times_s", dimensions=1)
     columns, flat = _columns(release_m, len(times), "release_m")
     moments, which, counts = np.unique(times, return_inverse=True, return_counts=True)
     merged = np.zeros((len(moments), columns.shape[1]))
     np.add.at(merged, which, columns)
     merged /= counts[:, None]
-    mean, variance = _smooth_moments(moments, merged, prior, noise)
+    mean, variance = _smooth_moments(moments, merged, prior, noise, causal)
     spread = mean[which]
     return Smoothed(read_only(spread[:, 0] if flat else spread), read_only(variance[which]))
 
@@ -198,9 +204,9 @@ def posterior_variances(times_s: npt.ArrayLike, *, prior: Kernel, noise: Kernel)
 
 
 def _smooth_moments(
-    moments: FloatArray, values: FloatArray, prior: Kernel, noise: Kernel
+    moments: FloatArray, values: FloatArray, prior: Kernel, noise: Kernel, causal: bool = False
 ) -> tuple[FloatArray, FloatArray]:
-    from sfumato.priors import markov_loops
+    from sfumato.priors import markov_loops, markov_products
 
     if moments.size and float(np.abs(moments).max()) > 1e50:
         raise InputError("The times are too far apart for doubles.", "Give seconds.")
@@ -214,7 +220,8 @@ def _smooth_moments(
     pick = np.zeros(both.dimension)
     pick[both.offsets] = -share
     pick[own.offsets[: len(own.states)]] += 1.0
-    mean, variance = markov_loops.smooth(
+    walk = markov_products.forward if causal else markov_loops.smooth
+    *_, mean, variance = walk(
         moments,
         np.ascontiguousarray(values),
         both.states,

@@ -9,8 +9,8 @@ from sfumato.report.archive_page import page, section, table
 from sfumato.report.curves import STYLE, Curve, panel
 from sfumato.report.drawing import listed
 from sfumato.units import format_length
-from sfumato.usefulness.measures import Quality
 from sfumato.usefulness.preview import Choice, Preview
+from sfumato.usefulness.quality import Quality
 from sfumato.usefulness.utility import PersonUtility, Utility
 
 _BANNER = "<strong>Private.</strong> This page was computed from the original. Keep it to yourself."

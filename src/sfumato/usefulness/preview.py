@@ -19,9 +19,11 @@ from sfumato.errors import InputError
 from sfumato.plan import DEFAULT_MECHANISM, Plan
 from sfumato.protection import protect_by, protect_fleet
 from sfumato.traces import Trace
-from sfumato.usefulness.measures import FLOW_CELLS_M, HEAT_CELLS_M, MapsAsked, People, first_points
+from sfumato.usefulness.measures import FLOW_CELLS_M, HEAT_CELLS_M, MapsAsked
+from sfumato.usefulness.quality import People
 from sfumato.usefulness.rectangle import rectangle
-from sfumato.usefulness.utility import Utility, as_people, mean_utility, useful
+from sfumato.usefulness.travel import first_points
+from sfumato.usefulness.utility import Given, Utility, as_people, mean_utility, useful
 from sfumato.usefulness.wishes import Granted, NoiseOffer, Wish, granted, usual_wishes
 
 NOISES_M = (100.0, 200.0, 400.0, 800.0)
@@ -70,7 +72,7 @@ class Preview:
 
 
 def preview(
-    original: Trace | People,
+    original: Given,
     *,
     noise_m: Sequence[float] = NOISES_M,
     radius_m: float = 200.0,
@@ -107,7 +109,7 @@ def preview(
             found[more] = _choice(people, plan(more), every, asked, step)
     choices = tuple(found[size] for size in sorted(found))
     answers = [granted(wish, [_offer(choice, wish) for choice in choices]) for wish in wished]
-    said = dict.fromkeys([*notes, *cut, *(note for one in choices for note in one.utility.notes)])
+    said = dict.fromkeys([*notes, *cut, *(note for one in choices for note in one.utility.notes), *_sampled(choices)])
     return Preview(radius_m, odds, mechanism, choices, tuple(answers), tuple(said))
 
 
@@ -141,6 +143,15 @@ def _choice(people: People, plan: Plan, odds: Sequence[float], asked: MapsAsked,
     at, record = plan.target.radius_m, Certificate.of(document)
     kept = {one: _largest_radius(lambda r: worst_odds(record, r), one, at) for one in odds}
     return Choice(float(document["rms_noise_m"]), worst_odds(record, at), kept, mean_utility(seen))
+
+
+def _sampled(choices: Sequence[Choice]) -> list[str]:
+    """How far corrected lengths differ with the people they were measured on."""
+    errors = [choice.utility.measures[0].sampling for choice in choices]
+    known = [100 * error for error in errors if error is not None]
+    if not known:
+        return []
+    return [f"With other people like these, corrected lengths would differ by up to {max(known):.1f} % (90 %)."]
 
 
 def _largest_radius(stated: Callable[[float], float | None], odds: float, start_m: float) -> float:

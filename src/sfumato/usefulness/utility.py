@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +14,17 @@ from sfumato.certificates.build import rounded_times
 from sfumato.certificates.verify import Document
 from sfumato.errors import InputError
 from sfumato.frames import differences_m
+from sfumato.io import read_trace, read_traces
+from sfumato.io.formats import format_of
+from sfumato.tables.people import column_names, columns_by_person
 from sfumato.traces import Trace
-from sfumato.usefulness.measures import FLOW_CELLS_M, HEAT_CELLS_M, MapsAsked, People, Quality, averaged, measured
+from sfumato.usefulness.measures import FLOW_CELLS_M, HEAT_CELLS_M, MapsAsked, maps_counted, maps_measured
+from sfumato.usefulness.quality import People, Quality, averaged
 from sfumato.usefulness.rectangle import rectangle
+from sfumato.usefulness.travel import Travel
 
+Given = Trace | People | str | Path | object  # or a table
+_TABLES = ("csv", "parquet", "geoparquet")
 PRIVATE = "Private: computed from the original. Keep it to yourself."
 MOST_PEOPLE, MOST_PEOPLE_QUICK = 60, 12  # of whom every person's own measures are worked out
 
@@ -62,8 +69,8 @@ class Utility:
 
 
 def utility(
-    original: Trace | People,
-    release: Trace | People,
+    original: Given,
+    release: Given,
     certificate: str | Path | Document | None = None,
     *,
     heat_cells_m: Sequence[float] = HEAT_CELLS_M,
@@ -73,20 +80,34 @@ def utility(
 ) -> Utility:
     """How far a release's answers are from the truth, naive and (with its certificate) corrected.
 
-    ``original`` and ``release`` are a track, or (id, track) of each person in the same order. ``step`` is called after
-    everybody together and after each person. Private.
+    ``original`` and ``release`` are a track, (id, track) of each person in the same order, a file, or a table (pandas,
+    polars, Arrow). ``step`` is called after everybody together and after each person. Private.
     """
     people, others = as_people(original), as_people(release)
     received = None if certificate is None else receive(list(others), certificate)
     return useful(people, others, received, MapsAsked(tuple(heat_cells_m), tuple(flow_cells_m), bounds), step)
 
 
-def as_people(given: Trace | People) -> People:
-    """One track is one person without a name."""
-    people = [(None, given)] if isinstance(given, Trace) else list(given)
+def as_people(given: Given) -> People:
+    """One track is one person without a name; the people of a file or a table are told by its id column."""
+    people: list[tuple[str | None, Trace]]
+    if isinstance(given, Trace):
+        people = [(None, given)]
+    elif not isinstance(given, str) and isinstance(given, list | tuple):
+        people = list(given)
+    elif isinstance(given, str | Path) and format_of(Path(given)).name not in _TABLES:
+        people = [(None, read_trace(given))]
+    else:
+        names = column_names(Path(given)) if isinstance(given, str | Path) else _names(given)
+        people = [(name or None, trace) for name, trace in read_traces(given, columns=columns_by_person(names))]
     if not people:
         raise InputError("There is nobody here.", "Give at least one track.")
     return [(person, rounded_times(trace)) for person, trace in people]
+
+
+def _names(table: object) -> list[str]:
+    names: Iterable[object] = getattr(table, "column_names", None) or getattr(table, "columns", None) or ()
+    return [str(name) for name in names]
 
 
 def useful(
@@ -100,14 +121,17 @@ def useful(
     _check_same(people, others)
     noise_m = 0.0 if received is None else received.law.noise_m
     chosen, notes = rectangle([trace for _, trace in people], asked, noise_m)
-    whole = measured(people, others, received, chosen)
+    travel = Travel(people, others, received, quick=asked.quick)
+    ways, whose = travel.everybody()
+    whole = (*ways, *maps_measured(people, others, received, chosen))
+    notes += whose
     step()
     each: list[PersonUtility] = []
     some = shown_people(len(people), quick=asked.quick)
     for k in some if len(people) > 1 else ():
-        one = None if received is None else replace(received, people=(received.people[k],))
-        rows = measured([people[k]], [others[k]], one, chosen, maps=False)
-        each.append(PersonUtility(people[k][0], len(people[k][1]), error_m([people[k]], [others[k]]), rows))
+        one, other = [people[k]], [others[k]]
+        rows = (*travel.person(k), *maps_counted(one, other, chosen))
+        each.append(PersonUtility(people[k][0], len(people[k][1]), error_m(one, other), rows))
         step()
     if len(each) and len(some) < len(people):
         notes.append(f"{len(some)} of {len(people)} people, evenly chosen, are shown one by one.")

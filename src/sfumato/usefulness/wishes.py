@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from sfumato.errors import InputError
 from sfumato.units import format_length, length_m
-from sfumato.usefulness.measures import MapsAsked, Quality
+from sfumato.usefulness.measures import MapsAsked
+from sfumato.usefulness.quality import Quality
 
 _ADVICE = "For instance length=10%,radius=500m, heatmap@1km=10% or flows@3km=15%,radius=200m,odds=5."
 
