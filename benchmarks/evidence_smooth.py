@@ -17,7 +17,7 @@ import numpy as np
 from evidence_geolife import mechanisms
 from held_out import HERE, people_in_halves
 from sfumato.answers.displacement import estimate_displacements
-from sfumato.answers.live import live_track
+from sfumato.answers.live import IN_SDS, live_track
 from sfumato.answers.movement import fit_movement, likeliest_path, possible_paths, told_by_release
 from sfumato.answers.received import NoiseLaw, Received
 from sfumato.frames import differences_m, displace, unroll
@@ -72,14 +72,16 @@ def watched(traces: list[tuple[str, Trace]], noise_m: float, label: str) -> None
         off = [np.linalg.norm(differences_m(*truth, one.lat_deg, one.lon_deg), axis=1) for one in (raw, track)]
         path = [unroll(one.lat_deg, one.lon_deg) for one in (trace, raw, track)]
         jumps = [float(np.linalg.norm(np.diff(one, axis=0), axis=1).sum()) for one in path]
-        rows.append([*(np.median(one) for one in off), np.mean(off[1] <= radius), *jumps])
+        around = IN_SDS * mechanism.kernel().variance_m2 ** 0.5  # the dot's own circle: no model, for comparison
+        rows.append([*(np.median(one) for one in off), np.mean(off[1] <= radius), *jumps, np.mean(off[0] <= around)])
         sizes.append(np.median(radius))
     found = np.array(rows)
     print(f"{label}, watched live: {len(found)} traces")
     print(f"  median error   dot {np.median(found[:, 0]):.0f} m, live {np.median(found[:, 1]):.0f} m")
     print(f"  live no farther off than the dot on {100 * np.mean(found[:, 1] <= found[:, 0]):.1f} % of traces")
-    held = f"{100 * np.mean(found[:, 2]):.1f} % of moments"
+    held, dots = (f"{100 * np.mean(found[:, k]):.1f} % of moments" for k in (2, 6))
     print(f"  circles of 68 % hold the truth in {held}, median radius {np.median(sizes):.0f} m")
+    print(f"  circles of {around:.0f} m around the dots hold it in {dots} (68 % over many draws)")
     good = found[found[:, 3] > 1]
     ratios = [np.median(good[:, k] / good[:, 3]) for k in (4, 5)]
     print(f"  length / truth, median: dot {ratios[0]:.2f}, live {ratios[1]:.2f}")

@@ -1,8 +1,9 @@
 """Where somebody who shares live positions is now: the likeliest place given what was released so far, and a circle.
 
-E[X(t) | Z up to t] under the movement fitted to the release so far (fitted anew when there are twice as many points),
-and the disc around it that holds the true place with 68 %: √(-2 ln .32) times the posterior's standard deviation along
-an axis. Nothing of the future is used, so a dot on a map moves on and does not jump with the noise.
+E[X(t) | Z up to t] under the movement fitted to the release so far (fitted anew when there are twice as many points)
+and one more that anybody may begin at any time (:data:`MAY_MOVE`: without it circles of people who had stood still were
+too narrow); and the disc around it that holds the true place with 68 %: √(-2 ln .32) times the posterior's standard
+deviation along an axis. Nothing of the future is used, so a dot on a map moves on and does not jump with the noise.
 """
 
 from __future__ import annotations
@@ -18,14 +19,16 @@ import pyarrow as pa
 
 from sfumato.answers.movement import FEWEST_MOMENTS, Movement, fit_movement
 from sfumato.answers.received import NoiseLaw, Release, receive
-from sfumato.answers.smooth import walked, with_intervals
+from sfumato.answers.smooth import each_track, walked
 from sfumato.arrays import FloatArray
 from sfumato.errors import InputError
 from sfumato.frames import displace, unroll
+from sfumato.priors.kernels import Matern32
 from sfumato.priors.statespace import smooth
 from sfumato.traces import Trace
 
 HELD = 0.68
+MAY_MOVE = Matern32(1800.0, 1500.0)  # about walking speed
 IN_SDS = math.sqrt(-2.0 * math.log(1.0 - HELD))
 REMEMBERED = 1000  # positions of a stream: what is older says little about now
 
@@ -71,14 +74,7 @@ def live_circles(
     step: Callable[[], None] = lambda: None,
 ) -> LiveTracks:
     """A certified release as somebody saw it who watched it live; ``step`` after each person."""
-    received = receive(release, certificate)
-    with_intervals(received)
-    found = []
-    for _, trace in received.people:
-        found.append(live_track(trace, received.law))
-        step()
-    people = tuple((name, track) for (name, _), (track, _) in zip(received.people, found, strict=True))
-    return LiveTracks(people, tuple(radius for _, radius in found))
+    return LiveTracks(*each_track(receive(release, certificate), live_track, step))
 
 
 def live_track(trace: Trace, law: NoiseLaw) -> tuple[Trace, FloatArray]:
@@ -127,5 +123,6 @@ class LiveView:
 
 def _known(times: FloatArray, path: FloatArray, movement: Movement, law: NoiseLaw) -> tuple[FloatArray, FloatArray]:
     """Mean and standard deviation along an axis at every time, given the release up to it."""
-    found = smooth(times - times[0], path - path[0], prior=movement.prior, noise=law.kernel, causal=True)
+    prior = movement.prior + MAY_MOVE
+    found = smooth(times - times[0], path - path[0], prior=prior, noise=law.kernel, causal=True)
     return np.asarray(found.mean_m + path[0]), found.sd_m

@@ -57,7 +57,7 @@ class MovingAnswer:
         )
 
 
-class Asked(TypedDict, total=False):
+class PathsAsked(TypedDict, total=False):
     """What all three questions take: confidence, whose releases they are, randomness, and a call after each person."""
 
     confidence: float
@@ -67,7 +67,7 @@ class Asked(TypedDict, total=False):
 
 
 def estimate_distances(
-    received: Sequence[Received | Pair], *, lags_s: Sequence[float] = LAGS_S, **asked: Unpack[Asked]
+    received: Sequence[Received | Pair], *, lags_s: Sequence[float] = LAGS_S, **asked: Unpack[PathsAsked]
 ) -> MovingAnswer:
     """Squared displacements without bias, and lengths of trips read off paths drawn given the release."""
     every = received_all(received)
@@ -76,12 +76,12 @@ def estimate_distances(
     return MovingAnswer("distances", squares, estimate_ways(every, **asked))
 
 
-def estimate_speeds(received: Sequence[Received | Pair], **asked: Unpack[Asked]) -> MovingAnswer:
+def estimate_speeds(received: Sequence[Received | Pair], **asked: Unpack[PathsAsked]) -> MovingAnswer:
     """How fast, from paths drawn given the release."""
     return MovingAnswer("speeds", None, estimate_ways(received, **asked))
 
 
-def estimate_stays(received: Sequence[Received | Pair], **asked: Unpack[Asked]) -> MovingAnswer:
+def estimate_stays(received: Sequence[Received | Pair], **asked: Unpack[PathsAsked]) -> MovingAnswer:
     """How many stays and how long, from paths drawn given the release."""
     return MovingAnswer("stays", None, estimate_ways(received, **asked))
 

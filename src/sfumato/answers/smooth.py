@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from sfumato.io.fleet import write_fleet
 from sfumato.times_released import Times
 from sfumato.traces import Trace
 
+Found = TypeVar("Found")
 GRID_M = 0.1  # so that every format holds the same positions
 
 
@@ -62,14 +64,23 @@ def smooth(
 ) -> SmoothTracks:
     """The likeliest track of each person of a release, times and segments as released; ``step`` after each person."""
     document = read_certificate(certificate)
-    received = receive(release, document, format=format)
+    people, movements = each_track(receive(release, document, format=format), smooth_track, step)
+    return SmoothTracks(people, movements, document)
+
+
+def each_track(
+    received: Received, tracked: Callable[[Trace, NoiseLaw], tuple[Trace, Found]], step: Callable[[], None]
+) -> tuple[tuple[tuple[str | None, Trace], ...], tuple[Found, ...]]:
+    """What ``tracked`` makes of each person's track: the new tracks, and what else it found."""
     with_intervals(received)
-    found = []
-    for _, trace in received.people:
-        found.append(smooth_track(trace, received.law))
+    people: list[tuple[str | None, Trace]] = []
+    found: list[Found] = []
+    for name, trace in received.people:
+        track, more = tracked(trace, received.law)
+        people.append((name, track))
+        found.append(more)
         step()
-    people = tuple((name, track) for (name, _), (track, _) in zip(received.people, found, strict=True))
-    return SmoothTracks(people, tuple(movement for _, movement in found), document)
+    return tuple(people), tuple(found)
 
 
 def with_intervals(received: Received) -> None:
