@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from sfumato.archives.job import Job, SourceReading
 from sfumato.archives.result import Faces, require_something
 from sfumato.archives.staging import opened_private
 from sfumato.archives.statement import archive_document
+from sfumato.certificates.verify import Document
 from sfumato.io.archive import members
+from sfumato.mechanisms.traces.interface import Json
 from sfumato.times_released import Times
 
 
@@ -38,13 +39,13 @@ def filling(out: Path, sources: Sequence[str | Path]) -> Iterator[Path]:
 def put_in_place(
     job: Job,
     faces: Faces,
-    noise: Mapping[str, Any] | None,
+    noise: Document | None,
     reading: SourceReading,
     *,
     times: Times,
     withheld: bool,
     simulation: bool,
-) -> dict[str, Any]:
+) -> Json:
     """The certificate of everything staged, handed to its writer before the first file gets into the output folder."""
     document = archive_document(
         job.outputs,

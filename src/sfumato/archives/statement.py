@@ -14,7 +14,7 @@ import numpy as np
 
 from sfumato.certificates.document import file_facts, sealed
 from sfumato.certificates.folders import check_sentences, verified_folder
-from sfumato.certificates.verify import Verified, verify, verify_files
+from sfumato.certificates.verify import Document, Verified, verify, verify_files
 from sfumato.errors import InputError, VerificationFailed
 from sfumato.io import read_trace
 from sfumato.places import RADII_M
@@ -88,13 +88,13 @@ def verify_archive(
 ) -> Verified:
     """The seal, every file's bytes, no file beside them, the words, and the noise from scratch."""
 
-    def check(document: Mapping[str, Any], checks: list[str]) -> Verified:
+    def check(document: Document, checks: list[str]) -> Verified:
         return _verified(document, folder, checks, ignore_wording)
 
     return verified_folder(source, (KIND, FORMAT), "an archive", check, signer)
 
 
-def _verified(document: Mapping[str, Any], folder: Path, checks: list[str], ignore_wording: bool) -> Verified:
+def _verified(document: Document, folder: Path, checks: list[str], ignore_wording: bool) -> Verified:
     if not folder.is_dir():
         raise InputError(f"{folder} is no folder.", "Give the folder that holds the files of the archive.")
     names = [str(file["name"]) for file in document["files"]]
