@@ -21,11 +21,11 @@ if TYPE_CHECKING:  # the same names as in the table below, for type checkers and
     from sfumato.certificates.verdict import judge
     from sfumato.certificates.verify import verify
     from sfumato.channel import Channel
+    from sfumato.engines.door import protect
     from sfumato.grid import Grid
     from sfumato.guarantees import Guarantee
     from sfumato.io import read_trace, read_traces, write_trace
     from sfumato.places import find_places
-    from sfumato.protection import protect
     from sfumato.traces import Trace
     from sfumato.usefulness.preview import preview
     from sfumato.usefulness.utility import utility
@@ -36,7 +36,7 @@ _HOMES = {
     "read_trace": "sfumato.io",
     "read_traces": "sfumato.io",
     "write_trace": "sfumato.io",
-    "protect": "sfumato.protection",
+    "protect": "sfumato.engines.door",
     "receive": "sfumato.answers.received",
     "estimate_heatmap": "sfumato.answers.heatmap",
     "estimate_flows": "sfumato.answers.flows",

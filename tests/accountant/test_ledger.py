@@ -181,7 +181,17 @@ def test_protect_enters_the_release_first_and_writes_nothing_past_the_cap(tmp_pa
     ledger, state = tmp_path / "ledger.json", tmp_path / "alice.json"
 
     def release(name, *more):
-        words = ["protect", sample, "-o", str(tmp_path / name), "--ledger", str(ledger), "--person", "alice", *more]
+        words = [
+            "protect",
+            sample,
+            "-o",
+            str(tmp_path / name),
+            "--ledger",
+            str(ledger),
+            "--ledger-person",
+            "alice",
+            *more,
+        ]
         return CliRunner().invoke(app, words)
 
     first = release("1.gpx", "--state", str(state), "--cap", "1.5e-5", "--json")

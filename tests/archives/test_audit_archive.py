@@ -184,7 +184,7 @@ def test_what_an_archive_cannot_be_asked_is_said(folder: Path) -> None:
         (("--mechanism", "independent", "--times", "relative"), "depends on the times"),
         (("--mechanism", "mixed", "--prior", "preset", "--times", "drop"), "depends on the times"),
         (("--mechanism", "prior-shaped", "--prior", "preset", "--times", "coarse:5min"), "depends on the times"),
-        (("--ledger", "l.json"), "--person"),
+        (("--ledger", "l.json"), "--ledger-person"),
         (("--times", "drop", "--report", "r.html"), "without times they are no tracks"),
     ):
         code, _, err = run(*base, *more, folder=folder)
@@ -195,7 +195,7 @@ def test_what_an_archive_cannot_be_asked_is_said(folder: Path) -> None:
 def test_signed_accounted_and_reported(folder: Path) -> None:
     subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", "key.pem"], cwd=folder, check=True)
     subprocess.run(["openssl", "pkey", "-in", "key.pem", "-pubout", "-out", "pub.pem"], cwd=folder, check=True)
-    more = ("--sign", "key.pem", "--ledger", "l.json", "--person", "ann", "--cap", "1")
+    more = ("--sign", "key.pem", "--ledger", "l.json", "--ledger-person", "ann", "--cap", "1")
     shared_by(folder, *more, "--report", "mine.html", "--public-report", "public.html")
     verify = ("verify", "shared.json", "--release", "shared")
     code, out, err = run(*verify, "--signer", "pub.pem", folder=folder)
@@ -210,9 +210,9 @@ def test_signed_accounted_and_reported(folder: Path) -> None:
     assert "zones" not in public
     # Next week continues the same process: it counts once. A cap below the loss stops everything.
     write_as("gpx", ride([0, 0], [-3000, 0], every_s=10.0, at_s=1.71e9), folder / "rides" / "new.gpx")
-    shared_by(folder, "--sign", "key.pem", "--ledger", "l.json", "--person", "ann")
+    shared_by(folder, "--sign", "key.pem", "--ledger", "l.json", "--ledger-person", "ann")
     code, _, err = run(
-        *("protect", "rides", "-o", "other", "--noise", "30m", "--ledger", "m.json", "--person", "ann"),
+        *("protect", "rides", "-o", "other", "--noise", "30m", "--ledger", "m.json", "--ledger-person", "ann"),
         *("--cap", "1e-12"),
         folder=folder,
     )

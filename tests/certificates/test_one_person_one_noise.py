@@ -88,7 +88,7 @@ def test_every_way_in_draws_the_same_noise_for_the_same_person(tmp_path: Path) -
     one = protect_by(Plan(), walk(), state=state, person="ALICE")
     gpx = tmp_path / "alice.gpx"
     sf.write_trace(walk(), gpx)
-    named = by_command(gpx, state, "--person", "alice")
+    named = by_command(gpx, state, "--ledger-person", "alice")
     expected = alone[0][1].lat_deg - walk().lat_deg
     for found in (
         dict(together)["Alice"],
@@ -121,7 +121,7 @@ def test_a_state_is_used_with_ids_or_without_never_both(tmp_path: Path) -> None:
     named, plain = tmp_path / "named.json", tmp_path / "plain.json"
     sf.protect(walk(), state=plain)
     protect_fleet(Plan(), [("alice", walk())], state=named)
-    with pytest.raises(InputError, match="--person"):
+    with pytest.raises(InputError, match="--ledger-person"):
         sf.protect(walk(), state=named)
     with pytest.raises(InputError, match="--one-person"):
         protect_fleet(Plan(), [("alice", walk())], state=plain)
@@ -178,7 +178,7 @@ def test_a_state_of_the_first_format_stays_one_when_it_is_copied(tmp_path: Path)
 
 
 def test_a_table_without_ids_is_nobody_in_particular(tmp_path: Path) -> None:
-    """It was the person "1": --person was ignored, and a table with an id 1 continued the noise of somebody else."""
+    """It was the person "1": the named person was ignored, and a table with an id 1 continued somebody else's noise."""
     state = tmp_path / "fleet.json"
     (_, alice), *_ = by_command(table(tmp_path / "people.csv", "alice", "1"), state)
     bare = tmp_path / "bare.csv"
@@ -188,7 +188,7 @@ def test_a_table_without_ids_is_nobody_in_particular(tmp_path: Path) -> None:
     bare.write_text("\n".join(",".join(v for i, v in enumerate(row.split(",")) if i != drop) for row in people) + "\n")
     with pytest.raises(InputError, match="has none"):
         by_command(bare, state)
-    ((_, again),) = by_command(bare, state, "--person", "alice")
+    ((_, again),) = by_command(bare, state, "--ledger-person", "alice")
     assert again.lat_deg.tolist() == alice.lat_deg.tolist()
     own = tmp_path / "own.json"
     by_command(bare, own)

@@ -113,7 +113,16 @@ def test_an_old_release_never_stands_beside_a_new_certificate(folder: Path, monk
 def test_what_is_shared_follows_the_umask_and_what_is_private_never_does(folder: Path, umask: int, public: int) -> None:
     before = os.umask(umask)
     try:
-        more = ("--report", "private.html", "--public-report", "public.html", "--ledger", "l.json", "--person", "a")
+        more = (
+            "--report",
+            "private.html",
+            "--public-report",
+            "public.html",
+            "--ledger",
+            "l.json",
+            "--ledger-person",
+            "a",
+        )
         code, _, error = run(*WORDS, *more, "--cap", "1", folder=folder)
         assert code == 0, error
         (folder / "rides").mkdir()

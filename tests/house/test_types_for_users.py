@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -37,6 +38,29 @@ WRONG = (
 )
 
 
+FRAMES = """
+import pandas as pd
+import polars as pl
+
+import sfumato as sf
+
+cabs = sf.protect(pd.DataFrame({"cab_id": [1]}), person="cab_id", noise_m=150, keep=["fare"])
+one: pd.DataFrame = cabs.frame
+two: pl.DataFrame = sf.protect(pl.DataFrame({"cab_id": [1]}), one_person=True).frame
+lazy: pl.LazyFrame = sf.protect(pl.LazyFrame({"cab_id": [1]}), person="cab_id", zone="UTC").frame
+odds: float = cabs.certificate["odds_99"]
+ride: sf.Trace = sf.protect(sf.read_trace("ride.gpx"), odds=5.0).release
+worst: str | None = cabs.audit().worst.person
+"""
+WRONG_FRAMES = (
+    "three: pl.DataFrame = cabs.frame",
+    "sf.protect(pd.DataFrame(), person=3)",
+    'sf.protect(sf.read_trace("ride.gpx"), zone="UTC")',
+    "sf.protect([1, 2, 3])",
+    "cabs.frames",
+)
+
+
 def complaints(folder: Path, text: str) -> dict[int, str]:
     (folder / "user.py").write_text(text)
     (folder / "mypy.ini").write_text(
@@ -56,6 +80,27 @@ def test_right_use_passes_and_every_wrong_line_is_an_error(tmp_path: Path) -> No
     found = complaints(tmp_path, RIGHT + "\n".join(WRONG) + "\n")
     assert sorted(found) == [lines + 1 + place for place in range(len(WRONG))], found
     assert "has no attribute" in found[lines + 1 + WRONG.index("sf.protected")]
+
+
+@pytest.mark.slow
+def test_a_frame_that_goes_in_is_the_frame_that_comes_out(tmp_path: Path) -> None:
+    pytest.importorskip("pandas")
+    pytest.importorskip("polars")
+    found = complaints(tmp_path, FRAMES + "\n".join(WRONG_FRAMES) + "\n")
+    assert sorted(found) == [FRAMES.count("\n") + 1 + place for place in range(len(WRONG_FRAMES))], found
+
+
+@pytest.mark.slow
+def test_pyright_sees_the_same(tmp_path: Path) -> None:
+    for name in ("pyright", "pandas", "polars"):
+        pytest.importorskip(name)
+    (tmp_path / "user.py").write_text(FRAMES + "\n".join(WRONG_FRAMES) + "\n")
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps({"extraPaths": [str(ROOT / "src")]}))
+    command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, "user.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    rows = [row for row in json.loads(done.stdout)["generalDiagnostics"] if row["severity"] == "error"]
+    lines = {row["range"]["start"]["line"] + 1 for row in rows}
+    assert sorted(lines) == [FRAMES.count("\n") + 1 + place for place in range(len(WRONG_FRAMES))], rows
 
 
 def test_the_static_names_are_the_lazy_ones() -> None:

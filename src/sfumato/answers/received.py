@@ -95,6 +95,11 @@ def receive(
         terms, people = _archive(release, document)
     else:
         terms, people = opened(document, _people(release, document), format=format)
+    return received_as(people, terms)
+
+
+def received_as(people: Sequence[tuple[str | None, Trace]], terms: Terms) -> Received:
+    """People whose certificate is known to be theirs, with the law of its noise."""
     law = law_of(terms.mechanism, terms.snap_m)
     return Received(tuple(people), law, terms.mechanism.name, terms.mechanism.continuing, terms.times)
 

@@ -87,7 +87,7 @@ class NoiseState:
         if person is None and self.named:
             raise InputError(
                 "This state tells people apart by their ids, and this release has none.",
-                "Say whose it is with --person (person=...), by the id the tables use, or use another state.",
+                "Say whose it is with --ledger-person (person=...), by the id the tables use, or use another state.",
             )
         if person is not None and not self.named:
             raise InputError(

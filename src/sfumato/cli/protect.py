@@ -57,7 +57,7 @@ def protect(
     report: Path | None = options.REPORT,
     public_report: Path | None = options.PUBLIC_REPORT,
     ledger: Path | None = options.LEDGER,
-    person: str | None = options.PERSON,
+    ledger_person: str | None = options.LEDGER_PERSON,
     cap: float | None = options.CAP,
     keep: list[str] = options.KEEP,
     snap: str = options.SNAP,
@@ -138,7 +138,7 @@ def protect(
         return
     if archive:
         reading, signer = (format, time_zone, named_columns(column), tuple(keep), one_person), sign and _signer(sign)
-        accounted, how = (ledger, person, cap), (keep_names, strict, output_format)
+        accounted, how = (ledger, ledger_person, cap), (keep_names, strict, output_format)
         import_module("sfumato.cli.protected_archive").run_protect_archive(
             sources, paths, plan, reading, (state, passphrase), accounted, signer, how, seed, json=json
         )
@@ -149,12 +149,12 @@ def protect(
             "Leave the certificate out, or use --times relative or coarse:5min.",
         )
     new_state = state is not None and not state.exists()
-    done = _protect(plan, people, person, state, passphrase, seed)
+    done = _protect(plan, people, ledger_person, state, passphrase, seed)
     _check_odds(done, accepted=accept_odds)
     fleet = None if len(people) < 2 else import_module("sfumato.cli.protected_fleet")
     together = {} if fleet is None else fleet.companions(done, json=json)
     if ledger is not None:
-        _enter(done, ledger, person, cap)
+        _enter(done, ledger, ledger_person, cap)
     shown = (style == "smooth", report_person, json)
     document = _write(done, paths, output_format, (state, new_state), passphrase, sign, shown)
     if json:
@@ -282,7 +282,7 @@ def _enter(done: Protected | ProtectedFleet, ledger: Path, person: str | None, c
     from sfumato.protection import Protected
 
     if not isinstance(done, Protected):
-        raise InputError("A ledger entry is for one person.", "Name them with --person, and protect one trace.")
+        raise InputError("A ledger entry is for one person.", "Name them with --ledger-person, and protect one trace.")
     process = uuid4().hex if done.state is None else done.state.process
     enter(done.body, process, ledger, person, cap)
 
@@ -293,7 +293,7 @@ def enter(body: Mapping[str, Any], process: str, ledger: Path, person: str | Non
     from sfumato.accountant.trace_losses import entry_from_certificate, total_loss
 
     if not person:
-        raise InputError("A ledger entry is for one person.", "Name them with --person, and protect one trace.")
+        raise InputError("A ledger entry is for one person.", "Name them with --ledger-person, and protect one trace.")
     advice = "Continue the person's noise (--state) so that its releases count once, add noise, or stop here."
     record(ledger, person, entry_from_certificate(body, process=process), total_loss, cap=cap, advice=advice)
 

@@ -47,7 +47,9 @@ PUBLIC_REPORT = typer.Option(None, help="Write the report without the original h
 LEDGER = typer.Option(
     None, help="Enter the release in this ledger (JSON, 0600) first; refused if it would pass the ledger's cap."
 )
-PERSON = typer.Option(None, help="Whose release this is: for the ledger, and for a state with ids.")
+LEDGER_PERSON = typer.Option(
+    None, "--ledger-person", help="Whose release this is: for the ledger, and for a state with ids."
+)
 CAP = typer.Option(None, help="Start the ledger with this cap: the loss per m² all releases may sum to.")
 KEEP = typer.Option([], help="Keep this field of the track, e.g. elevation; repeat for more.")
 SNAP = typer.Option("0.1m", help="Grid that released positions are snapped to, after the noise (m).")

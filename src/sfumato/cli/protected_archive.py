@@ -43,7 +43,7 @@ def run_protect_archive(
     output, (state, passphrase), (ledger, person, cap) = paths["release"], kept, accounted
     keep_names, strict, to = how
     if ledger is not None and not person:
-        raise InputError("A ledger entry is for one person.", "Name them with --person.")
+        raise InputError("A ledger entry is for one person.", "Name them with --ledger-person.")
     if "report" in paths and plan.times == "drop":
         raise InputError(
             "The private report reads the shared files again, and without times they are no tracks.",

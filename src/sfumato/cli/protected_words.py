@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 
 from sfumato.certificates.build import REGION_NOISE_M
 from sfumato.certificates.document import Certificate, thin_protection
 from sfumato.frames import unroll
+from sfumato.mechanisms.traces.interface import Json
 from sfumato.traces import Trace
 from sfumato.units import format_length
 
 
-def promise_lines(document: Mapping[str, Any], *, advice: bool = False) -> list[str]:
+def promise_lines(document: Json, *, advice: bool = False) -> list[str]:
     """Headline, figures and warnings of one certificate (of the noise, where it is an archive's or a dataset's)."""
     said = Certificate.of(document)
     return [
@@ -41,7 +41,7 @@ def drowned(noise_m: float | None, originals: Iterable[Trace]) -> list[str]:
     ]
 
 
-def smooth_lines(document: Mapping[str, Any]) -> list[str]:
+def smooth_lines(document: Json) -> list[str]:
     """How a smooth release was made, and that nobody can tell unless it is signed."""
     if "derived" not in document:
         return []

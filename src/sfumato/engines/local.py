@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from sfumato.certificates.build import certificate_body
 from sfumato.certificates.document import sealed
+from sfumato.certificates.state import NoiseState
 from sfumato.datasets.protecting import DatasetReading
 from sfumato.engines.kinds import as_arrow, like
 from sfumato.engines.streams import protect_stream
@@ -23,10 +24,11 @@ from sfumato.errors import InputError
 from sfumato.io.draft import plain
 from sfumato.io.fleet import fleet_table, write_fleet
 from sfumato.plan import DEFAULT_MECHANISM, Plan
+from sfumato.protection import choose
 from sfumato.randomness import Random
 from sfumato.tables.layout import Layout
 from sfumato.tables.noise import TableNoise
-from sfumato.tables.protecting import protect_rows
+from sfumato.tables.protecting import ProtectedRows, protect_rows
 from sfumato.tables.rows import Rows, counted, fault_words, read_rows
 from sfumato.tables.rows_loops import by_person
 from sfumato.traces import Trace
@@ -67,25 +69,51 @@ def protect_table(
         if filled.skipped:
             warnings.warn(fault_words(filled.skipped, filled.rows), stacklevel=2)
         return lazy, filled.document
-    whole = _as_table(table)
+    _, done, noise = protect_arrow(
+        as_arrow(table),
+        plan,
+        columns=columns,
+        zone=zone,
+        one_person=one_person,
+        strict=strict,
+        rng=rng,
+        key=key,
+    )
+    released = like(table, done.table, np.flatnonzero(done.faults == 0))
+    return released, sealed(certificate_body(noise.terms(), done.released()))
+
+
+def protect_arrow(
+    whole: pa.Table,
+    plan: Plan,
+    *,
+    columns: Mapping[str, str] | None,
+    zone: str | None,
+    one_person: bool,
+    strict: bool,
+    rng: Random,
+    key: bytes | None = None,
+    kept: tuple[NoiseState | str | Path, str | None, bool] | None = None,
+) -> tuple[Rows, ProtectedRows, TableNoise]:
+    """An Arrow table as read, as released, and the noise; ``kept``: a state, its passphrase, whether to save it."""
+    if whole.num_rows == 0:
+        raise InputError("The table has no points.", "Give at least one row with a position and a time.")
     layout = _layout(whole, plan, columns, zone, one_person)
     rows = read_rows(whole, layout)
     traces = _traces(rows) if plan.mechanism != DEFAULT_MECHANISM else ()
-    noise = TableNoise.of(plan, traces=traces, rng=rng, key=key)
+    state = None
+    if kept is not None:
+        held, passphrase, save = kept
+        named = layout.person is not None
+        state = choose(plan, [], held, named=named, passphrase=passphrase, save_state=save, rng=rng).state
+    noise = TableNoise.of(plan, traces=traces, rng=rng, key=key, state=state)
     done = protect_rows(whole, layout, noise, rows=rows)
     faults = counted(done.faults)
     if faults:
         if strict or not len(done.labels):
             raise InputError(fault_words(faults, whole.num_rows), "Repair them, or leave strict out.")
-        warnings.warn(fault_words(faults, whole.num_rows), stacklevel=2)
-    return like(table, done.table), sealed(certificate_body(noise.terms(), done.released()))
-
-
-def _as_table(source: object) -> pa.Table:
-    table = as_arrow(source)
-    if table.num_rows == 0:
-        raise InputError("The table has no points.", "Give at least one row with a position and a time.")
-    return table
+        warnings.warn(fault_words(faults, whole.num_rows), stacklevel=3)
+    return rows, done, noise
 
 
 def _layout(

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from sfumato.errors import InputError
 from sfumato.frames import bounds_texts
 from sfumato.io.draft import Reading
-from sfumato.io.tables import find_roles, from_arrow, geometry_column
+from sfumato.io.tables import from_arrow, roles_of
 from sfumato.io.wkb import encode_points
 from sfumato.traces import Trace
 
@@ -22,7 +22,7 @@ def read(path: Path, reading: Reading) -> list[tuple[str, Trace]]:
         # ParquetFile, not read_table: the latter would take key=value folder names for columns.
         with pq.ParquetFile(path) as file:
             schema = file.schema_arrow
-            roles = find_roles(schema.names, reading, geometry=geometry_column(schema))
+            roles = roles_of(schema, reading)
             table = file.read(columns=None if roles.undeclared(reading) else roles.needed)
     except (pa.ArrowException, OSError, UnicodeError, OverflowError, MemoryError):
         raise InputError("The Parquet file cannot be read.", "It may be cut off or damaged; write it again.") from None

@@ -135,7 +135,7 @@ def from_arrow(
     Rows that cannot be used are left out and counted; ``skipped`` are those that never came to be rows.
     """
     if roles is None:
-        roles = find_roles(table.column_names, reading, geometry=geometry_column(table.schema))
+        roles = roles_of(table.schema, reading)
     if reading.one_person and "id" in reading.columns:
         raise InputError("An id column and one person were asked for.", "Give one of the two.")
     if table.num_rows == 0:
@@ -178,6 +178,21 @@ def from_arrow(
         identity, trace = traces[-1]
         traces[-1] = (identity, replace(trace, skipped=left_out + Counter(trace.skipped)))
     return traces
+
+
+def with_time(schema: pa.Schema, names: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
+    """A single column of moments is the time, whatever its name, where no name says otherwise."""
+    available = list(names)
+    if "time" in given or any(plain(name) in NAMES["time"] for name in available):
+        return dict(given)
+    moments = [name for name in available if pa.types.is_timestamp(schema.field(name).type)]
+    return {**given, "time": moments[0]} if len(moments) == 1 else dict(given)
+
+
+def roles_of(schema: pa.Schema, reading: Reading) -> Roles:
+    """:func:`find_roles` of a table that tells its types."""
+    typed = replace(reading, columns=with_time(schema, schema.names, reading.columns))
+    return find_roles(schema.names, typed, geometry=geometry_column(schema))
 
 
 def geometry_column(schema: pa.Schema) -> str | None:

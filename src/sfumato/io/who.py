@@ -53,8 +53,9 @@ def refuse_undeclared_people(
             why = "by its name" if by_name else "because going by it makes the path less than half as long"
             raise InputError(
                 f"Column '{name}' has {values} values and could tell people apart ({why}).",
-                f"Say who is who: columns={{'id': '{name}'}} (--column id={name}), or one_person=True (--one-person) "
-                "if all rows are one person's. Two people read as one would share one noise.",
+                f"Say who is who: columns={{'id': '{name}'}} (sf.protect also takes person='{name}', the command "
+                f"--column id={name}), or one_person=True (--one-person) if all rows are one person's. Two people read "
+                "as one would share one noise.",
             )
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from sfumato.adversary.audit import Audit
 from sfumato.certificates.document import Certificate, thin_protection
 from sfumato.leakage.odds import odds_words
-from sfumato.mechanisms.traces.interface import Card
+from sfumato.mechanisms.traces.interface import Card, Json
 from sfumato.report.drawing import escaped
 from sfumato.units import format_length
 
@@ -36,7 +35,7 @@ def public_banner(of: str = "track") -> str:
     return f"<strong>Public.</strong> Contains nothing of the original {of} that is not in the release."
 
 
-def alarm(document: Mapping[str, Any] | Certificate) -> str:
+def alarm(document: Json | Certificate) -> str:
     """A red banner where the release protects nobody, nothing or hardly anything; else nothing."""
     said = thin_protection(document)
     return "".join(f'<p class="banner warning" role="alert">{escaped(text)}</p>' for text in said)

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from sfumato.arrays import FloatArray, IntArray
 from sfumato.errors import InputError
 from sfumato.io.draft import Reading, plain
-from sfumato.io.tables import NAMES, Roles, find_roles, geometry_column
+from sfumato.io.tables import NAMES, Roles, find_roles, geometry_column, with_time
 from sfumato.io.times import format_times, parse_epochs
 from sfumato.io.wkb import encode_points
 from sfumato.tables.people import columns_by_person
@@ -48,6 +48,7 @@ class Layout:
         """Found by names, or as ``columns`` says ({"id": "user_id", "lat": "Y"})."""
         names = [name for name in schema.names if not name.startswith("__index_level_")]
         given = dict(columns or {}) if one_person else columns_by_person(names, columns)
+        given = with_time(schema, names, given)
         wanted = [keep] if isinstance(keep, str) else list(keep)
         part = find_roles(
             names, Reading.asked(zone, given, (), one_person=one_person), geometry=geometry_column(schema)
