@@ -58,9 +58,10 @@ def api_pages() -> Mapping[str, str]:
 def public_names(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
     """Functions and classes of a module whose names do not begin with an underscore; overloads are not counted."""
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not node.name.startswith("_"):
-            if not any(ast.unparse(decorator) == "overload" for decorator in node.decorator_list):
-                yield node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or node.name.startswith("_"):
+            continue
+        if "overload" not in [ast.unparse(decorator) for decorator in node.decorator_list]:
+            yield node
 
 
 def _package(sources: list[Path]) -> ast.Module:
