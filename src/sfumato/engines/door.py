@@ -74,7 +74,7 @@ class Wishes(TypedDict, total=False):
     secrets: str | SecretRule | Sequence[str | SecretRule] | None
 
 
-class Asked(Wishes, total=False):
+class AskedOfTrace(Wishes, total=False):
     """What :func:`protect` takes of a trace."""
 
     person: str | None
@@ -84,7 +84,7 @@ class Asked(Wishes, total=False):
     rng: Random
 
 
-class AskedOfTable(Asked, total=False):
+class AskedOfTable(AskedOfTrace, total=False):
     """What :func:`protect` takes of a table."""
 
     columns: Mapping[str, str] | None
@@ -147,7 +147,7 @@ class ProtectedFrame(Generic[Frame]):
 
 
 @overload
-def protect(data: Trace, **asked: Unpack[Asked]) -> Protected: ...
+def protect(data: Trace, **asked: Unpack[AskedOfTrace]) -> Protected: ...
 
 
 @overload
