@@ -40,6 +40,8 @@ def _edges() -> FloatArray:
 
 EDGES = _edges()
 _SURE = EDGES[1:] / EDGES[:-1]
+# The same in whole numbers of 2⁻⁵³, exactly: below which the uniform is sure, and what it is multiplied by.
+_SURE_BELOW, _STEPS = np.ceil(_SURE * 2.0**53).astype(np.int64), EDGES[:-1] * 2.0**-53
 _HEIGHTS = np.exp(-0.5 * EDGES**2)
 _UNIT = 2.0**-53
 
@@ -80,23 +82,23 @@ def _rarely(word: np.uint64, words: Words, at: int, end: int) -> tuple[float, in
 @compiled(nogil=True)
 def fill_normals(words: Words, at: int, end: int, out: FloatArray, count: int) -> int:
     """``count`` standard normals from the words of ``at`` .. ``end``; the next word's place, -1 where they ran out."""
-    if at < 0 or at + count > end:
-        return -1
-    for i in range(count):
-        if at >= end:
-            return -1
-        word = words[at]
-        at += 1
-        layer = np.int64(word & np.uint64(255))
-        u = np.float64(np.int64(word >> np.uint64(11))) * _UNIT
-        if u < _SURE[layer]:
-            x = u * EDGES[layer]
-            out[i] = -x if word & np.uint64(256) else x
-        else:
-            out[i], at = _rarely(word, words, at, end)
-            if at < 0:
-                return -1
-    return at
+    i = 0
+    while at >= 0 and at + (count - i) <= end:
+        word = np.uint64(0)
+        while i < count:  # indices without a sign: nothing is counted from the end
+            word = words[np.uint64(at)]
+            layer, u = word & np.uint64(255), np.int64(word >> np.uint64(11))
+            if u >= _SURE_BELOW[layer]:
+                break
+            x = np.float64(u) * _STEPS[layer]
+            out[np.uint64(i)] = -x if word & np.uint64(256) else x
+            at += 1
+            i += 1
+        if i == count:
+            return at
+        out[i], at = _rarely(word, words, at + 1, end)
+        i += 1
+    return -1
 
 
 @compiled(nogil=True)
