@@ -1,9 +1,10 @@
 """Protect a dataset, against copying it with pyarrow (the same files, the same codec) in the same process.
 
 Prints processor seconds of both, their ratio (asked: at most 3), points per second of one core (asked: 1 M, 2 M on two)
-and the peak memory at two sizes; and, with ``--before CHECKOUT``, ``protect_table`` of 1e6 points here and there
-(asked: 4 times as fast). Rows are made up: about one a minute of each person, people interleaved as a collector writes
-them, coordinates of five decimals as the cabs have them. Run alone::
+and the peak memory of the job alone, asked to be flat; and, with ``--before CHECKOUT``, ``protect_table`` of 1e6 points
+here and there (asked: 4 times as fast). Rows are those of the cabs where ../shared has them: as many fleets as it
+takes, dirt and repeated times included, one time after the other as a collector writes them, so that everybody's rows
+lie in every file. Else, and with ``--made-up``, about one a minute of each person. Run alone::
 
     python benchmarks/bench_dataset.py                      1e6 and 1e7 points
     python benchmarks/bench_dataset.py --points 1e8         once, 10 GB of disk
@@ -20,6 +21,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +30,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 HERE = Path(__file__).resolve().parent
+CABS = HERE.parent.parent / "shared" / "data" / "cabspotting" / "cabspotting.parquet"
 FILE_POINTS = 2_000_000
 
 TABLE = """
@@ -49,25 +53,47 @@ print(best)
 """
 
 
-def make(folder: Path, points: int) -> None:
+def make(folder: Path, points: int, *, cabs: bool = False) -> None:
     """Files of two million rows each, people interleaved as a collector would write them."""
     folder.mkdir(parents=True)
+    rows = from_cabs(points) if cabs else made_up(points)
+    for number, table in enumerate(rows):
+        pq.write_table(table, folder / f"{number:05d}.parquet", compression="snappy")
+
+
+def made_up(points: int) -> Iterator[pa.Table]:
+    """About one a minute of each person, coordinates of five decimals."""
     rng = np.random.default_rng(0)
     people = max(50, points // 20_000)
     for number in range(-(-points // FILE_POINTS)):
         count = min(FILE_POINTS, points - number * FILE_POINTS)
         row = number * FILE_POINTS + np.arange(count)
-        table = pa.table(
-            {
-                "user_id": pa.array((row % people).astype(str)),
-                "time": pa.array(1_700_000_000 + row // people * 60 + rng.integers(0, 20, count)).cast(
-                    pa.timestamp("s", "UTC")
-                ),
-                "lat": np.round(37.7 + 0.05 * np.sin(row / 1e5) + 0.01 * rng.random(count), 5),
-                "lon": np.round(-122.4 + 0.05 * np.cos(row / 1e5) + 0.01 * rng.random(count), 5),
-            }
-        )
-        pq.write_table(table, folder / f"{number:05d}.parquet", compression="snappy")
+        times = 1_700_000_000 + row // people * 60 + rng.integers(0, 20, count)
+        lat = np.round(37.7 + 0.05 * np.sin(row / 1e5) + 0.01 * rng.random(count), 5)
+        lon = np.round(-122.4 + 0.05 * np.cos(row / 1e5) + 0.01 * rng.random(count), 5)
+        yield as_table((row % people).astype(str), times, lat, lon)
+
+
+def from_cabs(points: int) -> Iterator[pa.Table]:
+    """The cabs' rows by time, of as many fleets as it takes: each file a stretch of time of all of them."""
+    rows = pq.read_table(CABS, columns=["cab_id", "time", "lat_e6", "lon_e6"]).sort_by("time")
+    fleets = max(1, round(points / rows.num_rows))
+    files = max(1, round(fleets * rows.num_rows / FILE_POINTS))
+    edges = np.linspace(0, min(rows.num_rows, points), files + 1).astype(int)
+    for first, end in pairwise(edges.tolist()):
+        part = rows.slice(first, end - first)
+        times_s = np.tile(part["time"].cast(pa.int64()).to_numpy() // 1000, fleets)
+        order = np.argsort(times_s, kind="stable")
+        cab = np.tile(np.array(part["cab_id"].cast(pa.string()).to_pylist()), fleets)[order]
+        fleet = np.repeat(np.arange(fleets), part.num_rows)[order].astype(str)
+        lat, lon = (np.tile(part[name].to_numpy() / 1e6, fleets)[order] for name in ("lat_e6", "lon_e6"))
+        yield as_table(np.char.add(np.char.add(cab, "-"), fleet), times_s[order], lat, lon)
+
+
+def as_table(people: np.ndarray, times_s: np.ndarray, lat_deg: np.ndarray, lon_deg: np.ndarray) -> pa.Table:
+    """Columns as a collector has them."""
+    times = pa.array(times_s).cast(pa.timestamp("s", "UTC"))
+    return pa.table({"user_id": pa.array(people), "time": times, "lat": lat_deg, "lon": lon_deg})
 
 
 def copy(source: Path, target: Path) -> None:
@@ -77,38 +103,47 @@ def copy(source: Path, target: Path) -> None:
         pq.write_table(pq.read_table(path), target / path.name, compression="snappy")
 
 
-def measure(points: int) -> dict[str, float]:
-    """Both in this process, the copy before and after."""
+def peak_bytes(*, forget: bool = False) -> int:
+    """The most memory that this process has held, since it was last told to forget."""
+    if forget and Path("/proc/self/clear_refs").exists():
+        Path("/proc/self/clear_refs").write_text("5")
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    if Path("/proc/self/status").exists():
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def measure(folder: Path) -> dict[str, float]:
+    """Both in this process, the copy before and after; memory of the job alone."""
     from sfumato.datasets.protecting import protect_dataset
     from sfumato.plan import Plan
 
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        make(folder / "tiny", 1000)
-        make(folder / "in", points)
-        protect_dataset(folder / "tiny", folder / "tiny.out", Plan(noise_m=500.0))
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        spent = []
-        for work in (
-            lambda: copy(folder / "in", folder / "one"),
-            lambda: protect_dataset(folder / "in", folder / "out", Plan(noise_m=500.0)),
-            lambda: copy(folder / "in", folder / "two"),
-        ):
-            wall, cpu = time.perf_counter(), time.process_time()
-            work()
-            spent.append((time.perf_counter() - wall, time.process_time() - cpu))
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    (first_wall, first), (wall, cpu), (last_wall, last) = spent
+    points = sum(pq.read_metadata(path).num_rows for path in (folder / "in").iterdir())
+    make(folder / "tiny", 1000)
+    protect_dataset(folder / "tiny", folder / "tiny.out", Plan(noise_m=500.0))
+    spent, held = [], []
+    for work in (
+        lambda: protect_dataset(folder / "in", folder / "out", Plan(noise_m=500.0)),
+        lambda: copy(folder / "in", folder / "one"),
+    ):
+        before = peak_bytes(forget=True)
+        wall, cpu = time.perf_counter(), time.process_time()
+        work()
+        spent.append((time.perf_counter() - wall, time.process_time() - cpu))
+        held.append((before, peak_bytes()))
+    (wall, cpu), (copy_wall, copy_cpu) = spent
     return {
         "points": points,
-        "copy_cpu_s": (first + last) / 2,
+        "copy_cpu_s": copy_cpu,
         "cpu_s": cpu,
-        "ratio_cpu": 2 * cpu / (first + last),
-        "ratio_wall": 2 * wall / (first_wall + last_wall),
+        "ratio_cpu": cpu / copy_cpu,
+        "ratio_wall": wall / copy_wall,
         "points_per_core_s": points / cpu,
         "points_per_s": points / wall,
-        "peak_bytes": peak,
-        "grown_bytes": peak - before,
+        "before_bytes": held[0][0],
+        "peak_bytes": held[0][1],
+        "copy_peak_bytes": held[1][1],
     }
 
 
@@ -118,22 +153,29 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--points", type=float, default=None)
     parser.add_argument("--before", type=Path, default=None)
-    parser.add_argument("--one", type=float, default=None, help=argparse.SUPPRESS)
+    parser.add_argument("--made-up", action="store_true")
+    parser.add_argument("--one", type=Path, default=None, help=argparse.SUPPRESS)
+    parser.add_argument("--make", type=Path, default=None, help=argparse.SUPPRESS)
     asked = parser.parse_args()
+    if asked.make is not None:
+        make(asked.make, int(asked.points), cabs=not asked.made_up and CABS.exists())
+        return 0
     if asked.one is not None:
-        print(json.dumps(measure(int(asked.one))))
+        print(json.dumps(measure(asked.one)))
         return 0
     sizes = [asked.points] if asked.points else [2e5, 1e6] if asked.quick else [1e6, 1e7]
     for size in sizes:
-        ran = subprocess.run(
-            [sys.executable, __file__, "--one", str(size)], stdout=subprocess.PIPE, text=True, check=True
-        )
+        with tempfile.TemporaryDirectory() as name:
+            again, flags = [sys.executable, __file__], ["--made-up"] if asked.made_up else []
+            subprocess.run([*again, "--make", f"{name}/in", "--points", str(size), *flags], check=True)
+            ran = subprocess.run([*again, "--one", name], stdout=subprocess.PIPE, text=True, check=True)
         got = json.loads(ran.stdout)
         print(
             f"dataset of {got['points']:.0e} points: {got['cpu_s']:.2f} s, copied in {got['copy_cpu_s']:.2f} s of "
             f"processor time: ratio {got['ratio_cpu']:.2f} (on the clock {got['ratio_wall']:.2f}); "
-            f"{got['points_per_core_s'] / 1e6:.2f} M points/s of a core, "
-            f"{got['points_per_s'] / 1e6:.2f} M on the clock, peak {got['peak_bytes'] / 1e6:.0f} MB"
+            f"{got['points_per_core_s'] / 1e6:.2f} M points/s of a core, {got['points_per_s'] / 1e6:.2f} M on the "
+            f"clock; memory {got['before_bytes'] / 1e6:.0f} MB before, {got['peak_bytes'] / 1e6:.0f} MB at most "
+            f"(the copy {got['copy_peak_bytes'] / 1e6:.0f} MB)"
         )
     if asked.before is not None:
         spent = []

@@ -31,7 +31,7 @@ from sfumato.files import write_text
 from sfumato.tables.layout import Layout
 from sfumato.tables.rows import Faults, counted, fault_words
 
-PART_ROWS = 1 << 20
+PART_ROWS = 1 << 19
 KEY_NAME, JOB_NAME, SPILL_NAME, REJECTS_NAME = "job.key", "job.json", "rows", "_rejects"
 Step = Callable[[str, int], None]
 

@@ -1,7 +1,7 @@
 """A folder of Parquet files as one table: its files in the order of their names, its rows counted, read in units.
 
-A unit is a run of row groups of one file, about a million rows; one larger row group is a unit of its own and is read
-in rounds. Rows are numbered through all files, so that a row can be named without showing what is in it.
+A unit is a run of row groups of one file, about half a million rows; one larger row group is a unit of its own and is
+read in rounds. Rows are numbered through all files, so that a row can be named without showing what is in it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sfumato.arrays import IntArray
 from sfumato.errors import InputError
 from sfumato.io.formats import visible_files
 
-ROUND_ROWS = 1 << 20
+ROUND_ROWS = 1 << 19
 _BATCH_ROWS = 1 << 17
 _LARGEST_FOOTER = 1 << 26
 
@@ -76,15 +76,16 @@ class Dataset:
             for batch in scanner.to_batches():
                 held.append(batch)
                 count += batch.num_rows
+                del batch  # what is given away is not kept here
                 if count >= ROUND_ROWS:
-                    yield first, pa.Table.from_batches(held)
-                    first, held, count = first + count, [], 0
+                    yield first, _taken(held)
+                    first, count = first + count, 0
         except (pa.ArrowException, OSError, UnicodeError, OverflowError, ValueError):
             raise InputError(
                 f"{self.names[unit.file]} cannot be read.", "It may be cut off or damaged, or hold other types."
             ) from None
         if count:
-            yield first, pa.Table.from_batches(held)
+            yield first, _taken(held)
 
     def _coded(self, fragment: ds.ParquetFileFragment, people: str | None) -> tuple[ds.ParquetFileFragment, pa.Schema]:
         place = -1 if people is None else fragment.physical_schema.get_field_index(people)
@@ -141,6 +142,12 @@ def open_dataset(folder: Path) -> Dataset:
     starts: IntArray = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     units = tuple(_units(fragments, starts))
     return Dataset(folder, names, fragments, whole.schema, starts, units, codec or "ZSTD", digest.hexdigest())
+
+
+def _taken(held: list[pa.RecordBatch]) -> pa.Table:
+    table = pa.Table.from_batches(held)
+    held.clear()
+    return table
 
 
 def _is_text(kind: pa.DataType) -> bool:

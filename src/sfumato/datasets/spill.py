@@ -1,9 +1,9 @@
 """All rows of a person into one place, in bounded memory: the dataset dealt out into buckets by a hash of the person.
 
 Each unit becomes one private file that holds, round by round, one batch of rows for each bucket: judged and as numbers,
-person after person, each person's in their order, with the person written once (run-end encoded). A bucket is gathered
-from the same places of all units, so every person's rows come together in the order of the dataset. Rows that cannot be
-used stay behind with their number and the reason.
+person after person, each person's in their order, with the person written once (run-end encoded), and behind them
+where each ends. A bucket is gathered from the same places of all units, so every person's rows come together in the
+order of the dataset. Rows that cannot be used stay behind with their number and the reason.
 """
 
 from __future__ import annotations
@@ -49,19 +49,22 @@ def deal_out(dataset: Dataset, unit: RowGroups, layout: Layout, buckets: int, fo
 
     def write(path: Path) -> None:
         nonlocal rows
-        writer = None
+        writer, ends = None, list[int]()
         with pa.OSFile(str(path), "wb") as sink:
             for first, table in dataset.rounds(unit, layout.needed, layout.person):
                 read = read_rows(table, layout)
                 bad = np.flatnonzero(read.faults)
-                for batch in _batches(read, _plain(table.select(carried)), first, buckets):
-                    writer = writer or pa.ipc.new_file(sink, batch.schema)
-                    writer.write_batch(batch)
                 rows += table.num_rows - len(bad)
+                table = table.select(carried)
+                for batch in _batches(read, _plain(table), first, buckets):
+                    writer = writer or pa.ipc.new_stream(sink, batch.schema)
+                    writer.write_batch(batch)
+                    ends.append(sink.tell())
                 bad_rows.append(first + bad)
                 faults.append(read.faults[bad])
             if writer is not None:
                 writer.close()
+                sink.write(np.array([*ends, len(ends)], dtype="<i8").tobytes())
 
     write_whole(folder / spill_name(unit), write, private=True)
     return Dealt(rows, np.concatenate(bad_rows), np.concatenate(faults))
@@ -112,16 +115,9 @@ def gathered(folder: Path, units: Iterable[RowGroups], bucket: int, buckets: int
 
     The table holds the rows' numbers and what else is carried; all are usable.
     """
-    batches = []
-    for unit in units:
-        with pa.memory_map(str(folder / spill_name(unit))) as source:
-            if source.size() == 0:
-                continue
-            reader = pa.ipc.open_file(source)
-            for place in range(bucket, reader.num_record_batches, buckets):
-                batch = reader.get_batch(place)
-                if batch.num_rows:
-                    batches.append(batch)
+    batches = [
+        batch for unit in units for batch in _batches_of(folder / spill_name(unit), bucket, buckets) if batch.num_rows
+    ]
     if not batches:
         return None
     codes, ids = _whose(batches)
@@ -133,6 +129,22 @@ def gathered(folder: Path, units: Iterable[RowGroups], bucket: int, buckets: int
     names = [name for name in batches[0].schema.names if name not in (LAT, LON, MS, WHO)]
     table = pa.Table.from_batches([batch.select(names) for batch in batches])
     return table, Rows(lat, lon, ms, codes, labels, np.zeros(len(lat), dtype=np.uint8), ids)
+
+
+def _batches_of(path: Path, bucket: int, buckets: int) -> Iterator[pa.RecordBatch]:
+    """A bucket's batches of one unit, found by where the batches before them end: nothing else of the file is read."""
+    with pa.memory_map(str(path)) as source:
+        size = source.size()
+        if size == 0:
+            return
+        schema = pa.ipc.read_schema(source)
+        first = source.tell()
+        count = int(np.frombuffer(source.read_at(8, size - 8), dtype="<i8")[0])
+        for place in range(bucket, count, buckets):
+            at = size - 8 - 8 * (count - place + 1)
+            begin = int(np.frombuffer(source.read_at(8, at), dtype="<i8")[0]) if place else first
+            source.seek(begin)
+            yield pa.ipc.read_record_batch(pa.ipc.read_message(source), schema)
 
 
 def _whose(batches: Sequence[pa.RecordBatch]) -> tuple[IntArray, pa.Array | None]:
