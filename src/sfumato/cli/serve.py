@@ -12,6 +12,7 @@ from sfumato.cli.output import print_json
 from sfumato.errors import InputError, MissingExtra
 
 _SERVING = "sfumato.service.serving"
+_CHECKING = "sfumato.service.checking"
 
 
 def register(app: typer.Typer) -> None:
@@ -40,7 +41,13 @@ def serve(
         show_default=False,
     ),
     workers: int = typer.Option(1, min=1, max=64, help="Processes that share the port and the database."),
-    json: bool = typer.Option(False, "--json", help="Print the address as one JSON object before serving."),
+    check: bool = typer.Option(
+        False,
+        "--check",
+        help="Look at settings, database, tables, durability, clock, file modes, token and bundle, change nothing, and "
+        "exit 1 if anything would go wrong.",
+    ),
+    json: bool = typer.Option(False, "--json", help="Print the address (or the checks) as one JSON object."),
 ) -> None:
     """Run a collector: its page at /, its contract at /openapi.json. Needs no setting.
 
@@ -63,7 +70,25 @@ def serve(
     for name, value in given:
         if value is not None:
             os.environ[f"SFUMATO_{name}"] = value
+    if check:
+        _check(json=json)
+        return
     import_module(_SERVING).serve(host=host, port=port, workers=workers, announce=lambda url: _announce(url, json=json))
+
+
+def _check(*, json: bool) -> None:
+    found = import_module(_CHECKING).checks()
+    fine = all(one.ok for one in found)
+    if json:
+        told = [{"name": one.name, "ok": one.ok, "found": one.found, "advice": one.advice} for one in found]
+        print_json({"ok": fine, "checks": told})
+    else:
+        for one in found:
+            typer.echo(f"{'ok  ' if one.ok else 'FAIL'} {one.name}: {one.found}")
+            if one.advice:
+                typer.echo(f"       {one.advice}")
+    if not fine:
+        raise typer.Exit(1)
 
 
 def _announce(url: str, *, json: bool) -> None:

@@ -19,7 +19,7 @@ from sfumato.service.store.audit import Deed
 FIRST = "operator"
 FIRST_SECRET = "operator_token_sha256"
 _LOOK_AGAIN_S = 1.0
-_LEAST_LENGTH = 32
+LEAST_LENGTH = 32
 
 
 def token_hash(token: str) -> bytes:
@@ -40,7 +40,7 @@ class Operators:
     async def load(self) -> str | None:
         """Look at the tokens, making the first one if there is none; returns it if it was made now."""
         if self._chosen:
-            if len(self._chosen) < _LEAST_LENGTH:
+            if len(self._chosen) < LEAST_LENGTH:
                 raise InputError("The operator's token is shorter than 32 characters.", "Choose a longer one.")
             await self._store.replace_secret(FIRST_SECRET, token_hash(self._chosen))
             made = False

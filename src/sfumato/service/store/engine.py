@@ -74,9 +74,7 @@ class Database:
 
     async def insist_on_durability(self) -> None:
         """Refuse a database that may forget an acknowledged report."""
-        found = await self.durability()
-        wanted = {"journal_mode": "wal", "synchronous": "2", "fsync": "on", "synchronous_commit": "on"}
-        wrong = [f"{name} is {value}" for name, value in found.items() if value != wanted[name]]
+        wrong = forgetful(await self.durability())
         if wrong:
             raise InputError(
                 f"The database would not keep an acknowledged report: {', '.join(wrong)}.",
@@ -86,6 +84,12 @@ class Database:
     async def close(self) -> None:
         """Give back every connection."""
         await self.engine.dispose()
+
+
+def forgetful(durability: dict[str, str]) -> list[str]:
+    """What a live connection says that could cost an acknowledged report."""
+    wanted = {"journal_mode": "wal", "synchronous": "2", "fsync": "on", "synchronous_commit": "on"}
+    return [f"{name} is {value}" for name, value in durability.items() if value != wanted[name]]
 
 
 def _engine(url: str) -> AsyncEngine:

@@ -21,7 +21,8 @@ from sfumato.errors import InputError
 from sfumato.service.store.engine import Database
 
 _WAIT_MS = 500
-_SIDE_FILES = ("", "-wal", "-shm", "-journal")
+SIDE_FILES = ("", "-wal", "-shm", "-journal")
+"""What SQLite puts after the database's name."""
 
 
 async def scrubbed(database: Database) -> bool:
@@ -53,7 +54,7 @@ def make_private(url: URL) -> None:
         os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     if os.name != "posix":
         return
-    for side in _SIDE_FILES:
+    for side in SIDE_FILES:
         one = Path(f"{file}{side}")
         if one.is_file() and stat.S_IMODE(one.stat().st_mode) & stat.S_IRWXO:
             raise InputError(
