@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # the same names as in the table below, for type checkers and
     from sfumato.grid import Grid
     from sfumato.guarantees import Guarantee
     from sfumato.io import read_trace, read_traces, write_trace
+    from sfumato.mechanisms.channels.comparison import compare
     from sfumato.places import find_places
     from sfumato.traces import Trace
     from sfumato.usefulness.preview import preview
@@ -55,6 +56,7 @@ _HOMES = {
     "hide": "sfumato.archives.hiding",
     "judge": "sfumato.certificates.verdict",
     "verify": "sfumato.certificates.verify",
+    "compare": "sfumato.mechanisms.channels.comparison",
     "Grid": "sfumato.grid",
     "Channel": "sfumato.channel",
     "Guarantee": "sfumato.guarantees",
@@ -67,6 +69,7 @@ __all__ = [
     "LiveView",
     "Trace",
     "__version__",
+    "compare",
     "estimate_displacements",
     "estimate_distances",
     "estimate_flows",

@@ -389,6 +389,7 @@ BEHIND = (
     "mechanisms.channels.frequency_oracle.FrequencyOracle",
     "mechanisms.channels.geo_promise.",
     "mechanisms.channels.tuned.",
+    "mechanisms.channels.own.",
     "mechanisms.designs.barrier.Program",
     "mechanisms.grids.on_gpu.",
     "mechanisms.designs.noise_design.NoiseDesign",

@@ -14,7 +14,9 @@ from sfumato.cli.output import print_json, tell_progress
 from sfumato.errors import InputError
 from sfumato.files import write_text
 from sfumato.grid import Grid
+from sfumato.mechanisms.channels.channel_registry import COMPARED
 from sfumato.mechanisms.channels.comparison import Compared, compare
+from sfumato.mechanisms.channels.own import is_own
 from sfumato.reproductions.lip_comparison import picture, synthetic_city
 
 
@@ -41,11 +43,12 @@ def synthetic_grid(text: str) -> Problem:
 
 
 def prior_city(
-    prior: Path, *, distortion: str, grid: str | None, cell_size: str | None, floor: float, drop_zeros: bool
+    prior: Path, *, distortion: str | None, grid: str | None, cell_size: str | None, floor: float, drop_zeros: bool
 ) -> Problem:
     """``--prior`` with its places and costs."""
     cells = grid_of(grid, cell_size)
     law, _, _ = prior_of(prior, grid=cells, floor=floor, drop_zeros=drop_zeros)
+    distortion = distortion or ("hamming" if law.positions_m is None else "euclidean")
     costs = design_distortion(distortion, law)
     if law.size > 2500:
         raise InputError(f"{law.size} symbols are too many to compare.", "Merge cells to at most 2500.")
@@ -55,7 +58,13 @@ def prior_city(
 
 
 def run_compare(
-    problem: Problem, epsilons: Sequence[float], *, mechanisms: Sequence[str], svg: Path | None, json: bool
+    problem: Problem,
+    epsilons: Sequence[float],
+    *,
+    at: str,
+    mechanisms: Sequence[str],
+    svg: Path | None,
+    json: bool,
 ) -> None:
     """Compare, print the table or one object, and write the picture."""
     rows = compare(
@@ -64,35 +73,40 @@ def run_compare(
         epsilons,
         grid=problem.grid,
         distances=problem.distances,
-        mechanisms=mechanisms,
+        at=at,
+        mechanisms=[name for given in mechanisms for name in (COMPARED if given == "all" else (given,))],
         progress=tell_progress,
     )
     tell_progress("")
-    left_out = [name for name in mechanisms if name not in {row.mechanism for row in rows}]
+    there = {"all", *(row.mechanism for row in rows)}
+    left_out = [name for name in mechanisms if not is_own(name) and name not in there]
     if svg is not None:
         write_text(svg, picture(rows, unit=problem.unit))
     if json:
         answer = {"ok": True, "unit": problem.unit, "rows": [asdict(row) for row in rows], "left_out": left_out}
         print_json({**answer, "picture": str(svg) if svg else None})
         return
-    _print(rows, problem.unit)
+    _print(rows, at, problem.unit)
     if left_out:
         typer.echo(f"Left out (too many symbols to optimise over, or no grid): {', '.join(left_out)}")
     if svg is not None:
         typer.echo(f"Picture: {svg}")
 
 
-def _print(rows: Sequence[Compared], unit: str) -> None:
-    typer.echo(
-        f"Mechanisms at equal LIP leakage, in nats; distortion in {unit}, geo-indistinguishability per its unit."
-    )
-    head = ("LIP", "mechanism", "distortion", "measured", "MI", "LDP", "max.leak", "Bayes err", "guess off", "geo-ind")
+_AT = {"lip": "LIP leakage, in nats", "ldp": "LDP, in nats", "mi": "mutual information, in nats", "geo": "geo-ind"}
+
+
+def _print(rows: Sequence[Compared], at: str, unit: str) -> None:
+    typer.echo(f"Mechanisms at equal {_AT[at]}; distortion in {unit}, geo-indistinguishability per its unit.")
+    if beyond := sorted({row.mechanism for row in rows if not row.within_target}):
+        typer.echo(f"As given, and beyond the target: {', '.join(beyond)}.")
+    head = ("target", "mechanism", "distortion", "LIP", "MI", "LDP", "max.leak", "Bayes err", "guess off", "geo-ind")
     typer.echo("  ".join(f"{word:<22}" if word == "mechanism" else f"{word:>10}" for word in head))
     last = None
     for row in rows:
-        if last is not None and row.target_lip != last:
+        if last is not None and row.target != last:
             typer.echo("")
-        last = row.target_lip
+        last = row.target
         geo = "" if row.geo_epsilon_per_unit is None else f"{row.geo_epsilon_per_unit:.4g}"
         values = (
             row.average_distortion,
@@ -104,7 +118,7 @@ def _print(rows: Sequence[Compared], unit: str) -> None:
             row.adversary_distortion,
         )
         cells = [
-            f"{row.target_lip:>10g}",
+            f"{row.target:>10g}",
             f"{row.mechanism:<22}",
             *(f"{value:>10.6g}" for value in values),
             f"{geo:>10}",

@@ -159,6 +159,7 @@ def odds_words(odds: float | None) -> str | None:
         return None
     if odds > MOST_SAID:
         return "more than a million : 1"
+    odds = max(odds, 0.0)
     step = 10.0 ** max(math.floor(math.log10(max(odds, 1.0))) - 2, -2)
     rounded = math.ceil(odds / step - 1e-6) * step
     return f"{rounded:,.0f} : 1".replace(",", " ") if rounded >= 1000 else f"{rounded:.6g} : 1"

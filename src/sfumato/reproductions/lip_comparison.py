@@ -7,6 +7,7 @@ program is not unique, so mutual information is not compared; Blahut-Arimoto jum
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from html import escape
 
@@ -50,10 +51,10 @@ def synthetic_city(size: int) -> tuple[FloatArray, FloatArray]:
     return (heat / heat.sum()).ravel(), distances
 
 
-def picture(rows: list[Compared], *, unit: str) -> str:
+def picture(rows: Sequence[Compared], *, unit: str) -> str:
     """The cost and what else leaks against the LIP leakage, one line per mechanism."""
-    names = [name for name in COMPARED if any(row.mechanism == name for row in rows)]
-    targets = np.array(sorted({row.target_lip for row in rows}))
+    names = list(dict.fromkeys(row.mechanism for row in rows))
+    targets = np.array(sorted({row.target for row in rows}))
     fields = (
         ("average_distortion", f"average distortion ({unit})"),
         ("mutual_information_nats", "mutual information (nats)"),
@@ -103,7 +104,7 @@ def _stroke(name: str) -> str:
     return f'stroke="{COLOURS[bases.index(name.removesuffix("+remap"))]}"{dash}'
 
 
-def _bars(rows: list[Compared], fields: tuple[tuple[str, str], ...]) -> str:
+def _bars(rows: Sequence[Compared], fields: tuple[tuple[str, str], ...]) -> str:
     """One leakage only: a bar per mechanism and measure."""
     line, label_width, bar = 18, 170, 220
     height = 40 + len(rows) * line
@@ -133,7 +134,7 @@ def run(quick: bool = False) -> Reproduction:
     rows = compare(prior, distances, epsilons, grid=Grid.plain(6, 6), distances=distances)
     claims: list[Claim] = []
     for index, epsilon in zip(chosen, epsilons, strict=True):
-        here = {row.mechanism: row for row in rows if row.target_lip == epsilon}
+        here = {row.mechanism: row for row in rows if row.target == epsilon}
         for name, values in PROTOTYPE.items():
             claims.append(
                 near(

@@ -82,7 +82,7 @@ def test_the_command_prints_a_table_and_writes_a_picture(tmp_path: Path) -> None
     picture = tmp_path / "c.svg"
     arguments = ("compare", "--synthetic", "4x4", "--mechanism", "lip-optimal", "--mechanism", "exponential")
     found = answer(*arguments, "--epsilon", 1, "--epsilon", 0.5, "--svg", picture)
-    assert [row["target_lip"] for row in found["rows"]] == [0.5, 0.5, 1.0, 1.0]
+    assert [row["target"] for row in found["rows"]] == [0.5, 0.5, 1.0, 1.0]
     assert {"ldp", "mutual_information_nats", "bayes_error", "average_distortion"} <= set(found["rows"][0])
     assert "lip-optimal" in minidom.parse(str(picture)).toxml()
     text = run(*arguments, "--epsilon", 1)

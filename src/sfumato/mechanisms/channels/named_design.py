@@ -11,6 +11,7 @@ import numpy as np
 from sfumato.arrays import FloatArray, Solved, Status
 from sfumato.errors import InputError
 from sfumato.guarantees import Guarantee
+from sfumato.leakage import discrete
 from sfumato.mechanisms.channels.deadline import NEVER, Deadline
 
 if TYPE_CHECKING:  # the list of names is part of --help, which loads no mathematics
@@ -143,15 +144,33 @@ class DesignedChannel:
         return cls(shipped, guarantee, status, again)
 
 
+NOTIONS = ("lip", "ldp", "geo", "mi")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LeakageTarget:
-    """Designs are compared at one leakage of local information privacy (nats) under one prior."""
+    """Designs are compared at one leakage under one prior: ``at`` is lip, ldp or mi (nats), or geo (per unit)."""
 
     prior: FloatArray
     distortion: FloatArray
     epsilon: float
     grid: Grid | None = None
     deadline: Deadline = NEVER
+    at: str = "lip"
+    distances: FloatArray | None = None
+
+    def measured(self, channel: Channel) -> float:
+        """How much a channel leaks, in the notion that is held equal."""
+        if self.at == "lip":
+            return discrete.lip(channel, self.prior).max
+        if self.at == "geo" and self.distances is not None:
+            return discrete.geo_epsilon(channel, self.distances)
+        if self.at in ("ldp", "mi"):
+            return discrete.ldp(channel) if self.at == "ldp" else discrete.mutual_information(channel, self.prior)
+        raise InputError(
+            f"Mechanisms cannot be compared at equal '{self.at}' here.",
+            f"Choose from {', '.join(NOTIONS)}; geo needs places (coordinates, a grid, or distances).",
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""Designs turned until they leak, under one prior, just below a target of local information privacy; never above."""
+"""Designs turned until they leak, under one prior, just below a target in one notion; never above."""
 
 from __future__ import annotations
 
@@ -25,13 +25,18 @@ from sfumato.priors.sets import Known
 
 
 def lip_optimal(target: LeakageTarget) -> Tuned:
-    """The optimum for the target itself."""
-    solved = optimal_channel(target.prior, target.distortion, target.epsilon, distortion_name=None)
-    return Tuned(solved.value.channel, target.epsilon)
+    """The optimum for the target itself; in another notion, for the largest leakage of its own that is within it."""
+
+    def at(epsilon: float) -> Channel:
+        return optimal_channel(target.prior, target.distortion, epsilon, distortion_name=None).value.channel
+
+    return Tuned(at(target.epsilon), target.epsilon) if target.at == "lip" else _turned(at, target)
 
 
 def ldp_optimal(target: LeakageTarget) -> Tuned:
     """The target as a budget of local differential privacy: it leaks less under any one prior."""
+    if target.at not in ("lip", "ldp"):
+        return _turned(lambda epsilon: _worst_case(target, epsilon), target)
     return Tuned(_worst_case(target, target.epsilon), target.epsilon)
 
 
@@ -40,6 +45,8 @@ def ldp_tuned(target: LeakageTarget) -> Tuned:
 
     On the tenths: the optimum of the program is not unique, so its leakage is not smooth in the budget.
     """
+    if target.at != "lip":
+        return ldp_optimal(target)
     epsilon = target.epsilon
     tenths = max(1, int(np.floor(epsilon * 10 + 1e-9)))
     knob = min(tenths / 10, epsilon)
@@ -78,7 +85,7 @@ def randomized_response(target: LeakageTarget) -> Tuned:
     """The largest budget of randomized response whose leakage under the prior is within the target."""
 
     def leaks(epsilon: float) -> float:
-        return lip(RandomizedResponse(target.prior.size, epsilon).channel(), target.prior).max
+        return target.measured(RandomizedResponse(target.prior.size, epsilon).channel())
 
     low = target.epsilon * (1 - 1e-9)  # a budget of local differential privacy leaks less under any prior
     high = 1.5 * low
@@ -89,8 +96,12 @@ def randomized_response(target: LeakageTarget) -> Tuned:
 
 
 def prior_resampling(target: LeakageTarget) -> Tuned:
-    """Prior resampling has no knob beyond the target."""
-    return Tuned(resampling_channel(target.prior, target.epsilon, distortion=target.distortion).channel, None)
+    """Prior resampling has no knob beyond its leakage under the prior."""
+
+    def at(epsilon: float) -> Channel:
+        return resampling_channel(target.prior, epsilon, distortion=target.distortion).channel
+
+    return Tuned(at(target.epsilon), None) if target.at == "lip" else _turned(at, target)
 
 
 def build_ldp_tuned(task: ChannelTask) -> DesignedChannel:
@@ -133,9 +144,25 @@ def _names(kept: npt.NDArray[np.bool_]) -> tuple[str, ...]:
     return tuple(str(y) for y in np.flatnonzero(kept))
 
 
+def _turned(channel_at: Callable[[float], Channel], target: LeakageTarget) -> Tuned:
+    """A design whose own epsilon is another notion's: turned until it leaks just below the target in that one."""
+    near = target.epsilon * (float(target.distances.max()) if target.distances is not None else 1.0)
+    if target.at != "geo":
+        near = target.epsilon
+    knob = largest_rate(
+        lambda epsilon: target.measured(channel_at(epsilon)),
+        target.epsilon,
+        low=0.5 * near,
+        high=near,
+        steps=12,
+        deadline=target.deadline,
+    )
+    return Tuned(channel_at(knob), knob)
+
+
 def _bracketed(channel_at: Callable[[float], Channel], target: LeakageTarget, *, steps: int = 26) -> float:
     def measured(rate: float) -> float:
-        return lip(channel_at(rate), target.prior).max
+        return target.measured(channel_at(rate))
 
     # A kernel e^(-rate d), normalised or not, leaks at most 2 rate d: this start is always within the target.
     farthest = float(target.distortion.max())
