@@ -30,8 +30,8 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "helpers")]
 NEEDED = 8.0
 
 
-def cpu_s() -> float:
-    """Processor seconds of this process and all that descend from it, those that ended included."""
+def cpu_s(*roots: int) -> float:
+    """Processor seconds of these processes (this one) and all that descend from them, those that ended included."""
     parents, spent = {}, {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -41,7 +41,7 @@ def cpu_s() -> float:
                 continue
             parents[int(entry.name)] = int(fields[1])
             spent[int(entry.name)] = sum(map(int, fields[11:15]))
-    inside = {os.getpid()}
+    inside = set(roots or (os.getpid(),))
     while more := {pid for pid, parent in parents.items() if parent in inside} - inside:
         inside |= more
     return sum(spent[pid] for pid in inside) / os.sysconf("SC_CLK_TCK")

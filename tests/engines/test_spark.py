@@ -56,6 +56,7 @@ def test_bad_rows_are_in_the_rejects_with_their_reasons_and_two_spellings_are_re
     assert kept == 57
     assert sum(row["count"] for row in left) == 4
     assert len(left) >= 3
+    assert_same(protect(frame.repartition(5), PLAN, key=KEY, groups=3).frame.toArrow(), done.frame.toArrow())
     spelled = [{**rows[0], "user_id": "U1 "}, {**rows[5], "user_id": "u1"}]
     with pytest.raises(InputError, match="Two ids are the same"):
         protect(spark.createDataFrame(pa.Table.from_pylist(spelled, schema=good.schema)), PLAN)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from sfumato.certificates.build import ReleasedFiles, certificate_body
 from sfumato.certificates.document import sealed
-from sfumato.engines.spark_groups import GROUP, REASON, ROW, SUMMED, Group, dealt, named, refuse_two_spellings
+from sfumato.engines.spark_groups import GROUP, REASON, SUMMED, Group, dealt, named, refuse_two_spellings
 from sfumato.errors import InputError, MissingExtra
 from sfumato.plan import Plan
 from sfumato.randomness import Random
@@ -27,7 +27,6 @@ from sfumato.times_released import Times
 
 try:
     from pyspark.sql import DataFrame
-    from pyspark.sql import functions as sql
     from pyspark.sql.types import StringType, StructField, StructType
 except ImportError as error:
     raise MissingExtra("pyspark", "spark") from error
@@ -74,7 +73,8 @@ def protect(
 
     ``groups`` (by default ``spark.sql.shuffle.partitions``) is into how many tasks people are dealt, about eight groups
     in each; a group must fit into the memory of one Python worker, about 200 bytes per row. ``strict`` fails the job
-    at the first unusable row.
+    at the first unusable row. A frame has no order: a person's rows come back by time, and of two at one moment the one
+    with the smaller values is kept.
     """
     plan = plan or Plan()
     schema = frame.limit(0).toArrow().schema
@@ -88,13 +88,12 @@ def protect(
     parts = int(groups or frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
     if layout.person is not None:
         refuse_two_spellings(frame, layout.person)
-    numbered = frame.withColumn(ROW, sql.monotonically_increasing_id())
-    grouped = dealt(numbered.select(ROW, *map(named, layout.needed)), layout, parts)
+    grouped = dealt(frame.select(*map(named, layout.needed)), layout, parts)
     group = Group(layout, noise, strict)
     rejected = StructType([*frame.schema.fields, StructField(REASON, StringType())])
     return SparkRelease(
         released_frame(grouped, group, frame.schema),
-        dealt(numbered, layout, parts).groupBy(GROUP).applyInArrow(lambda table: group.rejected(table), rejected),
+        dealt(frame, layout, parts).groupBy(GROUP).applyInArrow(lambda table: group.rejected(table), rejected),
         grouped,
         group,
     )

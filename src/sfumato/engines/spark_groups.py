@@ -1,7 +1,9 @@
 """What Spark's workers do: the rows of some people, protected by the local engine; and how people are dealt to them.
 
-A group is all rows of the people whose ids have one hash. Rows arrive in any order and are put into that of the source
-first, so a group that is done again, after a worker or an executor was lost, comes out the same.
+A group is all rows of the people whose ids have one hash. Rows arrive in any order, and are first put into that of the
+source where they are numbered, else into the order of what is in them: numbers given to a frame's rows as they come
+would be others when a part of it is computed again. So a group that is done again, after a worker or an executor was
+lost, comes out the same.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ _GROUPS_PER_PART = 8  # people are dealt by hashes: several groups make parts mo
 
 
 def dealt(frame: DataFrame, layout: Layout, parts: int) -> DataFrame:
-    """Rows with ``ROW`` dealt out by person into groups, the groups into ``parts`` tasks; one person is one group."""
+    """Rows dealt out by person into groups, the groups into ``parts`` tasks; where all are one person's, one group."""
     if layout.person is None:
         return frame.withColumn(GROUP, sql.lit(0).cast("long")).repartition(1)
     groups = sql.lit(_GROUPS_PER_PART * parts)
@@ -65,7 +67,7 @@ class Group:
 
         def bad_rows() -> pa.Table:
             done, source = self._done(table)
-            kept = source.drop_columns([ROW, GROUP]).filter(pa.array(done.faults > 0))
+            kept = source.drop_columns([GROUP]).filter(pa.array(done.faults > 0))
             return _plain(kept.append_column(REASON, _reasons(done)))
 
         return _quietly(bad_rows)
@@ -92,13 +94,20 @@ class Group:
 
     def _done(self, table: pa.Table) -> tuple[ProtectedRows, pa.Table]:
         # Shuffled rows come in any order; which of two at one moment is kept must not depend on it.
-        whole = table.combine_chunks()
-        rows = whole.column(ROW).to_numpy()
-        source = whole if (rows[1:] > rows[:-1]).all() else whole.take(pa.array(np.argsort(rows, kind="stable")))
+        source = _in_order(table.combine_chunks(), self.layout)
         done = protect_rows(source, self.layout, self.noise, by_people=True)
         if self.strict and (done.faults > 0).any():
             raise InputError(fault_words(counted(done.faults), source.num_rows), "Repair them, or leave strict out.")
         return done, source
+
+
+def _in_order(table: pa.Table, layout: Layout) -> pa.Table:
+    if ROW not in table.column_names:
+        names = dict.fromkeys([layout.roles.by_role["time"], *layout.needed])
+        plain = [name for name in names if not pa.types.is_nested(table.schema.field(name).type)]
+        return table.sort_by([(name, "ascending") for name in plain])
+    rows = table.column(ROW).to_numpy()
+    return table if (rows[1:] > rows[:-1]).all() else table.take(pa.array(np.argsort(rows, kind="stable")))
 
 
 def _reasons(done: ProtectedRows) -> pa.Array:
