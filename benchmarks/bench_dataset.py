@@ -71,7 +71,9 @@ def made_up(points: int) -> Iterator[pa.Table]:
         times = 1_700_000_000 + row // people * 60 + rng.integers(0, 20, count)
         lat = np.round(37.7 + 0.05 * np.sin(row / 1e5) + 0.01 * rng.random(count), 5)
         lon = np.round(-122.4 + 0.05 * np.cos(row / 1e5) + 0.01 * rng.random(count), 5)
-        yield as_table((row % people).astype(str), times, lat, lon)
+        names = pa.array([str(person) for person in range(people)])
+        who = pa.DictionaryArray.from_arrays(pa.array(row % people), names).cast(pa.string())
+        yield as_table(who, times, lat, lon)
 
 
 def from_cabs(points: int) -> Iterator[pa.Table]:
@@ -79,21 +81,24 @@ def from_cabs(points: int) -> Iterator[pa.Table]:
     rows = pq.read_table(CABS, columns=["cab_id", "time", "lat_e6", "lon_e6"]).sort_by("time")
     fleets = max(1, round(points / rows.num_rows))
     files = max(1, round(fleets * rows.num_rows / FILE_POINTS))
+    names = rows["cab_id"].combine_chunks().dictionary.to_pylist()
+    everybody = pa.array([f"{name}-{fleet}" for fleet in range(fleets) for name in names])
     edges = np.linspace(0, min(rows.num_rows, points), files + 1).astype(int)
     for first, end in pairwise(edges.tolist()):
         part = rows.slice(first, end - first)
         times_s = np.tile(part["time"].cast(pa.int64()).to_numpy() // 1000, fleets)
         order = np.argsort(times_s, kind="stable")
-        cab = np.tile(np.array(part["cab_id"].cast(pa.string()).to_pylist()), fleets)[order]
-        fleet = np.repeat(np.arange(fleets), part.num_rows)[order].astype(str)
+        cab = np.tile(part["cab_id"].combine_chunks().indices.to_numpy().astype(np.int64), fleets)[order]
+        whose = cab + len(names) * np.repeat(np.arange(fleets), part.num_rows)[order]
+        people = pa.DictionaryArray.from_arrays(pa.array(whose), everybody).cast(pa.string())
         lat, lon = (np.tile(part[name].to_numpy() / 1e6, fleets)[order] for name in ("lat_e6", "lon_e6"))
-        yield as_table(np.char.add(np.char.add(cab, "-"), fleet), times_s[order], lat, lon)
+        yield as_table(people, times_s[order], lat, lon)
 
 
-def as_table(people: np.ndarray, times_s: np.ndarray, lat_deg: np.ndarray, lon_deg: np.ndarray) -> pa.Table:
+def as_table(people: pa.Array, times_s: np.ndarray, lat_deg: np.ndarray, lon_deg: np.ndarray) -> pa.Table:
     """Columns as a collector has them."""
     times = pa.array(times_s).cast(pa.timestamp("s", "UTC"))
-    return pa.table({"user_id": pa.array(people), "time": times, "lat": lat_deg, "lon": lon_deg})
+    return pa.table({"user_id": people, "time": times, "lat": lat_deg, "lon": lon_deg})
 
 
 def copy(source: Path, target: Path) -> None:

@@ -14,12 +14,14 @@ from sfumato.archives.runs import hide_archive
 from sfumato.archives.staging import SUMMARY_NAME
 from sfumato.certificates.sign import signer_with
 from sfumato.cli.archive_faces import passphrase_in, points_read, progress, rows_csv, say_rows, write_certificate
+from sfumato.cli.hidden_dataset import run_hide_dataset
 from sfumato.cli.output import print_json
 from sfumato.cli.protect import named_columns
 from sfumato.errors import InputError
 from sfumato.files import write_text
 from sfumato.io.archive import count_members
 from sfumato.io.draft import canonical
+from sfumato.io.formats import is_dataset
 from sfumato.places import PlaceLeak, Places, load_places, refuse_if_found
 from sfumato.places.zones import public_radius_m
 from sfumato.report.archive_page import private_page, public_page
@@ -59,6 +61,9 @@ class HideOptions:
 def run_hide(asked: HideOptions) -> None:
     """Every ride hidden, or nothing; what attackers find is said before anything is in place."""
     passphrase = passphrase_in(asked.passphrase_file)
+    if is_dataset(asked.sources) and (asked.places.is_dir() or asked.one_person or _has_people(asked)):
+        _run_dataset(asked, passphrase)
+        return
     mine = load_places(asked.places, passphrase=_if_sealed(asked.places, passphrase))
     _check_zone(mine, asked.zone)
     limit_m = None if asked.refuse_if_found is None else length_m(asked.refuse_if_found)
@@ -108,6 +113,39 @@ def run_hide(asked: HideOptions) -> None:
         typer.echo(f"Kept as recorded: {', '.join(done.document['kept'])}.")
     typer.echo(f"Private, beside it: {done.private} (manifest, summary). Keep it and your places file, for next time.")
     typer.echo("What you published before without a zone cannot be taken back.")
+
+
+def _has_people(asked: HideOptions) -> bool:
+    return "id" in (named_columns(asked.column) or {})
+
+
+def _run_dataset(asked: HideOptions, passphrase: str | None) -> None:
+    run_hide_dataset(
+        asked.sources[0],
+        asked.output,
+        asked.places,
+        named_columns(asked.column),
+        zone=asked.zone,
+        times=asked.times,
+        keep=asked.keep,
+        sign=asked.sign,
+        refuse_within=asked.refuse_if_found,
+        certificate=asked.certificate,
+        passphrase=passphrase,
+        strict=asked.strict,
+        time_zone=asked.time_zone,
+        one_person=asked.one_person,
+        unused={
+            "blur": asked.blur,
+            "state": asked.state,
+            "to": asked.to,
+            "keep-names": asked.keep_names,
+            "format": asked.format,
+            "report": asked.report,
+            "public-report": asked.public_report,
+        },
+        json=asked.json,
+    )
 
 
 def _if_sealed(file: Path, passphrase: str | None) -> str | None:

@@ -16,10 +16,14 @@ def register(app: typer.Typer) -> None:
 
 def hide(
     sources: list[Path] = typer.Argument(
-        ..., metavar="RIDES...", help="Folders, files, patterns, .gz, .zip, or an export of Strava, Garmin or Google."
+        ...,
+        metavar="RIDES...",
+        help="Folders, files, patterns, .gz, .zip, an export of Strava, Garmin or Google, or a Parquet dataset.",
     ),
     output: Path = typer.Option(..., "--output", "-o", help="The folder to share. Run again to add new rides."),
-    places: Path = typer.Option(..., "--places", help="Your places file (see: sfumato places)."),
+    places: Path = typer.Option(
+        ..., "--places", help="Your places file (see: sfumato places); of a dataset, a folder with one for each person."
+    ),
     zone: str | None = typer.Option(
         None, help="Refuse unless every zone has this radius (400m, 800m or 1600m); it is set by `places add`."
     ),
@@ -43,6 +47,7 @@ def hide(
     strict: bool = typer.Option(False, "--strict", help="Stop at the first file that cannot be used."),
     time_zone: str | None = typer.Option(None, help="Time zone of times that name none, e.g. Europe/Paris or UTC."),
     column: list[str] = typer.Option([], help="Name a table's column by role, e.g. lat=Y; repeat for more."),
+    user_column: str | None = typer.Option(None, help="A dataset's column of people; the same as --column id=..."),
     one_person: bool = typer.Option(False, "--one-person", help="All rows of every table are one person's."),
     format: str | None = typer.Option(None, help="The rides' format, where ending and content do not tell."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object (private) and nothing else."),
@@ -71,7 +76,7 @@ def hide(
             passphrase_file=passphrase_file,
             strict=strict,
             time_zone=time_zone,
-            column=column,
+            column=column if user_column is None else [*column, f"id={user_column}"],
             one_person=one_person,
             format=format,
             json=json,

@@ -86,12 +86,18 @@ def _say(done: DatasetResult, output: str, *, verify: bool) -> None:
         f"{done.released} of {done.rows} rows of {done.people} people in {done.parts} part(s) in {output}. "
         f"{done.document['times']['meaning']}"
     )
-    for reason, count in done.skipped.items():
-        typer.echo(f"Left out, see {output}/_rejects: {reason} ({count}).")
+    say_left_out(done, output)
     for line in promise_lines(done.document["noise"]):
         typer.echo(line)
     check = f"sfumato verify {output}" if verify else "sfumato verify, on a copy of the folder"
     typer.echo(f"Certificate: {output}/_certificate.json; check it with: {check}")
+
+
+def say_left_out(done: DatasetResult, output: str | Path | None) -> None:
+    """Rows that could not be used, by reason; where ``output`` is given, each of them is named there."""
+    see = "" if output is None else f", see {output}/_rejects"
+    for reason, count in done.skipped.items():
+        typer.echo(f"Left out{see}: {reason} ({count}).")
 
 
 @contextmanager

@@ -51,14 +51,23 @@ class DatasetJob:
     """The steps of one dataset towards one output folder; ``transform`` makes a bucket's rows what is released."""
 
     def __init__(
-        self, dataset: Dataset, layout: Layout, staging: Staging, transform: Transform, wish: str, *, cores: int
+        self,
+        dataset: Dataset,
+        layout: Layout,
+        staging: Staging,
+        transform: Transform,
+        wish: str,
+        *,
+        cores: int,
+        publish_rejects: bool = True,
     ) -> None:
         self.dataset, self.layout, self.staging, self.transform = dataset, layout, staging, transform
-        self.wish, self.cores = wish, cores
+        self.wish, self.cores, self.publish_rejects = wish, cores, publish_rejects
         self.buckets = max(1, -(-dataset.rows // PART_ROWS))
         self.folder = staging.private / SPILL_NAME
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        (staging.staging / REJECTS_NAME).mkdir(mode=0o700, exist_ok=True)
+        if publish_rejects:
+            (staging.staging / REJECTS_NAME).mkdir(mode=0o700, exist_ok=True)
         self._lock = threading.Lock()
 
     def run(self, *, strict: bool = False, step: Step | None = None) -> JobTally:
@@ -162,7 +171,7 @@ class DatasetJob:
         rejects, rows, faults = left
         skipped = counted(faults)
         records = [self._entry(source, points_in, points_out, output, skipped)]
-        if skipped:
+        if skipped and self.publish_rejects:
             write_rejects(self.dataset, rows, faults, self.staging.staging / rejects)
             records.insert(0, self._entry(f"rejects of {source}", 0, 0, rejects, {}))
         with self._lock:

@@ -103,16 +103,15 @@ def protect_dataset(
         def transform(table: pa.Table, rows: Rows) -> ProtectedRows:
             return protect_rows(table, layout, noise, by_people=True, rows=rows, schema=dataset.schema)
 
-        job = DatasetJob(dataset, layout, staging, transform, wish, cores=cores or _cores())
+        job = DatasetJob(dataset, layout, staging, transform, wish, cores=cores or usable_cores())
         tally = job.run(strict=strict, step=step)
         require_rows(tally)
         contents = tuple((points, digest) for _, digest, points in job.parts())
         body = certificate_body(noise.terms(several_files=True), ReleasedFiles(contents, range(tally.people)))
         if priced is not None:
             priced(body)
-        document = dataset_document(
-            job.parts(), layout, plan, over_people(tally.points_of_people), noise=body, sign=sign
-        )
+        people = over_people(tally.points_of_people)
+        document = dataset_document(job.parts(), layout, plan, people, noise=body, sign=sign)
         return placed(job, tally, document)
 
 
@@ -134,7 +133,8 @@ def finished(out: Path, folder: Path) -> DatasetResult | None:
         private.rmdir()
     said = json.loads((out / MANIFEST_NAME).read_text())
     document = json.loads((out / CERTIFICATE_NAME).read_text())
-    counts = (said["rows_read"], said["rows_released"], said["people"], said["rows_rejected"], len(said["parts"]))
+    released, rejected = said["rows_released"], said.get("rows_rejected", {})
+    counts = (said.get("rows_read", released), released, said["people"], rejected, len(said["parts"]))
     return DatasetResult(document, *counts)
 
 
@@ -171,7 +171,7 @@ def begun(
             private.rmdir()
 
 
-def _cores() -> int:
+def usable_cores() -> int:
     """Those that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -207,7 +207,7 @@ def placed(job: DatasetJob, tally: JobTally, document: Json) -> DatasetResult:
     out.mkdir(parents=True, exist_ok=True)
     _renamed(job.staging.staging, out / CERTIFICATE_NAME, certificate_text(document))
     job.staging.place_all(job.records())
-    _renamed(job.staging.staging, out / MANIFEST_NAME, manifest_text(job.parts(), tally))
+    _renamed(job.staging.staging, out / MANIFEST_NAME, manifest_text(job.parts(), tally, read=job.publish_rejects))
     return DatasetResult(document, tally.rows, tally.released, tally.people, skipped, len(job.parts()))
 
 

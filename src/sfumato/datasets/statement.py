@@ -43,7 +43,7 @@ def over_people(points_of_people: Mapping[int, int]) -> Json:
 def dataset_document(
     parts: Sequence[tuple[str, str, int]],
     layout: Layout,
-    plan: Plan,
+    times: Times | Plan,
     people: Document,
     *,
     noise: Document | None,
@@ -51,13 +51,13 @@ def dataset_document(
     simulation: bool = False,
     sign: Sign | None = None,
 ) -> Json:
-    """The sealed certificate; ``noise`` is the body of a trace certificate over all parts."""
+    """The sealed certificate; ``noise`` is the body of a trace certificate over all parts; a plan knows its times."""
     shown = set(layout.released)
     roles = {role: name for role, name in sorted(layout.roles.by_role.items()) if name in shown}
     return document_of(
         [{"name": name, "sha256": digest, "points": points} for name, digest, points in parts],
         columns=roles,
-        times=Times.parse(plan.times),
+        times=times if isinstance(times, Times) else Times.parse(times.times),
         kept=sorted(shown - set(roles.values())),
         people=people,
         noise=None if noise is None else sealed(noise),
@@ -100,14 +100,14 @@ def document_of(
     )
 
 
-def manifest_text(parts: Sequence[tuple[str, str, int]], tally: JobTally) -> str:
-    """What is in the folder, for whoever looks: the parts, and rows read, released and left out by reason."""
+def manifest_text(parts: Sequence[tuple[str, str, int]], tally: JobTally, *, read: bool = True) -> str:
+    """What is in the folder, for whoever looks: the parts, and rows released; with ``read`` those left out, too."""
+    counts = {"rows_read": tally.rows, "rows_rejected": dict(tally.skipped)} if read else {}
     said = {
         "sfumato_dataset": FORMAT,
         "complete": True,
-        "rows_read": tally.rows,
         "rows_released": tally.released,
-        "rows_rejected": dict(tally.skipped),
+        **counts,
         "people": tally.people,
         "parts": [{"name": name, "sha256": digest, "rows": points} for name, digest, points in parts],
     }
