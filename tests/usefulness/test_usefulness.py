@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from tests.helpers.city import fleet
 from tests.helpers.command import run
 
+from sfumato.answers.received import receive
 from sfumato.errors import InputError
 from sfumato.io import write_trace
 from sfumato.io.fleet import write_fleet
 from sfumato.plan import Plan
 from sfumato.protection import protect, protect_fleet
 from sfumato.traces import Trace
-from sfumato.usefulness.measures import MapsAsked
+from sfumato.usefulness.measures import MapsAsked, maps_measured
 from sfumato.usefulness.preview import preview
 from sfumato.usefulness.quality import Quality
 from sfumato.usefulness.rectangle import rectangle
@@ -70,6 +73,53 @@ def test_correction_helps_a_fleet_and_lengths_come_out_right() -> None:
     assert length.corrected < 0.5 * length.naive
     assert by(found.measures, "flows", 3000.0).naive is not None
     assert json.dumps(found.to_dict())
+
+
+def test_tables_files_and_releases_of_several_laws_are_measured(tmp_path: Path) -> None:
+    people = fleet(6, stays=2, seed=8)
+    noises = (Plan(noise_m=150.0), Plan(noise_m=400.0, mechanism="independent"))
+    done = [protect_fleet(noises[0], people[3:], rng=0), protect_fleet(noises[1], people[:3], rng=1)]
+    write_fleet(people, tmp_path / "o.parquet")
+    for k, one in enumerate(done):
+        write_fleet(one.releases, tmp_path / f"{k}.parquet")
+        (tmp_path / f"{k}.json").write_text(json.dumps(one.certificate))
+    tables = [pq.read_table(tmp_path / f"{k}.parquet") for k in range(2)]
+    maps = {"heat_cells_m": (1000.0,), "flow_cells_m": ()}
+    found = utility(tmp_path / "o.parquet", tables, [one.certificate for one in done], **maps)
+    assert {row.person for row in found.persons} == {name for name, _ in people}
+    assert found.measures[0].corrected is not None
+    assert found.measures[0].corrected < found.measures[0].naive
+    assert all(one.error_m < 300 for one in found.persons if one.person in {name for name, _ in people[3:]})
+    with pytest.raises(InputError, match="as many releases"):
+        utility(people, tables, [done[0].certificate])
+    with pytest.raises(InputError, match="different people"):
+        utility(tmp_path / "o.parquet", tables[0], done[0].certificate)
+    pairs = ("0.parquet", "1.parquet", "-c", "0.json", "-c", "1.json")
+    code, said, error = run("utility", "o.parquet", *pairs, "--cells", "1km", "--json", folder=tmp_path)
+    assert code == 0, error
+    assert json.loads(said)["people"] == 6
+
+
+def test_skipped_rows_are_counted_and_coarse_maps_are_sums_of_fine_ones(tmp_path: Path) -> None:
+    people = fleet(6, stays=4, seed=2)
+    write_fleet(people, tmp_path / "o.csv")
+    rows = (tmp_path / "o.csv").read_text().splitlines()
+    at = rows[0].replace('"', "").split(",").index("lat")
+    for k in (3, 40):
+        cells = rows[k].split(",")
+        rows[k] = ",".join([*cells[:at], "NaN", *cells[at + 1 :]])
+    (tmp_path / "nan.csv").write_text("\n".join(rows) + "\n")
+    code, said, error = run("preview", "nan.csv", "--noise", "300m", "--flow-cells", "", folder=tmp_path)
+    assert code == 0, error
+    assert "skipped 2" in said
+    assert "With other people like these, corrected lengths would differ by up to" in said
+    done = protect_fleet(Plan(noise_m=300.0), people, rng=1)
+    others = [receive(done.releases, done.certificate)]
+    asked, _ = rectangle([trace for _, trace in people], MapsAsked((500.0, 1000.0), (), quick=True), 300.0)
+    quick = maps_measured(people, done.releases, others, asked)
+    whole = maps_measured(people, done.releases, others, replace(asked, heat_cells_m=(1000.0,), quick=False))
+    assert quick[1].naive == pytest.approx(whole[0].naive)  # counted on the same cells
+    assert quick[1].corrected == pytest.approx(whole[0].corrected, abs=0.1)
 
 
 def test_a_preview_states_the_certificates_own_promise_and_draws_anew() -> None:

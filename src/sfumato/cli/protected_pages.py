@@ -57,7 +57,7 @@ def fleet_page(originals: People, shown: People, document: Document, found: Flee
     record, smoothed = record_of(document)
     received = _received(shown, document)
     with progress("Measuring usefulness", len(originals) + 1) as step:
-        good = useful(originals, shown, received, MapsAsked(quick=True), step)
+        good = useful(originals, shown, [] if received is None else [received], MapsAsked(quick=True), step)
     return private_fleet_page(shown, record, found, good, received, smoothed=smoothed)
 
 

@@ -65,8 +65,12 @@ def utility(
     paths: list[Path] = typer.Argument(
         ..., metavar="ORIGINAL... RELEASE", help=_ORIGINAL + " Then the release made from it, or the shared folder."
     ),
-    certificate: Path | None = typer.Option(
-        None, "--certificate", "-c", help="The release's certificate: without it no answer can be corrected."
+    certificate: list[Path] = typer.Option(
+        [],
+        "--certificate",
+        "-c",
+        help="The release's certificate: without it no answer can be corrected. With several, the last files are as "
+        "many releases, each with its own law.",
     ),
     cells: str = _CELLS,
     flow_cells: str = _FLOW_CELLS,

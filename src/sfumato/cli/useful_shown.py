@@ -24,11 +24,12 @@ from sfumato.io.archive import members, only_track
 from sfumato.io.formats import is_archive
 from sfumato.leakage.odds import odds_words
 from sfumato.report.usefulness_page import error_words, preview_page, utility_page
+from sfumato.traces import PointsRead
 from sfumato.units import format_length, length_m
 from sfumato.usefulness.measures import MapsAsked
 from sfumato.usefulness.preview import Preview, preview, simulations
 from sfumato.usefulness.quality import People
-from sfumato.usefulness.utility import PRIVATE, Utility, as_people, shown_people, useful
+from sfumato.usefulness.utility import PRIVATE, Utility, as_people, matched, shown_people, useful
 from sfumato.usefulness.wishes import parse_wish
 
 Reading = tuple[str | None, list[str], bool]
@@ -72,6 +73,7 @@ def show_preview(
         print_json({"ok": True, **found.to_dict()})
         return
     _say_preview(found, people)
+    _say_read(people)
     _written(report)
 
 
@@ -98,13 +100,22 @@ def _say_preview(found: Preview, people: People) -> None:
 
 
 def show_utility(
-    paths: list[Path], certificate: Path | None, maps: Maps, report: Path | None, reading: Reading, *, json: bool
+    paths: list[Path], certificates: list[Path], maps: Maps, report: Path | None, reading: Reading, *, json: bool
 ) -> None:
-    """Measure one release."""
-    if len(paths) < 2:
-        raise InputError("Two files are compared.", "Name the original, then the release.")
-    *sources, release = paths
-    people, others, received = _pair(sources, release, certificate, reading)
+    """Measure one release, or several of the same originals with a certificate each."""
+    first = len(paths) - max(len(certificates), 1)
+    if first < 1:
+        raise InputError(
+            "Originals and releases are compared.", "Name the original, then a release for each certificate."
+        )
+    sources = paths[:first]
+    if len(certificates) > 1:
+        received: Sequence[Received] = [receive(*pair) for pair in zip(paths[first:], certificates, strict=True)]
+        others: People = [person for one in received for person in one.people]
+        people = matched(as_people(originals_of(sources, reading)), others)
+    else:
+        certificate = certificates[0] if certificates else None
+        people, others, received = _pair(sources, paths[-1], certificate, reading)
     heat, flows, bounds = _maps(maps)
     with progress("Measuring", 1 + len(shown_people(len(people))), quiet=json) as step:
         found = useful(people, others, received, MapsAsked(heat, flows, bounds), step)
@@ -114,6 +125,7 @@ def show_utility(
         print_json({"ok": True, **found.to_dict()})
         return
     _say_utility(found)
+    _say_read(people)
     _written(report)
 
 
@@ -138,7 +150,7 @@ def _say_utility(found: Utility) -> None:
 
 def _pair(
     sources: list[Path], release: Path, certificate: Path | None, reading: Reading
-) -> tuple[People, People, Received | None]:
+) -> tuple[People, People, Sequence[Received]]:
     if release.is_dir():
         if certificate is None:
             raise InputError("A shared folder is read by its certificate.", "Give it: --certificate.")
@@ -146,16 +158,16 @@ def _pair(
         terms = terms_of(noise)
         law = law_of(terms.mechanism, terms.snap_m)
         released = ((None, other),)
-        return [(None, one)], released, Received(released, law, terms.mechanism.name, terms.mechanism.continuing)
+        return [(None, one)], released, [Received(released, law, terms.mechanism.name, terms.mechanism.continuing)]
     people = as_people(originals_of(sources, reading))
     if certificate is None:
-        return people, as_people(read_release(release, fleet=len(people) > 1)), None
+        return people, as_people(read_release(release, fleet=len(people) > 1)), ()
     document = read_certificate(certificate)
     inner = document.get("source")
     if isinstance(inner, dict):  # a smooth release: it is read as it is, and there is no noise to take out
-        return people, as_people(read_release(release, fleet=inner.get("people") != 1)), None
+        return people, as_people(read_release(release, fleet=inner.get("people") != 1)), ()
     received = receive(release, document)
-    return people, received.people, received
+    return people, received.people, [received]
 
 
 def originals_of(sources: list[Path], reading: Reading) -> People:
@@ -201,6 +213,11 @@ def _table(corner: str, heads: Sequence[str], rows: Sequence[tuple[str, Sequence
 def _notes(notes: Sequence[str], measures: Sequence[str]) -> None:
     for note in dict.fromkeys([*notes, *(f"{note[0].upper()}{note[1:]}." for note in measures if note)]):
         typer.echo(f"Note: {note}" if note.endswith(".") else f"Note: {note}.")
+
+
+def _say_read(people: People) -> None:
+    if words := PointsRead.of(trace for _, trace in people).sentence():
+        typer.echo(f"Note: {words}")
 
 
 def _written(report: Path | None) -> None:

@@ -7,6 +7,7 @@ two maps alike.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -25,7 +26,7 @@ from sfumato.usefulness.quality import People, Quality
 
 HEAT_CELLS_M, FLOW_CELLS_M = (500.0, 1000.0, 2000.0), (1500.0, 3000.0, 6000.0)
 FEWEST_TRIPS, LEAST_TRIP_S = 20, 1.0
-QUICK_GROUPS = 2  # that judge a map by being left out
+QUICK_HEAT_GROUPS, QUICK_FLOW_GROUPS = 5, 2  # that judge a map by being left out
 _MANY_PAIRS = "noise so small makes more pairs of places than can be worked out"
 ALONE = "not corrected: of one person among others there is nobody to judge by"
 
@@ -52,23 +53,27 @@ class _Shares(NamedTuple):
     note: str
 
 
-def maps_measured(originals: People, releases: People, received: Received | None, asked: MapsAsked) -> list[Quality]:
-    """Every map of these people together; ``received`` is None where no certificate gives the noise's law."""
-    why = "" if received is not None else "not corrected: no certificate gives a law of the noise"
-    if received is not None and asked.quick:
-        renamed = [(str(k % QUICK_GROUPS), trace) for k, (_, trace) in enumerate(received.people)]
-        received = replace(received, people=tuple(renamed))
+def maps_measured(originals: People, releases: People, received: Sequence[Received], asked: MapsAsked) -> list[Quality]:
+    """Every map of these people together; nothing was ``received`` where no certificate gives the noise's law."""
+    why = "" if received else "not corrected: no certificate gives a law of the noise"
 
-    def heat(grid: Grid, cell_m: float) -> FloatArray:
-        assert received is not None
-        return np.asarray(estimate_heatmap([received], cell_m=cell_m, bounds=asked.bounds).share)
+    def heat(cell_m: float) -> FloatArray:
+        whose = _grouped(received, QUICK_HEAT_GROUPS) if asked.quick else received
+        return np.asarray(estimate_heatmap(whose, cell_m=cell_m, bounds=asked.bounds).share)
 
-    def flows(grid: Grid, cell_m: float) -> FloatArray:
-        assert received is not None
-        return np.asarray(estimate_flows([received], cell_m=cell_m, bounds=asked.bounds).share).ravel()
+    def flows(cell_m: float) -> FloatArray:
+        whose = _grouped(received, QUICK_FLOW_GROUPS) if asked.quick else received
+        return np.asarray(estimate_flows(whose, cell_m=cell_m, bounds=asked.bounds).share).ravel()
 
-    answers = (None, None) if received is None else (heat, flows)
-    return _rows(originals, releases, asked, answers, why)
+    return _rows(originals, releases, asked, (heat, flows) if received else (None, None), why)
+
+
+def _grouped(received: Sequence[Received], groups: int) -> list[Received]:
+    """The same releases, as if they were of few people: each is left out once to judge a map."""
+    numbers = itertools.count()
+    return [
+        replace(one, people=tuple((str(next(numbers) % groups), trace) for _, trace in one.people)) for one in received
+    ]
 
 
 def maps_counted(originals: People, releases: People, asked: MapsAsked) -> list[Quality]:
@@ -76,7 +81,7 @@ def maps_counted(originals: People, releases: People, asked: MapsAsked) -> list[
     return _rows(originals, releases, asked, (None, None), ALONE)
 
 
-Answer = Callable[[Grid, float], FloatArray] | None
+Answer = Callable[[float], FloatArray] | None
 
 
 def _rows(
@@ -98,7 +103,7 @@ def _rows(
             shares = _summed(known, grid, kind) if asked.quick else None
             if shares is None:
                 seen = _Shares(counted(originals, grid), counted(releases, grid), None, why)
-                shares = _corrected(seen, answer, grid, cell_m)
+                shares = _corrected(seen, answer, cell_m)
             known.append((grid, shares))
             naive, better = shares.naive, shares.corrected
             error = None if better is None else _apart(shares.truth, better)
@@ -107,11 +112,11 @@ def _rows(
     return rows
 
 
-def _corrected(shares: _Shares, answer: Answer, grid: Grid, cell_m: float) -> _Shares:
+def _corrected(shares: _Shares, answer: Answer, cell_m: float) -> _Shares:
     if answer is None:
         return shares
     try:
-        return shares._replace(corrected=answer(grid, cell_m))
+        return shares._replace(corrected=answer(cell_m))
     except InputError as error:
         why = (
             "noise so small makes more pairs of places than can be worked out" if "pairs" in error.what else error.what

@@ -138,7 +138,7 @@ def _choice(people: People, plan: Plan, odds: Sequence[float], asked: MapsAsked,
             named = [(str(person), trace) for person, trace in people]
             fleet = protect_fleet(plan, named)
             document, released = fleet.certificate, [(name, trace) for name, trace in fleet.releases]
-        seen.append(useful(people, released, receive(released, document), asked))
+        seen.append(useful(people, released, [receive(released, document)], asked))
         step()
     at, record = plan.target.radius_m, Certificate.of(document)
     kept = {one: _largest_radius(lambda r: worst_odds(record, r), one, at) for one in odds}

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from sfumato.answers.over_people import ratio_over_people
-from sfumato.answers.people import people_of
+from sfumato.answers.people import Person
 from sfumato.answers.received import Received
 from sfumato.answers.smooth import walked, with_intervals
 from sfumato.answers.ways import DRAWS, DrawnWays, drawn_ways, ways_over
@@ -29,11 +29,11 @@ QUICK_DRAWS = 6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Travel:
-    """People, their releases, and paths drawn once for whoever asks; ``received`` is None without a law."""
+    """People, their releases, and paths drawn once for whoever asks; nothing is ``received`` without a law."""
 
     originals: People
     releases: People
-    received: Received | None
+    received: Sequence[Received]
     quick: bool = False
     _drawn: dict[tuple[int, int], DrawnWays] = field(default_factory=dict)
 
@@ -66,11 +66,12 @@ class Travel:
             Quality("length", None, _off(length, true_length), None, "" if true_length else "nobody moved"),
             Quality("speed", None, _off(speed, true_speed), None, "" if true_speed else "the median speed is 0"),
         )
-        if self.received is None:
+        if not self.received:
             return rows
         try:
-            with_intervals(self.received)
-            drawn = [self._paths(self.received, k, cut) for k in chosen]
+            for release in self.received:
+                with_intervals(release)
+            drawn = [self._paths(k, cut) for k in chosen]
         except InputError as error:
             note = f"not corrected: {error.what.rstrip('.')}"
             return replace(rows[0], note=note), replace(rows[1], note=note)
@@ -82,9 +83,10 @@ class Travel:
         )
         return replace(one, sampling=self._sampling(chosen, cut, drawn)), two
 
-    def _paths(self, received: Received, k: int, cut: int) -> DrawnWays:
+    def _paths(self, k: int, cut: int) -> DrawnWays:
         if (k, cut) not in self._drawn:
-            (person,) = people_of([replace(received, people=((None, first_points(received.people[k][1], cut)),))])
+            law, trace = [(one.law, trace) for one in self.received for _, trace in one.people][k]
+            person = Person(((law, first_points(trace, cut)),))
             draws = QUICK_DRAWS if self.quick else DRAWS
             self._drawn[k, cut] = drawn_ways(person, draws, randomness(None), stays=False)
         return self._drawn[k, cut]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -71,7 +71,7 @@ class Utility:
 def utility(
     original: Given,
     release: Given,
-    certificate: str | Path | Document | None = None,
+    certificate: str | Path | Document | Sequence[str | Path | Document] | None = None,
     *,
     heat_cells_m: Sequence[float] = HEAT_CELLS_M,
     flow_cells_m: Sequence[float] = FLOW_CELLS_M,
@@ -81,11 +81,32 @@ def utility(
     """How far a release's answers are from the truth, naive and (with its certificate) corrected.
 
     ``original`` and ``release`` are a track, (id, track) of each person in the same order, a file, or a table (pandas,
-    polars, Arrow). ``step`` is called after everybody together and after each person. Private.
+    polars, Arrow). With a list of certificates ``release`` is a list of as many releases, each with its own law, of
+    the original's people, who are matched by their ids. ``step`` is called after everybody together and after each
+    person. Private.
     """
-    people, others = as_people(original), as_people(release)
-    received = None if certificate is None else receive(list(others), certificate)
-    return useful(people, others, received, MapsAsked(tuple(heat_cells_m), tuple(flow_cells_m), bounds), step)
+    people, asked = as_people(original), MapsAsked(tuple(heat_cells_m), tuple(flow_cells_m), bounds)
+    if certificate is None:
+        return useful(people, as_people(release), (), asked, step)
+    pairs: list[tuple[Given, str | Path | Document]] = []
+    if isinstance(certificate, str | Path | Mapping):
+        pairs = [(release, certificate)]
+    else:
+        if not isinstance(release, list | tuple) or len(release) != len(certificate):
+            raise InputError("There are not as many releases as certificates.", "Give one certificate for each.")
+        pairs = list(zip(release, certificate, strict=True))
+    received = [receive(list(as_people(one)), document) for one, document in pairs]
+    others = [person for one in received for person in one.people]
+    return useful(matched(people, others), others, received, asked, step)
+
+
+def matched(people: People, others: People) -> People:
+    """The people in the order of others, where several are told by their ids."""
+    by_name = dict(people)
+    names = [name for name, _ in others]
+    if len(people) < 2 or sorted(map(str, by_name)) != sorted(map(str, names)) or len(by_name) != len(people):
+        return people
+    return [(name, by_name[name]) for name in names]
 
 
 def as_people(given: Given) -> People:
@@ -113,13 +134,13 @@ def _names(table: object) -> list[str]:
 def useful(
     people: People,
     others: People,
-    received: Received | None,
+    received: Sequence[Received],
     asked: MapsAsked,
     step: Callable[[], None] = lambda: None,
 ) -> Utility:
     """:func:`utility` of people in memory, with the law of the noise at hand."""
     _check_same(people, others)
-    noise_m = 0.0 if received is None else received.law.noise_m
+    noise_m = min((one.law.noise_m for one in received), default=0.0)
     chosen, notes = rectangle([trace for _, trace in people], asked, noise_m)
     travel = Travel(people, others, received, quick=asked.quick)
     ways, whose = travel.everybody()
