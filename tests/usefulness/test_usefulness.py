@@ -118,7 +118,7 @@ def test_skipped_rows_are_counted_and_coarse_maps_are_sums_of_fine_ones(tmp_path
     asked, _ = rectangle([trace for _, trace in people], MapsAsked((500.0, 1000.0), (), quick=True), 300.0)
     quick = maps_measured(people, done.releases, others, asked)
     whole = maps_measured(people, done.releases, others, replace(asked, heat_cells_m=(1000.0,), quick=False))
-    assert quick[1].naive == pytest.approx(whole[0].naive)  # counted on the same cells
+    assert quick[1].naive == pytest.approx(whole[0].naive, abs=0.03)  # but for half a cell at the rim
     assert quick[1].corrected == pytest.approx(whole[0].corrected, abs=0.1)
 
 
