@@ -140,9 +140,9 @@ class ProtectedFrame(Generic[Frame]):
         """How far answers from the release are from the truth, as they are and with the noise taken out. Private."""
         releases = self.releases
         try:
-            received = received_as(releases, terms_of(self.certificate))
+            received = [received_as(releases, terms_of(self.certificate))]
         except InputError:  # a noise without one law: nothing can be taken out
-            received = None
+            received = []
         return useful(self.originals, releases, received, MapsAsked())
 
 
