@@ -57,6 +57,7 @@ def choose_steps(
     answer: Callable[[FloatArray], FloatArray],
     *,
     cells_of_noise: float = 1.0,
+    on_step: Callable[[], None] | None = None,
 ) -> StepsChosen:
     """The number of steps that predicts unseen groups best; ``groups`` are (groups, rows, columns) for each law.
 
@@ -72,6 +73,8 @@ def choose_steps(
         walk.step()
         judged.append(walk.likelihood_of(groups) / total)
         answers.append(answer(walk.density))
+        if on_step is not None:
+            on_step()
         if len(judged) <= MOST_STEPS and judged[-1].sum() >= max(one.sum() for one in judged):
             best = len(judged)
     steps = best

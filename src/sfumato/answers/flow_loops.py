@@ -74,38 +74,6 @@ def trip_blocks(
 
 
 @compiled(fastmath=True)
-def step_by_ends(
-    flows: FloatArray, first: IntArray, start: FloatArray, end: FloatArray, weight: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """As :func:`step_by_axes`, for noise that splits into the two ends: blocks over (row, column) of each."""
-    back = np.zeros_like(flows)
-    likelihood = np.empty(len(first))
-    side = start.shape[1]
-    for t in range(len(first)):
-        i0, j0, k0, l0 = first[t]
-        total = 0.0
-        for i in range(side):
-            for j in range(side):
-                plane = flows[i0 + i, j0 + j]
-                for k in range(side):
-                    partial = 0.0
-                    for m in range(side):
-                        partial += plane[k0 + k, l0 + m] * end[t, j, m]
-                    total += partial * start[t, i, k]
-        likelihood[t] = total
-        if weight[t] > 0.0 and total > 0.0:
-            share = weight[t] / total
-            for i in range(side):
-                for j in range(side):
-                    plane = back[i0 + i, j0 + j]
-                    for k in range(side):
-                        scaled = share * start[t, i, k]
-                        for m in range(side):
-                            plane[k0 + k, l0 + m] += scaled * end[t, j, m]
-    return back * flows, likelihood
-
-
-@compiled(fastmath=True)
 def end_blocks(at: FloatArray, epsilon: float, height: float, width: float, first: IntArray, side: int) -> FloatArray:
     """(trips, side, side): planar Laplace density around one end, averaged over 5 x 5 places of each cell."""
     out = np.empty((len(at), side, side))

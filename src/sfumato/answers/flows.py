@@ -13,7 +13,7 @@ by walking twice as far).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,9 +24,10 @@ from sfumato.answers.areas import Areas
 from sfumato.answers.cells import Cells, Reporting, asked_for
 from sfumato.answers.deconvolution import dealt
 from sfumato.answers.intervals import people_interval
-from sfumato.answers.people import LEAST_PEOPLE, people_of
-from sfumato.answers.received import Pair, Received, received_all
-from sfumato.answers.trips import Blocks, Trips, blocks_of, trips_of
+from sfumato.answers.offsets import Aligned, aligned, units_of
+from sfumato.answers.people import LEAST_PEOPLE, Person, people_of
+from sfumato.answers.received import NoiseLaw, Pair, Received, received_all
+from sfumato.answers.trips import TripLikelihood, Trips, likelihood_of, trips_of
 from sfumato.answers.window import Bounds, Window
 from sfumato.arrays import FloatArray, IntArray, read_only
 from sfumato.errors import InputError
@@ -36,9 +37,11 @@ LATENT_OF_NOISE = 1.15  # and at least two latent cells along a reporting cell
 MOST_STEPS = 40
 MOST_WORK = 10_000_000  # trips times steps, over all groups
 MOST_GROUPS = 8
+ONE_START = 30_000  # trips: so many tell where to start, and no group of people changes it
 FIRST_STEPS = 6  # to know the two ends; how they go together is found from there
 GRAVITY_STEPS = 3
 STEPS_FOR_ONE = 3
+USUAL_STEPS = (MOST_GROUPS + 1) * (FIRST_STEPS + GRAVITY_STEPS + 3)  # for a progress bar
 LARGEST = 20_000_000  # latent pairs
 
 
@@ -99,8 +102,12 @@ def estimate_flows(
     bounds: Bounds | None = None,
     confidence: float = 0.9,
     each_release_a_person: bool = False,
+    on_step: Callable[[], None] | None = None,
 ) -> Flows:
-    """Flows between cells. A trip is one segment of a released trace, from its first to its last point."""
+    """Flows between cells. A trip is one segment of a released trace, from its first to its last point.
+
+    ``on_step`` is called after every step of the search.
+    """
     received = received_all(received)
     if not received:
         raise InputError("There is no release.", "Give at least one, with its certificate.")
@@ -115,19 +122,21 @@ def estimate_flows(
     asked = asked_for(traces, noise_m, cell_m=cell_m, h3=h3, areas=areas, bounds=bounds)
     window = _window(asked.grid, noise_m, least=2 if asked.cells is asked.grid else 1)
     reporting = asked.summed_on(window)
-    trips = trips_of(people, laws, window, asked.cells)
+    laid, moved_m = _laid(people, laws, asked.grid)
+    trips = trips_of(people, laws, window, asked.cells, moved_m)
     if len(trips) == 0:
         raise InputError("There is no trip in the rectangle.", "A trip is a segment of at least two moments.")
-    blocks = blocks_of(trips, laws, window)
+    said = likelihood_of(trips, laws, window, laid.less_m2, on_step)
     groups = _groups(len(people))[trips.person]
     most = _most_steps(len(trips))
-    chosen = _choose(blocks, groups, reporting, most) if len(np.unique(groups)) > 1 else None
+    start = _start(said, np.ones(len(trips)), window)
+    chosen = _choose(said, groups, reporting, most, start) if len(np.unique(groups)) > 1 else None
     steps = chosen[0] if chosen else STEPS_FOR_ONE
-    flows = _walked(_start(blocks, np.ones(len(trips)), window), blocks, steps)
+    flows = said.walked(start, steps)
     share = _reported(flows, reporting)
     low, high = share * np.nan, share * np.nan
     if chosen is not None and len(people) >= LEAST_PEOPLE:
-        farther = _reported(_walked(flows, blocks, steps + 1), reporting)
+        farther = _reported(said.walked(flows, steps + 1), reporting)
         low, high = people_interval(share, chosen[1], len(people), confidence, bias=farther - share)
     return Flows(
         cells=asked.cells,
@@ -148,6 +157,13 @@ def estimate_flows(
     )
 
 
+def _laid(people: Sequence[Person], laws: Sequence[NoiseLaw], grid: Grid) -> tuple[Aligned, FloatArray]:
+    """Releases laid on one another by all their points, as for a heat map, and by how many metres each was moved."""
+    window = Window.around(grid, min(law.noise_m for law in laws))
+    laid = aligned(units_of(people, laws, window), laws, window)
+    return laid, laid.moved * np.array(window.latent_m)
+
+
 def _window(grid: Grid, noise_m: float, *, least: int) -> Window:
     finer = max(least, round(grid.cell_height / (LATENT_OF_NOISE * noise_m)))
     window = Window(grid, finer, math.ceil(2 * noise_m * finer / grid.cell_height))
@@ -160,32 +176,16 @@ def _window(grid: Grid, noise_m: float, *, least: int) -> Window:
     return window
 
 
-def _step(flows: FloatArray, blocks: Sequence[Blocks], weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The flows after one step, and the likelihood of each trip before it."""
-    moved, likelihood = np.zeros_like(flows), np.empty(len(weight))
-    for one in blocks:
-        back, likelihood[one.trips] = one.step(flows, weight[one.trips])
-        moved += back
-    return moved / max(float(moved.sum()), 1e-300), likelihood
-
-
-def _walked(flows: FloatArray, blocks: Sequence[Blocks], steps: int) -> FloatArray:
-    weight = np.ones(sum(len(one.trips) for one in blocks))
-    for _ in range(steps):
-        flows, _ = _step(flows, blocks, weight)
-    return flows
-
-
-def _start(blocks: Sequence[Blocks], weight: FloatArray, window: Window) -> FloatArray:
+def _start(trips: TripLikelihood, weight: FloatArray, window: Window) -> FloatArray:
     """Where trips begin times where they end times how far apart the two lie: the start of the walk."""
     rows, columns = window.shape
     flows = np.full((rows, rows, columns, columns), 1.0 / (rows * columns) ** 2)
     for _ in range(FIRST_STEPS):
-        flows, _ = _step(flows, blocks, weight)
+        flows, _ = trips.step(flows, weight)
     apart = np.einsum("ik,jl->ijkl", flows.sum(axis=(1, 3)), flows.sum(axis=(0, 2)))
     flows = apart
     for _ in range(GRAVITY_STEPS):
-        flows, _ = _step(flows, blocks, weight)
+        flows, _ = trips.step(flows, weight)
         flows = _by_way(flows, apart.copy())
     return np.asarray(flows)
 
@@ -220,20 +220,25 @@ def _groups(people: int) -> IntArray:
 
 def _most_steps(trips: int) -> int:
     """So many that all groups together take a minute at most."""
-    return int(np.clip((MOST_WORK / trips - (MOST_GROUPS + 1) * (FIRST_STEPS + GRAVITY_STEPS)) / 10, 2, MOST_STEPS))
+    starts = 1 if trips > ONE_START else MOST_GROUPS + 1
+    return int(np.clip((MOST_WORK / trips - starts * (FIRST_STEPS + GRAVITY_STEPS)) / 10, 2, MOST_STEPS))
 
 
 def _choose(
-    blocks: Sequence[Blocks], groups: IntArray, reporting: Reporting, most_steps: int
+    trips: TripLikelihood, groups: IntArray, reporting: Reporting, most_steps: int, start: FloatArray
 ) -> tuple[int, FloatArray]:
-    """The number of steps that is best for people left out, and the answers without each group."""
+    """The number of steps that is best for people left out, and the answers without each group.
+
+    Each group's walk has a start of its own, without that group; many trips tell one ``start`` that serves all.
+    """
     others = [(groups != group).astype(np.float64) for group in np.unique(groups)]
-    flows = [_start(blocks, weight, reporting.window) for weight in others]
+    one_start = trips.trips > ONE_START
+    flows = [start if one_start else _start(trips, weight, reporting.window) for weight in others]
     best, most, answers = 0, -math.inf, np.empty(0)
     for taken in range(most_steps + 1):
         said, ahead = 0.0, []
         for one, weight in zip(flows, others, strict=True):
-            moved, likelihood = _step(one, blocks, weight)
+            moved, likelihood = trips.step(one, weight)
             said += float(np.log(np.maximum(likelihood[weight == 0], 1e-300)).sum())
             ahead.append(moved)
         if said <= most:

@@ -8,7 +8,7 @@ has among *people like these*, over the released period: these people are taken 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,8 +19,8 @@ from sfumato.answers.areas import Areas
 from sfumato.answers.cells import Cells, asked_for
 from sfumato.answers.deconvolution import choose_steps, dealt, density
 from sfumato.answers.intervals import people_interval, shifted_by
-from sfumato.answers.offsets import Unit, aligned, counted
-from sfumato.answers.people import LEAST_PEOPLE, Person, people_of, time_weights
+from sfumato.answers.offsets import aligned, counted, units_of
+from sfumato.answers.people import LEAST_PEOPLE, people_of
 from sfumato.answers.received import NoiseLaw, Pair, Received, received_all
 from sfumato.answers.spread import Spread
 from sfumato.answers.window import Bounds, Window
@@ -30,6 +30,7 @@ from sfumato.grid import Grid
 from sfumato.hexagons import HexCells
 
 STEPS_FOR_ONE = 50
+USUAL_STEPS = 60  # for a progress bar
 Weight = Literal["points", "time"]
 KINDS: dict[type, str] = {Grid: "grid", HexCells: "h3", Areas: "areas"}
 
@@ -90,8 +91,12 @@ def estimate_heatmap(
     weight: Weight = "points",
     confidence: float = 0.9,
     each_release_a_person: bool = False,
+    on_step: Callable[[], None] | None = None,
 ) -> EstimatedMap:
-    """The heat map of one or several releases, each with its own law. See the module for what the interval says."""
+    """The heat map of one or several releases, each with its own law. See the module for what the interval says.
+
+    ``on_step`` is called after every step of the search.
+    """
     received = received_all(received)
     if weight not in ("points", "time"):
         raise InputError(f"There is no weight '{weight}'.", "Count points, or the time they stand for.")
@@ -104,7 +109,7 @@ def estimate_heatmap(
     asked = asked_for(traces, finest, cell_m=cell_m, h3=h3, areas=areas, bounds=bounds)
     window = Window.around(asked.grid, finest)
     reporting = asked.summed_on(window)
-    units = _units(people, laws, window, weight)
+    units = units_of(people, laws, window, by_time=weight == "time")
     outside = sum(int(np.count_nonzero(~window.holds(unit.places))) for unit in units)
     if not sum(float(unit.mass[window.holds(unit.places)].sum()) for unit in units) > 0:
         raise InputError("No released point lies in the rectangle.", "Name another rectangle.")
@@ -114,7 +119,7 @@ def estimate_heatmap(
     spreads = [Spread.of(law, *window.shape, *window.latent_m) for law in laid.laws]
     counts = [counted(laid.units, i, window, group) for i in range(len(laws))]
     chosen = (
-        choose_steps(spreads, counts, reporting.shares, cells_of_noise=asked.side_m / finest)
+        choose_steps(spreads, counts, reporting.shares, cells_of_noise=asked.side_m / finest, on_step=on_step)
         if len(people) > 1
         else None
     )
@@ -149,18 +154,6 @@ def _laws(received: Sequence[Received]) -> list[NoiseLaw]:
     if not received:
         raise InputError("There is no release.", "Give at least one, with its certificate.")
     return list(dict.fromkeys(one.law for one in received))
-
-
-def _units(people: Sequence[Person], laws: Sequence[NoiseLaw], window: Window, weight: Weight) -> list[Unit]:
-    out = []
-    for number, person in enumerate(people):
-        for law, trace in person.releases:
-            seconds = time_weights(trace)
-            mass = seconds if weight == "time" else np.ones(len(trace))
-            places = window.places(trace.lat_deg, trace.lon_deg)
-            lasts = float(np.ptp(trace.times_s))
-            out.append(Unit(laws.index(law), number, places, mass, float(seconds.sum()), lasts))
-    return out
 
 
 def _expected(spreads: Sequence[Spread], counts: Sequence[FloatArray], latent: FloatArray) -> list[FloatArray]:

@@ -7,7 +7,8 @@ With f the map of everybody, K the rest of the noise and v the variance of the s
 
     p(u | release) ∝ exp(-|u|² / 2v) · Π_i (K f)(z_i - u)^τ.
 
-The release is moved back by the mean of u; what is left of the noise has the variance o - v + var(u | release). Where
+The release is moved back by the mean of u, less what all are moved together (a map that is too flat draws everybody to
+its middle); what is left of the noise has the variance o - v + var(u | release). Where
 more than three tenths of v are left, releases are too short to tell, and stay as they are. Points of one release are
 not independent: τ counts one of them for every fifty minutes. Where the shifts so found are larger than the law allows
 (people are not at the same places after all), τ is halved until they are not. How far all releases lie off *together*
@@ -24,6 +25,7 @@ import numpy as np
 
 from sfumato.answers.deconvolution import density
 from sfumato.answers.offset_loops import overlaps
+from sfumato.answers.people import Person, time_weights
 from sfumato.answers.received import NoiseLaw
 from sfumato.answers.spread import Spread
 from sfumato.answers.window import Window
@@ -54,11 +56,33 @@ class Unit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Aligned:
-    """Releases moved back, the laws of what is left of their noise, and the variance of their common shift."""
+    """Releases moved back, by how many latent cells each, the laws of what is left of their noise, how much less its
+    variance is for each law, and the variance of their common shift."""
 
     units: tuple[Unit, ...]
+    moved: FloatArray
     laws: tuple[NoiseLaw, ...]
+    less_m2: tuple[float, ...]
     common_m2: float
+
+    @classmethod
+    def as_they_are(cls, units: Sequence[Unit], laws: Sequence[NoiseLaw]) -> Aligned:
+        """Nothing moved."""
+        return cls(tuple(units), np.zeros((len(units), 2)), tuple(laws), (0.0,) * len(laws), 0.0)
+
+
+def units_of(
+    people: Sequence[Person], laws: Sequence[NoiseLaw], window: Window, *, by_time: bool = False
+) -> list[Unit]:
+    """Every release of everybody, person by person; a point counts one, or the seconds that it stands for."""
+    out = []
+    for number, person in enumerate(people):
+        for law, trace in person.releases:
+            seconds = time_weights(trace)
+            mass = seconds if by_time else np.ones(len(trace))
+            places = window.places(trace.lat_deg, trace.lon_deg)
+            out.append(Unit(laws.index(law), number, places, mass, float(seconds.sum()), float(np.ptp(trace.times_s))))
+    return out
 
 
 def counted(units: Sequence[Unit], law: int, window: Window, group_of: Sequence[int]) -> FloatArray:
@@ -78,7 +102,7 @@ def aligned(units: Sequence[Unit], laws: Sequence[NoiseLaw], window: Window) -> 
     """Releases laid on one another; as they are where they share no shift, or are too few."""
     shared = [_shared_m2(law, [unit.duration_s for unit in units if unit.law == i]) for i, law in enumerate(laws)]
     if len(units) < FEWEST or not max(shared) > 0:
-        return Aligned(tuple(units), tuple(laws), 0.0)
+        return Aligned.as_they_are(units, laws)
     everybody = [0] * (max(unit.person for unit in units) + 1)
     plain = [Spread.of(law, *window.shape, *window.latent_m) for law in laws]
     found = density(plain, [counted(units, i, window, everybody)[0] for i in range(len(laws))], FIRST_STEPS)
@@ -89,17 +113,19 @@ def aligned(units: Sequence[Unit], laws: Sequence[NoiseLaw], window: Window) -> 
     said = [_said(unit, seen[unit.law], _reach(shared[unit.law], window)) for unit in units]
     means, left, told = _shifts(units, said, shared, window)
     if any(w > _TOLD * v for v, w in zip(shared, left, strict=True)):
-        return Aligned(tuple(units), tuple(laws), 0.0)  # a shift that is mostly guessed pulls people to the crowd
+        return Aligned.as_they_are(units, laws)  # a shift that is mostly guessed pulls people to the crowd
+    mass = np.array([float(unit.mass.sum()) for unit in units])
+    means = means - np.average(means, axis=0, weights=mass)
     moved = tuple(replace(unit, places=unit.places - mean) for unit, mean in zip(units, means, strict=True))
     rest_laws = tuple(_left(law, v, w) for law, v, w in zip(laws, shared, left, strict=True))
-    mass = np.array([float(unit.mass.sum()) for unit in units])
+    less = tuple(v - w for v, w in zip(shared, left, strict=True))
     v_of = np.array([shared[unit.law] for unit in units])
-    return Aligned(moved, rest_laws, float(told * np.sum(v_of * (mass / mass.sum()) ** 2)))
+    return Aligned(moved, means, rest_laws, less, float(told * np.sum(v_of * (mass / mass.sum()) ** 2)))
 
 
 def _shifts(
     units: Sequence[Unit], said: Sequence[FloatArray], shared: Sequence[float], window: Window
-) -> tuple[list[FloatArray], list[float], float]:
+) -> tuple[FloatArray, list[float], float]:
     """Mean shift of each release in latent cells, variance left for each law, and the share of the variance told."""
     sizes = np.array(window.latent_m)
     mass = np.array([float(unit.mass.sum()) for unit in units])
@@ -128,7 +154,7 @@ def _shifts(
         float(np.average(left[of_law == law], weights=mass[of_law == law] + 1e-12)) if (of_law == law).any() else 0.0
         for law in range(len(shared))
     ]
-    return list(means / sizes), per_law, min(told, 1.0)
+    return means / sizes, per_law, min(told, 1.0)
 
 
 def _said(unit: Unit, seen: FloatArray, reach: int) -> FloatArray:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.answers.cells import Cells
-from sfumato.answers.flow_loops import end_blocks, step_by_axes, step_by_ends, trip_blocks
+from sfumato.answers.flow_loops import end_blocks, step_by_axes, trip_blocks
 from sfumato.answers.people import Person
 from sfumato.answers.received import NoiseLaw
 from sfumato.answers.window import Window
@@ -52,8 +52,42 @@ class Blocks:
     by_ends: bool
 
     def step(self, flows: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """(Σ of the trips' posteriors, likelihood of each)."""
-        return (step_by_ends if self.by_ends else step_by_axes)(flows, self.first, self.one, self.other, weight)
+        """(Σ of the trips' posteriors, likelihood of each).
+
+        The loop takes what splits into the axes; with rows and columns of one end side by side it serves what splits
+        into the two ends.
+        """
+        if not self.by_ends:
+            return step_by_axes(flows, self.first, self.one, self.other, weight)
+        ends = np.ascontiguousarray(flows.transpose(0, 2, 1, 3))
+        corner = np.ascontiguousarray(self.first[:, [0, 2, 1, 3]])
+        back, likelihood = step_by_axes(ends, corner, self.one, self.other, weight)
+        return back.transpose(0, 2, 1, 3), likelihood
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TripLikelihood:
+    """All trips, law by law; ``on_step`` is called after every step."""
+
+    blocks: tuple[Blocks, ...]
+    trips: int
+    on_step: Callable[[], None] | None = None
+
+    def step(self, flows: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The flows after one step of expectation-maximisation, and the likelihood of each trip before it."""
+        moved, likelihood = np.zeros_like(flows), np.empty(self.trips)
+        for one in self.blocks:
+            back, likelihood[one.trips] = one.step(flows, weight[one.trips])
+            moved += back
+        if self.on_step is not None:
+            self.on_step()
+        return moved / max(float(moved.sum()), 1e-300), likelihood
+
+    def walked(self, flows: FloatArray, steps: int) -> FloatArray:
+        """The flows after so many steps with all trips."""
+        for _ in range(steps):
+            flows, _ = self.step(flows, np.ones(self.trips))
+        return flows
 
 
 def _ends(trace: Trace) -> tuple[IntArray, IntArray]:
@@ -66,14 +100,19 @@ def _ends(trace: Trace) -> tuple[IntArray, IntArray]:
     return order[start[lasting]], order[end[lasting]]
 
 
-def trips_of(people: Sequence[Person], laws: Sequence[NoiseLaw], window: Window, cells: Cells) -> Trips:
-    """A trip is one segment of a released trace; those with an end outside the window are counted and left out."""
+def trips_of(
+    people: Sequence[Person], laws: Sequence[NoiseLaw], window: Window, cells: Cells, moved_m: FloatArray
+) -> Trips:
+    """A trip is one segment of a released trace; those with an end outside the window are counted and left out.
+
+    ``moved_m`` is by how much each release was found to lie too far south and east.
+    """
     locate: Callable[..., IntArray] = cells.locate
-    found = []
+    found: list[tuple[FloatArray | IntArray, ...]] = []
     for place, person in enumerate(people):
         for law, trace in person.releases:
             start, end = _ends(trace)
-            at = window.metres(trace.lat_deg, trace.lon_deg)
+            at = window.metres(trace.lat_deg, trace.lon_deg) - moved_m[len(found)]
             seconds = trace.times_s[end] - trace.times_s[start]
             in_cell = [locate(trace.lat_deg[ends], trace.lon_deg[ends]) for ends in (start, end)]
             of = [np.full(len(start), number) for number in (laws.index(law), place)]
@@ -85,17 +124,23 @@ def trips_of(people: Sequence[Person], laws: Sequence[NoiseLaw], window: Window,
     return Trips(start_m, end_m, start_cell, end_cell, seconds, law, whose, int(np.count_nonzero(~inside)))
 
 
-def blocks_of(trips: Trips, laws: Sequence[NoiseLaw], window: Window) -> list[Blocks]:
-    """The blocks of all trips, law by law."""
+def likelihood_of(
+    trips: Trips,
+    laws: Sequence[NoiseLaw],
+    window: Window,
+    less_m2: Sequence[float],
+    on_step: Callable[[], None] | None = None,
+) -> TripLikelihood:
+    """What all trips say; ``less_m2`` of each law's variance is known and was taken out."""
     out = []
     for number, law in enumerate(laws):
         of = np.flatnonzero(trips.law == number)
         if of.size:
-            out.append(_blocks(trips, of, law, window))
-    return out
+            out.append(_blocks(trips, of, law, window, less_m2[number]))
+    return TripLikelihood(tuple(out), len(trips), on_step)
 
 
-def _blocks(trips: Trips, of: IntArray, law: NoiseLaw, window: Window) -> Blocks:
+def _blocks(trips: Trips, of: IntArray, law: NoiseLaw, window: Window, less_m2: float) -> Blocks:
     sizes = window.latent_m
     side = min(math.ceil(2 * REACH * law.noise_m / min(sizes)) + 1, *window.shape)
     ends = trips.start_m[of], trips.end_m[of]
@@ -112,8 +157,8 @@ def _blocks(trips: Trips, of: IntArray, law: NoiseLaw, window: Window) -> Blocks
         return Blocks(of, first, blocks[0], blocks[1], by_ends=True)
     blocks = []
     for axis in (0, 1):
-        variance = law.variance_m2 + sizes[axis] ** 2 / 12
-        rho = law.correlation(trips.seconds[of]) * law.kernel.variance_m2 / variance
+        variance = law.variance_m2 - less_m2 + sizes[axis] ** 2 / 12
+        rho = (np.asarray(law.kernel(trips.seconds[of])) - less_m2) / variance
         corner = np.ascontiguousarray(first[:, 2 * axis : 2 * axis + 2])
         start, end = (np.ascontiguousarray(at[:, axis]) for at in ends)
         blocks.append(trip_blocks(start, end, rho, variance, sizes[axis], corner, side))

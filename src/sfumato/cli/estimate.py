@@ -12,6 +12,7 @@ from sfumato.cli.estimate_options import (
     BoundsText,
     Cell,
     Certificates,
+    Channels,
     Confidence,
     EachAPerson,
     Hexagons,
@@ -48,6 +49,7 @@ def register(app: typer.Typer) -> None:
 def heatmap(
     release: Releases,
     certificate: Certificates = None,
+    channel: Channels = None,
     cell: Cell = None,
     h3: Hexagons = None,
     areas: AreasFile = None,
@@ -63,7 +65,7 @@ def heatmap(
     from sfumato.cli.estimated import answer_heatmap
 
     asked = Question(release, certificate, confidence, each_file_a_person, output, json, picture)
-    answer_heatmap(asked, WhichCells(cell, h3, areas, bounds), weight)
+    answer_heatmap(asked, WhichCells(cell, h3, areas, bounds), weight, channel)
 
 
 def flows(

@@ -16,6 +16,10 @@ Certificates = Annotated[
     list[Path] | None,
     typer.Option("--certificate", "-c", help="The certificate of each release, in the same order."),
 ]
+Channels = Annotated[
+    list[Path] | None,
+    typer.Option("--channel", help="For reports of a collection: the signed channel of each file, in the same order."),
+]
 Cell = Annotated[str | None, typer.Option(help="Side of a cell (m, km); its lines run along parallels and meridians.")]
 Hexagons = Annotated[int | None, typer.Option("--h3", help="H3 hexagons of this resolution instead (8: 0.7 km²).")]
 AreasFile = Annotated[Path | None, typer.Option("--areas", help="Named areas of a GeoJSON file instead.")]

@@ -8,16 +8,19 @@ from typing import Any
 
 import numpy as np
 import typer
-from rich.console import Console
 
 from sfumato.answers.areas import Areas
+from sfumato.answers.flows import USUAL_STEPS as FLOWS_STEPS
 from sfumato.answers.flows import Flows, estimate_flows
+from sfumato.answers.heatmap import USUAL_STEPS as HEATMAP_STEPS
 from sfumato.answers.heatmap import EstimatedMap, Weight, estimate_heatmap
 from sfumato.answers.picture import write_picture
 from sfumato.answers.received import Received, receive
 from sfumato.answers.window import Bounds
 from sfumato.answers.written import write_answer
+from sfumato.cli.archive_faces import progress
 from sfumato.cli.estimate_options import Question, WhichCells
+from sfumato.cli.estimated_reports import map_of_reports
 from sfumato.cli.output import print_json
 from sfumato.errors import InputError
 from sfumato.grid import Grid
@@ -30,16 +33,21 @@ MEANING = (
 )
 
 
-def answer_heatmap(asked: Question, cells: WhichCells, weight: str) -> None:
+def answer_heatmap(asked: Question, cells: WhichCells, weight: str, channels: Sequence[Path] | None = None) -> None:
     """Where people are."""
+    if channels:
+        found = map_of_reports(asked, cells, channels)
+        _told(found, asked, f"{found.points} reports of {found.people} people", 0, "reports")
+        return
     received = received_from(asked)
-    with Console(stderr=True).status("Taking the blur out"):
+    with progress("Taking the blur out", HEATMAP_STEPS, quiet=asked.json) as step:
         found = estimate_heatmap(
             received,
             **_cells(cells, "500m"),
             weight=_weight(weight),
             confidence=asked.confidence,
             each_release_a_person=asked.each,
+            on_step=step,
         )
     _told(found, asked, f"{found.points} points of {found.people} people", found.outside, "points")
 
@@ -47,9 +55,13 @@ def answer_heatmap(asked: Question, cells: WhichCells, weight: str) -> None:
 def answer_flows(asked: Question, cells: WhichCells) -> None:
     """From where to where."""
     received = received_from(asked)
-    with Console(stderr=True).status("Taking the blur out of both ends"):
+    with progress("Taking the blur out of both ends", FLOWS_STEPS, quiet=asked.json) as step:
         found = estimate_flows(
-            received, **_cells(cells, "1500m"), confidence=asked.confidence, each_release_a_person=asked.each
+            received,
+            **_cells(cells, "1500m"),
+            confidence=asked.confidence,
+            each_release_a_person=asked.each,
+            on_step=step,
         )
     _told(found, asked, f"{found.trips} trips of {found.people} people", found.outside, "trips")
 
