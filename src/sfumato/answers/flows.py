@@ -5,9 +5,9 @@ likelihood of the pair of cells (a, b) is a bivariate Gaussian on each axis. Lat
 (with latent = reporting cells the answer is worse than counting the released ends); people within a latent cell are
 spread over it, which adds w²/12 to the variance. Expectation-maximisation starts where one end says about the other
 only how far and in which direction it lies (m_a m_b g(b - a), with g from the release, too), which needs few steps and
-keeps rare pairs plausible; it is stopped by the likelihood of people left
-out, and intervals are over people, as for heat maps (:mod:`~sfumato.answers.intervals`; what smoothing takes is told
-by walking twice as far).
+keeps rare pairs plausible; releases are laid on one another first (:mod:`~sfumato.answers.offsets`). It is stopped by
+the likelihood of people left out, at its start where they say so, and intervals are over people, as for heat maps
+(:mod:`~sfumato.answers.intervals`; what smoothing takes is told by walking twice as far).
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ def _choose(
             break
         best, most, answers = taken, said, np.array([_reported(one, reporting) for one in flows])
         flows = ahead
-    return max(best, 1), answers
+    return best, answers
 
 
 def _reported(flows: FloatArray, reporting: Reporting) -> FloatArray:

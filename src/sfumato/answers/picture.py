@@ -29,7 +29,7 @@ def write_picture(answer: EstimatedMap | Flows, path: str | Path) -> None:
 
 
 def picture(answer: EstimatedMap | Flows) -> str:
-    """The SVG's text: shades by the square root of a share, so that small ones can be told apart."""
+    """The SVG's text."""
     shapes = outlines(answer.cells)
     sheet = _Sheet(shapes)
     if isinstance(answer, EstimatedMap):
@@ -79,9 +79,13 @@ class _Sheet:
         return metres, metres * self._scale
 
 
+def depth(share: float, top: float) -> float:
+    """How dark a cell is, 0 to 1: by the square root, so that small shares can be told apart."""
+    return math.sqrt(max(share, 0.0) / top) if top > 0 else 0.0
+
+
 def _cell(sheet: _Sheet, shape: list[Rings], share: float, top: float) -> str:
-    depth = math.sqrt(max(share, 0.0) / top) if top > 0 else 0.0
-    red, green, blue = (255 + (_INK - 255) * depth).astype(int)
+    red, green, blue = (255 + (_INK - 255) * depth(share, top)).astype(int)
     rings = [ring for one in shape for ring in one]
     path = "".join("M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in sheet.points(ring)[:-1]) + "Z" for ring in rings)
     return (

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.answers.heatmap import EstimatedMap, estimate_heatmap
+from sfumato.answers.picture import depth
 from sfumato.answers.received import Received
 from sfumato.answers.window import extent_of
 from sfumato.arrays import FloatArray
@@ -71,7 +72,7 @@ def _svg(grid: Grid, share: FloatArray, title: str) -> str:
     cells = []
     for cell in np.flatnonzero(share > 0.002 * most):
         row, column = divmod(int(cell), grid.columns)
-        dark = 0.05 + 0.95 * float(np.sqrt(share[cell] / most))
+        dark = 0.05 + 0.95 * depth(float(share[cell]), most)
         cells.append(
             f'<rect class="cell" x="{short(left + column * side)}" y="{short(MARGIN + row * side)}" '
             f'width="{short(side)}" height="{short(side)}" opacity="{dark:.2f}"/>'
