@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { defineConfig } from "vite";
+import { land } from "./land.js";
 
 /** The licences of every package whose code ends up in the bundle, beside it. */
 function licences() {
@@ -36,7 +37,7 @@ function licences() {
 export default defineConfig({
   base: "/static/bundle/",
   publicDir: "public",
-  plugins: [licences()],
+  plugins: [land(), licences()],
   build: {
     outDir: "../src/sfumato/service/static/bundle",
     emptyOutDir: true,
@@ -45,7 +46,7 @@ export default defineConfig({
     cssCodeSplit: false,
     chunkSizeWarningLimit: 2000,
     rollupOptions: {
-      input: { participant: "src/participant.ts", dashboard: "src/dashboard.ts" },
+      input: { participant: "src/participant.ts", dashboard: "src/dashboard.ts", operate: "src/operate.ts" },
       output: {
         entryFileNames: "[name].js",
         chunkFileNames: "[name].js",

@@ -1,28 +1,6 @@
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { defineConfig } from "vite";
-
-/** Coastline rings as steps of hundredths of a degree: a fifth of the GeoJSON's size, exact. */
-function land() {
-  return {
-    name: "land",
-    resolveId: (id) => (id === "virtual:land" ? "\0land" : null),
-    load(id) {
-      if (id !== "\0land") return null;
-      const { geometry } = JSON.parse(readFileSync(new URL("public/land.json", import.meta.url), "utf8"));
-      const rings = geometry.coordinates.flat().map((ring) => {
-        let [x, y] = [0, 0];
-        return ring.flatMap(([lon, lat]) => {
-          const [a, b] = [Math.round(lon * 100), Math.round(lat * 100)];
-          const step = [a - x, b - y];
-          [x, y] = [a, b];
-          return step;
-        });
-      });
-      return `export default JSON.parse(${JSON.stringify(JSON.stringify(rings))});`;
-    },
-  };
-}
+import { land } from "./land.js";
 
 const sha256 = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 

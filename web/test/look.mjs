@@ -13,10 +13,7 @@ for (const [name, address] of Object.entries(pages)) {
   for (const width of [1280, 390]) {
     await page.setViewportSize({ width, height: 900 });
     await page.goto(address, { waitUntil: "networkidle" });
-    overflow = Math.max(
-      overflow,
-      await page.evaluate(() => document.documentElement.scrollWidth - innerWidth),
-    );
+    overflow = Math.max(overflow, await page.evaluate(() => document.documentElement.scrollWidth - innerWidth));
     await page.screenshot({ path: join(pictures, `${name}_${width}.png`), fullPage: true });
   }
   const axe = await violations(page);

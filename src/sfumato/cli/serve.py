@@ -93,6 +93,8 @@ def _check(*, json: bool) -> None:
 
 def _announce(url: str, *, json: bool) -> None:
     if json:
-        print_json({"ok": True, "url": url, "openapi": f"{url}openapi.json"})
+        print_json({"ok": True, "url": url, "operate": f"{url}operate", "openapi": f"{url}openapi.json"})
     else:
-        typer.echo(f"Collector at {url} (contract: {url}openapi.json). Stop it with Ctrl-C.", err=True)
+        typer.echo(
+            f"Collector at {url} (operate it: {url}operate; contract: {url}openapi.json). Stop it with Ctrl-C.", err=True
+        )

@@ -1,0 +1,302 @@
+/** A new campaign: an area drawn on a map, what is asked, and beside it what so many people would learn. */
+import type {
+  CampaignAnswer,
+  CampaignRequest,
+  CampaignsAnswer,
+  PlanAnswer,
+  PlanView,
+} from "../../../clients/js/src/api.js";
+import { button, element, metres } from "../dom.js";
+import { type Area, DrawMap } from "./draw_map.js";
+import { choice, endOfDay, LANGUAGES, labelled, number, slug, text } from "./fields.js";
+import { attempt, card, show } from "./frame.js";
+import { ask, Refused } from "./session.js";
+
+const SIDES = ["south", "west", "north", "east"] as const;
+const HOUR = 3600;
+
+export async function create(): Promise<void> {
+  const { campaigns } = await ask<CampaignsAnswer>("/api/v1/campaigns?archived=true");
+  const last = campaigns.at(-1)?.grid;
+  const sides = Object.fromEntries(
+    SIDES.map((side) => [
+      side,
+      number("", {
+        step: "any",
+        min: side === "south" || side === "north" ? "-90" : "-180",
+        max: side === "south" || side === "north" ? "90" : "180",
+        required: "",
+      }),
+    ]),
+  ) as Record<(typeof SIDES)[number], HTMLInputElement>;
+  const cell = number("500", { min: "1", max: "1000000", step: "any", required: "" });
+  const epsilon = number("2", { min: "0.01", max: "20000", step: "any", required: "" });
+  const people = number("500", { min: "1", step: "1", required: "" });
+  const days = number("7", { min: "1", max: "3650", step: "1", required: "" });
+  const title = text({ maxlength: "200", required: "" });
+  const name = text({ maxlength: "63", required: "", pattern: "[a-z0-9][a-z0-9\\-]*", spellcheck: "false" });
+  const question = text({ maxlength: "200", placeholder: "Where do you cycle most often?" });
+  const description = element("textarea", { rows: "3", maxlength: "2000" });
+  const organiser = text({ maxlength: "200" });
+  const contact = text({ maxlength: "200" });
+  const language = choice(LANGUAGES);
+  const ends = element("input", { type: "date", min: new Date(Date.now() + 864e5).toISOString().slice(0, 10) });
+  const reporting = choice([
+    ["once", "once in the whole campaign"],
+    ["every-cycle", "once in every cycle"],
+  ]);
+  const cycle = choice(
+    [
+      [String(HOUR), "an hour"],
+      [String(24 * HOUR), "a day"],
+      [String(7 * 24 * HOUR), "a week"],
+    ],
+    String(24 * HOUR),
+  );
+  const least = number("50", { min: "1", max: "1000000000", step: "1", required: "" });
+  const soonest = number("60", { min: "0", max: "525600", step: "1", required: "" });
+  const box = element("div", { class: "map", id: "draw-map" });
+  const planBox = element("div", { id: "plan", role: "status", "aria-live": "polite" });
+
+  const area = (): Area | null => {
+    const [south, west, north, east] = SIDES.map((side) => sides[side].valueAsNumber);
+    return [south, west, north, east].every(Number.isFinite) && north! > south! && east! > west!
+      ? { south: south!, west: west!, north: north!, east: east! }
+      : null;
+  };
+  const grid = () => ({ ...area()!, cell_size_m: cell.valueAsNumber });
+  const wanted = () =>
+    area() === null || ![cell, epsilon, people, days].every((field) => field.checkValidity())
+      ? null
+      : {
+          grid: grid(),
+          epsilon_per_km: epsilon.valueAsNumber,
+          people: people.valueAsNumber,
+          after_s: days.valueAsNumber * 24 * HOUR,
+          cycle_duration_s: Number(cycle.value),
+          reporting: reporting.value,
+        };
+  const plan = planner(planBox, wanted);
+  const map = new DrawMap(box, {
+    view: last
+      ? {
+          south: last.north_deg - last.rows * last.cell_height_deg,
+          west: last.west_deg,
+          north: last.north_deg,
+          east: last.west_deg + last.columns * last.cell_width_deg,
+        }
+      : null,
+    drawn: (found) => {
+      for (const side of SIDES) sides[side].value = found[side].toFixed(4);
+      plan();
+    },
+  });
+  const typed = () => {
+    map.show(area());
+    plan();
+  };
+  for (const side of SIDES) sides[side].addEventListener("change", typed);
+  cell.addEventListener("change", () => map.cells(cell.valueAsNumber));
+  map.cells(500);
+  for (const field of [cell, epsilon, people, days, reporting, cycle]) field.addEventListener("change", plan);
+  let named = false;
+  name.addEventListener("input", () => (named = name.value !== ""));
+  title.addEventListener("input", () => {
+    if (!named) name.value = slug(title.value);
+  });
+
+  const submit = button("Create the campaign", () => undefined, { type: "submit", id: "create" });
+  const form = element(
+    "form",
+    { class: "form" },
+    element(
+      "div",
+      { class: "columns" },
+      card(
+        "area",
+        "1 · The area",
+        element("div", { class: "buttons" }, map.drawButton, goTo(map), here(map)),
+        box,
+        element(
+          "fieldset",
+          {},
+          element("legend", {}, "Or type its edges, in degrees"),
+          element(
+            "div",
+            { class: "sides" },
+            ...SIDES.map((side) => labelled(side[0]!.toUpperCase() + side.slice(1), sides[side])),
+          ),
+        ),
+        labelled("Width of a cell, metres", cell, "What one report names. Larger cells need fewer people."),
+      ),
+      card(
+        "planned",
+        "2 · What it will tell",
+        element(
+          "div",
+          { class: "sides" },
+          labelled("About how many people?", people),
+          labelled("After how many days?", days),
+        ),
+        labelled(
+          "What may one report cost, per km?",
+          epsilon,
+          "2 is usual. Less hides more and needs more people; a device spends at most 30 in its life.",
+        ),
+        planBox,
+      ),
+    ),
+    card(
+      "words",
+      "3 · What people read",
+      element(
+        "div",
+        { class: "pairs" },
+        labelled("Title", title),
+        labelled("Name in the address", name, "Small letters, digits and hyphens; it cannot be changed later."),
+        labelled("Question", question, "One sentence, first on the page."),
+        labelled("What it is for", description),
+        labelled("Organiser", organiser, "Who is responsible, by name."),
+        labelled("Contact", contact, "An address people can write to."),
+        labelled("Language of its pages", language),
+        labelled("Last day", ends, "At its end (UTC) the campaign ends by itself; empty: when you end it."),
+      ),
+      element(
+        "details",
+        {},
+        element("summary", {}, "How often, and when maps are published"),
+        labelled("A device reports", reporting, "Reporting often spends a device's budget: then it stops for good."),
+        labelled("A map is published every", cycle),
+        labelled("But never with fewer people than", least),
+        labelled("And never sooner than after so many minutes", soonest),
+      ),
+      element("div", { class: "buttons" }, submit, element("a", { class: "button quiet", href: "#/" }, "Cancel")),
+      element(
+        "p",
+        { class: "soft" },
+        "The area, the cells and what a report costs can never be changed afterwards: people were promised them.",
+      ),
+    ),
+  );
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    void attempt(async () => {
+      if (area() === null)
+        throw new Refused(0, "Draw the area first, or type its edges: north above south, east of west.");
+      const body: CampaignRequest = {
+        name: name.value,
+        title: title.value,
+        question: question.value,
+        description: description.value,
+        organiser: organiser.value,
+        contact: contact.value,
+        language: language.value as NonNullable<CampaignRequest["language"]>,
+        ...(ends.value ? { ends_at_s: endOfDay(ends.value) } : {}),
+        grid: grid(),
+        epsilon_per_km: epsilon.valueAsNumber,
+        cycle_duration_s: Number(cycle.value),
+        minimum_tickets: least.valueAsNumber,
+        minimum_cycle_s: 60 * soonest.valueAsNumber,
+        reporting: reporting.value as "once" | "every-cycle",
+      };
+      const { campaign } = await ask<CampaignAnswer>("/api/v1/campaigns", body);
+      location.hash = `#/c/${campaign.name}`;
+      return "The campaign runs. Give the link away.";
+    }, submit);
+  });
+  show("#/new", "New campaign", form);
+  planBox.append(element("p", {}, "Draw the area to see what so many people would learn."));
+}
+
+/** Ask for a plan a moment after the last change; an answer that came too late is dropped. */
+function planner(box: HTMLElement, wanted: () => object | null): () => void {
+  let asked = 0;
+  let timer = 0;
+  return () => {
+    clearTimeout(timer);
+    const mine = ++asked;
+    timer = window.setTimeout(async () => {
+      const body = wanted();
+      if (body === null) return;
+      box.setAttribute("aria-busy", "true");
+      try {
+        const { plan } = await ask<PlanAnswer>("/api/v1/plans", body);
+        if (mine === asked) box.replaceChildren(...told(plan));
+      } catch (error) {
+        if (!(error instanceof Refused)) throw error;
+        if (mine === asked) box.replaceChildren(element("p", { class: "bad" }, `No plan: ${error.message}`));
+      } finally {
+        box.removeAttribute("aria-busy");
+      }
+    }, 400);
+  };
+}
+
+function told(plan: PlanView): HTMLElement[] {
+  const needed = plan.finer.filter(({ people }) => people <= 1e7).slice(0, 6);
+  return [
+    element("p", { class: "headline", id: "plan-words" }, plan.words),
+    ...plan.advice.map((line) => element("p", { class: "advice" }, line)),
+    element(
+      "p",
+      { class: "soft" },
+      `${plan.rows} × ${plan.columns} cells. A report is moved by ${metres(plan.displacement_m)} on average. Told apart: of two neighbouring areas, one with twice as many people, the fuller one comes out fuller in 95 of 100 campaigns.`,
+    ),
+    ...(needed.length
+      ? [
+          element(
+            "table",
+            {},
+            element("caption", {}, "To tell areas apart that are…"),
+            element(
+              "thead",
+              {},
+              element(
+                "tr",
+                {},
+                element("th", { scope: "col" }, "this wide"),
+                element("th", { scope: "col" }, "about so many people"),
+              ),
+            ),
+            element(
+              "tbody",
+              {},
+              ...needed.map(({ width_m, people }) =>
+                element("tr", {}, element("td", {}, metres(width_m)), element("td", {}, people.toLocaleString("en"))),
+              ),
+            ),
+          ),
+        ]
+      : []),
+  ];
+}
+
+/** A place typed as "48.85, 2.35": no search engine is asked where anything is. */
+function goTo(map: DrawMap): HTMLElement {
+  const place = text({ id: "go-to", placeholder: "48.85, 2.35", size: "14" });
+  const go = () => {
+    const [lat, lon] = place.value.split(/[\s,;]+/).map(Number);
+    if (Number.isFinite(lat) && Number.isFinite(lon) && Math.abs(lat!) <= 85 && Math.abs(lon!) <= 180)
+      map.centreOn(lat!, lon!);
+  };
+  place.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    go();
+  });
+  return element(
+    "span",
+    { class: "go-to" },
+    element("label", { for: "go-to" }, "Latitude, longitude"),
+    place,
+    button("Go there", go, { class: "quiet" }),
+  );
+}
+
+function here(map: DrawMap): HTMLElement {
+  return button(
+    "My position",
+    () => navigator.geolocation?.getCurrentPosition(({ coords }) => map.centreOn(coords.latitude, coords.longitude)),
+    { class: "quiet" },
+  );
+}

@@ -1,0 +1,190 @@
+/** A map to draw a rectangle on: by mouse, by finger, or corner by corner from the keyboard. It asks nobody for anything. */
+import { type Colour, MapCanvas, near, type Pen } from "../canvas.js";
+import { button, element } from "../dom.js";
+
+export interface Area {
+  readonly south: number;
+  readonly west: number;
+  readonly north: number;
+  readonly east: number;
+}
+
+interface Options {
+  /** What to look at first: where campaigns were before, or the world. */
+  readonly view: Area | null;
+  readonly drawn: (area: Area) => void;
+}
+
+const LEAST_PIXELS = 6;
+const FARTHEST_NORTH = 85;
+
+export class DrawMap extends MapCanvas {
+  readonly drawButton: HTMLButtonElement;
+  readonly #options: Options;
+  readonly #sheet = element("div", { class: "sheet" });
+  readonly #hint = element("p", { class: "soft", id: "draw-hint", role: "status" });
+  #area: Area | null = null;
+  #corner: readonly [number, number] | null = null;
+  #cell = 500;
+
+  constructor(box: HTMLElement, options: Options) {
+    const canvas = element("canvas", { "aria-hidden": "true" });
+    const zoom = element(
+      "div",
+      { class: "zoom" },
+      button("+", () => this.zoom(0.7), { "aria-label": "Nearer" }),
+      button("−", () => this.zoom(1 / 0.7), { "aria-label": "Further away" }),
+    );
+    box.append(canvas, zoom);
+    for (const [name, value] of Object.entries({
+      tabindex: "0",
+      role: "application",
+      "aria-label":
+        "Map to draw the area on. Arrow keys move it, plus and minus zoom, Enter sets a corner in the middle, Enter again the corner opposite. Or type the edges below.",
+    }))
+      box.setAttribute(name, value);
+    super(box, canvas);
+    this.#options = options;
+    this.drawButton = button(
+      "Draw the area",
+      () => this.#drawing(this.drawButton.getAttribute("aria-pressed") !== "true"),
+      {
+        "aria-pressed": "false",
+        id: "draw-area",
+      },
+    );
+    this.#sheet.hidden = true;
+    box.append(this.#sheet, zoom);
+    box.after(this.#hint);
+    this.#listen();
+    if (options.view) this.fitTo(options.view.south, options.view.west, options.view.north, options.view.east, 60);
+    void import("../land.js").then(({ RINGS }) => {
+      this.rings = RINGS;
+      this.soon();
+      box.setAttribute("data-ready", "");
+    });
+  }
+
+  /** Show an area that was typed. */
+  show(area: Area | null): void {
+    this.#area = area;
+    if (area) this.fitTo(area.south, area.west, area.north, area.east, 60);
+    this.soon();
+  }
+
+  /** Draw cells of this width, metres, inside the area. */
+  cells(metres: number): void {
+    this.#cell = metres;
+    this.soon();
+  }
+
+  centreOn(lat: number, lon: number): void {
+    this.fitTo(lat - 0.1, lon - 0.15, lat + 0.1, lon + 0.15);
+    this.moved = true;
+  }
+
+  #drawing(on: boolean): void {
+    this.drawButton.setAttribute("aria-pressed", String(on));
+    this.#sheet.hidden = !on;
+    this.#corner = null;
+    this.#say(
+      on ? "Drag from one corner to the opposite one. With the keyboard: Enter on the map sets each corner." : "",
+    );
+    this.soon();
+  }
+
+  #say(words: string): void {
+    this.box.after(this.#hint);
+    this.#hint.textContent = words;
+  }
+
+  #listen(): void {
+    const at = (event: PointerEvent): [number, number] => {
+      const { left, top } = this.box.getBoundingClientRect();
+      const [lat, lon] = this.degrees(event.clientX - left, event.clientY - top);
+      return [lat, near(lon, 0)];
+    };
+    let began: [number, number] | null = null;
+    this.#sheet.addEventListener("pointerdown", (event) => {
+      if (!event.isPrimary) return;
+      began = [event.clientX, event.clientY];
+      this.#corner = at(event);
+      this.#sheet.setPointerCapture(event.pointerId);
+      event.preventDefault();
+    });
+    this.#sheet.addEventListener("pointermove", (event) => {
+      if (began === null || this.#corner === null) return;
+      this.#area = between(this.#corner, at(event));
+      this.soon();
+    });
+    this.#sheet.addEventListener("pointerup", (event) => {
+      if (began === null || this.#corner === null) return;
+      const [x, y] = [Math.abs(event.clientX - began[0]), Math.abs(event.clientY - began[1])];
+      began = null;
+      if (Math.min(x, y) < LEAST_PIXELS)
+        this.#say("That was only a point: hold, drag to the opposite corner, and let go.");
+      else this.#finish(between(this.#corner, at(event)));
+    });
+    this.#sheet.addEventListener("pointercancel", () => (began = null));
+  }
+
+  #finish(area: Area): void {
+    this.#area = area;
+    this.#drawing(false);
+    this.#say("The area is drawn; its edges are below.");
+    this.#options.drawn(area);
+  }
+
+  /** Enter on the map: one corner, then the other. */
+  protected override tapped(lat: number, lon: number): void {
+    if (this.#corner === null) {
+      this.#corner = [lat, lon];
+      this.#say("One corner is set. Move the map and press Enter, or tap, at the opposite corner.");
+    } else {
+      const area = between(this.#corner, [lat, lon]);
+      if (area.north - area.south > 1e-6 && area.east - area.west > 1e-6) this.#finish(area);
+    }
+    this.soon();
+  }
+
+  protected override paint(pen: Pen, colour: Colour): void {
+    if (this.#area) {
+      const { south, west, north, east } = this.#area;
+      const [left, top] = this.pixel(north, west);
+      const [right, bottom] = this.pixel(south, east);
+      pen.globalAlpha = 0.25;
+      pen.fillStyle = colour("accent");
+      pen.fillRect(left, top, right - left, bottom - top);
+      pen.globalAlpha = 1;
+      pen.strokeStyle = colour("accent");
+      const step = this.#cell / this.metresPerPixel;
+      if (step >= 4) {
+        pen.lineWidth = 0.5;
+        pen.beginPath();
+        for (let x = left + step; x < right; x += step) {
+          pen.moveTo(x, top);
+          pen.lineTo(x, bottom);
+        }
+        for (let y = top + step; y < bottom; y += step) {
+          pen.moveTo(left, y);
+          pen.lineTo(right, y);
+        }
+        pen.stroke();
+      }
+      pen.lineWidth = 3;
+      pen.strokeRect(left, top, right - left, bottom - top);
+    }
+    if (this.#corner) this.cross(pen, this.pixel(...(this.#corner as [number, number])), colour("focus"));
+    if (document.activeElement === this.box) this.cross(pen, [this.width / 2, this.height / 2], colour("ink"), 8);
+  }
+}
+
+function between(one: readonly [number, number], other: readonly [number, number]): Area {
+  const most = (lat: number) => Math.min(Math.max(lat, -FARTHEST_NORTH), FARTHEST_NORTH);
+  return {
+    south: most(Math.min(one[0], other[0])),
+    west: Math.min(one[1], other[1]),
+    north: most(Math.max(one[0], other[0])),
+    east: Math.max(one[1], other[1]),
+  };
+}

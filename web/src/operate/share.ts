@@ -1,0 +1,83 @@
+/** What is given away: the link, the QR code, a poster to print, the privacy notice. */
+import type { CampaignView, CodeAnswer } from "../../../clients/js/src/api.js";
+import { button, element } from "../dom.js";
+import { LANGUAGES, labelled, text } from "./fields.js";
+import { card, say } from "./frame.js";
+import { ask } from "./session.js";
+
+export async function share(campaign: CampaignView): Promise<HTMLElement[]> {
+  const address = `${location.origin}/campaigns/${campaign.name}`;
+  const { svg } = await ask<CodeAnswer>("/api/v1/codes", { address });
+  const link = text({ value: address, readonly: "", id: "link" });
+  const copy = button("Copy the link", () => {
+    link.select();
+    void navigator.clipboard?.writeText(address).then(
+      () => say("The link is copied."),
+      () => say("Press Ctrl+C: the link is selected."),
+    );
+  });
+  const notices = LANGUAGES.filter(([code]) => code).map(([code, name]) =>
+    element(
+      "a",
+      { href: `/campaigns/${campaign.name}/privacy-notice?language=${code}`, target: "_blank", lang: code },
+      name,
+    ),
+  );
+  const saved = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
+  const code = element("div", { class: "qr", id: "qr" }, drawn(svg));
+  const warning = /^https:/.test(address)
+    ? []
+    : [
+        element(
+          "p",
+          { class: "soft" },
+          "This address has no TLS: browsers give pages a position only over https (or on this machine). Put a proxy in front before you give it away.",
+        ),
+      ];
+  return [
+    card(
+      "share",
+      "Invite people",
+      ...warning,
+      labelled("The link to give away", link),
+      element(
+        "div",
+        { class: "buttons" },
+        copy,
+        element(
+          "a",
+          { class: "button quiet", href: saved, download: `${campaign.name}-qr.svg`, id: "qr-file" },
+          "Save the QR code",
+        ),
+        button("Print a poster", () => print(), { class: "quiet" }),
+      ),
+      code,
+      element("h3", {}, "Privacy notice"),
+      element(
+        "p",
+        {},
+        "A template filled in with what this campaign does; complete what is in brackets and put it where people find it: ",
+        ...notices.flatMap((one, index) => (index ? [" · ", one] : [one])),
+      ),
+    ),
+    poster(campaign, address, svg),
+  ];
+}
+
+/** Only on paper. */
+function poster(campaign: CampaignView, address: string, svg: string): HTMLElement {
+  return element(
+    "div",
+    { class: "poster", "aria-hidden": "true" },
+    element("p", { class: "poster-title" }, campaign.question || campaign.title),
+    drawn(svg),
+    element("p", {}, address),
+    element("p", {}, [campaign.organiser, campaign.contact].filter(Boolean).join(" · ")),
+  );
+}
+
+/** The server's picture as an element; it is parsed as a picture, so nothing in it can run. */
+function drawn(svg: string): Node {
+  const parsed = new DOMParser().parseFromString(svg, "image/svg+xml").documentElement;
+  return document.importNode(parsed, true);
+}
