@@ -95,6 +95,5 @@ def _announce(url: str, *, json: bool) -> None:
     if json:
         print_json({"ok": True, "url": url, "operate": f"{url}operate", "openapi": f"{url}openapi.json"})
     else:
-        typer.echo(
-            f"Collector at {url} (operate it: {url}operate; contract: {url}openapi.json). Stop it with Ctrl-C.", err=True
-        )
+        more = f"operate it: {url}operate; contract: {url}openapi.json"
+        typer.echo(f"Collector at {url} ({more}). Stop it with Ctrl-C.", err=True)
