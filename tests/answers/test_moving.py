@@ -75,6 +75,19 @@ def test_squares_are_unbiased_after_snapping_and_at_once() -> None:
     assert 5 * error[0] < 4 * 30.0**2  # nor does the white share vanish as the lag goes to 0
 
 
+def test_somebody_who_travels_the_world_comes_back_to_where_they_were() -> None:
+    """Three far places in turn: the squared radius is that of a triangle of straight lines through the earth."""
+    places = np.tile([[10.0, 0.0], [10.0, 90.0], [80.0, 45.0]], (40, 1))
+    trace = Trace(places[:, 0], places[:, 1], 3600.0 * np.arange(120))
+    law = NoiseLaw(White(1.0), 0.0)
+    found = estimate_displacements([Received(((None, trace),), law, "independent", False)], lags_s=(3600.0, 10800.0))
+    lat, lon = np.radians(places[:3]).T
+    points = 6.371e6 * np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
+    real = float(np.sum((points - points.mean(axis=0)) ** 2, axis=1).mean())
+    assert found.gyration_m2.value == pytest.approx(real, rel=0.01)
+    assert found.squared_m2[1].value == pytest.approx(0.0, abs=10.0)  # every third point is the same place
+
+
 def test_quantiles_come_with_intervals_over_people() -> None:
     rng = np.random.default_rng(0)
     people = [(rng.exponential(10.0, 200), np.ones(200)) for _ in range(40)]
