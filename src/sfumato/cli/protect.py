@@ -124,7 +124,7 @@ def protect(
     if report_person is not None and (archive or len(people) < 2):
         raise InputError("--report-person is for a table of several people.", "Leave it out.")
     if datasets is not None:
-        asked = (named_columns(column), time_zone, one_person, tuple(keep), (ledger, keep_names, output_format))
+        asked = (named_columns(column), time_zone, one_person, tuple(keep), (keep_names, output_format))
         datasets.run_protect_dataset(
             sources[0],
             paths,
@@ -133,6 +133,7 @@ def protect(
             (state, passphrase),
             sign and _signer(sign),
             (strict, seed, spark),
+            (ledger, ledger_person, cap),
             json=json,
         )
         return

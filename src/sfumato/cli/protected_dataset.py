@@ -8,19 +8,24 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from uuid import uuid4
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from sfumato.certificates.state import NoiseState, create_state, load_state
+from sfumato.certificates.verify import Document
 from sfumato.cli.archive_faces import write_certificate
+from sfumato.cli.dataset_pages import public_dataset_page
 from sfumato.cli.output import print_json
+from sfumato.cli.protect import enter
 from sfumato.cli.protected_words import promise_lines
 from sfumato.datasets.protecting import DatasetReading, DatasetResult, protect_dataset
 from sfumato.datasets.source import open_dataset
 from sfumato.datasets.statement import Sign
 from sfumato.errors import InputError
+from sfumato.files import write_text
 from sfumato.plan import Plan
 from sfumato.protection import choose
 
@@ -33,24 +38,26 @@ def run_protect_dataset(
     kept: tuple[Path | None, str | None],
     sign: Sign | None,
     how: tuple[bool, int | None, tuple[str, str, str | None] | None],
+    accounted: tuple[Path | None, str | None, float | None],
     *,
     json: bool,
 ) -> None:
     """Fill the output folder, here or on Spark (source, target, master), and say what is promised over all of it."""
-    for name in ("report", "public_report"):
-        if name in paths:
-            raise InputError(
-                "There is no report of a dataset: its certificate says what is promised.",
-                f"Leave --{name.replace('_', '-')} out; to look at one person, protect that person's rows.",
-            )
+    if "report" in paths:
+        raise InputError(
+            "There is no private report of a dataset: it would attack everybody.",
+            "Use --public-report for what may be shared; to look at one person, protect that person's rows.",
+        )
     columns, zone, one_person, keep, beside = asked
     if any(beside):
         raise InputError(
-            "A dataset takes no --ledger, --keep-names or --output-format.",
-            "It is many people's, and its parts have names of their own.",
+            "A dataset takes no --keep-names or --output-format.", "Its parts have names and a format of their own."
         )
     strict, seed, spark = how
+    if "public_report" in paths and spark is not None:
+        raise InputError("There is no report of a dataset on Spark.", "Leave --public-report out.")
     plan, reading = replace(plan, keep=keep), DatasetReading(columns, zone, one_person)
+    _check_ledger(*accounted[:2], one_person and spark is None)
     state = _state(plan, *kept, seed)
     if spark is not None:
         on_spark = import_module("sfumato.cli.protected_spark").protect_on_spark
@@ -59,14 +66,42 @@ def run_protect_dataset(
         with dataset_progress(open_dataset(folder).rows, quiet=json) as step:
             out = paths["release"]
             done = protect_dataset(
-                folder, out, plan, reading=reading, state=state, strict=strict, step=step, sign=sign, rng=seed
+                folder,
+                out,
+                plan,
+                reading=reading,
+                state=state,
+                strict=strict,
+                step=step,
+                sign=sign,
+                priced=lambda body: _enter(body, state, *accounted),
+                rng=seed,
             )
+    if "public_report" in paths:
+        write_text(paths["public_report"], public_dataset_page(paths["release"], done.document))
     write_certificate(paths.get("certificate"), done.document)
     said = {"rows": done.rows, "released": done.released, "people": done.people, "rejected": done.skipped}
     if json:
         print_json({"ok": True, **said, "parts": done.parts, "certificate": done.document})
         return
     _say(done, str(paths["release"]) if spark is None else spark[1], verify=spark is None)
+
+
+def _check_ledger(ledger: Path | None, person: str | None, one_person: bool) -> None:
+    if ledger is not None and not (one_person and person):
+        raise InputError(
+            "A ledger adds up one person's releases, and a dataset holds many people's.",
+            "Use --state: everybody's noise then goes on from release to release, and all of them together cost each "
+            "person what _certificate.json says (worst_loss). A dataset of one person takes --one-person and "
+            "--ledger-person NAME.",
+        )
+
+
+def _enter(
+    body: Document, state: NoiseState | None, ledger: Path | None, person: str | None, cap: float | None
+) -> None:
+    if ledger is not None:
+        enter(body, uuid4().hex if state is None else state.process, ledger, person, cap)
 
 
 def _state(plan: Plan, path: Path | None, passphrase: str | None, seed: int | None) -> NoiseState | None:
@@ -89,6 +124,12 @@ def _say(done: DatasetResult, output: str, *, verify: bool) -> None:
     say_left_out(done, output)
     for line in promise_lines(done.document["noise"]):
         typer.echo(line)
+    people = done.document["people"]
+    if (spread := people["points_per_person"]) and people["people"] > 1:
+        typer.echo(
+            f"Points of one person: {spread['0.00']} at least, {spread['0.50']} half of them, {spread['0.95']} 19 of "
+            f"20, {spread['1.00']} at most. Nobody's loss is above {people['worst_loss']:.4g} per m2, with any number."
+        )
     check = f"sfumato verify {output}" if verify else "sfumato verify, on a copy of the folder"
     typer.echo(f"Certificate: {output}/_certificate.json; check it with: {check}")
 

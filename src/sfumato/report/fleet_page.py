@@ -37,14 +37,16 @@ def public_fleet_page(
     received: Received | None,
     *,
     smoothed: bool,
+    more: Sequence[str] = (),
 ) -> str:
-    """For everybody who gets the release."""
+    """For everybody who gets the release; ``more`` sections after the losses."""
     return page(
         "A protected fleet",
         public_banner("tracks"),
         _map(releases, received),
         _promise(certificate, smoothed=smoothed),
         _losses(certificate, losses),
+        *more,
         section("What a receiver can do", listed(_answers(received))),
         *_statement(certificate),
     )
