@@ -92,16 +92,15 @@ def protect(
     group = Group(layout, noise, strict)
     rejected = StructType([*frame.schema.fields, StructField(REASON, StringType())])
     return SparkRelease(
-        released_frame(grouped, group, frame.schema),
+        grouped.groupBy(GROUP).applyInArrow(lambda table: group.released(table), released_schema(group, frame.schema)),
         dealt(frame, layout, parts).groupBy(GROUP).applyInArrow(lambda table: group.rejected(table), rejected),
         grouped,
         group,
     )
 
 
-def released_frame(grouped: DataFrame, group: Group, schema: StructType) -> DataFrame:
-    """The frame of what may be released, of rows that are dealt out; columns have the types of ``schema``."""
+def released_schema(group: Group, schema: StructType) -> StructType:
+    """The columns of what may be released, with the types of ``schema``."""
     layout, shown = group.layout, Times.parse(group.noise.plan.times).shown
     names = [name for name in layout.released if shown or name != layout.roles.by_role["time"]]
-    kinds = StructType([schema[name] for name in names])
-    return grouped.groupBy(GROUP).applyInArrow(lambda table: group.released(table), kinds)
+    return StructType([schema[name] for name in names])

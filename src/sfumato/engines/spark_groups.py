@@ -24,12 +24,14 @@ from sfumato.tables.rows import FAULTS, counted, fault_words
 try:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql import functions as sql
+    from pyspark.sql.types import StructType
 except ImportError as error:
     raise MissingExtra("pyspark", "spark") from error
 
 GROUP, ROW, REASON = "_sfumato_group", "_sfumato_row", "reason"
 SUMMED = "group long, people long, points long, sha256 string"
 LEFT_OUT = "row long, reason string"
+_BATCH_ROWS = 1 << 16
 _GROUPS_PER_PART = 8  # people are dealt by hashes: several groups make parts more alike
 
 
@@ -40,6 +42,22 @@ def dealt(frame: DataFrame, layout: Layout, parts: int) -> DataFrame:
     groups = sql.lit(_GROUPS_PER_PART * parts)
     numbered = frame.withColumn(GROUP, sql.pmod(sql.xxhash64(named(layout.person)), groups).cast("long"))
     return numbered.repartition(parts, GROUP)
+
+
+def dealt_to_tasks(frame: DataFrame, layout: Layout, tasks: int) -> DataFrame:
+    """Rows dealt out by person into tasks, each to be taken as a whole: no groups, which Spark would have to sort."""
+    return frame.repartition(1) if layout.person is None else frame.repartition(tasks, named(layout.person))
+
+
+def each_task(frame: DataFrame, kinds: StructType | str, work: Callable[[pa.Table], pa.Table]) -> DataFrame:
+    """``work`` on all rows of each task at once."""
+
+    def whole(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        held = [batch for batch in batches if batch.num_rows]
+        if held:
+            yield from work(pa.Table.from_batches(held)).to_batches(max_chunksize=_BATCH_ROWS)
+
+    return frame.mapInArrow(whole, kinds)
 
 
 def named(column: str) -> Column:

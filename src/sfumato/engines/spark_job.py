@@ -37,8 +37,8 @@ from sfumato.datasets.statement import (
     over_people,
 )
 from sfumato.engines.hadoop import HadoopFolder
-from sfumato.engines.spark import released_frame
-from sfumato.engines.spark_groups import Group, dealt, refuse_two_spellings
+from sfumato.engines.spark import released_schema
+from sfumato.engines.spark_groups import Group, dealt_to_tasks, each_task, refuse_two_spellings
 from sfumato.engines.spark_rows import below, counted_parts, digests, files_of, numbered, write_frame, write_left_out
 from sfumato.errors import InputError, MissingExtra, SfumatoError
 from sfumato.files import runs
@@ -168,15 +168,15 @@ def _made(
     names, rows = files_of(given)
     group = Group(layout, TableNoise.of(plan, rng=rng, state=state))
     parts = max(-(-rows // PART_ROWS), min(spark.sparkContext.defaultParallelism, -(-rows // _SMALL_ROWS)), 1)
-    grouped = dealt(numbered(given, names, layout), layout, parts)
+    tasks = dealt_to_tasks(numbered(given, names, layout), layout, parts)
     written = f"{private.address}/{_PARTS}"
-    made = released_frame(grouped, group, given.schema)
+    made = each_task(tasks, released_schema(group, given.schema), group.released)
     write_frame(made, written)
     counts, spread = counted_parts(spark.read.schema(made.schema).parquet(written), layout)
     tally = JobTally(rows, sum(counts.values()), sum(spread.values()), Counter(), spread)
     if tally.released != rows:
         shown = below(names, HadoopFolder(spark, source).path)
-        tally.skipped = write_left_out(grouped, group, shown, f"{private.address}/{_LEFT}")
+        tally.skipped = write_left_out(tasks, group, shown, f"{private.address}/{_LEFT}")
     if tally.released + sum(tally.skipped.values()) != rows:
         raise InputError("Rows came out more or less often than once.", "The dataset changed meanwhile? Start again.")
     if strict and tally.skipped:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from urllib.parse import unquote, urlsplit
 
-from sfumato.engines.spark_groups import GROUP, LEFT_OUT, ROW, Group, named
-from sfumato.errors import MissingExtra
+from sfumato.engines.spark_groups import LEFT_OUT, ROW, Group, each_task, named
+from sfumato.errors import InputError, MissingExtra
 from sfumato.tables.layout import Layout
 
 try:
@@ -59,15 +59,19 @@ def counted_parts(released: DataFrame, layout: Layout) -> tuple[dict[str, int], 
     counts = {str(row["name"]): int(row["count"]) for row in by_file}
     if layout.person is None:
         return counts, Counter({sum(counts.values()): 1})
-    people = released.groupBy(named(layout.person).alias("person")).agg(sql.count("*").alias("points"))
-    spread = people.groupBy("points").count().collect()
+    rows = released.select(named(layout.person).alias("person"), sql.col("_metadata.file_name").alias("name"))
+    in_parts = rows.groupBy("person", "name").agg(sql.count("*").alias("points"))
+    people = in_parts.groupBy("person").agg(sql.sum("points").alias("points"), sql.count("*").alias("parts"))
+    spread = people.groupBy("points", "parts").count().collect()
+    if any(row["parts"] > 1 for row in spread):  # then they could have two noises
+        raise InputError("One person's rows came into two parts.", "Nothing is released; report this.")
     return counts, Counter({int(row["points"]): int(row["count"]) for row in spread})
 
 
-def write_left_out(grouped: DataFrame, group: Group, shown: list[str], folder: str) -> Counter[str]:
+def write_left_out(tasks: DataFrame, group: Group, shown: list[str], folder: str) -> Counter[str]:
     """The rows that were left out, written by file, number and reason, and counted by reason."""
-    spark = grouped.sparkSession
-    left = grouped.groupBy(GROUP).applyInArrow(lambda table: group.left_out(table), LEFT_OUT)
+    spark = tasks.sparkSession
+    left = each_task(tasks, LEFT_OUT, group.left_out)
     files = spark.createDataFrame(list(enumerate(shown)), "number long, file string")
     split = left.withColumn("number", sql.shiftright("row", _ROW_BITS))
     row = split["row"].bitwiseAND((1 << _ROW_BITS) - 1)
