@@ -3,6 +3,8 @@ import { dirname, join } from "node:path";
 import { defineConfig } from "vite";
 import { land } from "./land.js";
 
+const NONE = "No code of other packages is in this bundle.\n";
+
 /** The licences of every package whose code ends up in the bundle, beside it. */
 function licences() {
   const folderOf = (id) => {
@@ -28,7 +30,7 @@ function licences() {
         const file = readdirSync(folder).find((one) => /^licen[cs]e/i.test(one));
         return `${name} ${version} (${license ?? "see below"})\n\n${file ? readFileSync(join(folder, file), "utf8").trim() : ""}\n`;
       });
-      this.emitFile({ type: "asset", fileName: "LICENSES.txt", source: parts.join(`\n${"-".repeat(80)}\n\n`) });
+      this.emitFile({ type: "asset", fileName: "LICENSES.txt", source: parts.join(`\n${"-".repeat(80)}\n\n`) || NONE });
     },
   };
 }
@@ -36,7 +38,7 @@ function licences() {
 // One folder of plain files with fixed names, which the service serves at /static/bundle and the wheel packs.
 export default defineConfig({
   base: "/static/bundle/",
-  publicDir: "public",
+  publicDir: false,
   plugins: [land(), licences()],
   build: {
     outDir: "../src/sfumato/service/static/bundle",
@@ -51,13 +53,6 @@ export default defineConfig({
         entryFileNames: "[name].js",
         chunkFileNames: "[name].js",
         assetFileNames: "[name][extname]",
-        // The participant's page needs no charts, so they are a chunk of their own.
-        manualChunks: (id) =>
-          id.startsWith("\0") || /node_modules\/(maplibre-gl|@maplibre|@mapbox)/.test(id)
-            ? "maplibre"
-            : id.includes("node_modules")
-              ? "plot"
-              : undefined,
       },
     },
   },

@@ -24,7 +24,9 @@ from collector_harness import (
     ticket,
 )
 from starlette.testclient import TestClient
+from tile_maker import town_tiles
 
+from sfumato.errors import InputError
 from sfumato.service.guard import RateLimit
 from sfumato.service.settings import TABLE, Settings
 
@@ -145,14 +147,31 @@ def test_every_answer_has_the_security_headers_and_no_cookie(town: TestClient) -
         assert "set-cookie" not in headers
 
 
-def test_tiles_are_allowed_on_the_dashboard_only(tmp_path: Path) -> None:
-    with client(f"sqlite:///{tmp_path}/x.db", tile_url="https://tiles.example/{z}/{x}/{y}.png") as visitor:
+@pytest.mark.parametrize(
+    "address", ["https://tiles.example/{z}/{x}/{y}.png", "//tiles.example/{z}/{x}/{y}", "/streets"]
+)
+def test_streets_from_another_host_are_refused_at_the_start(tmp_path: Path, address: str) -> None:
+    with pytest.raises(InputError, match="no path of this site"):
+        client(f"sqlite:///{tmp_path}/x.db", tile_url=address)
+
+
+def test_the_operators_own_streets_are_served_by_ranges_and_nothing_else_is(tmp_path: Path) -> None:
+    tiles, outline = tmp_path / "city.pmtiles", tmp_path / "city.geojson"
+    town_tiles(tiles, south=48.84, west=2.30, north=48.87, east=2.34, zooms=range(12, 13))
+    outline.write_text('{"type": "LineString", "coordinates": [[2.3, 48.84], [2.34, 48.87]]}')
+    with client(f"sqlite:///{tmp_path}/x.db", tiles=str(tiles), outline=str(outline)) as visitor:
         create(visitor)
-        assert "https://tiles.example" in visitor.get("/campaigns/town/dashboard").headers["content-security-policy"]
-        for path in ("/", "/campaigns/town"):
-            answer = visitor.get(path)
-            assert "tiles.example" not in answer.headers["content-security-policy"]
-            assert "tiles.example" not in answer.text
+        first = visitor.get("/tiles/map.pmtiles", headers={"Range": "bytes=0-126"})
+        assert (first.status_code, len(first.content)) == (206, 127)
+        assert first.content == tiles.read_bytes()[:127]
+        assert visitor.get("/tiles/outline.json").json()["type"] == "LineString"
+        for page in ("/campaigns/town", "/campaigns/town/dashboard"):
+            assert 'data-tiles="/tiles/map.pmtiles" data-outline="/tiles/outline.json"' in visitor.get(page).text
+    with client(f"sqlite:///{tmp_path}/y.db") as visitor:
+        assert visitor.get("/tiles/map.pmtiles").status_code == 404
+    for name in ("tiles", "outline"):
+        with pytest.raises(InputError, match=r"no PMTiles|no GeoJSON"):
+            client(f"sqlite:///{tmp_path}/z.db", **{name: str(tmp_path / "y.db")})
 
 
 def test_other_origins_are_refused_unless_listed(tmp_path: Path) -> None:

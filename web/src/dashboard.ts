@@ -1,36 +1,30 @@
 /**
- * The operator's dashboard: a live map with uncertainty, a cycle slider, charts. Numbers come from the JSON twin, maps
- * page by page and only those that are looked at.
+ * The map of a campaign: areas that can be told apart, faded where they are uncertain; a slider through the cycles.
+ * Numbers come from the JSON twin, maps page by page and only those that are looked at.
  */
-import * as Plot from "@observablehq/plot";
-import type { ClosedCycleView, DashboardAnswer, MapAnswer } from "../../clients/js/src/api.js";
+import type { AreaView, ClosedCycleView, DashboardAnswer, MapAnswer } from "../../clients/js/src/api.js";
 import { button, byId, element, percent } from "./dom.js";
-import { type CellMap, cellMap, centre, shades } from "./map.js";
+import { type Area, AreaMap, cells, centre, shades } from "./map.js";
 
-type View = "own" | "estimate" | "uncertainty" | "change";
-const VIEWS: Record<View, string> = {
-  own: "This cycle",
-  estimate: "Average of the cycles",
-  uncertainty: "Uncertainty of the average",
-  change: "Change of the average",
-};
+type View = "areas" | "cells" | "own";
+const VIEWS: Record<View, string> = { areas: "Areas told apart", cells: "Every square", own: "This cycle alone" };
 const root = byId("dashboard");
 const home = `/campaigns/${root.dataset["campaign"] ?? ""}`;
 
-/** One cycle's map over all its pages; there are no intervals above 2,500 cells, and no own map in old cycles. */
+/** One cycle's map over all its pages; there are no areas above 2,500 cells, and neither in old cycles. */
 interface WholeMap {
   estimate: number[];
   own: number[] | null;
   low: number[] | null;
   high: number[] | null;
+  areas: AreaView[] | null;
 }
 
 let twin: DashboardAnswer;
-let map: CellMap | null = null;
-let view: View = "own";
+let map: AreaMap | null = null;
+let view: View = "areas";
 let shown = 0;
 let now: WholeMap;
-let before: WholeMap | null = null;
 const maps = new Map<number, Promise<WholeMap>>();
 
 async function json(address: string): Promise<unknown> {
@@ -42,7 +36,7 @@ async function json(address: string): Promise<unknown> {
 const fetched = async () => (await json(`${home}/dashboard.json`)) as DashboardAnswer;
 
 async function wholeMap(cycle: number): Promise<WholeMap> {
-  const whole: WholeMap = { estimate: [], own: [], low: [], high: [] };
+  const whole: WholeMap = { estimate: [], own: [], low: [], high: [], areas: null };
   const add = (into: number[] | null, part: number[] | null) =>
     into === null || part === null ? null : into.concat(part);
   for (let page = 1; page <= twin.map_pages; page++) {
@@ -51,6 +45,7 @@ async function wholeMap(cycle: number): Promise<WholeMap> {
     whole.own = add(whole.own, part.this_cycle);
     whole.low = add(whole.low, part.low);
     whole.high = add(whole.high, part.high);
+    whole.areas = part.areas;
   }
   return whole;
 }
@@ -61,14 +56,6 @@ function mapOf(cycle: ClosedCycleView): Promise<WholeMap> {
   found.catch(() => maps.delete(cycle.cycle));
   return found;
 }
-
-/** How wide a cell's interval is, where there is one. */
-function widthOf(cell: number): number | null {
-  return now.low === null || now.high === null ? null : now.high[cell]! - now.low[cell]!;
-}
-
-const share = (value: number | null | undefined) => (value === null || value === undefined ? "–" : percent(value));
-const levelOf = (cycle: ClosedCycleView) => (cycle.interval_level === null ? "No" : `${100 * cycle.interval_level} %`);
 
 /** The average, said as what it is: over how many cycles. */
 function averaged(cycle: ClosedCycleView): string {
@@ -91,90 +78,107 @@ function own(cycle: ClosedCycleView): string {
   return `cycle ${cycle.cycle}${others > 0 ? ` with the ${others} other ${cycle.cycle_class} cycles` : ""}`;
 }
 
-const ownShown = () => view === "own" && now.own !== null;
-
-function valuesOf(): number[] {
-  if (view === "uncertainty") return now.estimate.map((_, cell) => widthOf(cell) ?? 0);
-  if (view === "change") return now.estimate.map((one, cell) => Math.abs(one - (before?.estimate[cell] ?? one)));
-  return ownShown() ? now.own! : now.estimate;
+/** 12–17 %, as on the server. */
+function span(low: number, high: number): string {
+  const [least, most] = [Math.round(100 * low), Math.round(100 * high)];
+  if (most < 1) return "under 1 %";
+  return least === most ? `${most} %` : `${least}–${most} %`;
 }
 
-const told = element(
-  "p",
-  { class: "status soft", "aria-live": "polite", id: "cell-told" },
-  "Point at a cell for its numbers, or read the table below the map.",
-);
+/** 1 certain .. 0 unknown: an interval beside twice the share, or an even one. */
+const sure = (share: number, low: number, high: number, even: number) =>
+  Math.min(1, Math.max(0, 1 - (high - low) / (2 * Math.max(share, even))));
 
-function tell(cell: number): void {
-  const cycle = twin.history[shown]!;
-  const [lat, lon] = centre(twin.campaign.grid, cell);
-  const mine = now.own === null ? "" : `${percent(now.own[cell]!)} in this cycle; `;
+function areasShown(): Area[] {
+  const { grid, cells: count } = twin.campaign;
+  if (view === "own" && now.own !== null) return cells(grid, now.own);
+  if (view === "areas" && now.areas !== null) {
+    const found = now.areas;
+    const shade = shades(found.map(({ share, rows, columns }) => share / (rows * columns)));
+    return found.map(({ share, low, high, ...box }, index) => ({
+      ...box,
+      shade: shade[index]!,
+      sure: sure(share, low, high, (box.rows * box.columns) / count),
+      ...(found.length > 1 ? { label: span(low, high) } : {}),
+    }));
+  }
+  return cells(grid, now.estimate).map((area, cell) => ({
+    ...area,
+    sure: now.low && now.high ? sure(now.estimate[cell]!, now.low[cell]!, now.high[cell]!, 1 / count) : 1,
+  }));
+}
+
+const told = element("p", { class: "soft", "aria-live": "polite", id: "cell-told" });
+
+function tell(index: number): void {
+  const level = twin.history[shown]!.interval_level;
+  const area = view === "areas" ? now.areas?.[index] : undefined;
+  if (area) {
+    told.textContent = `${span(area.low, area.high)} of the people are in this area (${100 * (level ?? 0)} % interval; best estimate ${percent(area.share)}).`;
+    return;
+  }
+  const [lat, lon] = centre(twin.campaign.grid, index);
+  const value = view === "own" && now.own ? now.own[index]! : now.estimate[index]!;
   const interval =
-    cycle.interval_level === null
-      ? ""
-      : `, ${levelOf(cycle)} interval ${share(now.low?.[cell])} to ${share(now.high?.[cell])}`;
-  told.textContent = `Cell ${cell} (${lat.toFixed(4)}, ${lon.toFixed(4)}): ${mine}${percent(now.estimate[cell]!)} in the ${averaged(cycle)}${interval}.`;
+    view !== "own" && now.low && now.high
+      ? `, between ${percent(now.low[index]!)} and ${percent(now.high[index]!)}`
+      : "";
+  told.textContent = `Square at ${lat.toFixed(4)}, ${lon.toFixed(4)}: ${percent(value)}${interval}.`;
 }
 
-function legend(values: number[]): void {
-  const top = values.reduce((a, b) => Math.max(a, b), 0);
-  const about = {
-    own: "in one cell",
-    estimate: "in one cell",
-    uncertainty: "interval width",
-    change: "moved in one cell",
-  }[view];
-  byId("legend").replaceChildren(
-    element("span", {}, "0"),
-    element("span", { class: "ramp", "aria-hidden": "true" }),
-    element("span", {}, `${percent(top)} ${about} (square-root scale)`),
-    ...(view === "estimate" ? [element("span", {}, "○ uncertain: interval wider than twice the estimate")] : []),
-  );
-}
-
-/** The map's twin: every cell of the shown cycle, largest first. */
 function table(): void {
   const cycle = twin.history[shown]!;
   const { grid } = twin.campaign;
-  const values = ownShown() ? now.own! : now.estimate;
-  const order = values.map((_, cell) => cell).sort((a, b) => values[b]! - values[a]!);
-  const row = (cell: number) => {
-    const [lat, lon] = centre(grid, cell);
-    const texts = [
-      `${cell} (row ${Math.floor(cell / grid.columns)}, column ${cell % grid.columns})`,
-      `${lat.toFixed(4)}, ${lon.toFixed(4)}`,
-      share(now.own?.[cell]),
-      percent(now.estimate[cell]!),
-      `${share(now.low?.[cell])} – ${share(now.high?.[cell])}`,
-    ];
-    return element("tr", {}, ...texts.map((text) => element("td", {}, text)));
-  };
-  const heads = ["Cell", "Centre", "This cycle", "Average", `${levelOf(cycle)} interval of the average`];
-  const made = (cells: number[], caption: string) =>
+  const level = cycle.interval_level === null ? "No" : `${100 * cycle.interval_level} %`;
+  const rows = (now.areas ?? []).map(({ row, column, rows, columns, share, low, high }) => {
+    const lat = grid.north_deg - (row + rows / 2) * grid.cell_height_deg;
+    const lon = grid.west_deg + (column + columns / 2) * grid.cell_width_deg;
+    const size = `${Math.round(columns * grid.cell_width)} × ${Math.round(rows * grid.cell_height)} m`;
+    const where = `${lat.toFixed(4)}, ${(((lon + 540) % 360) - 180).toFixed(4)}`;
+    return {
+      density: share / (rows * columns),
+      texts: [where, size, percent(share), `${percent(low)} – ${percent(high)}`],
+    };
+  });
+  const singly = now.estimate
+    .map((share, cell) => {
+      const interval = now.low && now.high ? `${percent(now.low[cell]!)} – ${percent(now.high[cell]!)}` : "– – –";
+      const where = centre(grid, cell).map((one) => one.toFixed(4));
+      return { density: share, texts: [where.join(", "), `square ${cell}`, percent(share), interval] };
+    })
+    .slice(0, 5000);
+  const made = (found: typeof rows, caption: string) =>
     element(
       "table",
       {},
       element("caption", {}, caption),
-      element("thead", {}, element("tr", {}, ...heads.map((head) => element("th", { scope: "col" }, head)))),
-      element("tbody", {}, ...cells.map(row)),
+      element(
+        "thead",
+        {},
+        element(
+          "tr",
+          {},
+          ...["Centre", "Size", "Share", `${level} interval`].map((head) => element("th", { scope: "col" }, head)),
+        ),
+      ),
+      element(
+        "tbody",
+        {},
+        ...found
+          .sort((one, other) => other.density - one.density)
+          .map(({ texts }) => element("tr", {}, ...texts.map((one) => element("td", {}, one)))),
+      ),
     );
-  const all = element("details", {}, element("summary", {}, `All ${order.length} cells`));
+  const scroll = (label: string, inside: Node, tall = "") =>
+    element("div", { class: `scroll${tall}`, tabindex: "0", role: "region", "aria-label": label }, inside);
+  const all = element("details", {}, element("summary", {}, `All ${twin.campaign.cells} squares`));
   all.addEventListener("toggle", () => {
     if (all.open && all.childElementCount === 1)
-      all.append(
-        element(
-          "div",
-          { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "All cells" },
-          made(order.slice(0, 5000), "Every cell, largest first."),
-        ),
-      );
+      all.append(scroll("All squares", made(singly, "Every square, fullest first."), " tall"));
   });
+  const first = rows.length > 0 ? rows : singly.slice(0, 15);
   byId("map-table").replaceChildren(
-    element(
-      "div",
-      { class: "scroll", tabindex: "0", role: "region", "aria-label": "The map as a table" },
-      made(order.slice(0, 10), `The map as a table: the 10 largest of ${order.length} cells in cycle ${cycle.cycle}.`),
-    ),
+    scroll("The map as a table", made(first, `${first.length} areas, densest first (${averaged(cycle)}).`)),
     all,
   );
 }
@@ -182,14 +186,22 @@ function table(): void {
 function draw(): void {
   const cycle = twin.history[shown];
   if (cycle === undefined) return;
-  const values = valuesOf();
-  const shade = shades(values);
-  const wide = (one: number, cell: number) => shade[cell]! > 0 && (widthOf(cell) ?? 0) > 2 * one;
-  map?.show(values, view === "estimate" ? now.estimate.map(wide) : []);
+  map?.show(areasShown());
   root.dataset["shown"] = String(cycle.cycle);
-  const words = ownShown() ? own(cycle) : averaged(cycle);
+  const words = view === "own" && now.own !== null ? own(cycle) : averaged(cycle);
   byId("map-section-title").textContent = `Where ${cycle.target} are, ${words}${leftOut(cycle)}`;
-  legend(values);
+  byId("headline").textContent = cycle.headline;
+  const top =
+    view === "areas" && now.areas
+      ? "most people to the km²"
+      : `${percent(Math.max(...(view === "own" && now.own ? now.own : now.estimate)))} in one square`;
+  byId("legend").replaceChildren(
+    element("span", {}, "fewest"),
+    element("span", { class: "ramp", "aria-hidden": "true" }),
+    element("span", {}, top),
+    ...(view === "own" ? [] : [element("span", { class: "fade", "aria-hidden": "true" }), "paler: less certain"]),
+  );
+  told.textContent = "";
   table();
 }
 
@@ -198,10 +210,9 @@ async function redraw(): Promise<void> {
   const asked = shown;
   const cycle = twin.history[asked];
   if (cycle === undefined) return;
-  const earlier = view === "change" ? twin.history[asked - 1] : undefined;
-  const [one, other] = await Promise.all([mapOf(cycle), earlier === undefined ? null : mapOf(earlier)]);
+  const found = await mapOf(cycle);
   if (asked !== shown) return;
-  [now, before] = [one, other];
+  now = found;
   draw();
 }
 
@@ -227,9 +238,9 @@ function controls(): void {
   });
   const output = element("output", { for: "cycle" });
   const name = () => {
-    const words = `Cycle ${twin.history[shown]!.cycle} of ${twin.history.at(-1)!.cycle}${leftOut(twin.history[shown]!)}`;
+    const words = `${twin.history[shown]!.cycle} of ${twin.history.at(-1)!.cycle}${leftOut(twin.history[shown]!)}`;
     output.textContent = words;
-    slider.setAttribute("aria-valuetext", words);
+    slider.setAttribute("aria-valuetext", `Cycle ${words}`);
   };
   slider.addEventListener("input", () => {
     shown = slider.valueAsNumber;
@@ -238,90 +249,9 @@ function controls(): void {
   });
   name();
   byId("map-controls").replaceChildren(
-    element("div", { class: "buttons", role: "group", "aria-label": "What the map shows" }, ...buttons),
-    ...(twin.history.length > 1 ? [element("label", { for: "cycle" }, "Cycle shown: ", output), slider] : []),
     told,
-  );
-}
-
-function chart(title: string, unit: string, marks: Plot.Markish[], options: Plot.PlotOptions = {}): HTMLElement {
-  const drawn = Plot.plot({
-    height: 170,
-    width: 340,
-    marginLeft: 48,
-    style: { fontSize: "12px", background: "transparent" },
-    ariaLabel: title,
-    x: {
-      label: "cycle",
-      ticks: twin.history.length > 12 ? 6 : twin.history.map(({ cycle }) => cycle),
-      tickFormat: "d",
-    },
-    y: { label: unit, grid: true, zero: true, nice: true },
-    marks: [Plot.ruleY([0], { strokeOpacity: 0.4 }), ...marks],
-    ...options,
-  });
-  // One picture with one name: the names Plot gives to its groups are not allowed on them.
-  for (const group of drawn.querySelectorAll("g[aria-label]")) group.removeAttribute("aria-label");
-  const picture = drawn.matches("svg") ? drawn : drawn.querySelector("svg:last-of-type");
-  picture?.setAttribute("role", "img");
-  picture?.setAttribute("aria-label", title);
-  return element("figure", {}, element("figcaption", {}, title), drawn as unknown as Node);
-}
-
-function charts(): void {
-  const accent = "var(--accent)";
-  const history = twin.history;
-  const line = (y: (one: ClosedCycleView) => number | null) => [
-    Plot.lineY(history, { x: "cycle", y, stroke: accent, strokeWidth: 2 }),
-    Plot.dot(history, {
-      x: "cycle",
-      y,
-      fill: (one: ClosedCycleView) => (one.excluded ? "var(--card)" : accent),
-      stroke: accent,
-      r: 3,
-      title: (one: ClosedCycleView) => `cycle ${one.cycle}${leftOut(one)}: ${y(one)?.toPrecision(4) ?? "–"}`,
-    }),
-  ];
-  const fakes = history.flatMap((one) =>
-    Object.entries(one.influence).map(([share, moved]) => ({
-      cycle: one.cycle,
-      share: `${100 * Number(share)} % fake`,
-      moved,
-    })),
-  );
-  byId("charts").className = "charts";
-  byId("charts").replaceChildren(
-    chart(
-      "How far the map moved (earth mover's distance)",
-      "m",
-      line((one) => one.emd_to_previous_m),
-    ),
-    chart("Exact ε per km, and 2β which it never passes", "per km", [
-      ...line((one) => one.epsilon_per_km.upper),
-      Plot.lineY(history, { x: "cycle", y: "two_beta_per_km", stroke: "currentColor", strokeDasharray: "4 3" }),
-    ]),
-    chart(
-      "Mutual information per report",
-      "nats",
-      line((one) => one.mutual_information_nats),
-    ),
-    chart(
-      "Mean distortion",
-      "m",
-      line((one) => one.distortion_m),
-    ),
-    chart(
-      "Residual test (p value; small is suspicious)",
-      "p",
-      line((one) => one.residual.p_value),
-      { y: { domain: [0, 1], grid: true, label: "p" } },
-    ),
-    chart(
-      "How far fake reports would move the map",
-      "m",
-      [Plot.lineY(fakes, { x: "cycle", y: "moved", stroke: "share", strokeWidth: 2, marker: "dot" })],
-      { color: { legend: true, range: ["var(--q5)", "var(--bad)"] } },
-    ),
+    element("div", { class: "buttons", role: "group", "aria-label": "What the map shows" }, ...buttons),
+    ...(twin.history.length > 1 ? [element("label", { for: "cycle" }, "Cycle ", output), slider] : []),
   );
 }
 
@@ -331,13 +261,18 @@ function start(): void {
   shown = twin.history.map((one) => one.excluded).lastIndexOf(false);
   if (shown < 0) shown = twin.history.length - 1;
   controls();
-  map ??= cellMap(byId("map"), twin.campaign.grid, {
-    label: "Estimated share per cell; the table below lists the same numbers",
-    tiles: root.dataset["tiles"] ?? "",
-    onCell: tell,
+  const box = byId("map");
+  map ??= new AreaMap(box, twin.campaign.grid, {
+    words: {
+      label: "Map of shares; the table below lists the same numbers. Arrow keys move it, plus and minus zoom.",
+      nearer: "Zoom in",
+      further: "Zoom out",
+    },
+    tiles: box.dataset["tiles"] ?? "",
+    outline: box.dataset["outline"] ?? "",
+    onArea: tell,
   });
   void redraw().catch(() => undefined);
-  charts();
 }
 
 /** A new cycle changes most of the page: it is the server's to draw, so the page is loaded again. */

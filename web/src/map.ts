@@ -1,14 +1,26 @@
 /**
- * The grid on a map without tiles: land from Natural Earth (one file, the same for everybody), cells coloured by a value.
- * If WebGL is missing the server's SVG stays. An optional tile URL is used by the dashboard only.
+ * Areas on a map: land from Natural Earth, the operator's own streets where there are some, rectangles of cells coloured
+ * by a value and faded where it is uncertain, marks, names, and a scale bar. One canvas, no library, no other host.
  */
-import maplibregl, { type GeoJSONSource, type Map as Map_, type StyleSpecification } from "maplibre-gl";
-import "maplibre-gl/dist/maplibre-gl.css";
 import type { Grid } from "../../clients/js/src/index.js";
+import { type Colour, MapCanvas, METRES_PER_DEGREE, type Pen, RADIAN } from "./canvas.js";
+import { button, element } from "./dom.js";
+import { outline, type Streets, streets } from "./tiles/streets.js";
 
-export const dark = () => matchMedia("(prefers-color-scheme: dark)").matches;
-const variable = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const SHADES = 9;
+export const SHADES = 9;
+
+/** Some cells together: where they lie on the grid, and how they look. */
+export interface Area {
+  readonly row: number;
+  readonly column: number;
+  readonly rows: number;
+  readonly columns: number;
+  /** 0 .. 8 on the ramp. */
+  readonly shade: number;
+  /** 1 certain .. 0 unknown. */
+  readonly sure: number;
+  readonly label?: string;
+}
 
 export function bounds(grid: Grid): [number, number, number, number] {
   return [
@@ -33,186 +45,259 @@ export function shades(values: readonly number[]): number[] {
   );
 }
 
-function corners(grid: Grid, cell: number): [number, number][] {
-  const row = Math.floor(cell / grid.columns);
-  const west = grid.west_deg + (cell - row * grid.columns) * grid.cell_width_deg;
-  const north = grid.north_deg - row * grid.cell_height_deg;
-  const [east, south] = [west + grid.cell_width_deg, north - grid.cell_height_deg];
-  return [
-    [west, north],
-    [east, north],
-    [east, south],
-    [west, south],
-    [west, north],
-  ];
-}
-
-function cellsOf(grid: Grid, values: readonly number[]): GeoJSON.FeatureCollection {
+/** Every cell by itself, equally sure. */
+export function cells(grid: Grid, values: readonly number[], sure = 1): Area[] {
   const shade = shades(values);
-  return {
-    type: "FeatureCollection",
-    features: values.map((_, cell) => ({
-      type: "Feature",
-      id: cell,
-      properties: { cell, shade: shade[cell] },
-      geometry: { type: "Polygon", coordinates: [corners(grid, cell)] },
-    })),
-  };
-}
-
-function doubtsOf(grid: Grid, doubtful: readonly boolean[]): GeoJSON.FeatureCollection {
-  const features = doubtful.flatMap((is, cell): GeoJSON.Feature[] => {
-    const [lat, lon] = centre(grid, cell);
-    return is ? [{ type: "Feature", properties: {}, geometry: { type: "Point", coordinates: [lon, lat] } }] : [];
+  return values.map((_, cell) => {
+    const row = Math.floor(cell / grid.columns);
+    return { row, column: cell - row * grid.columns, rows: 1, columns: 1, shade: shade[cell]!, sure };
   });
-  return { type: "FeatureCollection", features };
 }
 
-function marksOf(grid: Grid, marks: Record<string, number>): GeoJSON.FeatureCollection {
-  return {
-    type: "FeatureCollection",
-    features: Object.entries(marks).map(([kind, cell]) => ({
-      type: "Feature",
-      properties: { kind },
-      geometry: { type: "Polygon", coordinates: [corners(grid, cell)] },
-    })),
-  };
+export interface MapWords {
+  readonly label: string;
+  readonly nearer: string;
+  readonly further: string;
 }
 
-function style(tiles: string): StyleSpecification {
-  const empty = { type: "FeatureCollection", features: [] } as GeoJSON.FeatureCollection;
-  const ramp = Array.from({ length: SHADES }, (_, shade) => [shade, variable(`--q${shade}`)]).flat();
-  return {
-    version: 8,
-    sources: {
-      land: { type: "geojson", data: "/static/bundle/land.json", attribution: "Natural Earth" },
-      cells: { type: "geojson", data: empty },
-      doubts: { type: "geojson", data: empty },
-      marks: { type: "geojson", data: empty },
-      ...(tiles ? { tiles: { type: "raster" as const, tiles: [tiles], tileSize: 256 } } : {}),
-    },
-    layers: [
-      { id: "sea", type: "background", paint: { "background-color": variable("--sea") } },
-      {
-        id: "land",
-        type: "fill",
-        source: "land",
-        paint: { "fill-color": variable("--land"), "fill-outline-color": variable("--soft") },
-      },
-      ...(tiles ? [{ id: "tiles", type: "raster" as const, source: "tiles" }] : []),
-      {
-        id: "cells",
-        type: "fill",
-        source: "cells",
-        paint: {
-          "fill-color": ["interpolate", ["linear"], ["get", "shade"], ...ramp] as never,
-          "fill-opacity": tiles ? 0.75 : 1,
-          "fill-outline-color": variable("--paper"),
-        },
-      },
-      {
-        id: "doubts",
-        type: "circle",
-        source: "doubts",
-        paint: {
-          "circle-radius": 2.5,
-          "circle-color": "rgba(0,0,0,0)",
-          "circle-stroke-width": 1,
-          "circle-stroke-color": variable("--ink"),
-          "circle-stroke-opacity": 0.55,
-        },
-      },
-      {
-        id: "marks",
-        type: "line",
-        source: "marks",
-        paint: {
-          "line-width": 4,
-          "line-color": [
-            "match",
-            ["get", "kind"],
-            "report",
-            variable("--bad"),
-            "chosen",
-            variable("--ink"),
-            variable("--focus"),
-          ],
-          "line-dasharray": ["match", ["get", "kind"], "here", ["literal", [1, 1]], ["literal", [1, 0]]] as never,
-        },
-      },
-    ],
-  };
+export interface MapOptions {
+  readonly words: MapWords;
+  readonly tiles?: string;
+  readonly outline?: string;
+  /** Somebody chose this place, by tapping it or by Enter with the place under the cross in the middle. */
+  readonly onTap?: (lat: number, lon: number) => void;
+  readonly onArea?: (index: number) => void;
 }
 
-export interface CellMap {
-  show(values: readonly number[], doubtful?: readonly boolean[]): void;
-  mark(marks: Record<string, number>): void;
-  ready: Promise<void>;
-}
+export class AreaMap extends MapCanvas {
+  readonly #grid: Grid;
+  readonly #options: MapOptions;
+  #areas: readonly Area[] = [];
+  #marks: Readonly<Record<string, number>> = {};
+  #spot: readonly [number, number] | null = null;
+  #streets: Streets | null = null;
+  #outline: Path2D | null = null;
+  #said = -1;
 
-/** Replace the server's SVG by a map, or give null where the browser cannot draw one. */
-export function cellMap(
-  container: HTMLElement,
-  grid: Grid,
-  options: { label: string; tiles?: string; onCell?: (cell: number) => void },
-): CellMap | null {
-  const before = container.innerHTML;
-  let map: Map_;
-  container.replaceChildren();
-  container.classList.add("live");
-  try {
-    map = new maplibregl.Map({
-      container,
-      style: style(options.tiles ?? ""),
-      bounds: bounds(grid),
-      fitBoundsOptions: { padding: 24 },
-      attributionControl: options.tiles ? { compact: true } : false, // the footer names Natural Earth
-      cooperativeGestures: true,
-      dragRotate: false,
-      pitchWithRotate: false,
-      renderWorldCopies: true,
-      locale: { "Map.Title": options.label },
-    });
-  } catch {
-    container.innerHTML = before;
-    container.classList.remove("live");
-    return null;
+  constructor(box: HTMLElement, grid: Grid, options: MapOptions) {
+    const canvas = element("canvas", { "aria-hidden": "true" });
+    const { label, nearer, further } = options.words;
+    box.replaceChildren(
+      canvas,
+      element(
+        "div",
+        { class: "zoom" },
+        button("+", () => this.zoom(0.7), { "aria-label": nearer }),
+        button("−", () => this.zoom(1 / 0.7), { "aria-label": further }),
+      ),
+    );
+    box.classList.add("live");
+    for (const [name, value] of Object.entries({ tabindex: "0", role: "application", "aria-label": label }))
+      box.setAttribute(name, value);
+    super(box, canvas);
+    this.#grid = grid;
+    this.#options = options;
+    this.#fit();
+    void this.#load();
   }
-  map.touchZoomRotate.disableRotation();
-  map.addControl(new maplibregl.NavigationControl({ showCompass: false }));
-  let moved = false;
-  map.on("dragstart", () => (moved = true));
-  map.on("zoomstart", (event) => (moved ||= event.originalEvent !== undefined));
-  map.on("resize", () => void (moved || map.fitBounds(bounds(grid), { padding: 24, animate: false })));
-  const ready = new Promise<void>((resolve) => map.on("load", () => resolve()));
-  void ready.then(() => container.setAttribute("data-ready", ""));
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-    const kept = (["cells", "doubts", "marks"] as const).map((name) => [name, last[name]] as const);
-    map.setStyle(style(options.tiles ?? ""));
-    map.once("styledata", () => {
-      for (const [name, data] of kept) if (data) (map.getSource(name) as GeoJSONSource).setData(data);
+
+  /** The coastline and, where there are any, the streets: the same requests for everybody, whatever they look at. */
+  async #load(): Promise<void> {
+    const area = bounds(this.#grid);
+    const origin = [(area[1] + area[3]) / 2, (area[0] + area[2]) / 2] as const;
+    const land = import("./land.js").then(({ RINGS }) => {
+      this.rings = RINGS;
+      this.soon();
     });
-  });
-  if (options.onCell) {
-    const act = options.onCell;
-    const told = (event: { features?: { properties: Record<string, unknown> }[] }) => {
-      const cell = event.features?.[0]?.properties["cell"];
-      if (typeof cell === "number") act(cell);
+    [this.#streets, this.#outline] = await Promise.all([
+      streets(this.#options.tiles ?? "", area),
+      outline(this.#options.outline ?? "", origin),
+      land.catch(() => undefined),
+    ]);
+    this.soon();
+    this.box.setAttribute("data-ready", this.#streets ? "streets" : "");
+  }
+
+  show(areas: readonly Area[]): void {
+    this.#areas = areas;
+    this.soon();
+  }
+
+  mark(marks: Readonly<Record<string, number>>, spot: readonly [number, number] | null = null): void {
+    [this.#marks, this.#spot] = [marks, spot];
+    this.soon();
+  }
+
+  #fit(): void {
+    const [west, south, east, north] = bounds(this.#grid);
+    this.fitTo(south, west, north, east, 48);
+  }
+
+  protected override resized(): void {
+    if (!this.moved) this.#fit();
+    this.soon();
+  }
+
+  protected override tapped(lat: number, lon: number): void {
+    this.pointed(lat, lon);
+    this.#options.onTap?.(lat, lon);
+  }
+
+  protected override pointed(lat: number, lon: number): void {
+    const { north_deg, west_deg, cell_height_deg, cell_width_deg } = this.#grid;
+    const row = Math.floor((north_deg - lat) / cell_height_deg);
+    const column = Math.floor(((((lon - west_deg) % 360) + 360) % 360) / cell_width_deg);
+    const within = (area: Area) =>
+      row >= area.row && row < area.row + area.rows && column >= area.column && column < area.column + area.columns;
+    const found = this.#areas.findIndex(within);
+    if (found >= 0 && found !== this.#said) this.#options.onArea?.(found);
+    this.#said = found;
+  }
+
+  #rectangle({ row, column, rows, columns }: Pick<Area, "row" | "column" | "rows" | "columns">): number[] {
+    const { north_deg, west_deg, cell_height_deg, cell_width_deg } = this.#grid;
+    const [left, top] = this.pixel(north_deg - row * cell_height_deg, west_deg + column * cell_width_deg);
+    const scale = METRES_PER_DEGREE / this.metresPerPixel;
+    return [left, top, columns * cell_width_deg * scale * Math.cos(this.lat * RADIAN), rows * cell_height_deg * scale];
+  }
+
+  #cell(cell: number): number[] {
+    const row = Math.floor(cell / this.#grid.columns);
+    return this.#rectangle({ row, column: cell - row * this.#grid.columns, rows: 1, columns: 1 });
+  }
+
+  protected override paint(pen: Pen, colour: Colour): void {
+    const found = this.#streets;
+    const onScreen = (path: Path2D, origin: readonly [number, number]) => {
+      const [x, y] = this.pixel(...(origin as [number, number]));
+      const scale = METRES_PER_DEGREE / this.metresPerPixel;
+      const placed = new Path2D();
+      placed.addPath(path, new DOMMatrix([scale * Math.cos(this.lat * RADIAN), 0, 0, -scale, x, y]));
+      return placed;
     };
-    map.on("mousemove", "cells", told);
-    map.on("click", "cells", told);
+    const line = (path: Path2D, width: number, ink: string, alpha: number) => {
+      pen.globalAlpha = alpha;
+      pen.lineWidth = width;
+      pen.strokeStyle = ink;
+      pen.stroke(path);
+      pen.globalAlpha = 1;
+    };
+    if (found) {
+      for (const { picture, bounds: at } of found.pictures) {
+        const [[left, top], [right, bottom]] = [this.pixel(at[3], at[0]), this.pixel(at[1], at[2])];
+        pen.drawImage(picture, left, top, right - left, bottom - top);
+      }
+      pen.fillStyle = colour("green");
+      pen.fill(onScreen(found.green, found.origin)); // holes run the other way round
+      pen.fillStyle = colour("sea");
+      pen.fill(onScreen(found.water, found.origin));
+    }
+    this.#paintAreas(pen, colour, found === null ? 0.92 : 0.72);
+    if (found) {
+      const { metresPerPixel: scale } = this;
+      line(onScreen(found.rivers, found.origin), 1.5, colour("water"), 0.7);
+      if (scale < 5) line(onScreen(found.roads[3], found.origin), 0.5, colour("road"), 0.3);
+      if (scale < 14) line(onScreen(found.roads[2], found.origin), scale < 7 ? 1 : 0.5, colour("road"), 0.35);
+      line(onScreen(found.roads[1], found.origin), scale < 14 ? 1.3 : 0.6, colour("road"), 0.4);
+      line(onScreen(found.roads[0], found.origin), scale < 14 ? 2.2 : 1.3, colour("road"), 0.6);
+    }
+    const [west, south, east, north] = bounds(this.#grid);
+    if (this.#outline) {
+      const origin = [(south + north) / 2, (west + east) / 2] as const;
+      line(onScreen(this.#outline, origin), 2, colour("ink"), 0.7);
+    }
+    pen.strokeStyle = colour("soft");
+    pen.lineWidth = 1.5;
+    const [left, top, width, height] = this.#rectangle({
+      row: 0,
+      column: 0,
+      rows: this.#grid.rows,
+      columns: this.#grid.columns,
+    });
+    pen.strokeRect(left!, top!, width!, height!);
+    this.#paintMarks(pen, colour);
+    const taken: [number, number, number, number][] = [];
+    this.#paintLabels(pen, colour, taken);
+    if (found) this.#paintNames(pen, colour, found, taken);
   }
-  const last: Partial<Record<"cells" | "doubts" | "marks", GeoJSON.FeatureCollection>> = {};
-  const set = (name: "cells" | "doubts" | "marks", data: GeoJSON.FeatureCollection) => {
-    last[name] = data;
-    void ready.then(() => (map.getSource(name) as GeoJSONSource | undefined)?.setData(data));
-  };
-  return {
-    ready,
-    show: (values, doubtful = []) => {
-      set("cells", cellsOf(grid, values));
-      set("doubts", doubtsOf(grid, doubtful));
-    },
-    mark: (marks) => set("marks", marksOf(grid, marks)),
-  };
+
+  #paintAreas(pen: Pen, colour: Colour, strength: number): void {
+    for (const area of this.#areas) {
+      const [left, top, width, height] = this.#rectangle(area);
+      pen.fillStyle = colour(`q${area.shade}`);
+      pen.globalAlpha = strength * (0.18 + 0.82 * area.sure);
+      pen.fillRect(left!, top!, width!, height!);
+      if (width! > 6) {
+        pen.globalAlpha = 0.5;
+        pen.strokeStyle = colour("paper");
+        pen.lineWidth = 1;
+        pen.strokeRect(left!, top!, width!, height!);
+      }
+    }
+    pen.globalAlpha = 1;
+  }
+
+  #paintMarks(pen: Pen, colour: Colour): void {
+    for (const [kind, cell] of Object.entries(this.#marks)) {
+      const [left, top, width, height] = this.#cell(cell);
+      const grow = Math.max(0, 14 - width!) / 2;
+      pen.setLineDash(kind === "here" ? [5, 4] : []);
+      pen.strokeStyle = colour(kind === "here" ? "focus" : "bad");
+      pen.lineWidth = kind === "here" ? 3 : 4;
+      pen.strokeRect(left! - grow, top! - grow, width! + 2 * grow, height! + 2 * grow);
+    }
+    pen.setLineDash([]);
+    if (this.#spot) this.cross(pen, this.pixel(...(this.#spot as [number, number])), colour("focus"));
+    if (this.#options.onTap && document.activeElement === this.box)
+      this.cross(pen, [this.width / 2, this.height / 2], colour("ink"), 8);
+  }
+
+  /** Words with a halo of paper, where there is room and nothing was written before. */
+  #write(
+    pen: Pen,
+    colour: Colour,
+    text: string,
+    x: number,
+    y: number,
+    taken: [number, number, number, number][],
+  ): boolean {
+    const wide = pen.measureText(text).width / 2 + 3;
+    const here: [number, number, number, number] = [x - wide, y - 9, x + wide, y + 9];
+    const free = taken.every(([a, b, c, d]) => here[2] < a || here[0] > c || here[3] < b || here[1] > d);
+    if (!free || here[0] < 0 || here[2] > this.width || here[1] < 0 || here[3] > this.height - 36) return false;
+    taken.push(here);
+    pen.lineWidth = 3.5;
+    pen.lineJoin = "round";
+    pen.strokeStyle = colour("card");
+    pen.strokeText(text, x, y);
+    pen.fillStyle = colour("ink");
+    pen.fillText(text, x, y);
+    return true;
+  }
+
+  #paintLabels(pen: Pen, colour: Colour, taken: [number, number, number, number][]): void {
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    pen.font = "600 13px system-ui, sans-serif";
+    const order = [...this.#areas].sort((one, other) => other.shade - one.shade);
+    for (const area of order) {
+      if (!area.label) continue;
+      const [left, top, width, height] = this.#rectangle(area);
+      if (pen.measureText(area.label).width + 6 > width! || height! < 20) continue;
+      this.#write(pen, colour, area.label, left! + width! / 2, top! + height! / 2, taken);
+    }
+    pen.textAlign = "start";
+    pen.textBaseline = "alphabetic";
+  }
+
+  #paintNames(pen: Pen, colour: Colour, found: Streets, taken: [number, number, number, number][]): void {
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    for (const { lat, lon, text, rank } of found.names.slice(0, 80)) {
+      pen.font = `${rank < 2 ? 600 : 400} ${rank < 2 ? 13 : 11}px system-ui, sans-serif`;
+      this.#write(pen, colour, text, ...this.pixel(lat, lon), taken);
+    }
+    pen.textAlign = "start";
+    pen.textBaseline = "alphabetic";
+  }
 }

@@ -11,6 +11,17 @@ export interface Alarm {
   reasons: string[];
 }
 
+/** Cells put together until they can be told from their neighbours: a share of the average, and its interval. */
+export interface AreaView {
+  row: number;
+  column: number;
+  rows: number;
+  columns: number;
+  share: number;
+  low: number;
+  high: number;
+}
+
 /** Who did what, oldest first. */
 export interface AuditAnswer {
   ok: boolean;
@@ -192,6 +203,7 @@ export interface ClosedCycleView {
   influence_ranges?: InfluenceRange[];
   excluded_cycles?: number[];
   suspicious_cycles?: number[];
+  sharpness?: SharpnessFacts | null;
   cycle: number;
   version: string;
   opened_at_s: number;
@@ -202,6 +214,7 @@ export interface ClosedCycleView {
   merged_periods: number;
   two_beta_per_km: number;
   excluded: boolean;
+  headline: string;
 }
 
 /** A QR code as an SVG picture. */
@@ -242,6 +255,7 @@ export interface CountedCycleView {
   influence_ranges?: InfluenceRange[];
   excluded_cycles?: number[];
   suspicious_cycles?: number[];
+  sharpness?: SharpnessFacts | null;
   cycle: number;
   version: string;
   opened_at_s: number;
@@ -252,11 +266,13 @@ export interface CountedCycleView {
   merged_periods: number;
   two_beta_per_km: number;
   excluded: boolean;
+  headline: string;
   estimate: number[];
   this_cycle: number[] | null;
   without_suspicious: number[] | null;
   low: (number | null)[];
   high: (number | null)[];
+  areas: AreaView[] | null;
   counts: number[];
   relayed_counts: number[];
   output_weights: number[];
@@ -425,6 +441,7 @@ export interface MapView {
   this_cycle: number[] | null;
   low: number[] | null;
   high: number[] | null;
+  areas: AreaView[] | null;
 }
 
 /** The ways a test notice was put on. */
@@ -559,6 +576,14 @@ export interface ServerView {
   version: string;
   public_key: string;
   tile_url: string | null;
+}
+
+/** How fine a map the pooled reports can draw, and what finer would take. */
+export interface SharpnessFacts {
+  reports: number;
+  width_m: number | null;
+  finer_width_m: number | null;
+  more_reports: number | null;
 }
 
 /** Whether the server is alive or ready. */

@@ -40,6 +40,10 @@ def serve(
         "  [default: 127.0.0.1 and ::1]",
         show_default=False,
     ),
+    tiles: str = typer.Option(
+        None, help="A PMTiles file with the streets under the maps; none are fetched elsewhere.", show_default=False
+    ),
+    outline: str = typer.Option(None, help="A GeoJSON file with the city's outline.", show_default=False),
     workers: int = typer.Option(1, min=1, max=64, help="Processes that share the port and the database."),
     check: bool = typer.Option(
         False,
@@ -65,6 +69,8 @@ def serve(
         ("DATABASE", database),
         ("CITY", city),
         ("OPERATOR_TOKEN_FILE", token_file),
+        ("TILES", tiles),
+        ("OUTLINE", outline),
         ("TRUSTED_PROXIES", ",".join(trusted_proxy) if trusted_proxy else None),
     )
     for name, value in given:

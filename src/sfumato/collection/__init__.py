@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sfumato.collection.areas import Areas, Sharpness, areas, cut, sharpness, told_apart
 from sfumato.collection.calendar import Calendar, CycleClasses
 from sfumato.collection.cycle_verdict import CycleVerdict, judge_cycle, suspicious_cycles
 from sfumato.collection.defences import ResidualTest, capped_weights, residual_test
@@ -20,6 +21,7 @@ from sfumato.collection.loop import (
 from sfumato.collection.rhythm import Rhythm, checked_rhythm, epoch_number
 
 __all__ = [
+    "Areas",
     "Calendar",
     "ClosedCycle",
     "CycleClasses",
@@ -30,11 +32,14 @@ __all__ = [
     "ResidualTest",
     "Rhythm",
     "Rules",
+    "Sharpness",
+    "areas",
     "capped_weights",
     "checked_promise",
     "checked_rhythm",
     "close_cycle",
     "cohorts",
+    "cut",
     "elasticity",
     "epoch_number",
     "fake_report_influence",
@@ -42,5 +47,7 @@ __all__ = [
     "judge_cycle",
     "next_channel",
     "residual_test",
+    "sharpness",
     "suspicious_cycles",
+    "told_apart",
 ]

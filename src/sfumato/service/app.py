@@ -18,11 +18,12 @@ from sfumato.errors import SfumatoError
 from sfumato.service import answers
 from sfumato.service.collector import Collector
 from sfumato.service.ends import watch_ends
+from sfumato.service.ground import Ground
 from sfumato.service.guard import Guard
 from sfumato.service.hot import HotReports
 from sfumato.service.looks import Looks
 from sfumato.service.proxies import TrustedProxies
-from sfumato.service.routes import day, operate, pages, participate, read, screens
+from sfumato.service.routes import day, operate, pages, participate, read, screens, tiles
 from sfumato.service.settings import Settings
 from sfumato.service.store.engine import UNREACHABLE
 from sfumato.service.store.faults import fault
@@ -70,9 +71,10 @@ def create_app(settings: Settings | None = None, *, collector: Collector | None 
         redirect_slashes=False,
     )
     app.state.collector = running
+    app.state.ground = Ground.of(chosen)
     app.state.looks = Looks(lambda: running.writer.counting)
     answers.install(app)
-    for part in (participate, operate, day, screens, read, pages):
+    for part in (participate, operate, day, screens, read, pages, tiles):
         app.include_router(part.router)
     static = Path(str(files("sfumato.service") / "static"))
     if static.is_dir():
@@ -92,7 +94,6 @@ def create_app(settings: Settings | None = None, *, collector: Collector | None 
         per_minute=chosen.whole("requests_per_minute_per_address"),
         body_limit=chosen.whole("body_limit_bytes"),
         report_body_limit=chosen.whole("report_body_limit_bytes"),
-        tile_url=chosen.text("tile_url"),
         proxies=TrustedProxies.of(chosen.text("trusted_proxies"), chosen.text("forwarded_header")),
     )
     return app

@@ -181,7 +181,7 @@ class Closer:
         )
 
     async def _publish(self, campaign: Campaign, cycle: StoredCycle, result: CycleResult) -> bool:
-        maps = (result.this_cycle, result.without_suspicious)
+        maps = (result.this_cycle, result.without_suspicious, result.areas)
         arrays = (result.probabilities, result.low, result.high, *maps)
         estimate = StoredEstimate(cycle.number, result.facts, *arrays)
         late_until_s = self.now() + self.settings.number("late_reports_s")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,9 @@ import numpy.typing as npt
 from scipy.special import chdtrc
 
 from sfumato import collection
-from sfumato.arrays import FloatArray
+from sfumato.arrays import FloatArray, IntArray
+from sfumato.collection.rhythm import as_reporting
+from sfumato.estimation.tally import checked_tallies
 from sfumato.mechanisms.grids.grid_channel import GridChannel
 from sfumato.service.models.kept import (
     Alarm,
@@ -19,6 +22,7 @@ from sfumato.service.models.kept import (
     InfluenceRange,
     LevelPerKm,
     Residual,
+    SharpnessFacts,
     Specification,
 )
 from sfumato.service.offers import channel_from_payload
@@ -39,6 +43,8 @@ class CycleResult:
     """The average without the cycles that raised the alarm, where some did and others are left."""
     low: FloatArray
     high: FloatArray
+    areas: FloatArray | None
+    """Row, column, rows, columns, share, low and high of each area told apart; None where there are none."""
 
 
 def first_channel(specification: Specification) -> GridChannel:
@@ -106,7 +112,9 @@ def estimate_cycle(
     alarm = _alarm(closed, counts[-1], alarm_p)
     unknown = np.full(pairs[-1][0].cells, np.nan)
     theta = closed.estimate.probabilities
+    told, areas = _told(closed, pairs, rules)
     facts = EstimateFacts(
+        sharpness=told,
         emd_to_previous_m=None if closed.moved is None else float(closed.moved),
         residual=Residual(statistic=float(closed.residual.statistic), p_value=float(closed.residual.p_value)),
         alarm=alarm,
@@ -138,7 +146,25 @@ def estimate_cycle(
         # The estimate is smoothed and the interval is not: it is widened where it would leave its own estimate out.
         low=unknown if closed.intervals is None else np.minimum(closed.intervals.lower, theta),
         high=unknown if closed.intervals is None else np.maximum(closed.intervals.upper, theta),
+        areas=areas,
     )
+
+
+def _told(
+    closed: collection.ClosedCycle, pairs: Sequence[tuple[GridChannel, IntArray]], rules: collection.Rules
+) -> tuple[SharpnessFacts | None, FloatArray | None]:
+    """How fine the map is, and its areas: where they lie follows from the channels and the number of reports alone."""
+    if closed.intervals is None:
+        return None, None
+    tallies = checked_tallies(pairs)
+    grid, reports = tallies[-1].channel.grid, sum(one.total for one in tallies)
+    known = collection.told_apart(tallies, as_reporting(rules.reporting))
+    found = collection.sharpness(known, math.sqrt(grid.cell_height * grid.cell_width), reports)
+    told = collection.areas(grid, collection.cut(grid, found.width), closed.estimate.probabilities, closed.intervals)
+    facts = SharpnessFacts(
+        reports=reports, width_m=found.width, finer_width_m=found.finer_width, more_reports=found.more_reports
+    )
+    return facts, np.column_stack([told.boxes, told.share, told.low, told.high]).ravel()
 
 
 def _doubted(

@@ -11,7 +11,6 @@ import hashlib
 import os
 import time
 from collections import OrderedDict
-from urllib.parse import urlsplit
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -20,8 +19,8 @@ from sfumato.service.answers import Refused, refusal, surprise
 from sfumato.service.proxies import LOOPBACK, TrustedProxies, household
 
 _PAGE_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:{tiles}; "
-    "connect-src 'self'{tiles}; worker-src 'self' blob:; font-src 'self'; manifest-src 'self'; form-action 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+    "connect-src 'self'; font-src 'self'; manifest-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
 )
 _COMMON = {
@@ -69,7 +68,6 @@ class Guard:
         per_minute: int,
         body_limit: int,
         report_body_limit: int,
-        tile_url: str = "",
         proxies: TrustedProxies | None = None,
     ) -> None:
         self.app = app
@@ -77,10 +75,7 @@ class Guard:
         self.limit = RateLimit(per_minute)
         self.body_limit = body_limit
         self.report_body_limit = report_body_limit
-        origin = urlsplit(tile_url)
-        tiles = f" {origin.scheme}://{origin.netloc}" if origin.netloc else ""
-        self.headers = _encoded({**_COMMON, "content-security-policy": _PAGE_POLICY.format(tiles="")})
-        self.dashboard_headers = _encoded({**_COMMON, "content-security-policy": _PAGE_POLICY.format(tiles=tiles)})
+        self.headers = _encoded({**_COMMON, "content-security-policy": _PAGE_POLICY})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check, then pass on; every answer gets the headers."""
@@ -88,8 +83,7 @@ class Guard:
             await self.app(scope, receive, send)
             return
         path = scope["path"]
-        headers = self.dashboard_headers if path.endswith("/dashboard") else self.headers
-
+        headers = self.headers
         started = False
 
         async def send_with_headers(message: Message) -> None:

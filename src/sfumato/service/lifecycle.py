@@ -21,7 +21,7 @@ from sfumato.service.models.operating import TextsRequest
 from sfumato.service.store import Campaign, StoredCycle, StoredEstimate
 from sfumato.service.store.audit import Deed
 
-_ARRAYS = ("probabilities", "low", "high", "this_cycle", "without_suspicious")
+_ARRAYS = ("probabilities", "low", "high", "this_cycle", "without_suspicious", "areas")
 
 
 @dataclass(frozen=True, slots=True)

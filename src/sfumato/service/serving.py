@@ -15,6 +15,7 @@ from collections.abc import Callable
 import uvicorn
 
 from sfumato.errors import InputError, SfumatoError
+from sfumato.service.ground import Ground
 from sfumato.service.pages.layout import has_bundle
 from sfumato.service.settings import Settings
 from sfumato.service.store import Store
@@ -47,6 +48,7 @@ def serve(*, host: str, port: int, workers: int, announce: Callable[[str], None]
     """Serve until told to stop; ``announce`` is called with the address once requests are answered."""
     if workers > 1 and port == 0:
         raise InputError("Several workers need a port of their own.", "Choose one with --port.")
+    Ground.of(Settings.from_environment())  # what is wrong with a map is said here, before anybody is told an address
     listening = _listen(host, port)
     if not has_bundle():
         print(NO_BUNDLE, file=sys.stderr, flush=True)

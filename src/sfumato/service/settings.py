@@ -110,7 +110,13 @@ TABLE = (
         "backup_folder", "sfumato-backups", "Where backups asked for on /operate are kept; empty: none are made there."
     ),
     Setting("cors_origins", "", "Origins, separated by commas, whose pages may call the interface; empty: none."),
-    Setting("tile_url", "", "A tile URL for the dashboard's map (never for the participant's page); empty: none."),
+    Setting("tiles", "", "A PMTiles file (version 3) with the streets under the maps, served at /tiles/; empty: none."),
+    Setting("outline", "", "A GeoJSON file with the city's outline, drawn on the maps; empty: none."),
+    Setting(
+        "tile_url",
+        "",
+        "Instead of tiles: a path of this very site, such as /streets/{z}/{x}/{y}.pbf, that your proxy answers.",
+    ),
 )
 _BY_NAME = {setting.name: setting for setting in TABLE}
 

@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterable
 
 from sfumato.arrays import FloatArray
-from sfumato.service.models.kept import EstimateFacts, PublishedChannel
+from sfumato.service.models.kept import EstimateFacts, PublishedChannel, SharpnessFacts
 from sfumato.service.models.replies import ChannelAnswer
 from sfumato.service.models.shown import (
+    AreaView,
     CampaignView,
     ClosedCycleView,
     CountedCycleView,
@@ -19,6 +20,7 @@ from sfumato.service.models.shown import (
     OpenCycleView,
 )
 from sfumato.service.store import Campaign, CellCounts, LoggedVersion, StoredCycle, StoredEstimate
+from sfumato.units import format_length
 
 _ROUNDED_TO = 10
 MAP_CELLS = 4_096
@@ -56,6 +58,28 @@ def dashboard_view(campaign: Campaign, cycle: StoredCycle, *, tile_url: str | No
     return DashboardCampaignView(tile_url=tile_url, **dict(campaign_view(campaign, cycle)))
 
 
+def headline(told: SharpnessFacts) -> str:
+    """What so many reports can tell apart, and what finer would take."""
+    so_far = f"With {told.reports:,} report{'' if told.reports == 1 else 's'} this map"
+    more = "" if told.more_reports is None else f"about {_two_digits(told.more_reports):,} more"
+    finer = "" if told.finer_width_m is None else _about(told.finer_width_m)
+    if told.width_m is None:
+        wait = f"; {more} for quarters about {finer} wide" if more else ""
+        return f"{so_far} cannot tell parts of the area apart yet{wait}."
+    then = f"; {more} for {finer}" if more else ", which is as fine as its squares"
+    return f"{so_far} can tell quarters about {_about(told.width_m)} wide apart{then}."
+
+
+def _two_digits(count: int) -> int:
+    """Rounded up: what is said to be enough is enough."""
+    size = int("1".ljust(len(str(count)) - 1, "0"))
+    return -(-count // size) * size
+
+
+def _about(metres: float) -> str:
+    return format_length(float(f"{metres:.2g}"))
+
+
 def closed_view(campaign: Campaign, cycle: StoredCycle, facts: EstimateFacts) -> ClosedCycleView:
     """A closed cycle in numbers: what it revealed is said for the map it led to, not for the one it began with."""
     return ClosedCycleView(
@@ -69,6 +93,7 @@ def closed_view(campaign: Campaign, cycle: StoredCycle, facts: EstimateFacts) ->
         merged_periods=cycle.merged_periods,
         two_beta_per_km=campaign.specification.level_never_above_per_km,
         excluded=bool(cycle.excluded),
+        headline="" if facts.sharpness is None else headline(facts.sharpness),
         **dict(facts),
     )
 
@@ -81,8 +106,26 @@ def estimated_view(campaign: Campaign, cycle: StoredCycle, estimate: StoredEstim
         without_suspicious=None if estimate.without_suspicious is None else estimate.without_suspicious.tolist(),
         low=_known(estimate.low),
         high=_known(estimate.high),
+        areas=_areas(estimate),
         **dict(closed_view(campaign, cycle, estimate.facts)),
     )
+
+
+def _areas(estimate: StoredEstimate) -> list[AreaView] | None:
+    if estimate.areas is None:
+        return None
+    return [
+        AreaView(
+            row=int(row),
+            column=int(column),
+            rows=int(rows),
+            columns=int(columns),
+            share=min(share, 1.0),
+            low=low,
+            high=min(high, 1.0),
+        )
+        for row, column, rows, columns, share, low, high in estimate.areas.reshape(-1, 7).tolist()
+    ]
 
 
 def map_pages(cells: int) -> int:
@@ -104,6 +147,7 @@ def map_view(estimate: StoredEstimate, page: int) -> MapView:
         this_cycle=None if estimate.this_cycle is None else estimate.this_cycle[part].tolist(),
         low=estimate.low[part].tolist() if known else None,
         high=estimate.high[part].tolist() if known else None,
+        areas=_areas(estimate),
     )
 
 

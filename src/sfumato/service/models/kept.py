@@ -161,6 +161,17 @@ class InfluenceRange(Record):
     most_m: float
 
 
+class SharpnessFacts(Record):
+    """How fine a map the pooled reports can draw, and what finer would take."""
+
+    reports: int
+    width_m: float | None
+    """Areas so wide are told apart from their neighbours; None: not even the halves of the map are."""
+    finer_width_m: float | None
+    more_reports: int | None
+    """So many more for areas of ``finer_width_m``; None where no finer is to be had."""
+
+
 class EstimateFacts(ChannelFacts):
     """The numbers a closed cycle publishes beside its map."""
 
@@ -190,3 +201,5 @@ class EstimateFacts(ChannelFacts):
     """Earlier cycles that the operator left out of this map."""
     suspicious_cycles: tuple[int, ...] = ()
     """Pooled cycles that raised the alarm, this one too; ``without_suspicious`` is the map without them."""
+    sharpness: SharpnessFacts | None = None
+    """None for cycles closed before it was computed, and above 2,500 cells."""

@@ -51,6 +51,20 @@ class ClosedCycleView(EstimateFacts):
     merged_periods: int
     two_beta_per_km: float
     excluded: bool
+    headline: str
+    """What the map can tell, in one sentence; empty where it was not computed."""
+
+
+class AreaView(Record):
+    """Cells put together until they can be told from their neighbours: a share of the average, and its interval."""
+
+    row: int
+    column: int
+    rows: int
+    columns: int
+    share: float
+    low: float
+    high: float
 
 
 class EstimatedCycleView(ClosedCycleView):
@@ -63,6 +77,8 @@ class EstimatedCycleView(ClosedCycleView):
     """The cycle's own map; None for cycles closed before it was kept."""
     low: list[float | None]
     high: list[float | None]
+    areas: list[AreaView] | None
+    """The average in areas that can be told apart; None where there are none."""
 
 
 class MapView(Record):
@@ -79,6 +95,8 @@ class MapView(Record):
     low: list[float] | None
     high: list[float] | None
     """Where there are intervals; there are none above 2,500 cells."""
+    areas: list[AreaView] | None
+    """Of the whole map, on every page; None for cycles closed before there were any, and above 2,500 cells."""
 
 
 class CountedCycleView(EstimatedCycleView):

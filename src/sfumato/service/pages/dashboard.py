@@ -8,34 +8,50 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sfumato.grid import Grid
+from sfumato.service.ground import Ground
 from sfumato.service.models.shown import ClosedCycleView, DashboardCampaignView, EstimatedCycleView
-from sfumato.service.pages.layout import facts, number, page, percent, section, table, text
-from sfumato.service.pages.maps import grid_map, sparkline
+from sfumato.service.pages.layout import facts, fold, number, page, percent, table, text
+from sfumato.service.pages.maps import area_map, grid_map, line_chart, under
 from sfumato.units import format_length
 
 History = Sequence[ClosedCycleView]
 _SHOWN_CELLS = 15
 
 
-def dashboard_page(campaign: DashboardCampaignView, history: History, latest: EstimatedCycleView | None) -> str:
+def dashboard_page(
+    campaign: DashboardCampaignView,
+    history: History,
+    latest: EstimatedCycleView | None,
+    *,
+    ground: Ground | None = None,
+) -> str:
     """A campaign's dashboard from its closed cycles, oldest first, and the latest with its map."""
     name, grid = campaign.name, campaign.grid.to_grid()
     home = f"/campaigns/{text(name)}"
     links = f'<a href="{home}">Take part</a><a href="{home}/dashboard.json">JSON</a>'
     last = next((one for one in reversed(history) if not one.excluded), None)
-    parts = [f"<h1>{text(campaign.title)}</h1>", _open_cycle(campaign), _alarm(last), _left_out(history)]
-    parts.append(_map(grid, latest))
-    if last is not None:
-        parts += [_latest(last), _fakes(last), _cycles(history), _exports(name)]
-    tiles = text(campaign.tile_url or "")
-    body = f'<div id="dashboard" data-campaign="{text(name)}" data-tiles="{tiles}">{"".join(parts)}</div>'
-    return page(f"Dashboard: {campaign.title}", body, links=links, script="dashboard")
+    asked = f'<p class="over">{text(campaign.title)}</p>' if campaign.question else ""
+    parts = [asked, f"<h1>{text(campaign.question or campaign.title)}</h1>"]
+    parts += [_headline(latest), _alarm(last), _left_out(history), _map(grid, latest, ground), _open_cycle(campaign)]
+    if latest is not None and last is not None:
+        parts.append(_exports(name))
+        parts.append(fold("map-fold", "The map as a table", f'<div id="map-table">{_table(grid, latest)}</div>'))
+        parts.append(fold("numbers", "The latest cycle in numbers", _latest(last)))
+        parts.append(fold("fakes", "What fake reports could do", _fakes(last)))
+        parts.append(fold("cycles", "Every cycle", _cycles(history)))
+    body = f'<div id="dashboard" data-campaign="{text(name)}">{"".join(parts)}</div>'
+    return page(f"Map: {campaign.title}", body, links=links, script="dashboard")
+
+
+def _headline(latest: EstimatedCycleView | None) -> str:
+    said = "No cycle has closed yet: there is no map to show." if latest is None else latest.headline
+    return f'<p class="headline" id="headline">{text(said)}</p>'
 
 
 def _open_cycle(campaign: DashboardCampaignView) -> str:
     cycle = campaign.cycle
     return (
-        f'<p class="lead" id="open-cycle">Cycle {cycle.number} is {text(cycle.state)}: about '
+        f'<p class="soft" id="open-cycle">Cycle {cycle.number} is {text(cycle.state)}: about '
         f"{cycle.reports:,} reports so far (rounded down to tens). "
         f"Version <code>{text(cycle.version[:12])}…</code></p>"
     )
@@ -69,37 +85,27 @@ def _alarm(last: ClosedCycleView | None) -> str:
     return '<p id="alarm" role="status" class="calm">No alarm: the reports fit the published channel.</p>'
 
 
-def _map(grid: Grid, last: EstimatedCycleView | None) -> str:
+def _map(grid: Grid, last: EstimatedCycleView | None, ground: Ground | None) -> str:
     if last is None:
         drawn = grid_map(grid, [0.0] * grid.cells, title="No estimate yet", about="No cycle has closed yet.")
-        words = "<p>No cycle has closed yet: there is nothing to estimate from.</p>"
-        return section("map-section", "The map", f'{words}<div class="map" id="map">{drawn}</div>')
-    # The cycle's own map first; cycles closed before it was kept have the average only, and say so.
-    own = last.this_cycle is not None and last.averaged_cycles > 1
-    period = _own(last) if own else averaged(last)
-    title = f"Where {last.target} are, {period}"
-    about = "Estimated share per cell. The table below lists the same numbers."
-    shown = last.this_cycle if own and last.this_cycle is not None else last.estimate
-    low, high = ((), ()) if own else (last.low, last.high)
-    drawn = grid_map(grid, shown, title=title, about=about, low=low, high=high)
-    inside = f"""<div id="map-controls"></div><div class="map" id="map">{drawn}</div>
-<p class="legend" id="legend"><span>0</span><span class="ramp" aria-hidden="true"></span>
-<span>{percent(max(shown))} in one cell (square-root scale)</span>
-<span>○ uncertain: interval wider than twice the estimate</span></p>
-<div id="map-table">{_cells(grid, last)}</div>"""
-    parts = section("map-section", title, inside)
-    if own:
-        name = f"Where {last.target} are, {averaged(last)}"
-        average = grid_map(grid, last.estimate, title=name, about=about, low=last.low, high=last.high)
-        words = "<p class='soft'>An average over time: what changed from cycle to cycle is not in it.</p>"
-        parts += section("average-section", name, f'{words}<div class="map">{average}</div>')
-    return parts
-
-
-def _own(cycle: ClosedCycleView) -> str:
-    """The cycle's own map; where classes were declared, that of the cycles like it."""
-    alike = f" with the {cycle.class_cycles - 1} other {cycle.cycle_class} cycles" if cycle.class_cycles > 1 else ""
-    return f"cycle {cycle.cycle}{alike}"
+        return f'<div class="map" id="map"{under(ground)}>{drawn}</div>'
+    title = f"Where {last.target} are, {averaged(last)}"
+    if last.areas is None:
+        about = "Estimated share per square. The table below lists the same numbers."
+        drawn = grid_map(grid, last.estimate, title=title, about=about, low=last.low, high=last.high)
+        most = f"{percent(max(last.estimate))} in one square"
+    else:
+        about = (
+            "Areas that can be told apart, with the share of people in each. The table below lists the same numbers."
+        )
+        drawn = area_map(grid, last.areas, title=title, about=about)
+        most = "most people to the km²"
+    return f"""<section id="map-section" aria-labelledby="map-section-title">
+<h2 id="map-section-title">{text(title)}</h2>
+<div class="map" id="map"{under(ground)}>{drawn}</div>
+<p class="legend" id="legend"><span>fewest</span><span class="ramp" aria-hidden="true"></span><span>{text(most)}</span>
+<span class="fade" aria-hidden="true"></span><span>paler: less certain</span></p>
+<div id="map-controls"></div></section>"""
 
 
 def averaged(cycle: ClosedCycleView) -> str:
@@ -113,6 +119,25 @@ def averaged(cycle: ClosedCycleView) -> str:
     between = sorted(one for one in out if first < one < cycle.cycle)
     without = f" without {listed(between)}" if between else ""
     return f"average of cycles {first} to {cycle.cycle}{without}"
+
+
+def _table(grid: Grid, last: EstimatedCycleView) -> str:
+    """The map's twin: areas from the fullest on, or the largest cells where there are no areas."""
+    if last.areas is None:
+        return _cells(grid, last)
+    level = f"{100 * (last.interval_level or 0):.0f} %"
+    lat, lon = grid.north_deg or 0.0, grid.west_deg or 0.0
+    tall, wide = grid.cell_height_deg or 0.0, grid.cell_width_deg or 0.0
+
+    def rows() -> Iterator[list[str]]:
+        for one in sorted(last.areas or (), key=lambda area: -area.share / (area.rows * area.columns)):
+            middle = lat - (one.row + one.rows / 2) * tall, lon + (one.column + one.columns / 2) * wide
+            size = f"{format_length(one.columns * grid.cell_width)} × {format_length(one.rows * grid.cell_height)}"
+            where = f"{middle[0]:.4f}, {(middle[1] + 540) % 360 - 180:.4f}"
+            yield [where, size, percent(one.share), f"{percent(one.low)} – {percent(one.high)}"]
+
+    caption = f"{len(last.areas)} areas, densest first ({averaged(last)})."
+    return table(caption, ["Centre", "Size", "Share", f"{level} interval"], rows(), label="The map as a table")
 
 
 def _cells(grid: Grid, cycle: EstimatedCycleView) -> str:
@@ -150,7 +175,7 @@ def _latest(last: ClosedCycleView) -> str:
         ("Moved since the previous", "–" if moved is None else format_length(moved), "earth mover's distance"),
         ("Residual test", f"p = {number(last.residual.p_value, 2)}", "small: reports do not fit the channel"),
     ]
-    return section("numbers", "Latest cycle", facts(items))
+    return facts(items)
 
 
 def _fakes(last: ClosedCycleView) -> str:
@@ -161,7 +186,7 @@ def _fakes(last: ClosedCycleView) -> str:
     words = """<p class="soft">A browser cannot prove that a person uses it. This is how far the map would move (earth
 mover's distance) if somebody sent fake reports at the worst single cell. It never changes what
 honest reports reveal.</p>"""
-    return section("fakes", "What fake reports could do", words + facts(items))
+    return words + facts(items)
 
 
 def _when(seconds: int | None) -> str:
@@ -187,12 +212,14 @@ def _cycles(history: History) -> str:
 
     heads = ["Cycle", "Closed (UTC)", "Reports", "Moved, m", "ε per km", "Information, nats", "Distortion, m"]
     listed = table("Every closed cycle.", [*heads, "Residual p", "Alarm", "In the map"], rows(), label="Cycles")
-    line = sparkline([one.emd_to_previous_m for one in history], title="Movement of the map per cycle")
-    return section("cycles", "Cycles", f'<div id="charts">{line}</div>{listed}')
+    width = [(one.cycle, None if one.sharpness is None else one.sharpness.width_m) for one in history]
+    charts = line_chart(width, title="How wide areas must be to be told apart", unit="m")
+    charts += line_chart([(one.cycle, float(one.reports)) for one in history], title="Reports per cycle", unit="")
+    return f'<div id="charts" class="charts">{charts}</div>{listed}'
 
 
 def _exports(name: str) -> str:
     base = f"/api/v1/campaigns/{text(name)}/estimate"
     kinds = (("GeoJSON", ".geojson"), ("CSV", ".csv"), ("GeoParquet", ".parquet"), ("JSON", ".json"))
     links = " · ".join(f'<a href="{base}{ending}" download>{kind}</a>' for kind, ending in kinds)
-    return section("exports", "Take it with you", f"<p>{links}</p>")
+    return f'<p id="exports">Take the map with you: {links}</p>'

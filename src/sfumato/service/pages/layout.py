@@ -8,6 +8,8 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
+from sfumato.service.pages.words import Words, words
+
 _BUNDLE = Path(str(files("sfumato.service") / "static" / "bundle"))
 
 
@@ -59,6 +61,11 @@ def section(name: str, title: str, inside: str) -> str:
     )
 
 
+def fold(name: str, title: str, inside: str) -> str:
+    """Details that are there for whoever opens them."""
+    return f'<details class="card" id="{name}"><summary>{text(title)}</summary>{inside}</details>'
+
+
 def table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]], *, label: str) -> str:
     """A table that can be scrolled by keyboard; cells are HTML already."""
     top = "".join(f'<th scope="col">{text(head)}</th>' for head in heads)
@@ -69,8 +76,21 @@ def table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]], *, 
     )
 
 
-def page(title: str, body: str, *, links: str = "", script: str | None = None) -> str:
-    """A whole page; ``script`` names an entry of the bundle and is left out when there is none."""
+_MELTING = (25, 50, 20, 55, 100, 50, 15, 45, 25)
+MARK = (
+    '<svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><g fill="currentColor">'
+    + "".join(
+        f'<rect x="{2 + 10 * (at % 3)}" y="{2 + 10 * (at // 3)}" width="8" height="8" rx="2" opacity="{one / 100:g}"/>'
+        for at, one in enumerate(_MELTING)
+    )
+    + "</g></svg>"
+)
+"""Our own sign: a square that melts into its neighbours."""
+
+
+def page(title: str, body: str, *, links: str = "", script: str | None = None, said: Words | None = None) -> str:
+    """A whole page, in English or in the language of ``said``; ``script`` names an entry of the bundle."""
+    tongue = said or words("en")
     scripts = styles = ""
     if script is not None and has_bundle():
         scripts = f'<script type="module" src="/static/bundle/{script}.js"></script>'
@@ -78,7 +98,7 @@ def page(title: str, body: str, *, links: str = "", script: str | None = None) -
             f'<link rel="stylesheet" href="/static/bundle/{sheet.name}">' for sheet in sorted(_BUNDLE.glob("*.css"))
         )
     return f"""<!doctype html>
-<html lang="en">
+<html lang="{tongue.language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -90,13 +110,13 @@ def page(title: str, body: str, *, links: str = "", script: str | None = None) -
 {scripts}
 </head>
 <body>
-<a class="skip" href="#main">Skip to the content</a>
-<header><nav aria-label="Pages"><a class="name" href="/">sfumato</a>{links}</nav></header>
+<a class="skip" href="#main">{text(tongue.say("skip"))}</a>
+<header><nav aria-label="{text(tongue.say("nav_pages"))}">
+<a class="name" href="/">{MARK}sfumato</a>{links}</nav></header>
 <main id="main">
 {body}
 </main>
-<footer>sfumato collects blurred places only: this server never receives, stores or logs a true location.
-No cookies. Basemap: Natural Earth (public domain).</footer>
+<footer>{text(tongue.say("footer"))}</footer>
 </body>
 </html>
 """

@@ -12,11 +12,19 @@ import numpy as np
 
 from sfumato.arrays import FloatArray
 from sfumato.grid import Grid
-from sfumato.service.pages.layout import percent, text
+from sfumato.service.ground import Ground
+from sfumato.service.models.shown import AreaView
+from sfumato.service.pages.layout import number, percent, text
 
 LARGEST_DRAWN = 4_096
 SHADES = 9
 _LOCATOR_REACH_DEG = 9.0
+
+
+def under(ground: Ground | None) -> str:
+    """Where the live map finds the operator's own streets and outline, as attributes of its element."""
+    known = ground or Ground()
+    return f' data-tiles="{text(known.tiles)}" data-outline="{text(known.outline)}"'
 
 
 def shades(values: FloatArray) -> list[int]:
@@ -73,13 +81,51 @@ def grid_map(
             parts.append(
                 f'<circle class="doubt" cx="{x:.2f}" cy="{y:.2f}" r="{0.16 * min(w, h):.2f}" stroke-width=".35"/>'
             )
-    total = rows * h
+    return _framed(grid, parts, rows * h, title, about)
+
+
+def _framed(grid: Grid, parts: Sequence[str], total: float, title: str, about: str) -> str:
     locator = _locator(grid)
     across = 120 if locator else 102  # the locator stands beside the cells, never over them
     return (
         f'<svg viewBox="-1 -1 {across} {max(total, 18) + 2:.2f}" role="img" aria-label="{text(title)}. {text(about)}">'
         f"<title>{text(title)}</title><desc>{text(about)}</desc>{''.join(parts)}{locator}</svg>"
     )
+
+
+def sure(area: AreaView, cells: int) -> float:
+    """How sure an area's share is, 1 certain .. 0 unknown: its interval beside twice its share (or an even one)."""
+    even = area.rows * area.columns / cells
+    return min(1.0, max(0.0, 1 - (area.high - area.low) / (2 * max(area.share, even))))
+
+
+def span(low: float, high: float) -> str:
+    """An interval of shares for people: 12–17 %, under 1 %."""
+    least, most = round(100 * low), round(100 * high)
+    if most < 1:
+        return "under 1 %"
+    return f"{most} %" if least == most else f"{least}–{most} %"
+
+
+def area_map(grid: Grid, areas: Sequence[AreaView], *, title: str, about: str) -> str:
+    """An SVG of areas: darker where there are more people to the square kilometre, paler where it is uncertain."""
+    scale = 100.0 / max(grid.columns * grid.cell_width, 1e-9)
+    w, h = grid.cell_width * scale, grid.cell_height * scale
+    density = np.array([one.share / (one.rows * one.columns) for one in areas])
+    parts = []
+    for one, shade in zip(areas, shades(density), strict=True):
+        words = f"{span(one.low, one.high)} of the people"
+        x, y, width, height = one.column * w, one.row * h, one.columns * w, one.rows * h
+        parts.append(
+            f'<rect class="cell q{shade}" x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}" '
+            f'fill-opacity="{0.18 + 0.82 * sure(one, grid.cells):.2f}"><title>{words}</title></rect>'
+        )
+        if len(areas) > 1 and width > 13:
+            label = (
+                f'<text class="told" x="{x + width / 2:.2f}" y="{y + height / 2:.2f}">{span(one.low, one.high)}</text>'
+            )
+            parts.append(label)
+    return _framed(grid, parts, grid.rows * h, title, about)
 
 
 @lru_cache(maxsize=1)
@@ -139,15 +185,21 @@ def _clipped(ring: list[tuple[float, float]], reach: float) -> list[tuple[float,
     return ring
 
 
-def sparkline(values: Sequence[float | None], *, title: str) -> str:
-    """A small line of a number over the cycles."""
-    known = [(i, float(v)) for i, v in enumerate(values) if v is not None]
+def line_chart(points: Sequence[tuple[int, float | None]], *, title: str, unit: str) -> str:
+    """A number over the cycles, with its largest and latest value written; nothing for fewer than two points."""
+    known = [(cycle, value) for cycle, value in points if value is not None]
     if len(known) < 2:
         return ""
-    top = max(v for _, v in known) or 1.0
-    last = max(1, len(values) - 1)
-    points = " ".join(f"{100 * i / last:.2f},{29 - 28 * v / top:.2f}" for i, v in known)
+    top, first, last = max(value for _, value in known) or 1.0, known[0][0], known[-1][0]
+    placed = [(8 + 264 * (c - first) / max(1, last - first), 96 - 76 * v / top) for c, v in known]
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in placed)
+    x, y = placed[-1]
+    dots = "".join(f'<circle cx="{a:.1f}" cy="{b:.1f}" r="2.5"/>' for a, b in placed) if len(placed) <= 20 else ""
+    words = f"{title}: {number(known[-1][1])} {unit} in cycle {last}, at most {number(top)} {unit}"
     return (
-        f'<svg class="spark" viewBox="0 0 100 30" preserveAspectRatio="none" role="img" aria-label="{text(title)}">'
-        f'<polyline points="{points}"/></svg>'
+        f'<figure><figcaption>{text(title)}</figcaption><svg class="chart" viewBox="0 0 320 116" role="img" '
+        f'aria-label="{text(words)}"><path d="M8 96H272M8 20H272"/><polyline points="{line}"/>{dots}'
+        f'<text x="276" y="{y + 4:.1f}" class="now">{number(known[-1][1])} {text(unit)}</text>'
+        f'<text x="8" y="15">{number(top)} {text(unit)}</text><text x="8" y="112">cycle {first}</text>'
+        f'<text x="{x:.1f}" y="112" text-anchor="end">cycle {last}</text></svg></figure>'
     )

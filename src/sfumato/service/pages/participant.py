@@ -1,4 +1,4 @@
-"""The participant's page: what will be sent, drawn before it is sent, and what it reveals.
+"""The participant's page in one glance: a question, one button, a map, one sentence; everything else is folded.
 
 With the bundle, the report is drawn in the browser by ``clients/js``; without it the page takes no place at all and
 says how to take part with the Python client. Either way the page's own requests are the same for everybody.
@@ -14,91 +14,82 @@ import numpy as np
 from sfumato.client.device import DEFAULT_CAP_PER_KM
 from sfumato.client.reveals import Reveals, reveals
 from sfumato.grid import Grid
+from sfumato.service.ground import Ground
 from sfumato.service.models.kept import PublishedChannel
 from sfumato.service.models.shown import CampaignView
-from sfumato.service.pages.layout import facts, has_bundle, number, page, section, text
-from sfumato.service.pages.maps import grid_map
-from sfumato.units import format_length
+from sfumato.service.pages.layout import facts, fold, has_bundle, page, text
+from sfumato.service.pages.maps import grid_map, under
+from sfumato.service.pages.words import LANGUAGES, Words, words
 
 _LARGEST_REVEALED = 2_500
-
-NOT_HIDDEN = (
-    "That you took part, and roughly when: the operator sees that a ticket was asked for and a report arrived.",
-    "Tickets and reports share no identifier and travel apart with a random delay, but an operator who records "
-    "network addresses or timing can try to link them: tickets are not blind signatures.",
-    "The operator serves this page's code. What it promises against a hostile operator holds only for a client that "
-    "you installed from elsewhere (<code>pip install sfumato</code>, or <code>clients/js</code>).",
-    "Your browser's own location provider may learn nearby Wi-Fi networks when it finds your place.",
-    "Your budget on this page is kept in this browser, for this site; the installed client keeps one for all servers.",
-    "The guarantee is between cells: two points on either side of a border differ by the factor of adjacent cells.",
-    "Reports about the same place add up. Your device refuses when the total passes your own cap.",
-    "Published maps can be compared from cycle to cycle; what that adds about you is within the same bound.",
-)
+_HIDDEN = 8
+_STATES = {"paused": "paused", "ended": "ended", "archived": "ended"}
 
 
-_STATES = {
-    "running": "",
-    "paused": "This campaign is paused. A report that you have drawn is kept on your device: send the same one later.",
-    "ended": "This campaign has ended and takes no more reports. Its maps stay on the dashboard.",
-    "archived": "This campaign has ended and is archived. Its maps stay on the dashboard.",
-}
-
-
-def _about(campaign: CampaignView) -> str:
-    """The operator's own words, and what its state means for whoever comes."""
-    parts = [f'<p id="about">{text(campaign.description)}</p>' if campaign.description else ""]
-    parts.append(f'<p id="contact">Questions: {text(campaign.contact)}</p>' if campaign.contact else "")
-    said = _STATES[campaign.state]
-    parts.append(f'<p id="state" role="status"><strong>{said}</strong></p>' if said else "")
-    return "".join(parts)
-
-
-def participant_page(campaign: CampaignView, payload: str | None) -> str:
+def participant_page(
+    campaign: CampaignView, payload: str | None, *, language: str = "en", ground: Ground | None = None
+) -> str:
     """A campaign's page; ``payload`` is the open cycle's published text, None while a cycle is being closed."""
-    name, grid, cycle = campaign.name, campaign.grid.to_grid(), campaign.cycle
+    said = words(language)
+    grid = campaign.grid.to_grid()
     told = None if payload is None else _told(payload)
-    home = f"/campaigns/{text(name)}"
-    towards = "The shade shows where this cycle's reports are drawn towards. " if payload is not None else ""
-    area = f"""<p class="soft">{grid.rows} × {grid.columns} cells of {text(format_length(grid.cell_height))} ×
-{text(format_length(grid.cell_width))}. {towards}A place outside belongs to the nearest cell.</p>
-<div class="map" id="area">{_area_map(grid, payload)}</div><p class="legend" id="area-legend"></p>"""
-    check = f"""<p>Cycle {cycle.number}{_due(campaign)}. One channel version per cycle, the same for everybody,
-listed in the <a href="/api/v1{home}/log">public log</a>:</p><p><code>{text(cycle.version)}</code></p>"""
+    home = f"/campaigns/{text(campaign.name)}"
+    hidden = "".join(f"<li>{text(said.say(f'hidden_{index}'))}</li>" for index in range(1, _HIDDEN + 1))
     body = f"""
-<h1>{text(campaign.title)}</h1>
-<p class="lead">Help draw a map of where people are, without telling anyone where you are. Your device moves your place
-by chance before anything is sent, shows you the result, and sends only that.</p>
-{_about(campaign)}
-{_take_part(name, has_bundle()) if campaign.state == "running" else ""}
-{section("area-section", "The area", area)}
-{section("reveals", "What one report reveals", _numbers(campaign, told) + _in_words(told, campaign))}
-{section("hidden", "What is not hidden", f"<ul>{''.join(f'<li>{one}</li>' for one in NOT_HIDDEN)}</ul>")}
-{section("check", "For those who check", check)}
+{_asked(campaign, said)}
+{_take_part(campaign, said, waiting=payload is None)}
+<div class="map" id="area"{under(ground)}>{_area_map(grid, payload, said)}</div>
+<p class="legend" id="area-legend"></p>
+<div id="folds"></div>
+{fold("reveals", said.say("details_reveals"), _numbers(campaign, told, said) + _in_words(told, campaign, said))}
+{fold("hidden", said.say("details_hidden"), f"<ul>{hidden}</ul>")}
+{fold("check", said.say("details_check"), _check(campaign, grid, said))}
 """
-    links = f'<a href="{home}/dashboard">Dashboard</a><a href="{home}.json">JSON</a>'
-    return page(campaign.title, body, links=links, script="participant")
+    links = f'<a href="{home}/dashboard">{text(said.say("nav_map"))}</a>{_switch(home, said)}'
+    return page(campaign.title, body, links=links, script="participant", said=said)
 
 
-def _take_part(name: str, bundle: bool) -> str:
-    if bundle:
-        inside = """<noscript><p>Drawing a report happens on your device and needs JavaScript, or the Python client:
-<code>python -m sfumato.client</code>.</p></noscript><p class="status" role="status">Loading…</p>"""
+def _asked(campaign: CampaignView, said: Words) -> str:
+    """The question and the one sentence, in the organiser's words where there are some."""
+    question = campaign.question or said.say("question")
+    parts = [f'<p class="over">{text(campaign.title)}</p>', f"<h1>{text(question)}</h1>"]
+    if campaign.description:
+        parts.append(f'<p id="about">{text(campaign.description)}</p>')
+    parts.append(f'<p class="lead">{text(said.say("sentence"))}</p>')
+    by = [said.say("asked_by", organiser=campaign.organiser)] if campaign.organiser else []
+    by += [said.say("contact", contact=campaign.contact)] if campaign.contact else []
+    return "".join(parts) + (f'<p class="soft" id="contact">{text(" ".join(by))}</p>' if by else "")
+
+
+def _take_part(campaign: CampaignView, said: Words, *, waiting: bool) -> str:
+    if campaign.state in _STATES:
+        return f'<p id="state" role="status"><strong>{text(said.say(_STATES[campaign.state]))}</strong></p>'
+    if has_bundle():
+        inside = f"""<noscript><p>{text(said.say("no_script"))} <code>python -m sfumato.client</code></p></noscript>
+<p class="status" role="status">{text(said.say("closing" if waiting else "checking"))}</p>"""
     else:
-        inside = f"""<p>This server runs without its browser code, so this page takes no place and sends nothing.
-Take part from a terminal; the place is typed there, stays there, and you see the report before it is sent:</p>
+        inside = f"""<p>{text(said.say("no_bundle"))}</p>
 <pre><code>pip install 'sfumato[service]'
-python -m sfumato.client THIS-ADDRESS {text(name)}</code></pre>"""
-    return (
-        f'<section class="card" id="take-part" data-campaign="{text(name)}" aria-labelledby="take-part-title">'
-        f'<h2 id="take-part-title">Take part</h2><div id="participant">{inside}</div></section>'
+python -m sfumato.client THIS-ADDRESS {text(campaign.name)}</code></pre>"""
+    return f'<div id="take-part" data-campaign="{text(campaign.name)}"><div id="participant">{inside}</div></div>'
+
+
+def _switch(home: str, said: Words) -> str:
+    """The same page in the other languages; the name of each is written in itself."""
+    items = "".join(
+        f'<a href="{home}?language={one}" hreflang="{one}" lang="{one}"'
+        f"{' aria-current=' + chr(34) + 'true' + chr(34) if one == said.language else ''}"
+        f' title="{text(words(one).say("language"))}">{one}</a>'
+        for one in LANGUAGES
     )
+    return f'<span class="languages" role="group" aria-label="{text(said.say("nav_languages"))}">{items}</span>'
 
 
-def _area_map(grid: Grid, payload: str | None) -> str:
+def _area_map(grid: Grid, payload: str | None, said: Words) -> str:
     published = None if payload is None else PublishedChannel.model_validate_json(payload)
     weights = (1 / grid.cells,) * grid.cells if published is None else published.output_weights
-    about = f"A grid of {grid.rows} by {grid.columns} cells; darker cells are reported more often."
-    return grid_map(grid, weights, title="The campaign's area", about=about)
+    about = said.say("map_about", rows=grid.rows, columns=grid.columns)
+    return grid_map(grid, weights, title=said.say("map_title"), about=about)
 
 
 @lru_cache(maxsize=64)
@@ -110,69 +101,56 @@ def _told(payload: str) -> Reveals | None:
     return reveals(grid, np.asarray(published.output_weights), beta_per_m=published.beta_per_m)
 
 
-def _numbers(campaign: CampaignView, told: Reveals | None) -> str:
+def _numbers(campaign: CampaignView, told: Reveals | None, said: Words) -> str:
     level = campaign.cycle.epsilon_per_km
     exact = told.epsilon_per_km if told else level.upper
-    kind = "exact, for this cycle's channel" if (told and told.exact) or level.exact else "upper bound"
-    moved = format_length(campaign.cycle.distortion_m)
+    kind = said.say("level_exact" if (told and told.exact) or level.exact else "level_bound")
     items = [
-        ("ε per km", number(exact, 4), kind),
-        ("Promised", number(campaign.two_beta_per_km, 4), "per km at most; your device computes ε and refuses more"),
-        ("Typical displacement", moved, "mean, true cell to reported cell"),
+        (said.say("level"), said.number(exact, 4), kind),
+        (said.say("promised"), said.number(campaign.two_beta_per_km, 4), said.say("promised_about")),
+        (said.say("displacement"), said.length(campaign.cycle.distortion_m), said.say("displacement_about")),
     ]
     if told:
-        within = f"right guesses between two cells up to {format_length(told.two_cell_within_m)} apart; 50 is a coin"
-        items.insert(2, ("Worst two-cell success", f"{100 * told.two_cell_success:.0f} of 100", within))
+        about = said.say("guess_about", distance=said.length(told.two_cell_within_m))
+        items.insert(2, (said.say("guess"), said.say("guess_value", count=f"{100 * told.two_cell_success:.0f}"), about))
     return facts(items)
 
 
-def _in_words(told: Reveals | None, campaign: CampaignView) -> str:
+def _in_words(told: Reveals | None, campaign: CampaignView, said: Words) -> str:
     level = told.epsilon_per_km if told else campaign.two_beta_per_km
-    return (
-        f"<p>Whoever sees your report can at most multiply the odds between two places 500 m apart by "
-        f"{_factor(level / 2)}, and between two places 2 km apart by {_factor(2 * level)}.</p>"
-        f"<p>{_how_often(level, campaign)}</p>"
-    )
+    odds = said.say("odds", near=_factor(level / 2, said), far=_factor(2 * level, said))
+    return f"<p>{text(odds)}</p><p>{text(_how_often(level, campaign, said))}</p>"
 
 
-def _how_often(level_per_km: float, campaign: CampaignView) -> str:
+def _how_often(level_per_km: float, campaign: CampaignView, said: Words) -> str:
     """How many reports a device's budget allows: a device stops for good, and people should know before."""
     if campaign.reporting == "once":
-        return "Your device sends one report in this campaign's whole life, wherever you are."
-    reports = math.floor(DEFAULT_CAP_PER_KM / level_per_km + 1e-9)
+        return said.say("once")
+    reports, cap = math.floor(DEFAULT_CAP_PER_KM / level_per_km + 1e-9), said.number(DEFAULT_CAP_PER_KM)
     if campaign.epoch_cycles is not None:
-        return (
-            f"Your device sends one report per epoch of {campaign.epoch_cycles} cycles, wherever you are: at most "
-            f"{number(level_per_km, 4)} per km in each, {number(reports * level_per_km, 4)} for ever. It stops for "
-            f"good after {reports} epochs: its budget of {DEFAULT_CAP_PER_KM:g} per km, for all campaigns together, is "
-            "then spent."
-        )
-    return (
-        f"Your device sends one report per cycle and stops for good after {reports}: its budget of "
-        f"{DEFAULT_CAP_PER_KM:g} per km, for all campaigns together, is then spent."
-    )
+        level = said.number(level_per_km, 4)
+        return said.say("per_epoch", cycles=campaign.epoch_cycles, level=level, reports=reports, cap=cap)
+    return said.say("per_cycle", reports=reports, cap=cap)
 
 
-def _factor(exponent: float) -> str:
+def _factor(exponent: float, said: Words) -> str:
     """exp(exponent) in words that stay finite: a campaign may ask for a level at which nothing is hidden."""
     if exponent < 23:
-        return f"{math.exp(exponent):,.{2 if exponent < 4 else 0}f}"
-    return f"more than 10<sup>{math.floor(exponent / math.log(10))}</sup>"
+        return said.number(math.exp(exponent), 3)
+    return said.say("odds_beyond", power=math.floor(exponent / math.log(10)))
 
 
-def _due(campaign: CampaignView) -> str:
-    parts = []
+def _check(campaign: CampaignView, grid: Grid, said: Words) -> str:
+    cycle, people = campaign.cycle, said.number(campaign.minimum_tickets)
+    due = []
     if campaign.cycle_duration_s is not None:
-        parts.append(f"after {_duration(campaign.cycle_duration_s)}")
+        due.append(said.say("check_due_time", duration=said.duration(campaign.cycle_duration_s), people=people))
     if campaign.cycle_reports is not None:
-        parts.append(f"at {campaign.cycle_reports:,} reports")
-    least = campaign.minimum_tickets
-    people = "1 person" if least == 1 else f"{least:,} people"
-    return f", which closes {' or '.join(parts)}, never with fewer than {people}" if parts else ""
-
-
-def _duration(seconds: float) -> str:
-    for name, size in (("day", 86400.0), ("hour", 3600.0), ("minute", 60.0)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {name}{'' if seconds == size else 's'}"
-    return f"{seconds:.3g} seconds"
+        due.append(said.say("check_due_reports", reports=said.number(campaign.cycle_reports), people=people))
+    size = (said.length(grid.cell_height), said.length(grid.cell_width))
+    shape = said.say("check_grid", rows=grid.rows, columns=grid.columns, height=size[0], width=size[1])
+    log = f"/api/v1/campaigns/{text(campaign.name)}/log"
+    return (
+        f"<p>{text(said.say('check', cycle=cycle.number))}</p><p><code>{text(cycle.version)}</code></p>"
+        f'<p><a href="{log}">{text(said.say("check_log"))}</a>. {text(" ".join(due))}</p><p>{text(shape)}</p>'
+    )

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from sfumato.service.answers import Refused, from_validation
 from sfumato.service.collector import Collector
+from sfumato.service.ground import Ground
 from sfumato.service.looks import Looks
 from sfumato.service.models.replies import Refusal
 
@@ -25,6 +26,13 @@ bearer = HTTPBearer(auto_error=False, description="The operator's token.")
 def collector_of(request: Request) -> Collector:
     """The running collector."""
     found: Collector = request.app.state.collector
+    return found
+
+
+def ground_of(request: Request) -> Ground:
+    """What lies under this server's maps."""
+    found = request.app.state.ground
+    assert isinstance(found, Ground)
     return found
 
 

@@ -14,7 +14,8 @@ from sfumato.service.collector import Collector
 from sfumato.service.models.replies import CampaignAnswer, CampaignsAnswer, DashboardAnswer, MapAnswer
 from sfumato.service.models.shown import ClosedCycleView, DashboardCampaignView
 from sfumato.service.pages.privacy import NoticeLanguage
-from sfumato.service.routes.common import Name, Responses, Running, looks_of, refusals
+from sfumato.service.pages.words import chosen_language
+from sfumato.service.routes.common import Name, Responses, Running, ground_of, looks_of, refusals
 from sfumato.service.routes.read import PathNumber, all_campaigns
 
 router = APIRouter(tags=["pages"])
@@ -23,12 +24,12 @@ _SHOWN_CYCLES = 60
 _HTML: Responses = {200: {"content": {"text/html": {}}, "description": "A page."}}
 
 
-@router.get("/", response_class=Response, responses={**_HTML, **refusals()})
-async def home(collector: Running) -> Response:
+@router.get("/", response_class=Response, responses={**_HTML, **refusals(422)})
+async def home(collector: Running, request: Request, language: NoticeLanguage | None = None) -> Response:
     """The only campaign's page, or the list of campaigns."""
     offers = await collector.offers()
     if len(offers) == 1:
-        return await _participant(collector, offers[0].campaign.name)
+        return await _participant(collector, offers[0].campaign.name, request, language)
     return _page(pages.home_page(await all_campaigns(collector)))
 
 
@@ -58,9 +59,11 @@ async def participant_twin(campaign: Name, collector: Running) -> Response:
 
 
 @router.get("/campaigns/{campaign}", response_class=Response, responses={**_HTML, **refusals(404, 422)})
-async def participant(campaign: Name, collector: Running) -> Response:
-    """A campaign's page: what will be sent, and what it reveals."""
-    return await _participant(collector, campaign)
+async def participant(
+    campaign: Name, collector: Running, request: Request, language: NoticeLanguage | None = None
+) -> Response:
+    """A campaign's page, in the language asked for, its own, or the browser's: what is sent, and what it reveals."""
+    return await _participant(collector, campaign, request, language)
 
 
 @router.get("/campaigns/{campaign}/dashboard.json", response_model=DashboardAnswer, responses=refusals(404, 422))
@@ -107,7 +110,7 @@ async def dashboard(campaign: Name, collector: Running, request: Request) -> Res
 
         def drawn() -> bytes:
             shown = None if latest is None else views.estimated_view(found, *latest)
-            return pages.dashboard_page(about, closed, shown).encode("utf-8")
+            return pages.dashboard_page(about, closed, shown, ground=ground_of(request)).encode("utf-8")
 
         return await asyncio.to_thread(drawn)
 
@@ -116,10 +119,12 @@ async def dashboard(campaign: Name, collector: Running, request: Request) -> Res
     return await looks_of(request).answer(request, key, lambda: _stamp(collector, campaign), make, media_type=kind)
 
 
-async def _participant(collector: Collector, name: str) -> Response:
+async def _participant(collector: Collector, name: str, request: Request, language: str | None) -> Response:
     campaign, cycle = await collector.fresh(name)
     payload = cycle.payload if cycle.state == "open" else None
-    return _page(pages.participant_page(views.campaign_view(campaign, cycle), payload))
+    tongue = chosen_language(language, campaign.specification.language, request.headers.get("accept-language", ""))
+    view = views.campaign_view(campaign, cycle)
+    return _page(pages.participant_page(view, payload, language=tongue, ground=ground_of(request)))
 
 
 async def _numbers(collector: Collector, name: str) -> tuple[DashboardCampaignView, list[ClosedCycleView]]:

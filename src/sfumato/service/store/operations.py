@@ -200,4 +200,5 @@ def _columns(estimate: StoredEstimate) -> dict[str, object]:
         "high": packed(estimate.high),
         "this_cycle": None if estimate.this_cycle is None else packed(estimate.this_cycle),
         "without_suspicious": None if estimate.without_suspicious is None else packed(estimate.without_suspicious),
+        "areas": None if estimate.areas is None else packed(estimate.areas),
     }

@@ -101,6 +101,8 @@ class StoredEstimate:
     """The cycle's own map; None for cycles closed before it was kept."""
     without_suspicious: FloatArray | None = None
     """The average without the cycles that raised the alarm; None where none did, or nothing is left."""
+    areas: FloatArray | None = None
+    """Row, column, rows, columns, share, low and high of each area, one after the other; None where there are none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -82,7 +82,8 @@ def estimate_of(row: Row[Any]) -> StoredEstimate:
     arrays = (_array(row.probabilities), _array(row.low), _array(row.high))
     own = None if row.this_cycle is None else _array(row.this_cycle)
     trusted = None if row.without_suspicious is None else _array(row.without_suspicious)
-    return StoredEstimate(row.number, read_record(EstimateFacts, row.estimate_facts), *arrays, own, trusted)
+    areas = None if row.areas is None else _array(row.areas)
+    return StoredEstimate(row.number, read_record(EstimateFacts, row.estimate_facts), *arrays, own, trusted, areas)
 
 
 def read_record(kind: type[Kept], text: str) -> Kept:

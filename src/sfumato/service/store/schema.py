@@ -107,6 +107,7 @@ estimates = Table(
     Column("high", LargeBinary, nullable=False),
     Column("this_cycle", LargeBinary, nullable=True),
     Column("without_suspicious", LargeBinary, nullable=True),
+    Column("areas", LargeBinary, nullable=True),
 )
 
 channel_log = Table(

@@ -247,6 +247,7 @@ class Store:
                     high=bytes_of(estimate.high),
                     this_cycle=None if estimate.this_cycle is None else bytes_of(estimate.this_cycle),
                     without_suspicious=None if trusted is None else bytes_of(trusted),
+                    areas=None if estimate.areas is None else bytes_of(estimate.areas),
                 )
             )
             return True

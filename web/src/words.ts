@@ -1,0 +1,31 @@
+/** What the page says, in the language the server wrote it in: the same file that the server reads, and only that one. */
+export type Words = typeof import("../../src/sfumato/service/pages/words/en.json");
+export type Key = keyof Words;
+
+const FILES: Record<string, () => Promise<{ default: Words }>> = {
+  en: () => import("../../src/sfumato/service/pages/words/en.json"),
+  fr: () => import("../../src/sfumato/service/pages/words/fr.json"),
+  de: () => import("../../src/sfumato/service/pages/words/de.json"),
+  es: () => import("../../src/sfumato/service/pages/words/es.json"),
+};
+
+export interface Tongue {
+  readonly language: string;
+  /** A text with its {placeholders} filled in. */
+  say(key: Key, values?: Readonly<Record<string, string | number>>): string;
+  number(value: number, digits?: number): string;
+  length(metres: number): string;
+}
+
+export async function tongue(language = document.documentElement.lang): Promise<Tongue> {
+  const known = language in FILES ? language : "en";
+  const { default: texts } = await FILES[known]!();
+  const number = (value: number, digits = 3) =>
+    Number(value.toPrecision(digits)).toLocaleString(known, { maximumSignificantDigits: digits });
+  return {
+    language: known,
+    say: (key, values = {}) => texts[key].replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? "")),
+    number,
+    length: (metres) => (metres >= 1000 ? `${number(metres / 1000, 2)} km` : `${number(metres, 2)} m`),
+  };
+}
