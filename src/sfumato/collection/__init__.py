@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sfumato.collection.areas import Areas, Sharpness, areas, cut, sharpness, told_apart
+from sfumato.collection.areas import Sharpness, ToldAreas, areas, cut, sharpness, told_apart
 from sfumato.collection.calendar import Calendar, CycleClasses
 from sfumato.collection.cycle_verdict import CycleVerdict, judge_cycle, suspicious_cycles
 from sfumato.collection.defences import ResidualTest, capped_weights, residual_test
@@ -21,7 +21,6 @@ from sfumato.collection.loop import (
 from sfumato.collection.rhythm import Rhythm, checked_rhythm, epoch_number
 
 __all__ = [
-    "Areas",
     "Calendar",
     "ClosedCycle",
     "CycleClasses",
@@ -33,6 +32,7 @@ __all__ = [
     "Rhythm",
     "Rules",
     "Sharpness",
+    "ToldAreas",
     "areas",
     "capped_weights",
     "checked_promise",

@@ -39,7 +39,7 @@ _FINER = 0.7
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Areas:
+class ToldAreas:
     """Rectangles of cells that cover the grid, one entry each: (row, column, rows, columns), and the people in it."""
 
     boxes: IntArray
@@ -85,14 +85,14 @@ def chosen_cells(grid: Grid, boxes: IntArray) -> FloatArray:
     return chosen.reshape(len(boxes), -1)
 
 
-def areas(grid: Grid, boxes: IntArray, estimate: FloatArray, intervals: Intervals) -> Areas:
+def areas(grid: Grid, boxes: IntArray, estimate: FloatArray, intervals: Intervals) -> ToldAreas:
     """The share of every box in ``estimate``, with its interval, which holds the share shown."""
     assert intervals.linear is not None
     chosen = chosen_cells(grid, boxes)
     share = chosen @ estimate
     low, high = interval_ends(intervals.linear.sums(chosen, intervals.target), intervals.level)
     low, high = np.minimum(np.clip(low, 0.0, 1.0), share), np.maximum(np.clip(high, 0.0, 1.0), share)
-    return Areas(boxes, read_only(share), read_only(low), read_only(high))
+    return ToldAreas(boxes, read_only(share), read_only(low), read_only(high))
 
 
 def told_apart(tallies: Sequence[Tally], reporting: Reporting) -> Resolution:
