@@ -40,9 +40,10 @@ def heat_picture(traces: Sequence[Trace], received: Received | None) -> HeatPict
     if received is not None:
         try:
             found: EstimatedMap = estimate_heatmap([received], cell_m=cell_m, bounds=extent_of(traces))
+            steps = f"{found.steps} step{'s' * (found.steps != 1)}"
             words = (
                 f"Where people are: shares of cells of {format_length(cell_m)}, corrected for the noise from the "
-                f"release and its certificate alone ({found.steps} steps, by {found.steps_by})."
+                f"release and its certificate alone ({steps}, by {found.steps_by})."
             )
             return HeatPicture(_svg(found.grid, found.share, "Corrected heat map"), words)
         except InputError:
