@@ -19,6 +19,7 @@ import numpy.typing as npt
 from sfumato.arrays import FloatArray, IntArray, doubles, finite, read_only, without_gaps
 from sfumato.errors import InputError
 from sfumato.randomness import Random, Randomness, randomness
+from sfumato.shown import Shown
 
 ROW_TOLERANCE = 1e-6
 ROUNDING = 2e-14
@@ -26,7 +27,7 @@ LEAST_PROBABILITY = 1e-300
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Channel:
+class Channel(Shown):
     """A checked matrix Q[x, y] = P(y | x) with labels, and the distortion it was designed for if there is one.
 
     ``distortion`` is (inputs, outputs); ``positions_m`` is (inputs, 2), the inputs' places in metres where they have

@@ -27,6 +27,7 @@ from sfumato.plan import DEFAULT_MECHANISM, SNAP_M, Plan
 from sfumato.priors.kernels import Kernel
 from sfumato.randomness import Random, Randomness, randomness
 from sfumato.secret import SecretRule
+from sfumato.shown import Shown
 from sfumato.times_released import Times
 from sfumato.traces import PointsRead, Trace
 from sfumato.units import format_length
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Protected:
+class Protected(Shown):
     """A release with what is certified about it. ``original`` and ``dropped`` are private; ``state`` undoes the noise.
 
     ``body`` is the certificate before it is sealed; whoever writes a file adds the file's facts and seals it once.
@@ -67,7 +68,7 @@ class Protected:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ProtectedFleet:
+class ProtectedFleet(Shown):
     """Several people's releases under one certificate, whose promise holds for each of them."""
 
     originals: tuple[tuple[str, Trace], ...]

@@ -15,6 +15,7 @@ import pyarrow as pa
 from sfumato.arrays import FloatArray, IntArray, finite, read_only
 from sfumato.errors import InputError
 from sfumato.frames import wrap_longitude
+from sfumato.shown import Shown
 
 # What a calendar can write: 0001-01-01 to 9999-12-31.
 EARLIEST_S, LATEST_S = -62_135_596_800.0, 253_402_300_799.999
@@ -63,7 +64,7 @@ class PointsRead:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Trace:
+class Trace(Shown):
     """Positions at times. Times never run backwards inside a segment; equal times are allowed.
 
     ``segment`` numbers the pieces between which recording stopped. ``columns`` are further per-point numbers that

@@ -41,6 +41,7 @@ from sfumato.priors.fitting import Fitted, fit
 from sfumato.priors.kernels import Constant, Kernel
 from sfumato.priors.presets import DEFAULT_PRESET, PRESETS, preset_named
 from sfumato.priors.statespace import is_markov
+from sfumato.shown import Shown
 from sfumato.traces import Trace
 from sfumato.units import format_length
 
@@ -50,7 +51,7 @@ _ANYWHERE = 1e4  # sd of an unknown place, in units of the noise: flat for every
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Audit:
+class Audit(Shown):
     """Errors and intervals are per coordinate, in metres; ``interval_68_m`` is the root mean square half-width √V.
 
     ``smallest_interval_68_m`` is the least √V of any moment, ``floor_m`` what the certificate promises it stays above

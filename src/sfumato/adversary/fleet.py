@@ -17,6 +17,7 @@ from sfumato.adversary.audit import Audit, audit
 from sfumato.certificates.verify import Document, terms_of
 from sfumato.errors import InputError
 from sfumato.leakage.odds import mu_of, odds_at
+from sfumato.shown import Shown
 from sfumato.traces import Trace
 
 MOST_PEOPLE, MOST_POINTS, MOST_LOSSES = 200, 3000, 1000
@@ -42,7 +43,7 @@ class PersonAudit:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FleetAudit:
+class FleetAudit(Shown):
     """Everybody's losses, the attacks on (some of) them, and what a reader must know. Private."""
 
     people: int

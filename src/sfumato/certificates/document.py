@@ -21,9 +21,10 @@ from sfumato.certificates.build import FORMAT, KIND
 from sfumato.errors import InputError
 from sfumato.guarantees import Guarantee
 from sfumato.leakage.odds import AS_PROMISED, HARDLY_ANY, mu_of, odds_at, odds_words
-from sfumato.mechanisms.traces.interface import Losses, Numbers, Stated, TraceMechanism
+from sfumato.mechanisms.traces.interface import Json, Losses, Numbers, Stated, TraceMechanism
 from sfumato.mechanisms.traces.trace_lookup import mechanism_from_dict, registered
 from sfumato.plan import Target
+from sfumato.shown import Shown
 
 SEAL = "certificate_sha256"
 SIGNATURE = "signature"
@@ -35,14 +36,18 @@ def canonical(value: Mapping[str, Any]) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
 
 
-def sealed(
-    body: Mapping[str, Any], sign: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None
-) -> dict[str, Any]:
+class Sealed(Json, Shown):
+    """A certificate as its JSON, with a card in notebooks."""
+
+    __slots__ = ()
+
+
+def sealed(body: Mapping[str, Any], sign: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None) -> Sealed:
     """The body with the hash of its canonical text; ``sign`` puts a signature of the body under it first."""
     plain = {key: value for key, value in jsonable(dict(body)).items() if key != SEAL}
     if sign is not None:
         plain[SIGNATURE] = dict(sign(plain))
-    return {**plain, SEAL: hashlib.sha256(canonical(plain)).hexdigest()}
+    return Sealed({**plain, SEAL: hashlib.sha256(canonical(plain)).hexdigest()})
 
 
 def certificate_text(document: Mapping[str, Any]) -> str:
@@ -70,7 +75,7 @@ def file_facts(path: str | Path) -> dict[str, str | int]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Certificate:
+class Certificate(Shown):
     """What a certificate states; ``stated`` holds its numbers and losses, ``mechanism`` answers for their meaning."""
 
     mechanism: TraceMechanism

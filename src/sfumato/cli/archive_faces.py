@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,20 +21,6 @@ if TYPE_CHECKING:
     from sfumato.archives.audited import AuditRow
 
 _MOST_LINES = 20
-
-
-@contextmanager
-def progress(words: str, total: int, *, quiet: bool = False) -> Iterator[Callable[[], None]]:
-    """A bar on the terminal's stderr; nothing where nobody looks."""
-    if quiet or not sys.stderr.isatty() or total < 2:
-        yield lambda: None
-        return
-    from rich import console
-    from rich import progress as bars
-
-    with bars.Progress(console=console.Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(words, total=total)
-        yield lambda: bar.advance(task)
 
 
 def passphrase_in(file: Path | None) -> str | None:

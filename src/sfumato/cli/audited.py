@@ -14,7 +14,6 @@ from sfumato.adversary.audit import audit as measure
 from sfumato.adversary.fleet import FleetAudit, People, attacked_people, audit_fleet
 from sfumato.certificates.build import SMOOTHED, rounded_times
 from sfumato.certificates.verify import Document, check_belongs, opened, read_certificate
-from sfumato.cli.archive_faces import progress
 from sfumato.cli.output import fail, print_json
 from sfumato.cli.protect import named_columns, read_people
 from sfumato.cli.protected_pages import fleet_page, one_of
@@ -23,6 +22,7 @@ from sfumato.files import write_text
 from sfumato.io import read_trace
 from sfumato.io.archive import only_track
 from sfumato.leakage.odds import odds_words
+from sfumato.progress import progress
 from sfumato.report import render
 from sfumato.traces import Trace
 from sfumato.units import format_length, plain_number

@@ -10,13 +10,14 @@ import typer
 from sfumato.archives.audited import ArchiveAudit, AuditRow, audit_archive
 from sfumato.archives.job import SourceReading
 from sfumato.certificates.verify import read_certificate
-from sfumato.cli.archive_faces import passphrase_in, points_read, progress
+from sfumato.cli.archive_faces import passphrase_in, points_read
 from sfumato.cli.output import fail, print_json
 from sfumato.cli.protect import named_columns
 from sfumato.errors import VerificationFailed
 from sfumato.files import write_text
 from sfumato.io.archive import count_members
 from sfumato.places import load_places
+from sfumato.progress import progress
 from sfumato.report.audit_page import audit_page, noise_lines
 
 _MOST_LINES = 20

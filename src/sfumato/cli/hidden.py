@@ -13,7 +13,7 @@ from sfumato.archives.result import ArchiveResult, Faces
 from sfumato.archives.runs import hide_archive
 from sfumato.archives.staging import SUMMARY_NAME
 from sfumato.certificates.sign import signer_with
-from sfumato.cli.archive_faces import passphrase_in, points_read, progress, rows_csv, say_rows, write_certificate
+from sfumato.cli.archive_faces import passphrase_in, points_read, rows_csv, say_rows, write_certificate
 from sfumato.cli.hidden_dataset import run_hide_dataset
 from sfumato.cli.output import print_json
 from sfumato.cli.protect import named_columns
@@ -24,6 +24,7 @@ from sfumato.io.draft import canonical
 from sfumato.io.formats import is_dataset
 from sfumato.places import PlaceLeak, Places, load_places, refuse_if_found
 from sfumato.places.zones import public_radius_m
+from sfumato.progress import progress
 from sfumato.report.archive_page import private_page, public_page
 from sfumato.times_released import Times
 from sfumato.units import length_m

@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from sfumato.cli.archive_faces import passphrase_in, progress
+from sfumato.cli.archive_faces import passphrase_in
 from sfumato.cli.output import print_json
 from sfumato.cli.protect import named_columns
 from sfumato.errors import InputError, SfumatoError
@@ -27,6 +27,7 @@ from sfumato.places import (
     place_at,
     places_from_geojson,
 )
+from sfumato.progress import progress
 from sfumato.report.archive_page import places_page
 from sfumato.traces import PointsRead
 from sfumato.units import length_m

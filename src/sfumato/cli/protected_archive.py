@@ -14,7 +14,7 @@ from sfumato.archives.job import SourceReading
 from sfumato.archives.protecting import protect_archive
 from sfumato.archives.result import ArchiveResult, Faces
 from sfumato.archives.staging import SUMMARY_NAME
-from sfumato.cli.archive_faces import points_read, progress, rows_csv, say_rows, write_certificate
+from sfumato.cli.archive_faces import points_read, rows_csv, say_rows, write_certificate
 from sfumato.cli.output import print_json
 from sfumato.cli.protect import enter
 from sfumato.cli.protected_words import promise_lines
@@ -22,6 +22,7 @@ from sfumato.errors import InputError
 from sfumato.files import write_text
 from sfumato.io.archive import count_members
 from sfumato.plan import Plan
+from sfumato.progress import progress
 from sfumato.report.archive_page import public_page
 from sfumato.report.audit_page import audit_page
 

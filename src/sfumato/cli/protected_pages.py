@@ -7,8 +7,8 @@ from sfumato.adversary.fleet import FleetAudit, People, attacked_people, audit_f
 from sfumato.answers.received import Received, receive
 from sfumato.answers.smooth import SmoothTracks
 from sfumato.certificates.verify import Document
-from sfumato.cli.archive_faces import progress
 from sfumato.errors import InputError
+from sfumato.progress import progress
 from sfumato.protection import Protected, ProtectedFleet
 from sfumato.report import render
 from sfumato.report.fleet_page import private_fleet_page, public_fleet_page

@@ -9,9 +9,9 @@ from sfumato.answers.smooth import SmoothTracks, smooth
 from sfumato.answers.smoothed import smoothed_certificate
 from sfumato.certificates.document import sealed
 from sfumato.certificates.verify import Document
-from sfumato.cli.archive_faces import progress
 from sfumato.errors import InputError
 from sfumato.files import Staged
+from sfumato.progress import progress
 from sfumato.protection import Protected, ProtectedFleet
 
 Signer = Callable[[Document], Mapping[str, str]]

@@ -13,10 +13,10 @@ from sfumato.answers.smoothed import HOW, MEANING, smoothed_certificate
 from sfumato.answers.written import write_answer
 from sfumato.certificates.document import certificate_text
 from sfumato.certificates.verify import read_certificate, read_release
-from sfumato.cli.archive_faces import progress
 from sfumato.cli.output import print_json
 from sfumato.errors import InputError
 from sfumato.files import write_text
+from sfumato.progress import progress
 from sfumato.traces import Trace
 from sfumato.units import format_length
 

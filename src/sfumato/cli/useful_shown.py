@@ -14,7 +14,6 @@ from sfumato.archives.job import SourceReading
 from sfumato.archives.statement import joined
 from sfumato.certificates.build import rounded_times
 from sfumato.certificates.verify import read_certificate, read_release, terms_of
-from sfumato.cli.archive_faces import progress
 from sfumato.cli.estimated import bounds_of
 from sfumato.cli.output import print_json
 from sfumato.cli.protect import named_columns, read_people
@@ -23,6 +22,7 @@ from sfumato.files import write_text
 from sfumato.io.archive import members, only_track
 from sfumato.io.formats import is_archive
 from sfumato.leakage.odds import odds_words
+from sfumato.progress import progress
 from sfumato.report.usefulness_page import error_words, preview_page, utility_page
 from sfumato.traces import PointsRead
 from sfumato.units import format_length, length_m

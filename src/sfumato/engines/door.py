@@ -15,7 +15,7 @@ from typing import Generic, Protocol, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 
-from sfumato.adversary.fleet import FleetAudit, People, audit_fleet
+from sfumato.adversary.fleet import FleetAudit, People, attacked_people, audit_fleet
 from sfumato.answers.received import received_as
 from sfumato.arrays import FloatArray, IntArray
 from sfumato.certificates.build import certificate_body
@@ -28,14 +28,16 @@ from sfumato.errors import InputError
 from sfumato.mechanisms.traces.interface import Json
 from sfumato.plan import Plan
 from sfumato.priors.kernels import Kernel
+from sfumato.progress import progress
 from sfumato.protection import Protected, protect_by
 from sfumato.randomness import Random
 from sfumato.secret import SecretRule
+from sfumato.shown import Shown
 from sfumato.tables.protecting import ProtectedRows
 from sfumato.tables.rows import Rows, counted
 from sfumato.traces import Trace
 from sfumato.usefulness.measures import MapsAsked
-from sfumato.usefulness.utility import Utility, useful
+from sfumato.usefulness.utility import Utility, shown_people, useful
 
 
 class SpeaksArrow(Protocol):
@@ -94,7 +96,7 @@ class AskedOfTable(AskedOfTrace, total=False):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ProtectedFrame(Generic[Frame]):
+class ProtectedFrame(Shown, Generic[Frame]):
     """A table that can be shared (``frame``) and its certificate; everything else here is private.
 
     ``dropped`` names the columns that were left behind, ``skipped`` counts the rows that could not be used, by reason.
@@ -134,7 +136,9 @@ class ProtectedFrame(Generic[Frame]):
 
     def audit(self, *, prior: str = "fit") -> FleetAudit:
         """What an adversary who knows the mechanism still learns, person by person (``.worst``). Private."""
-        return audit_fleet(self.originals, self.releases, self.certificate, prior=prior)
+        originals = self.originals
+        with progress("Attacking every person", len(attacked_people(len(originals)))) as step:
+            return audit_fleet(originals, self.releases, self.certificate, prior=prior, step=step)
 
     def utility(self) -> Utility:
         """How far answers from the release are from the truth, as they are and with the noise taken out. Private."""
@@ -143,7 +147,8 @@ class ProtectedFrame(Generic[Frame]):
             received = [received_as(releases, terms_of(self.certificate))]
         except InputError:  # a noise without one law: nothing can be taken out
             received = []
-        return useful(self.originals, releases, received, MapsAsked())
+        with progress("Measuring usefulness", len(shown_people(len(releases))) + 1) as step:
+            return useful(self.originals, releases, received, MapsAsked(), step)
 
 
 @overload

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
@@ -36,11 +36,13 @@ class Panel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeatMap:
-    """A matrix as colours, with a line (a noise sample) drawn beneath."""
+    """A matrix as colours, with a line (a noise sample) drawn beneath where there is one."""
 
     title: str
     matrix: FloatArray
-    sample: FloatArray
+    sample: FloatArray | None = None
+    x_label: str = ""
+    y_label: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,11 +56,29 @@ class PathMap:
     marked: Sequence[int] = field(default_factory=tuple)
 
 
-def svg(parts: Sequence[Panel | HeatMap | PathMap], *, columns: int = 4, title: str = "") -> str:
+@dataclass(frozen=True, slots=True, eq=False)
+class Tracks:
+    """Lines in metres, (n, 2) east and north with NaN where the pen is lifted; ``length_words`` names a length."""
+
+    title: str
+    lines: Mapping[str, FloatArray]
+    length_words: Callable[[float], str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bars:
+    """Named sizes, one bar each."""
+
+    title: str
+    values: Mapping[str, float]
+    unit: str
+
+
+def svg(parts: Sequence[Panel | HeatMap | PathMap | Tracks | Bars], *, columns: int = 4, title: str = "") -> str:
     """All parts side by side in one SVG."""
     rows = -(-len(parts) // columns)
     width, height = columns * WIDTH, rows * HEIGHT + 30
-    drawers = {Panel: _panel, HeatMap: _heat_map, PathMap: _path_map}
+    drawers = {Panel: _panel, HeatMap: _heat_map, PathMap: _path_map, Tracks: _tracks, Bars: _bars}
     body = [f'<text x="8" y="20" font-size="15">{escape(title)}</text>']
     for number, part in enumerate(parts):
         x, y = (number % columns) * WIDTH, 30 + (number // columns) * HEIGHT
@@ -136,6 +156,10 @@ def _heat_map(part: HeatMap) -> str:
         f'<image x="{(WIDTH - size) / 2}" y="20" width="{size}" height="{size}" image-rendering="pixelated" '
         f'href="data:image/png;base64,{image}"/>',
     ]
+    if part.sample is None:
+        words = " down, ".join(word for word in (part.y_label, part.x_label) if word)
+        across = f"{words} across" if words else ""
+        return "".join([*out, f'<text x="{WIDTH / 2}" y="168" text-anchor="middle">{escape(across)}</text>'])
     n = len(part.sample)
     largest = float(np.max(np.abs(part.sample))) or 1.0
     points = " ".join(
@@ -157,6 +181,51 @@ def _png(values: FloatArray) -> bytes:
 
     header = struct.pack(">IIBBBBB", values.shape[1], values.shape[0], 8, 2, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def _tracks(part: Tracks) -> str:
+    every = np.concatenate(list(part.lines.values()))
+    reach = np.maximum(np.nanmax(every, axis=0), 1.0)
+    scale = min((WIDTH - 20) / reach[0], (HEIGHT - 60) / reach[1])
+    low = HEIGHT - 36 - (HEIGHT - 60 - reach[1] * scale) / 2
+    out = [f'<text x="{WIDTH / 2}" y="14" text-anchor="middle" font-size="11">{escape(part.title)}</text>']
+    for number, (name, line) in enumerate(part.lines.items()):
+        colour = COLOURS[0] if name != "original (private)" else COLOURS[1]
+        pen, data = "M", []
+        for x, y in line.tolist():
+            if x != x:
+                pen = "M"
+                continue
+            data.append(f"{pen}{10 + x * scale:.1f} {low - y * scale:.1f}")
+            pen = "L"
+        out.append(f'<path d="{"".join(data)}" fill="none" stroke="{colour}" stroke-width="1.2"/>')
+        if len(part.lines) > 1:
+            out.append(
+                f'<text x="{WIDTH - 8}" y="{HEIGHT - 8 - 12 * number}" text-anchor="end" fill="{colour}">'
+                f"{escape(name)}</text>"
+            )
+    length = 10 ** np.floor(np.log10(0.5 * (WIDTH - 20) / scale))
+    length *= 5 if 5 * length * scale <= 0.5 * WIDTH else 2 if 2 * length * scale <= 0.5 * WIDTH else 1
+    out.append(
+        f'<path d="M10 {HEIGHT - 14}v4h{length * scale:.1f}v-4" fill="none" stroke="#444"/>'
+        f'<text x="10" y="{HEIGHT - 18}">{escape(part.length_words(float(length)))}</text>'
+    )
+    return "".join(out)
+
+
+def _bars(part: Bars) -> str:
+    most = max(part.values.values(), default=0.0) or 1.0
+    out = [f'<text x="{WIDTH / 2}" y="14" text-anchor="middle" font-size="11">{escape(part.title)}</text>']
+    tall = min(26.0, (HEIGHT - 40) / max(len(part.values), 1))
+    for number, (name, value) in enumerate(part.values.items()):
+        y = 30 + tall * number
+        out.append(
+            f'<text x="118" y="{y + 0.55 * tall:.1f}" text-anchor="end">{escape(name)}</text>'
+            f'<rect x="122" y="{y:.1f}" width="{(WIDTH - 180) * value / most:.1f}" height="{0.7 * tall:.1f}" '
+            f'fill="{COLOURS[0]}"/><text x="{126 + (WIDTH - 180) * value / most:.1f}" y="{y + 0.55 * tall:.1f}">'
+            f"{value:.3g} {escape(part.unit)}</text>"
+        )
+    return "".join(out)
 
 
 def _path_map(part: PathMap) -> str:

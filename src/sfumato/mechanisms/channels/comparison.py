@@ -26,6 +26,7 @@ from sfumato.mechanisms.channels.named_design import ChannelDesign, LeakageTarge
 from sfumato.mechanisms.channels.own import Own, is_own, own_named, tuned_own
 from sfumato.mechanisms.channels.remap import remapped
 from sfumato.priors.cells import positive_prior
+from sfumato.shown import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +54,7 @@ class Compared:
     within_target: bool
 
 
-class Comparison(tuple[Compared, ...]):
+class Comparison(tuple[Compared, ...], Shown):
     """The rows of a comparison; ``table`` is them as Arrow, ``frame`` as pandas."""
 
     __slots__ = ()

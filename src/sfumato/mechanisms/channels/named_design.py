@@ -13,6 +13,7 @@ from sfumato.errors import InputError
 from sfumato.guarantees import Guarantee
 from sfumato.leakage import discrete
 from sfumato.mechanisms.channels.deadline import NEVER, Deadline
+from sfumato.shown import Shown
 
 if TYPE_CHECKING:  # the list of names is part of --help, which loads no mathematics
     from sfumato.channel import Channel
@@ -95,7 +96,7 @@ class ChannelTask:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DesignedChannel:
+class DesignedChannel(Shown):
     """The channel that ships, its guarantee, and how far to believe that no other is cheaper.
 
     ``gap`` is None where no optimum is claimed (status "exact": the channel is what its formula says).

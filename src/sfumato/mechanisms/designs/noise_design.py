@@ -21,6 +21,7 @@ from sfumato.guarantees import Guarantee
 from sfumato.leakage.certain_loss import losses_at_most
 from sfumato.leakage.loss import delta_at, loss_matrix, mu_of, odds_at, renyi_epsilon, stated_jitter
 from sfumato.randomness import Randomness, randomness
+from sfumato.shown import Shown
 
 LARGEST = 1e100
 MOST_RATIO = 1e15
@@ -105,7 +106,7 @@ def regression(prior: FloatArray, secret: IntArray) -> tuple[FloatArray, FloatAr
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NoiseDesign:
+class NoiseDesign(Shown):
     """Noise for one coordinate: its covariance, and what it was designed for.
 
     ``priors`` are the covariances an adversary may believe (several = a class), ``secrets`` index sets,
