@@ -18,12 +18,12 @@ from sfumato.answers.picture import write_picture
 from sfumato.answers.received import Received, receive
 from sfumato.answers.window import Bounds
 from sfumato.answers.written import write_answer
-from sfumato.cli.archive_faces import progress
 from sfumato.cli.estimate_options import Question, WhichCells
 from sfumato.cli.estimated_reports import map_of_reports
 from sfumato.cli.output import print_json
 from sfumato.errors import InputError
 from sfumato.grid import Grid
+from sfumato.progress import progress
 from sfumato.units import format_length, length_m
 
 MEANING = (
