@@ -1,0 +1,83 @@
+"""The self-hoster: check, start, back up while it runs, lose the machine, restore, and lose no report."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from walking import Walker, installed
+
+pytestmark = [pytest.mark.slow, pytest.mark.service]
+
+
+@pytest.fixture(scope="module")
+def host(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Walker:
+    """Somebody with a small machine of their own and the collector installed."""
+    return installed(wheel, tmp_path_factory.mktemp("host"), "service")
+
+
+@contextmanager
+def serving(me: Walker, *more: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """The collector, from its first answer to its end."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    words = [str(me.bin / "sfumato"), "serve", "--port", str(port), "--token-file", "token", *more]
+    server = subprocess.Popen(words, cwd=me.folder, env=me.environment(), stdout=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 120
+        while True:
+            try:
+                urllib.request.urlopen(f"{url}/api/v1/campaigns", timeout=5).read()
+                break
+            except OSError:
+                assert server.poll() is None, "the server stopped"
+                assert time.monotonic() < deadline, "the server does not answer"
+                time.sleep(0.2)
+        yield url, server
+    finally:
+        server.kill()
+        server.wait(30)
+
+
+def counted(me: Walker, url: str) -> int:
+    """How many reports the open cycle has, as `campaign show` says."""
+    (found,) = re.findall(r"about (\d+) reports", me.does("sfumato", "campaign", "show", "paris", "--url", url))
+    return int(found)
+
+
+def test_a_machine_is_lost_and_the_backup_brings_everything_back(host: Walker) -> None:
+    first = host.tries("sfumato", "serve", "--check").stdout
+    assert "FAIL database" not in first
+    assert "FAIL configuration" not in first
+    with serving(host, "--city", "paris") as (url, server):
+        host.does("sfumato", "collect", "crowd", "--city", "paris", "--people", "150", "--url", url)
+        assert counted(host, url) == 150
+        metrics = urllib.request.urlopen(f"{url}/metrics", timeout=10).read().decode()
+        assert "sfumato_" in metrics
+        host.does("sfumato", "collector", "backup", "night.db")
+        os.kill(server.pid, signal.SIGKILL)
+        server.wait(30)
+    for lost in host.folder.glob("sfumato.db*"):
+        lost.unlink()
+    host.does("sfumato", "collector", "restore", "night.db", "--database", "sqlite:///new.db")
+    host.does("sfumato", "collector", "upgrade", "--database", "sqlite:///new.db")
+    with serving(host, "--city", "none", "--database", "sqlite:///new.db") as (url, _):
+        assert counted(host, url) == 150
+
+
+def test_a_database_that_others_can_read_is_named_before_the_start(host: Walker) -> None:
+    (host.folder / "new.db").chmod(0o644)
+    done = host.tries("sfumato", "serve", "--check", "--database", "sqlite:///new.db")
+    assert done.returncode == 1
+    assert re.search(r"FAIL file modes", done.stdout), done.stdout
