@@ -9,16 +9,20 @@ import numpy as np
 import pytest
 from repository import ROOT
 
-PAGE = ROOT / "docs" / "tutorial_traces.md"
 
-
-def test_every_block_of_the_tutorial_runs_in_order(capsys: pytest.CaptureFixture[str]) -> None:
-    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert len(blocks) >= 9
+@pytest.mark.parametrize(
+    ("page", "blocks", "printed"),
+    [("tutorial_traces.md", 9, "total noise"), ("compare_mechanisms.md", 4, "shouted          costs 1.146")],
+)
+def test_every_block_of_a_tutorial_runs_in_order(
+    page: str, blocks: int, printed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.DOTALL)
+    assert len(found) >= blocks
     names: dict[str, object] = {}
-    for block in blocks:
-        exec(compile(block, str(PAGE), "exec"), names)
-    assert "total noise" in capsys.readouterr().out
+    for block in found:
+        exec(compile(block, page, "exec"), names)
+    assert printed in capsys.readouterr().out
 
 
 def test_the_sentence_and_the_picture_of_shared_rides_are_what_the_script_makes(monkeypatch) -> None:
