@@ -19,7 +19,7 @@ for cab in range(24):
     middle = np.array([41.39, 2.17]) + rng.normal(0, .012, 2)
     for day in range(3):
         steps = np.cumsum(rng.normal(0, 2.5e-4, (120, 2)), axis=0) + middle
-        when = pd.Timestamp("2026-05-01T08:00Z") + pd.Timedelta(days=day) + pd.to_timedelta(30 * np.arange(120), unit="s")
+        when = pd.Timestamp("2026-05-01T08:00Z") + pd.to_timedelta(86400 * day + 30 * np.arange(120), unit="s")
         rows.append(pd.DataFrame({"cab_id": cab, "picked_up": when, "lat": steps[:, 0], "lon": steps[:, 1],
                                   "fare": np.float32(rng.gamma(3, 4, 120)), "note": "call 5th floor"}))
 fleet = pd.concat(rows, ignore_index=True)
