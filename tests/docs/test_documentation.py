@@ -59,6 +59,7 @@ def test_every_page_is_in_the_navigation_and_every_entry_exists() -> None:
     navigation = set(re.findall(r"([\w/]+\.md)", (ROOT / "mkdocs.yml").read_text(encoding="utf-8")))
     pages = {str(page.relative_to(ROOT / "docs")) for page in PAGES}
     made = {"reference/index.md", "reference/cli.md", references.PAGE}  # at build time: scripts/reference.py
+    made |= {f"gallery/{notebook.stem}.md" for notebook in (ROOT / "docs" / "gallery").glob("*.py")}
     assert pages | made == navigation
 
 
