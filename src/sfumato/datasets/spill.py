@@ -25,6 +25,7 @@ from sfumato.tables.layout import Layout
 from sfumato.tables.rows import Faults, Rows, label_of, read_rows
 from sfumato.tables.rows_loops import by_person, floats_at, ints_at, repeated
 
+_BUFFER = 1 << 20  # batches are small where there are many buckets
 ROW, LAT, LON, MS, WHO = (f"_sfumato_{name}" for name in ("row", "lat", "lon", "ms", "who"))
 
 
@@ -50,7 +51,7 @@ def deal_out(dataset: Dataset, unit: RowGroups, layout: Layout, buckets: int, fo
     def write(path: Path) -> None:
         nonlocal rows
         writer, ends = None, list[int]()
-        with pa.OSFile(str(path), "wb") as sink:
+        with pa.output_stream(str(path), compression=None, buffer_size=_BUFFER) as sink:
             for first, table in dataset.rounds(unit, layout.needed, layout.person):
                 read = read_rows(table, layout)
                 bad = np.flatnonzero(read.faults)
@@ -87,13 +88,17 @@ def _batches(read: Rows, carried: pa.Table, first: int, buckets: int) -> Iterato
     arrays += [column.chunk(0) if column.num_chunks else pa.array([], column.type) for column in taken.columns]
     names = [*columns, *taken.column_names, *([] if read.ids is None else [WHO])]
     edges = np.searchsorted(of_label[by_bucket], np.arange(buckets + 1))
+    ids = None if read.ids is None else read.ids.take(pa.array(by_bucket))
+    everybody = bool((np.diff(starts) > 0).all())
     for begin, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
         rows = slice(int(starts[begin]), int(starts[end]))
         batch = [array.slice(rows.start, rows.stop - rows.start) for array in arrays]
-        if read.ids is not None:
-            here = begin + np.flatnonzero(np.diff(starts[begin : end + 1]))
-            ends = pa.array((starts[here + 1] - rows.start).astype(np.int32))
-            batch.append(pa.RunEndEncodedArray.from_arrays(ends, read.ids.take(pa.array(by_bucket[here]))))
+        if ids is not None:
+            ends, people = (starts[begin + 1 : end + 1] - rows.start).astype(np.int32), ids.slice(begin, end - begin)
+            if not everybody:  # somebody's rows could not be used, none of them
+                here = np.flatnonzero(np.diff(ends, prepend=0))
+                ends, people = ends[here], people.take(pa.array(here))
+            batch.append(pa.RunEndEncodedArray.from_arrays(pa.array(ends), people))
         yield pa.RecordBatch.from_arrays(batch, names=names)
 
 
