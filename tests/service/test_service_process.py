@@ -329,6 +329,19 @@ def test_the_contract_is_json_and_names_every_report_route(collector: CollectorP
     contract = json.loads(httpx.get(f"{collector.url}/openapi.json").content)
     posts = [path for path, methods in contract["paths"].items() if "post" in methods]
     assert sorted(path.rsplit("/", 1)[1] for path in posts) == [
-        *("archive", "campaigns", "close", "delete", "end", "exclude", "include", "operators", "pause", "remove"),
-        *("report-batches", "reports", "reschedule", "resume", "rotate", "test", "texts", "tickets"),
+        *("archive", "backups", "campaigns", "close", "codes", "delete", "delete", "end", "exclude", "include"),
+        *(
+            "operators",
+            "pause",
+            "plans",
+            "remove",
+            "report-batches",
+            "reports",
+            "reschedule",
+            "resume",
+            "rotate",
+            "test",
+            "texts",
+            "tickets",
+        ),
     ]

@@ -24,8 +24,8 @@ def _integral(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
 
 
-_INTEGRAL = BeforeValidator(_integral)
-Cell = Annotated[int, Field(ge=0, lt=LARGEST_GRID, description="Number of the reported cell."), _INTEGRAL]
+INTEGRAL = BeforeValidator(_integral)
+Cell = Annotated[int, Field(ge=0, lt=LARGEST_GRID, description="Number of the reported cell."), INTEGRAL]
 Version = Annotated[
     str,
     StringConstraints(pattern=r"^[0-9a-f]{64}$", min_length=64, max_length=64),
@@ -43,7 +43,7 @@ EndsAt = Annotated[
     Field(
         ge=0, le=9_999_999_999, description="When it ends by itself, in Unix seconds (0, in a change of texts: never)."
     ),
-    _INTEGRAL,
+    INTEGRAL,
 ]
 CampaignName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", max_length=63)]
 
@@ -74,7 +74,7 @@ class BatchRequest(Request):
 class TicketRequest(Request):
     """A device asks for its ticket of a cycle."""
 
-    cycle: Annotated[int, Field(ge=1, le=999_999_999), _INTEGRAL]
+    cycle: Annotated[int, Field(ge=1, le=999_999_999), INTEGRAL]
     device: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$", min_length=64, max_length=64)]
 
 
@@ -102,18 +102,18 @@ class CampaignRequest(Request):
     grid: GridRequest
     beta_per_m: Annotated[float | None, Field(gt=0, le=10, allow_inf_nan=False)] = None
     epsilon_per_km: Annotated[float | None, Field(gt=0, le=20_000, allow_inf_nan=False)] = None
-    cycle_duration_s: Annotated[int | None, Field(ge=1, le=31_557_600), _INTEGRAL] = None
-    cycle_reports: Annotated[int | None, Field(ge=1, le=1_000_000_000), _INTEGRAL] = None
-    minimum_cycle_s: Annotated[int | None, Field(ge=0, le=31_557_600), _INTEGRAL] = None
-    minimum_tickets: Annotated[int | None, Field(ge=1, le=1_000_000_000), _INTEGRAL] = None
+    cycle_duration_s: Annotated[int | None, Field(ge=1, le=31_557_600), INTEGRAL] = None
+    cycle_reports: Annotated[int | None, Field(ge=1, le=1_000_000_000), INTEGRAL] = None
+    minimum_cycle_s: Annotated[int | None, Field(ge=0, le=31_557_600), INTEGRAL] = None
+    minimum_tickets: Annotated[int | None, Field(ge=1, le=1_000_000_000), INTEGRAL] = None
     floor: Annotated[float | None, Field(ge=1e-6, le=1, allow_inf_nan=False)] = None
     reporting: Rhythm = "once"
-    epoch_cycles: Annotated[int | None, Field(ge=2, le=100_000), _INTEGRAL] = None
+    epoch_cycles: Annotated[int | None, Field(ge=2, le=100_000), INTEGRAL] = None
     cycle_classes: CycleClasses = "none"
     time_zone: Annotated[str, StringConstraints(min_length=1, max_length=64)] = "UTC"
     promise: Promise = DEFAULT_PROMISE
     relayed: bool = False
-    relayed_cap_reports: Annotated[int | None, Field(ge=0, le=1_000_000_000), _INTEGRAL] = None
+    relayed_cap_reports: Annotated[int | None, Field(ge=0, le=1_000_000_000), INTEGRAL] = None
 
 
 class CloseRequest(Request):

@@ -10,7 +10,7 @@ from sfumato.collection.loop import DEFAULT_PROMISE, Promise
 from sfumato.collection.rhythm import Rhythm
 from sfumato.service.models.kept import Record
 from sfumato.service.models.replies import Answer
-from sfumato.service.models.requests import GridRequest, Request
+from sfumato.service.models.requests import INTEGRAL, GridRequest, Request
 
 
 class PlanRequest(Request):
@@ -18,11 +18,11 @@ class PlanRequest(Request):
 
     grid: GridRequest
     epsilon_per_km: Annotated[float, Field(gt=0, le=20_000, allow_inf_nan=False)] = 2.0
-    people: Annotated[int, Field(ge=1, le=1_000_000_000)] = 500
-    after_s: Annotated[int, Field(ge=1, le=315_576_000)] = 604_800
-    cycle_duration_s: Annotated[int, Field(ge=1, le=31_557_600)] = 86_400
+    people: Annotated[int, Field(ge=1, le=1_000_000_000), INTEGRAL] = 500
+    after_s: Annotated[int, Field(ge=1, le=315_576_000), INTEGRAL] = 604_800
+    cycle_duration_s: Annotated[int, Field(ge=1, le=31_557_600), INTEGRAL] = 86_400
     reporting: Rhythm = "once"
-    epoch_cycles: Annotated[int | None, Field(ge=2, le=100_000)] = None
+    epoch_cycles: Annotated[int | None, Field(ge=2, le=100_000), INTEGRAL] = None
     promise: Promise = DEFAULT_PROMISE
 
 
