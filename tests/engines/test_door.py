@@ -70,6 +70,14 @@ def test_rows_that_cannot_be_used_are_counted_and_the_rest_keep_their_index() ->
         sf.protect(given, person="cab_id", noise_m=150.0, strict=True)
 
 
+def test_categories_name_nobody_who_is_not_in_the_release() -> None:
+    given = cabs()
+    given["cab_id"] = pd.Categorical(given["cab_id"].astype(str), categories=["7", "9", "somebody else"])
+    out = sf.protect(given, person="cab_id", noise_m=150.0).frame
+    assert list(out["cab_id"].cat.categories) == ["7", "9"]
+    assert list(out["cab_id"].astype(str)) == list(given["cab_id"].astype(str))
+
+
 def test_an_index_of_moments_is_the_time_and_one_of_texts_stays_behind() -> None:
     given = cabs()[["cab_id", "lat", "lon", "picked_up"]].set_index("picked_up")
     out = sf.protect(given, person="cab_id", noise_m=150.0).frame

@@ -112,7 +112,11 @@ def _as_before(given: Frame, frame: Frame, rows: IntArray) -> Frame:
         )
     frame = frame.rename(columns={str(name): name for name in given.columns})
     changed = {name: given[name].dtype for name in frame.columns if frame[name].dtype != given[name].dtype}
-    return frame.astype(changed) if changed else frame
+    frame = frame.astype(changed) if changed else frame
+    for name in frame.columns:  # a category's list may name people who are not in the release
+        if hasattr(frame[name], "cat") and len(frame[name].cat.categories) > frame[name].nunique():
+            frame[name] = frame[name].cat.remove_unused_categories()
+    return frame
 
 
 def _points(given: Frame, table: pa.Table) -> Frame:
