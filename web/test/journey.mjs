@@ -52,7 +52,7 @@ const operator = async () => {
   return reply.json();
 };
 const memory = () => page.evaluate(() => localStorage.getItem("sfumato-device"));
-const cellShown = () => page.locator("#report td").first().innerText();
+const cellShown = () => page.locator("#report td").first().textContent(); // it is folded
 const mapReady = (id) => page.waitForSelector(`#${id}[data-ready]`, { timeout: 30000 });
 
 // 1. The dashboard before
@@ -61,12 +61,14 @@ await page.waitForSelector("#dashboard[data-shown]");
 await mapReady("map");
 await page.waitForTimeout(800);
 found.cycleBefore = await page.getAttribute("#dashboard", "data-shown");
-found.tableBefore = await page.locator("#map-table table").first().innerText();
+found.tableBefore = await page.locator("#map-table table").first().textContent();
 const mapBefore = await page.locator("#map canvas").screenshot();
 
 // 2. The participant's page: the channel is checked, nothing is drawn until asked for
+const began = Date.now();
 await page.goto(`${url}/campaigns/${campaign}`);
 await page.waitForSelector("#draw");
+found.interactiveMs = Date.now() - began;
 await mapReady("area");
 found.checked = await page.innerText("#status");
 found.entriesBefore = JSON.parse(await memory()).entries.length;
@@ -75,12 +77,14 @@ for (let i = 0; i < 10 && (await page.evaluate(() => document.activeElement?.id)
   await page.keyboard.press("Tab");
 found.keyboardReachesDraw = (await page.evaluate(() => document.activeElement?.id)) === "draw";
 await page.keyboard.press("Enter");
-await page.waitForSelector("#report-title");
+await page.waitForSelector("#send");
 found.focusOnReport = await page.evaluate(() => document.activeElement?.id);
 found.live = await page.getAttribute("#status", "aria-live");
 found.cell = await cellShown();
-found.shown = await page.innerText("#report");
-found.budget = await page.innerText("#budget");
+found.shown = await page.textContent("#report");
+found.sentence = await page.innerText("#status");
+found.budget = await page.textContent("#budget");
+found.foldsOpen = await page.locator("details[open]").count();
 found.stateDrawn = Object.values(JSON.parse(await memory()).campaigns)[0].reports;
 found.postsBeforeSend = requests.filter(({ method }) => method === "POST").length;
 await page.waitForTimeout(800);
@@ -98,13 +102,13 @@ found.entriesAfterReload = JSON.parse(await memory()).entries.length;
 
 // 4. Send
 await page.click("#send");
-await page.waitForFunction(() => /counted in cycle/.test(document.getElementById("status")?.textContent ?? ""), null, {
+await page.waitForFunction(() => /counted in round/.test(document.getElementById("status")?.textContent ?? ""), null, {
   timeout: 30000,
 });
 found.sent = await page.innerText("#status");
 found.memory = await memory();
 await page.reload();
-await page.waitForFunction(() => /counted in cycle/.test(document.getElementById("status")?.textContent ?? ""));
+await page.waitForFunction(() => /counted in round/.test(document.getElementById("status")?.textContent ?? ""));
 found.buttonsAfterSend = await page.locator("#send, #draw").count();
 
 // 5. Close the cycle and see the map change
@@ -119,13 +123,14 @@ await page.waitForFunction(
 await mapReady("map");
 await page.waitForTimeout(800);
 found.cycleAfter = await page.getAttribute("#dashboard", "data-shown");
-found.tableAfter = await page.locator("#map-table table").first().innerText();
+found.tableAfter = await page.locator("#map-table table").first().textContent();
+found.headline = await page.innerText("#headline");
 found.mapChanged = Buffer.compare(mapBefore, await page.locator("#map canvas").screenshot()) !== 0;
 found.charts = await page.locator("#charts figure svg").count();
 found.alarm = await page.innerText("#alarm");
 await everyLook("dashboard");
-await page.getByRole("button", { name: "Uncertainty" }).click();
-found.pressed = await page.getByRole("button", { name: "Uncertainty" }).getAttribute("aria-pressed");
+await page.getByRole("button", { name: "Every square" }).click();
+found.pressed = await page.getByRole("button", { name: "Every square" }).getAttribute("aria-pressed");
 found.legend = await page.innerText("#legend");
 await page.focus("#cycle");
 await page.keyboard.press("ArrowLeft");
@@ -134,10 +139,11 @@ await page.waitForFunction(
   found.cycleAfter,
 );
 found.slid = await page.getAttribute("#dashboard", "data-shown");
-await page.getByText(/All \d+ cells/).click();
+await page.getByText("The map as a table").first().click();
+await page.getByText(/All \d+ squares/).click();
 await page.waitForSelector("#map-table details tbody tr");
 found.rowsOfTwin = await page.locator("#map-table details tbody tr").count();
-await picture("dashboard-uncertainty");
+await picture("dashboard-squares");
 
 found.unlabelled = await page.evaluate(() =>
   [...document.querySelectorAll("button, a, input, select")]

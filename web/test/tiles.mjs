@@ -1,16 +1,52 @@
-// With a tile URL set by the operator: the dashboard asks for tiles, the participant's page never does.
+// Streets from the operator's own file, on a phone in French: drawn, tapped, moved, and never asked for again. Prints one JSON object.
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { violations } from "./accessibility.mjs";
 import { open } from "./browser.mjs";
 
-const { url, campaign, executable } = JSON.parse(process.argv[2]);
-const { page, requests, problems, close } = await open({ executable, viewport: { width: 900, height: 900 } });
-const visit = async (path, id) => {
-  const before = requests.length;
-  await page.goto(url + path);
-  await page.waitForSelector(`#${id}[data-ready]`, { timeout: 30000 });
-  await page.waitForTimeout(1500);
-  return requests.slice(before).map((request) => request.url);
-};
-const participant = await visit(`/campaigns/${campaign}`, "area");
-const dashboard = await visit(`/campaigns/${campaign}/dashboard`, "map");
+const { url, campaign, pictures, executable } = JSON.parse(process.argv[2]);
+mkdirSync(pictures, { recursive: true });
+const { page, requests, problems, close } = await open({
+  executable,
+  viewport: { width: 390, height: 844 },
+  locale: "fr-FR",
+});
+const found = {};
+const picture = (name) => page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true });
+
+await page.goto(`${url}/campaigns/${campaign}`);
+await page.waitForSelector("#draw");
+await page.waitForSelector("#area[data-ready]", { timeout: 30000 });
+await page.waitForTimeout(300);
+found.streets = await page.getAttribute("#area", "data-ready");
+found.language = await page.getAttribute("html", "lang");
+found.button = await page.innerText("#draw");
+found.inaccessible = await violations(page);
+const before = requests.length;
+const box = await page.locator("#area canvas").boundingBox();
+await page.locator("#area .zoom button").first().click();
+await page.locator("#area .zoom button").first().click();
+await page.mouse.move(box.x + 150, box.y + 200);
+await page.mouse.down();
+await page.mouse.move(box.x + 80, box.y + 160, { steps: 4 });
+await page.mouse.up();
+await page.mouse.click(box.x + 150, box.y + 220);
+await page.waitForTimeout(300);
+found.tapped = await page.innerText("#draw");
+found.askedMeanwhile = requests.length - before;
+found.drawnByTap = await page.locator("#send").count();
+await picture("streets-tapped");
+await page.click("#draw");
+await page.waitForSelector("#send");
+found.sentence = await page.innerText("#status");
+found.askedUntilDrawn = requests.length - before;
+await picture("streets-drawn");
+await page.goto(`${url}/campaigns/${campaign}?language=de`);
+await page.waitForSelector("#send");
+found.german = await page.innerText("#send");
+await page.goto(`${url}/campaigns/${campaign}/dashboard`);
+await page.waitForSelector("#map[data-ready]", { timeout: 30000 });
+found.dashboardStreets = await page.getAttribute("#map", "data-ready");
+await picture("streets-dashboard");
 await close();
-console.log(JSON.stringify({ participant, dashboard, requests, problems }));
+console.log(JSON.stringify({ ...found, requests, problems }));
