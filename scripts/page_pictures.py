@@ -1,6 +1,7 @@
-"""Pictures of the browser page for docs/browser_page.md, from the sample rides that ship (needs `make web`, Chromium).
+"""Pictures of the pages for the docs (needs `make web`, Chromium): the browser page from the sample rides that ship,
+the collector's from an invented campaign of 4,000 people in Marseille on invented streets.
 
-python scripts/page_pictures.py
+python scripts/page_pictures.py [page|collector]
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 import tempfile
 import zipfile
 from pathlib import Path
@@ -18,21 +20,56 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "web" / "dist-page" / "sfumato-protect.html"
 
 
+AREA = {"south": 43.25, "west": 5.33, "north": 43.33, "east": 5.43}
+REPORTS = 4_000
+
+
 def main() -> None:
+    """Both, or the one that is named."""
+    asked = sys.argv[1:] or ["page", "collector"]
+    if "page" in asked:
+        protect_page()
+    if "collector" in asked:
+        collector_pages()
+
+
+def collector_pages() -> None:
+    """docs/images/participant*.png and dashboard*.png; prints the map's headline."""
+    sys.path.insert(0, str(ROOT / "tests" / "helpers"))
+    import collector_harness as harness
+    import tile_maker
+
+    with tempfile.TemporaryDirectory() as folder:
+        tiles = tile_maker.town_tiles(Path(folder) / "town.pmtiles", **AREA)
+        with harness.CollectorProcess(f"sqlite:///{folder}/collector.db", tiles=tiles) as collector:
+            words = {"title": "Bicycles in Marseille", "question": "Where do you park your bicycle?"}
+            words |= {"organiser": "City of Marseille", "contact": "velo@example.org"}
+            grid = {**AREA, "cell_size_m": 500.0}
+            harness.create(collector.visitor, grid=grid, beta_per_m=0.002, promise="epsilon", **words)
+            harness.crowd(collector.visitor, REPORTS, middle=(43.296, 5.378), seed=16)
+            harness.close(collector.visitor)
+            argument = {"url": collector.url, "campaign": "town", "place": {"latitude": 43.29, "longitude": 5.375}}
+            _draw("collector_pictures.mjs", argument)
+
+
+def _draw(script: str, argument: dict[str, object]) -> None:
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    told = {"pictures": str(ROOT / "docs" / "images"), "executable": chromium, **argument}
+    subprocess.run(["node", f"test/{script}", json.dumps(told)], cwd=ROOT / "web", check=True, timeout=600)
+
+
+def protect_page() -> None:
     """docs/images/protect_page*.png, with a zone around the place that the rides begin and end at most."""
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(ROOT / "src/sfumato/data/sample_rides.zip") as rides:
         rides.extractall(folder)
         inputs = sorted(Path(folder).rglob("*.gpx"))
         home = sf.find_places([sf.read_trace(path) for path in inputs])[0]
-        argument = {
+        argument: dict[str, object] = {
             "page": str(PAGE),
             "inputs": [str(path) for path in inputs],
-            "pictures": str(ROOT / "docs" / "images"),
-            "executable": shutil.which("chromium") or shutil.which("google-chrome"),
             "home": [round(home.lat_deg, 5), round(home.lon_deg, 5)],
         }
-        command = ["node", "test/protect_pictures.mjs", json.dumps(argument)]
-        subprocess.run(command, cwd=ROOT / "web", check=True, timeout=600)
+        _draw("protect_pictures.mjs", argument)
 
 
 if __name__ == "__main__":
