@@ -67,7 +67,7 @@ def _dense_step_s(trips: int, latent: int) -> float:
 
 
 def _flows(people: int, queue: multiprocessing.Queue) -> None:
-    from sfumato.answers.flows import FIRST_STEPS, GRAVITY_STEPS, MOST_GROUPS, estimate_flows
+    from sfumato.answers.flows import FIRST_STEPS, GRAVITY_STEPS, MOST_GROUPS, ONE_START, estimate_flows
 
     received = _people(people, 2000, TRIP_NOISE_M, trips=True)
     estimate_flows([_people(12, 20, TRIP_NOISE_M, trips=True)], cell_m=4000, bounds=BOUNDS)
@@ -75,7 +75,8 @@ def _flows(people: int, queue: multiprocessing.Queue) -> None:
     found = estimate_flows([received], cell_m=1500, bounds=BOUNDS)
     took = time.process_time() - began
     latent = round(found.grid.rows * found.grid.cell_height / found.latent_m) + 4
-    passes = (MOST_GROUPS + 1) * (FIRST_STEPS + GRAVITY_STEPS + found.steps + 1)
+    starts = 1 if found.trips > ONE_START else MOST_GROUPS + 1
+    passes = starts * (FIRST_STEPS + GRAVITY_STEPS) + (MOST_GROUPS + 2) * (found.steps + 1)
     dense = _dense_step_s(2000, latent) / 2000 * found.trips * passes
     queue.put((took, dense, found.trips, found.steps))
 
