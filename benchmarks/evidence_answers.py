@@ -22,9 +22,15 @@ import pyarrow.parquet as pq
 from pyproj import Geod
 
 from answer_worlds import default_kernel
+from sfumato.answers.cells import asked_for
+from sfumato.answers.deconvolution import density
 from sfumato.answers.flows import estimate_flows
 from sfumato.answers.heatmap import estimate_heatmap
+from sfumato.answers.offsets import aligned, counted, units_of
+from sfumato.answers.people import people_of
 from sfumato.answers.received import NoiseLaw, Received, receive
+from sfumato.answers.spread import Spread
+from sfumato.answers.window import Window
 from sfumato.arrays import FloatArray
 from sfumato.frames import displace
 from sfumato.mechanisms.traces.multiscale.ladder import path_chunks, shipped_ladder
@@ -41,6 +47,7 @@ BOUNDS = (MIDDLE[0] - _UP, MIDDLE[1] - _ACROSS, MIDDLE[0] + _UP, MIDDLE[1] + _AC
 BARS = {(330, 500): 0.0945, (330, 1000): 0.0399, (330, 2000): 0.0084}
 BARS |= {(660, 500): 0.209, (660, 1000): 0.0987, (660, 2000): 0.0294}
 FLOW_BARS = {1500: 0.135, 3000: 0.072}
+ORACLE_STEPS = (15, 25, 40, 60, 90, 130, 200)
 NOISES = ("today", "first edition", "independent")
 
 
@@ -171,6 +178,35 @@ def shifted_only(draws: int = 12) -> None:
         print(f"| {noise_m:.0f} m | {sd_m:.0f} m | " + " | ".join(f"{one:.4f}" for one in np.mean(rows, axis=0)) + " |")
 
 
+def oracle(draws: int) -> None:
+    """The least that any number of steps reaches, told by the truth: what no rule for stopping can beat."""
+    people = cabs(trips=False, everywhere=True)
+    lat = np.concatenate([trace.lat_deg for _, trace in people])
+    lon = np.concatenate([trace.lon_deg for _, trace in people])
+    print("\n| noise | law | cells | least over steps | at step | asked for |\n|---|---|---|---|---|---|")
+    for kind in ("today", "independent"):
+        rows: dict[float, list[FloatArray]] = {}
+        for received in releases(people, 330.0, kind, draws):
+            for cell_m in (500.0, 1000.0, 2000.0):
+                laws, whose = [received.law], people_of([received])
+                asked = asked_for([trace for _, trace in received.people], 330.0, cell_m=cell_m, bounds=BOUNDS)
+                window = Window.around(asked.grid, 330.0)
+                laid, reporting = aligned(units_of(whose, laws, window), laws, window), asked.summed_on(window)
+                spreads = [Spread.of(law, *window.shape, *window.latent_m) for law in laid.laws]
+                counts = list(counted(laid.units, 0, window, [0] * len(whose)))
+                cells = asked.grid.locate(lat, lon)
+                truth = np.bincount(cells[cells >= 0], minlength=asked.grid.cells) / np.count_nonzero(cells >= 0)
+                tried = [reporting.shares(density(spreads, counts, steps)) for steps in ORACLE_STEPS]
+                rows.setdefault(cell_m, []).append(0.5 * np.abs(np.array(tried) - truth).sum(axis=-1))
+        for cell_m, found in rows.items():
+            mean = np.mean(found, axis=0)
+            print(
+                f"| 330 m | {kind} | {cell_m:.0f} m | {mean.min():.4f} | {ORACLE_STEPS[int(mean.argmin())]} "
+                f"| {BARS[330, int(cell_m)]:.4f} |",
+                flush=True,
+            )
+
+
 def _apart(one: tuple[FloatArray, FloatArray], other: tuple[FloatArray, FloatArray], cell_m: float) -> float:
     side = round(SIDE_M / cell_m)
     edges = np.linspace(BOUNDS[0], BOUNDS[2], side + 1), np.linspace(BOUNDS[1], BOUNDS[3], side + 1)
@@ -182,7 +218,7 @@ def main() -> int:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=3)
-    parser.add_argument("--only", choices=["heatmap", "other", "flows", "shift"])
+    parser.add_argument("--only", choices=["heatmap", "other", "flows", "shift", "oracle"])
     asked = parser.parse_args()
     if not SHARED.exists():
         print("../shared is not on this machine: nothing to compare with")
@@ -193,6 +229,8 @@ def main() -> int:
         heat_maps(cabs(trips=False, everywhere=True)[1::2], asked.draws, ("today",), (220.0, 480.0))
     if asked.only in (None, "shift"):
         shifted_only()
+    if asked.only in (None, "oracle"):
+        oracle(asked.draws)
     if asked.only in (None, "flows"):
         flows(asked.draws)
     return 0
