@@ -35,7 +35,7 @@ from sfumato.grid import Grid
 
 LATENT_OF_NOISE = 1.15  # and at least two latent cells along a reporting cell
 MOST_STEPS = 10  # farther, and it makes up for people who do not stand evenly over a latent cell
-MOST_WORK = 10_000_000  # trips times steps, over all groups
+MOST_WORK = 9_000_000  # trips times steps, over all groups
 MOST_GROUPS = 8
 ONE_START = 30_000  # trips: so many tell where to start, and no group of people changes it
 AT_START = 0.75  # of the variance, where the answer is the start: an eighth less people wobble it more (made-up cities)
