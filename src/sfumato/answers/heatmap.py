@@ -30,6 +30,7 @@ from sfumato.grid import Grid
 from sfumato.hexagons import HexCells
 
 STEPS_FOR_ONE = 50
+BY_PEOPLE = "likelihood of people left out"
 USUAL_STEPS = 60  # for a progress bar
 Weight = Literal["points", "time"]
 KINDS: dict[type, str] = {Grid: "grid", HexCells: "h3", Areas: "areas"}
@@ -144,7 +145,7 @@ def estimate_heatmap(
         points=sum(one.points for one in received),
         outside=outside,
         steps=steps,
-        steps_by="likelihood of people left out" if chosen else "fixed: one person leaves nobody to judge by",
+        steps_by=BY_PEOPLE if chosen else "fixed: one person leaves nobody to judge by",
         latent_m=window.latent_m[0],
         noise_m=tuple(law.noise_m for law in laws),
     )
