@@ -6,7 +6,7 @@ likelihood of the pair of cells (a, b) is a bivariate Gaussian on each axis. Lat
 spread over it, which adds w²/12 to the variance. Expectation-maximisation starts where one end says about the other
 only how far and in which direction it lies (m_a m_b g(b - a), with g from the release, too), which needs few steps and
 keeps rare pairs plausible; releases are laid on one another first (:mod:`~sfumato.answers.offsets`). It is stopped by
-the likelihood of people left out, at its start where they say so, and intervals are over people, as for heat maps
+the likelihood of people left out, after one step at least, and intervals are over people, as for heat maps
 (:mod:`~sfumato.answers.intervals`; what smoothing takes is told by walking twice as far).
 """
 
@@ -38,7 +38,6 @@ MOST_STEPS = 10  # farther, and it makes up for people who do not stand evenly o
 MOST_WORK = 9_000_000  # trips times steps, over all groups
 MOST_GROUPS = 8
 ONE_START = 30_000  # trips: so many tell where to start, and no group of people changes it
-AT_START = 0.75  # of the variance, where the answer is the start: an eighth less people wobble it more (made-up cities)
 FIRST_STEPS = 6  # to know the two ends; how they go together is found from there
 GRAVITY_STEPS = 3
 STEPS_FOR_ONE = 3
@@ -138,14 +137,7 @@ def estimate_flows(
     low, high = share * np.nan, share * np.nan
     if chosen is not None and len(people) >= LEAST_PEOPLE:
         farther = _reported(said.walked(flows, steps + 1), reporting)
-        low, high = people_interval(
-            share,
-            chosen[1],
-            len(people),
-            confidence,
-            bias=farther - share,
-            of_variance=1.0 if steps else AT_START,
-        )
+        low, high = people_interval(share, chosen[1], len(people), confidence, bias=farther - share)
     return Flows(
         cells=asked.cells,
         grid=asked.grid,
@@ -253,7 +245,7 @@ def _choose(
             break
         best, most, answers = taken, said, np.array([_reported(one, reporting) for one in flows])
         flows = ahead
-    return best, answers
+    return max(best, 1), answers  # the start alone says too little about these people
 
 
 def _reported(flows: FloatArray, reporting: Reporting) -> FloatArray:

@@ -34,14 +34,10 @@ def people_interval(
     *,
     bias: FloatArray | float = 0.0,
     more: FloatArray | float = 0.0,
-    of_variance: float = 1.0,
 ) -> tuple[FloatArray, FloatArray]:
-    """Low and high: ``without`` each group of people, the ``bias`` of smoothing, and ``more`` variance.
-
-    ``of_variance`` is how much of the jackknife's variance to take: it is that of fewer people, and so too large.
-    """
+    """Low and high: ``without`` each group of people, the ``bias`` of smoothing, and ``more`` variance."""
     groups = len(without)
-    variance = of_variance * (groups - 1) / groups * np.sum((without - without.mean(axis=0)) ** 2, axis=0) + more
+    variance = (groups - 1) / groups * np.sum((without - without.mean(axis=0)) ** 2, axis=0) + more
     spread = share * (1 - share)
     pooled = float(np.sum(variance)) / max(float(np.sum(spread)), 1e-300)
     if not 1e-12 < pooled < 1:  # nothing told people apart
