@@ -283,8 +283,10 @@ export class AreaMap extends MapCanvas {
     for (const area of order) {
       if (!area.label) continue;
       const [left, top, width, height] = this.#rectangle(area);
-      if (pen.measureText(area.label).width + 6 > width! || height! < 20) continue;
-      this.#write(pen, colour, area.label, left! + width! / 2, top! + height! / 2, taken);
+      // Where there is no room for the sign, the numbers alone.
+      const text = [area.label, area.label.replace(" %", "")].find((one) => pen.measureText(one).width + 6 <= width!);
+      if (text !== undefined && height! >= 20)
+        this.#write(pen, colour, text, left! + width! / 2, top! + height! / 2, taken);
     }
     pen.textAlign = "start";
     pen.textBaseline = "alphabetic";
