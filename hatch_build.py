@@ -13,7 +13,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 BUNDLE = Path("src/sfumato/service/static/bundle")
-NEEDED = ("participant.js", "dashboard.js", "land.js", "LICENSES.txt")
+NEEDED = ("participant.js", "dashboard.js", "operate.js", "land.js", "LICENSES.txt")
 
 
 class CustomBuildHook(BuildHookInterface):  # type: ignore[misc]

@@ -54,7 +54,7 @@ def test_a_built_bundle_is_packed_and_a_half_built_one_is_not(hook: Any, tmp_pat
     bundle.mkdir(parents=True)
     (bundle / "participant.js").write_text("")
     assert built(hook) == {}
-    for name in ("dashboard.js", "land.js", "LICENSES.txt"):
+    for name in ("dashboard.js", "operate.js", "land.js", "LICENSES.txt"):
         (bundle / name).write_text("")
     assert built(hook) == {str(bundle): "sfumato/service/static/bundle"}
     assert built(hook, "editable") == {}
