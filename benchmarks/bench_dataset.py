@@ -83,6 +83,7 @@ def from_cabs(points: int) -> Iterator[pa.Table]:
     files = max(1, round(fleets * rows.num_rows / FILE_POINTS))
     names = rows["cab_id"].combine_chunks().dictionary.to_pylist()
     everybody = pa.array([f"{name}-{fleet}" for fleet in range(fleets) for name in names])
+    by_e6 = np.random.default_rng(0).integers(-10_000, 10_000, (fleets, 2))  # no two fleets drive the same positions
     edges = np.linspace(0, min(rows.num_rows, points), files + 1).astype(int)
     for first, end in pairwise(edges.tolist()):
         part = rows.slice(first, end - first)
@@ -91,7 +92,11 @@ def from_cabs(points: int) -> Iterator[pa.Table]:
         cab = np.tile(part["cab_id"].combine_chunks().indices.to_numpy().astype(np.int64), fleets)[order]
         whose = cab + len(names) * np.repeat(np.arange(fleets), part.num_rows)[order]
         people = pa.DictionaryArray.from_arrays(pa.array(whose), everybody).cast(pa.string())
-        lat, lon = (np.tile(part[name].to_numpy() / 1e6, fleets)[order] for name in ("lat_e6", "lon_e6"))
+        fleet = np.repeat(np.arange(fleets), part.num_rows)
+        lat, lon = (
+            (np.tile(part[name].to_numpy(), fleets) + moved[fleet])[order] / 1e6
+            for name, moved in (("lat_e6", by_e6[:, 0]), ("lon_e6", by_e6[:, 1]))
+        )
         yield as_table(people, times_s[order], lat, lon)
 
 
