@@ -135,7 +135,7 @@ def test_closing_the_cycle_changes_the_map(journey: tuple[CollectorProcess, dict
     assert (found["cycleBefore"], found["cycleAfter"]) == ("2", "3")
     assert found["mapChanged"]
     assert found["tableBefore"] != found["tableAfter"]
-    assert found["charts"] == 2
+    assert found["charts"] >= 1  # so few reports tell no width: the reports per cycle alone
     assert re.match(r"With \d+ reports this map can(not)? tell", found["headline"])
     assert "alarm" in found["alarm"].lower()
 
@@ -176,9 +176,10 @@ def test_without_the_bundle_the_pages_are_complete_take_no_place_and_the_map_sti
         assert "takes no place and sends nothing" in found["participant"]
         for words in ("ε per km", "Mutual information", "Distortion", "Residual test", "5 % fake reports", "No alarm"):
             assert words in found["dashboard"], words
-    # From the second cycle on there is an average of all cycles, and beside it the map of the latest one.
-    assert (len(before["dashboard shades"]), len(after["dashboard shades"])) == (165, 2 * 165)
-    assert before["dashboard shades"] != after["dashboard shades"][:165]
+    # As many rectangles as areas can be told apart: with so few reports, one.
+    assert 1 <= len(before["dashboard shades"]) <= len(after["dashboard shades"]) < 165
+    assert before["dashboard"] != after["dashboard"]
+    assert "this map cannot tell parts of the area apart yet" in before["dashboard"]
     assert "Moved since the previous" in after["dashboard"]
 
 

@@ -23,7 +23,7 @@ for (const [part, address] of [
     await page.emulateMedia({ colorScheme: scheme });
     await page.setViewportSize({ width, height: 844 });
     await page.goto(url + address);
-    found[part] = await page.innerText("main");
+    found[part] = await page.textContent("main"); // folded parts too
     found[`${part} shades`] = await page
       .locator("svg rect.cell")
       .evaluateAll((cells) => cells.map((cell) => cell.getAttribute("class")))
