@@ -93,3 +93,7 @@ def test_the_pages_say_yes_no_and_what_is_not_covered(officer: Walker) -> None:
     found = looked_at(pages, "officer")
     is_kind(found)
     assert "routine" in found["good"]["text"]
+    assert "elevation" in found["kept"]["text"]
+    assert "nothing of the original track" in found["good"]["text"]
+    assert "No protection at 200 m" in found["thin"]["text"]
+    assert not re.search(r"\d{7,} : 1", found["thin"]["text"]), "no odds that nobody can read"

@@ -8,7 +8,8 @@ in ``keep`` are in it, because nobody knows what they tell.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
 from typing import Generic, Protocol, TypedDict, TypeVar, Unpack, overload
@@ -189,6 +190,7 @@ def protect(
     A ``state`` (or its file) makes the noise continue over releases; a new one is written to its file before this
     returns, unless ``save_state`` is False. ``rng`` is for simulations only: the release says so.
     """
+    _only_known(wishes)
     plan = Plan(**wishes)
     if isinstance(data, Trace):
         if columns or zone or one_person or strict:
@@ -217,3 +219,13 @@ def protect(
         done=done,
         state=noise.state,
     )
+
+
+def _only_known(wishes: Mapping[str, object]) -> None:
+    """A misspelt wish is answered with those there are: ``noise`` may have meant ``noise_m``."""
+    known = [field.name for field in fields(Plan)]
+    for name in wishes:
+        if name not in known:
+            meant = get_close_matches(name, known, n=1, cutoff=0.5)
+            advice = f"Did you mean {meant[0]}?" if meant else f"There are: {', '.join(known)}."
+            raise InputError(f"protect knows no '{name}'.", advice)
