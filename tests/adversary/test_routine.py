@@ -148,7 +148,7 @@ def test_the_command_needs_nothing_but_a_certificate() -> None:
     said = CliRunner().invoke(app, [*words, "--every", "1h", "--route", "commute=8:00-8:30", "--companions", "2"])
     assert said.exit_code == 0
     assert "after 5 days      26.6 : 1" in said.output
-    assert "1 826 : 1" in said.output
+    assert "1 830 : 1" in said.output
     assert "does not cover" in said.output
     found = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
     assert [row["repeats"] for row in found["costs"]] == [1, 5, 10, 20]

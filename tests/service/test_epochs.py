@@ -47,14 +47,22 @@ def test_a_ticket_of_an_epoch_is_spent_in_all_its_cycles_and_forgotten_after_it(
 def test_the_page_says_what_an_epoch_and_all_of_them_cost(visitor: Visitor) -> None:
     create(visitor, **EPOCHS)
     page = visitor.get("/campaigns/town").text
-    assert "one report per epoch of 2 cycles" in page
-    assert "stops for good after 15 epochs" in page
-    assert "30 for ever" in page
+    assert "one report in every 2 rounds" in page
+    assert "After 15 of them its budget of 30 per km, for all campaigns together, is spent" in page
+    assert "it stops for good" in page
 
 
 def test_the_page_of_daily_reports_says_that_a_device_stops_for_good(visitor: Visitor) -> None:
     create(visitor, reporting="every-cycle", promise="epsilon")
-    assert "stops for good after 15" in visitor.get("/campaigns/town").text
+    page = visitor.get("/campaigns/town").text
+    assert (
+        "After 15 of them its budget of 30 per km, for all campaigns together, is spent, and it stops for good" in page
+    )
+
+
+def test_later_rounds_may_cost_more_than_this_one_and_the_page_counts_them_so(visitor: Visitor) -> None:
+    create(visitor, reporting="every-cycle", promise="mutual-information")
+    assert "After 15 of them" in visitor.get("/campaigns/town").text
 
 
 @pytest.mark.parametrize(

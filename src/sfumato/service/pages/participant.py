@@ -119,7 +119,7 @@ def _numbers(campaign: CampaignView, told: Reveals | None, said: Words) -> str:
 def _in_words(told: Reveals | None, campaign: CampaignView, said: Words) -> str:
     level = told.epsilon_per_km if told else campaign.two_beta_per_km
     odds = said.say("odds", near=_factor(level / 2, said), far=_factor(2 * level, said))
-    return f"<p>{text(odds)}</p><p>{text(_how_often(level, campaign, said))}</p>"
+    return f"<p>{text(odds)}</p><p>{text(_how_often(campaign.two_beta_per_km, campaign, said))}</p>"
 
 
 def _how_often(level_per_km: float, campaign: CampaignView, said: Words) -> str:
