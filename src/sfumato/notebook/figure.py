@@ -44,7 +44,8 @@ def plotted(value: object, *, original: bool = False, ax: Axes | None = None) ->
         figure.suptitle(sheet.title, fontsize=10)
         for place, part in zip(axes[0], sheet.parts, strict=True):
             _draw(place, part)
-    return axes[0, 0] if len(sheet.parts) == 1 else axes[0]
+    drawn: Axes = axes[0, 0] if len(sheet.parts) == 1 else axes[0]
+    return drawn
 
 
 def _draw(ax: Axes, part: Part) -> None:
