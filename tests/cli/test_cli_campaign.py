@@ -42,7 +42,7 @@ def test_a_day_of_an_operator_from_the_command_line(running: CollectorProcess, t
     assert f"{running.url}/campaigns/town" in said
     assert "Town" in sfumato(running, "campaign", "list")
     assert "running" in sfumato(running, "campaign", "show", "town")
-    assert sfumato(running, "campaign", "link", "town").count(running.url) == 4
+    assert sfumato(running, "campaign", "link", "town").count(running.url) == 5
     epochs = ("--reporting", "once-per-epoch", "--epoch-cycles", "7", "--minimum-tickets", "5")
     sfumato(running, "campaign", "create", "weeks", *area, *epochs)
     made = told(running, "campaign", "show", "weeks")["campaign"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 from sfumato.accountant.compose import composed_losses, together
 from sfumato.arrays import FloatArray, jsonable
 from sfumato.errors import InputError, NotCertified
+from sfumato.frames import unroll
 from sfumato.guarantees import Guarantee
 from sfumato.mechanisms.traces.interface import Json, Numbers, Stated, TraceMechanism
 from sfumato.mechanisms.traces.trace_lookup import registered
@@ -330,3 +331,18 @@ def rounded_times(trace: Trace) -> Trace:
 
 def _times_meaning(times: str) -> str:
     return AS_RECORDED if times == "keep" else Times.parse(times).sentence()
+
+
+def drowned(noise_m: float | None, originals: Iterable[Trace]) -> list[str]:
+    """A warning where the noise is larger than a whole track; private, since it is about the original."""
+    sizes = [float(np.hypot(*np.ptp(unroll(trace.lat_deg, trace.lon_deg), axis=0))) for trace in originals]
+    small = [size for size in sizes if noise_m is not None and size < noise_m]
+    if noise_m is None or noise_m >= REGION_NOISE_M or not small:  # the certificate warns of still larger noise
+        return []
+    whose = f"the whole track ({format_length(small[0])} across)"
+    if len(sizes) > 1:
+        whose = f"the whole track of {len(small)} of {len(sizes)} people"
+    return [
+        f"Warning: the noise ({format_length(noise_m)}) is larger than {whose}: nothing of the way is left. Ask "
+        "for a smaller --radius or larger --odds; to hide places only, cut them out with sfumato hide."
+    ]

@@ -210,3 +210,24 @@ def stated_protection(record: Certificate, odds: float | None, radius_m: float) 
     if odds <= AS_PROMISED * (1 + 1e-9):
         return "as promised", words
     return ("hardly any" if odds <= HARDLY_ANY else "none"), words
+
+
+def promise_lines(document: Json, *, advice: bool = False) -> list[str]:
+    """Headline, figures and warnings of one certificate (of the noise, where it is an archive's or a dataset's)."""
+    said = Certificate.of(document)
+    return [
+        said.headline,
+        *said.mechanism.figures(said.stated),
+        *(said.mechanism.advice(said.stated, simulation=said.simulation) if advice else ()),
+        *(f"Warning: {warning}" for warning in said.warnings),
+        *thin_protection(document),
+    ]
+
+
+def smooth_lines(document: Json) -> list[str]:
+    """How a smooth release was made, and that nobody can tell unless it is signed."""
+    if "derived" not in document:
+        return []
+    how, meaning = (document["derived"][name] for name in ("how", "meaning"))
+    unsigned = "Nobody can tell from it that it was made so: sign it (--sign), or publish the noisy release as well."
+    return [f"Smooth: {how}. {meaning}", *([] if "signature" in document else [unsigned])]

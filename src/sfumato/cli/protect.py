@@ -355,8 +355,8 @@ def _signer(key_file: Path) -> Callable[[Mapping[str, Any]], Mapping[str, str]]:
 
 def _say(document: dict[str, Any], done: Protected | ProtectedFleet, paths: dict[str, Path]) -> None:
     """What was promised, in a few sentences of the mechanism's; everything else is in the certificate."""
-    from sfumato.certificates.document import Certificate
-    from sfumato.cli.protected_words import drowned, promise_lines, smooth_lines
+    from sfumato.certificates.build import drowned
+    from sfumato.certificates.document import Certificate, promise_lines, smooth_lines
     from sfumato.protection import Protected
     from sfumato.units import format_length
 

@@ -14,10 +14,10 @@ from sfumato.archives.job import SourceReading
 from sfumato.archives.protecting import protect_archive
 from sfumato.archives.result import ArchiveResult, Faces
 from sfumato.archives.staging import SUMMARY_NAME
+from sfumato.certificates.document import promise_lines
 from sfumato.cli.archive_faces import points_read, rows_csv, say_rows, write_certificate
 from sfumato.cli.output import print_json
 from sfumato.cli.protect import enter
-from sfumato.cli.protected_words import promise_lines
 from sfumato.errors import InputError
 from sfumato.files import write_text
 from sfumato.io.archive import count_members

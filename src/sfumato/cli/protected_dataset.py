@@ -14,13 +14,13 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from sfumato.certificates.document import promise_lines
 from sfumato.certificates.state import NoiseState, create_state, load_state
 from sfumato.certificates.verify import Document
 from sfumato.cli.archive_faces import write_certificate
 from sfumato.cli.dataset_pages import public_dataset_page
 from sfumato.cli.output import print_json
 from sfumato.cli.protect import enter
-from sfumato.cli.protected_words import promise_lines
 from sfumato.datasets.protecting import DatasetReading, DatasetResult, protect_dataset
 from sfumato.datasets.source import open_dataset
 from sfumato.datasets.statement import Sign
