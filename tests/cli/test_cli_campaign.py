@@ -75,8 +75,8 @@ def test_a_day_of_an_operator_from_the_command_line(running: CollectorProcess, t
     log = sfumato(running, "campaign", "log")
     acts = [line.split("  ")[2] for line in log.splitlines()]
     assert acts == [
-        "edit", "pause", "resume", "reschedule", "exclude", "include", "add operator", "rotate token",
-        "remove operator", "end", "archive", "delete",
+        "create", "create", "close", "edit", "pause", "resume", "reschedule", "close", "exclude", "include",
+        "add operator", "rotate token", "remove operator", "end", "archive", "delete",
     ]  # fmt: skip
     assert "reason=rain" in log
 
