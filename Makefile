@@ -43,10 +43,10 @@ demo: $(VENV)/.core  ## protect an embedded sample and say where the files are
 	$(BIN)/python -m sfumato.cli.demo demo-output
 
 test: $(VENV)/.test  ## the tests, in minutes, without ../shared, a browser or a database
-	$(BIN)/python -m pytest -n 2 -m "not slow and not service and not browser and not postgres and not spark"
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow and not service and not browser and not postgres and not spark"
 
 test-all: $(VENV)/.test  ## every test this machine can run
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 check: $(VENV)/.dev  ## style, types, layers, and the house in numbers
 	$(BIN)/ruff check src tests benchmarks scripts clients/js/make_api.py hatch_build.py mkdocs_math.py

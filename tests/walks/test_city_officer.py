@@ -17,7 +17,7 @@ import pytest
 from repository import ROOT
 from walking import Walker, installed, is_kind, looked_at, needs_a_browser
 
-pytestmark = [pytest.mark.slow, pytest.mark.service]
+pytestmark = [pytest.mark.slow, pytest.mark.service, pytest.mark.xdist_group("city_officer")]
 TUTORIAL = ROOT / "docs" / "run_a_campaign.md"
 
 

@@ -13,7 +13,7 @@ from walking import Walker, installed, is_kind, looked_at, needs_a_browser
 
 import sfumato as sf
 
-pytestmark = [pytest.mark.slow]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cyclist")]
 
 
 @pytest.fixture(scope="module")

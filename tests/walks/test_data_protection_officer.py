@@ -12,7 +12,7 @@ from page_rides import rides
 from repository import ROOT
 from walking import Walker, installed, is_kind, looked_at, needs_a_browser
 
-pytestmark = [pytest.mark.slow]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("data_protection_officer")]
 DEMANDS = "odds=5,radius=200m,no-kept,signed"
 
 

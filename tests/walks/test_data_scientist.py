@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from walking import Walker, installed
 
-pytestmark = [pytest.mark.slow]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("data_scientist")]
 
 FLEET = """
 import numpy as np, pandas as pd

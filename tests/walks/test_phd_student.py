@@ -10,7 +10,7 @@ import pytest
 from repository import ROOT
 from walking import Walker, installed
 
-pytestmark = [pytest.mark.slow]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("phd_student")]
 
 MINE = '''
 """Generalised randomised response: my mechanism."""

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from walking import Walker, installed
 
-pytestmark = [pytest.mark.slow, pytest.mark.service]
+pytestmark = [pytest.mark.slow, pytest.mark.service, pytest.mark.xdist_group("self_hoster")]
 
 
 @pytest.fixture(scope="module")

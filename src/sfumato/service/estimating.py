@@ -29,6 +29,8 @@ from sfumato.service.offers import channel_from_payload
 from sfumato.service.settings import Settings
 from sfumato.service.store.records import CellCounts, StoredCycle, StoredEstimate
 
+_AREAS_UP_TO = 1_000  # cells: another inverse of their covariance would cost closing 3 to 7 seconds and 150 MB
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CycleResult:
@@ -154,7 +156,7 @@ def _told(
     closed: collection.ClosedCycle, pairs: Sequence[tuple[GridChannel, IntArray]], rules: collection.Rules
 ) -> tuple[SharpnessFacts | None, FloatArray | None]:
     """How fine the map is, and its areas: where they lie follows from the channels and the number of reports alone."""
-    if closed.intervals is None:
+    if closed.intervals is None or closed.estimate.probabilities.size > _AREAS_UP_TO:
         return None, None
     tallies = checked_tallies(pairs)
     grid, reports = tallies[-1].channel.grid, sum(one.total for one in tallies)
