@@ -7,11 +7,16 @@ import json
 import os
 import re
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import tarfile
+import time
+import urllib.request
 import venv
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -108,6 +113,33 @@ def installed(wheel: Path, home: Path, *extras: str, beside: tuple[str, ...] = (
                 shutil.rmtree(environment)
                 pytest.skip(f"pip cannot install here: {done.stderr.strip().splitlines()[-1:]}")
     return Walker(home, environment / "bin")
+
+
+@contextmanager
+def serving(me: Walker, *options: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """``sfumato serve`` with these options on a free port, from its first answer on; its address and its process."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    words = [str(me.bin / "sfumato"), "serve", "--port", str(port), *options]
+    server = subprocess.Popen(words, cwd=me.folder, env=me.environment(), stdout=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 120
+        while True:
+            try:
+                urllib.request.urlopen(f"{url}/api/v1/campaigns", timeout=5).read()
+                break
+            except OSError:
+                assert server.poll() is None, "the server stopped"
+                assert time.monotonic() < deadline, "the server does not answer"
+                time.sleep(0.2)
+        yield url, server
+        server.terminate()
+        assert server.wait(30) in (0, -signal.SIGTERM, -signal.SIGKILL), "it stops when it is asked to"
+    finally:
+        server.kill()
+        server.wait(30)
 
 
 def needs_a_browser() -> None:

@@ -6,17 +6,13 @@ import csv
 import json
 import re
 import shlex
-import signal
-import socket
-import subprocess
 import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from repository import ROOT
-from walking import Walker, installed, is_kind, looked_at, needs_a_browser
+from walking import Walker, installed, is_kind, looked_at, needs_a_browser, serving
 
 pytestmark = [pytest.mark.slow, pytest.mark.service, pytest.mark.xdist_group("city_officer")]
 TUTORIAL = ROOT / "docs" / "run_a_campaign.md"
@@ -36,26 +32,8 @@ def officer(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[t
     """Somebody with the collector installed and running, as printed but for the port."""
     me = installed(wheel, tmp_path_factory.mktemp("city"), "service")
     (serve,) = commands("Start the collector")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    url = f"http://127.0.0.1:{port}"
-    words = [str(me.bin / "sfumato"), *serve[1:], "--port", str(port)]
-    server = subprocess.Popen(words, cwd=me.folder, env=me.environment(), stdout=subprocess.DEVNULL)
-    try:
-        deadline = time.monotonic() + 120
-        while True:
-            try:
-                urllib.request.urlopen(f"{url}/api/v1/campaigns", timeout=5).read()
-                break
-            except OSError:
-                assert server.poll() is None, "the server stopped"
-                assert time.monotonic() < deadline, "the server does not answer"
-                time.sleep(0.2)
+    with serving(me, *serve[2:]) as (url, _):
         yield me, url
-    finally:
-        server.terminate()
-        assert server.wait(30) in (0, -signal.SIGTERM), "it stops when it is asked to"
 
 
 def done(officer: tuple[Walker, str], heading: str) -> str:

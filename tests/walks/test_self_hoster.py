@@ -5,16 +5,11 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
-import subprocess
-import time
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from walking import Walker, installed
+from walking import Walker, installed, serving
 
 pytestmark = [pytest.mark.slow, pytest.mark.service, pytest.mark.xdist_group("self_hoster")]
 
@@ -23,31 +18,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.service, pytest.mark.xdist_group("se
 def host(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Walker:
     """Somebody with a small machine of their own and the collector installed."""
     return installed(wheel, tmp_path_factory.mktemp("host"), "service")
-
-
-@contextmanager
-def serving(me: Walker, *more: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """The collector, from its first answer to its end."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    url = f"http://127.0.0.1:{port}"
-    words = [str(me.bin / "sfumato"), "serve", "--port", str(port), "--token-file", "token", *more]
-    server = subprocess.Popen(words, cwd=me.folder, env=me.environment(), stdout=subprocess.DEVNULL)
-    try:
-        deadline = time.monotonic() + 120
-        while True:
-            try:
-                urllib.request.urlopen(f"{url}/api/v1/campaigns", timeout=5).read()
-                break
-            except OSError:
-                assert server.poll() is None, "the server stopped"
-                assert time.monotonic() < deadline, "the server does not answer"
-                time.sleep(0.2)
-        yield url, server
-    finally:
-        server.kill()
-        server.wait(30)
 
 
 def counted(me: Walker, url: str) -> int:
@@ -60,7 +30,7 @@ def test_a_machine_is_lost_and_the_backup_brings_everything_back(host: Walker) -
     first = host.tries("sfumato", "serve", "--check").stdout
     assert "FAIL database" not in first
     assert "FAIL configuration" not in first
-    with serving(host, "--city", "paris") as (url, server):
+    with serving(host, "--token-file", "token", "--city", "paris") as (url, server):
         host.does("sfumato", "collect", "crowd", "--city", "paris", "--people", "150", "--url", url)
         assert counted(host, url) == 150
         metrics = urllib.request.urlopen(f"{url}/metrics", timeout=10).read().decode()
@@ -72,7 +42,7 @@ def test_a_machine_is_lost_and_the_backup_brings_everything_back(host: Walker) -
         lost.unlink()
     host.does("sfumato", "collector", "restore", "night.db", "--database", "sqlite:///new.db")
     host.does("sfumato", "collector", "upgrade", "--database", "sqlite:///new.db")
-    with serving(host, "--city", "none", "--database", "sqlite:///new.db") as (url, _):
+    with serving(host, "--token-file", "token", "--city", "none", "--database", "sqlite:///new.db") as (url, _):
         assert counted(host, url) == 150
 
 
