@@ -29,7 +29,7 @@ from sfumato.service.offers import channel_from_payload
 from sfumato.service.settings import Settings
 from sfumato.service.store.records import CellCounts, StoredCycle, StoredEstimate
 
-_AREAS_UP_TO = 1_000  # cells: another inverse of their covariance would cost closing 3 to 7 seconds and 150 MB
+_AREAS_UP_TO = 1_000  # cells: another inverse of their covariance breaks the limits of test_closing_cost.py
 
 
 @dataclass(frozen=True, slots=True, eq=False)
