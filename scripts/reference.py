@@ -13,6 +13,7 @@ from typing import Any
 import typer
 
 HOUSE = Path(__file__).parents[1] / "src" / "sfumato"
+MOST_DRAWN = 118  # characters of a constant's line
 NOT_FOR_IMPORT = {"cli", "data", "__pycache__"}  # commands have their own page
 _ROLE = re.compile(r":(?:class|func|meth|mod|attr|data):`~?([^`]+)`")
 
@@ -64,6 +65,20 @@ def public_names(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFuncti
             yield node
 
 
+def public_values(source: str) -> Iterator[tuple[str, str]]:
+    """Constants and types that a module names, each with its line (and comment); long ones cut short."""
+    lines = source.splitlines()
+    for node in ast.parse(source).body:
+        targets = (
+            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        )
+        names = [part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)]
+        if public := [name for name in names if not name.startswith("_")]:
+            drawn = lines[node.lineno - 1] if node.lineno == node.end_lineno else ast.unparse(node).splitlines()[0]
+            shown = drawn if len(drawn) <= MOST_DRAWN else f"{drawn[:MOST_DRAWN]} ..."
+            yield from ((name, shown) for name in public)
+
+
 def _package(sources: list[Path]) -> ast.Module:
     first = min(sources, key=lambda path: (len(path.parts), path.name != "__init__.py"))
     return ast.parse(first.read_text("utf-8"))
@@ -74,13 +89,15 @@ def _page(package: str, sources: list[Path]) -> str:
     if package == "sfumato":
         lines += ["## As `sf.`", "", "| name | |", "| --- | --- |", *_short_names(), ""]
     for source in sources:
-        tree = ast.parse(source.read_text("utf-8"))
-        names = list(public_names(tree))
-        if not names or source.name == "__main__.py":
+        tree = ast.parse(text := source.read_text("utf-8"))
+        names, values = list(public_names(tree)), dict(public_values(text))
+        if not (names or values) or source.name == "__main__.py":
             continue
         lines += [f"## `{_module(source)}`", "", _prose(ast.get_docstring(tree)), ""]
         for node in names:
             lines += _class(node) if isinstance(node, ast.ClassDef) else _function(node, "###")
+        if values:
+            lines += ["### Constants and types", "", "```python", *dict.fromkeys(values.values()), "```", ""]
     return "\n".join(lines)
 
 
@@ -175,7 +192,7 @@ def cli_page() -> str:
 def commands(command: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Every command that does something, with the words that call it."""
     children: Mapping[str, Any] = getattr(command, "commands", {})
-    if not children:
+    if not children or (getattr(command, "invoke_without_command", False) and len(path) > 1):
         yield path, command
     for name, child in children.items():
         if not child.hidden:

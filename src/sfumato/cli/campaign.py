@@ -44,7 +44,7 @@ def create(
     language: Annotated[str, typer.Option(help="Of its pages: en, fr, de or es; empty: the reader's.")] = "",
     ends: Annotated[str, typer.Option(help="The day it ends by itself, for example 2027-06-30 (its end, UTC).")] = "",
     cycle_duration_s: Annotated[int, typer.Option(help="A cycle is due after this long; 0: by reports only.")] = 86_400,
-    cycle_reports: Annotated[int, typer.Option(help="A cycle is due with so many tickets; 0: by time only.")] = 0,
+    cycle_reports: Annotated[int, typer.Option(help="A cycle is due with this many tickets; 0: by time only.")] = 0,
     reporting: Annotated[str, typer.Option(help="once, every-cycle, or once-per-epoch with --epoch-cycles.")] = "once",
     epoch_cycles: Annotated[
         int, typer.Option(help="Cycles that share one report of a device; collect plan says which lasts.")

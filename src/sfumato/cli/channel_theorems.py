@@ -61,7 +61,7 @@ def mismatch(
     truth: Path = typer.Option(..., help="The prior that holds."),
     channel: Path | None = typer.Option(None, help="The channel; its leakage under both priors is then exact."),
     epsilon: float | None = typer.Option(None, help="Instead of a channel: its leakage under the first prior, nats."),
-    samples: int | None = typer.Option(None, help="The first prior was estimated from so many draws (Corollary 3)."),
+    samples: int | None = typer.Option(None, help="The first prior was estimated from this many draws (Corollary 3)."),
     set_error: float = typer.Option(0.05, help="Error probability of that estimate."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:

@@ -36,7 +36,7 @@ def cost(
     unknown: list[str] = typer.Option([], help="A further regular place that they do not know: gym=18:00-19:00."),
     route: list[str] = typer.Option([], help="A way taken every day, the same each time: commute=8:00-8:30."),
     route_sd: str = typer.Option("4km", help="How far from what the adversary expects a route may lie (m, km)."),
-    companions: int = typer.Option(0, help="So many people, all of them released, who travel one way together."),
+    companions: int = typer.Option(0, help="This many people travel one way together, and all of them are released."),
     every: str = typer.Option("10min", help="How often positions are recorded at a place (routes: once a minute)."),
     separate: bool = typer.Option(
         False, "--separate", help="Every day is a release of its own with redrawn noise (without --state)."

@@ -28,7 +28,7 @@ def register(app: typer.Typer) -> None:
     places.command("find", help="Find home, work and every place stayed at or returned to.")(find)
     places.command("add", cls=_Coordinates, help="Name a place; its zone is drawn once, for ever.")(add)
     places.command("list", help="List the named places.")(list_places)
-    places.command("remove", help="Withhold nothing around a place any more.")(remove)
+    places.command("remove", help="Stop withholding what is around a place.")(remove)
     app.add_typer(places, name="places", no_args_is_help=True)
 
 
@@ -40,7 +40,7 @@ def _kept() -> Any:
 def find(
     sources: list[Path] = typer.Argument(..., metavar="RIDES...", help="Folders, files, patterns, .gz, .zip, exports."),
     page: Path | None = typer.Option(None, "--map", help="Write a map of them (HTML, 0600, private) here."),
-    most: int = typer.Option(20, help="List at most so many."),
+    most: int = typer.Option(20, help="List at most this many."),
     time_zone: str | None = typer.Option(None, help="Time zone of times that name none, e.g. Europe/Paris or UTC."),
     column: list[str] = typer.Option([], help="Name a table's column by role, e.g. lat=Y; repeat for more."),
     one_person: bool = typer.Option(False, "--one-person", help="All rows of every table are one person's."),

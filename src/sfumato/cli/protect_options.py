@@ -36,7 +36,7 @@ PRIOR_CLASS = typer.Option(
 PRIOR = typer.Option(None, help="For prior-shaped and mixed: a preset's name, 'preset' for the default one, or 'fit'.")
 WHITE_SHARE = typer.Option(None, help="Share of the noise variance that is white (multiscale 0.05, mixed 0.1).")
 CONSTANT_SHARE = typer.Option(None, help="Share that is constant per person (multiscale about 0.2).")
-REDRAWS = typer.Option(1, help="Without --state: this is one of so many releases with redrawn noise.")
+REDRAWS = typer.Option(1, help="Without --state: one of this many releases, each with redrawn noise.")
 SECRETS = typer.Option(None, help="Protect chosen times only: a GeoJSON of places, windows:10min, stays, or indices.")
 STATE = typer.Option(None, help="The person's noise state (made if absent, 0600): later releases continue the noise.")
 PASSPHRASE_FILE = typer.Option(None, help="Encrypt or open the state with the passphrase in this file.")
@@ -77,5 +77,5 @@ ENGINE = typer.Option("local", help="For a dataset: local (all cores of this mac
 MASTER = typer.Option(
     None, help="With --engine spark: the cluster, e.g. local[2] or spark://host:7077; spark-submit's by default."
 )
-SEED = typer.Option(None, help="A simulation with this seed: reproducible, and worth nothing.")
+SEED = typer.Option(None, help="A simulation with this seed: anybody can repeat it, so it protects nothing.")
 JSON = typer.Option(False, "--json", help="Print one JSON object and nothing else.")

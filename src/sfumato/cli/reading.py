@@ -29,7 +29,7 @@ def reading(
     mechanism: str = typer.Option("gaussian", help=_MECHANISMS),
     epsilon: float = typer.Option(..., help="Leakage of local information privacy, in nats."),
     delta: float | None = typer.Option(None, help="gaussian and sampling: how often epsilon may be passed."),
-    prior_mean: float | None = typer.Option(None, help="What readings are on average, as anybody knows."),
+    prior_mean: float | None = typer.Option(None, help="The average of such readings, as anybody knows it."),
     prior_sd: float | None = typer.Option(None, help="How far they spread."),
     promise: str | None = typer.Option(None, help=_PROMISE_HELP),
     radius: float | None = typer.Option(None, help="gaussian, range: how far from the mean the promise reaches."),

@@ -26,7 +26,7 @@ def smooth(
     live: bool = typer.Option(
         False,
         "--live",
-        help="As somebody saw it who watched: each place from what was released by then, with the radius of the circle "
+        help="As somebody who watched saw it: each place from what was released by then, with the radius of the circle "
         "that holds the truth with 68 % (.csv, .parquet or .json; without a certificate of its own).",
     ),
     json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
