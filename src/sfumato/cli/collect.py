@@ -139,8 +139,7 @@ def plan_command(
     """Compare what a campaign could promise before anybody takes part, and plan how often people can report.
 
     Says how fine a map that many people would draw. Two neighbouring areas, one with twice as many people, are told
-    apart
-    when the fuller one comes out fuller in 95 of 100 campaigns.
+    apart when the fuller one comes out fuller in 95 of 100 campaigns.
     A device stops for good when its budget is spent. "once" costs one report in a campaign's life;
     "once-per-epoch" with the epoch shown lasts as long as asked.
     """

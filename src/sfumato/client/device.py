@@ -63,7 +63,7 @@ class Device:
     """The device's memory on disk. ``cap_per_km`` is set when the file is first made; :meth:`set_cap` changes it."""
 
     def __init__(self, path: str | Path | None = None, *, cap_per_km: float = DEFAULT_CAP_PER_KM) -> None:
-        self.path = Path(path) if path is not None else default_path()
+        self.path: Path = Path(path) if path is not None else default_path()
         if not math.isfinite(cap_per_km) or cap_per_km <= 0:
             raise InputError(f"The cap is {cap_per_km} per km.", "Give a positive number.")
         self._first_cap = float(cap_per_km)

@@ -134,11 +134,11 @@ class LiveTrace:
     """One person's continuing noise on this device. ``name`` tells processes apart; one is enough for most people."""
 
     def __init__(self, *, noise_m: float, device: Device | None = None, name: str = "live") -> None:
-        self.noise_m = positive(noise_m, "noise_m", at_most=1e6)
-        self.device = device or Device()
+        self.noise_m: float = positive(noise_m, "noise_m", at_most=1e6)
+        self.device: Device = device or Device()
         self.name = name
         self._ladder, self._loss = shipped_ladder("day"), shipped_loss()
-        self.budget = live_budget(self._loss, noise_m=self.noise_m)
+        self.budget: LiveBudget = live_budget(self._loss, noise_m=self.noise_m)
 
     def release(self, lat_deg: float, lon_deg: float, time_s: float) -> tuple[float, float]:
         """The position to share instead of the true one. The state is on disk before this returns."""

@@ -64,10 +64,10 @@ class Participant:
         longest_delay_s: float = 10.0,
     ) -> None:
         """``public_key`` pins the server's key from elsewhere; without it the first key seen is pinned."""
-        self.url = _address(url)
+        self.url: str = _address(url)
         self.campaign = campaign
-        self.device = device or Device()
-        self.caps = caps or Caps()
+        self.device: Device = device or Device()
+        self.caps: Caps = caps or Caps()
         self._key = public_key
         self._longest_delay_s = float(longest_delay_s)
 

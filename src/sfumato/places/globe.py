@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.arrays import FloatArray
+from sfumato.arrays import BoolArray, FloatArray
 from sfumato.errors import InputError
 
 _A_M = 6_378_137.0
@@ -102,7 +102,7 @@ class Around:
         return degrees(moved)
 
 
-def passes_within(start: FloatArray, end: FloatArray, centre: FloatArray, radius_m: npt.ArrayLike) -> npt.NDArray:
+def passes_within(start: FloatArray, end: FloatArray, centre: FloatArray, radius_m: npt.ArrayLike) -> BoolArray:
     """Whether the great circles from ``start`` to ``end`` (earth-centred rows) come nearer to ``centre`` than a radius.
 
     With unit vectors a, b, c and n = a × b / |a × b|, the circle passes c at the angle asin|n·c|, between a and b

@@ -40,7 +40,7 @@ class CellPrior:
                 raise InputError(f"There are {positions.shape[0]} places for {self.size} symbols.", "Give one each.")
             object.__setattr__(self, "positions_m", positions)
 
-    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[np.generic]:
         return np.array(self.probabilities, dtype=dtype)
 
     @classmethod
