@@ -61,8 +61,9 @@ check: $(VENV)/.dev  ## style, types, layers, and the house in numbers
 bench: $(VENV)/.bench  ## every benchmark, each a ratio against something real in the same run
 	$(BIN)/python benchmarks/run.py
 
-docs: $(VENV)/.docs
+docs: $(VENV)/.docs  ## build the pages, and look at each of them on a phone where a browser is there
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(BIN)/python scripts/docs_phone.py site
 
 web: $(VENV)/.core  ## check the TypeScript, build the pages' bundle (packed into the wheel when present) and web/dist-page (needs Node)
 	$(BIN)/python scripts/page_table.py web/src/page/table.json

@@ -1,4 +1,4 @@
-"""The references page, made from ``docs/references.bib``; ``[Meehan2021]`` anywhere in the docs links to it."""
+"""The references page, made from ``docs/references.bib``; ``[Meehan2021, Thm 3.4]`` in any page links to it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ BIBLIOGRAPHY = Path(__file__).parents[1] / "docs" / "references.bib"
 PAGE = "reference/references.md"
 _ENTRY = re.compile(r"@\w+\{(\w+),\s*(.*?)\n\}", re.S)
 _FIELD = re.compile(r"(\w+)\s*=\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
-_CITED = re.compile(r"\[([A-Z][A-Za-z]+\d{4}(?:, [A-Z][A-Za-z]+\d{4})*)\](?![(\[:])")
+_KEY = re.compile(r"\b[A-Z][A-Za-z]+(?:19|20)\d\d\b")
+_CITED = re.compile(rf"\[({_KEY.pattern}[^\[\]]*)\](?![(\[:])")  # [Meehan2021], [Meehan2021, Thm 3.4], [A1999; B2000]
 _ACCENT = re.compile(r"\{\\(['\"`^~])\\?([A-Za-z])\}")
 _COMBINING = {"'": "\u0301", '"': "\u0308", "`": "\u0300", "^": "\u0302", "~": "\u0303"}
 
@@ -32,14 +33,15 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def linked(markdown: str, target: str) -> str:
-    """``[Meehan2021]`` as a link to its entry; code and what is no entry are left as they are."""
+    """``[Meehan2021, Thm 3.4]`` with a link to its entry; code and what is no entry are left as they are."""
     known = entries()
 
     def link(match: re.Match[str]) -> str:
-        keys = match.group(1).split(", ")
-        if any(key not in known for key in keys):
+        cited = match.group(1)
+        if any(key not in known for key in _KEY.findall(cited)):
             return match.group(0)
-        return ", ".join(f"[\\[{key}\\]]({target}#{key.lower()})" for key in keys)
+        links = _KEY.sub(lambda key: f"[{key[0]}]({target}#{key[0].lower()})", cited)
+        return f"&#91;{links}&#93;"  # as entities: a backslash before a bracket opens a formula
 
     parts = re.split(r"(```.*?```|`[^`\n]*`)", markdown, flags=re.S)
     return "".join(part if part.startswith("`") else _CITED.sub(link, part) for part in parts)

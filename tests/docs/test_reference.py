@@ -100,8 +100,8 @@ def test_every_citation_of_code_and_docs_has_an_entry() -> None:
         f"{source.relative_to(root)}: {key}"
         for folder, ending in (("src", "*.py"), ("docs", "*.md"))
         for source in (root / folder).rglob(ending)
-        for cited in re.findall(r"\[([A-Z][a-z]+[A-Za-z]*(?:19|20)\d\d)\]", source.read_text("utf-8"))
-        for key in [cited]
+        for cited in re.findall(r"\[([A-Z][A-Za-z]+(?:19|20)\d\d\b[^\[\]]*)\]", source.read_text("utf-8"))
+        for key in re.findall(r"[A-Z][A-Za-z]+(?:19|20)\d\d", cited)
         if key not in known
     }
     assert not unknown
@@ -110,8 +110,9 @@ def test_every_citation_of_code_and_docs_has_an_entry() -> None:
 
 
 def test_a_citation_becomes_a_link_and_code_does_not() -> None:
-    made = references.linked("By [Meehan2021, Jiang2021]; `[Meehan2021]`; [Nobody1999].", "reference/references.md")
-    assert "[\\[Meehan2021\\]](reference/references.md#meehan2021)" in made
-    assert "(reference/references.md#jiang2021)" in made
-    assert "`[Meehan2021]`" in made
-    assert "[Nobody1999]." in made
+    text = "By [Meehan2021, Jiang2021]; [Biswas2023, Sec. 3]; `[Meehan2021]`; [Nobody1999]; [Meehan2021](here.md)."
+    made = references.linked(text, "reference/references.md")
+    both = "[Meehan2021](reference/references.md#meehan2021), [Jiang2021](reference/references.md#jiang2021)"
+    assert f"By &#91;{both}&#93;;" in made
+    assert " &#91;[Biswas2023](reference/references.md#biswas2023), Sec. 3&#93;;" in made
+    assert made.endswith("`[Meehan2021]`; [Nobody1999]; [Meehan2021](here.md).")
