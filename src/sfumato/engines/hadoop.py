@@ -5,9 +5,13 @@ Addresses go to Hadoop letter for letter. Only the driver uses this; rows are re
 
 from __future__ import annotations
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from sfumato.errors import InputError, MissingExtra
 
 try:
+    from py4j.java_gateway import JavaObject
     from py4j.protocol import Py4JError
     from pyspark.sql import SparkSession
 except ImportError as error:
@@ -63,6 +67,25 @@ class HadoopFolder:
             return bytes(with_io.toByteArray(stream)).decode()
         finally:
             stream.close()
+
+    def footer(self, address: str) -> pq.FileMetaData:
+        """What a Parquet file of this store says of itself, read from its end alone."""
+        path = self._jvm.org.apache.hadoop.fs.Path(self._jvm.java.net.URI(address))
+        size = self._fs.getFileStatus(path).getLen()
+        stream = self._fs.open(path)
+        try:
+            length = int.from_bytes(self._from(stream, max(0, size - 8))[:4], "little")
+            footer = self._from(stream, max(0, size - 8 - length))
+        finally:
+            stream.close()
+        try:
+            return pq.read_metadata(pa.BufferReader(b"PAR1" + footer))
+        except (pa.ArrowException, OSError) as error:
+            raise InputError("A file is no Parquet that can be read.", "Take it out of the folder.") from error
+
+    def _from(self, stream: JavaObject, place: int) -> bytes:
+        stream.seek(place)
+        return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
 
     def create(self, name: str, text: str) -> None:
         """A new small file; one that is there is never touched."""

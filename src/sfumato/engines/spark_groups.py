@@ -1,17 +1,16 @@
-"""What Spark's workers do: the rows of some people, protected by the local engine; and how people are dealt to them.
+"""What Spark's workers do with a frame: the rows of some people, protected by the local engine; and who goes where.
 
-A group is all rows of the people whose ids have one hash. Rows arrive in any order, and are first put into that of the
-source where they are numbered, else into the order of what is in them: numbers given to a frame's rows as they come
-would be others when a part of it is computed again. So a group that is done again, after a worker or an executor was
-lost, comes out the same.
+A group is all rows of the people whose ids have one hash. Rows arrive in any order, and are first put into the order of
+what is in them: numbers given to a frame's rows as they come would be others when a part of it is computed again. So a
+group that is done again, after a worker or an executor was lost, comes out the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
-import numpy as np
 import pyarrow as pa
 
 from sfumato.certificates.person_ids import merging_id
@@ -24,14 +23,12 @@ from sfumato.tables.rows import FAULTS, counted, fault_words
 try:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql import functions as sql
-    from pyspark.sql.types import StructType
 except ImportError as error:
     raise MissingExtra("pyspark", "spark") from error
 
-GROUP, ROW, REASON = "_sfumato_group", "_sfumato_row", "reason"
+T = TypeVar("T")
+GROUP, REASON = "_sfumato_group", "reason"
 SUMMED = "group long, people long, points long, sha256 string"
-LEFT_OUT = "row long, reason string"
-_BATCH_ROWS = 1 << 16
 _GROUPS_PER_PART = 8  # people are dealt by hashes: several groups make parts more alike
 
 
@@ -42,22 +39,6 @@ def dealt(frame: DataFrame, layout: Layout, parts: int) -> DataFrame:
     groups = sql.lit(_GROUPS_PER_PART * parts)
     numbered = frame.withColumn(GROUP, sql.pmod(sql.xxhash64(named(layout.person)), groups).cast("long"))
     return numbered.repartition(parts, GROUP)
-
-
-def dealt_to_tasks(frame: DataFrame, layout: Layout, tasks: int) -> DataFrame:
-    """Rows dealt out by person into tasks, each to be taken as a whole: no groups, which Spark would have to sort."""
-    return frame.repartition(1) if layout.person is None else frame.repartition(tasks, named(layout.person))
-
-
-def each_task(frame: DataFrame, kinds: StructType | str, work: Callable[[pa.Table], pa.Table]) -> DataFrame:
-    """``work`` on all rows of each task at once."""
-
-    def whole(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        held = [batch for batch in batches if batch.num_rows]
-        if held:
-            yield from work(pa.Table.from_batches(held)).to_batches(max_chunksize=_BATCH_ROWS)
-
-    return frame.mapInArrow(whole, kinds)
 
 
 def named(column: str) -> Column:
@@ -78,7 +59,7 @@ class Group:
 
     def released(self, table: pa.Table) -> pa.Table:
         """The rows that may be released, person by person, in their order in the source."""
-        return _quietly(lambda: _plain(self._done(table)[0].table))
+        return quietly(lambda: _plain(self._done(table)[0].table))
 
     def rejected(self, table: pa.Table) -> pa.Table:
         """The rows that cannot be used as they came, with the reason."""
@@ -88,16 +69,7 @@ class Group:
             kept = source.drop_columns([GROUP]).filter(pa.array(done.faults > 0))
             return _plain(kept.append_column(REASON, _reasons(done)))
 
-        return _quietly(bad_rows)
-
-    def left_out(self, table: pa.Table) -> pa.Table:
-        """The numbers of those rows, with the reason: never what is in them."""
-
-        def numbers() -> pa.Table:
-            done, source = self._done(table)
-            return pa.table({"row": source.column(ROW).filter(pa.array(done.faults > 0)), "reason": _reasons(done)})
-
-        return _quietly(numbers)
+        return quietly(bad_rows)
 
     def summed(self, table: pa.Table) -> pa.Table:
         """One row: how many people and points, and the digest of what is released."""
@@ -108,7 +80,7 @@ class Group:
             values = (table.column(GROUP)[0].as_py(), len(done.labels), len(done.lat_deg), digest)
             return pa.table([[value] for value in values], names=["group", "people", "points", "sha256"])
 
-        return _quietly(sums)
+        return quietly(sums)
 
     def _done(self, table: pa.Table) -> tuple[ProtectedRows, pa.Table]:
         # Shuffled rows come in any order; which of two at one moment is kept must not depend on it.
@@ -120,12 +92,9 @@ class Group:
 
 
 def _in_order(table: pa.Table, layout: Layout) -> pa.Table:
-    if ROW not in table.column_names:
-        names = dict.fromkeys([layout.roles.by_role["time"], *layout.needed])
-        plain = [name for name in names if not pa.types.is_nested(table.schema.field(name).type)]
-        return table.sort_by([(name, "ascending") for name in plain])
-    rows = table.column(ROW).to_numpy()
-    return table if (rows[1:] > rows[:-1]).all() else table.take(pa.array(np.argsort(rows, kind="stable")))
+    names = dict.fromkeys([layout.roles.by_role["time"], *layout.needed])
+    plain = [name for name in names if not pa.types.is_nested(table.schema.field(name).type)]
+    return table.sort_by([(name, "ascending") for name in plain])
 
 
 def _reasons(done: ProtectedRows) -> pa.Array:
@@ -136,7 +105,7 @@ def _plain(table: pa.Table) -> pa.Table:
     return table.replace_schema_metadata(None)
 
 
-def _quietly(work: Callable[[], pa.Table]) -> pa.Table:
+def quietly(work: Callable[[], T]) -> T:
     """Spark writes a worker's errors to its logs: ours have no coordinates in them, others' might."""
     try:
         return work()

@@ -17,7 +17,6 @@ import hashlib
 import json
 import os
 import platform
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -37,9 +36,8 @@ from sfumato.datasets.statement import (
     over_people,
 )
 from sfumato.engines.hadoop import HadoopFolder
-from sfumato.engines.spark import released_schema
-from sfumato.engines.spark_groups import Group, dealt_to_tasks, each_task, refuse_two_spellings
-from sfumato.engines.spark_rows import below, counted_parts, digests, files_of, numbered, write_frame, write_left_out
+from sfumato.engines.spark_blocks import PARTS, REJECTED, DatasetWork
+from sfumato.engines.spark_rows import dataset_of, folder_of, released_files, said_of, write_files
 from sfumato.errors import InputError, MissingExtra, SfumatoError
 from sfumato.files import runs
 from sfumato.mechanisms.traces.interface import Json
@@ -55,13 +53,14 @@ try:
 except ImportError as error:
     raise MissingExtra("pyspark", "spark") from error
 
-_READY, _JOB, _PARTS, _LEFT = "ready.json", "job.json", "parts", "left"
-_SMALL_ROWS = 1 << 16
+_READY, _JOB, _MADE = "ready.json", "job.json", "made"
 _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.execution.arrow.maxRecordsPerBatch": str(1 << 17),
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    "spark.sql.files.maxRecordsPerFile": "0",  # a person's rows are in one part
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": str(1 << 16),
+    "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
+    "spark.sql.execution.arrow.useLargeVarTypes": "true",
+    "spark.sql.legacy.parquet.nanosAsLong": "true",  # cast to what the file says
 }
 
 
@@ -80,14 +79,11 @@ def protect_dataset_on_spark(
 ) -> DatasetResult:
     """Every usable row of the Parquet dataset at ``source`` with noise, in ``out``; see ``protect_dataset``.
 
-    The same seed (or state) draws for each person the same bytes as there. Types are Spark's: moments come back in
-    microseconds, and GeoParquet, whose reference system Spark does not read, is refused.
+    The same seed (or state) writes for each person the same bytes as there, in the types and the codec of the files.
     """
     if plan.secrets is not None:
         raise InputError("Secrets are chosen moments of one track, not of a dataset.", "Hide places with sfumato hide.")
-    with _said():
-        for name, value in _SETTINGS.items():
-            spark.conf.set(name, value)
+    with _said(), _settings(spark):
         target, private = HadoopFolder(spark, out), HadoopFolder(spark, out.rstrip("/") + ".private")
         asked = [source, plan.to_dict(), reading, state is not None, strict, str(rng)]
         wish = hashlib.sha256(json.dumps(asked, default=str, sort_keys=True).encode()).hexdigest()
@@ -157,43 +153,30 @@ def _made(
 ) -> Json:
     """The parts and the rejects in the private folder, and everything that is said of them."""
     given = spark.read.options(mergeSchema=True, ignoreCorruptFiles=False, ignoreMissingFiles=False).parquet(source)
-    layout = reading.layout(given.limit(0).toArrow().schema, tuple(plan.keep))
-    if "geometry" in layout.roles.by_role:
-        raise InputError(
-            "Spark does not read GeoParquet's reference system.",
-            "Write latitude and longitude as columns, or use the local engine.",
-        )
-    if layout.person is not None:
-        refuse_two_spellings(given, layout.person)
-    names, rows = files_of(given)
-    group = Group(layout, TableNoise.of(plan, rng=rng, state=state))
-    parts = max(-(-rows // PART_ROWS), min(spark.sparkContext.defaultParallelism, -(-rows // _SMALL_ROWS)), 1)
-    tasks = dealt_to_tasks(numbered(given, names, layout), layout, parts)
-    written = f"{private.address}/{_PARTS}"
-    made = each_task(tasks, released_schema(group, given.schema), group.released)
-    write_frame(made, written)
-    counts, spread = counted_parts(spark.read.schema(made.schema).parquet(written), layout)
-    tally = JobTally(rows, sum(counts.values()), sum(spread.values()), Counter(), spread)
-    if tally.released != rows:
-        shown = below(names, HadoopFolder(spark, source).path)
-        tally.skipped = write_left_out(tasks, group, shown, f"{private.address}/{_LEFT}")
-    if tally.released + sum(tally.skipped.values()) != rows:
+    dataset, files = dataset_of(given, HadoopFolder(spark, source))
+    layout = reading.layout(dataset.schema, tuple(plan.keep))
+    noise, rows = TableNoise.of(plan, rng=rng, state=state), given.count()
+    work = DatasetWork(dataset, layout, noise, max(1, -(-rows // PART_ROWS)), files)
+    write_files(released_files(given, work), f"{private.address}/{_MADE}")
+    said = said_of(spark, private, _MADE)
+    released = sum(points for _, _, points in said.parts.values())
+    tally = JobTally(rows, released, sum(said.spread.values()), said.rejected, said.spread)
+    if released + sum(said.rejected.values()) != rows:
         raise InputError("Rows came out more or less often than once.", "The dataset changed meanwhile? Start again.")
     if strict and tally.skipped:
         raise InputError(fault_words(dict(tally.skipped), rows), "Nothing was written, because of --strict.")
     require_rows(tally)
-    hashed = digests(spark, written)
-    listed = [(part_name(number), hashed[name], counts[name]) for number, name in enumerate(sorted(counts))]
+    listed = [(part_name(bucket), digest, points) for bucket, (_, digest, points) in sorted(said.parts.items())]
     contents = tuple((points, digest) for _, digest, points in listed)
-    body = certificate_body(group.noise.terms(several_files=True), ReleasedFiles(contents, range(tally.people)))
+    body = certificate_body(noise.terms(several_files=True), ReleasedFiles(contents, range(tally.people)))
     if priced is not None:
         priced(body)
-    document = dataset_document(listed, layout, plan, over_people(spread), noise=body, sign=sign)
+    document = dataset_document(listed, layout, plan, over_people(said.spread), noise=body, sign=sign)
     return {
         "document": document,
         "manifest": manifest_text(listed, tally),
-        "parts": dict(zip(sorted(counts), [name for name, _, _ in listed], strict=True)),
-        "rejects": private.names(_LEFT),
+        "parts": {name: part_name(bucket) for bucket, (name, _, _) in said.parts.items()},
+        "rejects": private.names(f"{_MADE}/{folder_of(REJECTED)}"),
     }
 
 
@@ -202,10 +185,11 @@ def _placed(target: HadoopFolder, private: HadoopFolder, ready: Json) -> Dataset
     target.make()
     if not target.has(CERTIFICATE_NAME):
         target.create(CERTIFICATE_NAME, certificate_text(ready["document"]))
-    moves = [(f"{_PARTS}/{name}", to) for name, to in ready["parts"].items()]
+    moves = [(f"{_MADE}/{folder_of(PARTS)}/{name}", to) for name, to in ready["parts"].items()]
     if ready["rejects"]:
         target.make(REJECTS_NAME)
-    moves += [(f"{_LEFT}/{n}", f"{REJECTS_NAME}/{part_name(k)}") for k, n in enumerate(ready["rejects"])]
+    rejects = f"{_MADE}/{folder_of(REJECTED)}"
+    moves += [(f"{rejects}/{name}", f"{REJECTS_NAME}/{part_name(k)}") for k, name in enumerate(ready["rejects"])]
     for name, to in moves:
         if private.has(name):
             target.move_from(private, name, to)
@@ -217,6 +201,24 @@ def _placed(target: HadoopFolder, private: HadoopFolder, ready: Json) -> Dataset
     said = json.loads(ready["manifest"])
     counts = (said["rows_read"], said["rows_released"], said["people"], said["rows_rejected"], len(said["parts"]))
     return DatasetResult(ready["document"], *counts)
+
+
+@contextmanager
+def _settings(spark: SparkSession) -> Iterator[None]:
+    """Ours while the job runs, then the session's own again."""
+    # Several tasks for each core: all end at about the same time.
+    ours = {**_SETTINGS, "spark.sql.files.minPartitionNum": str(4 * spark.sparkContext.defaultParallelism)}
+    before = {name: spark.conf.get(name, None) for name in ours}
+    for name, value in ours.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, was in before.items():
+            if was is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, was)
 
 
 @contextmanager

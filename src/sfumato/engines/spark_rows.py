@@ -1,17 +1,40 @@
-"""The rows of a Parquet dataset as Spark reads and writes them: numbered, counted, hashed, and those left out named.
+"""A Parquet dataset as Spark reads it, and the files of its release as Spark writes and counts them.
 
 A row's number is its file's, in the order of names below the folder, times 2^40 and its own there: the order in which
 the local engine reads them, whatever the order in which Spark does.
+
+Spark knows no way to write bytes as they are, but it writes lines of text, each ended as one likes: here by the four
+letters that end every Parquet file, one line to a file. So the parts are written by the local job's own function, with
+its types and codec, and reach any store that Hadoop knows by Spark's own commit: all files of a task, or none.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from sfumato.engines.spark_groups import LEFT_OUT, ROW, Group, each_task, named
+import numpy as np
+import pyarrow as pa
+
+from sfumato.datasets.source import Dataset
+from sfumato.engines.hadoop import HadoopFolder
+from sfumato.engines.spark_blocks import (
+    BLOCKS,
+    ENDS_WITH,
+    FILE,
+    FILES,
+    INDEX,
+    PARTS,
+    REJECTED,
+    ROW_BITS,
+    SAID,
+    DatasetWork,
+)
+from sfumato.engines.spark_groups import named
 from sfumato.errors import InputError, MissingExtra
-from sfumato.tables.layout import Layout
 
 try:
     from pyspark.sql import DataFrame, SparkSession
@@ -19,66 +42,117 @@ try:
 except ImportError as error:
     raise MissingExtra("pyspark", "spark") from error
 
-_ROW_BITS = 40
+_SAMPLED = 64  # files whose own types are looked up
 
 
-def files_of(given: DataFrame) -> tuple[list[str], int]:
-    """The files that have rows, in the order of their names below the folder, and how many rows there are."""
-    counts = given.groupBy(sql.col("_metadata.file_path").alias("name")).count().collect()
-    names = sorted((str(row["name"]) for row in counts), key=lambda name: _path(name).split("/"))
-    return names, sum(int(row["count"]) for row in counts)
+def dataset_of(given: DataFrame, root: HadoopFolder) -> tuple[Dataset, dict[int, int]]:
+    """Names, types and codec, without the rows; and the number of each file by the hash of its address."""
+    spark = given.sparkSession
+    addresses = sorted(given.inputFiles(), key=lambda address: _path(address).split("/"))
+    spelled = [(two, number) for number, one in enumerate(addresses) for two in dict.fromkeys((one, _short(one)))]
+    listed = spark.createDataFrame(pa.table({"address": pa.array([one for one, _ in spelled], pa.string())}))
+    hashes = [row[0] for row in listed.select(sql.xxhash64("address")).collect()]
+    files = {value: number for value, (_, number) in zip(hashes, spelled, strict=True)}
+    if len(files) != len(spelled):
+        raise InputError("Two files have addresses of one hash.", "Rename one of the dataset's files.")
+    schema, codec = _as_written(given.limit(0).toArrow().schema, addresses, root)
+    start = root.path.rstrip("/") + "/"
+    names = tuple(_path(address).removeprefix(start) for address in addresses)
+    starts = np.arange(len(names) + 1, dtype=np.int64) << ROW_BITS
+    return Dataset(Path(), names, (), schema, starts, (), codec, ""), files
 
 
 def _path(address: str) -> str:
     return unquote(urlsplit(address).path)
 
 
-def below(names: list[str], root: str) -> list[str]:
-    """The names of files below the dataset's folder."""
-    start = root.rstrip("/") + "/"
-    return [path.removeprefix(start) if path.startswith(start) else path.split("/")[-1] for path in map(_path, names)]
+def _short(address: str) -> str:
+    """A file of this machine as Spark spells it beside rows, not in lists."""
+    return address.replace("file:///", "file:/", 1) if address.startswith("file:///") else address
 
 
-def numbered(given: DataFrame, names: list[str], layout: Layout) -> DataFrame:
-    """The columns that are needed, every row with its number."""
-    files = given.sparkSession.createDataFrame(list(enumerate(names)), "number long, path string")
-    rows = given.select("_metadata.file_path", "_metadata.row_index", *map(named, layout.needed))
-    joined = rows.join(sql.broadcast(files), rows["file_path"] == files["path"])
-    number = sql.shiftleft(joined["number"], _ROW_BITS).bitwiseOR(joined["row_index"])
-    return joined.select(number.alias(ROW), *map(named, layout.needed))
+def _as_written(read: pa.Schema, addresses: list[str], root: HadoopFolder) -> tuple[pa.Schema, str]:
+    """The types that the files say they hold, where Spark's own can be cast to them; and the first codec."""
+    step = -(-len(addresses) // _SAMPLED) or 1
+    footers = [root.footer(address) for address in addresses[::step]]
+    groups = (footer.row_group(0) for footer in footers if footer.num_row_groups and footer.num_columns)
+    codec = next((group.column(0).compression for group in groups), "ZSTD")
+    schemas = [footer.schema.to_arrow_schema() for footer in footers]
+    try:
+        found = pa.unify_schemas(schemas, promote_options="permissive") if schemas else read
+    except (pa.ArrowException, TypeError):
+        found = read
+    names = [name for name in found.names if name in read.names]
+    names += [name for name in read.names if name not in names]
+    fields = [_field(read.field(name), found.field(name) if name in found.names else None) for name in names]
+    return pa.schema(fields, metadata=schemas[0].metadata if schemas else None), codec
 
 
-def write_frame(frame: DataFrame, folder: str) -> None:
-    """As Parquet, without Hadoop's own mark beside the parts."""
-    frame.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").parquet(folder)
+def _field(read: pa.Field, found: pa.Field | None) -> pa.Field:
+    if found is None:
+        return read
+    try:
+        pa.array([], read.type).cast(found.type.value_type if pa.types.is_dictionary(found.type) else found.type)
+    except (pa.ArrowException, TypeError, ValueError):
+        return read
+    return found
 
 
-def counted_parts(released: DataFrame, layout: Layout) -> tuple[dict[str, int], Counter[int]]:
-    """Points of every part, and how many people have how many points, counted in what was written."""
-    by_file = released.groupBy(sql.col("_metadata.file_name").alias("name")).count().collect()
-    counts = {str(row["name"]): int(row["count"]) for row in by_file}
-    if layout.person is None:
-        return counts, Counter({sum(counts.values()): 1})
-    rows = released.select(named(layout.person).alias("person"), sql.col("_metadata.file_name").alias("name"))
-    in_parts = rows.groupBy("person", "name").agg(sql.count("*").alias("points"))
-    people = in_parts.groupBy("person").agg(sql.sum("points").alias("points"), sql.count("*").alias("parts"))
-    spread = people.groupBy("points", "parts").count().collect()
-    if any(row["parts"] > 1 for row in spread):  # then they could have two noises
-        raise InputError("One person's rows came into two parts.", "Nothing is released; report this.")
-    return counts, Counter({int(row["points"]): int(row["count"]) for row in spread})
+def released_files(given: DataFrame, work: DatasetWork) -> DataFrame:
+    """The files of the release, one row each: rows dealt into blocks, and every bucket's blocks made into files."""
+    numbered = given.select(
+        sql.xxhash64("_metadata.file_path").alias(FILE),
+        sql.col("_metadata.row_index").alias(INDEX),
+        *map(named, work.layout.needed),
+    )
+    blocks = numbered.mapInArrow(lambda batches: work.dealt(batches), BLOCKS)
+    groups = blocks.repartition(work.buckets, "bucket").groupBy("bucket")
+    return groups.applyInArrow(lambda table: work.made(table), FILES)
 
 
-def write_left_out(tasks: DataFrame, group: Group, shown: list[str], folder: str) -> Counter[str]:
-    """The rows that were left out, written by file, number and reason, and counted by reason."""
-    spark = tasks.sparkSession
-    left = each_task(tasks, LEFT_OUT, group.left_out)
-    files = spark.createDataFrame(list(enumerate(shown)), "number long, file string")
-    split = left.withColumn("number", sql.shiftright("row", _ROW_BITS))
-    row = split["row"].bitwiseAND((1 << _ROW_BITS) - 1)
-    out = split.join(sql.broadcast(files), "number").select("file", row.alias("row"), "reason")
-    write_frame(out.coalesce(1).sortWithinPartitions("file", "row"), folder)
-    counts = spark.read.schema("file string, row long, reason string").parquet(folder).groupBy("reason").count()
-    return Counter({str(one["reason"]): int(one["count"]) for one in counts.collect()})
+def write_files(files: DataFrame, folder: str) -> None:
+    """Each as it is, one below the other by kind; Hadoop's own mark is not left beside them."""
+    settings = {"lineSep": ENDS_WITH.decode(), "compression": "none", "maxRecordsPerFile": 1}
+    settings["mapreduce.fileoutputcommitter.marksuccessfuljobs"] = "false"
+    lines = files.select("kind", sql.col("content").cast("string").alias("content"))
+    lines.write.partitionBy("kind").options(**settings).text(folder)
+
+
+def folder_of(kind: str) -> str:
+    """Where files of a kind lie below the folder they are written to."""
+    return f"kind={kind}"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The parts by the number of their bucket (file, digest, points), and how many people have how many points."""
+
+    parts: Mapping[int, tuple[str, str, int]]
+    spread: Counter[int]
+    rejected: Counter[str]
+
+
+def said_of(spark: SparkSession, folder: HadoopFolder, below: str) -> Said:
+    """What was written, from what lies there: each part's digest is that of its bytes in the store."""
+    at = {kind: f"{below}/{folder_of(kind)}" for kind in (PARTS, SAID, REJECTED)}
+    parts: dict[int, tuple[str, str, int]] = {}
+    spread, rejected = Counter[int](), Counter[str]()
+    if folder.has(at[PARTS]):
+        rows = spark.read.parquet(f"{folder.address}/{at[SAID]}").collect()
+        names = {digest: name for name, digest in digests(spark, f"{folder.address}/{at[PARTS]}").items()}
+        for row in rows:
+            if row["sha256"] not in names:
+                raise InputError("A part is not what a worker wrote.", "Nothing is released; report this.")
+            spread[int(row["points"])] += int(row["people"])
+            before = parts.get(row["bucket"], ("", "", 0))[2]
+            points = before + int(row["points"]) * int(row["people"])
+            parts[int(row["bucket"])] = (names[row["sha256"]], str(row["sha256"]), points)
+        if len(parts) != len(names):
+            raise InputError("A part was written twice or not at all.", "Nothing is released; report this.")
+    if folder.has(at[REJECTED]):
+        counts = spark.read.parquet(f"{folder.address}/{at[REJECTED]}").groupBy("reason").count()
+        rejected.update({str(row["reason"]): int(row["count"]) for row in counts.collect()})
+    return Said(parts, spread, rejected)
 
 
 def digests(spark: SparkSession, folder: str) -> dict[str, str]:
