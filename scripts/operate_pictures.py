@@ -15,6 +15,7 @@ sys.path.insert(0, str(ROOT / "tests" / "helpers"))
 
 from browsing import driven  # noqa: E402
 from collector_harness import TOKEN, CollectorProcess, create, crowd  # noqa: E402
+from tile_maker import lyon  # noqa: E402
 
 KEPT = {
     "operate-new-light.png": "operate_new.png",
@@ -29,7 +30,7 @@ def main() -> None:
     """docs/images/operate_*.png, from the day that tests/service/test_operate_browser.py walks through."""
     with tempfile.TemporaryDirectory() as folder:
         database = f"sqlite:///{folder}/collector.db"
-        with CollectorProcess(database, backup_folder=f"{folder}/kept") as collector:
+        with CollectorProcess(database, backup_folder=f"{folder}/kept", tiles=lyon(Path(folder))) as collector:
             create(collector.visitor, "old", title="Old", minimum_tickets=50)
             crowd(collector.visitor, 60, "old")
             driven("operate.mjs", pictures=Path(folder) / "pictures", url=collector.url, token=TOKEN)

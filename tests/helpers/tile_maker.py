@@ -38,6 +38,11 @@ def town_tiles(
     return path
 
 
+def lyon(folder: Path) -> Path:
+    """The invented town where Lyon is, for the operator's day."""
+    return town_tiles(folder / "lyon.pmtiles", south=45.68, west=4.74, north=45.82, east=4.96)
+
+
 def tile_id(z: int, x: int, y: int) -> int:
     """The tile's number along the Hilbert curve, by turning quarters: written apart from the reader's."""
     number = sum(4**level for level in range(z))

@@ -227,7 +227,7 @@ def test_the_participants_page_is_light_and_soon_of_use(journey: tuple[Collector
     collector, found = journey
     paths = {
         "/campaigns/town",
-        *(f"/static/bundle/{name}.js" for name in ("participant", "map", "canvas", "en", "land")),
+        *(f"/static/bundle/{name}.js" for name in ("participant", "map", "streets", "en", "land")),
     }
     asked = {urlsplit(one["url"]).path for one in found["requests"] if one["url"].startswith("http")}
     assert paths <= asked

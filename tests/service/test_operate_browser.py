@@ -12,6 +12,7 @@ from browsing import asked_hosts, driven, need_entry
 from collector_harness import TOKEN, CollectorProcess, create, crowd
 from qr_reader import modules_of_svg, read_qr
 from repository import ROOT
+from tile_maker import lyon
 
 PICTURES = ROOT / "test-output" / "operate"
 pytestmark = [pytest.mark.browser, pytest.mark.service]
@@ -21,7 +22,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.service]
 def day(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[CollectorProcess, dict[str, Any]]]:
     need_entry("operate")
     folder = tmp_path_factory.mktemp("collector")
-    with CollectorProcess(f"sqlite:///{folder / 'x.db'}", backup_folder=folder / "kept") as collector:
+    with CollectorProcess(f"sqlite:///{folder / 'x.db'}", backup_folder=folder / "kept", tiles=lyon(folder)) as collector:
         create(collector.visitor, "old", title="Old", minimum_tickets=50)
         crowd(collector.visitor, 60, "old")
         yield collector, driven("operate.mjs", pictures=PICTURES, url=collector.url, token=TOKEN)
@@ -59,6 +60,12 @@ def test_the_area_is_drawn_by_mouse_by_finger_by_keyboard_and_typed(day: Day) ->
     assert len({tuple(found[way]) for way in ("byMouse", "byFinger", "byKeyboard")}) == 3
     grid = found["created"]["campaign"]["grid"]
     assert (grid["rows"], grid["columns"], grid["north_deg"], grid["west_deg"]) == (23, 22, 45.8, 4.78)
+
+
+def test_the_operators_map_has_their_own_streets_and_asks_once_for_what_it_has(day: Day) -> None:
+    _, found = day
+    assert {urlsplit(one["url"]).path for one in found["requests"] if "tiles" in one["url"]} == {"/tiles/map.pmtiles"}
+    assert found["tilesAskedAgain"] == 0
 
 
 def test_the_plan_stands_beside_the_map_and_is_announced(day: Day) -> None:

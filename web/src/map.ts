@@ -3,9 +3,10 @@
  * by a value and faded where it is uncertain, marks, names, and a scale bar. One canvas, no library, no other host.
  */
 import type { Grid } from "../../clients/js/src/index.js";
-import { type Colour, MapCanvas, METRES_PER_DEGREE, type Pen, RADIAN } from "./canvas.js";
+import { type Colour, METRES_PER_DEGREE, type Pen, RADIAN } from "./canvas.js";
 import { button, element } from "./dom.js";
-import { outline, type Streets, streets } from "./tiles/streets.js";
+import { GroundMap } from "./ground_map.js";
+import { outline, streets, tiles } from "./tiles/streets.js";
 
 export const SHADES = 9;
 
@@ -69,14 +70,12 @@ export interface MapOptions {
   readonly onArea?: (index: number) => void;
 }
 
-export class AreaMap extends MapCanvas {
+export class AreaMap extends GroundMap {
   readonly #grid: Grid;
   readonly #options: MapOptions;
   #areas: readonly Area[] = [];
   #marks: Readonly<Record<string, number>> = {};
   #spot: readonly [number, number] | null = null;
-  #streets: Streets | null = null;
-  #outline: Path2D | null = null;
   #said = -1;
 
   constructor(box: HTMLElement, grid: Grid, options: MapOptions) {
@@ -103,19 +102,18 @@ export class AreaMap extends MapCanvas {
 
   /** The coastline and, where there are any, the streets: the same requests for everybody, whatever they look at. */
   async #load(): Promise<void> {
-    const area = bounds(this.#grid);
-    const origin = [(area[1] + area[3]) / 2, (area[0] + area[2]) / 2] as const;
     const land = import("./land.js").then(({ RINGS }) => {
       this.rings = RINGS;
       this.soon();
     });
-    [this.#streets, this.#outline] = await Promise.all([
-      streets(this.#options.tiles ?? "", area),
-      outline(this.#options.outline ?? "", origin),
+    const { tiles: address = "", outline: line = "" } = this.#options;
+    [this.streets, this.outline] = await Promise.all([
+      tiles(address).then((source) => streets(source, bounds(this.#grid))),
+      outline(line),
       land.catch(() => undefined),
     ]);
     this.soon();
-    this.box.setAttribute("data-ready", this.#streets ? "streets" : "");
+    this.box.setAttribute("data-ready", this.streets ? "streets" : "");
   }
 
   show(areas: readonly Area[]): void {
@@ -166,62 +164,8 @@ export class AreaMap extends MapCanvas {
     return this.#rectangle({ row, column: cell - row * this.#grid.columns, rows: 1, columns: 1 });
   }
 
-  protected override paint(pen: Pen, colour: Colour): void {
-    const found = this.#streets;
-    const onScreen = (path: Path2D, origin: readonly [number, number]) => {
-      const [x, y] = this.pixel(...(origin as [number, number]));
-      const scale = METRES_PER_DEGREE / this.metresPerPixel;
-      const placed = new Path2D();
-      placed.addPath(path, new DOMMatrix([scale * Math.cos(this.lat * RADIAN), 0, 0, -scale, x, y]));
-      return placed;
-    };
-    const line = (path: Path2D, width: number, ink: string, alpha: number) => {
-      pen.globalAlpha = alpha;
-      pen.lineWidth = width;
-      pen.strokeStyle = ink;
-      pen.stroke(path);
-      pen.globalAlpha = 1;
-    };
-    if (found) {
-      for (const { picture, bounds: at } of found.pictures) {
-        const [[left, top], [right, bottom]] = [this.pixel(at[3], at[0]), this.pixel(at[1], at[2])];
-        pen.drawImage(picture, left, top, right - left, bottom - top);
-      }
-      pen.fillStyle = colour("green");
-      pen.fill(onScreen(found.green, found.origin)); // holes run the other way round
-      pen.fillStyle = colour("sea");
-      pen.fill(onScreen(found.water, found.origin));
-    }
-    this.#paintAreas(pen, colour, found === null ? 0.92 : 0.72);
-    if (found) {
-      const { metresPerPixel: scale } = this;
-      line(onScreen(found.rivers, found.origin), 1.5, colour("water"), 0.7);
-      if (scale < 5) line(onScreen(found.roads[3], found.origin), 0.5, colour("road"), 0.3);
-      if (scale < 14) line(onScreen(found.roads[2], found.origin), scale < 7 ? 1 : 0.5, colour("road"), 0.35);
-      line(onScreen(found.roads[1], found.origin), scale < 14 ? 1.3 : 0.6, colour("road"), 0.4);
-      line(onScreen(found.roads[0], found.origin), scale < 14 ? 2.2 : 1.3, colour("road"), 0.6);
-    }
-    const [west, south, east, north] = bounds(this.#grid);
-    if (this.#outline) {
-      const origin = [(south + north) / 2, (west + east) / 2] as const;
-      line(onScreen(this.#outline, origin), 2, colour("ink"), 0.7);
-    }
-    pen.strokeStyle = colour("soft");
-    pen.lineWidth = 1.5;
-    const [left, top, width, height] = this.#rectangle({
-      row: 0,
-      column: 0,
-      rows: this.#grid.rows,
-      columns: this.#grid.columns,
-    });
-    pen.strokeRect(left!, top!, width!, height!);
-    this.#paintMarks(pen, colour);
-    const taken: [number, number, number, number][] = [];
-    this.#paintLabels(pen, colour, taken);
-    if (found) this.#paintNames(pen, colour, found, taken);
-  }
-
-  #paintAreas(pen: Pen, colour: Colour, strength: number): void {
+  protected override paintAreas(pen: Pen, colour: Colour): void {
+    const strength = this.streets === null ? 0.92 : 0.72;
     for (const area of this.#areas) {
       const [left, top, width, height] = this.#rectangle(area);
       pen.fillStyle = colour(`q${area.shade}`);
@@ -235,6 +179,16 @@ export class AreaMap extends MapCanvas {
       }
     }
     pen.globalAlpha = 1;
+  }
+
+  protected override paintOver(pen: Pen, colour: Colour, taken: [number, number, number, number][]): void {
+    const { rows, columns } = this.#grid;
+    const [left, top, width, height] = this.#rectangle({ row: 0, column: 0, rows, columns });
+    pen.strokeStyle = colour("soft");
+    pen.lineWidth = 1.5;
+    pen.strokeRect(left!, top!, width!, height!);
+    this.#paintMarks(pen, colour);
+    this.#paintLabels(pen, colour, taken);
   }
 
   #paintMarks(pen: Pen, colour: Colour): void {
@@ -252,29 +206,6 @@ export class AreaMap extends MapCanvas {
       this.cross(pen, [this.width / 2, this.height / 2], colour("ink"), 8);
   }
 
-  /** Words with a halo of paper, where there is room and nothing was written before. */
-  #write(
-    pen: Pen,
-    colour: Colour,
-    text: string,
-    x: number,
-    y: number,
-    taken: [number, number, number, number][],
-  ): boolean {
-    const wide = pen.measureText(text).width / 2 + 3;
-    const here: [number, number, number, number] = [x - wide, y - 9, x + wide, y + 9];
-    const free = taken.every(([a, b, c, d]) => here[2] < a || here[0] > c || here[3] < b || here[1] > d);
-    if (!free || here[0] < 0 || here[2] > this.width || here[1] < 0 || here[3] > this.height - 36) return false;
-    taken.push(here);
-    pen.lineWidth = 3.5;
-    pen.lineJoin = "round";
-    pen.strokeStyle = colour("card");
-    pen.strokeText(text, x, y);
-    pen.fillStyle = colour("ink");
-    pen.fillText(text, x, y);
-    return true;
-  }
-
   #paintLabels(pen: Pen, colour: Colour, taken: [number, number, number, number][]): void {
     pen.textAlign = "center";
     pen.textBaseline = "middle";
@@ -286,18 +217,7 @@ export class AreaMap extends MapCanvas {
       // Where there is no room for the sign, the numbers alone.
       const text = [area.label, area.label.replace(" %", "")].find((one) => pen.measureText(one).width + 6 <= width!);
       if (text !== undefined && height! >= 20)
-        this.#write(pen, colour, text, left! + width! / 2, top! + height! / 2, taken);
-    }
-    pen.textAlign = "start";
-    pen.textBaseline = "alphabetic";
-  }
-
-  #paintNames(pen: Pen, colour: Colour, found: Streets, taken: [number, number, number, number][]): void {
-    pen.textAlign = "center";
-    pen.textBaseline = "middle";
-    for (const { lat, lon, text, rank } of found.names.slice(0, 80)) {
-      pen.font = `${rank < 2 ? 600 : 400} ${rank < 2 ? 13 : 11}px system-ui, sans-serif`;
-      this.#write(pen, colour, text, ...this.pixel(lat, lon), taken);
+        this.write(pen, colour, text, left! + width! / 2, top! + height! / 2, taken);
     }
     pen.textAlign = "start";
     pen.textBaseline = "alphabetic";

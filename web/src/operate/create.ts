@@ -6,7 +6,7 @@ import type {
   PlanAnswer,
   PlanView,
 } from "../../../clients/js/src/api.js";
-import { button, element, metres } from "../dom.js";
+import { button, byId, element, metres } from "../dom.js";
 import { type Area, DrawMap } from "./draw_map.js";
 import { choice, endOfDay, LANGUAGES, labelled, number, slug, text } from "./fields.js";
 import { attempt, card, show } from "./frame.js";
@@ -86,6 +86,8 @@ export async function create(): Promise<void> {
           east: last.west_deg + last.columns * last.cell_width_deg,
         }
       : null,
+    tiles: byId("operate").dataset["tiles"] ?? "",
+    outline: byId("operate").dataset["outline"] ?? "",
     drawn: (found) => {
       for (const side of SIDES) sides[side].value = found[side].toFixed(4);
       plan();

@@ -1,6 +1,12 @@
-/** A map to draw a rectangle on: by mouse, by finger, or corner by corner from the keyboard. It asks nobody for anything. */
-import { type Colour, MapCanvas, near, type Pen } from "../canvas.js";
+/**
+ * A map to draw a rectangle on: by mouse, by finger, or corner by corner from the keyboard. It asks this server alone,
+ * for the tiles of what is looked at: there is no campaign yet whose rectangle everybody could ask for.
+ */
+import { type Colour, METRES_PER_DEGREE, near, type Pen, RADIAN } from "../canvas.js";
 import { button, element } from "../dom.js";
+import { GroundMap } from "../ground_map.js";
+import type { Bounds, Source } from "../tiles/pmtiles.js";
+import { outline, streets, tiles } from "../tiles/streets.js";
 
 export interface Area {
   readonly south: number;
@@ -13,12 +19,18 @@ interface Options {
   /** What to look at first: where campaigns were before, or the world. */
   readonly view: Area | null;
   readonly drawn: (area: Area) => void;
+  /** The operator's own tiles and outline: addresses of this site, or empty. */
+  readonly tiles: string;
+  readonly outline: string;
 }
 
 const LEAST_PIXELS = 6;
 const FARTHEST_NORTH = 85;
+const STILL_MS = 200;
+const AROUND = 0.3;
+const COARSEST = 2_000;
 
-export class DrawMap extends MapCanvas {
+export class DrawMap extends GroundMap {
   readonly drawButton: HTMLButtonElement;
   readonly #options: Options;
   readonly #sheet = element("div", { class: "sheet" });
@@ -26,6 +38,10 @@ export class DrawMap extends MapCanvas {
   #area: Area | null = null;
   #corner: readonly [number, number] | null = null;
   #cell = 500;
+  #source: Source | null = null;
+  /** What the streets were asked for, at which scale. */
+  #asked: { readonly bounds: Bounds; readonly scale: number } | null = null;
+  #waiting = 0;
 
   constructor(box: HTMLElement, options: Options) {
     const canvas = element("canvas", { "aria-hidden": "true" });
@@ -58,11 +74,60 @@ export class DrawMap extends MapCanvas {
     box.after(this.#hint);
     this.#listen();
     if (options.view) this.fitTo(options.view.south, options.view.west, options.view.north, options.view.east, 60);
-    void import("../land.js").then(({ RINGS }) => {
+    void this.#load();
+  }
+
+  /** The coastline, then what the operator has: without a campaign to look at, the map opens there. */
+  async #load(): Promise<void> {
+    const land = import("../land.js").then(({ RINGS }) => {
       this.rings = RINGS;
       this.soon();
-      box.setAttribute("data-ready", "");
     });
+    [this.#source, this.outline] = await Promise.all([
+      tiles(this.#options.tiles),
+      outline(this.#options.outline),
+      land.catch(() => undefined),
+    ]);
+    const known = this.outline?.bounds ?? this.#source?.extent;
+    if (known && !this.#options.view && !this.moved && this.#area === null) {
+      const [west, south, east, north] = known;
+      this.fitTo(south, west, north, east, 60);
+    }
+    this.box.setAttribute("data-ready", "");
+    await this.#ask();
+  }
+
+  /** The streets of what is looked at and a little around it; what is there already is not asked for again. */
+  async #ask(): Promise<void> {
+    if (this.#source === null || this.metresPerPixel > COARSEST) return;
+    const { width, height } = this.box.getBoundingClientRect();
+    const tall = (height * this.metresPerPixel) / METRES_PER_DEGREE / 2;
+    const wide = (width * this.metresPerPixel) / METRES_PER_DEGREE / Math.cos(this.lat * RADIAN) / 2;
+    const seen = (by: number): Bounds => [
+      this.lon - by * wide,
+      this.lat - by * tall,
+      this.lon + by * wide,
+      this.lat + by * tall,
+    ];
+    const [west, south, east, north] = seen(1);
+    const [scale, had] = [this.metresPerPixel, this.#asked];
+    if (had && scale > had.scale / 1.9 && scale < had.scale * 3) {
+      const [left, bottom, right, top] = had.bounds;
+      if (west >= left && south >= bottom && east <= right && north <= top) return;
+    }
+    const asked = { bounds: seen(1 + AROUND), scale };
+    this.#asked = asked;
+    const found = await streets(this.#source, asked.bounds);
+    if (this.#asked !== asked) return; // looked elsewhere meanwhile
+    this.streets = found;
+    this.box.setAttribute("data-ready", found ? "streets" : "");
+    super.soon();
+  }
+
+  protected override soon(): void {
+    super.soon();
+    clearTimeout(this.#waiting);
+    this.#waiting = window.setTimeout(() => void this.#ask(), STILL_MS);
   }
 
   /** Show an area that was typed. */
@@ -147,7 +212,9 @@ export class DrawMap extends MapCanvas {
     this.soon();
   }
 
-  protected override paint(pen: Pen, colour: Colour): void {
+  protected override paintAreas(): void {}
+
+  protected override paintOver(pen: Pen, colour: Colour): void {
     if (this.#area) {
       const { south, west, north, east } = this.#area;
       const [left, top] = this.pixel(north, west);

@@ -12,6 +12,13 @@ export interface Archive {
   readonly kind: "vector" | "raster";
   readonly tiles: readonly Tile[];
 }
+/** Where tiles come from. */
+export interface Source {
+  /** What it covers, where it says so. */
+  readonly extent: Bounds | null;
+  /** The tiles over these bounds, at the deepest zoom at which they are few and small enough to ask for all of them. */
+  over(bounds: Bounds): Promise<Archive>;
+}
 export type Bounds = readonly [west: number, south: number, east: number, north: number];
 
 const HEADER = 127;
@@ -35,6 +42,7 @@ interface Header {
   readonly kind: number;
   readonly minZoom: number;
   readonly maxZoom: number;
+  readonly extent: Bounds;
 }
 
 async function unzipped(bytes: Uint8Array, zipped: boolean): Promise<Uint8Array> {
@@ -63,6 +71,7 @@ function header(bytes: Uint8Array): Header {
     kind: bytes[99]!,
     minZoom: bytes[100]!,
     maxZoom: bytes[101]!,
+    extent: [102, 106, 110, 114].map((at) => view.getInt32(at, true) / 1e7) as unknown as Bounds,
   };
 }
 
@@ -132,8 +141,8 @@ export async function bytesOf(address: string, from: number, length: number): Pr
   return new Uint8Array(await reply.arrayBuffer());
 }
 
-/** The tiles over these bounds, at the deepest zoom at which they are few and small enough to ask for all of them. */
-export async function archive(address: string, bounds: Bounds): Promise<Archive> {
+/** One PMTiles file; its header is read once. */
+export async function archive(address: string): Promise<Source> {
   const first = await bytesOf(address, 0, FIRST_BYTES);
   const about = header(first);
   const read = async (from: number, length: number) =>
@@ -155,48 +164,54 @@ export async function archive(address: string, bounds: Bounds): Promise<Archive>
     return undefined;
   };
   const kind = about.kind === 1 ? "vector" : "raster";
-  for (let z = about.maxZoom; z >= about.minZoom; z--) {
-    const places = covering(bounds, z);
-    if (places.length > MOST_TILES) continue;
-    const found = (
-      await Promise.all(places.map(async ([x, y]) => ({ x, y, entry: await find(tileId(z, x, y)) })))
-    ).flatMap(({ x, y, entry }) => (entry ? [{ x, y, ...entry }] : []));
-    if (found.reduce((sum, { length }) => sum + length, 0) > MOST_BYTES && z > about.minZoom) continue;
-    const ordered = found.sort((one, other) => one.offset - other.offset);
-    const tiles: Tile[] = [];
-    for (let begin = 0; begin < ordered.length; ) {
-      // Neighbours in the file come in one request.
-      let [end, until] = [begin + 1, ordered[begin]!.offset + ordered[begin]!.length];
-      for (; end < ordered.length && ordered[end]!.offset <= until + GAP; end++)
-        until = Math.max(until, ordered[end]!.offset + ordered[end]!.length);
-      const start = ordered[begin]!.offset;
-      const part = await bytesOf(address, about.data + start, until - start);
-      for (const { x, y, offset, length } of ordered.slice(begin, end))
-        tiles.push({
-          z,
-          x,
-          y,
-          bytes: await unzipped(part.slice(offset - start, offset - start + length), about.tilesZipped),
-        });
-      begin = end;
+  const over = async (bounds: Bounds): Promise<Archive> => {
+    for (let z = about.maxZoom; z >= about.minZoom; z--) {
+      const places = covering(bounds, z);
+      if (places.length > MOST_TILES) continue;
+      const found = (
+        await Promise.all(places.map(async ([x, y]) => ({ x, y, entry: await find(tileId(z, x, y)) })))
+      ).flatMap(({ x, y, entry }) => (entry ? [{ x, y, ...entry }] : []));
+      if (found.reduce((sum, { length }) => sum + length, 0) > MOST_BYTES && z > about.minZoom) continue;
+      const ordered = found.sort((one, other) => one.offset - other.offset);
+      const tiles: Tile[] = [];
+      for (let begin = 0; begin < ordered.length; ) {
+        // Neighbours in the file come in one request.
+        let [end, until] = [begin + 1, ordered[begin]!.offset + ordered[begin]!.length];
+        for (; end < ordered.length && ordered[end]!.offset <= until + GAP; end++)
+          until = Math.max(until, ordered[end]!.offset + ordered[end]!.length);
+        const start = ordered[begin]!.offset;
+        const part = await bytesOf(address, about.data + start, until - start);
+        for (const { x, y, offset, length } of ordered.slice(begin, end))
+          tiles.push({
+            z,
+            x,
+            y,
+            bytes: await unzipped(part.slice(offset - start, offset - start + length), about.tilesZipped),
+          });
+        begin = end;
+      }
+      return { kind, tiles };
     }
-    return { kind, tiles };
-  }
-  return { kind, tiles: [] };
+    return { kind, tiles: [] };
+  };
+  return { extent: about.extent, over };
 }
 
 /** The same from a server of tiles behind this site's own address, such as /streets/{z}/{x}/{y}.pbf. */
-export async function served(template: string, bounds: Bounds, deepest = 14): Promise<Archive> {
-  let z = deepest;
-  while (z > 0 && covering(bounds, z).length > MOST_TILES) z -= 1;
-  const tiles = await Promise.all(
-    covering(bounds, z).map(async ([x, y]) => {
-      const address = template.replace("{z}", String(z)).replace("{x}", String(x)).replace("{y}", String(y));
-      const reply = await fetch(address, { credentials: "omit", referrerPolicy: "no-referrer" });
-      if (!reply.ok || reply.status === 204) return [];
-      const bytes = new Uint8Array(await reply.arrayBuffer());
-      return [{ z, x, y, bytes: await unzipped(bytes, bytes[0] === 0x1f && bytes[1] === 0x8b) }];
-    }),
-  );
-  return { kind: /\.(png|jpe?g|webp)$/.test(template) ? "raster" : "vector", tiles: tiles.flat() };
+export function served(template: string, deepest = 14): Source {
+  const kind = /\.(png|jpe?g|webp)$/.test(template) ? "raster" : "vector";
+  const tile = async (z: number, x: number, y: number): Promise<Tile[]> => {
+    const address = template.replace("{z}", String(z)).replace("{x}", String(x)).replace("{y}", String(y));
+    const reply = await fetch(address, { credentials: "omit", referrerPolicy: "no-referrer" });
+    if (!reply.ok || reply.status === 204) return [];
+    const bytes = new Uint8Array(await reply.arrayBuffer());
+    return [{ z, x, y, bytes: await unzipped(bytes, bytes[0] === 0x1f && bytes[1] === 0x8b) }];
+  };
+  const over = async (bounds: Bounds): Promise<Archive> => {
+    let z = deepest;
+    while (z > 0 && covering(bounds, z).length > MOST_TILES) z -= 1;
+    const tiles = await Promise.all(covering(bounds, z).map(([x, y]) => tile(z, x, y)));
+    return { kind, tiles: tiles.flat() };
+  };
+  return { extent: null, over };
 }

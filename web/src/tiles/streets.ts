@@ -1,8 +1,9 @@
 /**
  * Streets under the areas, from the operator's own tiles: Protomaps' and OpenMapTiles' names for water, green, roads and
- * places. All tiles of the campaign's rectangle are asked for at once, so that the asking says nothing about anybody.
+ * places. All tiles of a campaign's rectangle are asked for at once, so that the asking says nothing about anybody; only
+ * the operator's own map, on which no campaign lies yet, asks for what is looked at.
  */
-import { type Archive, archive, type Bounds, served, type Tile } from "./pmtiles.js";
+import { type Archive, archive, type Bounds, type Source, served, type Tile } from "./pmtiles.js";
 import { type Feature, features } from "./vector.js";
 
 export interface Name {
@@ -72,11 +73,22 @@ function drawn(found: Archive, origin: readonly [number, number]): Omit<Streets,
   return { origin, water, rivers, green, roads, names: ordered };
 }
 
-/** The streets within these bounds, or null where there are none to be had: the map is a map without them. */
-export async function streets(address: string, bounds: Bounds): Promise<Streets | null> {
+/** Where the operator's tiles are, or null where there are none to be had: the map is a map without them. */
+export async function tiles(address: string): Promise<Source | null> {
   if (address === "") return null;
   try {
-    const found = await (address.includes("{z}") ? served(address, bounds) : archive(address, bounds));
+    return address.includes("{z}") ? served(address) : await archive(address);
+  } catch {
+    return null;
+  }
+}
+
+/** The streets within these bounds, or null. */
+export async function streets(source: Source | null, bounds: Bounds): Promise<Streets | null> {
+  try {
+    if (source === null) return null;
+    const found = await source.over(bounds);
+    if (found.tiles.length === 0) return null;
     const origin = [(bounds[1] + bounds[3]) / 2, (bounds[0] + bounds[2]) / 2] as const;
     if (found.kind === "vector") return { ...drawn(found, origin), pictures: [] };
     const pictures = await Promise.all(
@@ -91,18 +103,21 @@ export async function streets(address: string, bounds: Bounds): Promise<Streets 
   }
 }
 
+/** A line on the map, in degrees from its own origin, and what it encloses. */
+export interface Outline {
+  readonly origin: readonly [lat: number, lon: number];
+  readonly path: Path2D;
+  readonly bounds: Bounds;
+}
+
 /** A line of the operator's own, such as the city's boundary, as GeoJSON; null where there is none. */
-export async function outline(address: string, origin: readonly [number, number]): Promise<Path2D | null> {
+export async function outline(address: string): Promise<Outline | null> {
   if (address === "") return null;
-  const path = new Path2D();
+  const parts: Float64Array[] = [];
   const walk = (value: unknown): void => {
     if (!Array.isArray(value)) return;
     if (Array.isArray(value[0]) && typeof value[0][0] === "number")
-      add(
-        path,
-        { layer: "", type: 2, told: {}, parts: [Float64Array.from(value.flatMap(([x, y]) => [x, y]))] },
-        origin,
-      );
+      parts.push(Float64Array.from(value.flatMap(([x, y]) => [x, y])));
     else value.forEach(walk);
   };
   const look = (value: unknown): void => {
@@ -116,7 +131,19 @@ export async function outline(address: string, origin: readonly [number, number]
     const reply = await fetch(address, { credentials: "omit", referrerPolicy: "no-referrer" });
     if (!reply.ok) return null;
     look(await reply.json());
-    return path;
+    if (parts.length === 0) return null;
+    const bounds: [number, number, number, number] = [Infinity, Infinity, -Infinity, -Infinity];
+    for (const part of parts)
+      for (let i = 0; i + 1 < part.length; i += 2) {
+        bounds[0] = Math.min(bounds[0], part[i]!);
+        bounds[1] = Math.min(bounds[1], part[i + 1]!);
+        bounds[2] = Math.max(bounds[2], part[i]!);
+        bounds[3] = Math.max(bounds[3], part[i + 1]!);
+      }
+    const origin = [(bounds[1] + bounds[3]) / 2, (bounds[0] + bounds[2]) / 2] as const;
+    const path = new Path2D();
+    add(path, { layer: "", type: 2, told: {}, parts }, origin);
+    return { origin, path, bounds };
   } catch {
     return null;
   }

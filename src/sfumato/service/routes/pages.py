@@ -34,9 +34,9 @@ async def home(collector: Running, request: Request, language: NoticeLanguage | 
 
 
 @router.get("/operate", response_class=Response, responses={**_HTML, **refusals()})
-async def operate() -> Response:
+async def operate(request: Request) -> Response:
     """The operator's screens; they ask for the token, and this page knows nothing without it."""
-    return _page(pages.operate_page())
+    return _page(pages.operate_page(ground_of(request)))
 
 
 @router.get("/campaigns/{campaign}/privacy-notice", response_class=Response, responses={**_HTML, **refusals(404, 422)})

@@ -1,0 +1,97 @@
+/**
+ * A map with the operator's own ground under it: streets, water, green and names from their tiles, and an outline, where
+ * there are some; else the coastline alone. What is drawn between the ground and its roads is for those that extend it.
+ */
+import { type Colour, MapCanvas, METRES_PER_DEGREE, type Pen, RADIAN } from "./canvas.js";
+import type { Outline, Streets } from "./tiles/streets.js";
+
+type Box = [left: number, top: number, right: number, bottom: number];
+
+export abstract class GroundMap extends MapCanvas {
+  protected streets: Streets | null = null;
+  protected outline: Outline | null = null;
+
+  /** What is shown over the ground and under its roads. */
+  protected abstract paintAreas(pen: Pen, colour: Colour): void;
+  /** What is shown over everything but names; where words were written is added to `taken`. */
+  protected abstract paintOver(pen: Pen, colour: Colour, taken: Box[]): void;
+
+  protected override paint(pen: Pen, colour: Colour): void {
+    this.#paintGround(pen, colour);
+    this.paintAreas(pen, colour);
+    this.#paintRoads(pen, colour);
+    const taken: Box[] = [];
+    this.paintOver(pen, colour, taken);
+    this.#paintNames(pen, colour, taken);
+  }
+
+  /** A path of degrees as it lies on the screen now. */
+  #onScreen(path: Path2D, origin: readonly [number, number]): Path2D {
+    const [x, y] = this.pixel(...(origin as [number, number]));
+    const scale = METRES_PER_DEGREE / this.metresPerPixel;
+    const placed = new Path2D();
+    placed.addPath(path, new DOMMatrix([scale * Math.cos(this.lat * RADIAN), 0, 0, -scale, x, y]));
+    return placed;
+  }
+
+  #paintGround(pen: Pen, colour: Colour): void {
+    const found = this.streets;
+    if (found === null) return;
+    for (const { picture, bounds } of found.pictures) {
+      const [[left, top], [right, bottom]] = [this.pixel(bounds[3], bounds[0]), this.pixel(bounds[1], bounds[2])];
+      pen.drawImage(picture, left, top, right - left, bottom - top);
+    }
+    pen.fillStyle = colour("green");
+    pen.fill(this.#onScreen(found.green, found.origin)); // holes run the other way round
+    pen.fillStyle = colour("sea");
+    pen.fill(this.#onScreen(found.water, found.origin));
+  }
+
+  #paintRoads(pen: Pen, colour: Colour): void {
+    const line = (path: Path2D, origin: readonly [number, number], width: number, ink: string, alpha: number) => {
+      pen.globalAlpha = alpha;
+      pen.lineWidth = width;
+      pen.strokeStyle = ink;
+      pen.stroke(this.#onScreen(path, origin));
+      pen.globalAlpha = 1;
+    };
+    const { streets: found, metresPerPixel: scale } = this;
+    if (found) {
+      const { origin, rivers, roads } = found;
+      line(rivers, origin, 1.5, colour("water"), 0.7);
+      if (scale < 5) line(roads[3], origin, 0.5, colour("road"), 0.3);
+      if (scale < 14) line(roads[2], origin, scale < 7 ? 1 : 0.5, colour("road"), 0.35);
+      line(roads[1], origin, scale < 14 ? 1.3 : 0.6, colour("road"), 0.4);
+      line(roads[0], origin, scale < 14 ? 2.2 : 1.3, colour("road"), 0.6);
+    }
+    if (this.outline) line(this.outline.path, this.outline.origin, 2, colour("ink"), 0.7);
+  }
+
+  /** Words with a halo of paper, where there is room and nothing was written before. */
+  protected write(pen: Pen, colour: Colour, text: string, x: number, y: number, taken: Box[]): boolean {
+    const wide = pen.measureText(text).width / 2 + 3;
+    const here: Box = [x - wide, y - 9, x + wide, y + 9];
+    const free = taken.every(([a, b, c, d]) => here[2] < a || here[0] > c || here[3] < b || here[1] > d);
+    if (!free || here[0] < 0 || here[2] > this.width || here[1] < 0 || here[3] > this.height - 36) return false;
+    taken.push(here);
+    pen.lineWidth = 3.5;
+    pen.lineJoin = "round";
+    pen.strokeStyle = colour("card");
+    pen.strokeText(text, x, y);
+    pen.fillStyle = colour("ink");
+    pen.fillText(text, x, y);
+    return true;
+  }
+
+  #paintNames(pen: Pen, colour: Colour, taken: Box[]): void {
+    if (this.streets === null) return;
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    for (const { lat, lon, text, rank } of this.streets.names.slice(0, 80)) {
+      pen.font = `${rank < 2 ? 600 : 400} ${rank < 2 ? 13 : 11}px system-ui, sans-serif`;
+      this.write(pen, colour, text, ...this.pixel(lat, lon), taken);
+    }
+    pen.textAlign = "start";
+    pen.textBaseline = "alphabetic";
+  }
+}
