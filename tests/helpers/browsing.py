@@ -18,12 +18,17 @@ WEB = ROOT / "web"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
-def need_entry(name: str) -> None:
-    """Skip, and say why, where there is no browser, no driver or no bundle with this page."""
+def need_browser() -> None:
+    """Skip, and say why, where there is no browser or no driver."""
     if CHROMIUM is None or shutil.which("node") is None:
         pytest.skip("chromium or node is not installed")
     if not (WEB / "node_modules" / "playwright-core").is_dir():
         pytest.skip("playwright-core is not installed: run `make web`")
+
+
+def need_entry(name: str) -> None:
+    """The same, and where there is no bundle with this page."""
+    need_browser()
     if not has_entry(name):
         pytest.skip(f"the bundle has no {name}.js: run `make web`")
 

@@ -6,7 +6,6 @@ import gzip
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,42 +15,19 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from browsing import asked_hosts, driven, need_browser, need_entry
 from collector_harness import TOKEN, CollectorProcess, close, create, crowd
+from repository import ROOT
 from tile_maker import town_tiles
 
-from sfumato.service.pages.layout import has_bundle
-
-ROOT = Path(__file__).resolve().parents[2]
-WEB = ROOT / "web"
 PICTURES = ROOT / "test-output" / "browser"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 HERE = {"latitude": 48.8531, "longitude": 2.3487}
 
 pytestmark = [pytest.mark.browser, pytest.mark.service]
 
 
-def need(bundle: bool = True) -> None:
-    if CHROMIUM is None or shutil.which("node") is None:
-        pytest.skip("chromium or node is not installed")
-    if not (WEB / "node_modules" / "playwright-core").is_dir():
-        pytest.skip("playwright-core is not installed: run `make web`")
-    if bundle and not has_bundle():
-        pytest.skip("the bundle is not built: run `make web`")
-
-
 def browse(script: str, **options: Any) -> dict[str, Any]:
-    argument = json.dumps({"pictures": str(PICTURES), "executable": CHROMIUM, **options})
-    command = ["node", str(WEB / "test" / script), argument]
-    run = subprocess.run(command, cwd=WEB, capture_output=True, text=True, timeout=300, check=False)
-    assert run.returncode == 0, run.stderr[-4000:]
-    found: dict[str, Any] = json.loads(run.stdout.strip().splitlines()[-1])
-    return found
-
-
-def hosts(found: dict[str, Any], url: str) -> set[str]:
-    """Every host that was asked for anything; blob: and data: never leave the browser."""
-    outside = [one["url"] for one in found["requests"] if not one["url"].startswith((f"blob:{url}", "data:"))]
-    return {urlsplit(address).netloc for address in outside}
+    return driven(script, pictures=PICTURES, **options)
 
 
 @contextmanager
@@ -65,7 +41,7 @@ def town(folder: Path, **options: Any) -> Iterator[CollectorProcess]:
 
 @pytest.fixture(scope="module")
 def journey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[CollectorProcess, dict[str, Any]]]:
-    need()
+    need_entry("participant")
     with town(tmp_path_factory.mktemp("collector")) as collector:
         for cycle in range(2):
             crowd(collector.visitor, 120, middle=(48.850, 2.330), seed=cycle)
@@ -116,7 +92,7 @@ def test_no_request_goes_to_another_host_and_no_address_depends_on_the_place(
     journey: tuple[CollectorProcess, dict[str, Any]],
 ) -> None:
     collector, found = journey
-    assert hosts(found, collector.url) == {urlsplit(collector.url).netloc}
+    assert asked_hosts(found, collector.url) == {urlsplit(collector.url).netloc}
     paths = {urlsplit(one["url"]).path for one in found["requests"] if one["url"].startswith("http")}
     campaign = "/campaigns/town"
     allowed = {campaign, f"{campaign}/dashboard", f"{campaign}/dashboard.json"}
@@ -161,7 +137,7 @@ def test_the_pages_work_by_keyboard_with_a_screen_reader_and_on_a_phone(
 
 
 def test_without_the_bundle_the_pages_are_complete_take_no_place_and_the_map_still_changes(tmp_path: Path) -> None:
-    need(bundle=False)
+    need_browser()
     with town(tmp_path, bundle=False) as collector:
         crowd(collector.visitor, 80, middle=(48.850, 2.330), seed=1)
         assert close(collector.visitor)["closed"]
@@ -172,7 +148,7 @@ def test_without_the_bundle_the_pages_are_complete_take_no_place_and_the_map_sti
         after = browse("fallback.mjs", url=collector.url, campaign="town", name="fallback")
     for found in (before, after):
         assert found["scripts"] == found["inputs"] == 0
-        assert hosts(found, collector.url) == {urlsplit(collector.url).netloc}
+        assert asked_hosts(found, collector.url) == {urlsplit(collector.url).netloc}
         assert "takes no place and sends nothing" in found["participant"]
         for words in ("ε per km", "Mutual information", "Distortion", "Residual test", "5 % fake reports", "No alarm"):
             assert words in found["dashboard"], words
@@ -184,7 +160,7 @@ def test_without_the_bundle_the_pages_are_complete_take_no_place_and_the_map_sti
 
 
 def test_the_live_trace_follows_watch_position_and_goes_on_after_a_reload(tmp_path: Path) -> None:
-    need()
+    need_entry("participant")
     if not (ROOT / "clients" / "js" / "dist" / "sfumato.js").exists():
         pytest.skip("clients/js is not built: run `make web`")
     with town(tmp_path) as collector:
@@ -202,18 +178,25 @@ def test_the_live_trace_follows_watch_position_and_goes_on_after_a_reload(tmp_pa
     state_1, state_2 = (one["memory"]["live"]["live"]["state"] for one in (first, second))
     assert state_1["constant"] == state_2["constant"]  # the same process
     assert state_2["time_s"] > state_1["time_s"]
-    assert hosts(found, collector.url) == {urlsplit(collector.url).netloc}
+    assert asked_hosts(found, collector.url) == {urlsplit(collector.url).netloc}
 
 
 def test_streets_are_the_operators_own_and_what_is_looked_at_is_never_asked_for(tmp_path: Path) -> None:
-    need()
+    need_entry("participant")
     tiles = town_tiles(tmp_path / "town.pmtiles", south=48.8286, west=2.2855, north=48.8756, east=2.3845)
     with town(tmp_path, tiles=tiles) as collector:
         crowd(collector.visitor, 60, middle=(48.850, 2.330), seed=1)
         assert close(collector.visitor)["closed"]
         found = browse("tiles.mjs", url=collector.url, campaign="town")
-        assert hosts(found, collector.url) == {urlsplit(collector.url).netloc}
+        assert asked_hosts(found, collector.url) == {urlsplit(collector.url).netloc}
     assert found["streets"] == found["dashboardStreets"] == "streets"
+    assert found["dashboardLanguage"] == "fr"
+    assert found["dashboardHeadline"].startswith("Avec 60 réponses, cette carte")
+    assert found["dashboardTitle"] == "Où se situent les réponses, tour 1"
+    assert found["dashboardButtons"] == ["Zones distinguées", "Tous les carrés", "Ce tour seul"]
+    assert found["chosenLanguage"] == "de"
+    assert found["chosenMap"].endswith("/campaigns/town/dashboard?language=de")
+    assert found["dashboardInaccessible"] == []
     assert found["askedMeanwhile"] == found["askedUntilDrawn"] == 0, "zooming, moving, tapping, drawing ask nobody"
     assert (found["language"], found["button"]) == ("fr", "Utiliser ma position")
     assert (found["tapped"], found["drawnByTap"]) == ("Utiliser le lieu que j’ai touché", 0)
@@ -225,12 +208,9 @@ def test_streets_are_the_operators_own_and_what_is_looked_at_is_never_asked_for(
 
 def test_the_participants_page_is_light_and_soon_of_use(journey: tuple[CollectorProcess, dict[str, Any]]) -> None:
     collector, found = journey
-    paths = {
-        "/campaigns/town",
-        *(f"/static/bundle/{name}.js" for name in ("participant", "map", "streets", "en", "land")),
-    }
     asked = {urlsplit(one["url"]).path for one in found["requests"] if one["url"].startswith("http")}
-    assert paths <= asked
+    paths = {"/campaigns/town", *(path for path in asked if path.startswith("/static/"))}
+    assert {"/static/bundle/participant.js", "/static/bundle/land.js", "/static/bundle/en.js"} <= paths
     assert sum(len(gzip.compress(collector.visitor.get(path).content)) for path in paths) < 250_000
     assert found["interactiveMs"] < 8_000  # 2 s on a machine that does nothing else
 

@@ -22,7 +22,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.service]
 def day(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[CollectorProcess, dict[str, Any]]]:
     need_entry("operate")
     folder = tmp_path_factory.mktemp("collector")
-    with CollectorProcess(f"sqlite:///{folder / 'x.db'}", backup_folder=folder / "kept", tiles=lyon(folder)) as collector:
+    with CollectorProcess(
+        f"sqlite:///{folder / 'x.db'}", backup_folder=folder / "kept", tiles=lyon(folder)
+    ) as collector:
         create(collector.visitor, "old", title="Old", minimum_tickets=50)
         crowd(collector.visitor, 60, "old")
         yield collector, driven("operate.mjs", pictures=PICTURES, url=collector.url, token=TOKEN)

@@ -215,8 +215,8 @@ def test_a_cycle_left_out_changes_the_map_and_back_again_to_the_last_digit(town:
     assert [cycle["excluded"] for cycle in history(town)] == [False, True, False]
     refused(act(town, "campaigns/town/cycles/2/exclude"), 409, "already left out")
     page = town.get("/campaigns/town/dashboard").text
-    assert "Cycle 2 is left out of the map by the operator" in page
-    assert "average of cycles 1 to 3 without 2" in page
+    assert "Round 2 is left out of the map by the operator" in page
+    assert "average of rounds 1 to 3 without 2" in page
     assert page.count("<strong>left out</strong>") == 1
     # The next cycle is estimated without it too, and what devices spent goes on from what they had spent.
     fill(database, honest[0], cycle=4)
@@ -227,8 +227,10 @@ def test_a_cycle_left_out_changes_the_map_and_back_again_to_the_last_digit(town:
     assert fourth["excluded_cycles"] == [2]
     done(town, "campaigns/town/cycles/4/exclude")
     page = town.get("/campaigns/town/dashboard").text
-    assert "Cycles 2 and 4 are left out" in page
-    assert 'id="map-section-title">Where reporters are, average of cycles 1 to 3 without 2' in page, "those that count"
+    assert "Rounds 2 and 4 are left out" in page
+    assert 'id="map-section-title">Where the answers lie, average of rounds 1 to 3 without 2' in page, (
+        "those that count"
+    )
     assert town.get(address).json()["cycle"]["cycle"] == 3
     done(town, "campaigns/town/cycles/4/include")
     done(town, "campaigns/town/cycles/2/include")

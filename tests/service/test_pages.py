@@ -16,12 +16,13 @@ from sfumato.service import pages
 from sfumato.service.models.kept import Alarm, GridFields, LevelPerKm, PublishedChannel, Residual, SharpnessFacts
 from sfumato.service.models.shown import AreaView, DashboardCampaignView, EstimatedCycleView, OpenCycleView
 from sfumato.service.pages import layout, maps
+from sfumato.service.pages.headlines import headline
 from sfumato.service.pages.layout import text
 from sfumato.service.pages.words import LANGUAGES, chosen_language, words
-from sfumato.service.views import headline
 
 ROOT = Path(__file__).resolve().parents[2]
 GRID = Grid.from_bounds(48.8286, 2.2855, 48.8798, 2.3909, shape=(6, 8))
+SHARP = SharpnessFacts(reports=1234, width_m=1_200.0, finer_width_m=None, more_reports=None)
 HOSTILE = '<script>alert("x")</script>'
 
 
@@ -106,7 +107,8 @@ def closed(cycle: int, *, alarm: tuple[str, ...] = (), grid: Grid = GRID, interv
         without_suspicious=None,
         low=(0.5 * estimate).tolist() if intervals else unknown,
         high=(1.5 * estimate).tolist() if intervals else unknown,
-        headline="With 1,234 reports this map can tell quarters about 1.2 km wide apart." if intervals else "",
+        headline="" if not intervals else headline(SHARP),
+        sharpness=SHARP if intervals else None,
         areas=areas(estimate, grid) if intervals else None,
     )
 
@@ -315,9 +317,12 @@ def test_every_language_says_everything_with_the_same_placeholders(language: str
     assert all(one.strip() and one == one.strip() for one in other.values())
     if language != "en":
         same = {key for key, one in other.items() if one == english[key]}
-        assert same <= {"nav_pages", "latitude", "longitude", "row_ticket", "level", "contact", "minutes"}, same
+        allowed = {"nav_pages", "latitude", "longitude", "row_ticket", "level", "contact", "minutes"}
+        allowed |= {"col_centre", "col_information", "col_alarm", "no", "kind_weekend"}
+        assert same <= allowed, same
     used = "".join(path.read_text() for path in (ROOT / "web" / "src").glob("*.ts"))
     used += "".join(path.read_text() for path in Path(pages.__file__).parent.glob("*.py"))
+    used = used.replace("'", '"')
     unused = {key for key in english if f'"{key}"' not in used and not key.startswith("hidden_")}
     assert unused <= {"days", "hours", "minutes", "seconds", "paused", "ended"}, unused
 
@@ -333,6 +338,56 @@ def test_the_participants_page_is_whole_in_every_language(language: str, bundle:
     assert [tag for tag, _ in Tags(html).tags].count("details") == 3
     links = [str(attributes.get("href")) for tag, attributes in Tags(html).tags if tag == "a"]
     assert all(f"/campaigns/town?language={one}" in links for one in LANGUAGES)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_map_is_whole_in_every_language(language: str, bundle: bool) -> None:
+    told = [closed(1), closed(2, alarm=("Reasons stay as they are.",))]
+    told[1] = told[1].model_copy(update={"averaged_cycles": 2})
+    said = words(language)
+    html = pages.dashboard_page(campaign(), told, told[1], language=language, kept=f"?language={language}")
+    assert ("html", {"lang": language}) in Tags(html).tags
+    when = said.say("when_average", first=1, last=2)
+    for sentence in (headline(SHARP, said), said.say("alarm_raised"), said.say("result_title", when=when)):
+        assert text(sentence) in html, sentence
+    if language != "en":
+        shown = re.sub(r"<style>.*?</style>|<[^>]*>", " ", html, flags=re.DOTALL)
+        english = {"Every", "Share", "reports", "round", "fewest", "people", "Take", "told", "Square", "wide", "Closed"}
+        assert not english & set(re.findall(r"[A-Za-z]+", shown.replace("Reasons stay as they are.", "")))
+    assert "{" not in re.sub(r"<style>.*?</style>", "", html, flags=re.DOTALL)
+    links = [str(attributes.get("href")) for tag, attributes in Tags(html).tags if tag == "a"]
+    assert all(f"/campaigns/town/dashboard?language={one}" in links for one in LANGUAGES)
+    assert f"/campaigns/town?language={language}" in links, "who chose a language keeps it"
+    assert "/campaigns/town" in pages.dashboard_page(campaign(), told, told[1], language=language)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_list_of_campaigns_is_in_every_language(language: str) -> None:
+    html = pages.home_page([campaign(), campaign("Other")], language=language, kept=f"?language={language}")
+    assert text(words(language).say("home_title")) in html
+    assert f'href="/campaigns/town/dashboard?language={language}"' in html
+    assert text(words(language).say("home_none")) in pages.home_page([], language=language)
+
+
+def test_french_and_german_are_set_as_they_are_printed() -> None:
+    french = " ".join(words("fr").texts.values()) + (Path(pages.__file__).parent / "notices" / "fr.txt").read_text()
+    assert not re.findall(r"[^\u202f ][;?!]| [;?!:%]", french), (
+        "a narrow space that does not break stands before ; ? ! %"
+    )
+    assert "'" not in french
+    assert not re.search(r"(?<!\u00a0):", french), "a space that does not break stands before a colon"
+    german = " ".join(words("de").texts.values())
+    assert not re.search(r"[\"']", german)
+    assert not re.search(r"\w…", german), "a space stands before what is left out"
+
+
+def test_large_counts_are_written_out_and_never_in_powers_of_ten() -> None:
+    assert [words("en").number(value) for value in (999.4, 999.7, 1_000, 5_000, 0.0123)] == [
+        "999", "1,000", "1,000", "5,000", "0.0123",
+    ]  # fmt: skip
+    asked = campaign().model_copy(update={"minimum_tickets": 5_000, "cycle_reports": 20_000})
+    shown = pages.participant_page(asked, channel())
+    assert "It closes at 20,000 reports, never with fewer than 5,000 people." in shown
 
 
 def test_the_language_is_the_switchs_the_campaigns_or_the_browsers() -> None:
@@ -364,6 +419,25 @@ def test_the_headline_says_what_can_be_told_and_what_finer_takes() -> None:
     assert said(40_000, 500.0, None, None).endswith("about 500 m wide apart, which is as fine as its squares.")
 
 
+def test_one_area_that_is_the_whole_map_has_no_colour() -> None:
+    whole = AreaView(row=0, column=0, rows=6, columns=8, share=1.0, low=1.0, high=1.0)
+    drawn = maps.area_map(GRID, [whole], title="t", about="a")
+    assert 'class="cell q0"' in drawn
+    assert 'fill-opacity="0.25"' in drawn
+    only = closed(1).model_copy(update={"areas": [whole]})
+    assert "so few reports say nothing about where" in dashboard(campaign(), only)
+
+
+def test_colour_follows_the_interval_that_is_written_not_the_smoothed_estimate() -> None:
+    """An area of 8-31 % was paler than one of 0-7 % because its smoothed estimate lay at its interval's lower end."""
+    many = AreaView(row=0, column=0, rows=3, columns=8, share=0.09, low=0.08, high=0.31)
+    few = AreaView(row=3, column=0, rows=3, columns=8, share=0.06, low=0.0, high=0.07)
+    drawn = maps.area_map(GRID, [many, few], title="t", about="a")
+    shades = [int(one) for one in re.findall(r'class="cell q(\d)"', drawn)]
+    assert shades[0] - shades[1] >= 4
+    assert maps.sure(many, 8) > 0.3
+
+
 def test_an_uncertain_area_is_paler() -> None:
     area = AreaView(row=0, column=0, rows=3, columns=8, share=0.5, low=0.45, high=0.55)
     vague = area.model_copy(update={"low": 0.0, "high": 1.0})
@@ -372,8 +446,8 @@ def test_an_uncertain_area_is_paler() -> None:
     pale, firm = (
         maps.area_map(GRID, [one, one.model_copy(update={"row": 3})], title="t", about="a") for one in (vague, area)
     )
-    assert pale.count('fill-opacity="0.18"') == 2
+    assert pale.count('fill-opacity="0.25"') == 2
     assert firm.count('fill-opacity="0.92"') == 2
     assert maps.span(0.123, 0.168) == "12–17 %"
-    assert maps.span(0.0, 0.004) == "under 1 %"
+    assert maps.span(0.0, 0.004) == "< 1 %"
     assert maps.span(0.031, 0.034) == "3 %"

@@ -1,13 +1,24 @@
 /**
- * The map of a campaign: areas that can be told apart, faded where they are uncertain; a slider through the cycles.
+ * The map of a campaign: areas that can be told apart, faded where they are uncertain; a slider through the rounds.
  * Numbers come from the JSON twin, maps page by page and only those that are looked at.
  */
 import type { AreaView, ClosedCycleView, DashboardAnswer, MapAnswer } from "../../clients/js/src/api.js";
-import { button, byId, element, percent } from "./dom.js";
+import { button, byId, element } from "./dom.js";
 import { type Area, AreaMap, cells, centre, shades } from "./map.js";
+import { type Key, tongue } from "./words.js";
 
 type View = "areas" | "cells" | "own";
-const VIEWS: Record<View, string> = { areas: "Areas told apart", cells: "Every square", own: "This cycle alone" };
+const VIEWS = { areas: "view_areas", cells: "view_squares", own: "view_own" } as const;
+const KINDS: Readonly<Record<string, Key>> = {
+  weekday: "kind_weekday",
+  weekend: "kind_weekend",
+  night: "kind_night",
+  morning: "kind_morning",
+  afternoon: "kind_afternoon",
+  evening: "kind_evening",
+};
+const words = await tongue();
+const { say, percent } = words;
 const root = byId("dashboard");
 const home = `/campaigns/${root.dataset["campaign"] ?? ""}`;
 
@@ -57,33 +68,57 @@ function mapOf(cycle: ClosedCycleView): Promise<WholeMap> {
   return found;
 }
 
-/** The average, said as what it is: over how many cycles. */
+/** The average, said as what it is: over how many rounds. */
 function averaged(cycle: ClosedCycleView): string {
   const count = cycle.averaged_cycles ?? 1;
-  if (count <= 1) return `cycle ${cycle.cycle}`;
+  if (count <= 1) return say("when_round", { round: cycle.cycle });
   const out = new Set(cycle.excluded_cycles ?? []);
   let first = cycle.cycle;
   for (let missing = count - 1; missing > 0 && first > 0; ) if (!out.has(--first)) missing -= 1;
+  const rounds = { first, last: cycle.cycle };
   const between = [...out].filter((one) => one > first && one < cycle.cycle).sort((a, b) => a - b);
-  const without = between.length > 0 ? ` without ${between.join(", ").replace(/, (\d+)$/, " and $1")}` : "";
-  return `average of cycles ${first} to ${cycle.cycle}${without}`;
+  if (between.length === 0) return say("when_average", rounds);
+  const last = between.pop()!;
+  const listed = between.length > 0 ? say("and", { most: between.join(", "), last }) : String(last);
+  return say("when_without", { ...rounds, out: listed });
 }
 
-/** Said beside a cycle that the operator left out of the map: what is shown of it is as it was published. */
-const leftOut = (cycle: ClosedCycleView) => (cycle.excluded ? ", left out of the map by the operator" : "");
+/** Said beside a round that the operator left out of the map: what is shown of it is as it was published. */
+const leftOut = (cycle: ClosedCycleView, when: string) => (cycle.excluded ? say("when_left_out", { when }) : when);
 
-/** The cycle's own map; where classes were declared, that of the cycles like it. */
+/** The round's own map; where classes were declared, that of the rounds like it. */
 function own(cycle: ClosedCycleView): string {
-  const others = (cycle.class_cycles ?? 1) - 1;
-  return `cycle ${cycle.cycle}${others > 0 ? ` with the ${others} other ${cycle.cycle_class} cycles` : ""}`;
+  const [round, count] = [cycle.cycle, (cycle.class_cycles ?? 1) - 1];
+  if (count <= 0) return say("when_round", { round });
+  const kinds = (cycle.cycle_class ?? "").split(" ").map((one) => (KINDS[one] ? say(KINDS[one]) : one));
+  return say("when_alike", { round, count, kind: kinds.join(", ") });
+}
+
+/** What so many reports can tell apart, and what finer would take: as on the server. */
+function headline(told: ClosedCycleView["sharpness"]): string {
+  if (!told) return "";
+  const reports = words.reports(told.reports);
+  const width = told.width_m === null ? "" : words.length(told.width_m);
+  if (told.more_reports === null || told.finer_width_m === null)
+    return say(width ? "head_finest" : "head_not_yet", { reports, width });
+  const step = 10 ** Math.max(0, String(told.more_reports).length - 2);
+  const more = words.count(Math.ceil(told.more_reports / step) * step);
+  return say(width ? "head_apart" : "head_not_yet_more", {
+    reports,
+    width,
+    more,
+    finer: words.length(told.finer_width_m),
+  });
 }
 
 /** 12–17 %, as on the server. */
 function span(low: number, high: number): string {
   const [least, most] = [Math.round(100 * low), Math.round(100 * high)];
-  if (most < 1) return "under 1 %";
+  if (most < 1) return "< 1 %";
   return least === most ? `${most} %` : `${least}–${most} %`;
 }
+
+const middle = ({ low, high }: { low: number; high: number }) => (low + high) / 2;
 
 /** 1 certain .. 0 unknown: an interval beside twice the share, or an even one. */
 const sure = (share: number, low: number, high: number, even: number) =>
@@ -94,12 +129,14 @@ function areasShown(): Area[] {
   if (view === "own" && now.own !== null) return cells(grid, now.own);
   if (view === "areas" && now.areas !== null) {
     const found = now.areas;
-    const shade = shades(found.map(({ share, rows, columns }) => share / (rows * columns)));
-    return found.map(({ share, low, high, ...box }, index) => ({
+    // One area is the whole map, and nothing is known of where in it people are: it has no colour.
+    if (found.length === 1) return [{ ...found[0]!, shade: 0, sure: 0 }];
+    const shade = shades(found.map((one) => middle(one) / (one.rows * one.columns)));
+    return found.map(({ low, high, ...box }, index) => ({
       ...box,
       shade: shade[index]!,
-      sure: sure(share, low, high, (box.rows * box.columns) / count),
-      ...(found.length > 1 ? { label: span(low, high) } : {}),
+      sure: sure(middle({ low, high }), low, high, (box.rows * box.columns) / count),
+      label: span(low, high),
     }));
   }
   return cells(grid, now.estimate).map((area, cell) => ({
@@ -111,29 +148,34 @@ function areasShown(): Area[] {
 const told = element("p", { class: "soft", "aria-live": "polite", id: "cell-told" });
 
 function tell(index: number): void {
-  const level = twin.history[shown]!.interval_level;
+  const level = `${100 * (twin.history[shown]!.interval_level ?? 0)} %`;
   const area = view === "areas" ? now.areas?.[index] : undefined;
   if (area) {
-    told.textContent = `${span(area.low, area.high)} of the people are in this area (${100 * (level ?? 0)} % interval; best estimate ${percent(area.share)}).`;
+    const [within, share] = [span(area.low, area.high), percent(area.share)];
+    told.textContent = say("tell_area", { span: within, level, share });
     return;
   }
-  const [lat, lon] = centre(twin.campaign.grid, index);
-  const value = view === "own" && now.own ? now.own[index]! : now.estimate[index]!;
-  const interval =
+  const where = centre(twin.campaign.grid, index)
+    .map((one) => one.toFixed(4))
+    .join(", ");
+  const share = percent(view === "own" && now.own ? now.own[index]! : now.estimate[index]!);
+  told.textContent =
     view !== "own" && now.low && now.high
-      ? `, between ${percent(now.low[index]!)} and ${percent(now.high[index]!)}`
-      : "";
-  told.textContent = `Square at ${lat.toFixed(4)}, ${lon.toFixed(4)}: ${percent(value)}${interval}.`;
+      ? say("tell_square_between", { where, share, low: percent(now.low[index]!), high: percent(now.high[index]!) })
+      : say("tell_square", { where, share });
 }
 
 function table(): void {
   const cycle = twin.history[shown]!;
   const { grid } = twin.campaign;
-  const level = cycle.interval_level === null ? "No" : `${100 * cycle.interval_level} %`;
+  const interval =
+    cycle.interval_level === null
+      ? say("col_no_interval")
+      : say("col_interval", { level: `${100 * cycle.interval_level} %` });
   const rows = (now.areas ?? []).map(({ row, column, rows, columns, share, low, high }) => {
     const lat = grid.north_deg - (row + rows / 2) * grid.cell_height_deg;
     const lon = grid.west_deg + (column + columns / 2) * grid.cell_width_deg;
-    const size = `${Math.round(columns * grid.cell_width)} × ${Math.round(rows * grid.cell_height)} m`;
+    const size = `${words.length(columns * grid.cell_width)} × ${words.length(rows * grid.cell_height)}`;
     const where = `${lat.toFixed(4)}, ${(((lon + 540) % 360) - 180).toFixed(4)}`;
     return {
       density: share / (rows * columns),
@@ -142,9 +184,9 @@ function table(): void {
   });
   const singly = now.estimate
     .map((share, cell) => {
-      const interval = now.low && now.high ? `${percent(now.low[cell]!)} – ${percent(now.high[cell]!)}` : "– – –";
+      const between = now.low && now.high ? `${percent(now.low[cell]!)} – ${percent(now.high[cell]!)}` : "– – –";
       const where = centre(grid, cell).map((one) => one.toFixed(4));
-      return { density: share, texts: [where.join(", "), `square ${cell}`, percent(share), interval] };
+      return { density: share, texts: [where.join(", "), say("square_number", { cell }), percent(share), between] };
     })
     .slice(0, 5000);
   const made = (found: typeof rows, caption: string) =>
@@ -158,7 +200,9 @@ function table(): void {
         element(
           "tr",
           {},
-          ...["Centre", "Size", "Share", `${level} interval`].map((head) => element("th", { scope: "col" }, head)),
+          ...[say("col_centre"), say("col_size"), say("col_share"), interval].map((head) =>
+            element("th", { scope: "col" }, head),
+          ),
         ),
       ),
       element(
@@ -171,16 +215,34 @@ function table(): void {
     );
   const scroll = (label: string, inside: Node, tall = "") =>
     element("div", { class: `scroll${tall}`, tabindex: "0", role: "region", "aria-label": label }, inside);
-  const all = element("details", {}, element("summary", {}, `All ${twin.campaign.cells} squares`));
+  const all = element(
+    "details",
+    {},
+    element("summary", {}, say("squares_all", { count: words.count(twin.campaign.cells) })),
+  );
   all.addEventListener("toggle", () => {
     if (all.open && all.childElementCount === 1)
-      all.append(scroll("All squares", made(singly, "Every square, fullest first."), " tall"));
+      all.append(scroll(say("view_squares"), made(singly, say("squares_sorted")), " tall"));
   });
-  const first = rows.length > 0 ? rows : singly.slice(0, 15);
-  byId("map-table").replaceChildren(
-    scroll("The map as a table", made(first, `${first.length} areas, densest first (${averaged(cycle)}).`)),
-    all,
-  );
+  const count = Math.min(15, singly.length);
+  const first = rows.length > 0 ? rows : singly.slice(0, count);
+  const caption =
+    rows.length > 0
+      ? say("areas_caption", { count: rows.length, when: averaged(cycle) })
+      : say("squares_caption", { count, cells: words.count(twin.campaign.cells) });
+  byId("map-table").replaceChildren(scroll(say("fold_table"), made(first, caption)), all);
+}
+
+function legend(): (Node | string)[] {
+  if (view === "areas" && now.areas?.length === 1) return [say("legend_one")];
+  const largest = Math.max(...(view === "own" && now.own ? now.own : now.estimate));
+  const most = view === "areas" && now.areas ? say("legend_most") : say("legend_square", { share: percent(largest) });
+  return [
+    element("span", {}, say("legend_fewest")),
+    element("span", { class: "ramp", "aria-hidden": "true" }),
+    element("span", {}, most),
+    ...(view === "own" ? [] : [element("span", { class: "fade", "aria-hidden": "true" }), say("legend_pale")]),
+  ];
 }
 
 function draw(): void {
@@ -188,19 +250,10 @@ function draw(): void {
   if (cycle === undefined) return;
   map?.show(areasShown());
   root.dataset["shown"] = String(cycle.cycle);
-  const words = view === "own" && now.own !== null ? own(cycle) : averaged(cycle);
-  byId("map-section-title").textContent = `Where ${cycle.target} are, ${words}${leftOut(cycle)}`;
-  byId("headline").textContent = cycle.headline;
-  const top =
-    view === "areas" && now.areas
-      ? "most people to the km²"
-      : `${percent(Math.max(...(view === "own" && now.own ? now.own : now.estimate)))} in one square`;
-  byId("legend").replaceChildren(
-    element("span", {}, "fewest"),
-    element("span", { class: "ramp", "aria-hidden": "true" }),
-    element("span", {}, top),
-    ...(view === "own" ? [] : [element("span", { class: "fade", "aria-hidden": "true" }), "paler: less certain"]),
-  );
+  const when = leftOut(cycle, view === "own" && now.own !== null ? own(cycle) : averaged(cycle));
+  byId("map-section-title").textContent = say("result_title", { when });
+  byId("headline").textContent = headline(cycle.sharpness);
+  byId("legend").replaceChildren(...legend());
   told.textContent = "";
   table();
 }
@@ -219,10 +272,10 @@ async function redraw(): Promise<void> {
 function controls(): void {
   const buttons = (Object.keys(VIEWS) as View[]).map((name) =>
     button(
-      VIEWS[name],
+      say(VIEWS[name]),
       () => {
         view = name;
-        for (const one of buttons) one.setAttribute("aria-pressed", String(one.textContent === VIEWS[name]));
+        for (const one of buttons) one.setAttribute("aria-pressed", String(one.textContent === say(VIEWS[name])));
         void redraw();
       },
       { class: "quiet", "aria-pressed": String(name === view) },
@@ -236,11 +289,12 @@ function controls(): void {
     value: String(shown),
     step: "1",
   });
-  const output = element("output", { for: "cycle" });
+  const label = element("label", { for: "cycle" });
   const name = () => {
-    const words = `${twin.history[shown]!.cycle} of ${twin.history.at(-1)!.cycle}${leftOut(twin.history[shown]!)}`;
-    output.textContent = words;
-    slider.setAttribute("aria-valuetext", `Cycle ${words}`);
+    const cycle = twin.history[shown]!;
+    const said = leftOut(cycle, say("slider", { round: cycle.cycle, last: twin.history.at(-1)!.cycle }));
+    label.textContent = said;
+    slider.setAttribute("aria-valuetext", said);
   };
   slider.addEventListener("input", () => {
     shown = slider.valueAsNumber;
@@ -250,8 +304,8 @@ function controls(): void {
   name();
   byId("map-controls").replaceChildren(
     told,
-    element("div", { class: "buttons", role: "group", "aria-label": "What the map shows" }, ...buttons),
-    ...(twin.history.length > 1 ? [element("label", { for: "cycle" }, "Cycle ", output), slider] : []),
+    element("div", { class: "buttons", role: "group", "aria-label": say("view_label") }, ...buttons),
+    ...(twin.history.length > 1 ? [label, slider] : []),
   );
 }
 
@@ -264,9 +318,9 @@ function start(): void {
   const box = byId("map");
   map ??= new AreaMap(box, twin.campaign.grid, {
     words: {
-      label: "Map of shares; the table below lists the same numbers. Arrow keys move it, plus and minus zoom.",
-      nearer: "Zoom in",
-      further: "Zoom out",
+      label: say("shares_label"),
+      nearer: say("zoom_in"),
+      further: say("zoom_out"),
     },
     tiles: box.dataset["tiles"] ?? "",
     outline: box.dataset["outline"] ?? "",
@@ -280,9 +334,13 @@ async function refresh(): Promise<void> {
   const fresh = await fetched();
   const counted = (history: ClosedCycleView[]) => history.map((one) => [one.cycle, one.excluded]).join();
   if (counted(fresh.history) !== counted(twin.history)) return location.reload();
-  const { number, state, reports, version } = fresh.campaign.cycle;
+  const { number: round, state, reports } = fresh.campaign.cycle;
   byId("open-cycle").textContent =
-    `Cycle ${number} is ${state}: about ${reports.toLocaleString("en")} reports so far (rounded down to tens). Version ${version.slice(0, 12)}…`;
+    state !== "open"
+      ? say("round_counted", { round })
+      : reports === 0
+        ? say("round_few", { round, reports: say("reports_few") })
+        : say("round_open", { round, reports: words.reports(reports) });
 }
 
 fetched()

@@ -34,7 +34,6 @@ export function numbers(items: [string, string, string][]): HTMLElement {
   );
 }
 
-export const percent = (share: number) =>
-  share >= 0.001 ? `${(100 * share).toFixed(1)} %` : `${Number((100 * share).toPrecision(2))} %`;
-export const digits = (value: number, count = 4) => Number(value.toPrecision(count)).toLocaleString("en");
+export const digits = (value: number, count = 4) =>
+  Number(value.toPrecision(count)).toLocaleString(document.documentElement.lang || "en");
 export const metres = (value: number) => (value >= 1000 ? `${digits(value / 1000, 3)} km` : `${digits(value, 3)} m`);

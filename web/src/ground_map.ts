@@ -62,7 +62,7 @@ export abstract class GroundMap extends MapCanvas {
       if (scale < 5) line(roads[3], origin, 0.5, colour("road"), 0.3);
       if (scale < 14) line(roads[2], origin, scale < 7 ? 1 : 0.5, colour("road"), 0.35);
       line(roads[1], origin, scale < 14 ? 1.3 : 0.6, colour("road"), 0.4);
-      line(roads[0], origin, scale < 14 ? 2.2 : 1.3, colour("road"), 0.6);
+      line(roads[0], origin, scale < 14 ? 2 : 1.2, colour("road"), 0.5);
     }
     if (this.outline) line(this.outline.path, this.outline.origin, 2, colour("ink"), 0.7);
   }

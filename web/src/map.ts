@@ -9,6 +9,7 @@ import { GroundMap } from "./ground_map.js";
 import { outline, streets, tiles } from "./tiles/streets.js";
 
 export const SHADES = 9;
+const FAINTEST = 0.25; // as in the server's SVG
 
 /** Some cells together: where they lie on the grid, and how they look. */
 export interface Area {
@@ -169,7 +170,7 @@ export class AreaMap extends GroundMap {
     for (const area of this.#areas) {
       const [left, top, width, height] = this.#rectangle(area);
       pen.fillStyle = colour(`q${area.shade}`);
-      pen.globalAlpha = strength * (0.18 + 0.82 * area.sure);
+      pen.globalAlpha = strength * (FAINTEST + (1 - FAINTEST) * area.sure);
       pen.fillRect(left!, top!, width!, height!);
       if (width! > 6) {
         pen.globalAlpha = 0.5;

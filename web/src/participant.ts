@@ -85,7 +85,8 @@ function distance(a: number, b: number): number {
   );
 }
 
-const seeMap = () => element("a", { href: `/campaigns/${campaign}/dashboard` }, say("see_map"));
+/** The map, in the language that was chosen by the switch, if one was. */
+const seeMap = () => element("a", { href: `/campaigns/${campaign}/dashboard${location.search}` }, say("see_map"));
 
 function offerToSend(prepared: Prepared): void {
   if (prepared.state !== "drawn") {

@@ -47,6 +47,18 @@ found.german = await page.innerText("#send");
 await page.goto(`${url}/campaigns/${campaign}/dashboard`);
 await page.waitForSelector("#map[data-ready]", { timeout: 30000 });
 found.dashboardStreets = await page.getAttribute("#map", "data-ready");
+await page.waitForSelector("#map-controls button");
+found.dashboardLanguage = await page.getAttribute("html", "lang");
+found.dashboardHeadline = await page.innerText("#headline");
+found.dashboardTitle = await page.innerText("#map-section-title");
+found.dashboardButtons = await page.locator("#map-controls button").allInnerTexts();
+found.dashboardInaccessible = await violations(page);
 await picture("streets-dashboard");
+// A language chosen by the switch goes along from page to page: nothing else remembers it.
+await page.goto(`${url}/campaigns/${campaign}?language=de`);
+await page.locator("header nav a").nth(1).click();
+await page.waitForSelector("#dashboard[data-shown]");
+found.chosenMap = page.url();
+found.chosenLanguage = await page.getAttribute("html", "lang");
 await close();
 console.log(JSON.stringify({ ...found, requests, problems }));

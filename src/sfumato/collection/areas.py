@@ -34,6 +34,8 @@ from sfumato.estimation.uncertainty import Intervals, interval_ends
 from sfumato.grid import Grid
 
 MOST_AREAS = 400
+DRAWN_UP_TO = 1_000
+"""Cells of a grid whose map is cut into areas: beyond, another inverse of their covariance takes a cycle too long."""
 _NICE = (1.0, 1.5, 2.0, 3.0, 5.0, 7.5)
 _FINER = 0.7
 

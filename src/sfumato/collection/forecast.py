@@ -1,15 +1,25 @@
-"""What so many people would draw: how fine a map, after how long, and what each report costs, in a sentence."""
+"""What so many people would draw: how fine a map, after how long, and what each report costs, in a sentence.
+
+A plan and the headline of the map that comes of it are the same function (:func:`.areas.told_apart`) of the channel and
+the number of reports: what was promised is what is drawn, but for what later channels change. Above
+:data:`.areas.DRAWN_UP_TO` cells no areas are drawn; the plan then says so, and its widths are :mod:`.resolution`'s
+alone.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from sfumato.arrays import positive
+from sfumato.collection.areas import DRAWN_UP_TO, told_apart
 from sfumato.collection.planning import CampaignPlan
 from sfumato.collection.resolution import Resolution, resolution
-from sfumato.collection.rhythm import Rhythm, checked_rhythm
+from sfumato.collection.rhythm import Rhythm, as_reporting, checked_rhythm
 from sfumato.errors import InputError
+from sfumato.estimation.tally import Tally
 from sfumato.units import format_duration, format_length
 
 _ROUND = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
@@ -27,6 +37,8 @@ class Forecast:
     epsilon_per_km: float
     finer: tuple[tuple[float, int], ...]
     """(width in metres, people): how many people it takes for other widths, narrowest first."""
+    drawn: bool = True
+    """Whether the map is cut into areas: not above :data:`.areas.DRAWN_UP_TO` cells."""
 
     @property
     def words(self) -> str:
@@ -37,6 +49,9 @@ class Forecast:
         if self.width_m is None:
             return f"{people} this map cannot even tell its halves apart after {after}. {cost}"
         wide = format_length(_rounded(self.width_m))
+        if not self.drawn:
+            squares = f"the map draws areas up to {DRAWN_UP_TO:,} cells, and has more: it will show single squares."
+            return f"{people} the reports could tell areas about {wide} wide apart after {after}; but {squares} {cost}"
         return f"{people} you will be able to tell areas about {wide} wide apart after {after}. {cost}"
 
 
@@ -54,7 +69,8 @@ def forecast(
         raise InputError("The forecast needs a grid in metres.", "Give the cells' size, or a rectangle on the earth.")
     checked_rhythm(reporting, epoch_cycles)
     each = _reports_each(plan, positive(after_s, "The time"), cycle_s, reporting, epoch_cycles)
-    found = resolution(plan.channel)
+    drawn = plan.channel.cells <= DRAWN_UP_TO
+    found = _as_drawn(plan, max(1, each), reporting) if drawn else resolution(plan.channel)
     reports = math.floor(positive(people, "The number of people")) * each
     return Forecast(
         people=people,
@@ -63,7 +79,14 @@ def forecast(
         width_m=found.width_told_apart(reports) if reports else None,
         epsilon_per_km=1000 * plan.epsilon,
         finer=_finer(found, each) if each else (),
+        drawn=drawn,
     )
+
+
+def _as_drawn(plan: CampaignPlan, each: int, reporting: Rhythm) -> Resolution:
+    """By the very rule that cuts the map into areas: as many reports of every device, all through this channel."""
+    once = Tally(plan.channel, np.where(plan.channel.output_weights > 0, 1, 0).astype(np.int64))
+    return told_apart([once] * each, as_reporting(reporting))
 
 
 def _reports_each(

@@ -12,6 +12,7 @@ from scipy.special import chdtrc
 
 from sfumato import collection
 from sfumato.arrays import FloatArray, IntArray
+from sfumato.collection.areas import DRAWN_UP_TO
 from sfumato.collection.rhythm import as_reporting
 from sfumato.estimation.tally import checked_tallies
 from sfumato.mechanisms.grids.grid_channel import GridChannel
@@ -28,8 +29,6 @@ from sfumato.service.models.kept import (
 from sfumato.service.offers import channel_from_payload
 from sfumato.service.settings import Settings
 from sfumato.service.store.records import CellCounts, StoredCycle, StoredEstimate
-
-_AREAS_UP_TO = 1_000  # cells: another inverse of their covariance breaks the limits of test_closing_cost.py
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,7 +155,7 @@ def _told(
     closed: collection.ClosedCycle, pairs: Sequence[tuple[GridChannel, IntArray]], rules: collection.Rules
 ) -> tuple[SharpnessFacts | None, FloatArray | None]:
     """How fine the map is, and its areas: where they lie follows from the channels and the number of reports alone."""
-    if closed.intervals is None or closed.estimate.probabilities.size > _AREAS_UP_TO:
+    if closed.intervals is None or closed.estimate.probabilities.size > DRAWN_UP_TO:
         return None, None
     tallies = checked_tallies(pairs)
     grid, reports = tallies[-1].channel.grid, sum(one.total for one in tallies)

@@ -7,6 +7,7 @@ import math
 from sfumato.client.device import DEFAULT_CAP_PER_KM
 from sfumato.client.offer import Caps
 from sfumato.client.reveals import reveals
+from sfumato.collection.areas import DRAWN_UP_TO
 from sfumato.collection.forecast import forecast
 from sfumato.collection.planning import plan
 from sfumato.grid import Grid
@@ -77,8 +78,11 @@ def _advice(
     if grid.cells > limit:
         enough = format_length(float(f"{side * math.sqrt(grid.cells / limit) * 1.05:.2g}"))
         found.append(f"The grid has {grid.cells:,} cells; this server allows {limit:,}. Use cells of {enough} or more.")
+    if grid.cells > DRAWN_UP_TO:
+        enough = format_length(float(f"{side * math.sqrt(grid.cells / DRAWN_UP_TO) * 1.05:.2g}"))
+        found.append(f"The map draws areas up to {DRAWN_UP_TO:,} cells: use cells of {enough} or more.")
     if width_m is None:
-        found.append("Ask more people, cover a smaller area, or allow each report to cost more.")
+        found.append("Ask more people, cover a smaller area, use larger cells, or allow each report to cost more.")
     elif width_m > 4 * side:
         wide = format_length(float(f"{width_m / 2:.1g}"))
         found.append(f"Cells of {format_length(side)} are finer than this map can tell; {wide} would do.")

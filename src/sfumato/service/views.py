@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 from sfumato.arrays import FloatArray
-from sfumato.service.models.kept import EstimateFacts, PublishedChannel, SharpnessFacts
+from sfumato.service.models.kept import EstimateFacts, PublishedChannel
 from sfumato.service.models.replies import ChannelAnswer
 from sfumato.service.models.shown import (
     AreaView,
@@ -19,8 +19,8 @@ from sfumato.service.models.shown import (
     MapView,
     OpenCycleView,
 )
+from sfumato.service.pages.headlines import headline
 from sfumato.service.store import Campaign, CellCounts, LoggedVersion, StoredCycle, StoredEstimate
-from sfumato.units import format_length
 
 _ROUNDED_TO = 10
 MAP_CELLS = 4_096
@@ -56,28 +56,6 @@ def campaign_view(campaign: Campaign, cycle: StoredCycle) -> CampaignView:
 def dashboard_view(campaign: Campaign, cycle: StoredCycle, *, tile_url: str | None) -> DashboardCampaignView:
     """The same for the dashboard."""
     return DashboardCampaignView(tile_url=tile_url, **dict(campaign_view(campaign, cycle)))
-
-
-def headline(told: SharpnessFacts) -> str:
-    """What so many reports can tell apart, and what finer would take."""
-    so_far = f"With {told.reports:,} report{'' if told.reports == 1 else 's'} this map"
-    more = "" if told.more_reports is None else f"about {_two_digits(told.more_reports):,} more"
-    finer = "" if told.finer_width_m is None else _about(told.finer_width_m)
-    if told.width_m is None:
-        wait = f"; {more} for quarters about {finer} wide" if more else ""
-        return f"{so_far} cannot tell parts of the area apart yet{wait}."
-    then = f"; {more} for {finer}" if more else ", which is as fine as its squares"
-    return f"{so_far} can tell quarters about {_about(told.width_m)} wide apart{then}."
-
-
-def _two_digits(count: int) -> int:
-    """Rounded up: what is said to be enough is enough."""
-    size = int("1".ljust(len(str(count)) - 1, "0"))
-    return -(-count // size) * size
-
-
-def _about(metres: float) -> str:
-    return format_length(float(f"{metres:.2g}"))
 
 
 def closed_view(campaign: Campaign, cycle: StoredCycle, facts: EstimateFacts) -> ClosedCycleView:

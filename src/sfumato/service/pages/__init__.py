@@ -6,24 +6,35 @@ from collections.abc import Sequence
 
 from sfumato.service.models.shown import CampaignView
 from sfumato.service.pages.dashboard import dashboard_page
-from sfumato.service.pages.layout import page, text
+from sfumato.service.pages.layout import page, switch, text
 from sfumato.service.pages.operate import operate_page
 from sfumato.service.pages.participant import participant_page
 from sfumato.service.pages.privacy import privacy_notice
+from sfumato.service.pages.words import Words, words
 
 __all__ = ["dashboard_page", "home_page", "operate_page", "participant_page", "privacy_notice"]
 
 
-def home_page(campaigns: Sequence[CampaignView]) -> str:
+def home_page(campaigns: Sequence[CampaignView], *, language: str = "en", kept: str = "") -> str:
     """The list of campaigns, or a word to the operator when there is none."""
+    said = words(language)
+    links = switch("/", said)
     if not campaigns:
-        body = """<h1>No campaign yet</h1><p>This collector is running. The operator creates a campaign
-<a href="/operate">on the operator's screens</a>, or with <code>sfumato campaign create</code>.</p>"""
-        return page("No campaign yet", body)
+        body = (
+            f"<h1>{text(said.say('home_none'))}</h1><p>{text(said.say('home_none_about'))} "
+            f'<a href="/operate">{text(said.say("home_screens"))}</a> · <code>sfumato campaign create</code></p>'
+        )
+        return page(said.say("home_none"), body, links=links, said=said)
     items = "".join(
-        f'<li class="card"><h2><a href="/campaigns/{text(one.name)}">{text(one.title)}</a></h2>'
-        f"<p>{one.cells:,} cells, at most {one.two_beta_per_km:.3g} per km; cycle "
-        f'{one.cycle.number}. <a href="/campaigns/{text(one.name)}/dashboard">Dashboard</a></p></li>'
+        f'<li class="card"><h2><a href="/campaigns/{text(one.name)}{kept}">{text(one.title)}</a></h2>'
+        f"<p>{text(_about(one, said))} "
+        f'<a href="/campaigns/{text(one.name)}/dashboard{kept}">{text(said.say("nav_map"))}</a></p></li>'
         for one in campaigns
     )
-    return page("Campaigns", f'<h1>Campaigns</h1><ul style="list-style:none;padding:0">{items}</ul>')
+    title = said.say("home_title")
+    return page(title, f'<h1>{text(title)}</h1><ul class="plain">{items}</ul>', links=links, said=said)
+
+
+def _about(one: CampaignView, said: Words) -> str:
+    level = said.number(one.two_beta_per_km)
+    return said.say("home_about", cells=said.count(one.cells), level=level, round=one.cycle.number)

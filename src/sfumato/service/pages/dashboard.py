@@ -1,8 +1,8 @@
-"""The operator's dashboard: the map with its uncertainty, the cycles and their numbers, the alarm, fakes."""
+"""The map of a campaign, for everybody, in the reader's language: the map with its uncertainty, the alarm, and folded
+the rounds (cycles of the interface) with their numbers and what fake reports could do."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -10,216 +10,167 @@ import numpy as np
 from sfumato.grid import Grid
 from sfumato.service.ground import Ground
 from sfumato.service.models.shown import ClosedCycleView, DashboardCampaignView, EstimatedCycleView
-from sfumato.service.pages.layout import facts, fold, number, page, percent, table, text
-from sfumato.service.pages.maps import area_map, grid_map, line_chart, under
-from sfumato.units import format_length
+from sfumato.service.pages.headlines import averaged, headline, listed
+from sfumato.service.pages.layout import fold, page, switch, table, text
+from sfumato.service.pages.maps import area_map, grid_map, under
+from sfumato.service.pages.rounds import every_round, fakes, latest_round
+from sfumato.service.pages.words import Words, words
 
-History = Sequence[ClosedCycleView]
 _SHOWN_CELLS = 15
 
 
 def dashboard_page(
     campaign: DashboardCampaignView,
-    history: History,
+    history: Sequence[ClosedCycleView],
     latest: EstimatedCycleView | None,
     *,
+    language: str = "en",
+    kept: str = "",
     ground: Ground | None = None,
 ) -> str:
-    """A campaign's dashboard from its closed cycles, oldest first, and the latest with its map."""
+    """A campaign's map from its closed cycles, oldest first, and the latest with its map; ``kept`` as in
+    :func:`.participant.participant_page`."""
+    said = words(language)
     name, grid = campaign.name, campaign.grid.to_grid()
     home = f"/campaigns/{text(name)}"
-    links = f'<a href="{home}">Take part</a><a href="{home}/dashboard.json">JSON</a>'
+    links = f'<a href="{home}{kept}">{text(said.say("nav_take_part"))}</a><a href="{home}/dashboard.json">JSON</a>'
     last = next((one for one in reversed(history) if not one.excluded), None)
     asked = f'<p class="over">{text(campaign.title)}</p>' if campaign.question else ""
-    parts = [asked, f"<h1>{text(campaign.question or campaign.title)}</h1>"]
-    parts += [_headline(latest), _alarm(last), _left_out(history), _map(grid, latest, ground), _open_cycle(campaign)]
+    parts = [
+        asked,
+        f"<h1>{text(campaign.question or campaign.title)}</h1>",
+        _headline(latest, said),
+        _alarm(last, said),
+    ]
+    parts += [_left_out(history, said), _map(grid, latest, ground, said), _open_round(campaign, said)]
     if latest is not None and last is not None:
-        parts.append(_exports(name))
-        parts.append(fold("map-fold", "The map as a table", f'<div id="map-table">{_table(grid, latest)}</div>'))
-        parts.append(fold("numbers", "The latest cycle in numbers", _latest(last)))
-        parts.append(fold("fakes", "What fake reports could do", _fakes(last)))
-        parts.append(fold("cycles", "Every cycle", _cycles(history)))
+        parts.append(_exports(name, said))
+        inside = f'<div id="map-table">{_table(grid, latest, said)}</div>'
+        parts.append(fold("map-fold", said.say("fold_table"), inside))
+        parts.append(fold("numbers", said.say("fold_numbers"), latest_round(last, said)))
+        parts.append(fold("fakes", said.say("fold_fakes"), fakes(last, said)))
+        parts.append(fold("cycles", said.say("fold_rounds"), every_round(history, said)))
     body = f'<div id="dashboard" data-campaign="{text(name)}">{"".join(parts)}</div>'
-    return page(f"Map: {campaign.title}", body, links=links, script="dashboard")
+    title = said.say("result_page", title=campaign.title)
+    return page(title, body, links=links + switch(f"{home}/dashboard", said), script="dashboard", said=said)
 
 
-def _headline(latest: EstimatedCycleView | None) -> str:
-    said = "No cycle has closed yet: there is no map to show." if latest is None else latest.headline
-    return f'<p class="headline" id="headline">{text(said)}</p>'
+def _headline(latest: EstimatedCycleView | None, said: Words) -> str:
+    if latest is None:
+        told = said.say("head_none")
+    else:
+        told = "" if latest.sharpness is None else headline(latest.sharpness, said)
+    return f'<p class="headline" id="headline">{text(told)}</p>'
 
 
-def _open_cycle(campaign: DashboardCampaignView) -> str:
+def _open_round(campaign: DashboardCampaignView, said: Words) -> str:
     cycle = campaign.cycle
-    return (
-        f'<p class="soft" id="open-cycle">Cycle {cycle.number} is {text(cycle.state)}: about '
-        f"{cycle.reports:,} reports so far (rounded down to tens). "
-        f"Version <code>{text(cycle.version[:12])}…</code></p>"
-    )
+    if cycle.state != "open":
+        told = said.say("round_counted", round=cycle.number)
+    elif cycle.reports == 0:
+        told = said.say("round_few", round=cycle.number, reports=said.say("reports_few"))
+    else:
+        told = said.say("round_open", round=cycle.number, reports=said.reports(cycle.reports))
+    return f'<p class="soft" id="open-cycle">{text(told)}</p>'
 
 
-def _left_out(history: History) -> str:
+def _left_out(history: Sequence[ClosedCycleView], said: Words) -> str:
     """What the operator left out of the map, in words."""
     out = [one.cycle for one in history if one.excluded]
     if not out:
         return ""
-    told = "Cycle {} is" if len(out) == 1 else "Cycles {} are"
-    return (
-        f'<p id="left-out" role="note">{told.format(listed(out))} left out of the map by the operator: the reports are '
-        "kept and count no more.</p>"
-    )
+    told = said.say("left_out_one" if len(out) == 1 else "left_out_many", rounds=listed(out, said))
+    return f'<p id="left-out" role="note">{text(told)}</p>'
 
 
-def listed(cycles: Sequence[int]) -> str:
-    """2, 5 and 7."""
-    words = [str(one) for one in cycles]
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
-
-
-def _alarm(last: ClosedCycleView | None) -> str:
+def _alarm(last: ClosedCycleView | None, said: Words) -> str:
+    """The alarm in the reader's language; its reasons, for the operator, are as the collector wrote them."""
     if last is None:
         return '<div id="alarm" role="status"></div>'
-    alarm = last.alarm
-    if alarm.raised:
-        reasons = "".join(f"<li>{text(reason)}</li>" for reason in alarm.reasons)
-        return f'<div id="alarm" class="alarm" role="alert"><strong>Poisoning alarm</strong><ul>{reasons}</ul></div>'
-    return '<p id="alarm" role="status" class="calm">No alarm: the reports fit the published channel.</p>'
+    if last.alarm.raised:
+        reasons = "".join(f"<li>{text(reason)}</li>" for reason in last.alarm.reasons)
+        told = text(said.say("alarm_raised"))
+        return f'<div id="alarm" class="alarm" role="alert"><strong>{told}</strong><ul lang="en">{reasons}</ul></div>'
+    return f'<p id="alarm" role="status" class="calm">{text(said.say("alarm_calm"))}</p>'
 
 
-def _map(grid: Grid, last: EstimatedCycleView | None, ground: Ground | None) -> str:
+def _map(grid: Grid, last: EstimatedCycleView | None, ground: Ground | None, said: Words) -> str:
     if last is None:
-        drawn = grid_map(grid, [0.0] * grid.cells, title="No estimate yet", about="No cycle has closed yet.")
+        nothing, about = said.say("no_estimate"), said.say("head_none")
+        drawn = grid_map(grid, [0.0] * grid.cells, title=nothing, about=about, said=said)
         return f'<div class="map" id="map"{under(ground)}>{drawn}</div>'
-    title = f"Where {last.target} are, {averaged(last)}"
+    title = said.say("result_title", when=averaged(last, said))
     if last.areas is None:
-        about = "Estimated share per square. The table below lists the same numbers."
-        drawn = grid_map(grid, last.estimate, title=title, about=about, low=last.low, high=last.high)
-        most = f"{percent(max(last.estimate))} in one square"
+        about = said.say("about_squares")
+        drawn = grid_map(grid, last.estimate, title=title, about=about, said=said, low=last.low, high=last.high)
+        legend = _legend(said.say("legend_square", share=said.percent(max(last.estimate))), said)
     else:
-        about = (
-            "Areas that can be told apart, with the share of people in each. The table below lists the same numbers."
-        )
-        drawn = area_map(grid, last.areas, title=title, about=about)
-        most = "most people to the km²"
+        drawn = area_map(grid, last.areas, title=title, about=said.say("about_areas"), said=said)
+        legend = _legend(said.say("legend_most"), said) if len(last.areas) > 1 else text(said.say("legend_one"))
     return f"""<section id="map-section" aria-labelledby="map-section-title">
 <h2 id="map-section-title">{text(title)}</h2>
 <div class="map" id="map"{under(ground)}>{drawn}</div>
-<p class="legend" id="legend"><span>fewest</span><span class="ramp" aria-hidden="true"></span><span>{text(most)}</span>
-<span class="fade" aria-hidden="true"></span><span>paler: less certain</span></p>
+<p class="legend" id="legend">{legend}</p>
 <div id="map-controls"></div></section>"""
 
 
-def averaged(cycle: ClosedCycleView) -> str:
-    """The pooled map, called what it is: an average over cycles, where it is one."""
-    if cycle.averaged_cycles <= 1:
-        return f"cycle {cycle.cycle}"
-    out, first, missing = set(cycle.excluded_cycles), cycle.cycle, cycle.averaged_cycles - 1
-    while missing and first > 1:
-        first -= 1
-        missing -= first not in out
-    between = sorted(one for one in out if first < one < cycle.cycle)
-    without = f" without {listed(between)}" if between else ""
-    return f"average of cycles {first} to {cycle.cycle}{without}"
+def _legend(most: str, said: Words) -> str:
+    return (
+        f'<span>{text(said.say("legend_fewest"))}</span><span class="ramp" aria-hidden="true"></span>'
+        f'<span>{text(most)}</span>\n<span class="fade" aria-hidden="true"></span>'
+        f"<span>{text(said.say('legend_pale'))}</span>"
+    )
 
 
-def _table(grid: Grid, last: EstimatedCycleView) -> str:
+def _table(grid: Grid, last: EstimatedCycleView, said: Words) -> str:
     """The map's twin: areas from the fullest on, or the largest cells where there are no areas."""
     if last.areas is None:
-        return _cells(grid, last)
-    level = f"{100 * (last.interval_level or 0):.0f} %"
+        return _cells(grid, last, said)
     lat, lon = grid.north_deg or 0.0, grid.west_deg or 0.0
     tall, wide = grid.cell_height_deg or 0.0, grid.cell_width_deg or 0.0
 
     def rows() -> Iterator[list[str]]:
         for one in sorted(last.areas or (), key=lambda area: -area.share / (area.rows * area.columns)):
             middle = lat - (one.row + one.rows / 2) * tall, lon + (one.column + one.columns / 2) * wide
-            size = f"{format_length(one.columns * grid.cell_width)} × {format_length(one.rows * grid.cell_height)}"
+            size = f"{said.length(one.columns * grid.cell_width)} × {said.length(one.rows * grid.cell_height)}"
             where = f"{middle[0]:.4f}, {(middle[1] + 540) % 360 - 180:.4f}"
-            yield [where, size, percent(one.share), f"{percent(one.low)} – {percent(one.high)}"]
+            yield [where, size, said.percent(one.share), f"{said.percent(one.low)} – {said.percent(one.high)}"]
 
-    caption = f"{len(last.areas)} areas, densest first ({averaged(last)})."
-    return table(caption, ["Centre", "Size", "Share", f"{level} interval"], rows(), label="The map as a table")
+    caption = said.say("areas_caption", count=len(last.areas), when=averaged(last, said))
+    heads = [said.say("col_centre"), said.say("col_size"), said.say("col_share"), _interval(last, said)]
+    return table(caption, heads, rows(), label=said.say("fold_table"))
 
 
-def _cells(grid: Grid, cycle: EstimatedCycleView) -> str:
+def _interval(cycle: ClosedCycleView, said: Words) -> str:
+    """The head of the intervals' column; above 2,500 cells there is a map without them."""
+    if cycle.interval_level is None:
+        return said.say("col_no_interval")
+    return said.say("col_interval", level=f"{100 * cycle.interval_level:.0f} %")
+
+
+def _cells(grid: Grid, cycle: EstimatedCycleView, said: Words) -> str:
     own = cycle.estimate if cycle.this_cycle is None else cycle.this_cycle
     order = np.argsort(-np.asarray(own), kind="stable")[:_SHOWN_CELLS].tolist()
     lat, lon = grid.centres_deg()
-    # Above 2,500 cells there is a map without intervals.
-    level = "No" if cycle.interval_level is None else f"{100 * cycle.interval_level:.0f} %"
 
     def rows() -> Iterator[list[str]]:
         for cell in order:
             row, column = divmod(cell, grid.columns)
-            interval = f"{percent(cycle.low[cell])} – {percent(cycle.high[cell])}"
+            interval = f"{said.percent(cycle.low[cell])} – {said.percent(cycle.high[cell])}"
             where = f"{lat[cell]:.4f}, {lon[cell]:.4f}"
-            this = "–" if cycle.this_cycle is None else percent(cycle.this_cycle[cell])
-            yield [f"{cell} (row {row}, column {column})", where, this, percent(cycle.estimate[cell]), interval]
+            this = said.percent(None if cycle.this_cycle is None else cycle.this_cycle[cell])
+            name = said.say("square_value", cell=cell, row=row, column=column)
+            yield [name, where, this, said.percent(cycle.estimate[cell]), interval]
 
-    caption = f"The map as a table: the {len(order)} largest of {grid.cells} cells (all of them in the CSV below)."
-    heads = ["Cell", "Centre", "This cycle", averaged(cycle).capitalize(), f"{level} interval of the average"]
-    return table(caption, heads, rows(), label="The map as a table")
-
-
-def _level(cycle: ClosedCycleView) -> str:
-    level = cycle.epsilon_per_km
-    return number(level.upper, 4) if level.exact else f"{number(level.lower, 4)} – {number(level.upper, 4)}"
+    caption = said.say("squares_caption", count=len(order), cells=said.count(grid.cells))
+    heads = [said.say(key) for key in ("row_square", "col_centre", "col_this_round")]
+    average = averaged(cycle, said)
+    heads += [average[0].upper() + average[1:], _interval(cycle, said)]
+    return table(caption, heads, rows(), label=said.say("fold_table"))
 
 
-def _latest(last: ClosedCycleView) -> str:
-    moved = last.emd_to_previous_m
-    items = [
-        ("Reports", f"{last.reports:,}", f"cycle {last.cycle}"),
-        ("Exact ε per km", _level(last), f"promised at most {number(last.two_beta_per_km, 4)}"),
-        ("Mutual information", f"{number(last.mutual_information_nats)} nats", "per report, at the estimate"),
-        ("Distortion", format_length(last.distortion_m), "mean, true to reported cell"),
-        ("Moved since the previous", "–" if moved is None else format_length(moved), "earth mover's distance"),
-        ("Residual test", f"p = {number(last.residual.p_value, 2)}", "small: reports do not fit the channel"),
-    ]
-    return facts(items)
-
-
-def _fakes(last: ClosedCycleView) -> str:
-    items = [
-        (f"{100 * float(share):g} % fake reports", format_length(moved), "the map would move by")
-        for share, moved in last.influence.items()
-    ]
-    words = """<p class="soft">A browser cannot prove that a person uses it. This is how far the map would move (earth
-mover's distance) if somebody sent fake reports at the worst single cell. It never changes what
-honest reports reveal.</p>"""
-    return words + facts(items)
-
-
-def _when(seconds: int | None) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.gmtime(seconds)) if seconds else "–"
-
-
-def _cycles(history: History) -> str:
-    def rows() -> Iterator[list[str]]:
-        for one in history:
-            alarm = '<strong class="bad">alarm</strong>' if one.alarm.raised else "no"
-            yield [
-                str(one.cycle),
-                _when(one.closed_at_s),
-                f"{one.reports:,}",
-                number(one.emd_to_previous_m, 4),
-                _level(one),
-                number(one.mutual_information_nats),
-                number(one.distortion_m, 4),
-                number(one.residual.p_value, 2),
-                alarm,
-                "<strong>left out</strong>" if one.excluded else "yes",
-            ]
-
-    heads = ["Cycle", "Closed (UTC)", "Reports", "Moved, m", "ε per km", "Information, nats", "Distortion, m"]
-    listed = table("Every closed cycle.", [*heads, "Residual p", "Alarm", "In the map"], rows(), label="Cycles")
-    width = [(one.cycle, None if one.sharpness is None else one.sharpness.width_m) for one in history]
-    charts = line_chart(width, title="How wide areas must be to be told apart", unit="m")
-    charts += line_chart([(one.cycle, float(one.reports)) for one in history], title="Reports per cycle", unit="")
-    return f'<div id="charts" class="charts">{charts}</div>{listed}'
-
-
-def _exports(name: str) -> str:
+def _exports(name: str, said: Words) -> str:
     base = f"/api/v1/campaigns/{text(name)}/estimate"
     kinds = (("GeoJSON", ".geojson"), ("CSV", ".csv"), ("GeoParquet", ".parquet"), ("JSON", ".json"))
     links = " · ".join(f'<a href="{base}{ending}" download>{kind}</a>' for kind, ending in kinds)
-    return f'<p id="exports">Take the map with you: {links}</p>'
+    return f'<p id="exports">{text(said.say("exports"))} {links}</p>'

@@ -8,7 +8,7 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
-from sfumato.service.pages.words import Words, words
+from sfumato.service.pages.words import LANGUAGES, Words, words
 
 _BUNDLE = Path(str(files("sfumato.service") / "static" / "bundle"))
 
@@ -33,20 +33,6 @@ def text(value: object) -> str:
     return escape(str(value), quote=True)
 
 
-def number(value: float | None, digits: int = 3) -> str:
-    """A number for people, or a dash for nothing."""
-    if value is None:
-        return "–"
-    return f"{value:,.{digits}g}" if abs(value) < 1e4 else f"{value:,.0f}"
-
-
-def percent(value: float | None) -> str:
-    """A share for people, or a dash for nothing."""
-    if value is None:
-        return "–"
-    return f"{100 * value:.1f} %" if value >= 0.001 else f"{100 * value:.2g} %"
-
-
 def facts(items: Iterable[tuple[str, str, str]]) -> str:
     """Names, numbers and what they mean, as a definition list."""
     listed = "".join(f"<div><dt>{text(a)}</dt><dd>{text(b)}<small>{text(c)}</small></dd></div>" for a, b, c in items)
@@ -64,6 +50,17 @@ def section(name: str, title: str, inside: str) -> str:
 def fold(name: str, title: str, inside: str) -> str:
     """Details that are there for whoever opens them."""
     return f'<details class="card" id="{name}"><summary>{text(title)}</summary>{inside}</details>'
+
+
+def switch(address: str, said: Words) -> str:
+    """The same page in the other languages; the name of each is written in itself."""
+    items = "".join(
+        f'<a href="{address}?language={one}" hreflang="{one}" lang="{one}"'
+        f"{' aria-current=' + chr(34) + 'true' + chr(34) if one == said.language else ''}"
+        f' title="{text(words(one).say("language"))}">{one}</a>'
+        for one in LANGUAGES
+    )
+    return f'<span class="languages" role="group" aria-label="{text(said.say("nav_languages"))}">{items}</span>'
 
 
 def table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]], *, label: str) -> str:

@@ -14,10 +14,13 @@ from sfumato.arrays import FloatArray
 from sfumato.grid import Grid
 from sfumato.service.ground import Ground
 from sfumato.service.models.shown import AreaView
-from sfumato.service.pages.layout import number, percent, text
+from sfumato.service.pages.layout import text
+from sfumato.service.pages.words import Words, words
 
 LARGEST_DRAWN = 4_096
 SHADES = 9
+FAINTEST = 0.25
+"""How much of its colour an area keeps of which nothing is known."""
 _LOCATOR_REACH_DEG = 9.0
 
 
@@ -55,10 +58,12 @@ def grid_map(
     *,
     title: str,
     about: str,
+    said: Words | None = None,
     low: Sequence[float | None] = (),
     high: Sequence[float | None] = (),
 ) -> str:
     """An SVG of the grid, darker where the value is larger; a ring marks shares with intervals twice as wide."""
+    tongue = said or words("en")
     side, blocks = coarser(grid, np.asarray(values, dtype=np.float64))
     rows, columns = blocks.shape
     width, height = grid.cell_width * side, grid.cell_height * side
@@ -68,13 +73,14 @@ def grid_map(
     parts = []
     for index, (value, shade) in enumerate(zip(blocks.ravel().tolist(), shades(blocks.ravel()), strict=True)):
         row, column = divmod(index, columns)
-        words = f"row {row * side}, column {column * side}: {percent(value)}"
+        share = tongue.percent(value)
         least, most = intervals[index] if intervals else (None, None)
         if least is not None and most is not None:
-            words += f" ({percent(least)} to {percent(most)})"
+            share += f" ({tongue.percent(least)} – {tongue.percent(most)})"
+        told = tongue.say("title_square", row=row * side, column=column * side, share=share)
         parts.append(
             f'<rect class="cell q{shade}" x="{column * w:.2f}" y="{row * h:.2f}" width="{w:.2f}" height="{h:.2f}">'
-            f"<title>{words}</title></rect>"
+            f"<title>{text(told)}</title></rect>"
         )
         if shade > 0 and least is not None and most is not None and most - least > 2 * value:
             x, y = (column + 0.5) * w, (row + 0.5) * h
@@ -93,38 +99,49 @@ def _framed(grid: Grid, parts: Sequence[str], total: float, title: str, about: s
     )
 
 
+def middle(area: AreaView) -> float:
+    """The middle of an area's interval: what its colour says, as its words do."""
+    return (area.low + area.high) / 2
+
+
 def sure(area: AreaView, cells: int) -> float:
-    """How sure an area's share is, 1 certain .. 0 unknown: its interval beside twice its share (or an even one)."""
+    """How sure an area's share is, 1 certain .. 0 unknown: its interval beside twice its middle (or an even share)."""
     even = area.rows * area.columns / cells
-    return min(1.0, max(0.0, 1 - (area.high - area.low) / (2 * max(area.share, even))))
+    return min(1.0, max(0.0, 1 - (area.high - area.low) / (2 * max(middle(area), even))))
 
 
 def span(low: float, high: float) -> str:
-    """An interval of shares for people: 12–17 %, under 1 %."""
+    """An interval of shares for people: 12–17 %, < 1 %."""
     least, most = round(100 * low), round(100 * high)
     if most < 1:
-        return "under 1 %"
+        return "< 1 %"
     return f"{most} %" if least == most else f"{least}–{most} %"
 
 
-def area_map(grid: Grid, areas: Sequence[AreaView], *, title: str, about: str) -> str:
-    """An SVG of areas: darker where there are more people to the square kilometre, paler where it is uncertain."""
+def area_map(grid: Grid, areas: Sequence[AreaView], *, title: str, about: str, said: Words | None = None) -> str:
+    """An SVG of areas: darker where there are more people to the square kilometre, paler where it is uncertain.
+
+    One area is the whole map, and nothing is known of where in it people are: it has no colour.
+    """
+    tongue = said or words("en")
     scale = 100.0 / max(grid.columns * grid.cell_width, 1e-9)
     w, h = grid.cell_width * scale, grid.cell_height * scale
-    density = np.array([one.share / (one.rows * one.columns) for one in areas])
+    density = np.array([middle(one) / (one.rows * one.columns) for one in areas])
+    shaded = shades(density) if len(areas) > 1 else [0]
     parts = []
-    for one, shade in zip(areas, shades(density), strict=True):
-        words = f"{span(one.low, one.high)} of the people"
+    for one, shade in zip(areas, shaded, strict=True):
+        told = text(tongue.say("of_people", span=span(one.low, one.high)))
         x, y, width, height = one.column * w, one.row * h, one.columns * w, one.rows * h
+        opacity = FAINTEST + (1 - FAINTEST) * (sure(one, grid.cells) if len(areas) > 1 else 0.0)
         parts.append(
             f'<rect class="cell q{shade}" x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}" '
-            f'fill-opacity="{0.18 + 0.82 * sure(one, grid.cells):.2f}"><title>{words}</title></rect>'
+            f'fill-opacity="{opacity:.2f}"><title>{told}</title></rect>'
         )
         if len(areas) > 1 and width > 13:
             label = (
                 f'<text class="told" x="{x + width / 2:.2f}" y="{y + height / 2:.2f}">{span(one.low, one.high)}</text>'
             )
-            parts.append(label)
+            parts.append(label.replace("< 1", "&lt; 1"))
     return _framed(grid, parts, grid.rows * h, title, about)
 
 
@@ -185,8 +202,11 @@ def _clipped(ring: list[tuple[float, float]], reach: float) -> list[tuple[float,
     return ring
 
 
-def line_chart(points: Sequence[tuple[int, float | None]], *, title: str, unit: str) -> str:
-    """A number over the cycles, with its largest and latest value written; nothing for fewer than two points."""
+def line_chart(
+    points: Sequence[tuple[int, float | None]], *, title: str, unit: str = "", said: Words | None = None
+) -> str:
+    """A number over the rounds, with its largest and latest value written; nothing for fewer than two points."""
+    tongue = said or words("en")
     known = [(cycle, value) for cycle, value in points if value is not None]
     if len(known) < 2:
         return ""
@@ -195,11 +215,13 @@ def line_chart(points: Sequence[tuple[int, float | None]], *, title: str, unit: 
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y in placed)
     x, y = placed[-1]
     dots = "".join(f'<circle cx="{a:.1f}" cy="{b:.1f}" r="2.5"/>' for a, b in placed) if len(placed) <= 20 else ""
-    words = f"{title}: {number(known[-1][1])} {unit} in cycle {last}, at most {number(top)} {unit}"
+    now, most = (text(f"{tongue.number(value)} {unit}".strip()) for value in (known[-1][1], top))
+    told = tongue.say("chart_label", title=text(title), now=now, round=last, top=most)
+    ends = [text(tongue.say("when_round", round=one)) for one in (first, last)]
     return (
         f'<figure><figcaption>{text(title)}</figcaption><svg class="chart" viewBox="0 0 320 116" role="img" '
-        f'aria-label="{text(words)}"><path d="M8 96H272M8 20H272"/><polyline points="{line}"/>{dots}'
-        f'<text x="276" y="{y + 4:.1f}" class="now">{number(known[-1][1])} {text(unit)}</text>'
-        f'<text x="8" y="15">{number(top)} {text(unit)}</text><text x="8" y="112">cycle {first}</text>'
-        f'<text x="{x:.1f}" y="112" text-anchor="end">cycle {last}</text></svg></figure>'
+        f'aria-label="{told}"><path d="M8 96H272M8 20H272"/><polyline points="{line}"/>{dots}'
+        f'<text x="276" y="{y + 4:.1f}" class="now">{now}</text>'
+        f'<text x="8" y="15">{most}</text><text x="8" y="112">{ends[0]}</text>'
+        f'<text x="{x:.1f}" y="112" text-anchor="end">{ends[1]}</text></svg></figure>'
     )

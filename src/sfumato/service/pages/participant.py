@@ -17,9 +17,9 @@ from sfumato.grid import Grid
 from sfumato.service.ground import Ground
 from sfumato.service.models.kept import PublishedChannel
 from sfumato.service.models.shown import CampaignView
-from sfumato.service.pages.layout import facts, fold, has_bundle, page, text
+from sfumato.service.pages.layout import facts, fold, has_bundle, page, switch, text
 from sfumato.service.pages.maps import grid_map, under
-from sfumato.service.pages.words import LANGUAGES, Words, words
+from sfumato.service.pages.words import Words, words
 
 _LARGEST_REVEALED = 2_500
 _HIDDEN = 8
@@ -27,9 +27,12 @@ _STATES = {"paused": "paused", "ended": "ended", "archived": "ended"}
 
 
 def participant_page(
-    campaign: CampaignView, payload: str | None, *, language: str = "en", ground: Ground | None = None
+    campaign: CampaignView, payload: str | None, *, language: str = "en", kept: str = "", ground: Ground | None = None
 ) -> str:
-    """A campaign's page; ``payload`` is the open cycle's published text, None while a cycle is being closed."""
+    """A campaign's page; ``payload`` is the open cycle's published text, None while a cycle is being closed.
+
+    ``kept`` is what links carry on when the reader chose the language by the switch: there are no cookies.
+    """
     said = words(language)
     grid = campaign.grid.to_grid()
     told = None if payload is None else _told(payload)
@@ -45,7 +48,7 @@ def participant_page(
 {fold("hidden", said.say("details_hidden"), f"<ul>{hidden}</ul>")}
 {fold("check", said.say("details_check"), _check(campaign, grid, said))}
 """
-    links = f'<a href="{home}/dashboard">{text(said.say("nav_map"))}</a>{_switch(home, said)}'
+    links = f'<a href="{home}/dashboard{kept}">{text(said.say("nav_map"))}</a>{switch(home, said)}'
     return page(campaign.title, body, links=links, script="participant", said=said)
 
 
@@ -74,22 +77,11 @@ python -m sfumato.client THIS-ADDRESS {text(campaign.name)}</code></pre>"""
     return f'<div id="take-part" data-campaign="{text(campaign.name)}"><div id="participant">{inside}</div></div>'
 
 
-def _switch(home: str, said: Words) -> str:
-    """The same page in the other languages; the name of each is written in itself."""
-    items = "".join(
-        f'<a href="{home}?language={one}" hreflang="{one}" lang="{one}"'
-        f"{' aria-current=' + chr(34) + 'true' + chr(34) if one == said.language else ''}"
-        f' title="{text(words(one).say("language"))}">{one}</a>'
-        for one in LANGUAGES
-    )
-    return f'<span class="languages" role="group" aria-label="{text(said.say("nav_languages"))}">{items}</span>'
-
-
 def _area_map(grid: Grid, payload: str | None, said: Words) -> str:
     published = None if payload is None else PublishedChannel.model_validate_json(payload)
     weights = (1 / grid.cells,) * grid.cells if published is None else published.output_weights
     about = said.say("map_about", rows=grid.rows, columns=grid.columns)
-    return grid_map(grid, weights, title=said.say("map_title"), about=about)
+    return grid_map(grid, weights, title=said.say("map_title"), about=about, said=said)
 
 
 @lru_cache(maxsize=64)
@@ -141,12 +133,12 @@ def _factor(exponent: float, said: Words) -> str:
 
 
 def _check(campaign: CampaignView, grid: Grid, said: Words) -> str:
-    cycle, people = campaign.cycle, said.number(campaign.minimum_tickets)
+    cycle, people = campaign.cycle, said.count(campaign.minimum_tickets)
     due = []
     if campaign.cycle_duration_s is not None:
         due.append(said.say("check_due_time", duration=said.duration(campaign.cycle_duration_s), people=people))
     if campaign.cycle_reports is not None:
-        due.append(said.say("check_due_reports", reports=said.number(campaign.cycle_reports), people=people))
+        due.append(said.say("check_due_reports", reports=said.count(campaign.cycle_reports), people=people))
     size = (said.length(grid.cell_height), said.length(grid.cell_width))
     shape = said.say("check_grid", rows=grid.rows, columns=grid.columns, height=size[0], width=size[1])
     log = f"/api/v1/campaigns/{text(campaign.name)}/log"

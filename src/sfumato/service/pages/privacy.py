@@ -12,38 +12,38 @@ from importlib.resources import files
 from typing import Literal, get_args
 
 from sfumato.service.models.shown import CampaignView
-from sfumato.service.pages.layout import number, text
-from sfumato.units import format_length
+from sfumato.service.pages.layout import text
+from sfumato.service.pages.words import words
 
 NoticeLanguage = Literal["en", "fr", "de", "es"]
 LANGUAGES: tuple[NoticeLanguage, ...] = get_args(NoticeLanguage)
 _OFTEN = {
     "en": {
         "once": "Your device sends one report in the campaign's whole life.",
-        "every-cycle": "Your device sends at most one report per cycle, and stops when its budget is spent.",
-        "once-per-epoch": "Your device sends one report in {epoch} cycles, and stops when its budget is spent.",
+        "every-cycle": "Your device sends at most one report per round, and stops when its budget is spent.",
+        "once-per-epoch": "Your device sends one report in {epoch} rounds, and stops when its budget is spent.",
     },
     "fr": {
         "once": "Votre appareil envoie une seule réponse pendant toute la campagne.",
-        "every-cycle": "Votre appareil envoie au plus une réponse par cycle et s’arrête quand son budget est épuisé.",
-        "once-per-epoch": "Votre appareil envoie une réponse tous les {epoch} cycles, jusqu’à épuisement du budget.",
+        "every-cycle": "Votre appareil envoie au plus une réponse par tour et s’arrête quand son budget est épuisé.",
+        "once-per-epoch": "Votre appareil envoie une réponse tous les {epoch} tours, jusqu’à épuisement du budget.",
     },
     "de": {
-        "once": "Ihr Gerät sendet in der ganzen Erhebung eine einzige Meldung.",
-        "every-cycle": "Ihr Gerät sendet höchstens eine Meldung je Zyklus, bis sein Budget verbraucht ist.",
-        "once-per-epoch": "Ihr Gerät sendet eine Meldung in {epoch} Zyklen, bis sein Budget verbraucht ist.",
+        "once": "Ihr Gerät sendet in der ganzen Umfrage eine einzige Meldung.",
+        "every-cycle": "Ihr Gerät sendet höchstens eine Meldung pro Runde, bis sein Budget verbraucht ist.",
+        "once-per-epoch": "Ihr Gerät sendet alle {epoch} Runden eine Meldung, bis sein Budget verbraucht ist.",
     },
     "es": {
         "once": "Su dispositivo envía una sola respuesta en toda la campaña.",
-        "every-cycle": "Su dispositivo envía como máximo una respuesta por ciclo, hasta agotar su presupuesto.",
-        "once-per-epoch": "Su dispositivo envía una respuesta cada {epoch} ciclos, hasta agotar su presupuesto.",
+        "every-cycle": "Su dispositivo envía como máximo una respuesta por ronda, hasta agotar su presupuesto.",
+        "once-per-epoch": "Su dispositivo envía una respuesta cada {epoch} rondas, hasta agotar su presupuesto.",
     },
 }
 _TICKETS = {
-    "en": ("until the campaign ends", "until the cycle is closed", "until the epoch is over"),
-    "fr": ("jusqu’à la fin de la campagne", "jusqu’à la clôture du cycle", "jusqu’à la fin de la période"),
-    "de": ("bis die Erhebung endet", "bis der Zyklus geschlossen ist", "bis der Zeitraum vorüber ist"),
-    "es": ("hasta que termine la campaña", "hasta que se cierre el ciclo", "hasta que termine el periodo"),
+    "en": ("until the campaign ends", "until the round is closed", "until the period is over"),
+    "fr": ("jusqu’à la fin de la campagne", "jusqu’à la fin du tour", "jusqu’à la fin de la période"),
+    "de": ("bis die Umfrage endet", "bis die Runde zu Ende ist", "bis der Zeitraum vorüber ist"),
+    "es": ("hasta que termine la campaña", "hasta que se cierre la ronda", "hasta que termine el periodo"),
 }
 _RHYTHMS = ("once", "every-cycle", "once-per-epoch")
 _OPEN = {"en": "[to be filled in]", "fr": "[à compléter]", "de": "[zu ergänzen]", "es": "[por completar]"}
@@ -93,9 +93,9 @@ def _lines(language: NoticeLanguage) -> tuple[tuple[str, str], ...]:
 
 def _facts(campaign: CampaignView, language: NoticeLanguage) -> dict[str, str]:
     """What the braces stand for, as HTML."""
-    level = campaign.two_beta_per_km
+    level, said_in = campaign.two_beta_per_km, words(language)
     often = _OFTEN[language][campaign.reporting].format(epoch=campaign.epoch_cycles)
-    factor = f"{math.exp(level):,.3g}" if level < 23 else f"10^{math.floor(level / math.log(10))}"
+    factor = said_in.number(math.exp(level)) if level < 23 else f"10^{math.floor(level / math.log(10))}"
     end = None if campaign.ends_at_s is None else time.strftime("%Y-%m-%d", time.gmtime(campaign.ends_at_s - 1))
     missing = _OPEN[language]
     said = {
@@ -104,12 +104,12 @@ def _facts(campaign: CampaignView, language: NoticeLanguage) -> dict[str, str]:
         "contact": campaign.contact or missing,
         "question": campaign.question or ("" if campaign.description else missing),
         "description": campaign.description,
-        "cell": format_length(campaign.grid.cell_width),
+        "cell": said_in.length(campaign.grid.cell_width),
         "factor": factor,
-        "epsilon": number(level, 4),
+        "epsilon": said_in.number(level, 4),
         "often": often,
         "tickets": _TICKETS[language][_RHYTHMS.index(campaign.reporting)],
-        "least": f"{campaign.minimum_tickets:,}",
+        "least": said_in.count(campaign.minimum_tickets),
         "end": end or missing,
     }
     return {name: text(value) for name, value in said.items()}

@@ -28,14 +28,33 @@ class Words:
         """A text with its placeholders filled in."""
         return self.texts[key].format(**values)
 
-    def number(self, value: float, digits: int = 3) -> str:
-        """A number as it is written in this language."""
-        written = f"{value:,.{digits}g}" if abs(value) < 1e4 else f"{value:,.0f}"
-        return written.translate(str.maketrans(",.", _MARKS[self.language]))
+    def _written(self, english: str) -> str:
+        return english.translate(str.maketrans(",.", _MARKS[self.language]))
+
+    def number(self, value: float | None, digits: int = 3) -> str:
+        """A number as it is written in this language, or a dash for nothing; never in powers of ten above 1."""
+        if value is None:
+            return "–"
+        large = abs(float(f"{value:.{digits}g}")) >= 10**digits
+        return self._written(f"{value:,.0f}" if large else f"{value:,.{digits}g}")
+
+    def count(self, value: int) -> str:
+        """A whole number, all of its digits."""
+        return self._written(f"{value:,}")
+
+    def reports(self, count: int) -> str:
+        """So many reports."""
+        return self.say("reports_one") if count == 1 else self.say("reports_many", count=self.count(count))
 
     def length(self, metres: float) -> str:
         """A length as it is written in this language."""
-        return format_length(metres).translate(str.maketrans(",.", _MARKS[self.language]))
+        return self._written(format_length(metres))
+
+    def percent(self, share: float | None) -> str:
+        """A share as it is written in this language, or a dash for nothing."""
+        if share is None:
+            return "–"
+        return self._written(f"{100 * share:.1f} %" if share >= 0.001 else f"{100 * share:.2g} %")
 
     def duration(self, seconds: float) -> str:
         """A time in words, never one of a unit: 24 hours, not 1 days."""

@@ -30,7 +30,8 @@ async def home(collector: Running, request: Request, language: NoticeLanguage | 
     offers = await collector.offers()
     if len(offers) == 1:
         return await _participant(collector, offers[0].campaign.name, request, language)
-    return _page(pages.home_page(await all_campaigns(collector)))
+    tongue = _tongue(language, "", request)
+    return _page(pages.home_page(await all_campaigns(collector), language=tongue, kept=_kept(language)))
 
 
 @router.get("/operate", response_class=Response, responses={**_HTML, **refusals()})
@@ -100,31 +101,46 @@ async def map_page(
 
 
 @router.get("/campaigns/{campaign}/dashboard", response_class=Response, responses={**_HTML, **refusals(404, 422)})
-async def dashboard(campaign: Name, collector: Running, request: Request) -> Response:
-    """The operator's dashboard: the map, its uncertainty, the cycles and the alarm."""
+async def dashboard(
+    campaign: Name, collector: Running, request: Request, language: NoticeLanguage | None = None
+) -> Response:
+    """The campaign's map, its uncertainty, the rounds and the alarm, in the reader's language like its own page."""
+    found = await collector.campaign(campaign)
+    tongue, kept = _tongue(language, found.specification.language, request), _kept(language)
 
     async def make() -> bytes:
         about, closed = await _numbers(collector, campaign)
-        found = await collector.campaign(campaign)
         latest = await collector.store.closed_cycle(found.id) if closed else None
 
         def drawn() -> bytes:
             shown = None if latest is None else views.estimated_view(found, *latest)
-            return pages.dashboard_page(about, closed, shown, ground=ground_of(request)).encode("utf-8")
+            ground = ground_of(request)
+            drawn = pages.dashboard_page(about, closed, shown, language=tongue, kept=kept, ground=ground)
+            return drawn.encode("utf-8")
 
         return await asyncio.to_thread(drawn)
 
-    key = ("dashboard", campaign)
-    kind = "text/html; charset=utf-8"
-    return await looks_of(request).answer(request, key, lambda: _stamp(collector, campaign), make, media_type=kind)
+    key = ("dashboard", campaign, tongue, kept)
+    kind, varies = "text/html; charset=utf-8", {"vary": "accept-encoding, accept-language"}
+    looks = looks_of(request)
+    return await looks.answer(request, key, lambda: _stamp(collector, campaign), make, media_type=kind, headers=varies)
 
 
 async def _participant(collector: Collector, name: str, request: Request, language: str | None) -> Response:
     campaign, cycle = await collector.fresh(name)
     payload = cycle.payload if cycle.state == "open" else None
-    tongue = chosen_language(language, campaign.specification.language, request.headers.get("accept-language", ""))
-    view = views.campaign_view(campaign, cycle)
-    return _page(pages.participant_page(view, payload, language=tongue, ground=ground_of(request)))
+    tongue = _tongue(language, campaign.specification.language, request)
+    view, ground = views.campaign_view(campaign, cycle), ground_of(request)
+    return _page(pages.participant_page(view, payload, language=tongue, kept=_kept(language), ground=ground))
+
+
+def _tongue(asked: str | None, campaign: str, request: Request) -> str:
+    return chosen_language(asked, campaign, request.headers.get("accept-language", ""))
+
+
+def _kept(asked: str | None) -> str:
+    """What the links of a page carry on when its language was chosen by the switch: nothing else remembers it."""
+    return f"?language={asked}" if asked else ""
 
 
 async def _numbers(collector: Collector, name: str) -> tuple[DashboardCampaignView, list[ClosedCycleView]]:
