@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sfumato.collection.areas import told_apart
 from sfumato.collection.forecast import forecast
-from sfumato.collection.loop import Rules, first_channel
+from sfumato.collection.loop import Promise, Rules, first_channel
 from sfumato.collection.planning import CampaignPlan, plan
 from sfumato.collection.resolution import resolution
 from sfumato.errors import InputError
+from sfumato.estimation.tally import Tally
 from sfumato.grid import Grid
 from sfumato.mechanisms.grids.grid_channel import GridChannel
 
@@ -111,3 +113,27 @@ def test_a_grid_without_metres_has_no_forecast() -> None:
     )
     with pytest.raises(InputError, match="grid in metres"):
         forecast(made, people=10, after_s=1.0, cycle_s=1.0)
+
+
+@pytest.mark.parametrize("promise", ["epsilon", "mutual-information"])
+def test_a_plan_is_the_headline_of_the_map_that_comes_of_it(promise: Promise) -> None:
+    """A plan said 4.2 km where the map then could not tell its halves apart: they were two functions."""
+    grid = Grid.from_bounds(45.70, 4.78, 45.80, 4.92, cell_size_m=500)
+    made = plan(grid, epsilon=0.002, promise=promise, budget=0.03, cycle_s=86_400, lasting_s=3e7)
+    rng = np.random.default_rng(7)
+    for people in (400, 4_000):
+        drawn = rng.multinomial(people, made.channel.report_distribution(rng.dirichlet(np.ones(grid.cells))))
+        known = told_apart([Tally(made.channel, drawn)], "once")
+        told = forecast(made, people=people, after_s=86_400, cycle_s=86_400)
+        assert told.width_m == pytest.approx(known.width_told_apart(people))
+    daily = forecast(made, people=100, after_s=4 * 86_400, cycle_s=86_400, reporting="every-cycle")
+    known = told_apart([Tally(made.channel, np.ones(grid.cells))] * 4, "every-cycle")
+    assert daily.width_m == pytest.approx(known.width_told_apart(400))
+
+
+def test_a_plan_of_too_many_cells_says_that_no_areas_will_be_drawn() -> None:
+    grid = Grid(rows=40, columns=40, cell_height=250.0, cell_width=250.0, unit="m")
+    made = plan(grid, epsilon=0.002, promise="epsilon", budget=0.03, cycle_s=86_400, lasting_s=3e7)
+    told = forecast(made, people=2_000, after_s=86_400, cycle_s=86_400)
+    assert not told.drawn
+    assert "it will show single squares" in told.words
