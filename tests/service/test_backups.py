@@ -84,6 +84,8 @@ def test_a_damaged_or_foreign_backup_is_refused(tmp_path: Path) -> None:
     run(back_up(database, good))
     with pytest.raises(InputError, match="already a file"):
         run(back_up(database, good))
+    with pytest.raises(InputError, match="no folder"):
+        run(back_up(database, tmp_path / "nowhere" / "x.backup"))
     run(back_up(database, good, replace=True))
     content = bytearray(good.read_bytes())
     content[5000:9000] = b"\xff" * 4000

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 from configparser import ConfigParser
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from sfumato.service.metrics import Metrics
 from sfumato.service.settings import TABLE
 
 DEPLOY = ROOT / "deploy"
+UNITS = ("sfumato.service", "sfumato-backup.service", "sfumato-backup.timer")
 SETTINGS = {f"SFUMATO_{one.name.upper()}" for one in TABLE}
 
 
@@ -65,7 +67,7 @@ def test_compose_names_what_is_there() -> None:
     asked = {name for name in services["collector"]["environment"] if name.startswith("SFUMATO_")}
     assert asked <= SETTINGS
     assert "@database/sfumato" in services["collector"]["environment"]["SFUMATO_DATABASE"]
-    assert "reverse_proxy collector:8000" in (DEPLOY / "Caddyfile").read_text(encoding="utf-8")
+    assert "reverse_proxy {$COLLECTOR:collector:8000}" in (DEPLOY / "Caddyfile").read_text(encoding="utf-8")
     for service in services.values():
         assert set(service["networks"]) <= set(found["networks"])
         named = [one.split(":")[0] for one in service.get("volumes", ()) if not one.startswith(("./", "/"))]
@@ -99,7 +101,7 @@ def test_the_container_sets_only_settings_there_are_and_runs_as_nobody_special()
     assert "/ready" in last
 
 
-@pytest.mark.parametrize("name", ["sfumato.service", "sfumato-backup.service", "sfumato-backup.timer"])
+@pytest.mark.parametrize("name", UNITS)
 def test_units_name_commands_that_exist(name: str) -> None:
     text = (DEPLOY / name).read_text(encoding="utf-8")
     unit = ConfigParser(strict=False, interpolation=None)
@@ -117,10 +119,28 @@ def test_units_name_commands_that_exist(name: str) -> None:
         assert unit["Service"]["UMask"] == "0077"
 
 
-def test_systemd_finds_the_collectors_unit_well_closed() -> None:
+def test_systemd_reads_the_units_without_a_complaint(tmp_path: Path) -> None:
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not installed")
-    command = ["systemd-analyze", "security", "--offline=true", "--no-pager", str(DEPLOY / "sfumato.service")]
+    program = tmp_path / "sfumato" / "bin" / "sfumato"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    for name in UNITS:  # where the program lies is all that is changed
+        there = (DEPLOY / name).read_text(encoding="utf-8").replace("/opt/sfumato", str(tmp_path / "sfumato"))
+        (tmp_path / name).write_text(there)
+    command = ["systemd-analyze", "verify", "--man=no", *(str(tmp_path / name) for name in UNITS)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    if "Failed to" in run.stderr:
+        pytest.skip("this systemd-analyze needs a running systemd")
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", ["sfumato.service", "sfumato-backup.service"])
+def test_systemd_finds_the_units_well_closed(name: str) -> None:
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is not installed")
+    command = ["systemd-analyze", "security", "--offline=true", "--no-pager", str(DEPLOY / name)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     score = re.search(r"Overall exposure level for \S+: ([\d.]+)", run.stdout)
     if score is None:

@@ -235,7 +235,7 @@ def test_the_page_says_what_a_report_reveals_and_what_is_not_hidden(bundle: bool
 def test_the_dashboard_shows_every_number_and_the_alarm(bundle: bool) -> None:
     calm = dashboard(campaign(), closed(1), closed(2))
     for told in (
-        "can tell quarters about 1.2 km wide apart", "2 areas", "paler: less certain", "1,234", "1.87",
+        "can tell quarters about 1.2 km wide apart", "2 areas", "fainter: less certain", "1,234", "1.87",
         "0.31 nats", "901 m", "123 m", "p = 0.42", "1 % fake reports", "40 m", "5 % fake reports",
         "200 m", "No alarm", "95 % interval", ".geojson", ".csv", ".parquet", "dashboard.json",
     ):  # fmt: skip

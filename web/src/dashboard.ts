@@ -241,7 +241,7 @@ function legend(): (Node | string)[] {
     element("span", {}, say("legend_fewest")),
     element("span", { class: "ramp", "aria-hidden": "true" }),
     element("span", {}, most),
-    ...(view === "own" ? [] : [element("span", { class: "fade", "aria-hidden": "true" }), say("legend_pale")]),
+    ...(view === "own" ? [] : [element("span", { class: "fade", "aria-hidden": "true" }), say("legend_faint")]),
   ];
 }
 

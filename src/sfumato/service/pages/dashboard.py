@@ -118,7 +118,7 @@ def _legend(most: str, said: Words) -> str:
     return (
         f'<span>{text(said.say("legend_fewest"))}</span><span class="ramp" aria-hidden="true"></span>'
         f'<span>{text(most)}</span>\n<span class="fade" aria-hidden="true"></span>'
-        f"<span>{text(said.say('legend_pale'))}</span>"
+        f"<span>{text(said.say('legend_faint'))}</span>"
     )
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import delete, func, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -14,7 +14,8 @@ from sfumato.errors import InputError
 from sfumato.service.store.engine import Database
 from sfumato.service.store.schema import audit_log, operators
 
-_TRIES = 5
+# Any fixed number does, as long as every server that shares a database uses the same.
+_LOG_LOCK = 0x5F0A_71
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,14 @@ class AuditEntry:
 
 
 async def write_deed(connection: AsyncConnection, deed: Deed) -> None:
-    """Append a deed, in the transaction that does it: neither is there without the other."""
+    """Append a deed, in the transaction that does it: neither is there without the other.
+
+    Whoever writes takes the next position, so writers take turns. SQLite has one writer at a time anyhow; in PostgreSQL
+    the last one's line is not seen before it is committed, and the turn lasts until then. It is asked for last in every
+    transaction, after all rows it changes: nobody who holds it waits for anybody.
+    """
+    if connection.dialect.name == "postgresql":
+        await connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOG_LOCK})
     last = select(func.coalesce(func.max(audit_log.c.position), 0) + 1).scalar_subquery()
     detail = json.dumps(dict(deed.detail or {}), ensure_ascii=False, sort_keys=True)
     values = {"at_s": deed.at_s, "operator": deed.operator, "action": deed.action, "campaign": deed.campaign}
@@ -56,14 +64,8 @@ class AuditLog:
 
     async def write(self, deed: Deed) -> None:
         """Append a deed that changes nothing else here."""
-        for attempt in range(_TRIES):
-            try:
-                async with self.database.writing() as connection:
-                    await write_deed(connection, deed)
-                return
-            except IntegrityError:  # another server took that position
-                if attempt == _TRIES - 1:
-                    raise
+        async with self.database.writing() as connection:
+            await write_deed(connection, deed)
 
     async def entries(self, *, campaign: str | None = None, latest: int = 1000) -> list[AuditEntry]:
         """The latest entries (of one campaign), oldest first."""

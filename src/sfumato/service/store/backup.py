@@ -39,6 +39,8 @@ async def back_up(url: str, to: Path, *, replace: bool = False) -> Held:
     """Write a backup of the database beside, check it, and put it in place."""
     if to.exists() and not replace:
         raise InputError(f"There is already a file {to.name}.", "Name another, or say --replace.")
+    if not to.absolute().parent.is_dir():
+        raise InputError(f"There is no folder {to.parent}.", "Make it, or write the backup elsewhere.")
     new = to.with_name(f".{to.name}.new")
     new.unlink(missing_ok=True)
     os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
