@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InputError
+from sfumato.shown import Shown
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -100,7 +101,7 @@ Status = Literal["exact", "converged", "stopped"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Solved(Generic[Value]):
+class Solved(Shown, Generic[Value]):
     """What a solver found and how far to believe it.
 
     ``gap`` is a certified relative gap: (objective - proved lower bound) / objective, or None where the value is

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import sfumato as sf
+from sfumato.arrays import Solved
 from sfumato.channel import Channel
 from sfumato.errors import InputError
 from sfumato.mechanisms.channels.channel_registry import design_named
@@ -21,6 +24,9 @@ from sfumato.priors.cells import CellPrior
 from sfumato.priors.kernels import RBF
 from sfumato.progress import progress
 from sfumato.shown import Shown
+from sfumato.usefulness.preview import Choice, Preview
+from sfumato.usefulness.quality import Quality
+from sfumato.usefulness.utility import Utility
 
 TIMES = 1.7e9 + 30.0 * np.arange(40)
 RIDE = sf.Trace(48.2 + np.cumsum(np.sin(np.arange(40))) * 1e-3, 16.37 + np.arange(40) * 1e-3, TIMES)
@@ -138,6 +144,23 @@ def test_nothing_of_a_notebook_is_loaded_by_protecting() -> None:
     assert done.stdout.strip().splitlines()[-1] == "[]"
 
 
+class Display:
+    """What stands in for ``IPython.display``: it keeps what is drawn, update by update."""
+
+    def __init__(self) -> None:
+        self.drawn: list[dict[str, str]] = []
+
+    def display(self, bundle: dict[str, str], *, raw: bool, display_id: bool) -> Display:
+        assert raw
+        assert display_id
+        self.drawn.append(bundle)
+        return self
+
+    def update(self, bundle: dict[str, str], *, raw: bool) -> None:
+        assert raw
+        self.drawn.append(bundle)
+
+
 def test_progress_is_shown_in_notebooks_and_nowhere_where_nobody_looks(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -145,9 +168,71 @@ def test_progress_is_shown_in_notebooks_and_nowhere_where_nobody_looks(
         step()
     assert capsys.readouterr().err == ""
     monkeypatch.setitem(sys.modules, "ipykernel", sys)
-    seen: list[str] = []
-    monkeypatch.setattr("rich.progress.Progress.add_task", lambda bar, words, total: seen.append(words) or 0)
-    monkeypatch.setattr("rich.progress.Progress.advance", lambda bar, task: seen.append("step"))
-    with progress("Working", 3) as step:
+    monkeypatch.setitem(sys.modules, "IPython.display", notebook := Display())
+    monkeypatch.setattr("sfumato.progress.SECONDS_APART", 0.0)
+    with progress("Working <hard>", 3) as step:
         step()
-    assert seen == ["Working", "step"]
+    first, second, last = notebook.drawn
+    assert first["text/plain"] == "Working <hard>: 0 of 3"
+    assert 'value="1" max="3"' in second["text/html"]
+    assert "Working &lt;hard&gt;: 1 of 3" in second["text/html"]
+    assert last == {"text/html": "", "text/plain": ""}
+
+
+def test_a_bar_is_taken_away_also_when_the_work_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    monkeypatch.setitem(sys.modules, "IPython.display", notebook := Display())
+
+    def fail() -> None:
+        with progress("Working", 3) as step:
+            step()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert notebook.drawn[-1]["text/html"] == ""
+
+
+def test_every_plot_is_shown_and_not_the_first_one_only(tmp_path: Path) -> None:
+    """A notebook's backend turns itself on with the first figure; the plot must not turn it off again."""
+    pytest.importorskip("matplotlib")
+    (tmp_path / "loud.py").write_text(
+        "import matplotlib\nfrom matplotlib.backends.backend_agg import *\n"
+        "from matplotlib.backends.backend_agg import FigureCanvas\nmatplotlib.interactive(True)\n"
+    )
+    code = (
+        "import matplotlib, sfumato as sf\n"
+        "from sfumato.notebook.figure import plotted\n"
+        "plotted(sf.Trace(lat_deg=[48.0, 48.1], lon_deg=[2.0, 2.1], times_s=[0.0, 60.0]))\n"
+        "print(matplotlib.is_interactive())"
+    )
+    environment = {
+        **os.environ,
+        "MPLBACKEND": "module://loud",
+        "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}",
+    }
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip().splitlines()[-1] == "True"
+
+
+def test_what_a_solver_found_is_shown_with_how_far_to_believe_it() -> None:
+    channel = Solved(Channel([[0.75, 0.25], [0.25, 0.75]]), "certified", gap=0.01, objective=0.25, lower_bound=0.2475)
+    shown = channel._repr_html_()
+    assert "A channel" in shown
+    assert "certified gap" in shown
+    assert "0.01" in shown
+    assert "<svg" in shown
+    assert "A float" in Solved(1.0, "exact")._repr_html_()
+
+
+def test_usefulness_is_shown_and_called_private() -> None:
+    rows = (Quality("length", None, 0.5, 0.04), Quality("heatmap", 500.0, 0.2, None, "too few <people>"))
+    found = Utility(3, 120, 150.0, rows, notes=("Some <note>",))
+    offer = {"radius_m": 200.0, "odds": 5.0, "mechanism": "multiscale", "wishes": (), "notes": ("Quick.",)}
+    choices = tuple(Choice(size, odds, {5.0: size / 3.5}, found) for size, odds in ((400.0, 22.5), (200.0, 1630.0)))
+    for shown in (found._repr_html_(), Preview(choices=choices, **offer)._repr_html_()):
+        assert "Private: computed from the original." in shown
+        assert "trip length" in shown
+        assert "<people>" not in shown
+    assert "50 % → 4.0 %" in found._repr_html_()
+    assert "22.5 : 1 at 200 m; 5 : 1 at 114 m" in shown

@@ -32,15 +32,17 @@ def plotted(value: object, *, original: bool = False, ax: Axes | None = None) ->
     sheet = sheet_of(value, original=original)
     if not sheet.parts:
         raise InputError("There is nothing to plot here.", "Print it, or show it in a notebook.")
-    with plt.rc_context(_STYLE):
-        if ax is not None:
-            if len(sheet.parts) > 1:
-                raise InputError(f"This has {len(sheet.parts)} pictures and one axes.", "Leave ax out.")
+    if ax is not None:
+        if len(sheet.parts) > 1:
+            raise InputError(f"This has {len(sheet.parts)} pictures and one axes.", "Leave ax out.")
+        with plt.rc_context(_STYLE):
             _draw(ax, sheet.parts[0])
-            return ax
-        figure, axes = plt.subplots(
-            1, len(sheet.parts), figsize=(4.6 * len(sheet.parts), 3.4), layout="constrained", squeeze=False
-        )
+        return ax
+    # Made before the style is borrowed: a notebook's backend turns itself on with the first figure, and giving the
+    # style back would turn it off again, so that no later plot were shown.
+    figure = plt.figure(figsize=(4.6 * len(sheet.parts), 3.4), layout="constrained")
+    with plt.rc_context(_STYLE):
+        axes = figure.subplots(1, len(sheet.parts), squeeze=False)
         figure.suptitle(sheet.title, fontsize=10)
         for place, part in zip(axes[0], sheet.parts, strict=True):
             _draw(place, part)

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sfumato.adversary.audit import Audit
 from sfumato.adversary.fleet import FleetAudit
-from sfumato.arrays import FloatArray
+from sfumato.arrays import FloatArray, Solved
 from sfumato.certificates.document import Certificate, Sealed, thin_protection, worst_odds
 from sfumato.channel import Channel
 from sfumato.engines.door import ProtectedFrame
 from sfumato.errors import InputError
 from sfumato.frames import differences_m
-from sfumato.leakage.odds import MOST_SAID
+from sfumato.leakage.odds import MOST_SAID, odds_words
 from sfumato.mechanisms.channels.comparison import Comparison
 from sfumato.mechanisms.channels.named_design import DesignedChannel
 from sfumato.mechanisms.designs.noise_design import NoiseDesign
 from sfumato.protection import Protected, ProtectedFleet
 from sfumato.report.drawing import drawn_places
+from sfumato.report.usefulness_page import error_words
 from sfumato.report.words import audit_rows, cards, kept_words
 from sfumato.reproductions.picture import Bars, HeatMap, Panel, Tracks
 from sfumato.traces import Trace
 from sfumato.units import format_duration, format_length
+from sfumato.usefulness.preview import Preview
+from sfumato.usefulness.utility import Utility
 
 Part = Panel | HeatMap | Tracks | Bars
 PRIVATE = "Private: computed from the original."
@@ -184,6 +187,44 @@ def _comparison(found: Comparison, original: bool) -> Sheet:
     return Sheet(f"Mechanisms at equal {at}", tuple(parts))
 
 
+def _solved(found: Solved[object], original: bool) -> Sheet:
+    """What was found, where it can be shown, and how far from the best it can be."""
+    known = type(found.value) in _SHEETS
+    sheet = sheet_of(found.value, original=original) if known else Sheet(f"A {type(found.value).__name__}", ())
+    bounds = {"objective": found.objective, "proved lower bound": found.lower_bound, "certified gap": found.gap}
+    numbers = [(name, f"{value:.6g}") for name, value in bounds.items() if value is not None]
+    return replace(sheet, rows=(*sheet.rows, ("status", found.status), *numbers))
+
+
+def _utility(found: Utility, original: bool) -> Sheet:
+    rows = [row for row in found.measures if row.best is not None]
+    bars = Bars("error of the better answer", {row.name: 100.0 * (row.best or 0.0) for row in rows}, "%")
+    away = f"The median one of {found.points} points lies {format_length(found.error_m)} from the truth."
+    words = [(row.name, f"{error_words(row)} (naive → corrected)") for row in rows]
+    notes = [*found.notes, *sorted({row.note for row in found.measures if row.note})]
+    return Sheet("How useful a release is", (bars,) if rows else (), away, tuple(words), (PRIVATE,), {"To note": notes})
+
+
+def _preview(found: Preview, original: bool) -> Sheet:
+    choices = sorted(found.choices, key=lambda one: one.noise_m)
+    measures = zip(*(one.utility.measures for one in choices), strict=True)
+    errors = {
+        rows[0].name: np.array([np.nan if row.best is None else 100.0 * row.best for row in rows]) for rows in measures
+    }
+    drawn = {name: values for name, values in errors.items() if np.isfinite(values).any()}
+    noises = np.array([one.noise_m for one in choices])
+    panel = Panel("error of the better answer", noises, drawn, "noise per coordinate (m)", "%")
+    radius, odds = format_length(found.radius_m), found.odds
+    kept = [format_length(one.radius_at_m[odds]) for one in choices]
+    rows = [
+        (format_length(one.noise_m), f"{odds_words(one.odds) or '-'} at {radius}; {odds:g} : 1 at {own}")
+        for one, own in zip(choices, kept, strict=True)
+    ]
+    folded = {"What can be had together": [one.sentence for one in found.wishes], "To note": found.notes}
+    promise = "Nothing was released. Odds between two places that far apart, for each size of the noise:"
+    return Sheet("A preview of releases", (panel,) if drawn else (), promise, tuple(rows), (PRIVATE,), folded)
+
+
 def _tracks(title: str, drawn: Mapping[str, Sequence[Trace]]) -> Tracks:
     """Lines in metres from one corner: the shape, and no coordinate."""
     first = next(iter(drawn.values()))[0]
@@ -227,4 +268,7 @@ _SHEETS: Mapping[type, Callable[..., Sheet]] = {
     Audit: _audit,
     FleetAudit: _fleet_audit,
     Comparison: _comparison,
+    Solved: _solved,
+    Utility: _utility,
+    Preview: _preview,
 }

@@ -18,6 +18,7 @@ from sfumato.certificates.document import Certificate, worst_odds
 from sfumato.errors import InputError
 from sfumato.plan import DEFAULT_MECHANISM, Plan
 from sfumato.protection import protect_by, protect_fleet
+from sfumato.shown import Shown
 from sfumato.traces import Trace
 from sfumato.usefulness.measures import FLOW_CELLS_M, HEAT_CELLS_M, MapsAsked
 from sfumato.usefulness.quality import People
@@ -48,7 +49,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class Preview(Shown):
     """The choices by size of the noise, and which wishes can be had together."""
 
     radius_m: float

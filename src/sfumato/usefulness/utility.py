@@ -16,6 +16,7 @@ from sfumato.errors import InputError
 from sfumato.frames import differences_m
 from sfumato.io import read_trace, read_traces
 from sfumato.io.formats import format_of
+from sfumato.shown import Shown
 from sfumato.tables.people import column_names, columns_by_person
 from sfumato.traces import Trace
 from sfumato.usefulness.measures import FLOW_CELLS_M, HEAT_CELLS_M, MapsAsked, maps_counted, maps_measured
@@ -45,7 +46,7 @@ class PersonUtility:
 
 
 @dataclass(frozen=True, slots=True)
-class Utility:
+class Utility(Shown):
     """All people together, each of (at most sixty of) them, and what a reader must know."""
 
     people: int
