@@ -222,7 +222,7 @@ def test_what_a_solver_found_is_shown_with_how_far_to_believe_it() -> None:
     assert "certified gap" in shown
     assert "0.01" in shown
     assert "<svg" in shown
-    assert "A float" in Solved(1.0, "exact")._repr_html_()
+    assert "What was found" in Solved(1.0, "exact")._repr_html_()
 
 
 def test_usefulness_is_shown_and_called_private() -> None:

@@ -29,7 +29,7 @@ def card(value: object) -> str:
         f'<div style="{_BOX}"><div><strong>{escaped(sheet.title)}</strong></div>'
         + "".join(f'<p style="{_RED}">{escaped(text)}</p>' for text in sheet.alarms)
         + (f"<p>{escaped(sheet.promise)}</p>" if sheet.promise else "")
-        + (svg(sheet.parts, columns=min(len(sheet.parts), 2)) if sheet.parts else "")
+        + (svg(sheet.parts, columns=min(len(sheet.parts), 2), paper=None) if sheet.parts else "")
         + (f"<table>{rows}</table>" if rows else "")
         + f"{folded}</div>"
     )

@@ -24,6 +24,7 @@ from sfumato.report.drawing import drawn_places
 from sfumato.report.usefulness_page import error_words
 from sfumato.report.words import audit_rows, cards, kept_words
 from sfumato.reproductions.picture import Bars, HeatMap, Panel, Tracks
+from sfumato.shown import Shown
 from sfumato.traces import Trace
 from sfumato.units import format_duration, format_length
 from sfumato.usefulness.preview import Preview
@@ -189,8 +190,8 @@ def _comparison(found: Comparison, original: bool) -> Sheet:
 
 def _solved(found: Solved[object], original: bool) -> Sheet:
     """What was found, where it can be shown, and how far from the best it can be."""
-    known = type(found.value) in _SHEETS
-    sheet = sheet_of(found.value, original=original) if known else Sheet(f"A {type(found.value).__name__}", ())
+    value = getattr(found.value, "channel", found.value)
+    sheet = sheet_of(value, original=original) if isinstance(value, Shown) else Sheet("What was found", ())
     bounds = {"objective": found.objective, "proved lower bound": found.lower_bound, "certified gap": found.gap}
     numbers = [(name, f"{value:.6g}") for name, value in bounds.items() if value is not None]
     return replace(sheet, rows=(*sheet.rows, ("status", found.status), *numbers))
@@ -199,7 +200,7 @@ def _solved(found: Solved[object], original: bool) -> Sheet:
 def _utility(found: Utility, original: bool) -> Sheet:
     rows = [row for row in found.measures if row.best is not None]
     bars = Bars("error of the better answer", {row.name: 100.0 * (row.best or 0.0) for row in rows}, "%")
-    away = f"The median one of {found.points} points lies {format_length(found.error_m)} from the truth."
+    away = f"Half of the {found.points} points lie within {format_length(found.error_m)} of the truth."
     words = [(row.name, f"{error_words(row)} (naive → corrected)") for row in rows]
     notes = [*found.notes, *sorted({row.note for row in found.measures if row.note})]
     return Sheet("How useful a release is", (bars,) if rows else (), away, tuple(words), (PRIVATE,), {"To note": notes})
@@ -221,7 +222,7 @@ def _preview(found: Preview, original: bool) -> Sheet:
         for one, own in zip(choices, kept, strict=True)
     ]
     folded = {"What can be had together": [one.sentence for one in found.wishes], "To note": found.notes}
-    promise = "Nothing was released. Odds between two places that far apart, for each size of the noise:"
+    promise = "Nothing was released. Each row: a size of the noise, and the odds between two places so far apart."
     return Sheet("A preview of releases", (panel,) if drawn else (), promise, tuple(rows), (PRIVATE,), folded)
 
 
