@@ -211,7 +211,7 @@ def oracle(draws: int) -> None:
                 window = Window.around(asked.grid, 330.0)
                 laid, reporting = aligned(units_of(whose, laws, window), laws, window), asked.summed_on(window)
                 spreads = [Spread.of(law, *window.shape, *window.latent_m) for law in laid.laws]
-                counts = list(counted(laid.units, 0, window, [0] * len(whose)))
+                counts = list(counted(laid.units, 0, window))
                 cells = asked.grid.locate(lat, lon)
                 truth = np.bincount(cells[cells >= 0], minlength=asked.grid.cells) / np.count_nonzero(cells >= 0)
                 tried = [reporting.shares(density(spreads, counts, steps)) for steps in ORACLE_STEPS]

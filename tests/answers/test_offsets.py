@@ -27,7 +27,17 @@ def units(shifts: np.ndarray, hours: float, points: int = 400) -> list[Unit]:
     for person, shift in enumerate(shifts):
         places = CENTRES[rng.integers(3, size=points)] + rng.normal(0, 1.5, (points, 2))
         places = places + shift + rng.normal(0, 150 / WINDOW.latent_m[0], (points, 2))
-        out.append(Unit(0, person, places, np.ones(points), 3600.0 * hours, 3600.0 * hours))
+        out.append(
+            Unit(
+                0,
+                person,
+                places,
+                np.arange(points) * 3600.0 * hours / points,
+                np.ones(points),
+                3600.0 * hours,
+                3600.0 * hours,
+            )
+        )
     return out
 
 

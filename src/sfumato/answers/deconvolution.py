@@ -5,14 +5,14 @@ With counts n_r of released points on a window, one set for each law r, and A_r 
     λ ← λ / k · Σ_r A_rᵀ (n_r / f_r A_r λ) f_r,      k = Σ_r f_r A_rᵀ 1
 
 (the iterative Bayesian update; with k it is unbiased though points leave the window [Vardi1985]). It climbs the
-likelihood without end and begins to draw the noise itself, so how many steps to take is the regularisation: people are
-dealt into up to twenty groups, the map made without a group is judged by the likelihood of that group's points, and the
-number of steps that is best for all groups together is found. That is the best number for the density itself; sums over
-cells wider than the noise need less smoothing (chance averages out over a cell, what smoothing takes from it does not),
-so up to as many times more steps are taken as a cell is wider than the noise, while the groups cannot tell them from
-the best (within one standard error of their difference). The same maps, each without one group, give the
-variance over people (the delete-a-group jackknife [Kott2001]). Steps are extrapolated along their own way [Biggs1997],
-which needs a tenth of them.
+likelihood without end and begins to draw the noise itself, so how many steps to take is the regularisation: people's
+days are dealt into up to twenty groups (:mod:`~sfumato.answers.groups`), the map made without a group is judged by the
+likelihood of that group's points, and the number of steps that is best for all groups together is found. That is the
+best number for the density itself; sums over cells wider than the noise need less smoothing (chance averages out over a
+cell, what smoothing takes from it does not), so up to as many times more steps are taken as a cell is wider than the
+noise, while the groups cannot tell them from the best (within one standard error of their difference). Maps of as many
+steps, each without one group of people, give the variance over people (the delete-a-group jackknife [Kott2001]). Steps
+are extrapolated along their own way [Biggs1997], which needs a tenth of them.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.answers.spread import Spread
-from sfumato.arrays import FloatArray, IntArray
+from sfumato.arrays import FloatArray
 
 MOST_STEPS = 150
-GROUPS = 20
 _PATIENCE = 1.5  # go on half as long again after the best step before believing it
 _LEAST = 1e-300
 _MOST_TIMES = 4.0
@@ -43,12 +42,51 @@ class StepsChosen:
     without: FloatArray
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """The density, its steps, whether unseen days judged them, and the answers without each group of people."""
+
+    density: FloatArray
+    steps: int
+    judged: bool
+    without: FloatArray
+
+
 def density(spreads: Sequence[Spread], counts: Sequence[FloatArray], steps: int) -> FloatArray:
     """The density after ``steps`` steps; counts may be stacked along leading axes, alike for every law."""
     walk = _Walk(spreads, counts)
     for _ in range(steps):
         walk.step()
     return walk.density
+
+
+def fitted(
+    spreads: Sequence[Spread],
+    days: Sequence[FloatArray],
+    people: Sequence[FloatArray] | None,
+    answer: Callable[[FloatArray], FloatArray],
+    *,
+    steps_for_one: int,
+    cells_of_noise: float = 1.0,
+    on_step: Callable[[], None] | None = None,
+) -> Fitted:
+    """The density of all counts together, (groups, rows, columns) for each law, by ``days`` and by ``people``.
+
+    One group of days leaves nothing to judge by: ``steps_for_one`` are taken. Without ``people`` nobody is left out.
+    """
+    counts = [group.sum(axis=0) for group in days]
+    judged = len(days[0]) > 1
+    chosen = choose_steps(spreads, days, answer, cells_of_noise=cells_of_noise, on_step=on_step) if judged else None
+    steps = chosen.steps if chosen else steps_for_one
+    if people is None:
+        without = np.empty(0)
+    elif chosen is not None and people is days:
+        without = chosen.without
+    else:
+        without = answer(
+            density(spreads, [all_of - group for all_of, group in zip(counts, people, strict=True)], steps)
+        )
+    return Fitted(density(spreads, counts, steps), steps, judged, without)
 
 
 def choose_steps(
@@ -84,14 +122,6 @@ def choose_steps(
             break
         steps = taken
     return StepsChosen(steps, np.array([one.sum() for one in judged]), answers[steps - 1])
-
-
-def dealt(people: int) -> IntArray:
-    """The group of each person, 0 .. min(people, 20) - 1: the same at every run (no secret is drawn)."""
-    order = np.random.default_rng(0).permutation(people)
-    group: IntArray = np.empty(people, dtype=np.int64)
-    group[order] = np.arange(people) % min(people, GROUPS)
-    return group
 
 
 class _Walk:

@@ -6,7 +6,8 @@ likelihood of the pair of cells (a, b) is a bivariate Gaussian on each axis. Lat
 spread over it, which adds w²/12 to the variance. Expectation-maximisation starts where one end says about the other
 only how far and in which direction it lies (m_a m_b g(b - a), with g from the release, too), which needs few steps and
 keeps rare pairs plausible; releases are laid on one another first (:mod:`~sfumato.answers.offsets`). It is stopped by
-the likelihood of people left out, after one step at least, and intervals are over people, as for heat maps
+the likelihood of people left out, after two steps at least, and raked to where trips begin and end, which is known
+better (:mod:`~sfumato.answers.trip_ends`). Intervals are over people, as for heat maps
 (:mod:`~sfumato.answers.intervals`; what smoothing takes is told by walking twice as far).
 """
 
@@ -22,11 +23,12 @@ import pyarrow as pa
 
 from sfumato.answers.areas import Areas
 from sfumato.answers.cells import Cells, Reporting, asked_for
-from sfumato.answers.deconvolution import dealt
+from sfumato.answers.groups import dealt
 from sfumato.answers.intervals import people_interval
 from sfumato.answers.offsets import Aligned, aligned, units_of
 from sfumato.answers.people import LEAST_PEOPLE, Person, people_of
 from sfumato.answers.received import NoiseLaw, Pair, Received, received_all
+from sfumato.answers.trip_ends import trip_ends
 from sfumato.answers.trips import TripLikelihood, Trips, likelihood_of, trips_of
 from sfumato.answers.window import Bounds, Window
 from sfumato.arrays import FloatArray, IntArray, read_only
@@ -41,6 +43,7 @@ ONE_START = 30_000  # trips: so many tell where to start, and no group of people
 FIRST_STEPS = 6  # to know the two ends; how they go together is found from there
 GRAVITY_STEPS = 3
 STEPS_FOR_ONE = 3
+LEAST_STEPS = 2  # the start alone says too little about these people
 USUAL_STEPS = (MOST_GROUPS + 1) * (FIRST_STEPS + GRAVITY_STEPS + 3)  # for a progress bar
 LARGEST = 20_000_000  # latent pairs
 
@@ -127,17 +130,18 @@ def estimate_flows(
     if len(trips) == 0:
         raise InputError("There is no trip in the rectangle.", "A trip is a segment of at least two moments.")
     said = likelihood_of(trips, laws, window, laid.less_m2, on_step)
-    groups = _groups(len(people))[trips.person]
-    most = _most_steps(len(trips))
+    groups = np.unique(_groups(len(people))[trips.person], return_inverse=True)[1]
+    most, intervals = _most_steps(len(trips)), len(people) >= LEAST_PEOPLE and int(groups.max()) > 0
     start = _start(said, np.ones(len(trips)), window)
-    chosen = _choose(said, groups, reporting, most, start) if len(np.unique(groups)) > 1 else None
-    steps = chosen[0] if chosen else STEPS_FOR_ONE
+    steps, walked = _choose(said, groups, window, most, start) if int(groups.max()) > 0 else (STEPS_FOR_ONE, [])
+    ends = trip_ends(trips, laid.laws, window, groups, leave_out=intervals, on_step=on_step)
     flows = said.walked(start, steps)
-    share = _reported(flows, reporting)
+    share = _reported(ends.raked(flows), reporting)
     low, high = share * np.nan, share * np.nan
-    if chosen is not None and len(people) >= LEAST_PEOPLE:
-        farther = _reported(said.walked(flows, steps + 1), reporting)
-        low, high = people_interval(share, chosen[1], len(people), confidence, bias=farther - share)
+    if intervals:
+        farther = _reported(ends.raked(said.walked(flows, steps + 1)), reporting)
+        without = np.array([_reported(ends.raked(one, group), reporting) for group, one in enumerate(walked)])
+        low, high = people_interval(share, without, len(people), confidence, bias=farther - share)
     return Flows(
         cells=asked.cells,
         grid=asked.grid,
@@ -151,7 +155,7 @@ def estimate_flows(
         outside=trips.outside,
         steps=steps,
         steps_by=("likelihood of people left out" + (", as many as fit a minute" if steps == most else ""))
-        if chosen
+        if walked
         else "fixed: one person leaves nobody to judge by",
         latent_m=window.latent_m[0],
     )
@@ -225,27 +229,27 @@ def _most_steps(trips: int) -> int:
 
 
 def _choose(
-    trips: TripLikelihood, groups: IntArray, reporting: Reporting, most_steps: int, start: FloatArray
-) -> tuple[int, FloatArray]:
-    """The number of steps that is best for people left out, and the answers without each group.
+    trips: TripLikelihood, groups: IntArray, window: Window, most_steps: int, start: FloatArray
+) -> tuple[int, list[FloatArray]]:
+    """The number of steps that is best for people left out, and the flows after them without each group.
 
     Each group's walk has a start of its own, without that group; many trips tell one ``start`` that serves all.
     """
-    others = [(groups != group).astype(np.float64) for group in np.unique(groups)]
+    others = [(groups != group).astype(np.float64) for group in range(int(groups.max()) + 1)]
     one_start = trips.trips > ONE_START
-    flows = [start if one_start else _start(trips, weight, reporting.window) for weight in others]
-    best, most, answers = 0, -math.inf, np.empty(0)
-    for taken in range(most_steps + 1):
+    flows = [start if one_start else _start(trips, weight, window) for weight in others]
+    best, most, kept = 0, -math.inf, flows
+    for taken in range(max(most_steps, LEAST_STEPS) + 1):
         said, ahead = 0.0, []
         for one, weight in zip(flows, others, strict=True):
             moved, likelihood = trips.step(one, weight)
             said += float(np.log(np.maximum(likelihood[weight == 0], 1e-300)).sum())
             ahead.append(moved)
-        if said <= most:
+        if said <= most and taken > LEAST_STEPS:
             break
-        best, most, answers = taken, said, np.array([_reported(one, reporting) for one in flows])
+        best, most, kept = taken, said, flows
         flows = ahead
-    return max(best, 1), answers  # the start alone says too little about these people
+    return best, kept
 
 
 def _reported(flows: FloatArray, reporting: Reporting) -> FloatArray:

@@ -17,9 +17,10 @@ import pyarrow as pa
 
 from sfumato.answers.areas import Areas
 from sfumato.answers.cells import Cells, asked_for
-from sfumato.answers.deconvolution import choose_steps, dealt, density
+from sfumato.answers.deconvolution import density, fitted
+from sfumato.answers.groups import days_of, dealt, dealt_days, split
 from sfumato.answers.intervals import people_interval, shifted_by
-from sfumato.answers.offsets import aligned, counted, units_of
+from sfumato.answers.offsets import Unit, aligned, counted, units_of
 from sfumato.answers.people import LEAST_PEOPLE, people_of
 from sfumato.answers.received import NoiseLaw, Pair, Received, received_all
 from sfumato.answers.spread import Spread
@@ -30,7 +31,7 @@ from sfumato.grid import Grid
 from sfumato.hexagons import HexCells
 
 STEPS_FOR_ONE = 50
-BY_PEOPLE = "likelihood of people left out"
+BY_DAYS = "likelihood of days left out"
 USUAL_STEPS = 60  # for a progress bar
 Weight = Literal["points", "time"]
 KINDS: dict[type, str] = {Grid: "grid", HexCells: "h3", Areas: "areas"}
@@ -114,24 +115,26 @@ def estimate_heatmap(
     outside = sum(int(np.count_nonzero(~window.holds(unit.places))) for unit in units)
     if not sum(float(unit.mass[window.holds(unit.places)].sum()) for unit in units) > 0:
         raise InputError("No released point lies in the rectangle.", "Name another rectangle.")
-    group = dealt(len(people)).tolist()
-    naive = sum(counted(units, i, window, group).sum(axis=0) for i in range(len(laws)))
+    naive = sum(counted(units, i, window)[0] for i in range(len(laws)))
     laid = aligned(units, laws, window)
     spreads = [Spread.of(law, *window.shape, *window.latent_m) for law in laid.laws]
-    counts = [counted(laid.units, i, window, group) for i in range(len(laws))]
-    chosen = (
-        choose_steps(spreads, counts, reporting.shares, cells_of_noise=asked.side_m / finest, on_step=on_step)
-        if len(people) > 1
-        else None
+    days, by_people = _left_out(laid.units, len(laws), window, len(people))
+    found = fitted(
+        spreads,
+        days,
+        by_people if len(people) >= LEAST_PEOPLE else None,
+        reporting.shares,
+        steps_for_one=STEPS_FOR_ONE,
+        cells_of_noise=asked.side_m / finest,
+        on_step=on_step,
     )
-    steps = chosen.steps if chosen else STEPS_FOR_ONE
-    latent = density(spreads, [count.sum(axis=0) for count in counts], steps)
+    latent, steps = found.density, found.steps
     share = reporting.shares(latent)
     low, high = share * np.nan, share * np.nan
-    if chosen is not None and len(people) >= LEAST_PEOPLE:
-        again = reporting.shares(density(spreads, _expected(spreads, counts, latent), steps))
+    if len(people) >= LEAST_PEOPLE:
+        again = reporting.shares(density(spreads, _expected(spreads, days, latent), steps))
         common = shifted_by(latent, window, laid.common_m2, reporting.shares)
-        low, high = people_interval(share, chosen.without, len(people), confidence, bias=again - share, more=common)
+        low, high = people_interval(share, found.without, len(people), confidence, bias=again - share, more=common)
     return EstimatedMap(
         cells=asked.cells,
         grid=asked.grid,
@@ -145,7 +148,7 @@ def estimate_heatmap(
         points=sum(one.points for one in received),
         outside=outside,
         steps=steps,
-        steps_by=BY_PEOPLE if chosen else "fixed: one person leaves nobody to judge by",
+        steps_by=BY_DAYS if found.judged else "fixed: one person's one day leaves nothing to judge by",
         latent_m=window.latent_m[0],
         noise_m=tuple(law.noise_m for law in laws),
     )
@@ -155,6 +158,21 @@ def _laws(received: Sequence[Received]) -> list[NoiseLaw]:
     if not received:
         raise InputError("There is no release.", "Give at least one, with its certificate.")
     return list(dict.fromkeys(one.law for one in received))
+
+
+def _left_out(
+    units: Sequence[Unit], laws: int, window: Window, people: int
+) -> tuple[list[FloatArray], list[FloatArray]]:
+    """What counts in each latent cell, (groups, rows, columns) for each law: groups of days, and of people."""
+    lengths = [len(unit.places) for unit in units]
+    person = np.repeat([unit.person for unit in units], lengths)
+    days = days_of(person, np.concatenate([unit.times_s for unit in units]))
+    group = dealt(people)
+    by_person = [counted(units, law, window, split(group[person], lengths)) for law in range(laws)]
+    if int(days.max()) + 1 == people:
+        return by_person, by_person
+    of_day = split(dealt_days(days, int(group.max()) + 1), lengths)
+    return [counted(units, law, window, of_day) for law in range(laws)], by_person
 
 
 def _expected(spreads: Sequence[Spread], counts: Sequence[FloatArray], latent: FloatArray) -> list[FloatArray]:

@@ -29,7 +29,7 @@ from sfumato.answers.people import Person, time_weights
 from sfumato.answers.received import NoiseLaw
 from sfumato.answers.spread import Spread
 from sfumato.answers.window import Window
-from sfumato.arrays import FloatArray
+from sfumato.arrays import FloatArray, IntArray
 
 FEWEST = 10  # releases
 ONE_IN_S = 3000.0  # one point in so many seconds says something of its own
@@ -44,11 +44,12 @@ _TOLD = 0.3  # at most so much of the shifts' variance may be left
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unit:
-    """One release of one person: places (n, 2) in latent rows and columns, what each counts, and how long it lasts."""
+    """One release of one person: places (n, 2) in latent rows and columns, when, what each counts; its length."""
 
     law: int
     person: int
     places: FloatArray
+    times_s: FloatArray
     mass: FloatArray
     seconds: float
     duration_s: float
@@ -81,21 +82,25 @@ def units_of(
             seconds = time_weights(trace)
             mass = seconds if by_time else np.ones(len(trace))
             places = window.places(trace.lat_deg, trace.lon_deg)
-            out.append(Unit(laws.index(law), number, places, mass, float(seconds.sum()), float(np.ptp(trace.times_s))))
+            lasts = float(seconds.sum()), float(np.ptp(trace.times_s))
+            out.append(Unit(laws.index(law), number, places, trace.times_s, mass, *lasts))
     return out
 
 
-def counted(units: Sequence[Unit], law: int, window: Window, group_of: Sequence[int]) -> FloatArray:
-    """What counts in each latent cell (groups, rows, columns), of one law."""
+def counted(units: Sequence[Unit], law: int, window: Window, groups: Sequence[IntArray] | None = None) -> FloatArray:
+    """What counts in each latent cell (groups, rows, columns), of one law; ``groups`` of each unit's points."""
     rows, columns = window.shape
-    out = np.zeros((max(group_of) + 1, rows * columns))
-    for unit in units:
+    count = 1 if groups is None else 1 + max(int(one.max(initial=0)) for one in groups)
+    out = np.zeros(count * rows * columns)
+    for number, unit in enumerate(units):
         if unit.law == law:
             row, column = (np.floor(unit.places[:, axis]).astype(np.int64) for axis in (0, 1))
             inside = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
             cells = row[inside] * columns + column[inside]
-            out[group_of[unit.person]] += np.bincount(cells, weights=unit.mass[inside], minlength=rows * columns)
-    return out.reshape(-1, rows, columns)
+            if groups is not None:
+                cells += groups[number][inside] * (rows * columns)
+            np.add.at(out, cells, unit.mass[inside])
+    return out.reshape(count, rows, columns)
 
 
 def aligned(units: Sequence[Unit], laws: Sequence[NoiseLaw], window: Window) -> Aligned:
@@ -103,9 +108,8 @@ def aligned(units: Sequence[Unit], laws: Sequence[NoiseLaw], window: Window) -> 
     shared = [_shared_m2(law, [unit.duration_s for unit in units if unit.law == i]) for i, law in enumerate(laws)]
     if len(units) < FEWEST or not max(shared) > 0:
         return Aligned.as_they_are(units, laws)
-    everybody = [0] * (max(unit.person for unit in units) + 1)
     plain = [Spread.of(law, *window.shape, *window.latent_m) for law in laws]
-    found = density(plain, [counted(units, i, window, everybody)[0] for i in range(len(laws))], FIRST_STEPS)
+    found = density(plain, [counted(units, i, window)[0] for i in range(len(laws))], FIRST_STEPS)
     seen = [
         _logarithm(Spread.of(_left(law, v, 0.0), *window.shape, *window.latent_m).spread(found))
         for law, v in zip(laws, shared, strict=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t as student
 
-from sfumato.answers.deconvolution import dealt
+from sfumato.answers.groups import dealt
 from sfumato.answers.people import LEAST_PEOPLE
 from sfumato.arrays import FloatArray
 from sfumato.errors import InputError

@@ -26,12 +26,13 @@ LEAST_TRIP_S = 1.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trips:
-    """Starts and ends in metres from the window's corner (south, east) and by cell, the law of each, and whose."""
+    """Starts and ends in metres from the window's corner (south, east) and by cell; when, how long, law, whose."""
 
     start_m: FloatArray
     end_m: FloatArray
     start_cell: IntArray
     end_cell: IntArray
+    times_s: FloatArray
     seconds: FloatArray
     law: IntArray
     person: IntArray
@@ -116,12 +117,13 @@ def trips_of(
             seconds = trace.times_s[end] - trace.times_s[start]
             in_cell = [locate(trace.lat_deg[ends], trace.lon_deg[ends]) for ends in (start, end)]
             of = [np.full(len(start), number) for number in (laws.index(law), place)]
-            found.append((at[start], at[end], *in_cell, seconds, *of))
+            found.append((at[start], at[end], *in_cell, trace.times_s[start], seconds, *of))
     columns = [np.concatenate(column) for column in zip(*found, strict=True)]
     edge = np.array(window.shape) * np.array(window.latent_m)
     inside = ((columns[0] >= 0) & (columns[0] < edge) & (columns[1] >= 0) & (columns[1] < edge)).all(axis=1)
-    start_m, end_m, start_cell, end_cell, seconds, law, whose = (column[inside] for column in columns)
-    return Trips(start_m, end_m, start_cell, end_cell, seconds, law, whose, int(np.count_nonzero(~inside)))
+    start_m, end_m, start_cell, end_cell, times_s, seconds, law, whose = (column[inside] for column in columns)
+    outside = int(np.count_nonzero(~inside))
+    return Trips(start_m, end_m, start_cell, end_cell, times_s, seconds, law, whose, outside)
 
 
 def likelihood_of(

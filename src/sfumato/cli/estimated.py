@@ -12,7 +12,7 @@ import typer
 from sfumato.answers.areas import Areas
 from sfumato.answers.flows import USUAL_STEPS as FLOWS_STEPS
 from sfumato.answers.flows import Flows, estimate_flows
-from sfumato.answers.heatmap import BY_PEOPLE, EstimatedMap, Weight, estimate_heatmap
+from sfumato.answers.heatmap import BY_DAYS, EstimatedMap, Weight, estimate_heatmap
 from sfumato.answers.heatmap import USUAL_STEPS as HEATMAP_STEPS
 from sfumato.answers.picture import write_picture
 from sfumato.answers.received import Received, receive
@@ -85,9 +85,9 @@ def _told(found: EstimatedMap | Flows, asked: Question, what: str, outside: int,
         if np.isfinite(found.low).any()
         else "No intervals: they are over people, and there are too few here.",
     ]
-    if isinstance(found, EstimatedMap) and found.steps_by == BY_PEOPLE and found.steps <= SMOOTHER_THAN_COUNTING:
+    if isinstance(found, EstimatedMap) and found.steps_by == BY_DAYS and found.steps <= SMOOTHER_THAN_COUNTING:
         lines.append(
-            "People left out look so unlike the others that the map is smoother than counting: it is one of people "
+            "Days left out look so unlike the others that the map is smoother than counting: it is one of days "
             "like these; counting may come nearer to these."
         )
     if outside:

@@ -26,7 +26,7 @@ from sfumato.usefulness.quality import People, Quality
 
 HEAT_CELLS_M, FLOW_CELLS_M = (500.0, 1000.0, 2000.0), (1500.0, 3000.0, 6000.0)
 FEWEST_TRIPS, LEAST_TRIP_S = 20, 1.0
-QUICK_HEAT_GROUPS, QUICK_FLOW_GROUPS = 5, 3  # that judge a map by being left out
+QUICK_HEAT_GROUPS, QUICK_FLOW_GROUPS = 4, 3  # that judge a map by being left out
 _MANY_PAIRS = "noise so small makes more pairs of places than can be worked out"
 ALONE = "not corrected: of one person among others there is nobody to judge by"
 

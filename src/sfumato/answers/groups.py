@@ -1,0 +1,52 @@
+"""Who is left out in turn: days, to judge how far to walk; people, to tell what is chance.
+
+A map is of the people who were released, so what judges it are *their* other days: a person's points of one day are
+left out, and the map made without them is asked how likely they are. (People left out would judge a map of people like
+these. Where everybody keeps to places of their own, such a map is nearly flat, and farther from these people than
+counting.) On another day the noise is another one, but for its constant part, which was taken out where it could be
+told. A release of one day cannot be divided: there its day is the whole person.
+
+Intervals are over people, whom a larger fleet would have more of: there people are left out, all their days together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sfumato.arrays import FloatArray, IntArray
+
+GROUPS = 20
+LEAST_GROUPS = 4
+DAY_S = 86_400.0
+
+
+def dealt(count: int, groups: int = GROUPS) -> IntArray:
+    """The group of each person (or day), 0 .. min(count, groups) - 1: the same at every run (no secret is drawn)."""
+    order = np.random.default_rng(0).permutation(count)
+    group: IntArray = np.empty(count, dtype=np.int64)
+    group[order] = np.arange(count) % min(count, groups)
+    return group
+
+
+def days_of(person: IntArray, times_s: FloatArray) -> IntArray:
+    """Each point's day, numbered over all people: points of one person on one day have the same number."""
+    if not len(person):
+        return np.zeros(0, dtype=np.int64)
+    day = np.floor(times_s / DAY_S).astype(np.int64)
+    day -= day.min()
+    numbered: IntArray = np.unique(person * (int(day.max()) + 1) + day, return_inverse=True)[1]
+    return numbered
+
+
+def split(values: IntArray, parts: Sequence[int]) -> list[IntArray]:
+    """Consecutive pieces of these lengths."""
+    return np.split(values, np.cumsum(parts)[:-1])
+
+
+def dealt_days(days: IntArray, people_groups: int) -> IntArray:
+    """The group of each point by its day: as many groups as of people, four at least where there are so many days."""
+    if not len(days):
+        return days
+    return dealt(int(days.max()) + 1, max(people_groups, LEAST_GROUPS))[days]
