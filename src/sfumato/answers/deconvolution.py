@@ -44,12 +44,14 @@ class StepsChosen:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
-    """The density, its steps, whether unseen days judged them, and the answers without each group of people."""
+    """The density, its steps, and whether anything unseen judged them; for intervals, the answers without each group of
+    people, and the density that as many steps find if this one is the truth and nothing chance."""
 
     density: FloatArray
     steps: int
     judged: bool
     without: FloatArray
+    again: FloatArray
 
 
 def density(spreads: Sequence[Spread], counts: Sequence[FloatArray], steps: int) -> FloatArray:
@@ -78,15 +80,21 @@ def fitted(
     judged = len(days[0]) > 1
     chosen = choose_steps(spreads, days, answer, cells_of_noise=cells_of_noise, on_step=on_step) if judged else None
     steps = chosen.steps if chosen else steps_for_one
+    found = density(spreads, counts, steps)
     if people is None:
-        without = np.empty(0)
-    elif chosen is not None and people is days:
+        return Fitted(found, steps, judged, np.empty(0), found)
+    if chosen is not None and people is days:
         without = chosen.without
     else:
-        without = answer(
-            density(spreads, [all_of - group for all_of, group in zip(counts, people, strict=True)], steps)
-        )
-    return Fitted(density(spreads, counts, steps), steps, judged, without)
+        others = [together - group for together, group in zip(counts, people, strict=True)]
+        without = answer(density(spreads, others, steps))
+    return Fitted(found, steps, judged, without, density(spreads, _expected(spreads, counts, found), steps))
+
+
+def _expected(spreads: Sequence[Spread], counts: Sequence[FloatArray], latent: FloatArray) -> list[FloatArray]:
+    """What would be counted, without any chance, if the map were the truth."""
+    total = sum(float(count.sum()) for count in counts)
+    return [float(count.sum()) / total * spread.spread(latent) for spread, count in zip(spreads, counts, strict=True)]
 
 
 def choose_steps(

@@ -6,7 +6,7 @@ likelihood of the pair of cells (a, b) is a bivariate Gaussian on each axis. Lat
 spread over it, which adds w²/12 to the variance. Expectation-maximisation starts where one end says about the other
 only how far and in which direction it lies (m_a m_b g(b - a), with g from the release, too), which needs few steps and
 keeps rare pairs plausible; releases are laid on one another first (:mod:`~sfumato.answers.offsets`). It is stopped by
-the likelihood of people left out, after two steps at least, and raked to where trips begin and end, which is known
+the likelihood of people left out, after one step at least, and raked to where trips begin and end, which is known
 better (:mod:`~sfumato.answers.trip_ends`). Intervals are over people, as for heat maps
 (:mod:`~sfumato.answers.intervals`; what smoothing takes is told by walking twice as far).
 """
@@ -23,12 +23,12 @@ import pyarrow as pa
 
 from sfumato.answers.areas import Areas
 from sfumato.answers.cells import Cells, Reporting, asked_for
-from sfumato.answers.groups import dealt
+from sfumato.answers.groups import dealt, largest_share
 from sfumato.answers.intervals import people_interval
 from sfumato.answers.offsets import Aligned, aligned, units_of
 from sfumato.answers.people import LEAST_PEOPLE, Person, people_of
 from sfumato.answers.received import NoiseLaw, Pair, Received, received_all
-from sfumato.answers.trip_ends import trip_ends
+from sfumato.answers.trip_ends import raked, trip_ends
 from sfumato.answers.trips import TripLikelihood, Trips, likelihood_of, trips_of
 from sfumato.answers.window import Bounds, Window
 from sfumato.arrays import FloatArray, IntArray, read_only
@@ -43,7 +43,7 @@ ONE_START = 30_000  # trips: so many tell where to start, and no group of people
 FIRST_STEPS = 6  # to know the two ends; how they go together is found from there
 GRAVITY_STEPS = 3
 STEPS_FOR_ONE = 3
-LEAST_STEPS = 2  # the start alone says too little about these people
+LEAST_STEPS = 1  # the start alone says too little about these people
 USUAL_STEPS = (MOST_GROUPS + 1) * (FIRST_STEPS + GRAVITY_STEPS + 3)  # for a progress bar
 LARGEST = 20_000_000  # latent pairs
 
@@ -65,6 +65,7 @@ class Flows:
     steps: int
     steps_by: str
     latent_m: float
+    largest_person: float
 
     def to_table(self, *, least: float = 0.0) -> Any:
         """One row for each pair with more than ``least``: the two centres, ``share``, ``low``, ``high``."""
@@ -86,6 +87,7 @@ class Flows:
             "cells": self.cells.cells,
             "cell_m": self.grid.cell_height if isinstance(self.cells, Grid) else None,
             "people": self.people,
+            "share_of_the_largest_person": self.largest_person,
             "trips": self.trips,
             "trips_outside": self.outside,
             "latent_cell_m": self.latent_m,
@@ -136,12 +138,13 @@ def estimate_flows(
     steps, walked = _choose(said, groups, window, most, start) if int(groups.max()) > 0 else (STEPS_FOR_ONE, [])
     ends = trip_ends(trips, laid.laws, window, groups, leave_out=intervals, on_step=on_step)
     flows = said.walked(start, steps)
-    share = _reported(ends.raked(flows), reporting)
+    share = _reported(raked(flows, ends.found), reporting)
     low, high = share * np.nan, share * np.nan
     if intervals:
-        farther = _reported(ends.raked(said.walked(flows, steps + 1)), reporting)
-        without = np.array([_reported(ends.raked(one, group), reporting) for group, one in enumerate(walked)])
-        low, high = people_interval(share, without, len(people), confidence, bias=farther - share)
+        farther = _reported(raked(said.walked(flows, steps + 1), ends.found), reporting) - share
+        again = _reported(raked(flows, ends.again), reporting) - share
+        answers = [_reported(raked(one, both), reporting) for one, both in zip(walked, ends.without, strict=True)]
+        low, high = people_interval(share, np.array(answers), len(people), confidence, bias=np.hypot(farther, again))
     return Flows(
         cells=asked.cells,
         grid=asked.grid,
@@ -158,6 +161,7 @@ def estimate_flows(
         if walked
         else "fixed: one person leaves nobody to judge by",
         latent_m=window.latent_m[0],
+        largest_person=largest_share(trips.person),
     )
 
 

@@ -3,8 +3,10 @@
 A map is of the people who were released, so what judges it are *their* other days: a person's points of one day are
 left out, and the map made without them is asked how likely they are. (People left out would judge a map of people like
 these. Where everybody keeps to places of their own, such a map is nearly flat, and farther from these people than
-counting.) On another day the noise is another one, but for its constant part, which was taken out where it could be
-told. A release of one day cannot be divided: there its day is the whole person.
+counting.) That needs another day's noise to be another one: its constant part must have been told and taken out
+(:mod:`~sfumato.answers.offsets`), else two days of a person are wrong in the same way, and agree on it; then people are
+left out. So they are where nobody has two days. And one person's few days say little about each other: less than a week
+of one person judges nothing.
 
 Intervals are over people, whom a larger fleet would have more of: there people are left out, all their days together.
 """
@@ -15,11 +17,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sfumato.answers.received import NoiseLaw
 from sfumato.arrays import FloatArray, IntArray
 
 GROUPS = 20
 LEAST_GROUPS = 4
+LEAST_DAYS = 7  # of one person alone
 DAY_S = 86_400.0
+_ALIKE = 0.01  # of the variance
 
 
 def dealt(count: int, groups: int = GROUPS) -> IntArray:
@@ -45,8 +50,20 @@ def split(values: IntArray, parts: Sequence[int]) -> list[IntArray]:
     return np.split(values, np.cumsum(parts)[:-1])
 
 
+def other_by_day(laws: Sequence[NoiseLaw]) -> bool:
+    """Whether the noise of the next day says nothing about today's."""
+    return all(float(np.asarray(law.kernel(DAY_S))) < _ALIKE * law.variance_m2 for law in laws)
+
+
 def dealt_days(days: IntArray, people_groups: int) -> IntArray:
     """The group of each point by its day: as many groups as of people, four at least where there are so many days."""
-    if not len(days):
-        return days
-    return dealt(int(days.max()) + 1, max(people_groups, LEAST_GROUPS))[days]
+    count = int(days.max(initial=-1)) + 1
+    if people_groups == 1 and count < LEAST_DAYS:
+        return np.zeros_like(days)
+    return dealt(count, max(people_groups, LEAST_GROUPS))[days]
+
+
+def largest_share(person: Sequence[int] | IntArray, mass: Sequence[float] | None = None) -> float:
+    """What the person with most points (or trips, or seconds) has of all."""
+    each = np.bincount(np.asarray(person, dtype=np.int64), weights=mass)
+    return float(each.max(initial=0) / max(each.sum(), 1e-300))

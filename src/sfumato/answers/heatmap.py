@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from sfumato.answers.areas import Areas
 from sfumato.answers.cells import Cells, asked_for
-from sfumato.answers.deconvolution import density, fitted
-from sfumato.answers.groups import days_of, dealt, dealt_days, split
+from sfumato.answers.deconvolution import fitted
+from sfumato.answers.groups import days_of, dealt, dealt_days, largest_share, other_by_day, split
 from sfumato.answers.intervals import people_interval, shifted_by
 from sfumato.answers.offsets import Unit, aligned, counted, units_of
 from sfumato.answers.people import LEAST_PEOPLE, people_of
@@ -31,7 +31,8 @@ from sfumato.grid import Grid
 from sfumato.hexagons import HexCells
 
 STEPS_FOR_ONE = 50
-BY_DAYS = "likelihood of days left out"
+BY_DAYS, BY_PEOPLE = "likelihood of days left out", "likelihood of people left out"
+FIXED = "fixed: one person's few days leave nothing to judge by"
 USUAL_STEPS = 60  # for a progress bar
 Weight = Literal["points", "time"]
 KINDS: dict[type, str] = {Grid: "grid", HexCells: "h3", Areas: "areas"}
@@ -56,6 +57,7 @@ class EstimatedMap:
     steps_by: str
     latent_m: float
     noise_m: tuple[float, ...]
+    largest_person: float
 
     def to_table(self) -> Any:
         """``lat, lon, share, low, high`` at the centres of the cells, as Arrow; ``cell`` first if named."""
@@ -71,6 +73,7 @@ class EstimatedMap:
             "kind_of_cells": KINDS[type(self.cells)],
             "cell_m": self.grid.cell_height if isinstance(self.cells, Grid) else None,
             "people": self.people,
+            "share_of_the_largest_person": self.largest_person,
             "points": self.points,
             "points_outside": self.outside,
             "weight": self.weight,
@@ -118,7 +121,7 @@ def estimate_heatmap(
     naive = sum(counted(units, i, window)[0] for i in range(len(laws)))
     laid = aligned(units, laws, window)
     spreads = [Spread.of(law, *window.shape, *window.latent_m) for law in laid.laws]
-    days, by_people = _left_out(laid.units, len(laws), window, len(people))
+    days, by_people = _left_out(laid.units, laid.laws, window, len(people))
     found = fitted(
         spreads,
         days,
@@ -132,9 +135,9 @@ def estimate_heatmap(
     share = reporting.shares(latent)
     low, high = share * np.nan, share * np.nan
     if len(people) >= LEAST_PEOPLE:
-        again = reporting.shares(density(spreads, _expected(spreads, days, latent), steps))
+        lost = reporting.shares(found.again) - share
         common = shifted_by(latent, window, laid.common_m2, reporting.shares)
-        low, high = people_interval(share, found.without, len(people), confidence, bias=again - share, more=common)
+        low, high = people_interval(share, found.without, len(people), confidence, bias=lost, more=common)
     return EstimatedMap(
         cells=asked.cells,
         grid=asked.grid,
@@ -148,9 +151,10 @@ def estimate_heatmap(
         points=sum(one.points for one in received),
         outside=outside,
         steps=steps,
-        steps_by=BY_DAYS if found.judged else "fixed: one person's one day leaves nothing to judge by",
+        steps_by=(BY_PEOPLE if days is by_people else BY_DAYS) if found.judged else FIXED,
         latent_m=window.latent_m[0],
         noise_m=tuple(law.noise_m for law in laws),
+        largest_person=largest_share([unit.person for unit in units], [float(unit.mass.sum()) for unit in units]),
     )
 
 
@@ -161,21 +165,15 @@ def _laws(received: Sequence[Received]) -> list[NoiseLaw]:
 
 
 def _left_out(
-    units: Sequence[Unit], laws: int, window: Window, people: int
+    units: Sequence[Unit], laws: Sequence[NoiseLaw], window: Window, people: int
 ) -> tuple[list[FloatArray], list[FloatArray]]:
     """What counts in each latent cell, (groups, rows, columns) for each law: groups of days, and of people."""
     lengths = [len(unit.places) for unit in units]
     person = np.repeat([unit.person for unit in units], lengths)
     days = days_of(person, np.concatenate([unit.times_s for unit in units]))
     group = dealt(people)
-    by_person = [counted(units, law, window, split(group[person], lengths)) for law in range(laws)]
-    if int(days.max()) + 1 == people:
+    by_person = [counted(units, law, window, split(group[person], lengths)) for law in range(len(laws))]
+    if int(days.max()) + 1 == people or not other_by_day(laws):
         return by_person, by_person
     of_day = split(dealt_days(days, int(group.max()) + 1), lengths)
-    return [counted(units, law, window, of_day) for law in range(laws)], by_person
-
-
-def _expected(spreads: Sequence[Spread], counts: Sequence[FloatArray], latent: FloatArray) -> list[FloatArray]:
-    """What would be counted, without any chance, if the map were the truth."""
-    total = sum(float(count.sum()) for count in counts)
-    return [float(count.sum()) / total * spread.spread(latent) for spread, count in zip(spreads, counts, strict=True)]
+    return [counted(units, law, window, of_day) for law in range(len(laws))], by_person

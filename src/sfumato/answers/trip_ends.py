@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.answers.deconvolution import fitted
-from sfumato.answers.groups import days_of, dealt_days
+from sfumato.answers.groups import days_of, dealt_days, other_by_day
 from sfumato.answers.received import NoiseLaw
 from sfumato.answers.spread import Spread
 from sfumato.answers.trips import Trips
@@ -28,28 +28,30 @@ _RAKINGS = 12
 _NEAR = 1e-4
 
 
+Ends = tuple[FloatArray, FloatArray]  # shares of starts and of ends on the latent cells, (rows, columns)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TripEnds:
-    """Shares of starts and of ends on the latent cells (rows, columns), and those without each group of people."""
+    """Where trips begin and end; the same walked once more from itself, and without each group of people."""
 
-    starts: FloatArray
-    ends: FloatArray
-    starts_without: FloatArray
-    ends_without: FloatArray
+    found: Ends
+    again: Ends
+    without: tuple[Ends, ...]
 
-    def raked(self, flows: FloatArray, without: int | None = None) -> FloatArray:
-        """The flows nearest to these, (row, row, column, column), that begin and end where trips do."""
-        starts = self.starts if without is None else self.starts_without[without]
-        ends = self.ends if without is None else self.ends_without[without]
-        for _ in range(_RAKINGS):
-            have = flows.sum(axis=(1, 3))
-            flows = flows * (starts / np.maximum(have, 1e-300))[:, None, :, None]
-            have = flows.sum(axis=(0, 2))
-            off = 0.5 * float(np.abs(have - ends).sum())
-            flows *= (ends / np.maximum(have, 1e-300))[None, :, None, :]
-            if off < _NEAR:
-                break
-        return np.asarray(flows / flows.sum())
+
+def raked(flows: FloatArray, both: Ends) -> FloatArray:
+    """The flows nearest to these, (row, row, column, column), that begin and end there."""
+    starts, ends = both
+    for _ in range(_RAKINGS):
+        have = flows.sum(axis=(1, 3))
+        flows = flows * (starts / np.maximum(have, 1e-300))[:, None, :, None]
+        have = flows.sum(axis=(0, 2))
+        off = 0.5 * float(np.abs(have - ends).sum())
+        flows *= (ends / np.maximum(have, 1e-300))[None, :, None, :]
+        if off < _NEAR:
+            break
+    return np.asarray(flows / flows.sum())
 
 
 def trip_ends(
@@ -61,12 +63,14 @@ def trip_ends(
     leave_out: bool,
     on_step: Callable[[], None] | None = None,
 ) -> TripEnds:
-    """Both maps, their steps judged by days left out; ``groups`` of people, numbered from 0, are left out in turn."""
+    """Both maps, judged by days (or people) left out; ``groups`` of people, numbered from 0, are left out in turn."""
     rows, columns = window.shape
     finer = max(1, math.ceil(max(window.latent_m) / (LATENT_OF_NOISE * min(law.noise_m for law in laws))))
     sizes = np.array(window.latent_m) / finer
     spreads = [Spread.of(law, rows * finer, columns * finer, *sizes) for law in laws]
-    day = dealt_days(days_of(trips.person, trips.times_s), int(groups.max()) + 1)
+    day = groups
+    if other_by_day(laws):
+        day = dealt_days(days_of(trips.person, trips.times_s), int(groups.max()) + 1)
 
     def coarse(fine: FloatArray) -> FloatArray:
         summed = fine.reshape(*fine.shape[:-2], rows, finer, columns, finer).sum(axis=(-3, -1))
@@ -80,10 +84,12 @@ def trip_ends(
         np.add.at(out, (trips.law, group, row, column), 1.0)
         return list(out)
 
-    found = []
+    found, again, without = [], [], []
     for at_m in (trips.start_m, trips.end_m):
         people = counted(at_m, groups) if leave_out else None
-        one = fitted(spreads, counted(at_m, day), people, coarse, steps_for_one=STEPS_FOR_ONE, on_step=on_step)
-        found.append((coarse(one.density), one.without))
-    (starts, starts_without), (ends, ends_without) = found
-    return TripEnds(starts, ends, starts_without, ends_without)
+        judged_by = people if people is not None and day is groups else counted(at_m, day)
+        one = fitted(spreads, judged_by, people, coarse, steps_for_one=STEPS_FOR_ONE, on_step=on_step)
+        found.append(coarse(one.density))
+        again.append(coarse(one.again))
+        without.append(one.without)
+    return TripEnds((found[0], found[1]), (again[0], again[1]), tuple(zip(*without, strict=True)))

@@ -12,7 +12,7 @@ import typer
 from sfumato.answers.areas import Areas
 from sfumato.answers.flows import USUAL_STEPS as FLOWS_STEPS
 from sfumato.answers.flows import Flows, estimate_flows
-from sfumato.answers.heatmap import BY_DAYS, EstimatedMap, Weight, estimate_heatmap
+from sfumato.answers.heatmap import BY_PEOPLE, EstimatedMap, Weight, estimate_heatmap
 from sfumato.answers.heatmap import USUAL_STEPS as HEATMAP_STEPS
 from sfumato.answers.picture import write_picture
 from sfumato.answers.received import Received, receive
@@ -27,6 +27,7 @@ from sfumato.progress import progress
 from sfumato.units import format_length, length_m
 
 SMOOTHER_THAN_COUNTING = 2  # steps
+MOSTLY_ONE = 0.3  # of the points
 MEANING = (
     "Corrected for noise whose law is on the certificate; nobody's own place is any less hidden. Intervals are for the "
     "shares of people like these over the released period; they do not say that cells finer than the noise can be told "
@@ -85,10 +86,14 @@ def _told(found: EstimatedMap | Flows, asked: Question, what: str, outside: int,
         if np.isfinite(found.low).any()
         else "No intervals: they are over people, and there are too few here.",
     ]
-    if isinstance(found, EstimatedMap) and found.steps_by == BY_DAYS and found.steps <= SMOOTHER_THAN_COUNTING:
+    if isinstance(found, EstimatedMap) and found.steps_by == BY_PEOPLE and found.steps <= SMOOTHER_THAN_COUNTING:
         lines.append(
-            "Days left out look so unlike the others that the map is smoother than counting: it is one of days "
+            "People left out look so unlike the others that the map is smoother than counting: it is one of people "
             "like these; counting may come nearer to these."
+        )
+    if found.people > 1 and found.largest_person > MOSTLY_ONE:
+        lines.append(
+            f"One person has {100 * found.largest_person:.0f} % of the {things}: the map is mostly of that person."
         )
     if outside:
         lines.append(f"{outside} {things} lie outside the rectangle and were left out.")

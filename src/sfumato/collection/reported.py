@@ -59,4 +59,5 @@ def estimate_reports(tallies: Sequence[Tally], *, reporting: Rhythm = "once", co
         steps_by="likelihood of reports left out, as in collection",
         latent_m=grid.cell_height,
         noise_m=tuple(tally.channel.distortion(everybody) for tally in filled),
+        largest_person=1.0 / people,
     )
