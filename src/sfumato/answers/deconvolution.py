@@ -43,7 +43,7 @@ class StepsChosen:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fitted:
+class FittedDensity:
     """The density, its steps, and whether anything unseen judged them; for intervals, the answers without each group of
     people, and the density that as many steps find if this one is the truth and nothing chance."""
 
@@ -71,7 +71,7 @@ def fitted(
     steps_for_one: int,
     cells_of_noise: float = 1.0,
     on_step: Callable[[], None] | None = None,
-) -> Fitted:
+) -> FittedDensity:
     """The density of all counts together, (groups, rows, columns) for each law, by ``days`` and by ``people``.
 
     One group of days leaves nothing to judge by: ``steps_for_one`` are taken. Without ``people`` nobody is left out.
@@ -82,13 +82,13 @@ def fitted(
     steps = chosen.steps if chosen else steps_for_one
     found = density(spreads, counts, steps)
     if people is None:
-        return Fitted(found, steps, judged, np.empty(0), found)
+        return FittedDensity(found, steps, judged, np.empty(0), found)
     if chosen is not None and people is days:
         without = chosen.without
     else:
         others = [together - group for together, group in zip(counts, people, strict=True)]
         without = answer(density(spreads, others, steps))
-    return Fitted(found, steps, judged, without, density(spreads, _expected(spreads, counts, found), steps))
+    return FittedDensity(found, steps, judged, without, density(spreads, _expected(spreads, counts, found), steps))
 
 
 def _expected(spreads: Sequence[Spread], counts: Sequence[FloatArray], latent: FloatArray) -> list[FloatArray]:
