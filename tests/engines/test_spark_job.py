@@ -24,6 +24,7 @@ from spark_session import PLAN, SOURCE, executors, kill_one, session, table
 from sfumato.datasets.protecting import DatasetReading, protect_dataset
 from sfumato.datasets.verifying import verify_dataset
 from sfumato.errors import InputError
+from sfumato.io.wkb import encode_points
 from sfumato.plan import Plan
 
 pytestmark = pytest.mark.spark
@@ -126,6 +127,34 @@ def test_one_row_one_giant_person_and_folders_by_day_come_out_alike(spark: Any, 
         protect_dataset(tmp_path / name, tmp_path / f"{name}.local", PLAN, rng=5)
         on_spark(spark, tmp_path / name, tmp_path / f"{name}.spark")
         assert_alike(tmp_path / f"{name}.local", tmp_path / f"{name}.spark")
+
+
+def test_types_names_codecs_and_geoparquet_are_the_files_own(spark: Any, tmp_path: Path) -> None:
+    rows = table(500, 4)
+    points = encode_points(rows["lat"].to_numpy(), rows["lon"].to_numpy())
+    where = pa.Array.from_buffers(pa.binary(21), 500, [None, pa.py_buffer(points)]).cast(pa.binary())
+    geo = {"primary_column": "geometry", "columns": {"geometry": {"encoding": "WKB", "bbox": [2.3, 48.5, 2.4, 48.6]}}}
+    in_geo = rows.select(["user_id", "time"]).append_column("geometry", where)
+    odd = rows.rename_columns(["user.id", "lat", "lon", "time", "speed"]).append_column(
+        "mode", pa.array(["bus", None] * 250).dictionary_encode()
+    )
+    odd = odd.set_column(0, "user.id", odd["user.id"].dictionary_encode())
+    odd = odd.set_column(3, "time", odd["time"].cast(pa.timestamp("ns", "Europe/Paris")))
+    for name, files, codec in (
+        ("geo", [in_geo.replace_schema_metadata({"geo": json.dumps(geo)})], "zstd"),
+        ("odd", [odd.slice(0, 300), odd.slice(300).select(["time", "lon", "mode", "lat", "user.id"])], "snappy"),
+    ):
+        (tmp_path / name).mkdir()
+        for number, rows in enumerate(files):
+            pq.write_table(rows, tmp_path / name / f"{number}.parquet", compression=codec)
+        plan = Plan(noise_m=100.0, keep=("mode",) if name == "odd" else ())
+        reading = DatasetReading({"id": "user.id"} if name == "odd" else None)
+        protect_dataset(tmp_path / name, tmp_path / f"{name}.local", plan, rng=5, reading=reading)
+        on_spark(spark, tmp_path / name, tmp_path / f"{name}.spark", plan, reading=reading)
+        local, other = (tmp_path / f"{name}.{engine}" for engine in ("local", "spark"))
+        assert (local / "_manifest.json").read_text() == (other / "_manifest.json").read_text()
+        assert (local / "part-00000.parquet").read_bytes() == (other / "part-00000.parquet").read_bytes()
+        verify_dataset(other / "_certificate.json", other)
 
 
 def test_what_is_refused_leaves_nothing_behind(spark: Any, tmp_path: Path) -> None:

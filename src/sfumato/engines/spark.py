@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from sfumato.certificates.build import ReleasedFiles, certificate_body
 from sfumato.certificates.document import sealed
-from sfumato.engines.spark_groups import GROUP, REASON, SUMMED, Group, dealt, named, refuse_two_spellings
+from sfumato.engines.spark_groups import GROUP, REASON, SUMMED, Group, dealt, refuse_two_spellings
 from sfumato.errors import InputError, MissingExtra
 from sfumato.plan import Plan
 from sfumato.randomness import Random
@@ -88,12 +88,12 @@ def protect(
     parts = int(groups or frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
     if layout.person is not None:
         refuse_two_spellings(frame, layout.person)
-    grouped = dealt(frame.select(*map(named, layout.needed)), layout, parts)
-    group = Group(layout, noise, strict)
+    grouped, whole = (dealt(frame, names, layout, parts) for names in (layout.needed, frame.columns))
+    group, every = (Group(tuple(names), layout, noise, strict) for names in (layout.needed, frame.columns))
     rejected = StructType([*frame.schema.fields, StructField(REASON, StringType())])
     return SparkRelease(
         grouped.groupBy(GROUP).applyInArrow(lambda table: group.released(table), released_schema(group, frame.schema)),
-        dealt(frame, layout, parts).groupBy(GROUP).applyInArrow(lambda table: group.rejected(table), rejected),
+        whole.groupBy(GROUP).applyInArrow(lambda table: every.rejected(table), rejected),
         grouped,
         group,
     )

@@ -74,7 +74,8 @@ class DatasetWork:
             yield quietly(partial(self._blocks, held))
 
     def _blocks(self, batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-        table = self._typed(self._numbered(pa.Table.from_batches(batches)))
+        table = pa.Table.from_batches(batches).rename_columns([FILE, INDEX, *self.layout.needed])
+        table = self._typed(self._numbered(table))
         rows = read_rows(table, self.layout)
         bad = np.flatnonzero(rows.faults)
         buckets, good, sink, ends = [], [], pa.BufferOutputStream(), [0]

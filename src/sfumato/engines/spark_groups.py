@@ -7,7 +7,7 @@ group that is done again, after a worker or an executor was lost, comes out the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -32,13 +32,17 @@ SUMMED = "group long, people long, points long, sha256 string"
 _GROUPS_PER_PART = 8  # people are dealt by hashes: several groups make parts more alike
 
 
-def dealt(frame: DataFrame, layout: Layout, parts: int) -> DataFrame:
-    """Rows dealt out by person into groups, the groups into ``parts`` tasks; where all are one person's, one group."""
+def dealt(frame: DataFrame, names: Sequence[str], layout: Layout, parts: int) -> DataFrame:
+    """Rows dealt out by person into groups, the groups into ``parts`` tasks; where all are one person's, one group.
+
+    The columns called ``names`` come under their numbers: Spark's Arrow functions stumble over dots in names.
+    """
+    columns = [named(name).alias(f"c{place}") for place, name in enumerate(names)]
     if layout.person is None:
-        return frame.withColumn(GROUP, sql.lit(0).cast("long")).repartition(1)
+        return frame.select(*columns, sql.lit(0).cast("long").alias(GROUP)).repartition(1)
     groups = sql.lit(_GROUPS_PER_PART * parts)
-    numbered = frame.withColumn(GROUP, sql.pmod(sql.xxhash64(named(layout.person)), groups).cast("long"))
-    return numbered.repartition(parts, GROUP)
+    number = sql.pmod(sql.xxhash64(named(layout.person)), groups).cast("long")
+    return frame.select(*columns, number.alias(GROUP)).repartition(parts, GROUP)
 
 
 def named(column: str) -> Column:
@@ -48,8 +52,12 @@ def named(column: str) -> Column:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Group:
-    """What a worker does with the rows of some people; pickled with the key, whose text is never shown."""
+    """What a worker does with the rows of some people; pickled with the key, whose text is never shown.
 
+    ``names`` are those of the columns, which come under their numbers.
+    """
+
+    names: tuple[str, ...]
     layout: Layout
     noise: TableNoise
     strict: bool = False
@@ -84,7 +92,7 @@ class Group:
 
     def _done(self, table: pa.Table) -> tuple[ProtectedRows, pa.Table]:
         # Shuffled rows come in any order; which of two at one moment is kept must not depend on it.
-        source = _in_order(table.combine_chunks(), self.layout)
+        source = _in_order(table.combine_chunks().rename_columns([*self.names, GROUP]), self.layout)
         done = protect_rows(source, self.layout, self.noise, by_people=True)
         if self.strict and (done.faults > 0).any():
             raise InputError(fault_words(counted(done.faults), source.num_rows), "Repair them, or leave strict out.")

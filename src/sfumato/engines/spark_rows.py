@@ -103,7 +103,7 @@ def released_files(given: DataFrame, work: DatasetWork) -> DataFrame:
     numbered = given.select(
         sql.xxhash64("_metadata.file_path").alias(FILE),
         sql.col("_metadata.row_index").alias(INDEX),
-        *map(named, work.layout.needed),
+        *(named(name).alias(f"c{place}") for place, name in enumerate(work.layout.needed)),  # dots in names and all
     )
     blocks = numbered.mapInArrow(lambda batches: work.dealt(batches), BLOCKS)
     groups = blocks.repartition(work.buckets, "bucket").groupBy("bucket")

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.arrays import IntArray
-from sfumato.engines.spark_groups import GROUP
-from sfumato.errors import MissingExtra
+from sfumato.engines.spark_groups import GROUP, named
+from sfumato.errors import InputError, MissingExtra
 from sfumato.estimation.tally import Tally
 from sfumato.frames import differences_m
 from sfumato.grid import Grid
@@ -24,19 +24,30 @@ from sfumato.mechanisms.grids.grid_channel import GridChannel
 try:
     from pyspark.sql import DataFrame
     from pyspark.sql import functions as sql
+    from pyspark.sql.types import IntegralType
 except ImportError as error:
     raise MissingExtra("pyspark", "spark") from error
 
 
+_MOVED = "points long, east double, north double, largest double, new long"
+
+
 def tally(reports: DataFrame, channel: GridChannel, *, cell: str = "cell") -> Tally:
-    """How often each cell was reported; a cell that is none of the grid's is refused, as by every collector."""
-    counted = reports.where(sql.col(cell).isNotNull()).groupBy(sql.col(cell).alias("cell")).count().collect()
+    """How often each cell was reported; what is no cell of the grid is refused, as by every collector."""
+    if not isinstance(reports.schema[cell].dataType, IntegralType):
+        raise InputError("The reports are not whole numbers.", "A report is the index of a cell.")
+    counted = reports.groupBy(named(cell).alias("cell")).count().collect()
     counts: IntArray = np.zeros(channel.cells, dtype=np.int64)
-    places = np.array([row["cell"] for row in counted], dtype=np.int64)
-    if places.size and (places.min() < 0 or places.max() >= channel.cells):
-        counts = np.zeros(0, dtype=np.int64)  # refused below, in the words of every tally
-    else:
-        counts[places] = [row["count"] for row in counted]
+    outside = 0
+    for place, count in counted:
+        if place is None or not 0 <= place < channel.cells:
+            outside += count
+        else:
+            counts[place] = count
+    if outside:
+        raise InputError(
+            f"{outside} reports name no cell of 0 .. {channel.cells - 1}.", "Leave them out before tallying."
+        )
     return Tally(channel, counts)
 
 
@@ -53,7 +64,7 @@ def heat_map(points: DataFrame, grid: Grid, *, lat: str = "lat", lon: str = "lon
         places = np.flatnonzero(counts)
         yield pa.RecordBatch.from_arrays([pa.array(places), pa.array(counts[places])], names=["cell", "points"])
 
-    chosen = points.select(sql.col(lat).cast("double").alias("lat"), sql.col(lon).cast("double").alias("lon"))
+    chosen = points.select(named(lat).cast("double").alias("lat"), named(lon).cast("double").alias("lon"))
     summed = chosen.mapInArrow(cells, "cell long, points long").groupBy("cell").agg(sql.sum("points").alias("points"))
     out: IntArray = np.zeros(grid.cells, dtype=np.int64)
     for row in summed.collect():
@@ -63,10 +74,14 @@ def heat_map(points: DataFrame, grid: Grid, *, lat: str = "lat", lon: str = "lon
 
 @dataclass(frozen=True, slots=True)
 class Offsets:
-    """How far released points lie from the true ones, over ``points`` points of ``people`` people (private)."""
+    """How far released points lie from the true ones, over ``points`` points of ``people`` people (private).
+
+    ``unmatched`` released points are left out: their person has no point at that time in the original, or several.
+    """
 
     people: int
     points: int
+    unmatched: int
     rms_east_m: float
     rms_north_m: float
     largest_m: float
@@ -78,39 +93,63 @@ def offsets(
     original: DataFrame, released: DataFrame, *, person: str, time: str = "time", lat: str = "lat", lon: str = "lon"
 ) -> Offsets:
     """An audit of the noise itself, point by point: matched by person and time, summed person by person."""
-
-    def named(frame: DataFrame, end: str) -> DataFrame:
-        where = [sql.col(name).cast("double").alias(f"{role}{end}") for name, role in ((lat, "lat"), (lon, "lon"))]
-        return frame.select(sql.col(person).alias("person"), sql.col(time).alias("time"), *where)
-
-    def moved(table: pa.Table) -> pa.Table:
-        where = [table.column(name).to_numpy() for name in ("lat_true", "lon_true", "lat_seen", "lon_seen")]
-        codes = table.column("person").combine_chunks().dictionary_encode()
-        codes = (pa.concat_arrays(codes.chunks) if isinstance(codes, pa.ChunkedArray) else codes).indices.to_numpy()
-        east, north = differences_m(*where).T
-        squared, points = east**2 + north**2, np.bincount(codes)
-        sums = {"points": points, "east": np.bincount(codes, east**2), "north": np.bincount(codes, north**2)}
-        farthest = np.zeros(points.size)
-        np.maximum.at(farthest, codes, squared)
-        return pa.table({**sums, "largest": farthest})
-
-    both = named(original, "_true").dropna().join(named(released, "_seen"), ["person", "time"])
-    group = both.withColumn(GROUP, sql.pmod(sql.xxhash64("person"), sql.lit(200)))
-    people = group.groupBy(GROUP).applyInArrow(moved, "points long, east double, north double, largest double")
+    group = sql.pmod(sql.xxhash64("person"), sql.lit(200)).alias(GROUP)
+    both = matched(original, released, (person, time, lat, lon)).select("*", group)
+    people = both.groupBy(GROUP).applyInArrow(
+        _moved, "points long, east double, north double, largest double, new long"
+    )
+    found = sql.col("points") > 0
     row = people.agg(
-        sql.count("points").alias("people"),
+        sql.count_if(found).alias("people"),
         sql.sum("points").alias("points"),
+        sql.sum("new").alias("unmatched"),
         sql.sum("east").alias("east"),
         sql.sum("north").alias("north"),
         sql.max("largest").alias("largest"),
-        sql.min((sql.col("east") + sql.col("north")) / sql.col("points")).alias("least"),
+        sql.min(sql.when(found, (sql.col("east") + sql.col("north")) / sql.col("points"))).alias("least"),
     ).collect()[0]
     points = int(row["points"] or 0)
+    if not points:
+        raise InputError(
+            "No released point has an original of the same person and time.",
+            "Give the dataset that this release was made from, released with its times.",
+        )
     return Offsets(
         int(row["people"]),
         points,
-        math.sqrt((row["east"] or 0.0) / max(points, 1)),
-        math.sqrt((row["north"] or 0.0) / max(points, 1)),
-        math.sqrt(row["largest"] or 0.0),
-        math.sqrt(row["least"] or 0.0),
+        int(row["unmatched"]),
+        math.sqrt(row["east"] / points),
+        math.sqrt(row["north"] / points),
+        math.sqrt(row["largest"]),
+        math.sqrt(row["least"]),
     )
+
+
+def matched(original: DataFrame, released: DataFrame, columns: tuple[str, str, str, str]) -> DataFrame:
+    """Released points beside the original ones of the same person and time; nothing there unless it is exactly one."""
+    person, time, *where = columns
+    degrees_of = dict(zip(("lat", "lon"), where, strict=True))
+
+    def chosen(frame: DataFrame, end: str) -> DataFrame:
+        degrees = [named(name).cast("double").alias(role + end) for role, name in degrees_of.items()]
+        return frame.select(named(person).alias("person"), named(time).alias("time"), *degrees)
+
+    true = [sql.first(name).alias(name) for name in ("lat_true", "lon_true")]
+    once = chosen(original, "_true").dropna().groupBy("person", "time").agg(*true, sql.count("*").alias("times"))
+    return chosen(released, "_seen").join(once.where("times = 1").drop("times"), ["person", "time"], "left")
+
+
+def _moved(table: pa.Table) -> pa.Table:
+    """One row for each person, and one for the points that have no original."""
+    there = table.filter(table.column("lat_true").is_valid())
+    where = [there.column(name).to_numpy() for name in ("lat_true", "lon_true", "lat_seen", "lon_seen")]
+    codes = there.column("person").dictionary_encode().combine_chunks().indices.to_numpy()
+    east, north = differences_m(*where).T
+    squared, points = east**2 + north**2, np.bincount(codes)
+    farthest = np.zeros(points.size)
+    np.maximum.at(farthest, codes, squared)
+    sums = (points, np.bincount(codes, east**2), np.bincount(codes, north**2), farthest)
+    new = np.zeros(points.size + 1, dtype=np.int64)
+    new[-1] = table.num_rows - there.num_rows
+    names = ("points", "east", "north", "largest")
+    return pa.table({**{name: np.append(of, 0) for name, of in zip(names, sums, strict=True)}, "new": new})
