@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfumato.arrays import FloatArray
+from sfumato.certificates.clean_frames import written_otherwise
 from sfumato.errors import SfumatoError
 from sfumato.io import read_trace, read_traces, write_trace
 from sfumato.io.fleet import write_fleet
@@ -39,7 +40,10 @@ def more_than_certified(path: Path, *, people: int, kept: Sequence[str], format:
             reasons = [_differs(path, _written(traces, Path(folder) / name, people, name), name) for name in names]
     except SfumatoError as error:
         return f"It cannot be written again to compare: {error.what}"
-    return None if None in reasons else next((text for text in reasons if text), None)
+    if None in reasons:
+        return None
+    by_library = written_otherwise(path, people=people, kept=kept) if found.name == "parquet" else ""
+    return by_library if by_library is None else next((text for text in (by_library, *reasons) if text), None)
 
 
 def _read(path: Path, people: int, kept: Sequence[str], format: str | None) -> list[tuple[str, Trace]]:

@@ -19,6 +19,7 @@ from typing import Any
 from sfumato.arrays import jsonable
 from sfumato.certificates.build import FORMAT, KIND
 from sfumato.errors import InputError
+from sfumato.files import write_text
 from sfumato.guarantees import Guarantee
 from sfumato.leakage.odds import AS_PROMISED, HARDLY_ANY, mu_of, odds_at, odds_words
 from sfumato.mechanisms.traces.interface import Json, Losses, Numbers, Stated, TraceMechanism
@@ -40,6 +41,10 @@ class Sealed(Json, Shown):
     """A certificate as its JSON, with a card in notebooks."""
 
     __slots__ = ()
+
+    def write(self, path: str | Path) -> None:
+        """To a file, in the very text that ``verify`` expects, whole or not at all."""
+        write_text(Path(path), certificate_text(self))
 
 
 def sealed(body: Mapping[str, Any], sign: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None) -> Sealed:

@@ -34,6 +34,7 @@ _SENTENCES = (  # all else is a number or a name, and is compared whatever the w
 )
 _SINCE = ("headline", "plan", "times", "several_files")  # what certificates of the first edition do not have
 _KINDS = "Check the file; a smoothed track's certificate is for sfumato verify --raw, or judge_smoothed."
+_INDEX = "That is the index of a pandas frame: write it with index=False."
 LOSS_TOLERANCE = 1e-6  # exact losses go through a factorisation
 _FACTORISED = (
     *("loss_at_times", "stay_loss", "stay_odds_99", "secrets.loss_over_class", "secrets.odds_99_over_class"),
@@ -330,7 +331,9 @@ def _check_kept(people: Sequence[tuple[str | None, Trace]], kept: Sequence[str])
     if unnamed:
         raise VerificationFailed(
             f"The release also holds {', '.join(unnamed)}, which the certificate does not name as kept.",
-            "One of the two files was changed.",
+            _INDEX
+            if any(name.startswith("__index_level_") for name in unnamed)
+            else "One of the two files was changed.",
         )
 
 
