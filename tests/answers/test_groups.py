@@ -39,9 +39,9 @@ def test_points_of_one_person_on_one_day_stay_together() -> None:
     days = days_of(person, np.array([10.0, 20.0, DAY_S + 5, 15.0, 16.0]))
     assert days.tolist() == [0, 0, 1, 2, 2]
     many = days_of(np.repeat(np.arange(30), 4), np.tile(np.arange(4) * DAY_S, 30))
-    group = dealt_days(many, 20)
+    group = dealt_days(many, 30)
     assert len(np.unique(many)) == 120
-    assert np.bincount(group).tolist() == [6] * 20
+    assert np.bincount(group).tolist() == [15] * 8
     week = days_of(np.zeros(6, dtype=np.int64), np.arange(6) * DAY_S)
     assert dealt_days(week, 1).tolist() == [0] * 6, "less than a week of one person judges nothing"
     assert days_of(np.zeros(0, dtype=np.int64), np.zeros(0)).size == 0

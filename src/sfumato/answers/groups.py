@@ -21,7 +21,7 @@ from sfumato.answers.received import NoiseLaw
 from sfumato.arrays import FloatArray, IntArray
 
 GROUPS = 20
-LEAST_GROUPS = 4
+DAY_GROUPS = 8  # enough to judge by; intervals need more
 LEAST_DAYS = 7  # of one person alone
 DAY_S = 86_400.0
 _ALIKE = 0.01  # of the variance
@@ -55,12 +55,12 @@ def other_by_day(laws: Sequence[NoiseLaw]) -> bool:
     return all(float(np.asarray(law.kernel(DAY_S))) < _ALIKE * law.variance_m2 for law in laws)
 
 
-def dealt_days(days: IntArray, people_groups: int) -> IntArray:
-    """The group of each point by its day: as many groups as of people, four at least where there are so many days."""
+def dealt_days(days: IntArray, people: int) -> IntArray:
+    """The group of each point by its day; one group where one of the ``people`` is all there are, for a few days."""
     count = int(days.max(initial=-1)) + 1
-    if people_groups == 1 and count < LEAST_DAYS:
+    if people == 1 and count < LEAST_DAYS:
         return np.zeros_like(days)
-    return dealt(count, max(people_groups, LEAST_GROUPS))[days]
+    return dealt(count, DAY_GROUPS)[days]
 
 
 def largest_share(person: Sequence[int] | IntArray, mass: Sequence[float] | None = None) -> float:

@@ -175,5 +175,5 @@ def _left_out(
     by_person = [counted(units, law, window, split(group[person], lengths)) for law in range(len(laws))]
     if int(days.max()) + 1 == people or not other_by_day(laws):
         return by_person, by_person
-    of_day = split(dealt_days(days, int(group.max()) + 1), lengths)
+    of_day = split(dealt_days(days, people), lengths)
     return [counted(units, law, window, of_day) for law in range(len(laws))], by_person
