@@ -15,6 +15,7 @@ sys.path.insert(0, str(ROOT / "tests" / "helpers"))
 
 from browsing import driven  # noqa: E402
 from collector_harness import TOKEN, CollectorProcess, create, crowd  # noqa: E402
+from page_pictures import small  # noqa: E402
 from tile_maker import lyon  # noqa: E402
 
 KEPT = {
@@ -37,6 +38,7 @@ def main() -> None:
         for name, target in KEPT.items():
             shutil.copy(Path(folder) / "pictures" / name, ROOT / "docs" / "images" / target)
             print(f"docs/images/{target}")
+        small([ROOT / "docs" / "images" / target for target in KEPT.values()])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Pictures of the pages for the docs (needs `make web`, Chromium): the browser page from the sample rides that ship,
-the collector's from an invented campaign of 4,000 people in Marseille on invented streets.
+the collector's from an invented campaign of 4,000 people in Marseille on invented streets, the tops of two reports. All
+are made small by pngquant and optipng where those are installed.
 
-python scripts/page_pictures.py [page|collector]
+python scripts/page_pictures.py [page|collector|report]
 """
 
 from __future__ import annotations
@@ -11,26 +12,30 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import sfumato as sf
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "web" / "dist-page" / "sfumato-protect.html"
-
+IMAGES = ROOT / "docs" / "images"
 
 AREA = {"south": 43.25, "west": 5.33, "north": 43.33, "east": 5.43}
 REPORTS = 4_000
 
 
 def main() -> None:
-    """Both, or the one that is named."""
-    asked = sys.argv[1:] or ["page", "collector"]
+    """All of them, or those that are named."""
+    asked = sys.argv[1:] or ["page", "collector", "report"]
     if "page" in asked:
         protect_page()
     if "collector" in asked:
         collector_pages()
+    if "report" in asked:
+        reports()
 
 
 def collector_pages() -> None:
@@ -40,7 +45,7 @@ def collector_pages() -> None:
     import tile_maker
 
     with tempfile.TemporaryDirectory() as folder:
-        tiles = tile_maker.town_tiles(Path(folder) / "town.pmtiles", **AREA)
+        tiles = tile_maker.town_tiles(Path(folder) / "town.pmtiles", **AREA, sea=True)
         with harness.CollectorProcess(f"sqlite:///{folder}/collector.db", tiles=tiles) as collector:
             words = {"title": "Bicycles in Marseille", "question": "Where do you park your bicycle?"}
             words |= {"organiser": "City of Marseille", "contact": "velo@example.org"}
@@ -54,8 +59,45 @@ def collector_pages() -> None:
 
 def _draw(script: str, argument: dict[str, object]) -> None:
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    told = {"pictures": str(ROOT / "docs" / "images"), "executable": chromium, **argument}
+    told = {"pictures": str(IMAGES), "executable": chromium, **argument}
+    began_s = time.time()
     subprocess.run(["node", f"test/{script}", json.dumps(told)], cwd=ROOT / "web", check=True, timeout=600)
+    small([path for path in IMAGES.glob("*.png") if path.stat().st_mtime >= began_s - 1])
+
+
+def small(pictures: Sequence[Path]) -> None:
+    """The same pictures in a palette of 256 colours, a third of the size, where the programs for it are installed."""
+    if not pictures or shutil.which("pngquant") is None or shutil.which("optipng") is None:
+        return
+    names = [str(one) for one in pictures]
+    quantised = [
+        "pngquant",
+        "--force",
+        "--ext",
+        ".png",
+        "--quality",
+        "75-98",
+        "--speed",
+        "1",
+        "--strip",
+        "--skip-if-larger",
+    ]
+    # 98 and 99: a picture that would lose too much, or gain nothing, stays as it is.
+    assert subprocess.run([*quantised, *names], check=False).returncode in (0, 98, 99)
+    subprocess.run(["optipng", "-quiet", "-o2", *names], check=True)
+
+
+def reports() -> None:
+    """docs/images/report_*.png: a public report, and one of a release that hides hardly anything."""
+    ride = str(ROOT / "src/sfumato/data/sample_ride.gpx")
+    with tempfile.TemporaryDirectory() as folder:
+        pages = {}
+        for name, wishes in (("report_public", []), ("report_red", ["--noise", "5m"])):
+            pages[name] = f"{folder}/{name}.html"
+            command = [sys.executable, "-c", "from sfumato.cli import main; main()", "protect", ride, "-o"]
+            command += [f"{folder}/{name}.gpx", "--public-report", pages[name], *wishes]
+            subprocess.run(command, check=True, capture_output=True, timeout=300)
+        _draw("report_pictures.mjs", {"pages": pages})
 
 
 def protect_page() -> None:

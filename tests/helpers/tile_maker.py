@@ -11,14 +11,26 @@ EXTENT = 4096
 
 
 def town_tiles(
-    path: Path, *, south: float, west: float, north: float, east: float, zooms: range = range(11, 15)
+    path: Path,
+    *,
+    south: float,
+    west: float,
+    north: float,
+    east: float,
+    zooms: range = range(11, 15),
+    sea: bool = False,
 ) -> Path:
-    """Write the town's tiles over this rectangle; a leaf directory holds them, as in large files."""
+    """Write the town's tiles over this rectangle; a leaf directory holds them, as in large files.
+
+    The tile in the middle holds all of the town, as if its margin were as wide: nothing is drawn twice.
+    """
     tiles = {}
     for z in zooms:
+        middle = _column((west + east) / 2, z), _row((south + north) / 2, z)
         for x in range(_column(west, z), _column(east, z) + 1):
             for y in range(_row(north, z), _row(south, z) + 1):
-                tiles[tile_id(z, x, y)] = gzip.compress(_town(z, x, y, (south, west, north, east)), mtime=0)
+                town = _town(z, x, y, (south, west, north, east), sea=sea) if (x, y) == middle else _layer("roads", [])
+                tiles[tile_id(z, x, y)] = gzip.compress(town, mtime=0)
     data, entries = b"", []
     for number in sorted(tiles):
         entries.append((number, len(data), len(tiles[number]), 1))
@@ -114,8 +126,8 @@ def _layer(name: str, features: list[tuple[int, list[int], dict[str, str]]]) -> 
     return _field(3, out)
 
 
-def _town(z: int, x: int, y: int, bounds: tuple[float, float, float, float]) -> bytes:
-    """Streets every few hundred metres, two main roads, a river that winds, a park, and three names."""
+def _town(z: int, x: int, y: int, bounds: tuple[float, float, float, float], *, sea: bool) -> bytes:
+    """Streets every few hundred metres, two main roads, a river that winds, a park, and three names; perhaps a bay."""
     south, west, north, east = bounds
     side = 2**z
 
@@ -135,9 +147,21 @@ def _town(z: int, x: int, y: int, bounds: tuple[float, float, float, float]) -> 
     banks = [(t, 0.45 + 0.12 * math.sin(5 * t)) for t in (j / 30 for j in range(31))]
     river = line(*banks, *((u, v + 0.035) for u, v in reversed(banks)))
     park = line((0.62, 0.7), (0.78, 0.72), (0.8, 0.88), (0.6, 0.86))
+    coast = [
+        (-2, 2),
+        (0.02, 1.3),
+        (0.1, 0.8),
+        (0.24, 0.52),
+        (0.34, 0.47),
+        (0.3, 0.36),
+        (0.38, 0.2),
+        (0.5, -0.6),
+        (0.5, -2),
+    ]
+    bay = [(3, _line(line(*coast, (-2, -2)), closed=True), {"kind": "ocean"})] if sea else []
     names = [("Old Town", (0.42, 0.62)), ("Harbour", (0.2, 0.3)), ("Hill Park", (0.7, 0.79))]
     return (
-        _layer("water", [(3, _line(river, closed=True), {"kind": "water"})])
+        _layer("water", [(3, _line(river, closed=True), {"kind": "water"}), *bay])
         + _layer("landuse", [(3, _line(park, closed=True), {"kind": "park"})])
         + _layer("roads", roads)
         + _layer("places", [(1, _line(line(at)), {"kind": "suburb", "name": name}) for name, at in names])

@@ -3,6 +3,7 @@
  * there are some; else the coastline alone. What is drawn between the ground and its roads is for those that extend it.
  */
 import { type Colour, MapCanvas, METRES_PER_DEGREE, type Pen, RADIAN } from "./canvas.js";
+import type { Bounds } from "./tiles/pmtiles.js";
 import type { Outline, Streets } from "./tiles/streets.js";
 
 type Box = [left: number, top: number, right: number, bottom: number];
@@ -37,9 +38,15 @@ export abstract class GroundMap extends MapCanvas {
   #paintGround(pen: Pen, colour: Colour): void {
     const found = this.streets;
     if (found === null) return;
-    for (const { picture, bounds } of found.pictures) {
-      const [[left, top], [right, bottom]] = [this.pixel(bounds[3], bounds[0]), this.pixel(bounds[1], bounds[2])];
-      pen.drawImage(picture, left, top, right - left, bottom - top);
+    const rectangle = ([west, south, east, north]: Bounds): [number, number, number, number] => {
+      const [[left, top], [right, bottom]] = [this.pixel(north, west), this.pixel(south, east)];
+      return [left, top, right - left, bottom - top];
+    };
+    for (const { picture, bounds } of found.pictures) pen.drawImage(picture, ...rectangle(bounds));
+    pen.fillStyle = colour("land");
+    for (const bounds of found.covered) {
+      const [left, top, width, height] = rectangle(bounds);
+      pen.fillRect(left, top, width + 1, height + 1);
     }
     pen.fillStyle = colour("green");
     pen.fill(this.#onScreen(found.green, found.origin)); // holes run the other way round
@@ -68,7 +75,15 @@ export abstract class GroundMap extends MapCanvas {
   }
 
   /** Words with a halo of paper, where there is room and nothing was written before. */
-  protected write(pen: Pen, colour: Colour, text: string, x: number, y: number, taken: Box[]): boolean {
+  protected write(
+    pen: Pen,
+    colour: Colour,
+    text: string,
+    x: number,
+    y: number,
+    taken: Box[],
+    ink: "ink" | "soft" = "ink",
+  ): boolean {
     const wide = pen.measureText(text).width / 2 + 3;
     const here: Box = [x - wide, y - 9, x + wide, y + 9];
     const free = taken.every(([a, b, c, d]) => here[2] < a || here[0] > c || here[3] < b || here[1] > d);
@@ -78,7 +93,7 @@ export abstract class GroundMap extends MapCanvas {
     pen.lineJoin = "round";
     pen.strokeStyle = colour("card");
     pen.strokeText(text, x, y);
-    pen.fillStyle = colour("ink");
+    pen.fillStyle = colour(ink);
     pen.fillText(text, x, y);
     return true;
   }

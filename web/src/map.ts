@@ -10,6 +10,7 @@ import { outline, streets, tiles } from "./tiles/streets.js";
 
 export const SHADES = 9;
 const FAINTEST = 0.25; // as in the server's SVG
+const SMALL = "600 10.5px system-ui, sans-serif";
 
 /** Some cells together: where they lie on the grid, and how they look. */
 export interface Area {
@@ -210,15 +211,26 @@ export class AreaMap extends GroundMap {
   #paintLabels(pen: Pen, colour: Colour, taken: [number, number, number, number][]): void {
     pen.textAlign = "center";
     pen.textBaseline = "middle";
-    pen.font = "600 13px system-ui, sans-serif";
     const order = [...this.#areas].sort((one, other) => other.shade - one.shade);
     for (const area of order) {
       if (!area.label) continue;
-      const [left, top, width, height] = this.#rectangle(area);
-      // Where there is no room for the sign, the numbers alone.
-      const text = [area.label, area.label.replace(" %", "")].find((one) => pen.measureText(one).width + 6 <= width!);
+      const [few, [left, top, width, height]] = [area.label.startsWith("<"), this.#rectangle(area)];
+      // Next to nobody, next to no ink; where there is no room, the numbers without their sign, then smaller.
+      const short = area.label.replace(" %", "");
+      const bold = "600 13px system-ui, sans-serif";
+      const tries = few
+        ? [["11px system-ui, sans-serif", short]]
+        : [
+            [bold, area.label],
+            [bold, short],
+            [SMALL, short],
+          ];
+      const text = tries.find(([font, words]) => {
+        pen.font = font!;
+        return pen.measureText(words!).width + 3 <= width!;
+      })?.[1];
       if (text !== undefined && height! >= 20)
-        this.write(pen, colour, text, left! + width! / 2, top! + height! / 2, taken);
+        this.write(pen, colour, text, left! + width! / 2, top! + height! / 2, taken, few ? "soft" : "ink");
     }
     pen.textAlign = "start";
     pen.textBaseline = "alphabetic";

@@ -22,6 +22,8 @@ export interface Streets {
   /** Motorways and main roads, larger streets, streets, paths. */
   readonly roads: readonly [Path2D, Path2D, Path2D, Path2D];
   readonly names: readonly Name[];
+  /** Where the tiles know themselves what is sea and what is land: the coarse coastline says nothing there. */
+  readonly covered: readonly Bounds[];
   readonly pictures: readonly { readonly picture: ImageBitmap; readonly bounds: Bounds }[];
 }
 
@@ -31,7 +33,7 @@ const ROADS = new Set(["roads", "transportation", "road", "streets"]);
 const MAIN = /motorway|highway|trunk|primary|major/;
 const MIDDLE = /secondary|tertiary|medium/;
 const MINOR = /path|track|service|footway|steps|pedestrian|cycleway|other/;
-const LAYERS = new Set([...WATER, ...ROADS, "landuse", "landcover", "park", "place", "places"]);
+const LAYERS = new Set([...WATER, ...ROADS, "earth", "landuse", "landcover", "park", "place", "places"]);
 const RANKS = ["city", "town", "borough", "suburb", "quarter", "locality", "neighbourhood", "village"];
 
 function add(path: Path2D, feature: Feature, [lat, lon]: readonly [number, number]): void {
@@ -53,10 +55,12 @@ function drawn(found: Archive, origin: readonly [number, number]): Omit<Streets,
   const [water, rivers, green] = [new Path2D(), new Path2D(), new Path2D()];
   const roads: Streets["roads"] = [new Path2D(), new Path2D(), new Path2D(), new Path2D()];
   const names = new Map<string, Name>();
+  let coast = false;
   for (const tile of found.tiles)
     for (const feature of features(tile, (layer) => LAYERS.has(layer))) {
       const { layer, type, told } = feature;
       const kind = `${told["kind"] ?? ""} ${told["class"] ?? ""} ${told["kind_detail"] ?? ""}`;
+      coast ||= layer === "earth" || (WATER.has(layer) && /ocean|sea\b/.test(`${layer} ${kind}`));
       if (WATER.has(layer)) add(type === 3 ? water : rivers, feature, origin);
       else if (ROADS.has(layer) && type === 2)
         add(roads[MAIN.test(kind) ? 0 : MIDDLE.test(kind) ? 1 : MINOR.test(kind) ? 3 : 2], feature, origin);
@@ -70,7 +74,7 @@ function drawn(found: Archive, origin: readonly [number, number]): Omit<Streets,
       }
     }
   const ordered = [...names.values()].sort((one, other) => one.rank - other.rank);
-  return { origin, water, rivers, green, roads, names: ordered };
+  return { origin, water, rivers, green, roads, names: ordered, covered: coast ? found.tiles.map(boundsOf) : [] };
 }
 
 /** Where the operator's tiles are, or null where there are none to be had: the map is a map without them. */

@@ -138,10 +138,10 @@ def area_map(grid: Grid, areas: Sequence[AreaView], *, title: str, about: str, s
             f'fill-opacity="{opacity:.2f}"><title>{told}</title></rect>'
         )
         if len(areas) > 1 and width > 13:
-            label = (
-                f'<text class="told" x="{x + width / 2:.2f}" y="{y + height / 2:.2f}">{span(one.low, one.high)}</text>'
-            )
-            parts.append(label.replace("< 1", "&lt; 1"))
+            label = span(one.low, one.high)
+            kind = "told few" if label.startswith("<") else "told"
+            at = f'x="{x + width / 2:.2f}" y="{y + height / 2:.2f}"'
+            parts.append(f'<text class="{kind}" {at}>{text(label)}</text>')
     return _framed(grid, parts, grid.rows * h, title, about)
 
 
