@@ -227,7 +227,7 @@ export class AreaMap extends GroundMap {
           ];
       const text = tries.find(([font, words]) => {
         pen.font = font!;
-        return pen.measureText(words!).width + 3 <= width!;
+        return pen.measureText(words!).width + (font === SMALL ? -8 : 3) <= width!; // the fullest areas come first
       })?.[1];
       if (text !== undefined && height! >= 20)
         this.write(pen, colour, text, left! + width! / 2, top! + height! / 2, taken, few ? "soft" : "ink");
