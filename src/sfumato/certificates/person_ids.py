@@ -26,15 +26,19 @@ def canonical_id(person: object) -> str:
     written = str(person)
     if written.isascii() and written.isalnum() and len(written) <= 28:  # most ids, at a tenth of the cost
         return written.lower() if not written.isdigit() else written.lstrip("0") or "0"
-    letters = unicodedata.normalize("NFKC", written)
-    seen = (letter for letter in letters if letter.isspace() or unicodedata.category(letter) not in ("Cf", "Cc"))
-    text = " ".join("".join(seen).split())
+    plain = written.isascii() and written.isprintable()  # NFKC changes none of these, and all can be seen
+    text = " ".join((written if plain else _visible(written)).split())
     if not text:
         raise InputError("A person's id is empty.", "Give every person an id, or leave the ids out.")
     if _NUMBER.fullmatch(text) and len(text) <= 60:
         value = Decimal(text)
         return "0" if value == 0 else format(value.normalize(), "f")
-    return unicodedata.normalize("NFKC", text.casefold())
+    return text.lower() if plain else unicodedata.normalize("NFKC", text.casefold())
+
+
+def _visible(written: str) -> str:
+    letters = unicodedata.normalize("NFKC", written)
+    return "".join(letter for letter in letters if letter.isspace() or unicodedata.category(letter) not in ("Cf", "Cc"))
 
 
 def merging_id(person: object) -> str:

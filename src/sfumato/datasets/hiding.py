@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from sfumato.archives.hiding import Hiding
 from sfumato.arrays import BoolArray, IntArray
 from sfumato.certificates.person_ids import canonical_id, distinct_ids
+from sfumato.datasets.buckets import Bucket
 from sfumato.datasets.job import DatasetJob, Step
 from sfumato.datasets.protecting import (
     DatasetReading,
@@ -106,11 +107,12 @@ def hide_dataset(
         notes = staging.private / _LEAKS
         notes.mkdir(mode=0o700, exist_ok=True)
 
-        def transform(table: pa.Table, rows: Rows) -> ProtectedRows:
+        def transform(bucket: Bucket) -> Iterator[tuple[pa.Table, ProtectedRows]]:
+            table, rows = bucket.whole()  # in one piece: where pieces end would tell of rows that are withheld
             done, found = hidden_rows(table, rows, layout, dataset.schema, hidings)
             name = hashlib.sha256(min(rows.labels).encode()).hexdigest()  # a person is in one bucket
             write_text(notes / f"{name}.json", json.dumps(found), private=True)
-            return done
+            yield table, done
 
         job = DatasetJob(
             dataset, layout, staging, transform, wish, cores=cores or usable_cores(), publish_rejects=False

@@ -23,9 +23,10 @@ import numpy as np
 from sfumato.archives.manifest import SourceRecord
 from sfumato.archives.staging import STATE_NAME, Staging, file_sha256
 from sfumato.arrays import IntArray
+from sfumato.datasets.buckets import gathered
 from sfumato.datasets.parts import Transform, part_name, write_part, write_rejects
 from sfumato.datasets.source import Dataset, RowGroups
-from sfumato.datasets.spill import deal_out, gathered, spill_name
+from sfumato.datasets.spill import deal_out, into_buckets, spill_name
 from sfumato.errors import InputError, SfumatoError
 from sfumato.files import write_text
 from sfumato.tables.layout import Layout
@@ -64,6 +65,7 @@ class DatasetJob:
         self.dataset, self.layout, self.staging, self.transform = dataset, layout, staging, transform
         self.wish, self.cores, self.publish_rejects = wish, cores, publish_rejects
         self.buckets = max(1, -(-dataset.rows // PART_ROWS))
+        self._bucket_of = into_buckets(self.buckets)
         self.folder = staging.private / SPILL_NAME
         self.folder.mkdir(mode=0o700, exist_ok=True)
         if publish_rejects:
@@ -136,7 +138,7 @@ class DatasetJob:
         source = f"unit {unit.number}"
         if self._known(source) is not None and (self.folder / spill_name(unit)).exists():
             return
-        dealt = deal_out(self.dataset, unit, self.layout, self.buckets, self.folder)
+        dealt = deal_out(self.dataset, unit, self.layout, self.buckets, self._bucket_of, self.folder)
         rejects = f"{REJECTS_NAME}/unit-{unit.number:06d}.parquet"
         self._record(source, unit.rows, dealt.rows, None, (rejects, dealt.bad_rows, dealt.faults))
 
@@ -156,12 +158,12 @@ class DatasetJob:
             return
         name = part_name(bucket)
         filled = self.staging.staging / f".{name}"
-        part = write_part(*dealt, self.transform, self.dataset, self.layout, filled)
+        part = write_part(dealt, self.transform, self.dataset, self.layout, filled)
         write_text(known, json.dumps({"people": part.people, "points": part.points_of_people}), private=True)
         if part.rows:
             filled.replace(self.staging.staging / name)
         rejects = f"{REJECTS_NAME}/{name}"
-        points, left = dealt[0].num_rows, (rejects, part.bad_rows, part.faults)
+        points, left = dealt.rows, (rejects, part.bad_rows, part.faults)
         self._record(source, points, part.rows, name if part.rows else None, left)
 
     def _record(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,14 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfumato.arrays import IntArray
+from sfumato.datasets.buckets import ROW, Bucket
 from sfumato.datasets.source import Dataset
-from sfumato.datasets.spill import ROW
 from sfumato.errors import InputError
 from sfumato.tables.layout import Layout
 from sfumato.tables.protecting import ProtectedRows
-from sfumato.tables.rows import FAULTS, Faults, Rows
+from sfumato.tables.rows import FAULTS, Faults
 
-Transform = Callable[[pa.Table, Rows], ProtectedRows]
+Transform = Callable[[Bucket], Iterator[tuple[pa.Table, ProtectedRows]]]
 REJECTS = pa.schema([("file", pa.string()), ("row", pa.int64()), ("reason", pa.string())])
 _ROW_GROUP = 1 << 20
 
@@ -40,32 +40,38 @@ def part_name(bucket: int) -> str:
     return f"part-{bucket:05d}.parquet"
 
 
-def write_part(
-    table: pa.Table, rows: Rows, transform: Transform, dataset: Dataset, layout: Layout, path: Path
-) -> WrittenPart:
-    """The bucket's rows as they are released, in one file; no file where nothing is left."""
-    done = transform(table, rows)
-    bad = np.flatnonzero(done.faults)
-    bad_rows = table.column(ROW).take(pa.array(bad)).to_numpy()
-    points = np.diff(done.starts)
-    part = WrittenPart(
-        done.table.num_rows, len(done.labels), dict(Counter(points.tolist())), bad_rows, done.faults[bad]
-    )
-    if not done.table.num_rows:
-        return part
-    released = _typed(done.table, dataset.schema)
+def write_part(bucket: Bucket, transform: Transform, dataset: Dataset, layout: Layout, path: Path) -> WrittenPart:
+    """The bucket's rows as they are released, piece after piece, in one file; no file where nothing is left."""
+    rows, points_of_people = 0, Counter[int]()
+    bad_rows, faults = [np.zeros(0, np.int64)], [np.zeros(0, np.uint8)]
+    writer: pq.ParquetWriter | None = None
     try:
-        pq.write_table(
-            released,
-            path,
-            compression=dataset.codec.lower() if dataset.codec != "UNCOMPRESSED" else "none",
-            use_dictionary=_repeated(released.schema, layout),
-            row_group_size=_ROW_GROUP,
-            write_page_index=False,
-        )
+        for given, done in transform(bucket):
+            bad = np.flatnonzero(done.faults)
+            bad_rows.append(given.column(ROW).take(pa.array(bad)).to_numpy())
+            faults.append(done.faults[bad])
+            points_of_people.update(np.diff(done.starts).tolist())
+            if done.table.num_rows:
+                released = _typed(done.table, dataset.schema)
+                writer = writer or _writer(path, released.schema, dataset, layout)
+                writer.write_table(released, row_group_size=_ROW_GROUP)
+                rows += released.num_rows
+        if writer is not None:
+            writer.close()
     except (pa.ArrowException, OSError):
         raise InputError("A part of the release cannot be written.", "Check the free space and the folder.") from None
-    return part
+    people = points_of_people.total()
+    return WrittenPart(rows, people, dict(points_of_people), np.concatenate(bad_rows), np.concatenate(faults))
+
+
+def _writer(path: Path, schema: pa.Schema, dataset: Dataset, layout: Layout) -> pq.ParquetWriter:
+    return pq.ParquetWriter(
+        path,
+        schema,
+        compression=dataset.codec.lower() if dataset.codec != "UNCOMPRESSED" else "none",
+        use_dictionary=_repeated(schema, layout),
+        write_page_index=False,
+    )
 
 
 def _typed(table: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -15,8 +15,10 @@ import pyarrow as pa
 from sfumato.archives.staging import Staging, opened_private, private_folder
 from sfumato.certificates.build import ReleasedFiles, certificate_body
 from sfumato.certificates.document import certificate_text
+from sfumato.certificates.person_ids import distinct_ids
 from sfumato.certificates.state import NoiseState
 from sfumato.certificates.verify import Document
+from sfumato.datasets.buckets import Bucket
 from sfumato.datasets.job import JOB_NAME, KEY_NAME, DatasetJob, JobTally, Step, forget, forget_unless_killed
 from sfumato.datasets.source import Dataset, open_dataset
 from sfumato.datasets.statement import (
@@ -36,7 +38,8 @@ from sfumato.randomness import Random, randomness
 from sfumato.tables.layout import Layout
 from sfumato.tables.noise import TableNoise
 from sfumato.tables.protecting import ProtectedRows, protect_rows
-from sfumato.tables.rows import Rows
+
+_PIECE_ROWS = 1 << 17  # protected at once: what is held of them stays near the processor
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,8 +103,11 @@ def protect_dataset(
         noise = TableNoise.of(plan, key=key, state=state, rng=1 if simulation and state is None else None)
         noise = replace(noise, key=key)
 
-        def transform(table: pa.Table, rows: Rows) -> ProtectedRows:
-            return protect_rows(table, layout, noise, by_people=True, rows=rows, schema=dataset.schema)
+        def transform(bucket: Bucket) -> Iterator[tuple[pa.Table, ProtectedRows]]:
+            if layout.person is not None:
+                distinct_ids(bucket.labels)  # over all pieces
+            for table, rows in bucket.pieces(_PIECE_ROWS):
+                yield table, protect_rows(table, layout, noise, by_people=True, rows=rows, schema=dataset.schema)
 
         job = DatasetJob(dataset, layout, staging, transform, wish, cores=cores or usable_cores())
         tally = job.run(strict=strict, step=step)

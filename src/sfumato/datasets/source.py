@@ -20,7 +20,8 @@ from sfumato.arrays import IntArray
 from sfumato.errors import InputError
 from sfumato.io.formats import visible_files
 
-ROUND_ROWS = 1 << 19
+ROUND_ROWS = 1 << 18
+_UNIT_ROUNDS = 2
 _BATCH_ROWS = 1 << 17
 _LARGEST_FOOTER = 1 << 26
 
@@ -63,7 +64,8 @@ class Dataset:
         """
         fragment, schema = self._coded(self.fragments[unit.file], people)
         fragment = fragment.subset(row_group_ids=list(unit.row_groups))
-        first, held, count = unit.first_row, [], 0
+        first, count = unit.first_row, 0
+        held: list[pa.RecordBatch] = []
         try:
             scanner = fragment.scanner(
                 schema=schema,
@@ -74,12 +76,12 @@ class Dataset:
                 use_threads=False,
             )
             for batch in scanner.to_batches():
+                if count and count + batch.num_rows > ROUND_ROWS:
+                    yield first, _taken(held)
+                    first, count = first + count, 0
                 held.append(batch)
                 count += batch.num_rows
                 del batch  # what is given away is not kept here
-                if count >= ROUND_ROWS:
-                    yield first, _taken(held)
-                    first, count = first + count, 0
         except (pa.ArrowException, OSError, UnicodeError, OverflowError, ValueError):
             raise InputError(
                 f"{self.names[unit.file]} cannot be read.", "It may be cut off or damaged, or hold other types."
@@ -161,7 +163,7 @@ def _units(fragments: Sequence[ds.ParquetFileFragment], starts: IntArray) -> Ite
         first, rows = int(starts[file]), 0
         groups: list[int] = []
         for group in fragment.row_groups:
-            if groups and rows + group.num_rows > ROUND_ROWS:
+            if groups and rows + group.num_rows > _UNIT_ROUNDS * ROUND_ROWS:
                 yield RowGroups(number, file, tuple(groups), first, rows)
                 number, first, groups, rows = number + 1, first + rows, [], 0
             groups.append(group.id)

@@ -61,34 +61,35 @@ def protect_rows(
     With ``rows`` and ``schema`` given, the table need hold no more than :meth:`Layout.carried` says.
     """
     rows = read_rows(table, layout) if rows is None else rows
-    faulty = bool(rows.faults.any())
-    good = rows.good if faulty else None
-    codes, present = _present(rows.codes if good is None else ints_at(rows.codes, good), len(rows.labels))
+    good = rows.good if rows.faults.any() else None
+    at, order, starts, present = _by_people(rows, good)
     labels = [rows.labels[place] for place in present.tolist()]
     names: Sequence[str | None] = [None] if layout.person is None else distinct_ids(labels)
-    order, starts = by_person(codes, len(labels))
-    at = order if good is None else ints_at(good, order)
-    read_ms = ints_at(rows.times_ms, at)
+    read_ms = rows.times_ms if at is None else ints_at(rows.times_ms, at)
     places = by_time(read_ms, starts)
-    sorted_at, sorted_ms = (ints_at(at, places), ints_at(read_ms, places)) if places.size else (at, read_ms)
+    sorted_at, sorted_ms = at, read_ms
+    if places.size:
+        sorted_at, sorted_ms = places if at is None else ints_at(at, places), ints_at(read_ms, places)
     again = second_at_a_time(sorted_ms, starts)
     if again.size:  # positions of one moment get one noise, so the way between them would be released
         faults = rows.faults.copy()
-        faults[sorted_at[again]] = FAULTS.index(SAME_TIME)
+        faults[again if sorted_at is None else sorted_at[again]] = FAULTS.index(SAME_TIME)
         less = replace(rows, faults=faults)
         return protect_rows(table, layout, noise, by_people=by_people, rows=less, schema=schema)
-    where = floats_at(rows.lat_deg, sorted_at), floats_at(rows.lon_deg, sorted_at)
+    where = rows.lat_deg, rows.lon_deg
+    if sorted_at is not None:
+        where = floats_at(rows.lat_deg, sorted_at), floats_at(rows.lon_deg, sorted_at)
     lat, lon = noise.moved(PeopleRows(*where, sorted_ms, starts, names[: len(labels)]))
     if places.size:
         lat, lon = _back(lat, places), _back(lon, places)
     shown_ms = _shown(noise, table, layout, at, read_ms, starts)
-    spread = slice(None) if by_people else _inverse(order)
+    spread = slice(None) if by_people or order is None else _inverse(order)
     shown = read_ms[spread] if shown_ms is read_ms else shown_ms[spread]
     moments = (shown, shown) if shown_ms is read_ms else (read_ms[spread], shown)
     out_at = at if by_people else good
     people = None
     if schema is not None and rows.ids is not None:
-        whose = repeated(np.arange(len(labels)), np.diff(starts)) if by_people else codes
+        whose = repeated(np.arange(len(labels)), np.diff(starts))[spread]
         people = pa.DictionaryArray.from_arrays(pa.array(whose), rows.ids.take(pa.array(present)))
     out = layout.release(table, out_at, (lat[spread], lon[spread]), moments, people=people, schema=schema)
     if not Times.parse(noise.plan.times).shown:
@@ -96,14 +97,18 @@ def protect_rows(
     return ProtectedRows(out, rows.faults, tuple(labels), starts, lat, lon, shown_ms)
 
 
-def _present(codes: IntArray, labels: int) -> tuple[IntArray, IntArray]:
-    """Codes of the people who have rows, and their places among the labels."""
-    seen = np.bincount(codes, minlength=labels) > 0 if codes.size else np.zeros(labels, dtype=bool)
-    present: IntArray = np.flatnonzero(seen)
-    if len(present) == labels:
-        return codes, present
-    number: IntArray = np.cumsum(seen) - 1
-    return number[codes], present
+def _by_people(rows: Rows, good: IntArray | None) -> tuple[IntArray | None, IntArray | None, IntArray, IntArray]:
+    """The usable rows person after person (None: as they lie), their places among usable ones, starts, who has any."""
+    order: IntArray | None = None
+    if rows.starts is None:
+        codes = rows.codes if good is None else ints_at(rows.codes, good)
+        order, starts = by_person(codes, len(rows.labels))
+        at: IntArray | None = order if good is None else ints_at(good, order)
+    else:
+        at = good
+        starts = rows.starts if good is None else np.searchsorted(good, rows.starts)
+    present = np.flatnonzero(np.diff(starts))
+    return at, order, np.append(starts[present], starts[-1]), present
 
 
 def _inverse(order: IntArray) -> IntArray:
@@ -119,7 +124,7 @@ def _back(values: FloatArray, places: IntArray) -> FloatArray:
 
 
 def _shown(
-    noise: TableNoise, table: pa.Table, layout: Layout, at: IntArray, times_ms: IntArray, starts: IntArray
+    noise: TableNoise, table: pa.Table, layout: Layout, at: IntArray | None, times_ms: IntArray, starts: IntArray
 ) -> IntArray:
     """The times released, person by person; a ride is a person's segment where a column tells segments."""
     times = Times.parse(noise.plan.times)
@@ -140,7 +145,7 @@ def _shown(
     if segment is not None:
         encoded = table.column(segment).combine_chunks().dictionary_encode()
         array = pa.concat_arrays(encoded.chunks) if isinstance(encoded, pa.ChunkedArray) else encoded
-        codes = array.indices.fill_null(-1).to_numpy(zero_copy_only=False)[at]
+        codes = array.indices.fill_null(-1).to_numpy(zero_copy_only=False)[slice(None) if at is None else at]
         ride[1:] |= codes[1:] != codes[:-1]
     begins = np.flatnonzero(np.diff(np.cumsum(ride), prepend=-1))
     first = np.minimum.reduceat(times_ms, begins) if begins.size else times_ms

@@ -33,7 +33,8 @@ _LOOKED_AT = 20_000  # rows of each table whose kept columns are compared with t
 class Rows:
     """One entry for each row of a table; ``codes`` counts into ``labels``, -1 where nobody is named.
 
-    ``ids`` are the labels as they stand in the column of people; None where all rows are one person's.
+    ``ids`` are the labels as they stand in the column of people; None where all rows are one person's. ``starts`` is
+    given where the rows lie person after person: where each label's begin, and their number.
     """
 
     lat_deg: FloatArray
@@ -43,6 +44,7 @@ class Rows:
     labels: tuple[str, ...]
     faults: Faults
     ids: pa.Array | None = None
+    starts: IntArray | None = None
 
     @property
     def good(self) -> IntArray:
