@@ -10,12 +10,13 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from sfumato.arrays import FloatArray, IntArray
+from sfumato.datasets.people_bytes import people_from
 from sfumato.datasets.source import RowGroups
 from sfumato.datasets.spill import ENTRY, WHO, spill_name
 from sfumato.datasets.spill_loops import COLUMNS, rows_of_runs
@@ -90,33 +91,33 @@ def gathered(folder: Path, units: Iterable[RowGroups], bucket: int, buckets: int
     if not rows:
         return None
     schema = pa.ipc.read_schema(pa.py_buffer(next(schema for _, schema, entries in found if entries)))
-    named = WHO in schema.names
-    who_schema, more_schema = pa.schema(list(schema)[:named]), pa.schema(list(schema)[named:])
-    values, counts, people, carried, begin = pooled_floats(COLUMNS * rows), [], [], [], 0
-    begins, steps = [], []
+    kind = schema.field(WHO).type if WHO in schema.names else None
+    more_schema = pa.schema([field for field in schema if field.name != WHO])
+    values, begin = pooled_floats(COLUMNS * rows), 0
+    people, carried, blocks = list[tuple[int, bytes]](), list[pa.RecordBatch](), list[tuple[int, int]]()
     for path, _, entries in found:
-        with path.open("rb") as file:
-            for rows_at, n, rest_at, runs, who, more in entries:
+        with path.open("rb", buffering=0) as file:
+            for rows_at, n, who_at, runs, who, more_at, more in entries:
                 if not n:
                     continue
                 file.seek(rows_at)
-                file.readinto(values[COLUMNS * begin : COLUMNS * (begin + n)].data)
-                file.seek(rest_at)
-                rest = file.read(_WORD * runs + who + more)
-                counts.append(np.frombuffer(rest, "<i8", runs))
-                people += _batch(rest, _WORD * runs, who, who_schema)
-                carried += _batch(rest, _WORD * runs + who, more, more_schema)
-                begins.append(np.full(runs, begin))
-                steps.append(np.full(runs, n))
+                _read(file, values[COLUMNS * begin : COLUMNS * (begin + n)].data.cast("B"))
+                file.seek(who_at)
+                people.append((runs, file.read(who)))
+                if more:
+                    file.seek(more_at)
+                    carried.append(pa.ipc.read_record_batch(pa.py_buffer(file.read(more)), more_schema))
+                blocks.append((begin, n))
                 begin += n
-    count: IntArray = np.concatenate(counts).astype(np.int64)
-    whose, ids = _whose(people, count.size)
+    count, given = people_from(people, kind)
+    whose, ids = _whose(given, count.size)
+    begins, steps = np.repeat(np.array(blocks), [runs for runs, _ in people], axis=0).T
     labels = ("",) if ids is None else tuple(label_of(value) for value in ids.to_pylist())
     order = np.argsort(whose, kind="stable")
     row = np.cumsum(count) - count
-    at = row + (COLUMNS - 1) * np.concatenate(begins)
+    at = row + (COLUMNS - 1) * begins
     starts = np.searchsorted(whose[order], np.arange(len(labels) + 1))
-    runs_by_person = _Runs(at[order], np.concatenate(steps)[order], count[order], row[order], starts)
+    runs_by_person = _Runs(at[order], steps[order], count[order], row[order], starts)
     sizes = np.add.reduceat(count[order], starts[:-1])
     return Bucket(labels, sizes, ids, values, runs_by_person, pa.Table.from_batches(carried) if carried else None)
 
@@ -140,15 +141,20 @@ def _from_each(row: IntArray, count: IntArray) -> IntArray:
     return repeated(row - before, count) + np.arange(int(count.sum()))
 
 
-def _batch(data: bytes, at: int, size: int, schema: pa.Schema) -> list[pa.RecordBatch]:
-    return [pa.ipc.read_record_batch(pa.py_buffer(data)[at : at + size], schema)] if size else []
+def _read(file: BinaryIO, into: memoryview) -> None:
+    """All of it: one call may read less."""
+    while into.nbytes:
+        got = file.readinto(into)  # type: ignore[attr-defined]
+        if not got:
+            raise OSError("a private file of this job is cut off")
+        into = into[got:]
 
 
-def _whose(people: list[pa.RecordBatch], runs: int) -> tuple[IntArray, pa.Array | None]:
+def _whose(people: pa.Array | None, runs: int) -> tuple[IntArray, pa.Array | None]:
     """Codes of the runs, and the people in the order in which they come first."""
-    if not people:
+    if people is None:
         return np.zeros(runs, dtype=np.int64), None
-    encoded = pa.chunked_array([batch.column(0) for batch in people]).dictionary_encode().combine_chunks()
+    encoded = people.dictionary_encode()
     return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary
 
 

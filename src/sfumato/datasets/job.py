@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from sfumato.archives.manifest import SourceRecord
 from sfumato.archives.staging import STATE_NAME, Staging, file_sha256
@@ -33,6 +34,7 @@ from sfumato.tables.layout import Layout
 from sfumato.tables.rows import Faults, counted, fault_words
 
 PART_ROWS = 1 << 19
+_SMALL_PARTS = 8
 KEY_NAME, JOB_NAME, SPILL_NAME, REJECTS_NAME = "job.key", "job.json", "rows", "_rejects"
 Step = Callable[[str, int], None]
 
@@ -64,7 +66,8 @@ class DatasetJob:
     ) -> None:
         self.dataset, self.layout, self.staging, self.transform = dataset, layout, staging, transform
         self.wish, self.cores, self.publish_rejects = wish, cores, publish_rejects
-        self.buckets = max(1, -(-dataset.rows // PART_ROWS))
+        small = min(_SMALL_PARTS, -(-4 * dataset.rows // PART_ROWS))  # every core of a small machine has some
+        self.buckets = max(1, small, -(-dataset.rows // PART_ROWS))
         self._bucket_of = into_buckets(self.buckets)
         self.folder = staging.private / SPILL_NAME
         self.folder.mkdir(mode=0o700, exist_ok=True)
@@ -76,6 +79,7 @@ class DatasetJob:
         """Both passes, as far as they are not done."""
         said = step or (lambda _, __: None)
         self._each(self.dataset.units, self._deal, lambda unit: said("read", unit.rows))
+        pa.default_memory_pool().release_unused()  # of threads that have ended
         if strict:
             self._refuse_faults()
         self._each(range(self.buckets), self._part, lambda bucket: said("protect", self._points_in(bucket)))

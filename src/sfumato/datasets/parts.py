@@ -70,6 +70,7 @@ def _writer(path: Path, schema: pa.Schema, dataset: Dataset, layout: Layout) -> 
         schema,
         compression=dataset.codec.lower() if dataset.codec != "UNCOMPRESSED" else "none",
         use_dictionary=_repeated(schema, layout),
+        column_encoding=_by_steps(schema, layout),
         write_page_index=False,
     )
 
@@ -87,6 +88,14 @@ def _repeated(schema: pa.Schema, layout: Layout) -> list[str]:
     """Columns worth a dictionary in the file: ids and texts, not coordinates and times."""
     moving = {layout.roles.by_role.get(role) for role in ("lat", "lon", "time", "geometry")}
     return [name for name in schema.names if name not in moving]
+
+
+def _by_steps(schema: pa.Schema, layout: Layout) -> dict[str, str] | None:
+    """A person's times as steps from one to the next: a third of the bytes, in less time than compressing them."""
+    name = layout.roles.by_role["time"]
+    kind = schema.field(name).type if name in schema.names else None
+    counted = kind is not None and (pa.types.is_timestamp(kind) or pa.types.is_integer(kind))
+    return {name: "DELTA_BINARY_PACKED"} if counted else None
 
 
 def write_rejects(dataset: Dataset, rows: IntArray, faults: Faults, path: Path) -> None:

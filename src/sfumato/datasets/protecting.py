@@ -21,6 +21,7 @@ from sfumato.certificates.verify import Document
 from sfumato.datasets.buckets import Bucket
 from sfumato.datasets.job import JOB_NAME, KEY_NAME, DatasetJob, JobTally, Step, forget, forget_unless_killed
 from sfumato.datasets.source import Dataset, open_dataset
+from sfumato.datasets.spill import SPILL_FORMAT
 from sfumato.datasets.statement import (
     CERTIFICATE_NAME,
     MANIFEST_NAME,
@@ -159,7 +160,8 @@ def begun(
                 layout.released,
                 sorted(asked.items()),
             ]
-            text = json.dumps({"dataset": dataset.fingerprint, "asked": _plain(reading)}, sort_keys=True)
+            wanted = {"dataset": dataset.fingerprint, "asked": _plain(reading), "private files": SPILL_FORMAT}
+            text = json.dumps(wanted, sort_keys=True)
             wish = hashlib.sha256(text.encode()).hexdigest()
             key, simulation = _key(private, wish, rng)
             staging = Staging(out, owner=wish)

@@ -7,7 +7,7 @@ read in rounds. Rows are numbered through all files, so that a row can be named 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,9 +20,11 @@ from sfumato.arrays import IntArray
 from sfumato.errors import InputError
 from sfumato.io.formats import visible_files
 
-ROUND_ROWS = 1 << 18
-_UNIT_ROUNDS = 2
+ROUND_ROWS = 1 << 17
+_UNIT_ROUNDS = 4
 _BATCH_ROWS = 1 << 17
+_BUFFER = 1 << 18
+_CODES = pa.dictionary(pa.int32(), pa.string())
 _LARGEST_FOOTER = 1 << 26
 
 
@@ -62,43 +64,29 @@ class Dataset:
 
         The column of ``people`` comes as codes and a dictionary where the file holds texts: they are never written out.
         """
-        fragment, schema = self._coded(self.fragments[unit.file], people)
-        fragment = fragment.subset(row_group_ids=list(unit.row_groups))
+        fragment = self.fragments[unit.file]
+        constant = ds.get_partition_keys(fragment.partition_expression)
+        text = people is not None and _is_text(self.schema.field(people).type) and people not in constant
         first, count = unit.first_row, 0
         held: list[pa.RecordBatch] = []
         try:
-            scanner = fragment.scanner(
-                schema=schema,
-                columns=list(columns),
-                batch_size=_BATCH_ROWS,
-                batch_readahead=2,
-                fragment_readahead=1,
-                use_threads=False,
-            )
-            for batch in scanner.to_batches():
-                if count and count + batch.num_rows > ROUND_ROWS:
-                    yield first, _taken(held)
-                    first, count = first + count, 0
-                held.append(batch)
-                count += batch.num_rows
-                del batch  # what is given away is not kept here
+            # Batch by batch: Arrow's scanner holds whole row groups, however large they are.
+            with pq.ParquetFile(fragment.path, read_dictionary=[people] if text else None, buffer_size=_BUFFER) as file:
+                kinds = [_CODES if text and name == people else self.schema.field(name).type for name in columns]
+                there = [name for name in columns if name in file.schema_arrow.names]
+                for batch in file.iter_batches(_BATCH_ROWS, unit.row_groups, there, use_threads=False):
+                    if count and count + batch.num_rows > ROUND_ROWS:
+                        yield first, _taken(held)
+                        first, count = first + count, 0
+                    held.append(_completed(batch, columns, kinds, constant))
+                    count += batch.num_rows
+                    del batch  # what is given away is not kept here
         except (pa.ArrowException, OSError, UnicodeError, OverflowError, ValueError):
             raise InputError(
                 f"{self.names[unit.file]} cannot be read.", "It may be cut off or damaged, or hold other types."
             ) from None
         if count:
             yield first, _taken(held)
-
-    def _coded(self, fragment: ds.ParquetFileFragment, people: str | None) -> tuple[ds.ParquetFileFragment, pa.Schema]:
-        place = -1 if people is None else fragment.physical_schema.get_field_index(people)
-        if place < 0 or not _is_text(fragment.physical_schema.field(place).type):
-            return fragment, self.schema
-        reader = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(dictionary_columns=[people]))
-        coded = reader.make_fragment(
-            fragment.path, fragment.filesystem, partition_expression=fragment.partition_expression
-        )
-        field = pa.field(people, pa.dictionary(pa.int32(), pa.string()))
-        return coded, self.schema.set(self.schema.get_field_index(people), field)
 
     def file_and_row(self, rows: IntArray) -> tuple[IntArray, IntArray]:
         """Which file each row is in, and its number there, from 0."""
@@ -150,6 +138,20 @@ def _taken(held: list[pa.RecordBatch]) -> pa.Table:
     table = pa.Table.from_batches(held)
     held.clear()
     return table
+
+
+def _completed(
+    batch: pa.RecordBatch, columns: Sequence[str], kinds: Sequence[pa.DataType], constant: Mapping[str, object]
+) -> pa.RecordBatch:
+    """The columns in the dataset's types; what the names of folders say; nothing where a file has no such column."""
+    arrays = []
+    for name, kind in zip(columns, kinds, strict=True):
+        if name in batch.schema.names:
+            array = batch.column(name)
+            arrays.append(array if array.type == kind else array.cast(kind))
+        else:
+            arrays.append(pa.repeat(pa.scalar(constant.get(name), kind), batch.num_rows))
+    return pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
 def _is_text(kind: pa.DataType) -> bool:

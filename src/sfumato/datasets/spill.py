@@ -22,13 +22,15 @@ import pyarrow as pa
 
 from sfumato.arrays import FloatArray, IntArray
 from sfumato.certificates.person_ids import merging_id
+from sfumato.datasets.people_bytes import people_bytes
 from sfumato.datasets.source import Dataset, RowGroups
 from sfumato.datasets.spill_loops import COLUMNS, blocks_of, rows_of_each
 from sfumato.files import write_whole
 from sfumato.tables.layout import Layout
 from sfumato.tables.rows import Faults, Rows, read_rows
 
-ENTRY = 6  # whole numbers: where the rows lie and how many, where the rest lies, people, bytes of people and of columns
+SPILL_FORMAT = 2  # a job that another version began is not taken up
+ENTRY = 7  # numbers: rows (where, how many), people (where, how many, bytes), what is carried (where, bytes)
 WHO = "_sfumato_who"
 _REMEMBERED = 1 << 15  # people whose bucket is not worked out again
 _WRITTEN = 1 << 20  # bytes at once: Linux looks for large pages for more, which takes five times as long
@@ -79,52 +81,41 @@ def deal_out(
                 del table
                 index.append(_dealt(sink, read, kept, first, [bucket_of(label) for label in read.labels], buckets))
                 schema = schema or schema_of(read.ids, kept).serialize().to_pybytes()
-            where = np.array(index, dtype="<i8").reshape(len(index), buckets, ENTRY)
-            sink.write(schema + where.transpose(1, 0, 2).tobytes())
+            where = np.array(index, dtype="<i8").reshape(len(index), buckets, ENTRY).transpose(1, 0, 2)
+            sink.write(schema + where.tobytes())
             sink.write(np.array([len(schema), len(index)], dtype="<i8").tobytes())
 
     write_whole(folder / spill_name(unit), write, private=True)
     return Dealt(rows, np.concatenate(bad_rows), np.concatenate(faults))
 
 
-def _dealt(
-    sink: BinaryIO, read: Rows, carried: pa.Table, first: int, of_label: list[int], buckets: int
-) -> list[tuple[int, ...]]:
-    """The usable rows of one round, written; where those of each bucket lie."""
+def _dealt(sink: BinaryIO, read: Rows, carried: pa.Table, first: int, of_label: list[int], buckets: int) -> IntArray:
+    """The usable rows of one round, written; where those of each bucket lie: ENTRY numbers each."""
     whose: IntArray = np.array(of_label, dtype=np.int64)
     by_bucket = np.argsort(whose, kind="stable")  # people of one bucket together, in the order they come first
     place = np.empty_like(by_bucket)
     place[by_bucket] = np.arange(by_bucket.size)
     starts = rows_of_each(read.codes, read.faults, place)
-    edges = np.searchsorted(whose[by_bucket], np.arange(buckets + 1))
-    begins = starts[edges]
+    begins = starts[np.searchsorted(whose[by_bucket], np.arange(buckets + 1))]
     values = blocks_of(read, place, whose, starts, begins, first)
-    at = sink.tell()
-    data = values.data.cast("B")
+    at, data = sink.tell(), values.data.cast("B")
     for begin in range(0, data.nbytes, _WRITTEN):
         sink.write(data[begin : begin + _WRITTEN])
-    rest = at + data.nbytes
-    entries, more = [], list[bytes | pa.Buffer]()
-    ids = None if read.ids is None else read.ids.take(pa.array(by_bucket))
-    counts, rows_at = np.diff(starts), begins.tolist()
-    others = _taken(carried, values, rows_at, first)
-    for bucket, (begin, end) in enumerate(pairwise(edges.tolist())):
-        rows, mine = rows_at[bucket + 1] - rows_at[bucket], counts[begin:end]
-        people = None if ids is None else ids.slice(begin, end - begin)
-        if not mine.all():  # somebody's rows could not be used, none of them
-            here = np.flatnonzero(mine)
-            mine, people = mine[here], None if people is None else people.take(pa.array(here))
-        texts = [
-            mine.astype("<i8").tobytes(),
-            b"" if people is None or not rows else pa.record_batch([people], names=[WHO]).serialize(),
-            next(others),
-        ]
-        sizes = [memoryview(text).nbytes for text in texts]
-        entries.append((at + 8 * COLUMNS * rows_at[bucket], rows, rest, len(mine), *sizes[1:]))
-        rest += sum(sizes)
-        more += texts
-    sink.write(b"".join(more))
-    return entries
+    counts = np.diff(starts)
+    here = np.flatnonzero(counts)  # of some people no row can be used
+    edges = np.searchsorted(whose[by_bucket[here]], np.arange(buckets + 1))
+    people, ends = people_bytes(
+        counts[here], None if read.ids is None else read.ids.take(pa.array(by_bucket[here])), edges
+    )
+    sink.write(people.data)
+    others = [memoryview(part) for part in _taken(carried, values, begins.tolist(), first)]
+    more = np.array([part.nbytes for part in others], dtype=np.int64)
+    for part in others:
+        sink.write(part)
+    people_at = at + data.nbytes
+    more_at = people_at + people.nbytes + np.cumsum(more) - more
+    where = (at + 8 * COLUMNS * begins[:-1], np.diff(begins), people_at + ends[:-1], np.diff(edges), np.diff(ends))
+    return np.stack((*where, more_at, more), axis=1)
 
 
 def _taken(carried: pa.Table, values: FloatArray, edges: list[int], first: int) -> Iterator[bytes | pa.Buffer]:
