@@ -23,7 +23,7 @@ from sfumato.io.formats import visible_files
 ROUND_ROWS = 1 << 17
 _UNIT_ROUNDS = 4
 _BATCH_ROWS = 1 << 17
-_BUFFER = 1 << 18
+_BUFFER = 1 << 17
 _CODES = pa.dictionary(pa.int32(), pa.string())
 _LARGEST_FOOTER = 1 << 26
 
@@ -71,7 +71,9 @@ class Dataset:
         held: list[pa.RecordBatch] = []
         try:
             # Batch by batch: Arrow's scanner holds whole row groups, however large they are.
-            with pq.ParquetFile(fragment.path, read_dictionary=[people] if text else None, buffer_size=_BUFFER) as file:
+            with pq.ParquetFile(
+                fragment.path, read_dictionary=[people] if text else None, buffer_size=_BUFFER, pre_buffer=False
+            ) as file:
                 kinds = [_CODES if text and name == people else self.schema.field(name).type for name in columns]
                 there = [name for name in columns if name in file.schema_arrow.names]
                 for batch in file.iter_batches(_BATCH_ROWS, unit.row_groups, there, use_threads=False):
