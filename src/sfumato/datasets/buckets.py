@@ -18,13 +18,12 @@ import pyarrow as pa
 from sfumato.arrays import FloatArray, IntArray
 from sfumato.datasets.people_bytes import people_from
 from sfumato.datasets.source import RowGroups
-from sfumato.datasets.spill import ENTRY, WHO, spill_name
+from sfumato.datasets.spill import ENTRY, ROW, WHO, spill_name
 from sfumato.datasets.spill_loops import COLUMNS, rows_of_runs
 from sfumato.pool import pooled_floats
 from sfumato.tables.rows import Rows, label_of
 from sfumato.tables.rows_loops import repeated
 
-ROW = "_sfumato_row"
 _WORD = 8
 
 

@@ -24,8 +24,8 @@ import pyarrow as pa
 from sfumato.archives.manifest import SourceRecord
 from sfumato.archives.staging import STATE_NAME, Staging, file_sha256
 from sfumato.arrays import IntArray
-from sfumato.datasets.buckets import gathered
-from sfumato.datasets.parts import Transform, part_name, write_part, write_rejects
+from sfumato.datasets.buckets import Bucket, gathered
+from sfumato.datasets.parts import Pieces, part_name, write_pieces, write_rejects
 from sfumato.datasets.source import Dataset, RowGroups
 from sfumato.datasets.spill import deal_out, into_buckets, spill_name
 from sfumato.errors import InputError, SfumatoError
@@ -58,7 +58,7 @@ class DatasetJob:
         dataset: Dataset,
         layout: Layout,
         staging: Staging,
-        transform: Transform,
+        transform: Callable[[Bucket], Pieces],
         wish: str,
         *,
         cores: int,
@@ -162,7 +162,7 @@ class DatasetJob:
             return
         name = part_name(bucket)
         filled = self.staging.staging / f".{name}"
-        part = write_part(dealt, self.transform, self.dataset, self.layout, filled)
+        part = write_pieces(self.transform(dealt), self.dataset, self.layout, filled)
         write_text(known, json.dumps({"people": part.people, "points": part.points_of_people}), private=True)
         if part.rows:
             filled.replace(self.staging.staging / name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,14 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfumato.arrays import IntArray
-from sfumato.datasets.buckets import ROW, Bucket
 from sfumato.datasets.source import Dataset
+from sfumato.datasets.spill import ROW
 from sfumato.errors import InputError
 from sfumato.tables.layout import Layout
 from sfumato.tables.protecting import ProtectedRows
-from sfumato.tables.rows import FAULTS, Faults
+from sfumato.tables.rows import FAULTS, Faults, Rows
 
-Transform = Callable[[Bucket], Iterator[tuple[pa.Table, ProtectedRows]]]
+Pieces = Iterable[tuple[pa.Table, ProtectedRows]]
+Transform = Callable[[pa.Table, Rows], ProtectedRows]
 REJECTS = pa.schema([("file", pa.string()), ("row", pa.int64()), ("reason", pa.string())])
 _ROW_GROUP = 1 << 20
 
@@ -40,13 +41,20 @@ def part_name(bucket: int) -> str:
     return f"part-{bucket:05d}.parquet"
 
 
-def write_part(bucket: Bucket, transform: Transform, dataset: Dataset, layout: Layout, path: Path) -> WrittenPart:
-    """The bucket's rows as they are released, piece after piece, in one file; no file where nothing is left."""
+def write_part(
+    table: pa.Table, rows: Rows, transform: Transform, dataset: Dataset, layout: Layout, path: Path
+) -> WrittenPart:
+    """:func:`write_pieces` of all rows at once."""
+    return write_pieces([(table, transform(table, rows))], dataset, layout, path)
+
+
+def write_pieces(pieces: Pieces, dataset: Dataset, layout: Layout, path: Path) -> WrittenPart:
+    """A bucket's rows as they were given and are released, piece after piece, in one file; none if nothing is left."""
     rows, points_of_people = 0, Counter[int]()
     bad_rows, faults = [np.zeros(0, np.int64)], [np.zeros(0, np.uint8)]
     writer: pq.ParquetWriter | None = None
     try:
-        for given, done in transform(bucket):
+        for given, done in pieces:
             bad = np.flatnonzero(done.faults)
             bad_rows.append(given.column(ROW).take(pa.array(bad)).to_numpy())
             faults.append(done.faults[bad])

@@ -1,7 +1,7 @@
 """A folder of Parquet files as one table: its files in the order of their names, its rows counted, read in units.
 
-A unit is a run of row groups of one file, about half a million rows; one larger row group is a unit of its own and is
-read in rounds. Rows are numbered through all files, so that a row can be named without showing what is in it.
+A unit is a run of row groups of one file, about half a million rows; one larger row group is a unit of its own. It is
+read a batch at a time. Rows are numbered through all files, so that a row can be named without showing what is in it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from sfumato.arrays import IntArray
 from sfumato.errors import InputError
 from sfumato.io.formats import visible_files
 
-ROUND_ROWS = 1 << 17
-_UNIT_ROUNDS = 4
-_BATCH_ROWS = 1 << 17
+ROUND_ROWS = 1 << 19
+_BATCH_ROWS = 1 << 17  # held at once
 _BUFFER = 1 << 17
 _CODES = pa.dictionary(pa.int32(), pa.string())
 _LARGEST_FOOTER = 1 << 26
@@ -60,14 +59,14 @@ class Dataset:
     def rounds(
         self, unit: RowGroups, columns: Sequence[str], people: str | None = None
     ) -> Iterator[tuple[int, pa.Table]]:
-        """The unit's rows, at most ROUND_ROWS at once, each time with the number of the first.
+        """The unit's rows, a batch at a time, each with the number of the first.
 
         The column of ``people`` comes as codes and a dictionary where the file holds texts: they are never written out.
         """
         fragment = self.fragments[unit.file]
         constant = ds.get_partition_keys(fragment.partition_expression)
         text = people is not None and _is_text(self.schema.field(people).type) and people not in constant
-        first, count = unit.first_row, 0
+        first, count, most = unit.first_row, 0, min(_BATCH_ROWS, ROUND_ROWS)
         held: list[pa.RecordBatch] = []
         try:
             # Batch by batch: Arrow's scanner holds whole row groups, however large they are.
@@ -76,8 +75,8 @@ class Dataset:
             ) as file:
                 kinds = [_CODES if text and name == people else self.schema.field(name).type for name in columns]
                 there = [name for name in columns if name in file.schema_arrow.names]
-                for batch in file.iter_batches(_BATCH_ROWS, unit.row_groups, there, use_threads=False):
-                    if count and count + batch.num_rows > ROUND_ROWS:
+                for batch in file.iter_batches(most, unit.row_groups, there, use_threads=False):
+                    if count and count + batch.num_rows > most:
                         yield first, _taken(held)
                         first, count = first + count, 0
                     held.append(_completed(batch, columns, kinds, constant))
@@ -167,7 +166,7 @@ def _units(fragments: Sequence[ds.ParquetFileFragment], starts: IntArray) -> Ite
         first, rows = int(starts[file]), 0
         groups: list[int] = []
         for group in fragment.row_groups:
-            if groups and rows + group.num_rows > _UNIT_ROUNDS * ROUND_ROWS:
+            if groups and rows + group.num_rows > ROUND_ROWS:
                 yield RowGroups(number, file, tuple(groups), first, rows)
                 number, first, groups, rows = number + 1, first + rows, [], 0
             groups.append(group.id)

@@ -31,7 +31,7 @@ from sfumato.tables.rows import Faults, Rows, read_rows
 
 SPILL_FORMAT = 2  # a job that another version began is not taken up
 ENTRY = 7  # numbers: rows (where, how many), people (where, how many, bytes), what is carried (where, bytes)
-WHO = "_sfumato_who"
+ROW, WHO = "_sfumato_row", "_sfumato_who"
 _REMEMBERED = 1 << 15  # people whose bucket is not worked out again
 _WRITTEN = 1 << 20  # bytes at once: Linux looks for large pages for more, which takes five times as long
 Buckets = Callable[[str], int]
@@ -52,12 +52,14 @@ def spill_name(unit: RowGroups) -> str:
 
 
 def into_buckets(buckets: int) -> Buckets:
-    """Which bucket a person's rows go to: a function of the id alone, ids that might be one person's together."""
+    """Which bucket a person's rows go to; those of some people are remembered."""
 
-    def bucket_of(person: str) -> int:
-        return 0 if not person.strip() else zlib.crc32(merging_id(person).encode()) % buckets
+    return lru_cache(_REMEMBERED)(lambda person: bucket_of(person, buckets))
 
-    return lru_cache(_REMEMBERED)(bucket_of)
+
+def bucket_of(person: str, buckets: int) -> int:
+    """A function of the id alone; ids that might be one person's come together."""
+    return 0 if not person.strip() else zlib.crc32(merging_id(person).encode()) % buckets
 
 
 def deal_out(
