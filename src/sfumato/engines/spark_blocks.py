@@ -11,6 +11,7 @@ Noise is a function of (key, person, times), so a step that is done again comes 
 from __future__ import annotations
 
 import hashlib
+import os
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -154,7 +155,7 @@ class DatasetWork:
         rows: IntArray = np.concatenate([np.zeros(0, np.int64), *(one.column(ROW).to_numpy() for one in bad)])
         faults: Faults = np.concatenate([np.zeros(0, np.uint8), *(one.column(_FAULT).to_numpy() for one in bad)])
         files: list[tuple[str, bytes]] = []
-        with TemporaryDirectory(prefix="sfumato") as name:
+        with TemporaryDirectory(prefix="sfumato", dir=_local_folder()) as name:
             path = Path(name) / part_name(bucket)
             if good:
                 part = write_part(*_gathered(good), self._moved, self.dataset, self.layout, path)
@@ -179,6 +180,12 @@ class DatasetWork:
     def _moved(self, table: pa.Table, rows: Rows) -> ProtectedRows:
         schema = self.dataset.schema
         return protect_rows(table, self.layout, self.noise, by_people=True, rows=rows, schema=schema)
+
+
+def _local_folder() -> str | None:
+    """Where Spark itself keeps what a worker needs while it runs, and removes what a killed one leaves."""
+    first = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
+    return first if first and Path(first).is_dir() else None
 
 
 def _written(batch: pa.RecordBatch, sink: pa.BufferOutputStream) -> int:

@@ -57,7 +57,8 @@ def dataset_of(given: DataFrame, root: HadoopFolder) -> tuple[Dataset, dict[int,
         raise InputError("Two files have addresses of one hash.", "Rename one of the dataset's files.")
     schema, codec = _as_written(given.limit(0).toArrow().schema, addresses, root)
     start = root.path.rstrip("/") + "/"
-    names = tuple(_path(address).removeprefix(start) for address in addresses)
+    paths = [_path(address) for address in addresses]
+    names = tuple(path.removeprefix(start) if path.startswith(start) else path.split("/")[-1] for path in paths)
     starts = np.arange(len(names) + 1, dtype=np.int64) << ROW_BITS
     return Dataset(Path(), names, (), schema, starts, (), codec, ""), files
 
