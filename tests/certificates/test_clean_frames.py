@@ -223,6 +223,30 @@ def test_an_index_of_numbers_is_named_with_what_to_do(tmp_path: Path) -> None:
     assert verdict(protected, path).ok
 
 
+@pytest.mark.parametrize("trips", [[48, 853012], ["home", HIDDEN]])
+def test_a_column_of_trips_that_was_added_cannot_tell_anything(
+    trips: list[object], done: ProtectedFrame[pd.DataFrame], tmp_path: Path
+) -> None:
+    path = tmp_path / "cabs.parquet"
+    done.frame.assign(trip_id=np.tile(np.repeat(trips, 20), 2)).to_parquet(path)
+    assert "names of their own" in str(written_otherwise(path, people=2, kept=["fare"]))
+    assert not verdict(done, path).ok
+
+
+def test_labels_that_were_kept_are_named_and_may_be_the_index_again(tmp_path: Path) -> None:
+    rows = cabs().assign(label=[f"row {place}" for place in range(ROWS)]).set_index("label")
+    with pytest.warns(UserWarning, match="reset_index"):
+        assert "label" not in sf.protect(rows, person="cab_id", odds=5.0).frame.reset_index().columns
+    protected = sf.protect(rows.reset_index(), person="cab_id", odds=5.0, keep=["label"])
+    path = tmp_path / "cabs.parquet"
+    for frame in (protected.frame, protected.frame.set_index("label")):
+        frame.to_parquet(path)
+        found = verdict(protected, path)
+        assert found.ok, found.reasons
+    protected.frame.set_index("label").rename_axis(HIDDEN).to_parquet(path)
+    assert not verdict(protected, path).ok
+
+
 def test_without_the_library_that_wrote_it_nothing_is_called_clean(
     done: ProtectedFrame[pd.DataFrame], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

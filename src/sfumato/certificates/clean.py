@@ -34,12 +34,15 @@ def more_than_certified(path: Path, *, people: int, kept: Sequence[str], format:
     """Why the file is not exactly what the certificate's columns would be written as; None where it is."""
     try:
         found = format_named(format) if format else format_of(path)
+    except SfumatoError as error:
+        return f"It cannot be written again to compare: {error.what}"
+    names = {"parquet": ("parquet", "geoparquet"), "json": ("geojson",)}.get(found.name, (found.name,))
+    try:
         traces = _read(path, people, kept, format)
-        names = {"parquet": ("parquet", "geoparquet"), "json": ("geojson",)}.get(found.name, (found.name,))
         with TemporaryDirectory() as folder:
             reasons = [_differs(path, _written(traces, Path(folder) / name, people, name), name) for name in names]
     except SfumatoError as error:
-        return f"It cannot be written again to compare: {error.what}"
+        reasons = [f"It cannot be written again to compare: {error.what}"]
     if None in reasons:
         return None
     by_library = written_otherwise(path, people=people, kept=kept) if found.name == "parquet" else ""

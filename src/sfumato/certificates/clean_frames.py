@@ -42,6 +42,8 @@ def written_otherwise(path: Path, *, people: int, kept: Sequence[str]) -> str | 
             return "It holds columns or metadata that no library of frames writes for the certificate's columns."
         if not _as_precise_as_released(table, roles):
             return "Its positions or times have digits that no release has."
+        if "segment" in roles.by_role and not _counted(table.column(roles.by_role["segment"])):
+            return "Its trips have names of their own, which the certificate does not name: number them from 0 or 1."
         library = import_module(name)
         writers = _WRITERS[name](library, table, roles, _codec(metadata))
         original = path.read_bytes()
@@ -80,6 +82,14 @@ def _as_precise_as_released(table: pa.Table, roles: Roles) -> bool:
     return bool(pa.types.is_integer(times.type)) and "date" not in roles.by_role
 
 
+def _counted(trips: pa.ChunkedArray) -> bool:
+    """Whether trips are numbered from 0 or 1 on, so that their numbers say nothing else."""
+    if not pa.types.is_integer(trips.type) or trips.null_count:
+        return False
+    numbers = np.unique(trips.to_numpy())
+    return any(np.array_equal(numbers, np.arange(first, first + len(numbers))) for first in (0, 1))
+
+
 def _codec(metadata: pq.FileMetaData) -> str:
     """How the first column is compressed, as writers are told."""
     named = str(metadata.row_group(0).column(0).compression).lower()
@@ -114,7 +124,7 @@ def _by_duckdb(library: ModuleType, table: pa.Table, roles: Roles, codec: str) -
 
 
 def _by_pandas(library: ModuleType, table: pa.Table, roles: Roles, codec: str) -> list[Writer]:
-    """With row numbers from 0 as the index, or the times, which are a certified column; or without an index."""
+    """With row numbers from 0 as the index, or with a certified column, such as the times; or without an index."""
     read = table.to_pandas()
     columns = {name: _column(read[name]) for name in read.columns}
     return _with_and_without_index(library.DataFrame(columns, index=_index(read, roles)), codec)
@@ -139,9 +149,9 @@ def _with_and_without_index(frame: Any, codec: str) -> list[Writer]:
 
 
 def _index(read: Any, roles: Roles) -> object:
-    """The index where it is the column of times, and nothing else that it may hold; None for row numbers from 0."""
-    time = roles.by_role["time"]
-    return type(read.index)(read.index.array, name=time) if read.index.name == time else None
+    """The index where it is one of the certified columns, and nothing else of it; None for row numbers from 0."""
+    name = read.index.name
+    return type(read.index)(read.index.array, name=name) if name in roles.needed else None
 
 
 def _column(values: Any) -> object:
