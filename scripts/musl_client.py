@@ -28,11 +28,14 @@ def pip(*words: str) -> None:
     subprocess.run([sys.executable, "-m", "pip", "--disable-pip-version-check", *words, "-q"], check=True)
 
 
-def resolved(wheel: Path, python: str, more: list[str], folder: Path) -> tuple[list[str], int, list[str], list[str]]:
-    """Wheels, bytes unpacked, compiled files, and those of them that no musl wheel holds."""
-    folder.mkdir()
+def download(wheel: Path, python: str, more: list[str], folder: Path) -> None:
+    """What pip takes for that Python on Alpine."""
     target = ["--platform", PLATFORM, "--python-version", python, "--implementation", "cp", "--only-binary", ":all:"]
     pip("download", *target, "-d", str(folder), str(wheel), *more)
+
+
+def looked_at(folder: Path) -> tuple[list[str], int, list[str], list[str]]:
+    """Wheels, bytes unpacked, compiled files, and those of them that no musl wheel holds."""
     names, size, compiled, foreign = [], 0, [], []
     for path in sorted(folder.glob("*.whl")):
         names.append(path.name)
@@ -54,8 +57,9 @@ def main() -> int:
         [wheel] = Path(f"{name}/built").glob("sfumato_client-*.whl")
         for more in ([], ["cryptography"]):
             for python in PYTHONS:
-                found = resolved(wheel, python, more, Path(name) / f"{python}-{len(more)}")
-                names, size, compiled, foreign = found
+                folder = Path(name) / f"{python}-{len(more)}"
+                download(wheel, python, more, folder)
+                names, size, compiled, foreign = looked_at(folder)
                 good &= size < ASKED_BYTES and not foreign
                 print(
                     f"Python {python}{' with cryptography' if more else ''}: {len(names)} wheel(s), "
