@@ -43,6 +43,7 @@ ONE_START = 30_000  # trips: so many tell where to start, and no group of people
 FIRST_STEPS = 6  # to know the two ends; how they go together is found from there
 GRAVITY_STEPS = 3
 STEPS_FOR_ONE = 3
+OF_AGAIN = 1.5  # walking once more tells this part of what smoothing takes from starts and ends
 LEAST_STEPS = 1  # the start alone says too little about these people
 USUAL_STEPS = (MOST_GROUPS + 1) * (FIRST_STEPS + GRAVITY_STEPS + 3)  # for a progress bar
 LARGEST = 20_000_000  # latent pairs
@@ -144,7 +145,9 @@ def estimate_flows(
         farther = _reported(raked(said.walked(flows, steps + 1), ends.found), reporting) - share
         again = _reported(raked(flows, ends.again), reporting) - share
         answers = [_reported(raked(one, both), reporting) for one, both in zip(walked, ends.without, strict=True)]
-        low, high = people_interval(share, np.array(answers), len(people), confidence, bias=np.hypot(farther, again))
+        low, high = people_interval(
+            share, np.array(answers), len(people), confidence, bias=np.hypot(farther, OF_AGAIN * again)
+        )
     return Flows(
         cells=asked.cells,
         grid=asked.grid,
