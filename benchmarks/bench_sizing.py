@@ -23,7 +23,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "helpers"), str(HERE.parent / "scripts")]
@@ -78,18 +77,23 @@ def dataset_once(points: int) -> dict[str, float]:
     }  # fmt: skip
 
 
-def batch_s() -> float:
-    """What one more small batch costs in the private files: written and read again."""
-    batch = pa.record_batch({"a": np.arange(20.0), "b": np.arange(20.0), "t": np.arange(20), "u": ["x"] * 20})
+def block_s() -> float:
+    """What one more small block costs in the private files: written, and found and read again as a bucket does it."""
+    block, count = bytes(640), 5_000
     with tempfile.TemporaryDirectory() as name:
-        path, begun, count = str(Path(name) / "a.arrow"), time.process_time(), 5_000
-        with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, batch.schema) as writer:
+        path, begun = Path(name) / "unit", time.process_time()
+        with path.open("wb") as file:
             for _ in range(count):
-                writer.write_batch(batch)
-        with pa.OSFile(path, "rb") as source:
-            reader = pa.ipc.open_file(source)
-            for place in range(count):
-                reader.get_batch(place)
+                file.write(block)
+        for place in range(count):
+            with path.open("rb") as file:  # where it lies
+                for _ in range(3):
+                    file.seek(-64, 2)
+                    file.read(64)
+            with path.open("rb", buffering=0) as file:  # its rows, and whose they are
+                for _ in range(2):
+                    file.seek(place * len(block))
+                    file.read(len(block))
         return (time.process_time() - begun) / count / 2
 
 
@@ -104,7 +108,7 @@ def dataset() -> tuple[sizing.Figures, Measured]:
     last = got[-1]
     figures = {
         "start_s": start, "read_s_per_point": share * slope, "protect_s_per_point": (1 - share) * slope,
-        "s_per_batch": batch_s(), "base_bytes": got[0]["base"],
+        "s_per_block": block_s(), "base_bytes": got[0]["base"],
         "bytes_per_held_row": (last["peak"] - got[0]["base"]) / sizing.PART_ROWS,
         "spill_bytes_per_point": last["spilled"] / SIZES[-1], "out_bytes_per_point": last["written"] / SIZES[-1],
     }  # fmt: skip

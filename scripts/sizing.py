@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 FIGURES = Path(__file__).resolve().parents[1] / "benchmarks" / "sizing.json"
-PART_ROWS = 1 << 20
+PART_ROWS = 1 << 19  # as in datasets/job.py
 MOST_CELLS, MOST_CELLS_WITH_INTERVALS = 65_536, 2_500
 # Shares of a day's reports by hour: an app that asks when people move, twice as busy at eight and at five.
 DAY = [1, 1, 1, 1, 1, 2, 4, 7, 8, 6, 5, 5, 6, 5, 5, 6, 7, 8, 7, 5, 4, 3, 2, 1]
@@ -43,12 +43,12 @@ def end_of(tasks_s: Iterable[float], cores: int) -> float:
 
 
 def dataset(points: float, cores: int, known: Figures, *, largest_person: float = 0) -> Needs:
-    """A dataset on one machine: two passes over units and buckets of a million rows."""
+    """A dataset on one machine: two passes over units and buckets of half a million rows."""
     one = known["dataset"]
     units = max(1, math.ceil(points / PART_ROWS))
     rows = points / units
-    deal_s = rows * one["read_s_per_point"] + units * one["s_per_batch"]  # a batch for every bucket, in every unit
-    part_s = rows * one["protect_s_per_point"] + units * one["s_per_batch"]
+    deal_s = rows * one["read_s_per_point"] + units * one["s_per_block"]  # a block for every bucket, in every unit
+    part_s = rows * one["protect_s_per_point"] + units * one["s_per_block"]
     cpu_s = one["start_s"] + units * (deal_s + part_s)
     wall_s = one["start_s"] + end_of([deal_s] * units, cores) + end_of([part_s] * units, cores)
     held = min(cores, units) * rows + max(0.0, largest_person - rows)
@@ -57,12 +57,12 @@ def dataset(points: float, cores: int, known: Figures, *, largest_person: float 
         "wall_s": wall_s,
         "memory_bytes": one["base_bytes"] + held * one["bytes_per_held_row"],
         "disk_bytes": points * (one["spill_bytes_per_point"] + one["out_bytes_per_point"]),
-        "share_of_batches": 2 * units * units * one["s_per_batch"] / cpu_s,
+        "share_of_blocks": 2 * units * units * one["s_per_block"] / cpu_s,
     }
 
 
 def spark(points: float, cores: int, known: Figures, *, largest_person: float = 0) -> Needs:
-    """A Spark job: what it costs to begin, tasks of a million rows, and the task that has the largest person."""
+    """A Spark job: what it costs to begin, tasks of half a million rows, and the task that has the largest person."""
     one = known["spark"]
     tasks = max(1, math.ceil(points / PART_ROWS))
     rows = points / tasks
@@ -130,10 +130,8 @@ def spoken(name: str, value: float) -> str:
 def advice(needs: Needs, asked: argparse.Namespace) -> list[str]:
     """Where it stops scaling, and what to do then."""
     out = []
-    if needs.get("share_of_batches", 0) > 0.3:
-        out.append(
-            f"{needs['share_of_batches']:.0%} goes into small batches: split the dataset by person, or use Spark."
-        )
+    if needs.get("share_of_blocks", 0) > 0.3:
+        out.append(f"{needs['share_of_blocks']:.0%} goes into small blocks: split the dataset by person, or use Spark.")
     if needs.get("memory_bytes", 0) > 1.6e10:
         out.append("More memory than 16 GB: use fewer cores, or Spark where one person is that large.")
     if needs.get("worker_memory_bytes", 0) > 2e9:
