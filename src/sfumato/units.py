@@ -76,3 +76,12 @@ def format_duration(seconds: float) -> str:
         if seconds >= size:
             return f"{plain_number(seconds / size)} {name}"
     return f"{plain_number(seconds)} s"
+
+
+def bounds_deg(text: str) -> tuple[float, float, float, float]:
+    """``south,west,north,east`` in degrees."""
+    try:
+        south, west, north, east = (float(part) for part in text.split(","))
+    except ValueError as error:
+        raise InputError("--bounds is not four numbers.", "Give south,west,north,east in degrees.") from error
+    return south, west, north, east

@@ -36,7 +36,7 @@ def told(running: CollectorProcess, *words: str) -> dict[str, Any]:
 
 
 def test_a_day_of_an_operator_from_the_command_line(running: CollectorProcess, tmp_path: Path) -> None:
-    area = ("--south", "48.84", "--west", "2.30", "--north", "48.8669", "--east", "2.3408")
+    area = ("--bounds", "48.84,2.30,48.8669,2.3408", "--cell", "500m")
     said = sfumato(running, "campaign", "create", "town", *area, "--reporting", "every-cycle", "--title", "Town")
     assert "36 cells" in said
     assert f"{running.url}/campaigns/town" in said

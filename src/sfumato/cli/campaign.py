@@ -14,6 +14,7 @@ from sfumato.cli.output import print_json, table_console
 from sfumato.errors import InputError
 from sfumato.files import write_text, write_whole
 from sfumato.qr import qr_svg
+from sfumato.units import bounds_deg, duration_s, length_m
 
 campaign = typer.Typer(
     no_args_is_help=True,
@@ -30,11 +31,8 @@ def register(app: typer.Typer) -> None:
 @campaign.command()
 def create(
     name: Name,
-    south: Annotated[float, typer.Option(help="Southern edge, degrees.")],
-    west: Annotated[float, typer.Option(help="Western edge, degrees.")],
-    north: Annotated[float, typer.Option(help="Northern edge, degrees.")],
-    east: Annotated[float, typer.Option(help="Eastern edge, degrees.")],
-    cell_size_m: Annotated[float, typer.Option(help="Side of a cell, metres.")] = 500.0,
+    bounds: Annotated[str, typer.Option(help="The region: south,west,north,east in degrees.")],
+    cell: Annotated[str, typer.Option(help="Side of a cell, for example 500m.")] = "500m",
     epsilon_per_km: Annotated[float, typer.Option(help="What a report may give away at most, per km.")] = 2.0,
     title: Annotated[str, typer.Option(help="Its title on the page.")] = "",
     question: Annotated[str, typer.Option(help="What people are asked, in one sentence.")] = "",
@@ -43,7 +41,7 @@ def create(
     contact: Annotated[str, typer.Option(help="Whom to ask: an address people can write to.")] = "",
     language: Annotated[str, typer.Option(help="Of its pages: en, fr, de or es; empty: the reader's.")] = "",
     ends: Annotated[str, typer.Option(help="The day it ends by itself, for example 2027-06-30 (its end, UTC).")] = "",
-    cycle_duration_s: Annotated[int, typer.Option(help="A cycle is due after this long; 0: by reports only.")] = 86_400,
+    cycle: Annotated[str, typer.Option(help="A cycle is due after this long; 0: by reports only.")] = "1d",
     cycle_reports: Annotated[int, typer.Option(help="A cycle is due with this many tickets; 0: by time only.")] = 0,
     reporting: Annotated[str, typer.Option(help="once, every-cycle, or once-per-epoch with --epoch-cycles.")] = "once",
     epoch_cycles: Annotated[
@@ -53,14 +51,15 @@ def create(
     minimum_tickets: Annotated[
         int | None, typer.Option(help="No cycle closes with fewer tickets [default: the collector's setting].")
     ] = None,
-    minimum_cycle_s: Annotated[
-        int | None, typer.Option(help="No cycle closes sooner, seconds [default: the collector's setting].")
+    minimum_cycle: Annotated[
+        str | None, typer.Option(help="No cycle closes sooner, for example 6h [default: the collector's setting].")
     ] = None,
     url: Url = HOME,
     token_file: TokenFile = "",
     json: Json = False,
 ) -> None:
     """Create a campaign; its first cycle is open at once."""
+    south, west, north, east = bounds_deg(bounds)
     body: Told = {
         "name": name,
         "title": title,
@@ -69,18 +68,18 @@ def create(
         "organiser": organiser,
         "contact": contact,
         "language": language,
-        "grid": {"south": south, "west": west, "north": north, "east": east, "cell_size_m": cell_size_m},
+        "grid": {"south": south, "west": west, "north": north, "east": east, "cell_size_m": length_m(cell)},
         "epsilon_per_km": epsilon_per_km,
         "reporting": reporting,
         "promise": promise,
-        "cycle_duration_s": cycle_duration_s or None,
+        "cycle_duration_s": round(duration_s(cycle)) or None,
         "cycle_reports": cycle_reports or None,
     }
     given = {
         "ends_at_s": end_of_day_s(ends) if ends else None,
         "epoch_cycles": epoch_cycles or None,
         "minimum_tickets": minimum_tickets,
-        "minimum_cycle_s": minimum_cycle_s,
+        "minimum_cycle_s": None if minimum_cycle is None else round(duration_s(minimum_cycle)),
     }
     body |= {key: value for key, value in given.items() if value is not None}
     answer = ask(url, "/api/v1/campaigns", body=body, token_file=token_file)

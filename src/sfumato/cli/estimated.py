@@ -24,7 +24,7 @@ from sfumato.cli.output import print_json
 from sfumato.errors import InputError
 from sfumato.grid import Grid
 from sfumato.progress import progress
-from sfumato.units import format_length, length_m
+from sfumato.units import bounds_deg, format_length, length_m
 
 SMOOTHER_THAN_COUNTING = 2  # steps
 MOSTLY_ONE = 0.3  # of the points
@@ -142,8 +142,4 @@ def bounds_of(text: str | None) -> Bounds | None:
     """The rectangle of ``--bounds``."""
     if text is None:
         return None
-    try:
-        south, west, north, east = (float(part) for part in text.split(","))
-    except ValueError as error:
-        raise InputError("--bounds is not four numbers.", "Give south,west,north,east in degrees.") from error
-    return south, west, north, east
+    return bounds_deg(text)
