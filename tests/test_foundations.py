@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.arrays import finite, jsonable, positive, read_only
 from sfumato.errors import InputError, MissingExtra, SfumatoError
-from sfumato.units import duration_s, format_duration, format_length, length_m, length_option, plain_number
+from sfumato.units import bounds_deg, duration_s, format_duration, format_length, length_m, length_option, plain_number
 
 
 def test_read_only_arrays_cannot_be_written_and_do_not_freeze_the_callers_own() -> None:
@@ -69,3 +69,10 @@ def test_an_error_says_what_happened_and_what_to_change() -> None:
     error = MissingExtra("shapely", "geo")
     assert isinstance(error, SfumatoError)
     assert "pip install 'sfumato[geo]'" in str(error)
+
+
+def test_a_rectangle_is_four_numbers() -> None:
+    assert bounds_deg("-33.9,151,-33.8,151.3") == (-33.9, 151.0, -33.8, 151.3)
+    for text in ("", "1,2,3", "1,2,3,4,5", "a,b,c,d", "1,2,nan,4", "1,2,inf,4"):
+        with pytest.raises(InputError, match="--bounds"):
+            bounds_deg(text)

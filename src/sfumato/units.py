@@ -84,4 +84,6 @@ def bounds_deg(text: str) -> tuple[float, float, float, float]:
         south, west, north, east = (float(part) for part in text.split(","))
     except ValueError as error:
         raise InputError("--bounds is not four numbers.", "Give south,west,north,east in degrees.") from error
+    if not all(map(math.isfinite, (south, west, north, east))):
+        raise InputError("--bounds holds a number that is none.", "Give south,west,north,east in degrees.")
     return south, west, north, east

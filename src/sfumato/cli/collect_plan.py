@@ -18,7 +18,7 @@ from sfumato.collection.planning import CampaignPlan, plan
 from sfumato.collection.rhythm import checked_rhythm
 from sfumato.grid import Grid
 from sfumato.priors.cities import CITIES, city
-from sfumato.units import duration_s, format_duration, format_length, length_m
+from sfumato.units import bounds_deg, duration_s, format_duration, format_length, length_m
 
 
 def planned(
@@ -95,10 +95,7 @@ def _forecast(one: Forecast) -> dict[str, object]:
 
 
 def _bounded(bounds: str, side: float) -> Grid:
-    try:
-        south, west, north, east = (float(part) for part in bounds.split(","))
-    except ValueError as error:
-        raise typer.BadParameter("Write --bounds as SOUTH,WEST,NORTH,EAST in degrees.") from error
+    south, west, north, east = bounds_deg(bounds)
     return Grid.from_bounds(south=south, west=west, north=north, east=east, cell_size_m=side)
 
 
