@@ -33,6 +33,7 @@ _COMMON = {
     "strict-transport-security": "max-age=31536000",
 }
 _REMEMBERED_ADDRESSES = 100_000
+_READ_OUT_BYTES = 1 << 20
 
 
 class RateLimit:
@@ -105,6 +106,7 @@ class Guard:
         limit = self.report_body_limit if path.endswith(("/reports", "/tickets")) else self.body_limit
         for name, value in scope["headers"]:
             if name == b"content-length" and (not value.isdigit() or int(value[:20]) > limit):
+                await _read_out(scope, receive)
                 await refusal(_too_large(limit))(scope, receive, send_with_headers)
                 return
         received = 0
@@ -134,7 +136,24 @@ class Guard:
             answered = surprise(error)
             if started:
                 raise RuntimeError("An answer broke off.") from None
+            if received > limit:
+                await _read_out(scope, receive)
             await answered(scope, receive, send_with_headers)
+
+
+async def _read_out(scope: Scope, receive: Receive) -> None:
+    """Read what is on its way before the connection is closed: closed on unread bytes, it takes the answer with it.
+
+    At most a MiB, within the body's clock; whoever asked first (``Expect``) has sent nothing yet and is not told to.
+    """
+    if any(name == b"expect" for name, _ in scope["headers"]):
+        return
+    left = _READ_OUT_BYTES
+    while left > 0:
+        message = await receive()
+        if not message.get("more_body"):
+            return
+        left -= len(message.get("body", b""))
 
 
 def _too_large(limit: int) -> Refused:
