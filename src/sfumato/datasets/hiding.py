@@ -7,8 +7,6 @@ inside a zone, too. Whoever has no places file is left out.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +20,8 @@ from sfumato.arrays import BoolArray, IntArray
 from sfumato.certificates.person_ids import canonical_id, distinct_ids
 from sfumato.datasets.buckets import Bucket
 from sfumato.datasets.job import DatasetJob, Step
+from sfumato.datasets.notes import Notes
+from sfumato.datasets.people_losses import BLOCK, NO_NOISE, not_stated
 from sfumato.datasets.protecting import (
     DatasetReading,
     DatasetResult,
@@ -34,7 +34,6 @@ from sfumato.datasets.protecting import (
 from sfumato.datasets.source import open_dataset
 from sfumato.datasets.statement import Sign, dataset_document, over_people
 from sfumato.errors import InputError
-from sfumato.files import write_text
 from sfumato.io.draft import canonical
 from sfumato.places import PlaceLeak, Places, leak_test, load_places, withhold
 from sfumato.places.withhold import MOMENTARY
@@ -104,14 +103,12 @@ def hide_dataset(
     hidings = {person: Hiding(mine, times) for person, mine in owners.items()}
     asked = {"do": "hide", "zones": {str(person): hiding.wish() for person, hiding in hidings.items()}}
     with begun(dataset, layout, out, asked, None) as (staging, _, _, wish):
-        notes = staging.private / _LEAKS
-        notes.mkdir(mode=0o700, exist_ok=True)
+        notes = Notes(staging.private / _LEAKS)
 
         def transform(bucket: Bucket) -> Iterator[tuple[pa.Table, ProtectedRows]]:
             table, rows = bucket.whole()  # in one piece: where pieces end would tell of rows that are withheld
             done, found = hidden_rows(table, rows, layout, dataset.schema, hidings)
-            name = hashlib.sha256(min(rows.labels).encode()).hexdigest()  # a person is in one bucket
-            write_text(notes / f"{name}.json", json.dumps(found), private=True)
+            notes.keep(rows.labels, found)
             yield table, done
 
         job = DatasetJob(
@@ -120,8 +117,8 @@ def hide_dataset(
         tally = job.run(strict=strict, step=step)
         require_rows(tally)
         if tested is not None:
-            tested(_over_all([json.loads(path.read_text()) for path in sorted(notes.glob("*.json"))]))
-        people = over_people(tally.points_of_people)
+            tested(_over_all(notes.all()))
+        people = over_people(tally.points_of_people) | {BLOCK: not_stated(NO_NOISE)}
         simulation = any(mine.simulation for mine in owners.values())
         document = dataset_document(
             job.parts(), layout, times, people, noise=None, withheld=True, simulation=simulation, sign=sign

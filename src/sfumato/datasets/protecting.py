@@ -20,6 +20,8 @@ from sfumato.certificates.state import NoiseState
 from sfumato.certificates.verify import Document
 from sfumato.datasets.buckets import Bucket
 from sfumato.datasets.job import JOB_NAME, KEY_NAME, DatasetJob, JobTally, Step, forget, forget_unless_killed
+from sfumato.datasets.notes import Notes
+from sfumato.datasets.people_losses import BLOCK, Sample, losses_over_people, reason_against
 from sfumato.datasets.source import Dataset, open_dataset
 from sfumato.datasets.spill import SPILL_FORMAT
 from sfumato.datasets.statement import (
@@ -102,22 +104,29 @@ def protect_dataset(
     asked = {"do": "protect", "plan": plan.to_dict(), "state": state is not None}
     with begun(dataset, layout, out, asked, rng) as (staging, key, simulation, wish):
         noise = TableNoise.of(plan, key=key, state=state, rng=1 if simulation and state is None else None)
-        noise = replace(noise, key=key)
+        noise, notes = replace(noise, key=key), Notes(staging.private / "moments")
+        unseen = reason_against(layout, dataset.schema, plan.times)
 
         def transform(bucket: Bucket) -> Iterator[tuple[pa.Table, ProtectedRows]]:
             if layout.person is not None:
                 distinct_ids(bucket.labels)  # over all pieces
+            sample = Sample(unseen)
             for table, rows in bucket.pieces(_PIECE_ROWS):
-                yield table, protect_rows(table, layout, noise, by_people=True, rows=rows, schema=dataset.schema)
+                done = protect_rows(table, layout, noise, by_people=True, rows=rows, schema=dataset.schema)
+                sample.add(done.labels, done.starts, done.times_ms)
+                yield table, done
+            notes.keep(bucket.labels, sample.proposed(noise.mechanism))
 
         job = DatasetJob(dataset, layout, staging, transform, wish, cores=cores or usable_cores())
         tally = job.run(strict=strict, step=step)
         require_rows(tally)
         contents = tuple((points, digest) for _, digest, points in job.parts())
-        body = certificate_body(noise.terms(several_files=True), ReleasedFiles(contents, range(tally.people)))
+        terms = noise.terms(several_files=True)
+        body = certificate_body(terms, ReleasedFiles(contents, range(tally.people)))
         if priced is not None:
             priced(body)
         people = over_people(tally.points_of_people)
+        people[BLOCK] = losses_over_people(notes.all(), tally.people, terms, body["worst_loss"])
         document = dataset_document(job.parts(), layout, plan, people, noise=body, sign=sign)
         return placed(job, tally, document)
 

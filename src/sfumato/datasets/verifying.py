@@ -23,12 +23,24 @@ from sfumato.certificates.verify import (
 )
 from sfumato.datasets.job import REJECTS_NAME
 from sfumato.datasets.parts import REJECTS
+from sfumato.datasets.people_losses import (
+    BLOCK,
+    FEW,
+    HIDDEN,
+    LOCAL,
+    NO_NOISE,
+    Sample,
+    absolute,
+    losses_over_people,
+    not_stated,
+)
 from sfumato.datasets.source import ROUND_ROWS
 from sfumato.datasets.statement import CERTIFICATE_NAME, FORMAT, KIND, MANIFEST_NAME, document_of, over_people
 from sfumato.errors import InputError, VerificationFailed
 from sfumato.mechanisms.traces.interface import Json
 from sfumato.tables.layout import Layout
 from sfumato.tables.rows import read_rows
+from sfumato.tables.rows_loops import by_person
 from sfumato.times_released import Times
 
 _LOST = "Get the release again."
@@ -55,12 +67,18 @@ def _verified(document: Document, folder: Path, checks: list[str], ignore_wordin
     checks += [f"every byte of {len(document['files'])} part(s)", "no file beside them"]
     noise = document["noise"]
     snap_m = None if noise is None else float(noise["snap_m"])
-    found, gridded = _check_parts(document, folder, snap_m)
+    sample = Sample(_unseen(document, folder))
+    found, gridded = _check_parts(document, folder, snap_m, sample)
     checks.append("columns, rows and people of every part")
     if snap_m is not None and gridded:
         checks.append(f"positions on the public {snap_m:g} m grid")
     elif snap_m is not None:
         notes.append("The positions' type is too coarse for the public grid: that they lie on it was not checked.")
+    if BLOCK in document["people"]:
+        found[BLOCK] = _losses(document, sample, found["people"], ignore_wording)
+        checks += ["losses at people's own times"] if found[BLOCK]["people"] else []
+    else:
+        notes.append("The certificate says nothing about the losses at people's own times.")
     again = document_of(
         document["files"],
         columns=document["columns"],
@@ -98,7 +116,33 @@ def _check_files(files: Sequence[Document], folder: Path) -> None:
             raise VerificationFailed(f"{name} holds more than rejected rows' numbers and reasons.", "Remove it.")
 
 
-def _check_parts(document: Document, folder: Path, snap_m: float | None) -> tuple[Json, bool]:
+def _unseen(document: Document, folder: Path) -> str | None:
+    """Why losses at people's own times cannot be computed from the release; None where they can."""
+    columns, kind = document["columns"], Times.parse(str(document["times"]["released"])).kind
+    if document["noise"] is None:
+        return NO_NOISE
+    if "id" not in columns or kind not in ("keep", "shift"):
+        return FEW if "id" not in columns else HIDDEN
+    clock = pq.read_schema(folder / str(document["files"][0]["name"])).field(columns["time"]).type
+    said = document["people"].get(BLOCK, {"people": 0})["people"]
+    return LOCAL if not said and not absolute(clock) else None
+
+
+def _losses(document: Document, sample: Sample, people: int, ignore_wording: bool) -> Json:
+    """What people lose at their own times, once more; refused where the certificate has other numbers."""
+    noise, stated, found = document["noise"], document["people"][BLOCK], not_stated(NO_NOISE)
+    if noise is not None:
+        terms = terms_of(noise)
+        proposed = {**sample.proposed(terms.mechanism), "people": people}
+        found = losses_over_people([proposed], people, terms, noise["worst_loss"], stated=stated)
+    if ignore_wording:
+        found["meaning"] = stated["meaning"]
+    if found != stated:
+        raise VerificationFailed("The losses at people's own times are not those of the release.", "It was changed.")
+    return found
+
+
+def _check_parts(document: Document, folder: Path, snap_m: float | None, sample: Sample) -> tuple[Json, bool]:
     """How points are spread over people, counted again; and whether positions could be held against the grid."""
     points_of: Counter[int] = Counter()
     where: dict[str, str] = {}
@@ -114,7 +158,7 @@ def _check_parts(document: Document, folder: Path, snap_m: float | None) -> tupl
             for batch in part.iter_batches(ROUND_ROWS):
                 table = pa.Table.from_batches([batch])
                 rows += table.num_rows
-                gridded &= _check_rows(table, document, snap_m if timed else None, counts)
+                gridded &= _check_rows(table, document, snap_m if timed else None, counts, sample)
         if rows != file["points"]:
             raise VerificationFailed(f"{file['name']} has other rows than the certificate says.", _LOST)
         for person in counts:
@@ -124,7 +168,9 @@ def _check_parts(document: Document, folder: Path, snap_m: float | None) -> tupl
     return over_people(points_of), gridded and timed
 
 
-def _check_rows(table: pa.Table, document: Document, snap_m: float | None, counts: Counter[str]) -> bool:
+def _check_rows(
+    table: pa.Table, document: Document, snap_m: float | None, counts: Counter[str], sample: Sample
+) -> bool:
     columns = dict(document["columns"])
     person = columns.get("id")
     if person is None:
@@ -138,6 +184,8 @@ def _check_rows(table: pa.Table, document: Document, snap_m: float | None, count
     rows = read_rows(table, layout)
     if rows.faults.any():
         raise VerificationFailed("A part holds rows without a position, a time or a person.", _LOST)
+    order, starts = by_person(rows.codes, len(rows.labels))
+    sample.add(rows.labels, starts, rows.times_ms[order])
     exact = all(
         not pa.types.is_float32(table.schema.field(columns[role]).type) for role in ("lat", "lon") if role in columns
     )

@@ -11,6 +11,7 @@ Noise is a function of (key, person, times), so a step that is done again comes 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import zlib
 from collections.abc import Iterator, Mapping
@@ -26,6 +27,7 @@ import pyarrow.parquet as pq
 
 from sfumato.arrays import IntArray
 from sfumato.datasets.parts import part_name, write_part, write_rejects
+from sfumato.datasets.people_losses import Sample, reason_against
 from sfumato.datasets.source import ROUND_ROWS, Dataset
 from sfumato.datasets.spill import ROW, bucket_of
 from sfumato.engines.spark_groups import quietly
@@ -158,14 +160,17 @@ class DatasetWork:
         with TemporaryDirectory(prefix="sfumato", dir=_local_folder()) as name:
             path = Path(name) / part_name(bucket)
             if good:
-                part = write_part(*_gathered(good), self._moved, self.dataset, self.layout, path)
+                sample = Sample(reason_against(self.layout, self.dataset.schema, self.noise.plan.times))
+                part = write_part(*_gathered(good), partial(self._moved, sample), self.dataset, self.layout, path)
                 rows, faults = np.append(rows, part.bad_rows), np.append(faults, part.faults)
                 if part.rows:
                     files.append((PARTS, path.read_bytes()))
                     digest = hashlib.sha256(files[0][1]).hexdigest()
                     points, people = part.points_of_people.keys(), part.points_of_people.values()
                     said = pa.table({"points": pa.array(points), "people": pa.array(people)})
-                    for place, (column, value) in enumerate((("bucket", bucket), ("sha256", digest))):
+                    proposed = json.dumps(sample.proposed(self.noise.mechanism))
+                    added = (("bucket", bucket), ("sha256", digest), ("proposed", proposed))
+                    for place, (column, value) in enumerate(added):
                         said = said.add_column(place, column, pa.array([value] * said.num_rows))
                     pq.write_table(said, path)
                     files.append((SAID, path.read_bytes()))
@@ -177,9 +182,11 @@ class DatasetWork:
         cut = [content.removesuffix(ENDS_WITH) for content in contents]
         return pa.table({"kind": pa.array(kinds, pa.large_string()), "content": pa.array(cut, pa.large_binary())})
 
-    def _moved(self, table: pa.Table, rows: Rows) -> ProtectedRows:
+    def _moved(self, sample: Sample, table: pa.Table, rows: Rows) -> ProtectedRows:
         schema = self.dataset.schema
-        return protect_rows(table, self.layout, self.noise, by_people=True, rows=rows, schema=schema)
+        done = protect_rows(table, self.layout, self.noise, by_people=True, rows=rows, schema=schema)
+        sample.add(done.labels, done.starts, done.times_ms)
+        return done
 
 
 def _local_folder() -> str | None:

@@ -26,6 +26,7 @@ from sfumato.certificates.state import NoiseState
 from sfumato.certificates.verify import Document
 from sfumato.datasets.job import PART_ROWS, REJECTS_NAME, JobTally
 from sfumato.datasets.parts import part_name
+from sfumato.datasets.people_losses import BLOCK, losses_over_people
 from sfumato.datasets.protecting import DatasetReading, DatasetResult, require_rows
 from sfumato.datasets.statement import (
     CERTIFICATE_NAME,
@@ -168,10 +169,13 @@ def _made(
     require_rows(tally)
     listed = [(part_name(bucket), digest, points) for bucket, (_, digest, points) in sorted(said.parts.items())]
     contents = tuple((points, digest) for _, digest, points in listed)
-    body = certificate_body(noise.terms(several_files=True), ReleasedFiles(contents, range(tally.people)))
+    terms = noise.terms(several_files=True)
+    body = certificate_body(terms, ReleasedFiles(contents, range(tally.people)))
     if priced is not None:
         priced(body)
-    document = dataset_document(listed, layout, plan, over_people(said.spread), noise=body, sign=sign)
+    people = over_people(said.spread)
+    people[BLOCK] = losses_over_people(said.proposed, tally.people, terms, body["worst_loss"])
+    document = dataset_document(listed, layout, plan, people, noise=body, sign=sign)
     return {
         "document": document,
         "manifest": manifest_text(listed, tally),

@@ -10,6 +10,7 @@ its types and codec, and reach any store that Hadoop knows by Spark's own commit
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ from sfumato.engines.spark_blocks import (
 )
 from sfumato.engines.spark_groups import named
 from sfumato.errors import InputError, MissingExtra
+from sfumato.mechanisms.traces.interface import Json
 
 try:
     from pyspark.sql import DataFrame, SparkSession
@@ -126,18 +128,22 @@ def folder_of(kind: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The parts by the number of their bucket (file, digest, points), and how many people have how many points."""
+    """The parts by the number of their bucket (file, digest, points), and how many people have how many points.
+
+    ``proposed`` is whose losses may be computed, of each bucket.
+    """
 
     parts: Mapping[int, tuple[str, str, int]]
     spread: Counter[int]
     rejected: Counter[str]
+    proposed: list[Json]
 
 
 def said_of(spark: SparkSession, folder: HadoopFolder, below: str) -> Said:
     """What was written, from what lies there: each part's digest is that of its bytes in the store."""
     at = {kind: f"{below}/{folder_of(kind)}" for kind in (PARTS, SAID, REJECTED)}
     parts: dict[int, tuple[str, str, int]] = {}
-    spread, rejected = Counter[int](), Counter[str]()
+    spread, rejected, proposed = Counter[int](), Counter[str](), dict[int, str]()
     if folder.has(at[PARTS]):
         rows = spark.read.parquet(f"{folder.address}/{at[SAID]}").collect()
         names = {digest: name for name, digest in digests(spark, f"{folder.address}/{at[PARTS]}").items()}
@@ -148,12 +154,13 @@ def said_of(spark: SparkSession, folder: HadoopFolder, below: str) -> Said:
             before = parts.get(row["bucket"], ("", "", 0))[2]
             points = before + int(row["points"]) * int(row["people"])
             parts[int(row["bucket"])] = (names[row["sha256"]], str(row["sha256"]), points)
+            proposed[int(row["bucket"])] = row["proposed"]
         if len(parts) != len(names):
             raise InputError("A part was written twice or not at all.", "Nothing is released; report this.")
     if folder.has(at[REJECTED]):
         counts = spark.read.parquet(f"{folder.address}/{at[REJECTED]}").groupBy("reason").count()
         rejected.update({str(row["reason"]): int(row["count"]) for row in counts.collect()})
-    return Said(parts, spread, rejected)
+    return Said(parts, spread, rejected, [json.loads(one) for one in proposed.values()])
 
 
 def digests(spark: SparkSession, folder: str) -> dict[str, str]:

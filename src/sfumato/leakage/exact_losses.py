@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import cholesky
+from scipy.linalg.blas import dtrsm
 
 from sfumato.arrays import FloatArray, distinct
 from sfumato.leakage.loss import basic_losses_statespace
@@ -28,6 +29,7 @@ DENSE_POINTS = 800
 MARKOV_POINTS = 20_000
 DENSE_SCALES = 16
 MARKOV_SCALES = 12
+_COLUMNS = 512  # of some members side by side: they stay near the processor
 SMALL_SD = 1e-3  # of the noise sd; the loss is then within 1e-5 of its limit
 
 
@@ -62,10 +64,12 @@ def largest_loss(times_s: FloatArray, noise: Kernel, prior_class: PriorClass) ->
     worst = 0.0
     if times.size <= DENSE_POINTS:
         factor = cholesky(noise.covariance(times), lower=True)
-        for name in prior_class.kernels:
-            for scale in scales_grid(prior_class, DENSE_SCALES):
-                member = kernel_named(name, length_scale_s=float(scale), sd_m=1.0)
-                seen = solve_triangular(factor, member.covariance(times), lower=True, check_finite=False)
+        scales, lags = scales_grid(prior_class, DENSE_SCALES), times[:, None] - times[None, :]
+        for some in np.array_split(scales, min(scales.size, -(-scales.size * times.size // _COLUMNS))):
+            scaled = lags / some[:, None, None]
+            for name in prior_class.kernels:
+                members = kernel_named(name, length_scale_s=1.0, sd_m=1.0)(scaled).reshape(-1, times.size)
+                seen = dtrsm(1.0, factor, members.T, lower=1, overwrite_b=1)  # each member is symmetric
                 worst = max(worst, float(np.einsum("ij,ij->j", seen, seen).max()))
         return worst
     if times.size <= MARKOV_POINTS:
