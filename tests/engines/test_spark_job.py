@@ -80,6 +80,7 @@ def assert_alike(local: Path, spark: Path) -> None:
     assert rows_of(local) == rows_of(spark)
     said, other = (json.loads((folder / "_manifest.json").read_text()) for folder in (local, spark))
     assert said == other, "even the files are the same, byte for byte"
+    assert (local / "_certificate.json").read_bytes() == (spark / "_certificate.json").read_bytes()
     rejects = [
         sorted(map(str, ds.dataset(folder / "_rejects", format="parquet").to_table().to_pylist()))
         if any((folder / "_rejects").glob("*.parquet"))
@@ -92,9 +93,10 @@ def assert_alike(local: Path, spark: Path) -> None:
 
 
 def test_the_release_is_the_local_jobs_with_its_rejects_and_counts(spark: Any, tmp_path: Path) -> None:
-    source, plan = given(tmp_path / "in"), Plan(noise_m=100.0, keep=("speed",))
+    source, plan = given(tmp_path / "in", people=150), Plan(noise_m=100.0, keep=("speed",))
     protect_dataset(source, tmp_path / "local", plan, rng=5)
     done = on_spark(spark, source, tmp_path / "spark", plan)
+    assert done.document["people"]["loss_at_times"]["people"] == 100
     assert (done.rows, done.released, sum(done.skipped.values())) == (3_000, 2_996, 4)
     assert_alike(tmp_path / "local", tmp_path / "spark")
     with pytest.raises(InputError, match="finished release"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,10 @@ from sfumato.adversary.fleet import People, person_losses
 from sfumato.answers.received import Received, received_as
 from sfumato.certificates.document import Certificate
 from sfumato.certificates.verify import Document, terms_of
+from sfumato.datasets.people_losses import BLOCK
 from sfumato.errors import InputError
 from sfumato.report.archive_page import section, table
+from sfumato.report.drawing import escaped
 from sfumato.report.fleet_page import public_fleet_page
 from sfumato.tables.layout import Layout
 from sfumato.tables.rows import read_rows
@@ -22,6 +25,8 @@ from sfumato.traces import Trace
 
 _PARTS, _OF_EACH, _MOST_POINTS = 16, 4, 200_000
 _WORDS = {"0.00": "least", "0.25": "a quarter", "0.50": "half", "0.75": "three quarters", "0.95": "19 of 20"}
+_UNSAID: Document = {"people": 0, "meaning": "Not stated."}
+_LOSSES = {"0.10": "a tenth", "0.25": "a quarter", "0.50": "half", "0.75": "three quarters", "0.90": "9 in 10"}
 
 
 def public_dataset_page(out: Path, document: Document) -> str:
@@ -42,7 +47,36 @@ def public_dataset_page(out: Path, document: Document) -> str:
         "How points are distributed over people", said + table(("", "points"), [*rows, ("most", spread["1.00"])])
     )
     losses = person_losses(shown, noise)
-    return public_fleet_page(shown, Certificate.of(noise), losses, _received(shown, noise), smoothed=False, more=[more])
+    sections = [more, section("What people lose at their own times", _losses(people))]
+    received = _received(shown, noise)
+    return public_fleet_page(shown, Certificate.of(noise), losses, received, smoothed=False, more=sections)
+
+
+def loss_words(people: Document) -> str:
+    """What people lose at their own times, as parts of the largest loss that anybody can have."""
+    block, worst = people.get(BLOCK, _UNSAID), people["worst_loss"]
+    if not block["people"]:
+        return str(block["meaning"])
+    parts = [f"{_LOSSES[name]} at most {_share(block, name, worst)}" for name in ("0.10", "0.50", "0.90")]
+    everybody = block["people"] == people["people"]
+    who = "everybody" if everybody else f"{block['people']} of {people['people']} people"
+    whole = f"{block['with_all_moments']} with all their moments"
+    return f"{', '.join(parts)} of that (computed for {who}, {whole})."
+
+
+def _losses(people: Document) -> str:
+    block, worst = people.get(BLOCK, _UNSAID), people["worst_loss"]
+    said = f"<p>{escaped(str(block['meaning']))}</p>"
+    if not block["people"]:
+        return said
+    rows = [(f"{words} of the people at most", _share(block, name, worst)) for name, words in _LOSSES.items()]
+    return said + table(("", "of the largest loss that anybody can have"), rows)
+
+
+def _share(block: Document, name: str, worst: float) -> str:
+    """A quantile, or the two numbers that it lies between."""
+    low, high = math.floor(100.0 * block["at_least"][name] / worst), math.ceil(100.0 * block["at_most"][name] / worst)
+    return f"{high} %" if high - low <= 1 else f"{low} to {high} %"
 
 
 def _some(out: Path, document: Document) -> People:

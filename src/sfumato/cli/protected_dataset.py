@@ -18,7 +18,7 @@ from sfumato.certificates.document import promise_lines
 from sfumato.certificates.state import NoiseState, create_state, load_state
 from sfumato.certificates.verify import Document
 from sfumato.cli.archive_faces import write_certificate
-from sfumato.cli.dataset_pages import public_dataset_page
+from sfumato.cli.dataset_pages import loss_words, public_dataset_page
 from sfumato.cli.output import print_json
 from sfumato.cli.protect import enter
 from sfumato.datasets.protecting import DatasetReading, DatasetResult, protect_dataset
@@ -130,6 +130,7 @@ def _say(done: DatasetResult, output: str, *, verify: bool) -> None:
             f"Points of one person: {spread['0.00']} at least, {spread['0.50']} half of them, {spread['0.95']} 19 of "
             f"20, {spread['1.00']} at most. Nobody's loss is above {people['worst_loss']:.4g} per m2, with any number."
         )
+        typer.echo(f"At people's own times: {loss_words(people)}")
     check = f"sfumato verify {output}" if verify else "sfumato verify, on a copy of the folder"
     typer.echo(f"Certificate: {output}/_certificate.json; check it with: {check}")
 
