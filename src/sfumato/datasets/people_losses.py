@@ -4,8 +4,8 @@ The loss at a person's times is that of ``loss_at_times`` in a track's certifica
 moments (whoever ignores a point knows less). So some of a person's moments bound it from below, and ``worst_loss``,
 which holds at any times, from above; with at most :data:`MOMENTS` moments a person's loss is known.
 
-*Whose.* Of more than :data:`PEOPLE` people those whose ids have the smallest hashes. The hash is public, so engines,
-partitions and resumed jobs choose the same people, and so does whoever checks the release: the times are in it.
+*Whose.* Of more than :data:`PEOPLE` people those whose ids, as released, have the smallest hashes. The hash is public:
+engines, partitions and resumed jobs choose the same people, and so does whoever checks the release, which shows times.
 
 *What it tells.* Nothing that is not in the release; where that does not show everybody's own intervals, nothing is
 stated. The certificate may travel alone: it has quantiles of :data:`LEAST_PEOPLE` people or more, never the least or
@@ -26,7 +26,6 @@ import pyarrow as pa
 from sfumato.accountant.compose import composed_losses
 from sfumato.arrays import IntArray
 from sfumato.certificates.build import Terms
-from sfumato.certificates.person_ids import canonical_id
 from sfumato.certificates.verify import Document
 from sfumato.errors import InputError
 from sfumato.io.times import zone_named
@@ -44,6 +43,7 @@ HIDDEN = "Not stated: the release does not show everybody's own intervals. Nobod
 LOCAL = "Not stated: the times are those of a local clock, which may jump. Nobody's is above worst_loss."
 NO_LOSS = "Not stated: this noise has no loss at a person's own times."
 _DOWN, _UP = (Context(prec=3, rounding=rounding) for rounding in (ROUND_FLOOR, ROUND_CEILING))
+_DRAWN_BY = b"sfumato losses of people 1\0"
 BLOCK = "loss_at_times"  # of "people" in the certificate
 Moments = tuple[str, bool, list[int]]  # whose (a hash), whether these are all, milliseconds from the first
 
@@ -53,17 +53,19 @@ class Sample:
 
     def __init__(self, unseen: str | None) -> None:
         self._unseen, self._people = unseen, 0
-        self._times_ms: dict[str, list[IntArray]] = {}
-        self._last = "~"  # after every hash
+        self._times_ms: dict[bytes, list[IntArray]] = {}
+        self._last = b"\xff" * 32  # after every hash
 
     def add(self, labels: Sequence[str | None], starts: IntArray, times_ms: IntArray) -> None:
         """Rows of people, one after the other: person k's from ``starts[k]`` to the next."""
         self._people += len(labels)
         if self._unseen is not None:
             return
-        for label, first, end in zip(labels, starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-            if (drawn := _hash(label)) <= self._last:
-                self._times_ms.setdefault(drawn, []).append(times_ms[first:end].copy())
+        hashes = [hashlib.sha256(_DRAWN_BY + (label or "").encode()).digest() for label in labels]
+        small = (place for place, drawn in enumerate(hashes) if drawn <= self._last)
+        for place in nsmallest(PEOPLE, small, key=hashes.__getitem__):
+            own = times_ms[starts[place] : starts[place + 1]].copy()
+            self._times_ms.setdefault(hashes[place], []).append(own)
         if len(self._times_ms) > PEOPLE:
             kept = nsmallest(PEOPLE, self._times_ms)
             self._times_ms, self._last = {drawn: self._times_ms[drawn] for drawn in kept}, kept[-1]
@@ -72,7 +74,7 @@ class Sample:
         """As JSON, for :func:`losses_over_people`: some moments of each, out of how many people, or why none."""
         members = mechanism.holds_over()
         apart_ms = 0 if members is None else round(1000.0 * members.length_scales_s[0])
-        found = [_some(drawn, _distinct(parts), apart_ms) for drawn, parts in self._times_ms.items()]
+        found = [_some(drawn.hex(), _distinct(parts), apart_ms) for drawn, parts in self._times_ms.items()]
         return {"people": self._people, "moments": found, "unseen": self._unseen}
 
 
@@ -148,11 +150,6 @@ def _bounds(moments: Sequence[Moments], terms: Terms, worst_loss: float) -> tupl
             known[gaps] = min(found, worst_loss)
     low = [known[tuple(times_ms)] for _, _, times_ms in moments]
     return low, [loss if whole else worst_loss for loss, (_, whole, _) in zip(low, moments, strict=True)]
-
-
-def _hash(label: str | None) -> str:
-    name = canonical_id(label).encode()
-    return hashlib.sha256(b"sfumato losses of people 1\0" + name).hexdigest()
 
 
 def _distinct(parts: Sequence[IntArray]) -> IntArray:
