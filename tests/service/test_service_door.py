@@ -130,8 +130,9 @@ def test_half_sent_requests_from_one_address_leave_the_others_served(collector: 
     with httpx.Client(base_url=collector.url, transport=transport, timeout=5) as visitor:
         assert send(visitor, report_body(visitor)).status_code == 200
         answers = [half.recv(64).split(b" ")[1] for half in attack]
-        assert answers.count(b"429") == 60
-        assert answers.count(b"408") == 40
+        assert set(answers) == {b"429", b"408"}
+        # 40, and on a machine so slow that the first are timed out while the last come, a few in their place.
+        assert 40 <= answers.count(b"408") <= 60
         time.sleep(0.1)
         assert visitor.get("/ready").status_code == 200
     for half in attack:
