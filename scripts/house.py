@@ -14,7 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parent.parent / "src"
@@ -84,13 +84,13 @@ class Module:
                 yield inner if inner in self.names else str(node.module)
 
 
-def modules(source: Path = SOURCE) -> list[Module]:
+def modules(source: Path = SOURCE) -> tuple[Module, ...]:
     """Every module of the package."""
     files = sorted((source / PACKAGE).rglob("*.py"))
     dotted = {path: _dotted(path.relative_to(source)) for path in files}
     names = frozenset(dotted.values())
     root = source / PACKAGE
-    return [Module(dotted[p], p.relative_to(root).as_posix(), p.read_text("utf-8"), names) for p in files]
+    return tuple(Module(dotted[p], p.relative_to(root).as_posix(), p.read_text("utf-8"), names) for p in files)
 
 
 def _dotted(path: Path) -> str:
@@ -222,7 +222,8 @@ def _hands_on(node: ast.stmt) -> bool:
     return named or isinstance(node, ast.Import | ast.ImportFrom)
 
 
-def places(house: Sequence[Module]) -> Mapping[str, list[Place]]:
+@cache
+def places(house: tuple[Module, ...]) -> Mapping[str, list[Place]]:
     """Where each counted thing stands."""
     named_any = (
         (module.file, node.lineno)
@@ -270,7 +271,7 @@ LIMITS: Mapping[str, int] = {
 }
 
 
-def measures(house: Sequence[Module]) -> dict[str, int]:
+def measures(house: tuple[Module, ...]) -> dict[str, int]:
     """Every measure that has a limit."""
     counted = {name: len(found) for name, found in places(house).items()}
     counted["median file, lines"] = int(statistics.median(module.lines for module in house))
