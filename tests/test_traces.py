@@ -97,7 +97,7 @@ def test_a_trace_travels_between_processes() -> None:
 
 
 def test_a_printed_trace_shows_no_coordinate() -> None:
-    assert repr(_trace()) == "<Trace of 3 point(s) in 2 segment(s)>"
+    assert repr(_trace()) == "<Trace of 3 points in 2 segments>"
 
 
 def test_longitudes_beyond_the_antimeridian_are_wrapped() -> None:

@@ -258,7 +258,8 @@ def _flush_folder(folder: Path) -> None:
 
 
 def _text(text: str) -> Callable[[Path], object]:
-    return lambda path: path.write_bytes(text.encode("utf-8"))
+    # A file's name need not be UTF-8: what is none is written as \udcff, in the summary and on pages.
+    return lambda path: path.write_bytes(text.encode("utf-8", "backslashreplace"))
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ from sfumato.arrays import FloatArray, IntArray, finite, read_only
 from sfumato.errors import InputError
 from sfumato.frames import wrap_longitude
 from sfumato.shown import Shown
+from sfumato.units import count_of
 
 # What a calendar can write: 0001-01-01 to 9999-12-31.
 EARLIEST_S, LATEST_S = -62_135_596_800.0, 253_402_300_799.999
@@ -132,7 +133,7 @@ class Trace(Shown):
 
     def __repr__(self) -> str:
         # No coordinate: reprs end up in logs.
-        return f"<Trace of {len(self)} point(s) in {self.segments} segment(s)>"
+        return f"<Trace of {count_of(len(self), 'point')} in {count_of(self.segments, 'segment')}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         plain = (self.lat_deg, self.lon_deg, self.times_s, self.segment, dict(self.columns), self.dropped)

@@ -42,6 +42,11 @@ def duration_s(text: str | float) -> float:
     return _parse(text, DURATIONS_S, "duration", "30s, 10min or 6h", "s")
 
 
+def count_of(number: int, noun: str) -> str:
+    """A number of things, as one says it: ``"1 file"``, ``"2 files"``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def plain_number(value: float, figures: int = 3) -> str:
     """A number for people, rounded to so many figures and never with an exponent: ``"100"``, ``"0.25"``, ``"1200"``."""
     if value == 0 or not math.isfinite(value):

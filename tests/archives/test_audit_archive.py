@@ -46,7 +46,7 @@ def test_an_audit_of_a_folder_attacks_all_files_together_and_writes_a_private_pa
     code, out, err = run(*words, folder=folder)
     assert code == 0, err
     assert "rides/3.gpx" in out
-    assert "of 5 file(s), attacked together" in out
+    assert "of 5 files, attacked together" in out
     assert (folder / "mine.html").stat().st_mode & 0o777 == 0o600
     assert "rides/3.gpx" in (folder / "mine.html").read_text()
     code, out, _ = run(*words, "--json", folder=folder)
@@ -87,10 +87,10 @@ def test_originals_are_known_by_their_bytes_wherever_they_lie(folder: Path) -> N
         *("audit", "backup.zip", "four.gpx.gz", "rides/4*.gpx", "shared", "--certificate", "shared.json"), folder=folder
     )
     assert code == 0, err
-    assert "of 5 file(s), attacked together" in out
+    assert "of 5 files, attacked together" in out
     code, out, err = run("audit", "backup.zip", "shared", "--certificate", "shared.json", folder=folder)
     assert code == 0, err
-    assert "2 shared file(s) were made from originals that were not given" in out
+    assert "Made from originals that were not given: 2 shared files." in out
 
 
 def test_one_packed_original_is_audited_as_a_track(folder: Path) -> None:

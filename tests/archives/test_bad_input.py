@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -16,6 +17,8 @@ from rides import PARIS, ride
 from track_files import write_as
 
 import sfumato as sf
+from sfumato.cli import main
+from sfumato.places import Places, place_at, save_places
 from sfumato.places.globe import Around
 
 HOME = f"{PARIS[0]},{PARIS[1]}"
@@ -42,8 +45,8 @@ def test_nothing_to_hide_in(folder: Path) -> None:
         ("empty", "There is no file in what was given"),
         ("nowhere", "There is no file or folder nowhere"),
         ("*.tcx", "There is no file or folder"),
-        ("words", "None of 1 file(s) could be used"),
-        ("broken", "None of 1 file(s) could be used"),
+        ("words", "None of 1 file could be used"),
+        ("broken", "None of 1 file could be used"),
     ):
         before = {path.name for path in folder.iterdir()}
         refused("hide", source, *BASE, folder=folder, says=words)
@@ -59,7 +62,7 @@ BY_NOBODY = """
 import json, os
 from command import run
 run("hide", "rides", "-o", "warm", "--places", "me.places")
-os.chmod("rides/1.gpx", 0)
+os.chmod("rides/1.gpx", 0), os.mkdir("rides/closed", 0)
 if os.geteuid() == 0:
     os.setgroups([]), os.setgid(65534), os.setuid(65534)
 first = run("hide", "rides", "-o", "shared", "--places", "me.places")
@@ -89,6 +92,9 @@ def test_an_unreadable_file_is_reported_and_the_rest_is_shared(folder: Path) -> 
         assert code == 0, err
         assert "rides/1.gpx" in out
         assert "it cannot be read: Permission denied" in out
+        assert "rides/closed" in out
+        assert "The folder cannot be read: permission denied" in out
+        assert "NOT USED: 2 files" in out
         assert len(list((there / "shared").iterdir())) == 1
         assert strict == 2
         assert "Nothing was written, because of --strict" in said
@@ -114,6 +120,48 @@ def test_no_ride_near_a_named_place_is_said(folder: Path) -> None:
     code, out, err = run("hide", "rides", *BASE, folder=folder)
     assert code == 0, err
     assert "swapped: no ride comes into its zone. Check its coordinates: latitude first" in out
+
+
+@pytest.mark.parametrize(
+    ("begin", "words"),
+    [
+        (b"PK\x03\x04 and so on", "a ZIP archive (its name should end in .zip), not GPX"),
+        (b"\xff\xd8\xff\xe0", "a photo (JPEG), not GPX"),
+        (b"\n<!DOCTYPE html><p>Log in", "a web page (perhaps one that asks to log in), not GPX"),
+    ],
+)
+def test_another_kind_of_file_that_is_named_like_a_track_is_told_as_what_it_is(
+    begin: bytes, words: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.gpx").write_bytes(begin)
+    refused("protect", "a.gpx", "-o", "b.gpx", folder=tmp_path, says=words)
+
+
+def test_an_output_named_like_a_track_a_unit_apart_from_its_number_and_no_places_file(folder: Path) -> None:
+    refused("hide", "rides", "-o", "b.gpx", "--places", "me.places", folder=folder, says="named like a file")
+    refused("hide", "rides", "km", *BASE, folder=folder, says="Write a length in one word, like 200km.")
+    refused("hide", "rides", "-o", "b", "--places", "me", folder=folder, says="`sfumato places add home 48.85,2.35")
+    assert not list(folder.glob("b*"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are text elsewhere")
+def test_a_folder_whose_name_is_not_utf8_is_hidden_and_summed_up(folder: Path) -> None:
+    os.rename(folder / "rides", os.fsencode(folder) + b"/ri\xff")
+    code, _, err = run("hide", ".", "-o", "../shared", "--places", "me.places", "--json", folder=folder)
+    assert code == 0, err
+    summary = (folder.parent / "shared.private" / "summary.csv").read_text("utf-8")
+    assert "ri\\udcff/0.gpx" in summary
+
+
+def test_a_terminal_that_cannot_show_a_letter_gets_its_number(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    shown = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    monkeypatch.setattr(sys, "stdout", shown)
+    monkeypatch.setattr(sys, "argv", ["sfumato", "places", "list", "--places", str(tmp_path / "me.places")])
+    save_places(tmp_path / "me.places", Places.none().add(place_at("b\udcff", *PARIS)))
+    with pytest.raises(SystemExit, match="0"):
+        main()
+    shown.flush()
+    assert b"b\\udcff " in shown.buffer.getvalue()  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

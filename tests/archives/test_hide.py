@@ -149,7 +149,7 @@ def test_blur_and_times_with_one_certificate_that_anybody_can_check(
     rides, out = rides_of(tmp_path / "rides", count=3), tmp_path / "out"
     done = hide_archive([rides], out, places, times=Times.parse(times), blur_m=blur_m, rng=5)
     checks = verify_archive(done.document, out).checks
-    assert "every byte of 3 file(s)" in checks
+    assert "every byte of 3 files" in checks
     assert (done.document["noise"] is not None) == (blur_m is not None)
     text = b"".join(everything(out).values())
     assert (b"<time>" in text) == (times != "drop")

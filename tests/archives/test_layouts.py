@@ -41,7 +41,7 @@ def test_a_garmin_export_is_its_activities(tmp_path: Path) -> None:
     assert why["user_profile.json"] == "not an activity of the export"
     code, out, error = run("protect", "garmin.zip", "-o", "shared", "--noise", "50m", folder=tmp_path)
     assert code == 0, error
-    assert "2 file(s) in shared" in out
+    assert "2 files in shared" in out
     assert "points without a position (2)" in out
 
 
@@ -107,7 +107,7 @@ def test_a_file_that_may_not_be_read_is_said_and_the_others_are_used(
     monkeypatch.setattr(Path, "open", guarded)
     code, out, error = run("protect", "rides", "-o", "shared", "--noise", "50m", folder=tmp_path)
     assert code == 0, error
-    assert "1 file(s) in shared" in out
+    assert "1 file in shared" in out
     assert "Permission denied" in out
     assert "rides/locked.gpx" in out
     code, _, error = run("protect", "rides/locked.gpx", "-o", "o.gpx", folder=tmp_path)

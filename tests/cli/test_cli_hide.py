@@ -43,10 +43,10 @@ def test_find_add_hide_verify_and_remove(folder: Path) -> None:
         folder=folder,
     )
     assert code == 0, err
-    assert out.index("home: found to 0 m before") < out.index("rides/0.gpx")
+    assert out.index("found to 0 m before") < out.index("rides/0.gpx")
     assert len(list((folder / "shared").iterdir())) == 6
     code, out, _ = run("verify", "c.json", "--release", "shared", folder=folder)
-    assert (code, "every byte of 6 file(s)" in out) == (0, True)
+    assert (code, "every byte of 6 files" in out) == (0, True)
     public = (folder / "public.html").read_text()
     zone = json.loads((folder / "me.places").read_text())["body"]["places"][0]
     assert "home" not in public.replace("https", "")

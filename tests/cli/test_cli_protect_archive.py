@@ -29,8 +29,8 @@ def test_one_noise_one_certificate_for_a_folder_and_next_week_goes_on(folder: Pa
     words = ("protect", "rides", "-o", "shared", "--noise", "30m", "--certificate", "c.json")
     code, out, err = run(*words, folder=folder)
     assert code == 0, err
-    assert "5 file(s) in shared" in out
-    assert "1 file(s) are no tracks" in out
+    assert "5 files in shared" in out
+    assert "1 other file: no track" in out
     assert "rides/bad.gpx" in out
     first = {path.name: path.read_bytes() for path in (folder / "shared").iterdir()}
     write_as("gpx", ride([0, 0], [-3000, 0], every_s=10.0, at_s=1.71e9), folder / "rides" / "new.gpx")

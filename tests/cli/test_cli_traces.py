@@ -389,4 +389,4 @@ def test_the_demo_writes_what_it_says(tmp_path: Path, capsys: pytest.CaptureFixt
     assert names == blurred | hidden | {"rides_private.html", "rides_public.html"}
     out = capsys.readouterr().out
     assert "report.html" in out
-    assert "home: found to" in out
+    assert "found to" in out

@@ -96,3 +96,12 @@ def test_finding_is_nearly_linear_in_the_points():
     seconds(1000)
     small, large = (min(seconds(count) for _ in range(3)) for count in (40_000, 400_000))
     assert large < 60 * small  # quadratic would be 100
+
+
+def test_whoever_only_rides_loops_from_home_has_a_home():
+    out, back = ride([0, 0], WORK, at_s=MONDAY_S), ride(WORK, [0, 0], at_s=MONDAY_S)
+    lat, lon = (np.concatenate([getattr(out, name), getattr(back, name)]) for name in ("lat_deg", "lon_deg"))
+    loops = [Trace(lat, lon, MONDAY_S + day * DAY_S + np.arange(len(lat))) for day in range(5)]
+    one, five = find_places(loops[:1]), find_places(loops)
+    assert [(place.label, place.visits) for place in one] == [("home", 2)]
+    assert [(place.label, place.visits) for place in five] == [("home", 6)]

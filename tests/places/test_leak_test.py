@@ -55,6 +55,9 @@ def test_straight_rides_home_are_found_whatever_the_zone_and_the_test_says_so():
     with pytest.raises(NotCertified, match="nearer than 150 m to home"):
         refuse_if_found(leaks)
     refuse_if_found(leaks, within_m=0.01)
+    assert leaks[0].found
+    assert leaks[0].sentence().startswith("home: STILL FOUND; found to")
+    assert "nearer than luck explains" in leaks[0].sentence()
 
 
 def test_rides_that_do_not_head_home_leave_nothing_to_refuse():

@@ -30,6 +30,7 @@ from sfumato.io.archive import Member, members
 from sfumato.places import LeakTest, PlaceLeak, Places, withhold
 from sfumato.places.zones import points_of
 from sfumato.traces import Trace
+from sfumato.units import count_of
 
 MOST_POINTS = 50_000  # attacked together; beyond that, evenly chosen files
 NOT_SHARED = "not shared: it is not in the private manifest"
@@ -120,7 +121,7 @@ def audit_archive(
     shared = {record.output for record in known.values() if record.output}
     missing = len(shared - {row.output for row in found.rows})
     if missing:
-        notes.append(f"{missing} shared file(s) were made from originals that were not given.")
+        notes.append(f"Made from originals that were not given: {count_of(missing, 'shared file')}.")
     noise, attacked = None, 0
     if document["noise"] is not None:
         chosen = _chosen(found.pairs)

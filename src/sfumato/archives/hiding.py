@@ -21,6 +21,7 @@ from sfumato.plan import Plan
 from sfumato.protection import Chosen
 from sfumato.times_released import Times
 from sfumato.traces import Trace
+from sfumato.units import count_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,7 +90,7 @@ class Hidden:
     leaks: tuple[PlaceLeak, ...]
 
     def __repr__(self) -> str:
-        return f"<Hidden, {len(self.leaks)} place(s) tested>"
+        return f"<Hidden, {count_of(len(self.leaks), 'place')} tested>"
 
 
 def hide(

@@ -10,6 +10,7 @@ from typing import Any
 from sfumato.archives.job import Row
 from sfumato.errors import InputError
 from sfumato.places import PlaceLeak
+from sfumato.units import count_of
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -52,5 +53,5 @@ def require_something(rows: Sequence[Row]) -> None:
         raise InputError("There is no file in what was given.", "Give a folder, files or an archive with tracks.")
     first = next((row for row in rows if not row.no_track), rows[0])
     raise InputError(
-        f"None of {len(rows)} file(s) could be used; {first.source}: {first.refused}", "Nothing was written."
+        f"None of {count_of(len(rows), 'file')} could be used; {first.source}: {first.refused}", "Nothing was written."
     )

@@ -22,6 +22,7 @@ from sfumato.archives.naming import inside
 from sfumato.certificates.build import ReleasedFiles
 from sfumato.errors import InputError
 from sfumato.files import locked, remove_leftovers
+from sfumato.io.archive import is_track_name
 
 STATE_NAME, SUMMARY_NAME = "noise.state", "summary.csv"
 FILE_TIME_S = 946_684_800  # 2000-01-01: when a file was written would tell the order, and the gaps
@@ -119,6 +120,8 @@ def opened_private(out: Path, sources: Iterable[str | Path]) -> Iterator[Path]:
             )
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file.", "Name a folder for the output of an archive.")
+    if not out.exists() and is_track_name(out.name):
+        raise InputError(f"The output is a folder, and {out} is named like a file.", "Name a folder, like -o shared/.")
     folder = private_folder(out)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

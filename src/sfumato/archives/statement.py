@@ -20,6 +20,7 @@ from sfumato.io import read_trace
 from sfumato.places import RADII_M
 from sfumato.times_released import Times
 from sfumato.traces import PointsRead, Trace
+from sfumato.units import count_of
 from sfumato.version import __version__
 
 KIND = "sfumato archive certificate"
@@ -102,7 +103,7 @@ def _verified(document: Document, folder: Path, checks: list[str], ignore_wordin
         path = folder / str(file["name"])
         if not path.is_file() or file_facts(path)["file_sha256"] != file["sha256"]:
             raise VerificationFailed(f"{file['name']} is missing or not the file that was certified.", "Get it again.")
-    checks.append(f"every byte of {len(names)} file(s)")
+    checks.append(f"every byte of {count_of(len(names), 'file')}")
     listed = {folder / name for name in names}
     others = sorted(
         str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and path not in listed

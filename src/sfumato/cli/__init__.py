@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from importlib import import_module
@@ -13,7 +14,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 from sfumato.cli.output import fail  # noqa: E402
-from sfumato.errors import SfumatoError  # noqa: E402
+from sfumato.errors import InputError, SfumatoError  # noqa: E402
 from sfumato.version import __version__  # noqa: E402
 
 app = typer.Typer(
@@ -51,7 +52,12 @@ for _name in _COMMANDS:
 
 def main() -> None:
     """Run the command line; an error on purpose becomes one message, its advice and exit code 2."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names of files and letters that the terminal cannot show
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         app()
     except SfumatoError as error:
         fail(error, json="--json" in sys.argv)
+    except PermissionError as error:
+        what = f"Cannot use {error.filename or 'a file'}: {error.strerror}."
+        fail(InputError(what, "Check its permissions, and those of its folder."), json="--json" in sys.argv)

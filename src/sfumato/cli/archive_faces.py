@@ -15,6 +15,7 @@ from sfumato.certificates.document import certificate_text
 from sfumato.errors import InputError
 from sfumato.files import remove_leftovers, write_text
 from sfumato.traces import PointsRead
+from sfumato.units import count_of
 
 if TYPE_CHECKING:
     from sfumato.archives import Row
@@ -54,12 +55,17 @@ def say_rows(rows: Sequence[Row], *, all_of_them: bool = False) -> None:
         what = row.refused or (row.output or "nothing is left")
         typer.echo(f"{row.source[-width:]:<{width}}  {row.points_in:>8}  {row.points_out:>8}  {what}")
     skipped = sum(row.no_track for row in rows)
-    left_out = list(dict.fromkeys(name for row in rows for name in row.left_out))
+    # What was skipped is counted once, over all files, with the points.
+    left_out = list(
+        dict.fromkeys(name for row in rows for name in row.left_out if name.rpartition(" (")[0] not in row.skipped)
+    )
     if len(few) < len(shown):
         others = f"... and {len(shown) - len(few)} more" if few else f"{len(shown)} files, none refused"
         typer.echo(f"{others}; all of them are in the private summary.")
     if skipped:
-        typer.echo(f"{skipped} file(s) are no tracks.")
+        typer.echo(f"{count_of(skipped, 'other file')}: no track.")
+    if refused := sum(bool(row.refused) and not row.no_track for row in rows):
+        typer.echo(f"NOT USED: {count_of(refused, 'file')}, for the reasons above.")
     if words := points_read(rows).sentence():
         typer.echo(words)
     if left_out:

@@ -27,7 +27,7 @@ from sfumato.places.zones import public_radius_m
 from sfumato.progress import progress
 from sfumato.report.archive_page import private_page, public_page
 from sfumato.times_released import Times
-from sfumato.units import length_m
+from sfumato.units import count_of, length_m
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def run_hide(asked: HideOptions) -> None:
         print_json(_as_json(done, asked.output, outputs))
         return
     say_rows(done.rows)
-    typer.echo(f"{done.shared} file(s) in {asked.output}. {Times.parse(asked.times).sentence()}")
+    typer.echo(f"{count_of(done.shared, 'file')} in {asked.output}. {Times.parse(asked.times).sentence()}")
     if done.document["kept"]:
         typer.echo(f"Kept as recorded: {', '.join(done.document['kept'])}.")
     typer.echo(f"Private, beside it: {done.private} (manifest, summary). Keep it and your places file, for next time.")

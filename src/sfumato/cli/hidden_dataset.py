@@ -17,7 +17,7 @@ from sfumato.datasets.source import open_dataset
 from sfumato.errors import InputError, NotCertified
 from sfumato.places import Places, load_places
 from sfumato.times_released import Times
-from sfumato.units import length_m
+from sfumato.units import count_of, length_m
 
 _NEAR_M = 150.0
 
@@ -85,7 +85,7 @@ def run_hide_dataset(
         said = {"rows": done.rows, "released": done.released, "people": done.people, "rejected": done.skipped}
         print_json({"ok": True, "private": True, **said, "leaks": leaks, "certificate": done.document})
         return
-    typer.echo(f"{done.released} rows of {done.people} people in {done.parts} part(s) in {output}.")
+    typer.echo(f"{done.released} rows of {done.people} people in {count_of(done.parts, 'part')} in {output}.")
     typer.echo(f"{done.document['times']['meaning']} {done.rows - done.released} of {done.rows} rows are left out.")
     say_left_out(done, None)
     typer.echo(f"Certificate: {output}/_certificate.json; check it with: sfumato verify {output}")

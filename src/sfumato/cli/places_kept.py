@@ -30,7 +30,7 @@ from sfumato.places import (
 from sfumato.progress import progress
 from sfumato.report.archive_page import places_page
 from sfumato.traces import PointsRead
-from sfumato.units import length_m
+from sfumato.units import count_of, length_m
 
 
 def run_find(
@@ -54,7 +54,7 @@ def run_find(
                 with member.path() as path:
                     rides.append(read_trace(path, zone=time_zone, columns=named_columns(column), one_person=one_person))
             except SfumatoError as error:
-                refused.append((member.name, error.what))
+                refused.append((member.name, f"{error.what} {error.advice}".strip()))
             except OSError as error:
                 refused.append((member.name, f"it cannot be read: {error.strerror}"))
     if not rides:
@@ -68,8 +68,10 @@ def run_find(
         not_read = [{"file": name, "why": why} for name, why in refused]
         print_json({"ok": True, "private": True, "places": listed, "points_read": read.to_dict(), "not_read": not_read})
         return
-    typer.echo(f"{len(found)} place(s) in {len(rides)} track(s). Private: keep this to yourself.")
-    typer.echo(f"{'':>3}  {'guess':<6} {'visits':>6} {'stayed':>9} {'ends':>5}  {'first':<10}  {'last':<10}  where")
+    what = f"{count_of(len(found), 'place')} in {count_of(len(rides), 'track')}"
+    typer.echo(f"{what}. Private: keep this to yourself.")
+    if found:
+        typer.echo(f"{'':>3}  {'guess':<6} {'visits':>6} {'stayed':>9} {'ends':>5}  {'first':<10}  {'last':<10}  where")
     for number, place in enumerate(found[:most], start=1):
         typer.echo(
             f"{number:>3}  {place.label:<6} {place.visits:>6} {place.stayed_s / 3600:>7.1f} h {place.track_ends:>5}  "

@@ -25,6 +25,7 @@ from sfumato.plan import Plan
 from sfumato.progress import progress
 from sfumato.report.archive_page import public_page
 from sfumato.report.audit_page import audit_page
+from sfumato.units import count_of
 
 
 def run_protect_archive(
@@ -87,7 +88,9 @@ def run_protect_archive(
 
 def _say(done: ArchiveResult, output: Path) -> None:
     say_rows(done.rows)
-    typer.echo(f"{done.shared} file(s) in {output}, one noise over all of them. {done.document['times']['meaning']}")
+    typer.echo(
+        f"{count_of(done.shared, 'file')} in {output}, one noise over all of them. {done.document['times']['meaning']}"
+    )
     if done.document["noise"] is not None:
         for line in promise_lines(done.document["noise"]):
             typer.echo(line)

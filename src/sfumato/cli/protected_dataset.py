@@ -28,6 +28,7 @@ from sfumato.errors import InputError
 from sfumato.files import write_text
 from sfumato.plan import Plan
 from sfumato.protection import choose
+from sfumato.units import count_of
 
 
 def run_protect_dataset(
@@ -118,7 +119,7 @@ def _state(plan: Plan, path: Path | None, passphrase: str | None, seed: int | No
 
 def _say(done: DatasetResult, output: str, *, verify: bool) -> None:
     typer.echo(
-        f"{done.released} of {done.rows} rows of {done.people} people in {done.parts} part(s) in {output}. "
+        f"{done.released} of {done.rows} rows of {done.people} people in {count_of(done.parts, 'part')} in {output}. "
         f"{done.document['times']['meaning']}"
     )
     say_left_out(done, output)

@@ -18,7 +18,7 @@ from sfumato.errors import InputError
 from sfumato.files import write_text
 from sfumato.progress import progress
 from sfumato.traces import Trace
-from sfumato.units import format_length
+from sfumato.units import count_of, format_length
 
 _TABLES = (".csv", ".parquet", ".json")
 LIVE = (
@@ -48,10 +48,10 @@ def write_smooth(
         lengths = {"length_released_m": before, "length_smooth_m": after}
         print_json({**said, **lengths, "movements": movements, "how": HOW, "meaning": MEANING})
         return
-    typer.echo(f"{len(made.people)} track(s), {HOW}.")
+    typer.echo(f"{count_of(len(made.people), 'track')}, {HOW}.")
     typer.echo(f"Length as released {format_length(before)}, smooth {format_length(after)}.")
     if unfitted:
-        typer.echo(f"{unfitted} track(s) have too few points to fit: they were hardly changed.")
+        typer.echo(f"{count_of(unfitted, 'track')} with too few points to fit: hardly changed.")
     typer.echo(MEANING)
     typer.echo(f"Written: {output}, {beside}")
     typer.echo(f"To check both: sfumato verify {beside} --release {output} --raw {release}")
@@ -74,7 +74,7 @@ def write_live(
     if json:
         print_json({"ok": True, "output": str(output), **made.to_dict(), "meaning": LIVE})
         return
-    typer.echo(f"{len(made.people)} track(s) as they were known at each moment.")
+    typer.echo(f"{count_of(len(made.people), 'track')}, as known at each moment.")
     typer.echo(f"Half of the circles are wider than {format_length(made.median_radius_m)} in radius.")
     typer.echo(LIVE)
     typer.echo(f"Written: {output}")

@@ -42,6 +42,7 @@ from sfumato.tables.layout import Layout
 from sfumato.tables.rows import read_rows
 from sfumato.tables.rows_loops import by_person
 from sfumato.times_released import Times
+from sfumato.units import count_of
 
 _LOST = "Get the release again."
 
@@ -64,7 +65,7 @@ def verify_dataset(
 def _verified(document: Document, folder: Path, checks: list[str], ignore_wording: bool) -> Verified:
     notes: list[str] = []
     _check_files(document["files"], folder)
-    checks += [f"every byte of {len(document['files'])} part(s)", "no file beside them"]
+    checks += [f"every byte of {count_of(len(document['files']), 'part')}", "no file beside them"]
     noise = document["noise"]
     snap_m = None if noise is None else float(noise["snap_m"])
     sample = Sample(_unseen(document, folder))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import glob
 import gzip
+import os
 import tempfile
 import zipfile
 import zlib
@@ -20,6 +21,7 @@ from typing import IO
 
 from sfumato.errors import InputError
 from sfumato.io.formats import FORMATS
+from sfumato.units import LENGTHS_M
 
 LARGEST_MEMBER_BYTES = 2 << 30
 DEEPEST_ZIP = 2  # Garmin packs zips of FIT files into a zip
@@ -32,17 +34,20 @@ _ENDINGS = frozenset(ending for format in FORMATS.values() for ending in format.
 class Member:
     """One file of an archive: its ``name`` (folder first, with ``/``), and why it is no track (None where it may be).
 
-    Either a ``file`` on the disk, or what ``unpack`` writes to a path of our choice.
+    Either a ``file`` on the disk, or what ``unpack`` writes to a path of our choice; what is ``unreadable`` is refused.
     """
 
     name: str
     file: Path | None = None
     unpack: Callable[[Path], None] | None = None
     skipped: str | None = None
+    unreadable: str | None = None
 
     @contextmanager
     def path(self) -> Iterator[Path]:
         """The file itself, or where it was unpacked to; gone afterwards."""
+        if self.unreadable is not None:
+            raise InputError(self.unreadable, "Check its permissions.")
         if self.unpack is None:
             assert self.file is not None
             yield self.file
@@ -57,6 +62,11 @@ def ending_of(name: str) -> str:
     """The ending that names the format, below ``.gz``: ``ride.gpx.gz`` is ``.gpx``."""
     path = PurePosixPath(name)
     return (PurePosixPath(path.stem) if path.suffix.lower() == ".gz" else path).suffix.lower()
+
+
+def is_track_name(name: str) -> bool:
+    """Whether a name ends like a track's or an archive's."""
+    return ending_of(name) in (*_ENDINGS, ".zip")
 
 
 def members(sources: Iterable[str | Path]) -> Iterator[Member]:
@@ -104,16 +114,27 @@ def _expanded(sources: Iterable[str | Path]) -> list[Path]:
             continue
         matches = sorted(glob.glob(str(source), recursive=True)) if glob.has_magic(str(source)) else []
         if not matches:
-            raise InputError(f"There is no file or folder {path}.", "Check its name.")
+            raise not_there(path)
         found.update(dict.fromkeys(Path(match) for match in matches))
     return list(found)
 
 
+def not_there(path: Path) -> InputError:
+    """There is no such file; where it is the unit of a length written in two words, that is said."""
+    if str(path) in LENGTHS_M:
+        return InputError(f"There is no file or folder {path}.", f"Write a length in one word, like 200{path}.")
+    return InputError(f"There is no file or folder {path}.", "Check its name.")
+
+
 def _of_folder(folder: Path) -> Iterator[Member]:
     try:
-        files = sorted(file for file in folder.rglob("*") if file.is_file())
+        inside = sorted(folder.rglob("*"))
+        files = [file for file in inside if file.is_file()]
     except OSError as error:
         raise InputError(f"Cannot read {folder}: {error.strerror}.", "Check its permissions.") from error
+    for closed in (path for path in (folder, *inside) if path.is_dir() and not os.access(path, os.R_OK | os.X_OK)):
+        name = "/".join((folder.resolve().name, *closed.relative_to(folder).parts))
+        yield Member(name, closed, unreadable="The folder cannot be read: permission denied.")
     names = [file.relative_to(folder).as_posix() for file in files]
     layout = _layout(names)
     for file, name in zip(files, names, strict=True):

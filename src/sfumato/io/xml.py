@@ -63,6 +63,8 @@ def parse_xml(path: Path, start: Start, end: End, *, kind: str) -> None:
     try:
         with path.open("rb") as stream:
             head = stream.read(_HEAD)
+            if (other := _other_kind(head)) is not None:
+                raise InputError(f"The file is {other}, not {kind}.", "Check what it is, and export the track again.")
             stream.seek(len(head) - len(_begun(head)))
             parser.ParseFile(stream)
     except expat.ExpatError as error:
@@ -74,6 +76,23 @@ def parse_xml(path: Path, start: Start, end: End, *, kind: str) -> None:
         if isinstance(error, InputError):
             raise
         raise InputError(f"The {kind} file is in an unknown encoding.", "Save it as UTF-8.") from None
+
+
+_OTHER_KINDS = {
+    b"PK\x03\x04": "a ZIP archive (its name should end in .zip)",
+    b"\x1f\x8b": "packed by gzip (its name should end in .gz)",
+    b"\xff\xd8\xff": "a photo (JPEG)",
+    b"\x89PNG": "a picture (PNG)",
+    b"%PDF": "a PDF",
+    b"<!doctype html": "a web page (perhaps one that asks to log in)",
+    b"<html": "a web page (perhaps one that asks to log in)",
+}
+
+
+def _other_kind(head: bytes) -> str | None:
+    """What people give the name of a track by mistake."""
+    begun = _begun(head)[:20].lower()
+    return next((words for magic, words in _OTHER_KINDS.items() if begun.startswith(magic.lower())), None)
 
 
 def _begun(head: bytes) -> bytes:

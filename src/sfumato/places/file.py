@@ -106,7 +106,10 @@ def load_places(path: str | Path, *, passphrase: str | None = None) -> Places:
         outer = json.loads(file.read_text("utf-8"))
         mode = file.stat().st_mode
     except OSError as error:
-        raise InputError(f"Cannot read the places file {file}: {error.strerror}.") from error
+        raise InputError(
+            f"Cannot read the places file {file}: {error.strerror}.",
+            "Check its name; `sfumato places add home 48.85,2.35 --places me.places` makes one.",
+        ) from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{file} is not a places file.", "Give the file that `sfumato places add` wrote.") from error
     version = outer.get("sfumato_places") if isinstance(outer, dict) else None

@@ -5,7 +5,8 @@ when the next starts within 200 m of where the last one ended. Passing by is no 
 neighbours, which are near each other) are left out first.
 
 *Places.* Events are counted in cells of 25 m; from the fullest 100 m neighbourhood down, each takes the events within
-150 m of its median. Reported is what was visited twice (with something else in between) or stayed at for ten minutes.
+150 m of its median. Reported is what was visited twice (with something else in between: also a loop of one's own)
+or stayed at for ten minutes.
 
 *Labels are guesses.* Home: most of the hours between 22 and 6 by the sun; work: most of those between 9 and 17 on
 weekdays, elsewhere. Everything is O(n log n) in the points; distances are on the globe. The result is private.
@@ -26,6 +27,7 @@ from sfumato.errors import InputError
 from sfumato.places.globe import degrees, surface
 from sfumato.places.tables import is_table, traces_of_table
 from sfumato.traces import Trace
+from sfumato.units import count_of
 
 STAY_S, STAY_RADIUS_M = 300.0, 100.0
 LONG_STAY_S = 600.0
@@ -50,17 +52,21 @@ class FoundPlace:
     scatter_m: float
 
     def __repr__(self) -> str:
-        return f"<FoundPlace {self.label}, {self.visits} visit(s), not shown where>"
+        return f"<FoundPlace {self.label}, {count_of(self.visits, 'visit')}, not shown where>"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Events:
-    """Moments (from, to) at points of the globe; ``end`` marks tracks' first and last points."""
+    """Moments (from, to) at points of the globe; ``end`` marks tracks' first and last points.
+
+    ``away_s``: when each track that went away was farthest from both its ends, in order: a loop from home leaves home.
+    """
 
     points: FloatArray
     from_s: FloatArray
     to_s: FloatArray
     end: BoolArray
+    away_s: FloatArray
 
 
 def find_places(tracks: Any) -> list[FoundPlace]:
@@ -100,7 +106,7 @@ def _traces(tracks: Any) -> list[Trace]:
 
 
 def _events(traces: Iterable[Trace]) -> _Events:
-    points, spans, ends = [], [], []
+    points, spans, ends, away_s = [], [], [], []
     limits: list[tuple[float, float, FloatArray, FloatArray]] = []
     for trace in traces:
         where, times = _clean(trace)
@@ -110,6 +116,9 @@ def _events(traces: Iterable[Trace]) -> _Events:
         points += [where[0], where[-1]]
         spans += [(times[0], times[0]), (times[-1], times[-1])]
         ends += [True, True]
+        away = np.minimum(*(np.linalg.norm(where - where[end], axis=1) for end in (0, -1)))
+        if away.max() > 2 * PLACE_RADIUS_M:
+            away_s.append(float(times[np.argmax(away)]))
         for middle, start, stop in _stays(where, times):
             points.append(middle)
             spans.append((start, stop))
@@ -121,10 +130,10 @@ def _events(traces: Iterable[Trace]) -> _Events:
             spans.append((before[1], after[0]))
             ends.append(False)
     if not points:
-        return _Events(np.empty((0, 3)), np.empty(0), np.empty(0), np.empty(0, dtype=np.bool_))
+        return _Events(np.empty((0, 3)), np.empty(0), np.empty(0), np.empty(0, dtype=np.bool_), np.empty(0))
     span = np.array(spans, dtype=np.float64)
     order = np.lexsort((span[:, 1], span[:, 0]))
-    return _Events(np.array(points)[order], span[order, 0], span[order, 1], np.array(ends)[order])
+    return _Events(np.array(points)[order], span[order, 0], span[order, 1], np.array(ends)[order], np.sort(away_s))
 
 
 def _clean(trace: Trace) -> tuple[FloatArray, FloatArray]:
@@ -204,11 +213,13 @@ def _weighted_median(points: FloatArray, weight: IntArray) -> FloatArray:
 
 
 def _visits(label: IntArray, mine: BoolArray, events: _Events) -> int:
-    """Times one came: runs of events here with an event elsewhere, or a day without any, in between."""
+    """Times one came: runs of events here with one elsewhere, a track that went away, or a day without any between."""
     at = np.flatnonzero(mine)
     elsewhere = np.diff(at) > 1
-    apart = events.from_s[at[1:]] - np.maximum.accumulate(events.to_s[at])[:-1] > _DAY_S
-    return 1 + int(np.count_nonzero(elsewhere | apart))
+    left_s, back_s = np.maximum.accumulate(events.to_s[at])[:-1], events.from_s[at[1:]]
+    apart = back_s - left_s > _DAY_S
+    away = np.searchsorted(events.away_s, back_s, "right") > np.searchsorted(events.away_s, left_s)
+    return 1 + int(np.count_nonzero(elsewhere | apart | away))
 
 
 def _record(events: _Events, mine: BoolArray, visits: int, stayed_s: float) -> FoundPlace:

@@ -28,6 +28,9 @@ from sfumato.places.zones import Withholding, Zone, centred_zone
 from sfumato.priors.kernels import Kernel
 from sfumato.traces import Trace
 
+UNLUCKY = 0.05  # the best of as many blind guesses comes as near less often than this: it was no luck
+_FOUND = "This is nearer than luck explains: leave out the rides that lead there, or share fewer of them."
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlaceLeak:
@@ -53,11 +56,17 @@ class PlaceLeak:
     arrival_loss_per_m2: float | None = None
     arrival_error_m: float | None = None
 
+    @property
+    def found(self) -> bool:
+        """Whether the best attacker came nearer than luck explains: roads lead there, and a reader follows them."""
+        return self.by_luck is not None and self.by_luck < UNLUCKY
+
     def sentence(self) -> str:
         """One line for the owner."""
         if self.radius_m is None:
             return f"{self.name}: withheld as drawn; its outline shows, and nothing hides where it is."
         before = "no ride ends there" if self.unprotected_m is None else f"found to {self.unprotected_m:.0f} m before"
+        before = f"STILL FOUND; {before}" if self.found else before
         if self.best_m is None or self.best is None:
             return f"{self.name}: {before}; no published ride comes near its zone, so nothing points to it."
         usual = "" if self.centred_m is None else f", to {self.centred_m:.0f} m with a centred zone"
@@ -66,7 +75,7 @@ class PlaceLeak:
             f"{self.best_m:.0f} m, a guess without rides by {self.without_rides_m:.0f} m (as many blind guesses come "
             f"as near with a chance of {self.by_luck:.0%}); the learned attacker holds it {self.odds:.1f} times as "
             "likely as an average place of the zone."
-        )
+        ) + (f" {_FOUND}" if self.found else "")
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ from sfumato.report.archive_map import Mark, archive_map
 from sfumato.report.drawing import escaped, listed
 from sfumato.report.words import alarm, kept_words, public_banner
 from sfumato.traces import Trace
-from sfumato.units import format_length
+from sfumato.units import count_of, format_length
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 MAP_STYLE = (
@@ -76,7 +76,7 @@ def public_page(done: ArchiveResult, out: Path) -> str:
         "" if noise is None else alarm(noise),
         section("What was withheld" if hidden else "What was done", listed([*simulation, *promised])),
         section("What is not covered", listed(limits)),
-        section("Files", f"<p>{done.shared} file(s), listed with their hashes in the certificate.</p>"),
+        section("Files", f"<p>{count_of(done.shared, 'file')}, each listed with its hash in the certificate.</p>"),
     )
 
 
@@ -87,7 +87,7 @@ def places_page(found: list[FoundPlace], rides: list[Trace]) -> str:
         for number, place in enumerate(found[:50], start=1)
     ]
     lines = [
-        f"{number} {place.label}: {place.visits} visit(s), {place.stayed_s / 3600:.1f} h, "
+        f"{number} {place.label}: {count_of(place.visits, 'visit')}, {place.stayed_s / 3600:.1f} h, "
         f"{place.lat_deg:.5f},{place.lon_deg:.5f}"
         for number, place in enumerate(found, start=1)
     ]

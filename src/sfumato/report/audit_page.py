@@ -10,6 +10,7 @@ from sfumato.archives.audited import ArchiveAudit
 from sfumato.report.archive_map import archive_map
 from sfumato.report.archive_page import page, rides_of, section, table
 from sfumato.report.drawing import listed
+from sfumato.units import count_of
 
 
 def audit_page(found: ArchiveAudit, document: Mapping[str, Any], out: Path) -> str:
@@ -40,7 +41,7 @@ def noise_lines(found: ArchiveAudit) -> list[str]:
     noise = found.noise
     if noise is None:
         return []
-    lines = [f"{noise.points} points of {found.attacked} file(s), attacked together."]
+    lines = [f"{noise.points} points of {count_of(found.attacked, 'file')}, attacked together."]
     for words, value in (
         ("as it is, the release is off by", noise.rms_error_raw_m),
         ("after smoothing, by", noise.rms_error_smoothed_m),
