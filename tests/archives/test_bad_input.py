@@ -18,7 +18,6 @@ from track_files import write_as
 
 import sfumato as sf
 from sfumato.cli import main
-from sfumato.places import Places, place_at, save_places
 from sfumato.places.globe import Around
 
 HOME = f"{PARIS[0]},{PARIS[1]}"
@@ -145,23 +144,19 @@ def test_an_output_named_like_a_track_a_unit_apart_from_its_number_and_no_places
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names of files are text elsewhere")
-def test_a_folder_whose_name_is_not_utf8_is_hidden_and_summed_up(folder: Path) -> None:
+def test_a_folder_whose_name_is_not_utf8_is_hidden_told_and_summed_up(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     os.rename(folder / "rides", os.fsencode(folder) + b"/ri\xff")
-    code, _, err = run("hide", ".", "-o", "../shared", "--places", "me.places", "--json", folder=folder)
-    assert code == 0, err
-    summary = (folder.parent / "shared.private" / "summary.csv").read_text("utf-8")
-    assert "ri\\udcff/0.gpx" in summary
-
-
-def test_a_terminal_that_cannot_show_a_letter_gets_its_number(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     shown = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "stdout", shown)
-    monkeypatch.setattr(sys, "argv", ["sfumato", "places", "list", "--places", str(tmp_path / "me.places")])
-    save_places(tmp_path / "me.places", Places.none().add(place_at("b\udcff", *PARIS)))
+    monkeypatch.setattr(sys, "argv", ["sfumato", "hide", os.fsdecode(b"ri\xff"), *BASE])
     with pytest.raises(SystemExit, match="0"):
         main()
     shown.flush()
-    assert b"b\\udcff " in shown.buffer.getvalue()  # type: ignore[attr-defined]
+    assert rb"ri\udcff/0.gpx" in shown.buffer.getvalue()  # type: ignore[attr-defined]
+    assert r"ri\udcff/0.gpx" in (folder / "shared.private" / "summary.csv").read_text("utf-8")
 
 
 @pytest.mark.parametrize(
