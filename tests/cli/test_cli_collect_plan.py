@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sfumato.cli import app
+from sfumato.errors import InputError
 
 
 def plans(*options):
@@ -37,3 +38,15 @@ def test_cells_too_narrow_for_the_promise_are_pointed_out():
     assert found.exit_code == 0, found.output
     assert "335 m" in found.stdout
     assert "stops for good" in found.stdout
+
+
+def test_what_no_device_would_accept_is_said_before_anything_is_computed():
+    found = CliRunner().invoke(app, ["collect", "plan", "--bounds", "45.72,4.78,45.80,4.90", "--cell", "5m"])
+    assert isinstance(found.exception, InputError)
+    assert "more than the 65,536 that devices accept" in str(found.exception)
+    found = CliRunner().invoke(
+        app, ["collect", "plan", "--cell", "40m", "--rows", "6", "--columns", "6", "--epsilon", "20"]
+    )
+    assert found.exit_code == 0, found.output
+    assert "no device would take part. A report may cost 10 per km at most, this one 20." in found.stdout
+    assert "no device would take part. Cells must be 50 m wide, these are 40 m." in found.stdout

@@ -11,11 +11,13 @@ from rich.table import Table
 from sfumato.arrays import FloatArray
 from sfumato.cli.output import print_json, table_console
 from sfumato.client.device import DEFAULT_CAP_PER_KM
+from sfumato.client.offer import Caps
 from sfumato.client.reveals import reveals
 from sfumato.collection.forecast import Forecast, forecast
 from sfumato.collection.loop import PROMISES, checked_promise
 from sfumato.collection.planning import CampaignPlan, plan
 from sfumato.collection.rhythm import checked_rhythm
+from sfumato.errors import InputError
 from sfumato.grid import Grid
 from sfumato.priors.cities import CITIES, city
 from sfumato.units import bounds_deg, duration_s, format_duration, format_length, length_m
@@ -38,7 +40,15 @@ def planned(
 ) -> None:
     """Print what a campaign could promise, and how often people could report."""
     budget = DEFAULT_CAP_PER_KM if budget is None else budget
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise InputError(f"--epsilon is {epsilon:g} per km.", "It must be a finite number greater than 0.")
     grid, prior = _where(place, cell, rows, columns, bounds)
+    if grid.cells > Caps().cells:
+        shape = f"{grid.rows} × {grid.columns} cells"
+        raise InputError(
+            f"{shape} are more than the {Caps().cells:,} that devices accept.",
+            "Take larger cells, or a smaller area.",
+        )
     chosen = PROMISES if promise is None else (checked_promise(promise),)
     plans = [
         plan(
@@ -60,6 +70,22 @@ def planned(
     _print(plans, grid, budget, cycle, lasting)
     for one, that in zip(plans, expected, strict=True):
         typer.echo(f"{one.promise}: {that.words}")
+    for line in _no_device(grid, epsilon):
+        typer.echo(f"Warning: no device would take part. {line}")
+
+
+def _no_device(grid: Grid, epsilon_per_km: float) -> list[str]:
+    """Why devices refuse such a campaign, whatever it is for."""
+    caps, side = Caps(), min(grid.cell_height, grid.cell_width)
+    extent_km = max(grid.rows * grid.cell_height, grid.columns * grid.cell_width) / 1000
+    found = []
+    if epsilon_per_km > caps.two_beta_per_km:
+        found.append(f"A report may cost {caps.two_beta_per_km:g} per km at most, this one {epsilon_per_km:g}.")
+    if side < caps.smallest_cell_side_m:
+        found.append(f"Cells must be {format_length(caps.smallest_cell_side_m)} wide, these are {format_length(side)}.")
+    if extent_km > caps.extent_km:
+        found.append(f"An area may be {caps.extent_km:g} km wide at most, this one is {extent_km:.0f} km.")
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +132,7 @@ def _where(place: str, cell: str | None, rows: int, columns: int, bounds: str | 
         side = length_m(cell)
         return Grid(rows=rows, columns=columns, cell_height=side, cell_width=side, unit="m"), None
     if place not in CITIES:
-        raise typer.BadParameter(f"There is no city '{place}'. Use {' or '.join(CITIES)}, or give --cell.")
+        raise typer.BadParameter(f"There is no city '{place}'. Use {' or '.join(CITIES)}, or give --bounds.")
     home = city(place)
     assert home.grid is not None
     return home.grid, home.probabilities
@@ -148,9 +174,12 @@ def _print(plans: list[CampaignPlan], grid: Grid, budget: float, cycle: str, las
     )
     for label, key, form in lines:
         table.add_row(label, *(form.format(one[key]) for one in facts))
-    table.add_row(f"every cycle of {cycle} lasts", *(format_duration(one.lasts_s) for one in plans))
     table.add_row(
-        f"one report per epoch lasts {lasting} with", *(format_duration(one.lasting_epoch_s) for one in plans)
+        f"every cycle of {format_duration(duration_s(cycle))} lasts", *(format_duration(one.lasts_s) for one in plans)
+    )
+    table.add_row(
+        f"one report per epoch lasts {format_duration(duration_s(lasting))} with",
+        *(format_duration(one.lasting_epoch_s) for one in plans),
     )
     table.add_row("  that is, epoch_cycles", *(str(one.lasting_epoch_cycles) for one in plans))
     table.add_row("  spent in each epoch, per km", *(f"{1000 * one.epsilon:.3f}" for one in plans))
