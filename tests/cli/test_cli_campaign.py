@@ -41,6 +41,7 @@ def test_a_day_of_an_operator_from_the_command_line(running: CollectorProcess, t
     assert "36 cells" in said
     assert f"{running.url}/campaigns/town" in said
     assert "Town" in sfumato(running, "campaign", "list")
+    assert "small letters a to z" in sfumato(running, "campaign", "create", "V\u00e9lo 2", *area, code=2)
     assert "running" in sfumato(running, "campaign", "show", "town")
     assert sfumato(running, "campaign", "link", "town").count(running.url) == 5
     epochs = ("--reporting", "once-per-epoch", "--epoch-cycles", "7", "--minimum-tickets", "5")

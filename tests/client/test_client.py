@@ -26,12 +26,14 @@ from hypothesis import strategies as st
 
 import sfumato.client
 from sfumato.client import Caps, Device, LiveTrace, NotSent, NotYet, Participant, draw
+from sfumato.client.crowd import lies_elsewhere, people_in_cells
 from sfumato.client.offer import check_offer
 from sfumato.client.reveals import reveals
 from sfumato.client.wire import channel_version, to_base64url
 from sfumato.errors import BudgetExceeded, InputError, SfumatoError, VerificationFailed
 from sfumato.grid import Grid
 from sfumato.mechanisms.grids.tight import tight_channel
+from sfumato.priors.cities import city
 
 OFFERS = json.loads((Path(__file__).resolve().parents[1] / "golden" / "offers.json").read_text())
 PARIS = Grid.from_bounds(48.8286, 2.2855, 48.8798, 2.3909, shape=(5, 6))
@@ -584,3 +586,14 @@ def test_a_device_judges_a_channel_by_its_exact_epsilon_whichever_promise_made_i
     with pytest.raises(VerificationFailed, match="One report would cost"):
         offered(uneven, tight.beta)
     assert not offered(uneven, 0.001).tight
+
+
+def test_the_people_of_a_city_that_lies_elsewhere_are_laid_over_the_campaigns_area():
+    paris = city("paris")
+    lyon = Grid.from_bounds(south=45.72, west=4.78, north=45.80, east=4.90, cell_size_m=500)
+    assert lies_elsewhere(paris.probabilities, paris.grid, lyon)
+    assert not lies_elsewhere(paris.probabilities, paris.grid, paris.grid)
+    cells = people_in_cells(paris.probabilities, paris.grid, lyon, 2000)
+    assert cells.min() >= 0
+    assert cells.max() < lyon.cells
+    assert np.unique(cells).size > 50, "they were all put into one corner"

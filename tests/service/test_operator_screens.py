@@ -50,8 +50,8 @@ def test_a_plan_advises_instead_of_refusing(visitor: TestClient) -> None:
     assert "finer than this map can tell" in advice(people=300)
     assert "Ask more people" in advice(people=5)
     assert "fewer than 50 people" in advice(people=5)
-    assert "gives away the street" in advice(epsilon_per_km=12.0)
-    assert "No device sends such a report" in advice(epsilon_per_km=40.0)
+    assert "gives away the street" in advice(epsilon_per_km=9.0)
+    assert "No device would take part. A report may cost 10 per km" in advice(epsilon_per_km=20.0)
 
 
 def test_a_rectangle_that_is_none_is_refused_in_words(visitor: TestClient) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -82,8 +84,16 @@ def create(
         "minimum_cycle_s": None if minimum_cycle is None else round(duration_s(minimum_cycle)),
     }
     body |= {key: value for key, value in given.items() if value is not None}
+    if not re.fullmatch("[a-z0-9][a-z0-9-]{0,62}", name):
+        raise InputError(
+            f"'{name}' cannot be a campaign's name, which is part of its address.",
+            "Use small letters a to z, digits and hyphens; the --title may be anything.",
+        )
     answer = ask(url, "/api/v1/campaigns", body=body, token_file=token_file)
     _said(answer, f"{name}: {answer['campaign']['cells']} cells; page: {_page(url, name)}", json=json)
+    from sfumato.cli.collect_plan import no_device
+
+    no_device(bounds, cell, epsilon_per_km)
 
 
 @campaign.command("list")
@@ -99,7 +109,7 @@ def list_campaigns(
         return
     from rich.table import Table
 
-    table = Table("name", "state", "cycle", "reports (tens)", "due", "title")
+    table = Table("name", "state", "cycle", "reports, about", "due", "title")
     for one in answer["campaigns"]:
         cycle = one["cycle"]
         table.add_row(
@@ -146,6 +156,8 @@ def link(
     if qr:
         write_text(qr, qr_svg(page, label=f"QR code of {page}"))
         found["qr"] = qr
+        if urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1"):
+            typer.echo("Warning: the code leads to this very machine. Print one with your site's --url.", err=True)
     if json:
         print_json({"ok": True, **found})
         return

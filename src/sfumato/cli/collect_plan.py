@@ -70,22 +70,14 @@ def planned(
     _print(plans, grid, budget, cycle, lasting)
     for one, that in zip(plans, expected, strict=True):
         typer.echo(f"{one.promise}: {that.words}")
-    for line in _no_device(grid, epsilon):
+    for line in Caps().too_much(grid, epsilon_per_km=epsilon):
         typer.echo(f"Warning: no device would take part. {line}")
 
 
-def _no_device(grid: Grid, epsilon_per_km: float) -> list[str]:
-    """Why devices refuse such a campaign, whatever it is for."""
-    caps, side = Caps(), min(grid.cell_height, grid.cell_width)
-    extent_km = max(grid.rows * grid.cell_height, grid.columns * grid.cell_width) / 1000
-    found = []
-    if epsilon_per_km > caps.two_beta_per_km:
-        found.append(f"A report may cost {caps.two_beta_per_km:g} per km at most, this one {epsilon_per_km:g}.")
-    if side < caps.smallest_cell_side_m:
-        found.append(f"Cells must be {format_length(caps.smallest_cell_side_m)} wide, these are {format_length(side)}.")
-    if extent_km > caps.extent_km:
-        found.append(f"An area may be {caps.extent_km:g} km wide at most, this one is {extent_km:.0f} km.")
-    return found
+def no_device(bounds: str, cell: str, epsilon_per_km: float) -> None:
+    """Warn of a campaign that every device would refuse."""
+    for line in Caps().too_much(_bounded(bounds, length_m(cell)), epsilon_per_km=epsilon_per_km):
+        typer.echo(f"Warning: no device would take part. {line}", err=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -35,17 +34,13 @@ def crowd(
     entropy and sends it over other connections than its ticket. A cycle closes when the campaign's rules say so, or
     when --token allows the crowd to ask for it.
     """
-    from rich.console import Console
-    from rich.progress import Progress
-
     from sfumato.client.crowd import drive
     from sfumato.priors.cities import city as city_counts
+    from sfumato.progress import progress
 
     home = city_counts(city)
     assert home.grid is not None
-    console = Console(stderr=True)
-    with Progress(console=console, disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task("reports", total=people * cycles)
+    with progress("Reporting", people * cycles, quiet=json) as step:
         done = drive(
             url,
             campaign or city,
@@ -55,7 +50,7 @@ def crowd(
             cycles=cycles,
             concurrency=concurrency,
             token=token,
-            progress=lambda count: bar.advance(task, count),
+            progress=lambda _count: step(),
         )
     if json:
         print_json({"ok": True, "url": url, "campaign": campaign or city, "people": people, "cycles": done})
@@ -65,4 +60,6 @@ def crowd(
         typer.echo(
             f"cycle {one.cycle}: {one.counted} reports counted, {one.refused} refused, in {one.seconds:.1f} s; {state}"
         )
+    if any(one.moved for one in done):
+        typer.echo(f"The campaign is not in {city}: that city's people were laid over its area.")
     typer.echo(f"The map: {url.rstrip('/')}/campaigns/{campaign or city}/dashboard")

@@ -43,14 +43,27 @@ class CrowdCycle:
     refused: int
     seconds: float
     closed: bool
+    moved: bool = False
 
 
 def people_in_cells(shares: FloatArray, source: Grid, target: Grid, people: int) -> IntArray:
-    """``people`` true cells on ``target``, drawn from a city's ``shares`` on ``source`` (outside: the nearest cell)."""
+    """``people`` true cells on ``target``, drawn from a city's ``shares`` on ``source`` (outside: the nearest cell).
+
+    The map of a city that lies elsewhere is laid over the target's area, whatever its size.
+    """
     uniforms = randomness(None).uniforms(people)
     homes = np.minimum(np.searchsorted(np.cumsum(shares), uniforms * float(np.sum(shares))), shares.size - 1)
+    if lies_elsewhere(shares, source, target):
+        row, column = np.divmod(homes, source.columns)
+        at = (row * target.rows // source.rows) * target.columns + column * target.columns // source.columns
+        return np.asarray(at, dtype=np.int64)
     lat_deg, lon_deg = source.centres_deg()
     return target.locate(lat_deg[homes], lon_deg[homes], snap=True)
+
+
+def lies_elsewhere(shares: FloatArray, source: Grid, target: Grid) -> bool:
+    """Whether most of a city's people are outside the target's area."""
+    return bool(float(np.sum(shares[target.locate(*source.centres_deg()) >= 0])) < 0.5 * float(np.sum(shares)))
 
 
 def draw_for(offer: Offer, cells: IntArray) -> IntArray:
@@ -106,7 +119,8 @@ def drive(
             counted = sum(threads.map(send, range(people)))
             closed = server.await_close(offer.cycle, wait_s)
             seconds = time.perf_counter() - began
-            done.append(CrowdCycle(offer.cycle, offer.version, counted, people - counted, seconds, closed))
+            moved = lies_elsewhere(shares, grid, offer.grid)
+            done.append(CrowdCycle(offer.cycle, offer.version, counted, people - counted, seconds, closed, moved))
             if not closed:
                 break
     return done

@@ -42,6 +42,21 @@ class Caps:
     change_of_log_weight: float = 1.5
     minimum_epoch_s: float = 3600.0
 
+    def too_much(self, grid: Grid, *, epsilon_per_km: float) -> list[str]:
+        """Why this device would refuse a campaign that is only thought about; its whole offer is checked later."""
+        side = min(grid.cell_height, grid.cell_width)
+        extent_km = math.hypot(grid.rows * grid.cell_height, grid.columns * grid.cell_width) / 1000
+        found = []
+        if epsilon_per_km > self.two_beta_per_km:
+            found.append(f"A report may cost {self.two_beta_per_km:g} per km at most, this one {epsilon_per_km:g}.")
+        if grid.cells > self.cells:
+            found.append(f"A map may have {self.cells:,} cells at most, this one has {grid.cells:,}.")
+        if side < self.smallest_cell_side_m:
+            found.append(f"Cells must be {self.smallest_cell_side_m:g} m wide, these are {side:.3g} m.")
+        if extent_km > self.extent_km:
+            found.append(f"An area may be {self.extent_km:g} km across at most, this one is {extent_km:.0f} km.")
+        return found
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Offer:

@@ -92,10 +92,9 @@ def _advice(
         )
     if asked.people < least:
         found.append(f"No cycle is published with fewer than {least} people.")
-    if asked.epsilon_per_km > DEFAULT_CAP_PER_KM:
-        found.append(
-            f"No device sends such a report: its budget is {DEFAULT_CAP_PER_KM:g} per km for everything it ever sends."
-        )
-    elif asked.epsilon_per_km > 8:
+    found += [
+        f"No device would take part. {line}" for line in Caps().too_much(grid, epsilon_per_km=asked.epsilon_per_km)
+    ]
+    if 8 < asked.epsilon_per_km <= Caps().two_beta_per_km:
         found.append("At this level a report gives away the street, more or less: 2 per km is the usual choice.")
     return found
