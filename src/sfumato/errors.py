@@ -31,6 +31,10 @@ class VerificationFailed(SfumatoError, ValueError):
     """A certificate, a release or a signature disagrees with what was recomputed."""
 
 
+class OtherVersion(VerificationFailed):
+    """Another version worded the certificate, whose sentences this one cannot recompute; it need not be changed."""
+
+
 class BudgetExceeded(SfumatoError, PermissionError):
     """A release or report would pass the cap of its ledger."""
 

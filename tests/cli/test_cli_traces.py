@@ -118,6 +118,8 @@ def test_verify_says_what_it_did_not_check(folder: Path) -> None:
     code, out, error = run("verify", "s.json", "--release", "s.gpx", folder=folder)
     assert code == 1
     assert "install 0.0.9 to verify, or use --ignore-wording to check the numbers only" in error
+    assert out.startswith("NOT CHECKED: another version of sfumato wrote this certificate.")
+    assert "Unchanged?         cannot be told. Made by sfumato 0.0.9" in out, "it is not called changed"
     code, out, _ = run("verify", "s.json", "--release", "s.gpx", "--ignore-wording", folder=folder)
     assert code == 0
     assert "The numbers hold; the wording was not checked." in out

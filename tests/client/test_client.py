@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import io
 import json
 import math
 import stat
@@ -26,6 +27,7 @@ from hypothesis import strategies as st
 
 import sfumato.client
 from sfumato.client import Caps, Device, LiveTrace, NotSent, NotYet, Participant, draw
+from sfumato.client.__main__ import main as terminal
 from sfumato.client.crowd import lies_elsewhere, people_in_cells
 from sfumato.client.offer import check_offer
 from sfumato.client.reveals import reveals
@@ -597,3 +599,14 @@ def test_the_people_of_a_city_that_lies_elsewhere_are_laid_over_the_campaigns_ar
     assert cells.min() >= 0
     assert cells.max() < lyon.cells
     assert np.unique(cells).size > 50, "they were all put into one corner"
+
+
+def test_in_a_terminal_a_place_off_the_map_is_said_and_no_answer_sends_nothing(
+    collector: Collector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("0 0\n"))
+    code = terminal([collector.url, "golden", "--device", str(tmp_path / "device.json")])
+    said = capsys.readouterr().out
+    assert code == 0
+    assert "outside the map" in said
+    assert "Not sent. It is kept" in said

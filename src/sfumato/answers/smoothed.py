@@ -22,7 +22,7 @@ from sfumato.certificates.clean import more_than_certified
 from sfumato.certificates.document import SEAL, SIGNATURE, certificate_text, file_facts, sealed, worst_odds
 from sfumato.certificates.requirements import unmet
 from sfumato.certificates.sign import check_signer
-from sfumato.certificates.verdict import Verdict, judge, stated_verdict
+from sfumato.certificates.verdict import Verdict, judge, refused, stated_verdict
 from sfumato.certificates.verify import check_opening, check_recomputed, read_certificate, read_release, terms_of
 from sfumato.errors import VerificationFailed
 from sfumato.frames import differences_m
@@ -85,9 +85,7 @@ def judge_smoothed(
     try:
         inner, people, checks, notes, signed_by = _unchanged(source, release, format, signer, ignore_wording)
     except VerificationFailed as error:
-        why = f"{error.what} {error.advice or ''}".strip()
-        said = {"unchanged": why, "protection": "What was changed promises nothing."}
-        return Verdict(False, None, None, "none", said)
+        return refused(error)
     verdict = stated_verdict(inner)
     more = more_than_certified(Path(release), people=len(people), kept=(), format=format)
     reasons = {**verdict.reasons, **({} if more is None else {"clean": more})}

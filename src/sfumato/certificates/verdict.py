@@ -23,7 +23,7 @@ from sfumato.certificates.clean import more_than_certified
 from sfumato.certificates.document import LEAST_RADIUS_M, SIGNATURE, Certificate, stated_protection, worst_odds
 from sfumato.certificates.requirements import parse_requirements, unmet
 from sfumato.certificates.verify import Document, read_release, verify
-from sfumato.errors import VerificationFailed
+from sfumato.errors import OtherVersion, VerificationFailed
 from sfumato.frames import unroll
 from sfumato.mechanisms.traces.plausibility import REFUSED_BELOW
 from sfumato.traces import PointsRead, Trace
@@ -35,7 +35,7 @@ Answer = bool | None  # None: cannot be told
 class Verdict:
     """Four answers with their reasons, and what is reported beside them; ``ok`` where all four are yes."""
 
-    unchanged: bool
+    unchanged: Answer
     clean: Answer
     plausible: Answer
     protection: str
@@ -58,7 +58,7 @@ class Verdict:
     @property
     def ok(self) -> bool:
         """Unchanged, clean, plausible, protected as promised, and all that was required."""
-        held = self.unchanged and self.clean is True and self.plausible is True
+        held = self.unchanged is True and self.clean is True and self.plausible is True
         return held and self.protection == "as promised" and not self.unmet
 
     def to_dict(self) -> dict[str, Any]:
@@ -77,6 +77,8 @@ class Verdict:
 
     def head(self) -> str:
         """Good or not, in one sentence."""
+        if self.unchanged is None:
+            return "NOT CHECKED: another version of sfumato wrote this certificate."
         if not self.ok:
             return "NOT GOOD: do not rely on this release."
         if not self.wording_checked:
@@ -113,6 +115,14 @@ def _word(answer: Answer, reason: str | None) -> str:
     return f"{word}. {reason}" if reason else word
 
 
+def refused(error: VerificationFailed) -> Verdict:
+    """The verdict where something disagrees; what another version wrote is not called changed."""
+    why = f"{error.what} {error.advice or ''}".strip()
+    if isinstance(error, OtherVersion):
+        return Verdict(None, None, None, "cannot be told", {"unchanged": why})
+    return Verdict(False, None, None, "none", {"unchanged": why, "protection": "What was changed promises nothing."})
+
+
 def judge(
     source: str | Path | Mapping[str, Any],
     *,
@@ -128,10 +138,7 @@ def judge(
     try:
         found = verify(source, release=release, format=format, signer=signer, ignore_wording=ignore_wording)
     except VerificationFailed as error:
-        why = f"{error.what} {error.advice or ''}".strip()
-        return Verdict(
-            False, None, None, "none", {"unchanged": why, "protection": "What was changed promises nothing."}
-        )
+        return refused(error)
     document, record = found.certificate, Certificate.of(found.certificate)
     verdict = stated_verdict(document)
     reasons = dict(verdict.reasons)

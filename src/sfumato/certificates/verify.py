@@ -17,7 +17,7 @@ import numpy as np
 
 from sfumato.certificates.build import FORMAT, KIND, Released, ReleasedFiles, Terms, certificate_body, released_of
 from sfumato.certificates.document import SEAL, SIGNATURE, certificate_text, file_facts, sealed
-from sfumato.errors import InputError, SfumatoError, VerificationFailed
+from sfumato.errors import InputError, OtherVersion, SfumatoError, VerificationFailed
 from sfumato.frames import frame_for, snap
 from sfumato.io import read_trace, read_traces
 from sfumato.mechanisms.traces.trace_lookup import mechanism_from_dict
@@ -181,7 +181,7 @@ def check_opening(document: Document, signer: str | Path | None, ignore_wording:
     if document.get("sfumato") != __version__:
         made_by = _version_words(document.get("sfumato"))
         if not ignore_wording:
-            raise VerificationFailed(
+            raise OtherVersion(
                 f"Made by sfumato {made_by}; this is {__version__}: install "
                 f"{'that' if ' ' in made_by else made_by} to verify, or use "
                 "--ignore-wording to check the numbers only."

@@ -44,8 +44,7 @@ def _take_part(chosen: argparse.Namespace) -> int:
     offer = person.look()
     told = offer.reveals
     print(f"Cycle {offer.cycle} of '{offer.campaign}': signed, in the public log, within this device's limits.")
-    kind = "exact" if told.exact else "upper bound"
-    print(f"One report reveals {told.epsilon_per_km:.4g} per km ({kind}; never above {told.two_beta_per_km:.4g}).")
+    print(f"One report reveals {'' if told.exact else 'at most '}{told.epsilon_per_km:.4g} per km.")
     print(
         f"Telling two cells up to {told.two_cell_within_m:.0f} m apart: right {100 * told.two_cell_success:.0f} times "
         "of 100 at most (50 is a coin)."
@@ -57,7 +56,10 @@ def _take_part(chosen: argparse.Namespace) -> int:
             "reports spread over the epoch.\nNothing is drawn yet: run this again then, or now with --now."
         )
         return 0
-    prepared = person.prepare(*_place(), offer=offer, early=chosen.now)
+    lat, lon = _place()
+    if offer.grid.locate([lat], [lon])[0] < 0:
+        print("That place is outside the map: the nearest cell at its edge stands for it.")
+    prepared = person.prepare(lat, lon, offer=offer, early=chosen.now)
     row, column = divmod(prepared.cell, offer.grid.columns)
     print(f"What will be sent: cell {prepared.cell} (row {row}, column {column}), version {prepared.version[:16]}...")
     if not prepared.drawn_now:
@@ -74,11 +76,19 @@ def _take_part(chosen: argparse.Namespace) -> int:
     print(f"Budget: {budget.spent_per_km:.4g} of {budget.cap_per_km:g} per km spent.")
     if offer.reporting != "once":
         print(f"After {more} more such reports this device stops for good.")
-    if not chosen.yes and input("Send it? [y/N] ").strip().lower() not in ("y", "yes"):
+    if not chosen.yes and not _agreed():
         print("Not sent. It is kept; run this again to send it.")
         return 0
     print(f"Report {person.send(prepared.epoch)}.")
     return 0
+
+
+def _agreed() -> bool:
+    try:
+        return input("Send it? [y/N] ").strip().lower() in ("y", "yes")
+    except EOFError:  # nobody is there to answer
+        print()
+        return False
 
 
 def _place() -> tuple[float, float]:

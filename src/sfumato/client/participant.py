@@ -209,7 +209,8 @@ class Participant:
     def _json(self, method: str, address: str) -> Mapping[str, object]:
         status, answer = self._call(method, address, None)
         if status != 200:
-            raise NotSent(f"The server answered {status}: {answer.get('error')}", "Try again later.")
+            advice = "Check its name and the address." if status == 404 else "Try again later."
+            raise NotSent(f"The server answered {status}: {answer.get('error')}", advice)
         return answer
 
     def _call(self, method: str, address: str, body: Mapping[str, object] | None) -> tuple[int, Mapping[str, object]]:
