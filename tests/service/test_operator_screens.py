@@ -150,3 +150,14 @@ def test_a_notice_speaks_the_campaigns_language(visitor: TestClient) -> None:
     assert "Datenschutzhinweis" in visitor.get("/campaigns/town/privacy-notice").text
     assert visitor.get("/campaigns/town/privacy-notice", params={"language": "la"}).status_code == 422
     assert visitor.get("/campaigns/nowhere/privacy-notice").status_code == 404
+
+
+@pytest.mark.parametrize("link", ["/campaigns/gone", "/campaigns/Gone%20!", "/campaigns/gone/dashboard", "/lost"])
+def test_a_person_whose_link_leads_nowhere_reads_a_page_and_a_program_the_envelope(
+    visitor: TestClient, link: str
+) -> None:
+    page = visitor.get(link, headers={"accept": "text/html,*/*;q=0.8", "accept-language": "fr"})
+    assert page.status_code in (404, 422)
+    assert "Cette page n’existe pas ici" in page.text
+    assert 'href="/"' in page.text
+    assert visitor.get(link).json()["ok"] is False

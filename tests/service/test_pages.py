@@ -169,6 +169,7 @@ def every_page() -> dict[str, str]:
         "empty dashboard": pages.dashboard_page(campaign(HOSTILE), [], None),
         "home": pages.home_page([campaign(HOSTILE), campaign("Other")]),
         "nothing": pages.home_page([]),
+        "missing": pages.missing_page("en"),
     }
 
 
@@ -179,7 +180,7 @@ def test_pages_are_well_formed_run_no_inline_script_and_load_nothing_from_elsewh
     assert "<script>alert" not in html
     scripts = [attributes for tag, attributes in tags if tag == "script"]
     assert all(str(one.get("src", "")).startswith("/static/bundle/") for one in scripts)
-    assert bool(scripts) == (bundle and name not in ("home", "nothing"))
+    assert bool(scripts) == (bundle and name not in ("home", "nothing", "missing"))
     for _, attributes in tags:
         for attribute in ("src", "href", "action", "data"):
             address = attributes.get(attribute) or "/"

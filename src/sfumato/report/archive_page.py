@@ -128,7 +128,10 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A table that scrolls."""
     lines = (f"<tr>{''.join(f'<td>{escaped(str(value))}</td>' for value in row)}</tr>" for row in rows)
     head = "".join(f"<th>{escaped(name)}</th>" for name in heads)
-    return f'<div class="sheet"><table><tr>{head}</tr>{"".join(lines)}</table></div>'
+    return (
+        '<div class="sheet" tabindex="0" role="region" aria-label="Table"><table class="list">'
+        f"<tr>{head}</tr>{''.join(lines)}</table></div>"
+    )
 
 
 def section(title: str, body: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -75,24 +75,28 @@ def expected(error: Exception, health: Health) -> Response | None:
     return None
 
 
-def install(app: FastAPI) -> None:
-    """Make every expected error of ``app`` an answer in the envelope; :mod:`.guard` answers the others."""
+def install(app: FastAPI, shown: Callable[[Request, int], Response | None]) -> None:
+    """Make every expected error of ``app`` an answer in the envelope, or a page where one is ``shown`` to a person.
+
+    :mod:`.guard` answers the others.
+    """
 
     async def on_expected(request: Request, error: Exception) -> Response:
         answer = expected(error, request.app.state.collector.health)
         assert answer is not None
-        return answer
+        return shown(request, answer.status_code) or answer
 
-    async def on_validation(_request: Request, error: Exception) -> Response:
+    async def on_validation(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        return refusal(from_validation(error))
+        return shown(request, 422) or refusal(from_validation(error))
 
     async def on_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         headers = dict(error.headers or {})
         if error.status_code == 405:
             headers["allow"] = ", ".join(_methods(app, request.url.path))
-        return refusal(Refused(error.status_code, str(error.detail), headers=headers))
+        answer = refusal(Refused(error.status_code, str(error.detail), headers=headers))
+        return shown(request, error.status_code) or answer
 
     app.add_exception_handler(RequestValidationError, on_validation)
     app.add_exception_handler(HTTPException, on_http)

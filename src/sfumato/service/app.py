@@ -73,7 +73,7 @@ def create_app(settings: Settings | None = None, *, collector: Collector | None 
     app.state.collector = running
     app.state.ground = Ground.of(chosen)
     app.state.looks = Looks(lambda: running.writer.counting)
-    answers.install(app)
+    answers.install(app, pages.missing)
     for part in (participate, operate, day, screens, read, pages, tiles):
         app.include_router(part.router)
     static = Path(str(files("sfumato.service") / "static"))

@@ -26,7 +26,10 @@ function outcomeLines(made: Release, read: number, choice: Choice | null): strin
         ? `${leak.name}: no shared track comes near its circle, so nothing points to it.`
         : `${leak.name}: the best of ${leak.attackers} attackers tried here (${leak.best}) misses it by ${metres(leak.bestM)}; ` +
             `a guess at the circle's middle misses by ${metres(leak.withoutRidesM)}, and ${leak.attackers} blind guesses come as near ` +
-            `${digits(100 * leak.byLuck!, 2)} times in 100. Roads lead home: directions are measured, not promised.`,
+            `${digits(100 * leak.byLuck!, 2)} times in 100. ` +
+            (leak.byLuck! < 0.05
+              ? "That is nearer than luck explains: it is STILL FOUND. Leave out the tracks that lead there, or share fewer of them."
+              : "Roads lead home: directions are measured, not promised."),
     );
   return lines;
 }

@@ -12,7 +12,7 @@ from sfumato.service.pages.participant import participant_page
 from sfumato.service.pages.privacy import privacy_notice
 from sfumato.service.pages.words import Words, words
 
-__all__ = ["dashboard_page", "home_page", "operate_page", "participant_page", "privacy_notice"]
+__all__ = ["dashboard_page", "home_page", "missing_page", "operate_page", "participant_page", "privacy_notice"]
 
 
 def home_page(campaigns: Sequence[CampaignView], *, language: str = "en", kept: str = "") -> str:
@@ -33,6 +33,16 @@ def home_page(campaigns: Sequence[CampaignView], *, language: str = "en", kept: 
     )
     title = said.say("home_title")
     return page(title, f'<h1>{text(title)}</h1><ul class="plain">{items}</ul>', links=links, said=said)
+
+
+def missing_page(language: str) -> str:
+    """What somebody reads who follows a link that leads nowhere."""
+    said = words(language)
+    body = (
+        f"<h1>{text(said.say('missing'))}</h1><p>{text(said.say('missing_about'))}</p>"
+        f'<p><a href="/">{text(said.say("missing_home"))}</a></p>'
+    )
+    return page(said.say("missing"), body, said=said)
 
 
 def _about(one: CampaignView, said: Words) -> str:

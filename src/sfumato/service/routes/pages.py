@@ -126,6 +126,14 @@ async def dashboard(
     return await looks.answer(request, key, lambda: _stamp(collector, campaign), make, media_type=kind, headers=varies)
 
 
+def missing(request: Request, status: int) -> Response | None:
+    """A page for a person whose link leads nowhere; None for programs, which get the envelope."""
+    program = request.url.path.startswith(("/api/", "/static/", "/tiles/")) or request.url.path.endswith(".json")
+    if program or status not in (404, 410, 422) or "text/html" not in request.headers.get("accept", ""):
+        return None
+    return HTMLResponse(pages.missing_page(_tongue(None, "", request)), status_code=status)
+
+
 async def _participant(collector: Collector, name: str, request: Request, language: str | None) -> Response:
     campaign, cycle = await collector.fresh(name)
     payload = cycle.payload if cycle.state == "open" else None
