@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from sfumato.arrays import FloatArray, IntArray
@@ -16,3 +17,8 @@ def pooled_floats(count: int) -> FloatArray:
 def pooled_ints(count: int) -> IntArray:
     """Not filled."""
     return np.frombuffer(pa.allocate_buffer(8 * count), dtype=np.int64)
+
+
+def pooled_words(count: int) -> npt.NDArray[np.int32]:
+    """Of four bytes each, not filled."""
+    return np.frombuffer(pa.allocate_buffer(4 * count), dtype=np.int32)

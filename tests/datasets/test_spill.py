@@ -83,6 +83,7 @@ def test_two_spellings_are_refused_whatever_piece_they_are_in(tmp_path: Path, mo
 
 def test_a_row_group_is_never_held_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "ROUND_ROWS", 2000)
+    monkeypatch.setattr(spill, "HELD_ROWS", 4000)
     monkeypatch.setattr(job, "PART_ROWS", 4000)
     table = rows(150_000, 20)
     (tmp_path / "in").mkdir()

@@ -15,12 +15,12 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from sfumato.arrays import FloatArray, IntArray
+from sfumato.arrays import IntArray
 from sfumato.datasets.people_bytes import people_from
+from sfumato.datasets.planes import Words, planes_of, rows_of_runs
 from sfumato.datasets.source import RowGroups
-from sfumato.datasets.spill import ENTRY, ROW, WHO, spill_name
-from sfumato.datasets.spill_loops import COLUMNS, rows_of_runs
-from sfumato.pool import pooled_floats
+from sfumato.datasets.spill import BLOCK, ROW, WHO, Blocks, spill_name
+from sfumato.pool import pooled_words
 from sfumato.tables.rows import Rows, label_of
 from sfumato.tables.rows_loops import repeated
 
@@ -28,11 +28,12 @@ _WORD = 8
 
 
 class _Runs(NamedTuple):
-    """Rows of one person that lie together, by person: where in the values, how far columns are apart, how many."""
+    """Rows of one person that lie together, by person: where in the words, how far planes are apart, how many."""
 
     at: IntArray
     step: IntArray
     rows: IntArray
+    kinds: IntArray  # of planes
     row: IntArray  # the number of the first, block after block
     starts: IntArray  # of each person's runs
 
@@ -44,7 +45,7 @@ class Bucket:
     labels: tuple[str, ...]
     sizes: IntArray
     _ids: pa.Array | None
-    _values: FloatArray
+    _words: Words
     _runs: _Runs
     _carried: pa.Table | None
 
@@ -71,8 +72,8 @@ class Bucket:
 
     def _piece(self, first: int, last: int) -> tuple[pa.Table, Rows]:
         mine = slice(int(self._runs.starts[first]), int(self._runs.starts[last]))
-        at, step, count, row = (values[mine] for values in self._runs[:4])
-        lat, lon, ms, numbers = rows_of_runs(self._values, at, step, count)
+        at, step, count, kinds, row = (values[mine] for values in self._runs[:5])
+        lat, lon, ms, numbers = rows_of_runs(self._words, at, step, count, kinds)
         table = pa.table({ROW: numbers})
         if self._carried is not None:
             table = _beside(table, self._carried.take(pa.array(_from_each(row, count))))
@@ -85,53 +86,60 @@ class Bucket:
 
 def gathered(folder: Path, units: Iterable[RowGroups], bucket: int, buckets: int) -> Bucket | None:
     """All rows of one bucket, in the order of the dataset; None where there is none."""
-    found = [(path, *_entries(path, bucket, buckets)) for path in (folder / spill_name(unit) for unit in units)]
-    rows = sum(entry[1] for _, _, entries in found for entry in entries)
-    if not rows:
+    paths = [folder / spill_name(unit) for unit in units]
+    found = [_blocks(path, bucket, buckets) for path in paths]
+    every = np.concatenate(found)
+    if not every.size:
         return None
-    schema = pa.ipc.read_schema(pa.py_buffer(next(schema for _, schema, entries in found if entries)))
+    schema = _schema(next(path for path, blocks in zip(paths, found, strict=True) if blocks.size), buckets)
     kind = schema.field(WHO).type if WHO in schema.names else None
     more_schema = pa.schema([field for field in schema if field.name != WHO])
-    values, begin = pooled_floats(COLUMNS * rows), 0
-    people, carried, blocks = list[tuple[int, bytes]](), list[pa.RecordBatch](), list[tuple[int, int]]()
-    for path, _, entries in found:
+    ends = np.cumsum(every["rows"] * planes_of(every["fine"], every["long"]))
+    words, first = pooled_words(int(ends[-1])), 0
+    people, carried = list[tuple[int, memoryview]](), list[pa.RecordBatch]()
+    for path, blocks in zip(paths, found, strict=True):
+        end_words = ends[len(people) : len(people) + blocks.size].tolist()
         with path.open("rb", buffering=0) as file:
-            for rows_at, n, who_at, runs, who, more_at, more in entries:
-                if not n:
-                    continue
-                file.seek(rows_at)
-                _read(file, values[COLUMNS * begin : COLUMNS * (begin + n)].data.cast("B"))
-                file.seek(who_at)
-                people.append((runs, file.read(who)))
-                if more:
-                    file.seek(more_at)
-                    carried.append(pa.ipc.read_record_batch(pa.py_buffer(file.read(more)), more_schema))
-                blocks.append((begin, n))
-                begin += n
+            for block, end in zip(blocks.tolist(), end_words, strict=True):
+                rows_at, _, who_at, runs, who_bytes, more_at, more_bytes = block[:7]
+                _read(file, rows_at, words[first:end].data.cast("B"))
+                people.append((runs, _read(file, who_at, memoryview(bytearray(who_bytes)))))
+                if more_bytes:
+                    more = _read(file, more_at, memoryview(bytearray(more_bytes)))
+                    carried.append(pa.ipc.read_record_batch(pa.py_buffer(more), more_schema))
+                first = end
     count, given = people_from(people, kind)
     whose, ids = _whose(given, count.size)
-    begins, steps = np.repeat(np.array(blocks), [runs for runs, _ in people], axis=0).T
     labels = ("",) if ids is None else tuple(label_of(value) for value in ids.to_pylist())
     order = np.argsort(whose, kind="stable")
+    block_of: IntArray = np.repeat(np.arange(every.size), every["people"])[order]
     row = np.cumsum(count) - count
-    at = row + (COLUMNS - 1) * begins
+    begins = np.cumsum(every["rows"]) - every["rows"]
+    at = (ends - every["rows"] * planes_of(every["fine"], every["long"]) - begins)[block_of] + row[order]
+    kinds = np.column_stack([every[name] for name in ("fine", "long", "first_ms", "first_row")])[block_of]
     starts = np.searchsorted(whose[order], np.arange(len(labels) + 1))
-    runs_by_person = _Runs(at[order], steps[order], count[order], row[order], starts)
+    runs_by_person = _Runs(at, every["rows"][block_of], count[order], kinds, row[order], starts)
     sizes = np.add.reduceat(count[order], starts[:-1])
-    return Bucket(labels, sizes, ids, values, runs_by_person, pa.Table.from_batches(carried) if carried else None)
+    return Bucket(labels, sizes, ids, words, runs_by_person, pa.Table.from_batches(carried) if carried else None)
 
 
-def _entries(path: Path, bucket: int, buckets: int) -> tuple[bytes, list[list[int]]]:
-    """What the people and the carried columns of a unit are, and where the bucket's blocks lie, round by round."""
-    with path.open("rb") as file:
+def _blocks(path: Path, bucket: int, buckets: int) -> Blocks:
+    """Where the bucket's blocks of a unit lie, round by round; those without rows are none."""
+    with path.open("rb", buffering=0) as file:
+        end = file.seek(-2 * _WORD, os.SEEK_END)
+        _, rounds = np.frombuffer(file.read(2 * _WORD), "<i8").tolist()
+        size = BLOCK.itemsize * rounds
+        blocks = np.frombuffer(_read(file, end - (buckets - bucket) * size, memoryview(bytearray(size))), BLOCK)
+    return blocks[blocks["rows"] > 0]
+
+
+def _schema(path: Path, buckets: int) -> pa.Schema:
+    """What the people and the carried columns of a unit are."""
+    with path.open("rb", buffering=0) as file:
         end = file.seek(-2 * _WORD, os.SEEK_END)
         length, rounds = np.frombuffer(file.read(2 * _WORD), "<i8").tolist()
-        size = _WORD * ENTRY * rounds
-        file.seek(end - buckets * size - length)
-        schema = file.read(length)
-        file.seek(end - (buckets - bucket) * size)
-        entries: list[list[int]] = np.frombuffer(file.read(size), "<i8").reshape(rounds, ENTRY).tolist()
-    return schema, entries
+        at = end - buckets * BLOCK.itemsize * rounds - length
+        return pa.ipc.read_schema(pa.py_buffer(_read(file, at, memoryview(bytearray(length)))))
 
 
 def _from_each(row: IntArray, count: IntArray) -> IntArray:
@@ -140,13 +148,16 @@ def _from_each(row: IntArray, count: IntArray) -> IntArray:
     return repeated(row - before, count) + np.arange(int(count.sum()))
 
 
-def _read(file: BinaryIO, into: memoryview) -> None:
+def _read(file: BinaryIO, at: int, into: memoryview) -> memoryview:
     """All of it: one call may read less."""
-    while into.nbytes:
-        got = file.readinto(into)  # type: ignore[attr-defined]
+    file.seek(at)
+    left = into
+    while left.nbytes:
+        got = file.readinto(left)  # type: ignore[attr-defined]
         if not got:
             raise OSError("a private file of this job is cut off")
-        into = into[got:]
+        left = left[got:]
+    return into
 
 
 def _whose(people: pa.Array | None, runs: int) -> tuple[IntArray, pa.Array | None]:

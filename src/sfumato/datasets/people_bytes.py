@@ -30,7 +30,9 @@ def people_bytes(counts: IntArray, ids: pa.Array | None, edges: IntArray) -> tup
     return out, ends
 
 
-def people_from(parts: Sequence[tuple[int, bytes]], kind: pa.DataType | None) -> tuple[IntArray, pa.Array | None]:
+def people_from(
+    parts: Sequence[tuple[int, bytes | memoryview]], kind: pa.DataType | None
+) -> tuple[IntArray, pa.Array | None]:
     """Counts and ids of several buckets' bytes, each with its number of people, one after the other."""
     counts: IntArray = np.concatenate([np.frombuffer(part, "<i8", people) for people, part in parts]).astype(np.int64)
     if kind is None:

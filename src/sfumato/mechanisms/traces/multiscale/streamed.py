@@ -7,6 +7,7 @@ how many parts it came, or on how many cores it was drawn.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,6 +23,17 @@ _WORDS = 1 << 16  # held at once: half a MiB, which stays in the processor's cac
 _SPARE = 1.04  # words per normal: 1.02 are used on average
 
 
+class _Room(threading.local):
+    """A thread's own words, kept from call to call: fresh pages cost more than the words in them."""
+
+    def __init__(self) -> None:
+        self.words: Words = np.empty(_WORDS, dtype=np.uint64)
+        self.more: Words = np.empty(_WORDS, dtype=np.uint64)
+
+
+_room = _Room()
+
+
 def streamed_paths(ladder: Ladder, times_ms: IntArray, starts: IntArray, keys: Sequence[bytes]) -> FloatArray:
     """Unit-variance noise (n, 2). ``times_ms`` holds each person's times in order, from ``starts[p]`` to the next.
 
@@ -29,7 +41,6 @@ def streamed_paths(ladder: Ladder, times_ms: IntArray, starts: IntArray, keys: S
     """
     width, rates = normals_per_time(ladder), math.sqrt(3.0) / ladder.length_scales_s
     out = pooled_floats(2 * times_ms.size).reshape(-1, 2)
-    words: Words = np.empty(_WORDS, dtype=np.uint64)
     held = np.empty((SLOTS, 7, rates.size)), np.full(SLOTS, -1, dtype=np.int64)
     wanted = (np.diff(starts) * (width * _SPARE)).astype(np.int64) + 8 * width + 64
     first = 0
@@ -38,7 +49,7 @@ def streamed_paths(ladder: Ladder, times_ms: IntArray, starts: IntArray, keys: S
         while last < len(keys) and (last == first or used + wanted[last] <= _WORDS):
             used += int(wanted[last])
             last += 1
-        _draw(ladder, rates, times_ms, starts[first : last + 1], keys[first:last], wanted[first:last], words, held, out)
+        _draw(ladder, rates, times_ms, starts[first : last + 1], keys[first:last], wanted[first:last], held, out)
         first = last
     return out
 
@@ -50,11 +61,11 @@ def _draw(
     starts: IntArray,
     keys: Sequence[bytes],
     wanted: IntArray,
-    words: Words,
     held: tuple[FloatArray, IntArray],
     out: FloatArray,
 ) -> None:
     """One person whose words may not all fit, or several whose words do."""
+    words, more = _room.words[:_WORDS], _room.more[:_WORDS]
     room = np.minimum(wanted, _WORDS)
     word_end = np.cumsum(room)
     word_at = word_end - room
@@ -70,8 +81,7 @@ def _draw(
     )
     for p in np.flatnonzero(row_at < row_end).tolist():  # the words did not reach: those left, then the stream's next
         one = slice(p, p + 1)
-        left = words[word_at[p] : word_end[p]].copy()
-        more: Words = np.empty(_WORDS, dtype=np.uint64)
+        left = words[word_at[p] : word_end[p]]
         while row_at[p] < row_end[p]:
             more[: left.size] = left
             streams[p].fill(more[left.size :])
