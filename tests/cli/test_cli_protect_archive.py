@@ -7,11 +7,13 @@ import json
 from pathlib import Path
 
 import pytest
-from command import run
+from command import refused, run
 from rides import PARIS, ride
 from track_files import write_as
 
 import sfumato as sf
+from sfumato.archives.one_person import Whereabouts
+from sfumato.errors import InputError
 
 
 @pytest.fixture
@@ -85,3 +87,29 @@ def test_secret_places_point_to_hide(folder: Path) -> None:
     assert not (folder / "out.gpx").exists()
     code, _, err = run(*words, "--accept-odds", folder=folder)
     assert code == 0, err
+
+
+@pytest.mark.parametrize("more", [(), ("--mechanism", "independent")])
+def test_files_of_two_people_do_not_get_one_noise(more: tuple[str, ...], tmp_path: Path) -> None:
+    """Under one noise the difference between two files of one moment would be released as it is."""
+    (tmp_path / "people").mkdir()
+    write_as("gpx", ride([0, 0], [3000, 0], every_s=10.0), tmp_path / "people" / "alice.gpx")
+    write_as("gpx", ride([0, 5000], [3000, 9000], every_s=10.0, at_s=1.7e9 + 7), tmp_path / "people" / "bob.gpx")
+    words = ("protect", "people", "-o", "shared", "--noise", "700m", *more)
+    refused(*words, folder=tmp_path, says="in two places at the same time")
+    assert [path.name for path in tmp_path.iterdir()] == ["people"]
+    assert run(*words, "--one-person", folder=tmp_path)[0] == 0
+
+
+def test_two_recorders_of_one_ride_and_rides_one_after_another_are_one_persons(tmp_path: Path) -> None:
+    where = Whereabouts()
+    for track in (
+        ride([0, 0], [3000, 0], every_s=10.0),
+        ride([60, 40], [3050, -30], every_s=7.0, at_s=1.7e9 + 3),
+        ride([9000, 0], [12000, 0], every_s=10.0, at_s=1.7e9 + 3600),
+    ):
+        where.add(track)
+    where.refuse_two_people()
+    where.add(ride([0, 4000], [3000, 4000], every_s=10.0))
+    with pytest.raises(InputError, match="not one person's"):
+        where.refuse_two_people()

@@ -19,6 +19,7 @@ import numpy as np
 
 from sfumato.archives.filling import filling, put_in_place
 from sfumato.archives.job import Job, RideOutcome, SourceReading
+from sfumato.archives.one_person import Whereabouts
 from sfumato.archives.result import ArchiveResult, Faces, require_something
 from sfumato.archives.staging import STATE_NAME
 from sfumato.archives.statement import joined
@@ -73,7 +74,10 @@ def protect_archive(
             to=to,
         )
 
+        where = Whereabouts()
+
         def transform(trace: Trace) -> RideOutcome:
+            where.add(trace)
             keep = [*trace.columns, *trace.texts]
             noisy = chosen.released(rounded_times(trace), None, replace(plan, keep=keep))
             return RideOutcome(times.apply(noisy, key), times=times.shown)
@@ -81,6 +85,8 @@ def protect_archive(
         try:
             job.run(members(sources), transform, reading, strict=strict, step=faces.step)
             require_something(job.rows)
+            if not reading.one_person:
+                where.refuse_two_people()
             terms = replace(chosen.terms(plan), times=str(times), kept=reading.keep, several_files=True)
             noise = certificate_body(terms, job.released) if job.outputs else None
             if noise is not None and faces.priced is not None:
@@ -114,6 +120,11 @@ def _at_once(
             )
         (private / "manifest.jsonl").unlink(missing_ok=True)  # of a run that ended before anything was in place
         originals = [rounded_times(trace) for trace in _readable(sources, reading)]
+        if not reading.one_person:
+            where = Whereabouts()
+            for trace in originals:
+                where.add(trace)
+            where.refuse_two_people()
         noisy: Iterator[Trace] = iter(())
         if originals:
             chosen = choose(plan, [joined(originals)], None, rng=draw)

@@ -10,6 +10,7 @@ from typing import Any
 from sfumato.archives.filling import filling, put_in_place
 from sfumato.archives.hiding import Blur, Hiding
 from sfumato.archives.job import Job, RideOutcome, SourceReading
+from sfumato.archives.one_person import Whereabouts
 from sfumato.archives.protecting import chosen_noise, wish_in
 from sfumato.archives.result import ArchiveResult, Faces, require_something
 from sfumato.archives.staging import STATE_NAME
@@ -70,12 +71,17 @@ def hide_archive(
             for number, zone in enumerate(hiding.zones):
                 entered[number] += _enters(trace, zone)
 
+        where = Whereabouts()
+
         def transform(trace: Trace) -> RideOutcome:
+            where.add(trace)
             return hiding.outcome(trace)
 
         try:
             job.run(_noted(members(sources), seen), transform, reading, look=look, strict=strict, step=faces.step)
             require_something(job.rows)
+            if hiding.blur is not None and not reading.one_person:
+                where.refuse_two_people()
             for name in _of_earlier_runs(job, seen) if times.kind == "keep" else ():
                 earlier = read_trace(job.where(name))
                 test.add(earlier, earlier)

@@ -56,7 +56,7 @@ SNAP = typer.Option("0.1m", help="Grid that released positions are snapped to, a
 TIME_ZONE = typer.Option(None, help="Time zone of times that name none, e.g. Europe/Paris or UTC.")
 COLUMN = typer.Option([], help="Name a table's column by role, e.g. lat=Y; repeat for more.")
 USER_COLUMN = typer.Option(None, help="The column that says whose each row is (the same as --column id=...).")
-ONE_PERSON = typer.Option(False, "--one-person", help="All rows of every table are one person's.")
+ONE_PERSON = typer.Option(False, "--one-person", help="All rows of a table and all files of a folder are one person's.")
 FORMAT = typer.Option(None, help="The input's format, where ending and content do not tell.")
 OUTPUT_FORMAT = typer.Option(None, help="The release's format, where the ending does not tell.")
 TIMES = typer.Option("keep", help="keep, shift, relative, drop or coarse:5min: which times are released.")

@@ -132,6 +132,11 @@ def _say(done: DatasetResult, output: str, *, verify: bool) -> None:
             f"20, {spread['1.00']} at most. Nobody's loss is above {people['worst_loss']:.4g} per m2, with any number."
         )
         typer.echo(f"At people's own times: {loss_words(people)}")
+    if people["people"] > 1:
+        typer.echo(
+            "Not looked for here: people who travel together, whose way gives more away the more of them there are "
+            "(sfumato cost --companions; a single table is searched for the worst group)."
+        )
     check = f"sfumato verify {output}" if verify else "sfumato verify, on a copy of the folder"
     typer.echo(f"Certificate: {output}/_certificate.json; check it with: {check}")
 
