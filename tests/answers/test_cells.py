@@ -17,11 +17,13 @@ from sfumato.answers.flows import estimate_flows
 from sfumato.answers.heatmap import estimate_heatmap
 from sfumato.answers.intervals import people_interval
 from sfumato.answers.moving_answer import estimate_speeds
+from sfumato.answers.outlines import outlines
 from sfumato.answers.picture import picture
 from sfumato.answers.received import NoiseLaw, Received, receive
 from sfumato.answers.written import write_answer
 from sfumato.cli import app
 from sfumato.errors import InputError, VerificationFailed
+from sfumato.hexagons import HexCells
 from sfumato.io.fleet import fleet_table
 from sfumato.plan import Plan
 from sfumato.priors.kernels import White
@@ -125,6 +127,28 @@ def test_people_across_the_date_line_in_one_cell_and_alone_are_answered() -> Non
     assert one.low[0] < 1.0  # twelve people cannot show that nobody is elsewhere
     empty = one.grid.cells - np.count_nonzero(one.share)
     assert empty == 0
+
+
+def test_no_cell_and_no_flow_is_drawn_around_the_world(tmp_path: Path) -> None:
+    """Across the date line a shape goes on beyond 180 degrees: from 179.99 to -179.99 it would cross every map."""
+    rng = np.random.default_rng(0)
+    people = tuple(
+        (str(k), Trace(rng.normal(0, 0.01, 2), (np.sort(rng.normal(0, 0.02, 2)) + 360) % 360 - 180, np.array([0, 900])))
+        for k in range(8)
+    )
+    release = Received(people, NoiseLaw(White(200.0), 0.0), "independent", False)
+    write_answer(estimate_flows([release], cell_m=2000), tmp_path / "flows.geojson")
+    drawn = [one["geometry"] for one in json.loads((tmp_path / "flows.geojson").read_text())["features"]]
+    lines = [np.array(one["coordinates"]) for one in drawn if one["type"] == "LineString"]
+    pytest.importorskip("h3")
+    rings = [
+        ring
+        for shape in outlines(HexCells.from_bounds(-0.01, 179.99, 0.01, -179.99, resolution=8))
+        for (ring,) in shape
+    ]
+    for shapes in (lines, rings):
+        assert any(one[:, 0].max() > 180 or one[:, 0].min() < -180 for one in shapes)
+        assert max(np.ptp(one[:, 0]) for one in shapes) < 0.5
 
 
 def test_an_interval_for_few_people_is_never_of_no_width() -> None:

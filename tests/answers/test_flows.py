@@ -7,7 +7,11 @@ import pytest
 from city import BOUNDS, fleet, received
 
 from sfumato.answers.flows import Flows, estimate_flows
+from sfumato.answers.received import NoiseLaw, Received
+from sfumato.answers.trips import paused
+from sfumato.cli.estimated import pauses_said
 from sfumato.errors import InputError
+from sfumato.priors.kernels import White
 from sfumato.traces import Trace
 
 
@@ -53,3 +57,13 @@ def test_what_flows_cannot_be_told_from_is_refused_in_words() -> None:
         estimate_flows([received(people)], cell_m=200, bounds=BOUNDS)
     with pytest.raises(InputError, match="no trip"):
         estimate_flows([received(people)], cell_m=1500, bounds=(10.0, 10.0, 10.1, 10.1))
+
+
+def test_a_week_that_is_one_trip_is_said() -> None:
+    """A table without segments has one trip a person: from its first to its last point, whatever lies between."""
+    times = np.r_[np.arange(5.0), 90_000 + np.arange(5.0)]
+    whole, cut = (Trace(np.full(10, 47.0), np.full(10, 8.0), times, of) for of in (None, np.repeat([0, 1], 5)))
+    assert [paused(one) for one in (whole, cut)] == [(1, 1), (0, 2)]
+    law = NoiseLaw(White(100.0), 0.0)
+    assert "1 of 1 trips have a pause" in pauses_said([Received((("a", whole),), law, "independent", False)])[0]
+    assert pauses_said([Received((("a", cut),), law, "independent", False)]) == []

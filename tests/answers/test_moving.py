@@ -111,6 +111,23 @@ def test_lengths_come_back_and_the_model_is_named() -> None:
     assert math.isnan(nothing.trip_length_m.low)  # three people: no interval
 
 
+def test_commuters_who_mostly_stay_are_called_the_models() -> None:
+    """Two rides a day between long stays have nearly all squares, which the release tells; the rest is drawn."""
+    hours = np.arange(200) / 200 * 24
+    there = np.clip((hours - 8) / 0.5, 0, 1) - np.clip((hours - 17) / 0.5, 0, 1)
+    truth = np.column_stack([4000.0 * there, 1500.0 * there])
+    times, noise = 3600 * hours, Matern32(900.0, 200.0) + White(100.0) + Constant(150.0)
+    lat, lon = displace(np.full(200, 0.2), np.full(200, 10.4), truth + sample(times, noise, coordinates=2, rng=3))
+    received = Received((("a", Trace(lat, lon, times)),), NoiseLaw(noise, 0.0), "multiscale", False)
+    found = estimate_ways([received], draws=10, rng=1)
+    real = np.linalg.norm(np.diff(truth, axis=0), axis=1).sum()
+    assert found.total_length_m > 1.5 * real
+    assert found.stays_per_day.value > 2 * 3
+    assert found.told > 0.5  # the squares alone would not say so
+    assert found.mostly_model
+    assert found.stays_mostly_model
+
+
 def test_intervals_need_five_people_and_a_confidence() -> None:
     ones = np.ones(5)
     assert ratio_over_people(np.arange(5.0), ones, 0.9).low < 2 < ratio_over_people(np.arange(5.0), ones, 0.9).high
@@ -132,6 +149,9 @@ def test_the_commands(tmp_path: Path) -> None:
         told = cli.invoke(app, ["estimate", question, str(release), "-c", str(certificate)])
         assert told.exit_code == 0, told.output
         assert word in told.stdout
-        assert "squared steps" in told.stdout.replace("\n", " ")
+        said = " ".join(told.stdout.split())
+        assert "of the squared steps" in said
+        assert "of the length" in said
+        assert ("of the stays" in said) == (question == "stays")
     found = cli.invoke(app, ["estimate", "distances", str(release), "-c", str(certificate), "--json"])
     assert json.loads(found.stdout)["mean_squared_displacement_m2"][0]["low"] is None

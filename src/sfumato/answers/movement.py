@@ -27,7 +27,7 @@ from sfumato.randomness import Randomness
 
 FEWEST_MOMENTS = 10
 FITTED_TO = 400  # moments at most, evenly chosen: what is shorter than their distance is noise in any release
-MOSTLY_MODEL = 0.5
+MOSTLY_MODEL, LEAST_ALIKE = 0.5, 0.8  # of squared steps; of lengths and of stays
 _PLACE_M = 1e5
 _SCALES_S, _SIZES_M = (5.0, 1e7), (1.0, 1e7)
 _KINDS: tuple[type[Matern32] | type[Matern52], ...] = (Matern32, Matern52)
@@ -119,3 +119,8 @@ def told_by_release(mean_m: FloatArray, draws_m: FloatArray) -> float:
     told = float(np.sum(np.diff(mean_m, axis=0) ** 2))
     drawn = float(np.sum(np.diff(draws_m, axis=1) ** 2)) / len(draws_m)
     return min(1.0, told / drawn) if drawn > 0 else 0.0
+
+
+def alike(one: float, other: float) -> float:
+    """The smaller of two numbers, as a share of the larger (1 where both are 0)."""
+    return min(one, other) / max(one, other) if max(one, other) > 0 else 1.0

@@ -19,13 +19,23 @@ def outlines(cells: Cells) -> list[list[Rings]]:
     if isinstance(cells, Areas):
         return [[list(one.rings) for one in shape] for shape in cells.shapes]
     if isinstance(cells, HexCells):
-        return [[[np.array([*ring, ring[0]])]] for ring in cells.outlines_deg()]
+        return [[[_on_one_side(np.array([*ring, ring[0]]))]] for ring in cells.outlines_deg()]
     lat, lon = cells.centres_deg()
     assert cells.cell_height_deg is not None
     assert cells.cell_width_deg is not None
     corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1), (-1, -1)]) / 2
     corners = corners * np.array([cells.cell_width_deg, cells.cell_height_deg])
     return [[[np.round(np.array([x, y]) + corners, 7)]] for y, x in zip(lat, lon, strict=True)]
+
+
+def _on_one_side(ring: FloatArray) -> FloatArray:
+    """The ring as one piece: across the date line it goes on beyond 180 degrees, as a grid's cells do."""
+    return np.column_stack([[beside(lon, ring[0, 0]) for lon in ring[:, 0]], ring[:, 1]])
+
+
+def beside(lon_deg: float, other_deg: float) -> float:
+    """The same meridian, counted on from another so that the way between the two is the short one."""
+    return lon_deg - 360.0 * round((lon_deg - other_deg) / 360.0)
 
 
 def geometry(shape: list[Rings]) -> dict[str, object]:

@@ -21,7 +21,7 @@ from sfumato.arrays import FloatArray, IntArray
 from sfumato.traces import Trace
 
 REACH = 3.0  # noises
-LEAST_TRIP_S = 1.0
+LEAST_TRIP_S, PAUSE_S = 1.0, 3600.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,6 +99,13 @@ def _ends(trace: Trace) -> tuple[IntArray, IntArray]:
     end = np.r_[start[1:], len(order)] - 1
     lasting = trace.times_s[order[end]] - trace.times_s[order[start]] >= LEAST_TRIP_S
     return order[start[lasting]], order[end[lasting]]
+
+
+def paused(trace: Trace) -> tuple[int, int]:
+    """How many segments have a pause of more than an hour in them, of how many: those are hardly one trip each."""
+    order = np.lexsort((trace.times_s, trace.segment))
+    long = (np.diff(trace.times_s[order]) > PAUSE_S) & (np.diff(trace.segment[order]) == 0)
+    return len(np.unique(trace.segment[order][1:][long])), trace.segments
 
 
 def trips_of(

@@ -2,8 +2,13 @@
 
 Lengths, speeds and stays of a released track are the noise's, not the person's, and no subtraction takes that out. So
 paths are drawn given the release (:mod:`sfumato.answers.movement`), the number is read off each, and averaged over
-draws and people. Where the release tells little of the way, the answer is the model's: :attr:`Ways.told` is the share
-of the squared steps that the release tells, and under one half :attr:`Ways.mostly_model` is set and said.
+draws and people. Where the release tells little of the way, the answer is the model's, and that is said:
+
+* where the release tells less than half of the squared steps (:attr:`Ways.told`);
+* where the likeliest path is less than four fifths as long as the drawn ones (:attr:`Ways.length_told`). Few long rides
+  between long stays have most of the squares, and the model, which knows no stays, draws a length of its own into them;
+* for stays also where those of the likeliest path and of the drawn ones, in number or time, differ by more than a fifth
+  (:attr:`Ways.stays_told`).
 """
 
 from __future__ import annotations
@@ -13,7 +18,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.answers.movement import MOSTLY_MODEL, fit_movement, likeliest_path, possible_paths, told_by_release
+from sfumato.answers.movement import (
+    LEAST_ALIKE,
+    MOSTLY_MODEL,
+    alike,
+    fit_movement,
+    likeliest_path,
+    possible_paths,
+    told_by_release,
+)
 from sfumato.answers.over_people import OverPeople, Sample, quantiles_over_people, ratio_over_people
 from sfumato.answers.people import Person, people_of
 from sfumato.answers.received import NoiseLaw, Pair, Received, received_all
@@ -25,7 +38,15 @@ from sfumato.traces import Trace
 DRAWS = 20
 QUANTILES = (0.1, 0.5, 0.9)
 STAY_RADIUS_M, STAY_S = 200.0, 300.0
-NAMES = ("length_m", "trips", "moving_s", "stays", "stay_s", "told")
+NAMES = (
+    "length_m",
+    "trips",
+    "moving_s",
+    "stays",
+    "stay_s",
+    *(f"likeliest_{x}" for x in ("m", "stays", "stay_s")),
+    "told",
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,6 +65,8 @@ class Ways:
     stays_per_day: OverPeople
     stay_share: OverPeople
     told: float
+    length_told: float
+    stays_told: float
     people: int
 
     @property
@@ -53,8 +76,13 @@ class Ways:
 
     @property
     def mostly_model(self) -> bool:
-        """Whether less than half of the way is told by the release."""
-        return self.told < MOSTLY_MODEL
+        """Whether too little of the way is told by the release: under half of its squares, or four fifths of it."""
+        return self.told < MOSTLY_MODEL or self.length_told < LEAST_ALIKE
+
+    @property
+    def stays_mostly_model(self) -> bool:
+        """Whether too little of the way or of its stays is told by the release."""
+        return self.mostly_model or self.stays_told < LEAST_ALIKE
 
     def distributions(self) -> dict[str, tuple[OverPeople, ...]]:
         """Quantiles by name and unit."""
@@ -79,7 +107,10 @@ class Ways:
             "stays_per_day": self.stays_per_day.to_dict(),
             "stay_share": self.stay_share.to_dict(),
             "told_by_release": self.told,
+            "length_told_by_release": self.length_told,
+            "stays_told_by_release": self.stays_told,
             "mostly_model": self.mostly_model,
+            "stays_mostly_model": self.stays_mostly_model,
         }
 
 
@@ -108,7 +139,11 @@ def estimate_ways(
 
 def ways_over(found: Sequence[DrawnWays], confidence: float = 0.9) -> Ways:
     """What is read off everybody's drawn paths together."""
-    length, trips, seconds, stays, stayed, told = np.array([one.sums for one in found]).T
+    sums = np.array([one.sums for one in found]).T
+    length, trips, seconds, stays, stayed, *likeliest, told = sums
+    alike_in = [
+        alike(float(own.sum()), float(drawn.sum())) for own, drawn in zip(likeliest, sums[[0, 3, 4]], strict=True)
+    ]
     return Ways(
         total_length_m=float(length.sum()),
         trip_length_m=ratio_over_people(length, trips, confidence),
@@ -119,6 +154,8 @@ def ways_over(found: Sequence[DrawnWays], confidence: float = 0.9) -> Ways:
         stays_per_day=ratio_over_people(stays, seconds / 86400.0, confidence),
         stay_share=ratio_over_people(stayed, seconds, confidence),
         told=float(np.sum(told * length) / max(float(length.sum()), 1e-9)),
+        length_told=alike_in[0],
+        stays_told=min(alike_in[1:]),
         people=len(found),
     )
 
@@ -166,9 +203,13 @@ def _track(law: NoiseLaw, trace: Trace, draws: int, source: Randomness, look_for
     length = float(steps.sum()) / draws
     _, trip = np.unique(segment[1:][same], return_inverse=True)
     lengths = np.concatenate([np.bincount(trip, weights=one) for one in steps]) if gaps.size else np.zeros(0)
-    stays = np.concatenate([_stays(times, one, segment) for one in drawn]) if look_for_stays else np.zeros(0)
+    stays, own = (
+        np.concatenate([_stays(times, one, segment) for one in paths]) if look_for_stays else np.zeros(0)
+        for paths in (drawn, mean[None])
+    )
+    likeliest = [float(np.linalg.norm(np.diff(mean, axis=0), axis=1)[same].sum()), len(own), float(own.sum())]
     told = told_by_release(mean, drawn) * length
-    sums = [length, trace.segments, gaps.sum(), len(stays) / draws, float(stays.sum()) / draws, told]
+    sums = [length, trace.segments, gaps.sum(), len(stays) / draws, float(stays.sum()) / draws, *likeliest, told]
     speeds = (steps / gaps).ravel() if gaps.size else np.zeros(0)
     return DrawnWays(
         np.array(sums), (lengths, np.ones(len(lengths))), (speeds, np.tile(gaps, draws)), (stays, np.ones(len(stays)))

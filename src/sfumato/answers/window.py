@@ -122,7 +122,9 @@ def extent_of(traces: Sequence[Trace]) -> Bounds:
     """South, west, north, east of the released points; across the date line where that is shorter."""
     lat = np.concatenate([trace.lat_deg for trace in traces])
     lon = np.concatenate([trace.lon_deg for trace in traces])
-    middle = float(np.median(lon))
+    middle = float(
+        np.quantile(lon, 0.5, method="higher")
+    )  # somebody's: between both sides of the date line is Greenwich
     across = (lon - middle + 180.0) % 360.0 - 180.0
     whole = _box(lat, across, 0.0)
     most = _box(lat, across, _RARE)

@@ -13,7 +13,7 @@ import pyarrow.parquet
 
 from sfumato.answers.flows import Flows
 from sfumato.answers.heatmap import EstimatedMap
-from sfumato.answers.outlines import geometry, line_wkb, outlines, wkb
+from sfumato.answers.outlines import beside, geometry, line_wkb, outlines, wkb
 from sfumato.arrays import jsonable
 from sfumato.errors import InputError
 from sfumato.files import write_whole
@@ -89,4 +89,4 @@ def _line(start: tuple[float, float], end: tuple[float, float]) -> dict[str, obj
 
 
 def _ends(row: Mapping[str, float]) -> tuple[tuple[float, float], tuple[float, float]]:
-    return (row["from_lon"], row["from_lat"]), (row["to_lon"], row["to_lat"])
+    return (row["from_lon"], row["from_lat"]), (beside(row["to_lon"], row["from_lon"]), row["to_lat"])

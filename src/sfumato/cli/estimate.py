@@ -26,9 +26,9 @@ from sfumato.cli.estimate_options import (
 
 FROM_PATHS = {
     "speeds": "How fast, from paths drawn given the release. Says when the answer is mostly the model: where the "
-    "release tells less than half of the squared steps.",
+    "release tells less than half of the squared steps, or less than four fifths of the length.",
     "stays": "How many stays and how long (at least five minutes within 200 m of where it began), from paths drawn "
-    "given the release.",
+    "given the release. Says when the answer is mostly the model.",
 }
 
 

@@ -16,6 +16,7 @@ from sfumato.answers.heatmap import BY_PEOPLE, EstimatedMap, Weight, estimate_he
 from sfumato.answers.heatmap import USUAL_STEPS as HEATMAP_STEPS
 from sfumato.answers.picture import write_picture
 from sfumato.answers.received import Received, receive
+from sfumato.answers.trips import paused
 from sfumato.answers.window import Bounds
 from sfumato.answers.written import write_answer
 from sfumato.cli.estimate_options import Question, WhichCells
@@ -65,10 +66,25 @@ def answer_flows(asked: Question, cells: WhichCells) -> None:
             each_release_a_person=asked.each,
             on_step=step,
         )
-    _told(found, asked, f"{found.trips} trips of {found.people} people", found.outside, "trips")
+    what = f"{found.trips} trips of {found.people} people"
+    _told(found, asked, what, found.outside, "trips", pauses_said(received))
 
 
-def _told(found: EstimatedMap | Flows, asked: Question, what: str, outside: int, things: str) -> None:
+def pauses_said(received: Sequence[Received]) -> list[str]:
+    """A line where trips have long pauses in them: whoever gave no segments has whole weeks for trips."""
+    counts = [paused(trace) for one in received for _, trace in one.people]
+    with_pauses, trips = (sum(one[part] for one in counts) for part in (0, 1))
+    if not with_pauses:
+        return []
+    return [
+        f"{with_pauses} of {trips} trips have a pause of more than an hour in them. A trip is one segment of a track; "
+        "a table of people tells trips apart by a column called segment, or trip."
+    ]
+
+
+def _told(
+    found: EstimatedMap | Flows, asked: Question, what: str, outside: int, things: str, notes: Sequence[str] = ()
+) -> None:
     if asked.output is not None:
         write_answer(found, asked.output)
     if asked.picture is not None:
@@ -97,7 +113,7 @@ def _told(found: EstimatedMap | Flows, asked: Question, what: str, outside: int,
         )
     if outside:
         lines.append(f"{outside} {things} lie outside the rectangle and were left out.")
-    lines.append(MEANING)
+    lines += [*notes, MEANING]
     lines += [f"Written: {path}" for path in written.values() if path]
     typer.echo("\n".join(lines))
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from sfumato.answers.displacement import Displacements
-from sfumato.answers.movement import MOSTLY_MODEL
+from sfumato.answers.movement import LEAST_ALIKE, MOSTLY_MODEL
 from sfumato.answers.moving_answer import MovingAnswer, estimate_distances, estimate_speeds, estimate_stays
 from sfumato.answers.over_people import OverPeople
 from sfumato.answers.people import LEAST_PEOPLE
@@ -18,7 +18,7 @@ from sfumato.answers.ways import QUANTILES, STAY_RADIUS_M, STAY_S, Ways
 from sfumato.answers.written import write_answer
 from sfumato.certificates.verify import read_certificate
 from sfumato.cli.estimate_options import Question
-from sfumato.cli.estimated import received_from
+from sfumato.cli.estimated import pauses_said, received_from
 from sfumato.cli.output import print_json
 from sfumato.units import duration_s, format_duration, format_length
 
@@ -27,12 +27,12 @@ UNBIASED = (
     "Squares are exact on average: the noise's share is subtracted. A negative one says that noise hides the answer."
 )
 MODEL = (
-    "MOSTLY THE MODEL: the release tells {told:.0f} % of the squared steps (less than {least:.0f} %). These numbers "
-    "say how the fitted kernel moves, not how these people did."
+    "MOSTLY THE MODEL: the release tells {told}, where at least {least} are needed. These numbers say how the fitted "
+    "kernel moves, not how these people did: it knows no stays, and people who mostly stay look restless in it."
 )
 DRAWN = (
-    "Read off paths drawn given the release, under a kernel fitted to it; the release tells {told:.0f} % of the "
-    "squared steps (under {least:.0f} % this would be called mostly the model)."
+    "Read off paths drawn given the release, under a kernel fitted to it; the release tells {told} (under {least} this "
+    "would be called mostly the model)."
 )
 
 
@@ -61,10 +61,21 @@ def answer_moving(question: str, asked: Question, lags: str) -> None:
         typer.echo(SEEDED)
     for line in [*([] if squares is None else _squares(squares)), *_LINES[question](ways)]:
         typer.echo(line)
-    words = MODEL if ways.mostly_model else DRAWN
-    typer.echo(words.format(told=100 * ways.told, least=100 * MOSTLY_MODEL))
+    for line in pauses_said(received) if question == "distances" else []:
+        typer.echo(line)
+    typer.echo(_by_whom(ways, stays=question == "stays"))
     if asked.output is not None:
         typer.echo(f"Written: {asked.output}")
+
+
+def _by_whom(ways: Ways, *, stays: bool) -> str:
+    """Whether the release tells the answer or the model does, and how much of what was told."""
+    told = [("the squared steps", ways.told, MOSTLY_MODEL), ("the length", ways.length_told, LEAST_ALIKE)]
+    if stays:
+        told.append(("the stays", ways.stays_told, LEAST_ALIKE))
+    words = MODEL if (ways.stays_mostly_model if stays else ways.mostly_model) else DRAWN
+    shares = ", ".join(f"{100 * share:.0f} % of {what}" for what, share, _ in told)
+    return words.format(told=shares, least=", ".join(f"{100 * least:.0f} %" for *_, least in told))
 
 
 def _whose(people: int, confidence: float) -> str:

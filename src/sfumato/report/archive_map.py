@@ -38,7 +38,7 @@ def archive_map(lines: Iterable[tuple[str, Trace]], marks: Sequence[Mark], title
         return ""
     lat = np.concatenate([row[1] for row in thinned] or [np.array([mark.lat_deg for mark in marks])])
     lon = np.concatenate([row[2] for row in thinned] or [np.array([mark.lon_deg for mark in marks])])
-    around = Around(float(np.median(lat)), float(np.median(lon)))
+    around = Around(float(np.median(lat)), float(np.quantile(lon, 0.5, method="higher")))
     seen = around.to_metres(lat, lon)
     near = np.concatenate([seen, *(around.to_metres(mark.lat_deg, mark.lon_deg) for mark in marks)])
     room = max([1.2 * mark.radius_m for mark in marks], default=0.0)
