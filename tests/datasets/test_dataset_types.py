@@ -131,12 +131,16 @@ def test_people_may_be_folders_and_dictionaries_may_repeat_themselves(tmp_path: 
 
 
 def test_the_public_page_and_the_distribution_over_people(tmp_path: Path) -> None:
-    folder, out, page = written(tmp_path / "in", rows(600, 5)), tmp_path / "out", tmp_path / "page.html"
+    folder, out, page = written(tmp_path / "in", rows(600, 30)), tmp_path / "out", tmp_path / "page.html"
     asked = ("protect", folder, "-o", out, "--user-column", "user_id", "--noise", "200m")
     code, told, _ = run(*asked, "--public-report", page)
     assert code == 0
     assert "Points of one person" in told
-    assert "of 5 people" in page.read_text()
+    assert "At people's own times: a tenth at most" in told
+    assert "computed for everybody" in told
+    assert "of 30 people" in page.read_text()
+    assert "What people lose at their own times" in page.read_text()
+    assert not any(f'"u{k}"' in (out / "_certificate.json").read_text() for k in range(30))
     assert "://" not in page.read_text().replace("http://www.w3.org", "")
 
 

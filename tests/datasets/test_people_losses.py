@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from command import run
 from people_rows import rows, written
 
 from sfumato.certificates.document import sealed
@@ -20,7 +19,7 @@ from sfumato.datasets import job, people_losses, source
 from sfumato.datasets.people_losses import FEW, HIDDEN, LOCAL, MOMENTS, PEOPLE, Sample
 from sfumato.datasets.protecting import DatasetReading, protect_dataset
 from sfumato.datasets.verifying import verify_dataset
-from sfumato.errors import InputError, VerificationFailed
+from sfumato.errors import InputError, NotCertified, VerificationFailed
 from sfumato.plan import Plan
 from sfumato.tables.noise import TableNoise
 
@@ -170,6 +169,17 @@ def test_what_is_not_computed_says_why(tmp_path: Path, people: int, times: str, 
     verify_dataset(tmp_path / "out" / "_certificate.json", tmp_path / "out")
 
 
+@pytest.mark.parametrize("mechanism", ["independent", "planar-laplace", "prior-shaped", "mixed"])
+def test_promises_that_depend_on_times_are_refused_before_a_row_is_read(tmp_path: Path, mechanism: str) -> None:
+    prior = "geolife-median" if mechanism in ("prior-shaped", "mixed") else None
+    folder, read = written(tmp_path / "in", rows(400, 25)), list[str]()
+    plan = Plan(noise_m=200.0, mechanism=mechanism, prior=prior)
+    with pytest.raises((NotCertified, InputError), match="depends on"):
+        protect_dataset(folder, tmp_path / "out", plan, step=lambda name, _: read.append(name))
+    assert not read
+    assert {path.name for path in tmp_path.iterdir()} == {"in"}
+
+
 def test_a_part_of_which_nothing_was_noted_stops_the_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from sfumato.datasets.notes import Notes
 
@@ -189,15 +199,3 @@ def test_a_person_in_many_pieces_is_one_of_the_sample() -> None:
     assert one == other
     assert len(one) == PEOPLE
     assert all(len(moments) == MOMENTS and not complete for _, complete, moments in one)
-
-
-def test_the_command_says_it_and_names_nobody(tmp_path: Path) -> None:
-    folder, page = written(tmp_path / "in", rows(600, 30)), tmp_path / "page.html"
-    asked = ("--user-column", "user_id", "--noise", "200m", "--public-report", page)
-    code, told, _ = run("protect", folder, "-o", tmp_path / "out", *asked)
-    assert code == 0
-    assert "At people's own times: a tenth at most" in told
-    assert "computed for everybody" in told
-    assert "What people lose at their own times" in page.read_text()
-    said = (tmp_path / "out" / "_certificate.json").read_text()
-    assert not any(f'"u{k}"' in said for k in range(30))

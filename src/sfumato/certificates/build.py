@@ -136,11 +136,7 @@ def certificate_body(terms: Terms, released: Released | ReleasedFiles) -> dict[s
     _check_grid(terms)
     if isinstance(released, ReleasedFiles) != terms.several_files:
         raise NotCertified("Files are stated as one track, or one track as files.", "Nothing is released; report this.")
-    if not terms.own_times and not _at_any_times(mechanism):
-        raise NotCertified(
-            "What this mechanism promises depends on the times, which the release does not show as they were.",
-            "Keep the times, or use multiscale noise, whose promise holds at any times.",
-        )
+    refuse_other_times(terms)
     stated = stated_by(mechanism, target, released.times_s if terms.own_times else ())
     losses, members, prior = stated.losses, mechanism.holds_over(), mechanism.holds_for()
     most = max((_moments(times) for times in released.times_s), default=0)
@@ -183,6 +179,15 @@ def certificate_body(terms: Terms, released: Released | ReleasedFiles) -> dict[s
         **stated.blocks,
     }
     return dict(jsonable(body))
+
+
+def refuse_other_times(terms: Terms) -> None:
+    """Refuse a promise that holds at a track's own times only, for a release that does not have them."""
+    if not terms.own_times and not _at_any_times(terms.mechanism):
+        raise NotCertified(
+            "What this mechanism promises depends on the times, which the release does not show as they were.",
+            "Keep the times, or use multiscale noise, whose promise holds at any times.",
+        )
 
 
 def _at_any_times(mechanism: TraceMechanism) -> bool:

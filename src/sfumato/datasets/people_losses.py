@@ -189,5 +189,6 @@ def _meaning(computed: int, people: int, whole: int) -> str:
     )
     return (
         f"Quantiles of the loss at a person's own times, over {who}: {whole} with all their moments{rest}. Losses are "
-        f"per m², in three figures, the largest over {stated_grid(MOMENTS)}. Nobody's is above worst_loss."
+        f"per m², in three figures, the largest over {stated_grid(MOMENTS)}; between those scales one can be a little "
+        "larger. Nobody's is above worst_loss."
     )

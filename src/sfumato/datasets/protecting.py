@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from sfumato.archives.staging import Staging, opened_private, private_folder
-from sfumato.certificates.build import ReleasedFiles, certificate_body
+from sfumato.certificates.build import ReleasedFiles, certificate_body, refuse_other_times
 from sfumato.certificates.document import certificate_text
 from sfumato.certificates.person_ids import distinct_ids
 from sfumato.certificates.state import NoiseState
@@ -104,6 +104,7 @@ def protect_dataset(
     asked = {"do": "protect", "plan": plan.to_dict(), "state": state is not None}
     with begun(dataset, layout, out, asked, rng) as (staging, key, simulation, wish):
         noise = TableNoise.of(plan, key=key, state=state, rng=1 if simulation and state is None else None)
+        refuse_other_times(noise.terms(several_files=True))  # before all rows are read
         noise, notes = replace(noise, key=key), Notes(staging.private / "moments")
         unseen = reason_against(layout, dataset.schema, plan.times)
 

@@ -20,7 +20,7 @@ import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from sfumato.certificates.build import ReleasedFiles, certificate_body
+from sfumato.certificates.build import ReleasedFiles, certificate_body, refuse_other_times
 from sfumato.certificates.document import certificate_text
 from sfumato.certificates.state import NoiseState
 from sfumato.certificates.verify import Document
@@ -156,7 +156,9 @@ def _made(
     given = spark.read.options(mergeSchema=True, ignoreCorruptFiles=False, ignoreMissingFiles=False).parquet(source)
     dataset, files = dataset_of(given, HadoopFolder(spark, source))
     layout = reading.layout(dataset.schema, tuple(plan.keep))
-    noise, rows = TableNoise.of(plan, rng=rng, state=state), given.count()
+    noise = TableNoise.of(plan, rng=rng, state=state)
+    refuse_other_times(noise.terms(several_files=True))  # before all rows are read
+    rows = given.count()
     work = DatasetWork(dataset, layout, noise, max(1, -(-rows // PART_ROWS)), files)
     write_files(released_files(given, work), f"{private.address}/{_MADE}")
     said = said_of(spark, private, _MADE)

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from sfumato.arrays import FloatArray, distinct, positive
+from sfumato.errors import InputError
 from sfumato.leakage.exact_losses import largest_independent_loss, stated_independent
 from sfumato.leakage.odds import odds_words
 from sfumato.mechanisms.traces.gaussian_noise import SizedNoise, affordable, apart, calibrated_noise_m
@@ -56,6 +57,11 @@ class IndependentNoise(SizedNoise):
 
     @classmethod
     def from_plan(cls, plan: Plan, traces: Sequence[Trace], together: Together) -> Self:
+        if not traces:
+            raise InputError(
+                "What independent noise promises depends on a track's times, and none is given.",
+                "For a dataset use multiscale noise, whose promise holds at any times.",
+            )
         unit = cls(1.0, prior_class_named(plan.prior_class), plan.redraws)
         loss = unit.losses([trace.times_s for trace in traces]).basis or math.inf
         return unit.sized(calibrated_noise_m(plan.target, loss, together))
