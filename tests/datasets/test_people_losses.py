@@ -16,6 +16,7 @@ from people_rows import rows, written
 from sfumato.certificates.document import sealed
 from sfumato.certificates.folders import unsealed
 from sfumato.datasets import job, people_losses, source
+from sfumato.datasets.notes import Notes
 from sfumato.datasets.people_losses import FEW, HIDDEN, LOCAL, MOMENTS, PEOPLE, Sample
 from sfumato.datasets.protecting import DatasetReading, protect_dataset
 from sfumato.datasets.verifying import verify_dataset
@@ -181,8 +182,6 @@ def test_promises_that_depend_on_times_are_refused_before_a_row_is_read(tmp_path
 
 
 def test_a_part_of_which_nothing_was_noted_stops_the_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sfumato.datasets.notes import Notes
-
     monkeypatch.setattr(Notes, "all", lambda notes: [])
     with pytest.raises(InputError, match="another version"):
         protect_dataset(written(tmp_path / "in", rows(400, 25)), tmp_path / "out", PLAN)
@@ -199,3 +198,11 @@ def test_a_person_in_many_pieces_is_one_of_the_sample() -> None:
     assert one == other
     assert len(one) == PEOPLE
     assert all(len(moments) == MOMENTS and not complete for _, complete, moments in one)
+
+
+def test_what_a_killed_job_was_noting_is_not_read(tmp_path: Path) -> None:
+    notes = Notes(tmp_path / "notes")
+    notes.keep(["b", "a"], {"people": 2})
+    (tmp_path / "notes" / ".abc.machine-1f-0123456789ab.json").write_text('{"peop')
+    notes.keep(["a"], {"people": 3})
+    assert notes.all() == [{"people": 3}], "a bucket that is done again has one note"

@@ -23,5 +23,5 @@ class Notes:
         write_text(self._folder / f"{name}.json", json.dumps(note), private=True)
 
     def all(self) -> list:
-        """Of every bucket that is done, in this run or before."""
-        return [json.loads(path.read_text()) for path in sorted(self._folder.glob("*.json"))]
+        """Of every bucket that is done, in this run or before; not what a killed one was filling."""
+        return [json.loads(path.read_text()) for path in sorted(self._folder.glob("[!.]*.json"))]
