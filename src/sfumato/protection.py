@@ -30,13 +30,13 @@ from sfumato.secret import SecretRule
 from sfumato.shown import Shown
 from sfumato.times_released import Times
 from sfumato.traces import PointsRead, Trace
-from sfumato.units import format_length
+from sfumato.units import count_of, format_length
 
 if TYPE_CHECKING:
     from sfumato.adversary.audit import Audit
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Protected(Shown):
     """A release with what is certified about it. ``original`` and ``dropped`` are private; ``state`` undoes the noise.
 
@@ -49,6 +49,9 @@ class Protected(Shown):
     dropped: tuple[str, ...]
     terms: Terms
     state: NoiseState | None = None
+
+    def __repr__(self) -> str:
+        return f"<Protected, {count_of(len(self.release), 'point')}. {self.body['headline']}>"
 
     @property
     def certificate(self) -> dict[str, Any]:
@@ -67,7 +70,7 @@ class Protected(Shown):
         return audit(self.original, self.release, Certificate.of(self.body), prior=prior)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ProtectedFleet(Shown):
     """Several people's releases under one certificate, whose promise holds for each of them."""
 
@@ -77,6 +80,10 @@ class ProtectedFleet(Shown):
     dropped: tuple[str, ...]
     terms: Terms
     state: NoiseState | None = None
+
+    def __repr__(self) -> str:
+        points = count_of(sum(len(trace) for _, trace in self.releases), "point")
+        return f"<ProtectedFleet, {len(self.releases)} people, {points}. {self.body['headline']}>"
 
     @property
     def certificate(self) -> dict[str, Any]:

@@ -133,8 +133,11 @@ def show(name: Name, url: Url = HOME, json: Json = False) -> None:
         return
     one = answer["campaign"]
     typer.echo(f"{one['title']} ({name}): {one['state']}, {one['cells']} cells, {one['reporting']}")
-    typer.echo(f"at most {one['two_beta_per_km']:g} per km; open cycle {one['cycle']['number']}")
-    typer.echo(f"due {_when(one['cycle']['due_at_s'])}, about {one['cycle']['reports']} reports")
+    if one["state"] in ("running", "paused"):
+        typer.echo(f"at most {one['two_beta_per_km']:g} per km; open cycle {one['cycle']['number']}")
+        typer.echo(f"due {_when(one['cycle']['due_at_s'])}, about {one['cycle']['reports']} reports")
+    else:
+        typer.echo(f"at most {one['two_beta_per_km']:g} per km; it takes no more reports")
     for cycle in history[-5:]:
         said = "ALARM" if cycle["alarm"]["raised"] else cycle["verdict"]
         out = ", left out" if cycle["excluded"] else ""

@@ -101,7 +101,8 @@ def _print(rows: Sequence[Compared], at: str, unit: str) -> None:
     if beyond := sorted({row.mechanism for row in rows if not row.within_target}):
         typer.echo(f"As given, and beyond the target: {', '.join(beyond)}.")
     head = ("target", "mechanism", "distortion", "LIP", "MI", "LDP", "max.leak", "Bayes err", "guess off", "geo-ind")
-    typer.echo("  ".join(f"{word:<22}" if word == "mechanism" else f"{word:>10}" for word in head))
+    width = max(22, *(len(row.mechanism) for row in rows))
+    typer.echo("  ".join(f"{word:<{width}}" if word == "mechanism" else f"{word:>10}" for word in head))
     last = None
     for row in rows:
         if last is not None and row.target != last:
@@ -119,7 +120,7 @@ def _print(rows: Sequence[Compared], at: str, unit: str) -> None:
         )
         cells = [
             f"{row.target:>10g}",
-            f"{row.mechanism:<22}",
+            f"{row.mechanism:<{width}}",
             *(f"{value:>10.6g}" for value in values),
             f"{geo:>10}",
         ]

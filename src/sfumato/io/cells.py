@@ -181,7 +181,8 @@ def _numbers(values: Sequence[object], name: str, where: Path) -> FloatArray:
             out[index] = float(value)  # type: ignore[arg-type]  # what is not a number is refused below
         except (TypeError, ValueError) as error:
             raise InputError(
-                f"Entry {index + 1} of {name} in {where.name} is not a number.", "Use a point as decimal sign."
+                f"Entry {index + 1} of {name} in {where.name} is not a number.",
+                "Use a point as decimal sign, and no line of names above a matrix.",
             ) from error
         if not math.isfinite(out[index]):
             raise InputError(f"Entry {index + 1} of {name} in {where.name} is NaN or infinite.", "Remove or repair it.")

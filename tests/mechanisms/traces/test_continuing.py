@@ -22,9 +22,10 @@ from sfumato.leakage.loss import basic_losses
 from sfumato.mechanisms.traces.multiscale.bound import restart_multiplier, universal_bound
 from sfumato.mechanisms.traces.multiscale.continuing import continuing_path, keyed_words, milliseconds
 from sfumato.mechanisms.traces.multiscale.ladder import Ladder, noise_covariance, shipped_ladder
+from sfumato.plan import Plan
 from sfumato.priors.classes import DAY
 from sfumato.priors.kernels import RBF, Matern32
-from sfumato.protection import protect
+from sfumato.protection import protect, protect_fleet
 from sfumato.traces import Trace
 
 LADDER = Ladder(np.array([12.0, 300.0, 25000.0]), np.array([0.4, 0.3, 0.3]), 0.05, 0.1)
@@ -301,3 +302,19 @@ def test_a_failed_write_of_the_state_leaves_nothing(tmp_path: Path, monkeypatch:
     with pytest.raises(InputError, match="No space"):
         noise_state.create_state(tmp_path / "s.json", NoiseState.fresh(1.0, LADDER.to_dict()))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_printed_of_a_release_holds_neither_key_nor_place(tmp_path: Path) -> None:
+    """Others read notebooks and logs; the key undoes the noise of every release of its state."""
+    trace = Trace(np.full(20, 48.1234567), np.full(20, 2.7654321), 1.7e9 + 60.0 * np.arange(20))
+    done = protect(trace, noise_m=300, state=tmp_path / "alice.json")
+    fleet = protect_fleet(Plan(noise_m=300), [("a", trace), ("b", trace)], state=tmp_path / "fleet.json")
+    assert done.state is not None
+    assert fleet.state is not None
+    for value in (done, done.terms, done.terms.mechanism, done.state, fleet, fleet.terms, done.audit()):
+        for key in (done.state.key, fleet.state.key):
+            assert repr(key)[2:14] not in repr(value)
+            assert key.hex() not in repr(value)
+        assert "48.12" not in repr(value)
+    assert repr(done).startswith("<Protected, 20 points. ")
+    assert repr(fleet).startswith("<ProtectedFleet, 2 people, 40 points. ")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -42,7 +42,7 @@ class MultiscaleNoise(SizedNoise, ContinuingNoise):
     size_m: float
     prior_class: PriorClass
     redraws: int = 1
-    key: bytes | None = None
+    key: bytes | None = field(default=None, repr=False)  # undoes the noise: never in a log or a notebook
 
     name: ClassVar[str] = "multiscale"
     summary: ClassVar[str] = "one public process on many time scales, promised over a class of priors at any times"
