@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
@@ -142,6 +143,24 @@ def test_the_public_page_and_the_distribution_over_people(tmp_path: Path) -> Non
     assert "What people lose at their own times" in page.read_text()
     assert not any(f'"u{k}"' in (out / "_certificate.json").read_text() for k in range(30))
     assert "://" not in page.read_text().replace("http://www.w3.org", "")
+
+
+def test_a_date_beside_the_time_of_day_stays_with_it_and_is_not_kept_beside_times_that_hide_it(tmp_path: Path) -> None:
+    table = rows(300, 3).drop_columns(["speed"])
+    stamps = table.column("time")
+    table = table.set_column(1, "time", pc.strftime(stamps, "%H:%M:%S").cast(pa.string()))
+    table = table.append_column("date", pc.strftime(stamps, "%Y-%m-%d"))
+    folder = written(tmp_path / "in", table)
+    for times in ("keep", "shift"):
+        out = tmp_path / times
+        protect_dataset(folder, out, Plan(noise_m=200.0, times=times), reading=DatasetReading({"id": "user_id"}, "UTC"))
+        assert ("date" in ds.dataset(out).schema.names) == (times == "keep")
+        assert verify_dataset(out / "_certificate.json", out).checks
+    plan = Plan(noise_m=200.0, times="shift", keep=("date",))
+    with pytest.raises(InputError, match="tells what --times shift hides"):
+        protect_dataset(folder, tmp_path / "told", plan, reading=DatasetReading({"id": "user_id"}, "UTC"))
+    with pytest.raises(InputError, match="tells what --times shift hides"):
+        protect_table(table, plan, zone="UTC")
 
 
 def test_a_ledger_is_one_persons(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def hide_dataset(
     if reading.one_person != isinstance(places, Places):
         raise InputError("One places file is one person's.", "Give a folder of them, or say --one-person.")
     dataset = open_dataset(folder)
-    layout = _layout(reading.layout(dataset.schema, tuple(keep)), dataset.schema, keep)
+    layout = _layout(reading.layout(dataset.schema, tuple(keep), times.kind), dataset.schema, keep)
     owners = {None: places} if isinstance(places, Places) else dict(places)
     hidings = {person: Hiding(mine, times) for person, mine in owners.items()}
     asked = {"do": "hide", "zones": {str(person): hiding.wish() for person, hiding in hidings.items()}}

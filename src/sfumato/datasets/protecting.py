@@ -65,9 +65,13 @@ class DatasetReading:
     zone: str | None = None
     one_person: bool = False
 
-    def layout(self, schema: pa.Schema, keep: tuple[str, ...]) -> Layout:
-        """Refused where nothing says whose each row is."""
+    def layout(self, schema: pa.Schema, keep: tuple[str, ...], times: str) -> Layout:
+        """Refused where nothing says whose each row is; a date beside the time of day stays where times are kept."""
         layout = Layout.of(schema, columns=self.columns, keep=keep, zone=self.zone, one_person=self.one_person)
+        date = layout.roles.by_role.get("date")
+        if times == "keep" and date is not None and date not in keep:
+            return self.layout(schema, (*keep, date), times)
+        layout.refuse_date(times)
         if layout.roles.undeclared(layout.reading):
             raise InputError(
                 "No column of the dataset is known to say whose each row is.",
@@ -100,7 +104,7 @@ def protect_dataset(
     if (ended := finished(out, folder)) is not None:
         return ended
     dataset = open_dataset(folder)
-    layout = (reading or DatasetReading()).layout(dataset.schema, tuple(plan.keep))
+    layout = (reading or DatasetReading()).layout(dataset.schema, tuple(plan.keep), plan.times)
     asked = {"do": "protect", "plan": plan.to_dict(), "state": state is not None}
     with begun(dataset, layout, out, asked, rng) as (staging, key, simulation, wish):
         noise = TableNoise.of(plan, key=key, state=state, rng=1 if simulation and state is None else None)

@@ -99,6 +99,7 @@ def protect_arrow(
     if whole.num_rows == 0:
         raise InputError("The table has no points.", "Give at least one row with a position and a time.")
     layout = _layout(whole, plan, columns, zone, one_person)
+    layout.refuse_date(plan.times)
     rows = read_rows(whole, layout)
     traces = _traces(rows) if plan.mechanism != DEFAULT_MECHANISM else ()
     state = None

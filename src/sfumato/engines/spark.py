@@ -84,6 +84,7 @@ def protect(
             "No column is known to say whose each row is.",
             f"Name it, columns={{'id': 'user_id'}}, or say one_person=True; its columns: {', '.join(schema.names)}.",
         )
+    layout.refuse_date(plan.times)
     noise = TableNoise.of(plan, rng=rng, key=key)
     parts = int(groups or frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
     if layout.person is not None:

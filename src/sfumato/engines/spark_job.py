@@ -155,7 +155,7 @@ def _made(
     """The parts and the rejects in the private folder, and everything that is said of them."""
     given = spark.read.options(mergeSchema=True, ignoreCorruptFiles=False, ignoreMissingFiles=False).parquet(source)
     dataset, files = dataset_of(given, HadoopFolder(spark, source))
-    layout = reading.layout(dataset.schema, tuple(plan.keep))
+    layout = reading.layout(dataset.schema, tuple(plan.keep), plan.times)
     noise = TableNoise.of(plan, rng=rng, state=state)
     refuse_other_times(noise.terms(several_files=True))  # before all rows are read
     rows = given.count()

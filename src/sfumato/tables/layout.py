@@ -72,6 +72,12 @@ class Layout:
         """The column of people; None where all rows are one person's."""
         return None if self.reading.one_person else self.roles.by_role.get("id")
 
+    def refuse_date(self, times: str) -> None:
+        """Refuse a date that was asked to be kept beside times that hide it."""
+        date = self.roles.by_role.get("date")
+        if times != "keep" and date in self.released:
+            raise InputError(f"Column '{date}' tells what --times {times} hides.", "Leave one of the two out.")
+
     @property
     def needed(self) -> list[str]:
         """The columns to read."""
