@@ -163,3 +163,13 @@ test("damaged, foreign and attacking files are refused with words that hold no p
     assert.throws(() => page.readGeoJson(text), { name: "SfumatoError" });
   assert.equal(page.readGpx(gpx(point)).latDeg[0], 48.85);
 });
+
+test("tracks in two places at one time are not one person's; two recorders of one ride are", () => {
+  const ride = (lat, lon, beginS) => ({
+    latDeg: Float64Array.from({ length: 300 }, (_, i) => lat + 1e-4 * i),
+    lonDeg: new Float64Array(300).fill(lon),
+    micros: Float64Array.from({ length: 300 }, (_, i) => (1.7e9 + beginS + 5 * i) * 1e6),
+  });
+  page.refuseTwoPeople([ride(48.85, 2.35, 0), ride(48.8503, 2.3502, 2), null, ride(45.76, 4.83, 86_400)]);
+  assert.throws(() => page.refuseTwoPeople([ride(48.85, 2.35, 0), ride(48.9, 2.35, 3)]), /two places at the same time/);
+});

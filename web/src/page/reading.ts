@@ -15,8 +15,27 @@ export interface Opened extends Source {
   readonly digest: string;
 }
 
+/** What people drop by mistake: how such a file begins (or has at its ninth byte), what it is, what to do. */
+const KINDS: readonly (readonly [string, string, string])[] = [
+  ["PK\u0003\u0004", "a ZIP archive", "Unpack it, and drop the GPX files that are in it."],
+  ["\u001f\u008b", "packed by gzip", "Unpack it, and drop what was in it."],
+  [".FIT", "a FIT file", "The command line reads it: sfumato hide."],
+  ["\u00ff\u00d8\u00ff", "a picture", "Drop GPX or GeoJSON files."],
+  ["\u0089PNG", "a picture", "Drop GPX or GeoJSON files."],
+  ["<!doctype html", "a web page", "Perhaps it asks to log in: export the track again."],
+  ["<html", "a web page", "Perhaps it asks to log in: export the track again."],
+];
+
+function refuseOtherKinds(head: string): void {
+  const begun = head.trimStart().toLowerCase();
+  for (const [mark, words, advice] of KINDS)
+    if (begun.startsWith(mark.toLowerCase()) || (mark === ".FIT" && head.startsWith(mark, 8)))
+      throw new SfumatoError(`The file is ${words}, neither GPX nor GeoJSON.`, advice);
+}
+
 function decoded(bytes: Uint8Array): string {
-  const head = new TextDecoder("latin1").decode(bytes.subarray(0, 200));
+  const head = String.fromCharCode(...bytes.subarray(0, 200));
+  refuseOtherKinds(head);
   const wide =
     bytes[0] === 0xff && bytes[1] === 0xfe ? "utf-16le" : bytes[0] === 0xfe && bytes[1] === 0xff ? "utf-16be" : null;
   const named = /^\s*<\?xml[^>]*\bencoding=["']([\w.-]+)["']/.exec(head)?.[1];

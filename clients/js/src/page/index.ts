@@ -14,6 +14,7 @@ export { readGeoJson, writeGeoJson } from "./geojson.js";
 export { Around, distanceM, surface } from "./globe.js";
 export { readGpx, writeGpx } from "./gpx.js";
 export { canonicalJson, fixed, indentedJson, parseJson, pythonFloat, sortedJson } from "./json.js";
+export { refuseTwoPeople } from "./one_person.js";
 export { type Place, Places, SAME_PLACE_M } from "./places.js";
 export { keyedName, type Leak, type Release, release, type Source } from "./release.js";
 export { hexOf, hmac, sha256, utf8 } from "./sha256.js";

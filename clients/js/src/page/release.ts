@@ -10,6 +10,7 @@ import { type Gate, less, look, size } from "./gates.js";
 import { writeGeoJson } from "./geojson.js";
 import { surface } from "./globe.js";
 import { writeGpx } from "./gpx.js";
+import { refuseTwoPeople } from "./one_person.js";
 import type { Place, Places } from "./places.js";
 import { hmac, joined, sha256, utf8 } from "./sha256.js";
 import type { Track } from "./track.js";
@@ -74,6 +75,7 @@ export function release(
   let shown: readonly (Track | null)[] = cut;
   const single = !hides && sources.length === 1;
   if (choice !== null) {
+    refuseTwoPeople(sources.map(({ track }) => track));
     const times = cut.flatMap((track) => (track === null ? [] : [milliseconds(track)]));
     const moments = function* () {
       for (const part of times) yield* part;
