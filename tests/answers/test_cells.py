@@ -204,6 +204,7 @@ def test_the_commands_write_movement_pictures_and_say_what_is_missing(tmp_path: 
     told = run(app, [*files, "--cell", "2km", "--picture", str(heat)])
     assert told.exit_code == 0, told.output
     assert heat.read_text().startswith("<svg")
+    assert "A simulation: a release was drawn from a seed" in told.output  # by anybody who has the file
     missing = run(app, ["estimate", "heatmap", str(release)])
     assert missing.exit_code != 0
     assert "no known law" in str(getattr(missing.exception, "advice", missing.output))

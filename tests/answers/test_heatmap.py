@@ -159,7 +159,10 @@ def test_the_command_writes_shares_at_the_centres_and_says_what_it_did(tmp_path:
     assert len(drawn) == len(table)
     nothing = run(app, ["estimate", "heatmap", files[1], files[1], "-c", files[2]])
     assert nothing.exit_code != 0
-    assert "2 releases and 1 certificates" in str(nothing.exception)
+    assert "2 releases and 1 certificate." in str(nothing.exception)
+    for wrong, word in ((["--certificate", files[2], files[1]], "given twice"), (["-o", files[0] + ".xlsx"], "xlsx")):
+        refused = run(app, ["estimate", "heatmap", files[1], "-c", files[2], *wrong])
+        assert word in str(refused.exception)
 
 
 def test_an_ending_that_is_not_written_leaves_nothing(tmp_path: Path) -> None:

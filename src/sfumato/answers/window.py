@@ -42,7 +42,7 @@ class Window:
         rows, columns = grid.rows * finer + 2 * margin, grid.columns * finer + 2 * margin
         if rows * columns > LARGEST_WINDOW:
             raise InputError(
-                f"The map would need {rows} x {columns} cells of {cell / finer:.0f} m to be worked out.",
+                f"The map would need {rows} x {columns} cells of {cell / finer:.3g} m to be worked out.",
                 "Use larger cells, or name a smaller rectangle (--bounds south,west,north,east).",
             )
         return cls(grid, finer, margin)

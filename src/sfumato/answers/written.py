@@ -42,9 +42,14 @@ def write_answer(answer: Tabled, path: str | Path) -> None:
         ".json": lambda beside: _text(beside, {**answer.to_dict(), "rows": answer.to_table().to_pylist()}),
         ".geojson": lambda beside: _text(beside, _features(answer)),
     }
-    if target.suffix not in writers:
-        raise InputError(f"Answers are not written as '{target.suffix}'.", f"Use {', '.join(ENDINGS)}.")
+    check_ending(target)
     write_whole(target, writers[target.suffix])
+
+
+def check_ending(path: str | Path) -> None:
+    """Refuse a name whose ending no answer is written with: before the work, and not after it."""
+    if Path(path).suffix not in ENDINGS:
+        raise InputError(f"Answers are not written as '{Path(path).suffix}'.", f"Use {', '.join(ENDINGS)}.")
 
 
 def _text(path: Path, value: object) -> None:

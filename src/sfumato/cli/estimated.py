@@ -18,7 +18,9 @@ from sfumato.answers.picture import write_picture
 from sfumato.answers.received import Received, receive
 from sfumato.answers.trips import paused
 from sfumato.answers.window import Bounds
-from sfumato.answers.written import write_answer
+from sfumato.answers.written import check_ending, write_answer
+from sfumato.certificates.document import SEAL
+from sfumato.certificates.verify import read_certificate
 from sfumato.cli.estimate_options import Question, WhichCells
 from sfumato.cli.estimated_reports import map_of_reports
 from sfumato.cli.output import print_json
@@ -27,12 +29,13 @@ from sfumato.grid import Grid
 from sfumato.progress import progress
 from sfumato.units import bounds_deg, format_length, length_m
 
+SEEDED = "A simulation: a release was drawn from a seed, so whoever knows it can take the noise out altogether."
 SMOOTHER_THAN_COUNTING = 2  # steps
 MOSTLY_ONE = 0.3  # of the points
 MEANING = (
     "Corrected for noise whose law is on the certificate; nobody's own place is any less hidden. Intervals are for the "
     "shares of people like these over the released period; they do not say that cells finer than the noise can be told "
-    "apart."
+    "apart, nor on which side of a line between cells a street along it lies."
 )
 
 
@@ -40,7 +43,7 @@ def answer_heatmap(asked: Question, cells: WhichCells, weight: str, channels: Se
     """Where people are."""
     if channels:
         found = map_of_reports(asked, cells, channels)
-        _told(found, asked, f"{found.points} reports of {found.people} people", 0, "reports")
+        _told(found, asked, f"{_many(found.points, 'reports')} of {_many(found.people, 'people')}", 0, "reports")
         return
     received = received_from(asked)
     with progress("Taking the blur out", HEATMAP_STEPS, quiet=asked.json) as step:
@@ -52,7 +55,8 @@ def answer_heatmap(asked: Question, cells: WhichCells, weight: str, channels: Se
             each_release_a_person=asked.each,
             on_step=step,
         )
-    _told(found, asked, f"{found.points} points of {found.people} people", found.outside, "points")
+    what = f"{_many(found.points, 'points')} of {_many(found.people, 'people')}"
+    _told(found, asked, what, found.outside, "points", seeded_said(asked))
 
 
 def answer_flows(asked: Question, cells: WhichCells) -> None:
@@ -66,8 +70,13 @@ def answer_flows(asked: Question, cells: WhichCells) -> None:
             each_release_a_person=asked.each,
             on_step=step,
         )
-    what = f"{found.trips} trips of {found.people} people"
-    _told(found, asked, what, found.outside, "trips", pauses_said(received))
+    what = f"{_many(found.trips, 'trips')} of {_many(found.people, 'people')}"
+    _told(found, asked, what, found.outside, "trips", [*pauses_said(received), *seeded_said(asked)])
+
+
+def seeded_said(asked: Question) -> list[str]:
+    """A line where a release was drawn from a seed."""
+    return [SEEDED] if any(read_certificate(one).get("simulation") for one in asked.certificates or ()) else []
 
 
 def pauses_said(received: Sequence[Received]) -> list[str]:
@@ -78,7 +87,7 @@ def pauses_said(received: Sequence[Received]) -> list[str]:
         return []
     return [
         f"{with_pauses} of {trips} trips have a pause of more than an hour in them. A trip is one segment of a track; "
-        "a table of people tells trips apart by a column called segment, or trip."
+        "a table of people tells trips apart by a column called segment (protect --column segment=NAME)."
     ]
 
 
@@ -118,6 +127,10 @@ def _told(
     typer.echo("\n".join(lines))
 
 
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" if count != 1 else "1 person" if what == "people" else f"1 {what[:-1]}"
+
+
 def _words(found: EstimatedMap | Flows) -> str:
     grid = found.grid
     if isinstance(found.cells, Grid):
@@ -130,9 +143,14 @@ def received_from(asked: Question) -> list[Received]:
     certificates: Sequence[Path] = asked.certificates or ()
     if len(asked.releases) != len(certificates):
         raise InputError(
-            f"{len(asked.releases)} releases and {len(certificates)} certificates.",
+            f"{_many(len(asked.releases), 'releases')} and {_many(len(certificates), 'certificates')}.",
             "Give --certificate once for each release, in the same order: without it the noise has no known law.",
         )
+    seals = [read_certificate(one).get(SEAL) for one in certificates]
+    if len(set(map(str, seals))) < len(seals):
+        raise InputError("A release was given twice.", "Give each one once: its people would count twice.")
+    if asked.output is not None:
+        check_ending(asked.output)
     return [receive(release, one) for release, one in zip(asked.releases, certificates, strict=True)]
 
 

@@ -16,13 +16,11 @@ from sfumato.answers.over_people import OverPeople
 from sfumato.answers.people import LEAST_PEOPLE
 from sfumato.answers.ways import QUANTILES, STAY_RADIUS_M, STAY_S, Ways
 from sfumato.answers.written import write_answer
-from sfumato.certificates.verify import read_certificate
 from sfumato.cli.estimate_options import Question
-from sfumato.cli.estimated import pauses_said, received_from
+from sfumato.cli.estimated import pauses_said, received_from, seeded_said
 from sfumato.cli.output import print_json
 from sfumato.units import duration_s, format_duration, format_length
 
-SEEDED = "A simulation: a release was drawn from a seed, so whoever knows it can take the noise out altogether."
 UNBIASED = (
     "Squares are exact on average: the noise's share is subtracted. A negative one says that noise hides the answer."
 )
@@ -57,9 +55,7 @@ def answer_moving(question: str, asked: Question, lags: str) -> None:
         print_json({"ok": True, "confidence": asked.confidence, **answer.to_dict(), **written})
         return
     typer.echo(_whose(ways.people, asked.confidence))
-    if any(read_certificate(one).get("simulation") for one in asked.certificates or ()):
-        typer.echo(SEEDED)
-    for line in [*([] if squares is None else _squares(squares)), *_LINES[question](ways)]:
+    for line in [*seeded_said(asked), *([] if squares is None else _squares(squares)), *_LINES[question](ways)]:
         typer.echo(line)
     for line in pauses_said(received) if question == "distances" else []:
         typer.echo(line)
