@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from sfumato.answers.displacement import estimate_displacements
 from sfumato.answers.over_people import quantiles_over_people, ratio_over_people
+from sfumato.answers.people import recorded
 from sfumato.answers.received import NoiseLaw, Received
 from sfumato.answers.ways import estimate_ways
 from sfumato.cli import app
@@ -109,6 +110,19 @@ def test_lengths_come_back_and_the_model_is_named() -> None:
     nothing = estimate_ways([Received(still, NoiseLaw(NOISE, 0.0), "multiscale", False)], draws=10, rng=1)
     assert nothing.stay_share.value > 0.5
     assert math.isnan(nothing.trip_length_m.low)  # three people: no interval
+
+
+def test_speeds_leave_pauses_out() -> None:
+    """Two rides at 10 m/s with a night between them: nobody knows what happened in it."""
+    times = np.r_[np.arange(40), 40_000 + np.arange(40)] * 30.0
+    path = np.column_stack([300.0 * np.r_[np.arange(40), np.arange(40)[::-1]], np.zeros(80)])
+    lat, lon = displace(np.full(80, 0.2), np.full(80, 10.4), path)
+    received = Received((("a", Trace(lat, lon, times)),), NoiseLaw(White(20.0), 0.0), "independent", False)
+    found = estimate_ways([received], draws=5, rng=1)
+    assert found.speed_m_s.value == pytest.approx(10, rel=0.1)
+    assert found.speed_quantiles_m_s[1] == pytest.approx(10, rel=0.1)
+    sparse = np.array([7200.0, 3600.0, 9000.0])
+    assert recorded(sparse).all()  # somebody who checks in has no other steps
 
 
 def test_commuters_who_mostly_stay_are_called_the_models() -> None:

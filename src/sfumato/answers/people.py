@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.answers.received import NoiseLaw, Received
-from sfumato.arrays import FloatArray
+from sfumato.arrays import BoolArray, FloatArray
 from sfumato.traces import Trace
 
 LONGEST_GAP_S = 600.0
@@ -32,6 +32,12 @@ def people_of(received: Sequence[Received], *, each_release_a_person: bool = Fal
             key = identity if identity is not None else (place if each_release_a_person else None)
             found.setdefault(key, []).append((one.law, trace))
     return [Person(tuple(releases)) for releases in found.values()]
+
+
+def recorded(gaps_s: FloatArray) -> BoolArray:
+    """Which steps were recorded: not those across a pause (longer than ten minutes, and than three usual steps)."""
+    usual = float(np.median(gaps_s)) if gaps_s.size else 0.0
+    return np.asarray(gaps_s <= max(LONGEST_GAP_S, 3 * usual))
 
 
 def time_weights(trace: Trace) -> FloatArray:

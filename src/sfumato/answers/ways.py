@@ -28,7 +28,7 @@ from sfumato.answers.movement import (
     told_by_release,
 )
 from sfumato.answers.over_people import OverPeople, Sample, quantiles_over_people, ratio_over_people
-from sfumato.answers.people import Person, people_of
+from sfumato.answers.people import Person, people_of, recorded
 from sfumato.answers.received import NoiseLaw, Pair, Received, received_all
 from sfumato.answers.smooth import walked, with_intervals
 from sfumato.arrays import FloatArray, IntArray
@@ -38,20 +38,14 @@ from sfumato.traces import Trace
 DRAWS = 20
 QUANTILES = (0.1, 0.5, 0.9)
 STAY_RADIUS_M, STAY_S = 200.0, 300.0
-NAMES = (
-    "length_m",
-    "trips",
-    "moving_s",
-    "stays",
-    "stay_s",
-    *(f"likeliest_{x}" for x in ("m", "stays", "stay_s")),
-    "told",
-)
+_PATH = ("length_m", "trips", "time_s", "stays", "stay_s", "recorded_m", "recorded_s")
+NAMES = (*_PATH, "likeliest_m", "likeliest_stays", "likeliest_stay_s", "told")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ways:
-    """Trip length, speed (length over time), stays a day and their share of the time; and their distributions.
+    """Trip length, speed (length over time, without pauses), stays a day and their share of the time; and their
+    distributions.
 
     The distributions are quantiles (:data:`QUANTILES`) over trips, over time and over stays.
     """
@@ -140,14 +134,14 @@ def estimate_ways(
 def ways_over(found: Sequence[DrawnWays], confidence: float = 0.9) -> Ways:
     """What is read off everybody's drawn paths together."""
     sums = np.array([one.sums for one in found]).T
-    length, trips, seconds, stays, stayed, *likeliest, told = sums
+    length, trips, seconds, stays, stayed, recorded_m, recorded_s, *likeliest, told = sums
     alike_in = [
         alike(float(own.sum()), float(drawn.sum())) for own, drawn in zip(likeliest, sums[[0, 3, 4]], strict=True)
     ]
     return Ways(
         total_length_m=float(length.sum()),
         trip_length_m=ratio_over_people(length, trips, confidence),
-        speed_m_s=ratio_over_people(length, seconds, confidence),
+        speed_m_s=ratio_over_people(recorded_m, recorded_s, confidence),
         trip_length_quantiles_m=quantiles_over_people([one.lengths for one in found], QUANTILES, confidence),
         speed_quantiles=quantiles_over_people([one.speeds for one in found], QUANTILES, confidence),
         stay_quantiles_s=quantiles_over_people([one.stays for one in found], QUANTILES, confidence),
@@ -209,10 +203,25 @@ def _track(law: NoiseLaw, trace: Trace, draws: int, source: Randomness, look_for
     )
     likeliest = [float(np.linalg.norm(np.diff(mean, axis=0), axis=1)[same].sum()), len(own), float(own.sum())]
     told = told_by_release(mean, drawn) * length
-    sums = [length, trace.segments, gaps.sum(), len(stays) / draws, float(stays.sum()) / draws, *likeliest, told]
-    speeds = (steps / gaps).ravel() if gaps.size else np.zeros(0)
+    seen = recorded(gaps)
+    steps, seconds = steps[:, seen], gaps[seen]
+    speed = [float(steps.sum()) / draws, seconds.sum()]
+    sums = [
+        length,
+        trace.segments,
+        gaps.sum(),
+        len(stays) / draws,
+        float(stays.sum()) / draws,
+        *speed,
+        *likeliest,
+        told,
+    ]
+    speeds = (steps / seconds).ravel()
     return DrawnWays(
-        np.array(sums), (lengths, np.ones(len(lengths))), (speeds, np.tile(gaps, draws)), (stays, np.ones(len(stays)))
+        np.array(sums),
+        (lengths, np.ones(len(lengths))),
+        (speeds, np.tile(seconds, draws)),
+        (stays, np.ones(len(stays))),
     )
 
 

@@ -108,7 +108,7 @@ def _distances(ways: Ways) -> list[str]:
 
 
 def _speeds(ways: Ways) -> list[str]:
-    rows = [_row("speed, length over time", ways.speed_m_s, "m/s"), "  slower than, of the time:"]
+    rows = [_row("speed, length over time without pauses", ways.speed_m_s, "m/s"), "  slower than, of the time:"]
     return [*rows, *_spread("the time", ways.speed_quantiles, "m/s")]
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from sfumato.answers.over_people import ratio_over_people
-from sfumato.answers.people import Person
+from sfumato.answers.people import Person, recorded
 from sfumato.answers.received import Received
 from sfumato.answers.smooth import walked, with_intervals
 from sfumato.answers.ways import DRAWS, DrawnWays, drawn_ways, ways_over
@@ -106,21 +106,23 @@ def first_points(trace: Trace, points: int) -> Trace:
 
 
 def _travelled(traces: Sequence[Trace]) -> tuple[float, float]:
-    """Metres, and the median over time of the speed of steps."""
-    steps, seconds = [np.zeros(0)], [np.zeros(0)]
+    """Metres, and the median over time of the speed of steps, pauses left out."""
+    total, steps, seconds = 0.0, [np.zeros(0)], [np.zeros(0)]
     for trace in traces:
         order, every, walk = walked(trace)
         times, first = np.unique(every, return_index=True)
         same = np.diff(trace.segment[order][first]) == 0
-        steps.append(np.linalg.norm(np.diff(walk[first], axis=0), axis=1)[same])
-        seconds.append(np.diff(times)[same])
+        step, gap = np.linalg.norm(np.diff(walk[first], axis=0), axis=1)[same], np.diff(times)[same]
+        total += float(step.sum())
+        steps.append(step[recorded(gap)])
+        seconds.append(gap[recorded(gap)])
     length, gaps = np.concatenate(steps), np.concatenate(seconds)
     if not length.size:
         return 0.0, 0.0
     speeds = length / gaps
     order = np.argsort(speeds)
     passed = np.cumsum(gaps[order])
-    return float(length.sum()), float(speeds[order][int(np.searchsorted(passed, passed[-1] / 2))])
+    return total, float(speeds[order][int(np.searchsorted(passed, passed[-1] / 2))])
 
 
 def _off(answer: float, truth: float) -> float | None:
