@@ -141,6 +141,13 @@ def test_hive_folders_empty_files_and_kept_columns(tmp_path: Path) -> None:
     assert verify_dataset(tmp_path / "out" / "_certificate.json", tmp_path / "out").checks
 
 
+def millionths(table: pa.Table, kind: pa.DataType, *, scale: float, ending: str = "") -> pa.Table:
+    for place, name in ((2, "lat"), (3, "lon")):
+        whole = pc.round(pc.multiply(table.column(name), scale), 0 if scale > 1.0 else 6).cast(kind)
+        table = table.set_column(place, f"{name}{ending}", whole)
+    return table
+
+
 KINDS: dict[str, Callable[[pa.Table], pa.Table]] = {
     "dictionary ids": lambda t: t.set_column(0, "user_id", t.column(0).dictionary_encode()),
     "large ids": lambda t: t.set_column(0, "user_id", t.column(0).cast(pa.large_string())),
@@ -149,6 +156,8 @@ KINDS: dict[str, Callable[[pa.Table], pa.Table]] = {
     "nanoseconds": lambda t: t.set_column(1, "time", t.column(1).cast(pa.timestamp("ns", "UTC"))),
     "no zone": lambda t: t.set_column(1, "time", t.column(1).cast(pa.timestamp("us", "UTC")).cast(pa.timestamp("us"))),
     "float32": lambda t: t.set_column(2, "lat", t.column(2).cast(pa.float32())),
+    "millionths": lambda t: millionths(t, pa.int32(), scale=1e6, ending="_e6"),
+    "decimals": lambda t: millionths(t, pa.decimal128(9, 6), scale=1.0),
     "unsorted": lambda t: t.take(pa.array(np.random.default_rng(1).permutation(t.num_rows))),
 }
 

@@ -38,7 +38,7 @@ from sfumato.datasets.source import ROUND_ROWS
 from sfumato.datasets.statement import CERTIFICATE_NAME, FORMAT, KIND, MANIFEST_NAME, document_of, over_people
 from sfumato.errors import InputError, VerificationFailed
 from sfumato.mechanisms.traces.interface import Json
-from sfumato.tables.layout import Layout
+from sfumato.tables.layout import Layout, seven_decimals
 from sfumato.tables.rows import read_rows
 from sfumato.tables.rows_loops import by_person
 from sfumato.times_released import Times
@@ -187,9 +187,8 @@ def _check_rows(
         raise VerificationFailed("A part holds rows without a position, a time or a person.", _LOST)
     order, starts = by_person(rows.codes, len(rows.labels))
     sample.add(rows.labels, starts, rows.times_ms[order])
-    exact = all(
-        not pa.types.is_float32(table.schema.field(columns[role]).type) for role in ("lat", "lon") if role in columns
-    )
+    where = [columns[role] for role in ("lat", "lon", "geometry") if role in columns]
+    exact = all(seven_decimals(table.schema.field(name)) for name in where)
     if exact:
         times = (np.zeros(len(rows.lat_deg)),)
         check_grid(Released((None,), times, (rows.lat_deg,), (rows.lon_deg,)), snap_m)

@@ -183,6 +183,19 @@ def _degrees(field: pa.Field, degrees: FloatArray) -> pa.Array:
     return out.dictionary_encode().cast(field.type) if pa.types.is_dictionary(field.type) else out
 
 
+def seven_decimals(field: pa.Field) -> bool:
+    """Whether a column of positions has room for a degree's seven decimals, and so for the public grid."""
+    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    kind = kind.storage_type if isinstance(kind, pa.ExtensionType) else kind
+    if pa.types.is_struct(kind):
+        return all(seven_decimals(inner) for inner in kind)
+    if pa.types.is_fixed_size_list(kind):
+        return seven_decimals(kind.value_field)
+    if pa.types.is_integer(kind):
+        return plain(field.name).endswith("e7")
+    return kind.scale >= 7 if pa.types.is_decimal(kind) else not pa.types.is_floating(kind) or kind.bit_width == 64
+
+
 def _by_ms(kind: pa.DataType) -> bool:
     """Whether a time of this type follows from milliseconds of UTC."""
     return pa.types.is_timestamp(kind) and kind.tz is not None
