@@ -30,6 +30,7 @@ from sfumato.datasets.source import Dataset, RowGroups
 from sfumato.datasets.spill import deal_out, into_buckets, spill_name
 from sfumato.errors import InputError, SfumatoError
 from sfumato.files import write_text
+from sfumato.pool import frugal_pool
 from sfumato.tables.layout import Layout
 from sfumato.tables.rows import Faults, counted, fault_words
 
@@ -78,11 +79,12 @@ class DatasetJob:
     def run(self, *, strict: bool = False, step: Step | None = None) -> JobTally:
         """Both passes, as far as they are not done."""
         said = step or (lambda _, __: None)
-        self._each(self.dataset.units, self._deal, lambda unit: said("read", unit.rows))
-        pa.default_memory_pool().release_unused()  # of threads that have ended
-        if strict:
-            self._refuse_faults()
-        self._each(range(self.buckets), self._part, lambda bucket: said("protect", self._points_in(bucket)))
+        with frugal_pool():
+            self._each(self.dataset.units, self._deal, lambda unit: said("read", unit.rows))
+            pa.default_memory_pool().release_unused()  # of threads that have ended
+            if strict:
+                self._refuse_faults()
+            self._each(range(self.buckets), self._part, lambda bucket: said("protect", self._points_in(bucket)))
         if strict:
             self._refuse_faults()
         return self.tally()
