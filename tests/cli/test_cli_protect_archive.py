@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from track_files import write_as
 
 import sfumato as sf
 from sfumato.archives.one_person import Whereabouts
+from sfumato.certificates.document import certificate_text, sealed
 from sfumato.errors import InputError
 
 
@@ -28,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_one_noise_one_certificate_for_a_folder_and_next_week_goes_on(folder: Path) -> None:
-    words = ("protect", "rides", "-o", "shared", "--noise", "30m", "--certificate", "c.json")
+    words = ("protect", "rides", "-o", "shared", "--noise", "709m", "--certificate", "c.json")
     code, out, err = run(*words, folder=folder)
     assert code == 0, err
     assert "5 files in shared" in out
@@ -42,6 +44,7 @@ def test_one_noise_one_certificate_for_a_folder_and_next_week_goes_on(folder: Pa
     code, out, err = run("verify", "c.json", "--release", "shared", folder=folder)
     assert code == 0, err
     assert "recomputed" in out
+    assert "Protection         as promised" in out
     document = json.loads((folder / "c.json").read_text())
     assert "2024" not in json.dumps(document["files"])
     next((folder / "shared").iterdir()).write_text("changed")
@@ -113,3 +116,27 @@ def test_two_recorders_of_one_ride_and_rides_one_after_another_are_one_persons(t
     where.add(ride([0, 4000], [3000, 4000], every_s=10.0))
     with pytest.raises(InputError, match="not one person's"):
         where.refuse_two_people()
+
+
+def test_a_folder_that_protects_nothing_is_not_good_however_true_its_certificate(folder: Path) -> None:
+    base = ("protect", "rides", "--noise")
+    assert run(*base, "5m", "-o", "thin", "--certificate", "thin.json", folder=folder)[0] == 0
+    assert run(*base, "709m", "-o", "seeded", "--seed", "1", "--certificate", "seeded.json", folder=folder)[0] == 0
+    for name, words in (("thin", "none. The worst odds it states"), ("seeded", "none. A simulation")):
+        code, out, _ = run("verify", f"{name}.json", "--release", name, folder=folder)
+        assert (code, out.startswith("NOT GOOD"), f"Protection         {words}" in out) == (1, True, True), out
+        said = json.loads(run("verify", f"{name}.json", "--release", name, "--json", folder=folder)[1])
+        assert (said["ok"], said["protection"], said["clean"], said["plausible"]) == (False, "none", True, True)
+    refused("verify", "thin.json", "--release", "thin.json", folder=folder, says="is of a folder of files")
+
+
+def test_a_true_position_in_a_comment_of_a_shared_file_is_not_clean(folder: Path) -> None:
+    assert run("protect", "rides", "--noise", "709m", "-o", "shared", "--certificate", "c.json", folder=folder)[0] == 0
+    document = json.loads((folder / "c.json").read_text())
+    path = folder / "shared" / document["files"][0]["name"]
+    path.write_text(path.read_text().replace("<trk>", "<!-- 48.8566 2.3522 --><trk>", 1))
+    document["files"][0]["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    body = {name: value for name, value in document.items() if name != "certificate_sha256"}
+    (folder / "c.json").write_text(certificate_text(sealed(body)))
+    code, out, err = run("verify", "c.json", "--release", "shared", folder=folder)
+    assert (code, f"Clean?             NO. {path.name}" in out) == (1, True), (out, err)

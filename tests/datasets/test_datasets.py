@@ -216,7 +216,7 @@ def test_what_cannot_be_told_is_refused_and_leaves_nothing(tmp_path: Path) -> No
 
 def test_the_command_protects_verifies_and_counts(tmp_path: Path) -> None:
     folder, out = written(tmp_path / "in", rows()), tmp_path / "out"
-    asked = ("protect", folder, "-o", out, "--user-column", "user_id", "--noise", "200m")
+    asked = ("protect", folder, "-o", out, "--user-column", "user_id", "--noise", "500m")
     assert json.loads(run(*asked, "--json")[1])["released"] == 3000
     code, told, _ = run("verify", out)
     assert code == 0

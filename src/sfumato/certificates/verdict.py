@@ -151,7 +151,7 @@ def judge(
         people = read_release(release, fleet=record.people != 1, format=format)
     else:
         people = [(None, release)] if isinstance(release, Trace) else list(release)
-    plausible, why = _plausible(record, [trace for _, trace in people])
+    plausible, why = plausible_release(record, [trace for _, trace in people])
     reasons |= {"plausible": why} if why else {}
     return replace(
         verdict,
@@ -202,7 +202,7 @@ def _class_words(document: Mapping[str, Any]) -> str:
     return f"the class {members['name']}"
 
 
-def _plausible(record: Certificate, traces: Sequence[Trace]) -> tuple[Answer, str]:
+def plausible_release(record: Certificate, traces: Sequence[Trace]) -> tuple[Answer, str]:
     """Whether every person's positions could hold the stated noise; Bonferroni over people."""
     found: list[float | None] = []
     for trace in traces:

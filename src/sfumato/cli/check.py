@@ -84,9 +84,16 @@ def verify(
         raise InputError("A certificate is checked against its release.", "Name it with --release.")
     if release.is_dir():
         if require or report is not None:
-            raise InputError("A folder takes no --require and no --report.", "Verify its files one by one for those.")
+            raise InputError(
+                "A folder takes no --require and no --report.", "Leave them out; --signer demands a signature."
+            )
         _verify_folder(certificate, release, signer=signer, ignore_wording=ignore_wording, json=json)
         return
+    if _kind(certificate) in ("sfumato archive certificate", "sfumato dataset certificate"):
+        raise InputError(
+            f"This certificate is of a folder of files, and {release} is none.",
+            "Name the folder with --release; unpack a .zip first.",
+        )
     if _kind(certificate) == "sfumato smoothed track certificate":
         look = partial(import_module("sfumato.answers.smoothed").judge_smoothed, raw=raw)
     elif raw is not None:
@@ -127,20 +134,25 @@ def _kind(certificate: Path) -> object:
 
 def _verify_folder(certificate: Path, folder: Path, *, signer: str | None, ignore_wording: bool, json: bool) -> None:
     """An archive that ``hide`` wrote: everything recomputed from its certificate and its files."""
+    judged = import_module("sfumato.archives.judged")  # loads the places: one track needs none
+    check = judged.verify_archive
     if _kind(certificate) == "sfumato dataset certificate":
         check = import_module("sfumato.datasets.verifying").verify_dataset
-    else:
-        check = import_module("sfumato.archives.statement").verify_archive  # loads the places: one track needs none
     try:
         found = check(certificate, folder, signer=signer, ignore_wording=ignore_wording)
     except VerificationFailed as error:
         fail(error, json=json, code=1)
+    verdict = judged.judge_folder(found, folder)
     if json:
-        print_json(found.to_dict())
-        return
-    words = "The certificate holds" if found.wording_checked else "The numbers hold; the wording was not checked"
-    typer.echo(f"{words}. Recomputed and found equal:")
-    for line in found.checks:
-        typer.echo(f"  - {line}")
-    for line in found.notes:
-        typer.echo(f"  note: {line}")
+        print_json({**found.to_dict(), **verdict.to_dict()})
+    else:
+        words = "The certificate holds" if found.wording_checked else "The numbers hold; the wording was not checked"
+        typer.echo(words + "." if verdict.ok else "NOT GOOD: do not rely on this release.")
+        for label, text in verdict.rows():
+            typer.echo(f"  {label:<18} {text}")
+        for line in found.checks:
+            typer.echo(f"  - checked: {line}")
+        for line in found.notes:
+            typer.echo(f"  note: {line}")
+    if not verdict.ok:
+        raise SystemExit(1)
