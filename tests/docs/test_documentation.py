@@ -75,3 +75,16 @@ def test_no_link_between_pages_is_broken() -> None:
         f"{page.relative_to(ROOT)} -> {target}" for page, target in links() if not (page.parent / target).exists()
     ]
     assert not broken
+
+
+def test_every_test_that_a_page_names_is_there() -> None:
+    """A page that points to a test says "this is closed": the test must exist."""
+    there = {
+        name
+        for path in (ROOT / "tests").rglob("*.py")
+        for name in (path.stem, *re.findall(r"def (test_\w+)", path.read_text()))
+    }
+    pages = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "SECURITY.md"]
+    named = {(path.name, name) for path in pages for name in re.findall(r"`(test_\w+)`", path.read_text())}
+    assert len(named) > 30
+    assert {(page, name) for page, name in named if name not in there} == set()
