@@ -188,7 +188,7 @@ def _meaning(computed: int, people: int, whole: int) -> str:
         else ""
     )
     return (
-        f"Quantiles of the loss at a person's own times in this release, over {who}: {whole} with all their moments{rest}. "
-        f"Losses are per m², in three figures, the largest over {stated_grid(MOMENTS)}; between those scales one can be a little "
-        "larger. Nobody's is above worst_loss."
+        f"Quantiles of the loss at a person's own times in this release, over {who}: {whole} with all their "
+        f"moments{rest}. Losses are per m², in three figures, the largest over {stated_grid(MOMENTS)}; between those "
+        "scales one can be a little larger. Nobody's is above worst_loss."
     )
