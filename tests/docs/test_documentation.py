@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -88,3 +91,10 @@ def test_every_test_that_a_page_names_is_there() -> None:
     named = {(path.name, name) for path in pages for name in re.findall(r"`(test_\w+)`", path.read_text())}
     assert len(named) > 30
     assert {(page, name) for page, name in named if name not in there} == set()
+
+
+def test_in_a_narrow_terminal_the_names_of_options_are_whole() -> None:
+    command = [sys.executable, "-c", "from sfumato.cli import main; main()", "hide", "--help"]
+    shown = subprocess.run(command, env={**os.environ, "COLUMNS": "40"}, capture_output=True, text=True, check=True)
+    assert "--refuse-if-found <str>" in shown.stdout
+    assert "…" not in shown.stdout

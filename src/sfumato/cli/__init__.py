@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import sys
 from importlib import import_module
+
+# Before typer is loaded: in a narrow terminal its framed help cuts the names of options off.
+if shutil.get_terminal_size().columns < 60:
+    os.environ.setdefault("TYPER_USE_RICH", "0")
 
 import typer
 
