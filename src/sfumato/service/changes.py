@@ -11,6 +11,7 @@ from sfumato.service.models.kept import Specification
 from sfumato.service.store import Campaign, Store, StoredCycle
 
 _SLACK_S = 300
+Marks = dict[int, tuple[str, str]]
 
 
 class Changes:
@@ -18,14 +19,16 @@ class Changes:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._seen: dict[int, tuple[str, str]] = {}
+        self._marks: Marks = {}
 
-    async def happened(self, known: set[int]) -> bool:
-        """Whether a campaign's state or texts changed, or one came or went, since this was last asked."""
+    async def happened(self, known: set[int]) -> Marks | None:
+        """The campaigns' marks if a state or text changed, or one came or went, since they were last :meth:`seen`."""
         found = await self._store.operations.marks()
-        changed = found != self._seen or set(found) != known
-        self._seen = found
-        return changed
+        return found if found != self._marks or set(found) != known else None
+
+    def seen(self, marks: Marks) -> None:
+        """They were acted upon; until then a failure leaves the change to be found again."""
+        self._marks = marks
 
     async def set_right(self, campaign: Campaign, cycle: StoredCycle, *, now_s: float) -> bool:
         """Begin a running campaign's open cycle again if its times lie in the future; False if they do not."""

@@ -9,7 +9,6 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from sfumato.client.wire import report_epoch
 from sfumato.errors import InputError
@@ -19,6 +18,7 @@ from sfumato.service.answers import Refused
 from sfumato.service.changes import Changes, takes_reports
 from sfumato.service.clock import SteadyClock
 from sfumato.service.closing import Closer
+from sfumato.service.current import DELETED, CurrentOffer, CurrentOffers
 from sfumato.service.estimating import channel_facts, first_channel
 from sfumato.service.first_campaign import demonstration
 from sfumato.service.health import Health
@@ -42,16 +42,6 @@ _CLOSING = Refused(409, "The cycle is being closed; try again in a moment.", hea
 _LEASE_WITHIN_S, _WRITE_WITHIN_S, _CLOSE_WITHIN_S = 0.5, 1.5, 0.5
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CurrentOffer:
-    """What a campaign takes right now."""
-
-    campaign: Campaign
-    cycle: StoredCycle
-    cells: int
-    destination: Destination
-
-
 class Collector:
     """Everything behind the routes. ``now`` is the clock, in Unix seconds."""
 
@@ -71,7 +61,7 @@ class Collector:
         self.operators = Operators(self.store, settings, now=lambda: self.now())
         self.notifier = Notifier(self.store, settings)
         self._announce = announce or (lambda line: print(line, file=sys.stderr, flush=True))
-        self._offers: dict[str, CurrentOffer] = {}
+        self.current = CurrentOffers(self.store)
         self._tickets_key = b""
         self._ticker: asyncio.Task[None] | None = None
         self._messenger: asyncio.Task[None] | None = None
@@ -97,7 +87,7 @@ class Collector:
             on_counted=self._after_commit,
         )
         self.closer = Closer(self.store, self.signer, self.settings, self.metrics, now=lambda: self.now())
-        await self.refresh()
+        await self.current.refresh()
         self.writer.start()
         self._ticker = asyncio.get_running_loop().create_task(self._tick())
         self._messenger = asyncio.get_running_loop().create_task(self._tell())
@@ -129,34 +119,36 @@ class Collector:
 
     async def offer(self, name: str) -> CurrentOffer:
         """What the campaign takes right now, or 404."""
-        if name not in self._offers and time.monotonic() > self._refresh_again_at:
+        found = self.current.get(name)
+        if found is None and time.monotonic() > self._refresh_again_at:
             # Another server may have made it; looking at most once a second keeps guesses cheap.
             self._refresh_again_at = time.monotonic() + 1
-            await self.refresh()
-        if name not in self._offers:
+            await self.current.refresh()
+            found = self.current.get(name)
+        if found is None:
             if await self.store.audit.deleted(name):
-                raise Refused(410, "That campaign was deleted by its operator.")
+                raise DELETED
             raise Refused(404, "There is no campaign of that name; see /api/v1/campaigns.")
-        return self._offers[name]
+        return found
 
     async def open_offer(self, name: str) -> CurrentOffer:
         """The same, refused while the cycle is being closed (409), the campaign paused (409) or ended (410)."""
         offer = await self.offer(name)
         takes_reports(offer.campaign)
         if offer.cycle.state != "open":
-            offer = await self._reload(offer.campaign)
+            offer = await self._reloaded(offer)
         if offer.cycle.state != "open":
             raise _CLOSING
         return offer
 
     async def offers(self) -> list[CurrentOffer]:
         """Every campaign, oldest first."""
-        return sorted(self._offers.values(), key=lambda offer: offer.campaign.id)
+        return self.current.all()
 
     async def fresh(self, name: str) -> tuple[Campaign, StoredCycle]:
         """The campaign and its current cycle with counts as they are now."""
-        campaign = await self.campaign(name)
-        return campaign, (await self._reload(campaign)).cycle
+        offer = await self.current.reload(await self.campaign(name))
+        return offer.campaign, offer.cycle
 
     async def create_campaign(self, request: CampaignRequest, *, who: str) -> tuple[Campaign, StoredCycle]:
         """A new campaign with its first cycle open."""
@@ -167,13 +159,13 @@ class Collector:
             raise Refused(409, "ends_at_s: it would have ended already. Choose a later end.")
         campaign = await self._create(request.name, asked, Deed(int(self.now()), who, "create", request.name))
         assert campaign is not None
-        return campaign, (await self._reload(campaign)).cycle
+        return campaign, (await self.current.reload(campaign)).cycle
 
     async def issue_ticket(self, name: str, request: TicketRequest) -> tuple[str, int]:
         """A ticket and when it expires."""
         offer = await self.open_offer(name)
         if request.cycle != offer.cycle.number:
-            offer = await self._reload(offer.campaign)
+            offer = await self._reloaded(offer)
         late = request.cycle < offer.cycle.number and await self.store.late_cycle(
             offer.campaign.id, number=request.cycle
         )
@@ -232,20 +224,8 @@ class Collector:
             return False, cycle.number, missing
         deed = Deed(int(self.now()), who, "close", name, {"cycle": cycle.number})
         closed = await self.closer.close(campaign, cycle, deed)
-        await self._reload(campaign)
+        await self.current.reload(campaign)
         return closed, cycle.number, "closed" if closed else "somebody else is closing it"
-
-    async def refresh(self) -> None:
-        """Look at every campaign again."""
-        found = await self.store.campaigns()
-        for campaign in found:
-            await self._reload(campaign)
-        for gone in set(self._offers) - {campaign.name for campaign in found}:
-            self.forget(gone)
-
-    def forget(self, name: str) -> None:
-        """A campaign that is no longer there."""
-        self._offers.pop(name, None)
 
     # -- inside --------------------------------------------------------------------------------------------------
 
@@ -254,7 +234,7 @@ class Collector:
         offer = await self.offer(name)
         takes_reports(offer.campaign)
         if offer.cycle.version != version or offer.cycle.state != "open":
-            offer = await self._reload(offer.campaign)
+            offer = await self._reloaded(offer)
         if offer.cycle.version == version and offer.cycle.state == "open":
             return offer, offer.destination
         number = await self.store.late_cycle(offer.campaign.id, version=version)
@@ -272,7 +252,7 @@ class Collector:
         """Queue and wait for the commit; a cycle that was handed over on the way counts the item late."""
         outcome = await self.writer.submit(destination, item)
         if outcome is Outcome.CYCLE_CLOSED and not destination.late:
-            await self._reload(campaign)
+            await self.current.reload(campaign)
             _, destination = await self._destination(campaign.name, version)
             outcome = await self.writer.submit(destination, item)
         return outcome
@@ -287,18 +267,14 @@ class Collector:
             raise Refused(409, f"The cap of {cap} relayed reports per cycle would be passed.")
         return outcome is Outcome.DUPLICATE
 
-    async def _reload(self, campaign: Campaign) -> CurrentOffer:
-        cycle = await self.store.current_cycle(campaign.id)
-        asked = campaign.specification
-        destination = Destination(
-            campaign.id, cycle.number, asked.ticket_scope(cycle.number), asked.relayed_cap_reports
-        )
-        offer = CurrentOffer(campaign, cycle, asked.cell_count, destination)
-        self._offers[campaign.name] = offer
+    async def _reloaded(self, offer: CurrentOffer) -> CurrentOffer:
+        """The same as it is now, refused as in :meth:`open_offer` if it was paused or ended meanwhile."""
+        offer = await self.current.reload(offer.campaign)
+        takes_reports(offer.campaign)
         return offer
 
     def _after_commit(self, destination: Destination, counted: Counted) -> None:
-        for offer in self._offers.values():
+        for offer in self.current.all():
             if offer.destination == destination:
                 size = offer.campaign.specification.cycle_reports
                 if size is not None and counted.tickets >= size:
@@ -320,16 +296,16 @@ class Collector:
 
     async def _close_due(self) -> None:
         await self._see_changes()
-        known = {offer.campaign.id: offer for offer in self._offers.values()}
         unfinished = await self.store.progress()
         closing = {progress.campaign_id for progress in unfinished if progress.state == "closing"}
         for progress in unfinished:
+            known = {offer.campaign.id: offer for offer in self.current.all()}
             offer = known.get(progress.campaign_id)
             if offer is None:
-                await self.refresh()
+                await self.current.refresh()
                 continue
             if progress.state == "open" and progress.version != offer.cycle.version:
-                offer = await self._reload(offer.campaign)
+                offer = await self.current.reload(offer.campaign)
             if progress.state == "open" and offer.campaign.state != "running":
                 continue
             # A cycle waits, open, for the estimate of the one before.
@@ -337,19 +313,21 @@ class Collector:
             if not waits and self.closer.wants(offer.campaign, progress, self.now()):
                 cycle = await self.store.cycle(progress.campaign_id, progress.number)
                 await self.closer.look(offer.campaign, cycle)
-                await self._reload(offer.campaign)
+                await self.current.reload(offer.campaign)
         await self.store.forget_late(now_s=self.now())
         await self.store.scrub()
 
     async def _see_changes(self) -> None:
         """What operators changed through another server, and times that a wrong clock wrote."""
-        if await self.changes.happened({offer.campaign.id for offer in self._offers.values()}):
-            await self.refresh()
+        changed = await self.changes.happened({offer.campaign.id for offer in self.current.all()})
+        if changed is not None:
+            await self.current.refresh()
+            self.changes.seen(changed)
         await self.store.operations.shorten_leases(self.now())
-        for offer in list(self._offers.values()):
+        for offer in self.current.all():
             if await self.changes.set_right(offer.campaign, offer.cycle, now_s=self.now()):
                 _log.warning("A cycle's times lay in the future: a clock was wrong. It begins now.")
-                await self._reload(offer.campaign)
+                await self.current.reload(offer.campaign)
 
     async def _tell(self) -> None:
         """Deliver notices; slow mail servers keep nobody waiting."""

@@ -24,7 +24,7 @@ async def end_what_is_over(collector: Collector) -> list[str]:
             try:
                 await lifecycle.end(collector, campaign.name, who=SCHEDULE, reason="its end had come")
             except Refused:  # another server was quicker
-                await collector.refresh()
+                await collector.current.refresh()
             else:
                 ended.append(campaign.name)
     return ended

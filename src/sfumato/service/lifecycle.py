@@ -49,7 +49,7 @@ async def resume(collector: Collector, name: str, *, who: str, reason: str = "")
     campaign = await collector.campaign(name)
     if not await collector.store.operations.resume(campaign.id, _deed(collector, who, "resume", name, reason=reason)):
         raise Refused(409, f"The campaign is {campaign.state}; only a paused one is resumed.")
-    await collector.refresh()
+    await collector.current.refresh()
     return await collector.fresh(name)
 
 
@@ -67,7 +67,7 @@ async def edit(collector: Collector, name: str, texts: TextsRequest, *, who: str
         changes["ends_at_s"] = changes["ends_at_s"] or None
     rewritten = campaign.specification.model_copy(update=changes)
     await collector.store.operations.rewrite(campaign.id, rewritten, _deed(collector, who, "edit", name, **changes))
-    await collector.refresh()
+    await collector.current.refresh()
     return await collector.fresh(name)
 
 
@@ -96,7 +96,7 @@ async def delete(collector: Collector, name: str, *, confirm: str, who: str) -> 
     log = await collector.store.log(campaign.id)
     deed = _deed(collector, who, "delete", name, versions=len(log), last_entry=log[-1].entry if log else "")
     await collector.store.operations.delete(campaign.id, deed)
-    collector.forget(name)
+    collector.current.forget(name)
     collector.store.scrubbing_due = True
     await collector.store.scrub()
 
@@ -171,7 +171,7 @@ async def _move(
     deed = _deed(collector, who, action, name, reason=reason)
     if not await collector.store.operations.change_state(campaign.id, before, after, deed):
         raise Refused(409, f"The campaign is {campaign.state}; it must be {' or '.join(before)} for this.")
-    await collector.refresh()
+    await collector.current.refresh()
     return await collector.fresh(name)
 
 

@@ -112,6 +112,12 @@ class Store:
             rows = await connection.execute(select(campaigns).order_by(campaigns.c.id))
             return [campaign_of(row) for row in rows]
 
+    async def campaign(self, campaign_id: int) -> Campaign | None:
+        """One campaign as it is now; None if it was deleted."""
+        async with self.database.reading() as connection:
+            row = (await connection.execute(select(campaigns).where(campaigns.c.id == campaign_id))).one_or_none()
+            return None if row is None else campaign_of(row)
+
     async def create_campaign(
         self, name: str, specification: Specification, first: NewCycle, *, deed: Deed | None = None
     ) -> Campaign | None:
