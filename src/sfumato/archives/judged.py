@@ -80,10 +80,10 @@ def judge_folder(found: Verified, folder: Path) -> FolderVerdict:
         traces.append(read_trace(path, keep=document["kept"], keep_if_there=True, one_person=True))
         if clean and (more := more_than_certified(path, people=1, kept=_present(document["kept"], traces[-1]))):
             clean, reasons["clean"] = False, f"{file['name']}: {more}"
-    plausible: Answer = True
+    plausible, reasons["plausible"] = None, "No noise is stated that it could be held against."
     if document["noise"] is not None:
         plausible, words = plausible_release(Certificate.of(document["noise"]), traces)
-        reasons |= {"plausible": words} if words else {}
+        reasons["plausible"] = words
     return FolderVerdict(protection, clean, plausible, reasons)
 
 
