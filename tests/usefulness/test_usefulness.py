@@ -20,6 +20,7 @@ from sfumato.io.fleet import write_fleet
 from sfumato.plan import Plan
 from sfumato.protection import protect, protect_fleet
 from sfumato.traces import Trace
+from sfumato.usefulness import measures
 from sfumato.usefulness.measures import MapsAsked, maps_measured
 from sfumato.usefulness.preview import preview
 from sfumato.usefulness.quality import Quality
@@ -45,6 +46,15 @@ def test_a_release_that_is_the_original_has_no_error() -> None:
     assert all(row.naive == 0 for row in found.measures)
     assert all(row.corrected is None and "no certificate" in row.note for row in found.measures if row.cell_m)
     assert len(found.persons) == 6
+
+
+def test_where_counting_is_nearer_than_correcting_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    people, first_cell = fleet(6), lambda shares, *_: np.eye(1, shares.truth.size).ravel()
+    monkeypatch.setattr(measures, "_corrected", lambda *seen: seen[0]._replace(corrected=first_cell(*seen), note=""))
+    row = by(utility(people, people, heat_cells_m=(500.0,), flow_cells_m=()).measures, "heatmap", 500.0)
+    assert (row.naive, row.note) == (0, measures.COUNTING)
+    assert row.corrected is not None
+    assert row.corrected > 0
 
 
 def test_errors_are_those_of_an_independent_count() -> None:

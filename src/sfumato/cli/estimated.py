@@ -27,7 +27,7 @@ from sfumato.cli.output import print_json
 from sfumato.errors import InputError
 from sfumato.grid import Grid
 from sfumato.progress import progress
-from sfumato.units import bounds_deg, format_length, length_m
+from sfumato.units import bounds_deg, count_of, format_length, length_m
 
 SEEDED = "A simulation: a release was drawn from a seed, so whoever knows it can take the noise out altogether."
 SMOOTHER_THAN_COUNTING = 2  # steps
@@ -103,8 +103,9 @@ def _told(
     if asked.json:
         print_json({"ok": True, **found.to_dict(), "moved_from_naive": moved, **written})
         return
+    steps = count_of(found.steps, "step")
     lines = [
-        f"{what}, {_words(found)}, worked out on cells of {format_length(found.latent_m)} in {found.steps} steps "
+        f"{what}, {_words(found)}, worked out on cells of {format_length(found.latent_m)} in {steps} "
         f"({found.steps_by}).",
         f"The correction moves {100 * moved:.1f} % of the map, compared with counting released {things}.",
         f"Intervals of {100 * found.confidence:g} % over people."

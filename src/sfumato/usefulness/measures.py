@@ -22,12 +22,14 @@ from sfumato.arrays import FloatArray, IntArray
 from sfumato.errors import InputError
 from sfumato.grid import Grid
 from sfumato.traces import Trace
+from sfumato.units import count_of
 from sfumato.usefulness.quality import People, Quality
 
 HEAT_CELLS_M, FLOW_CELLS_M = (500.0, 1000.0, 2000.0), (1500.0, 3000.0, 6000.0)
 FEWEST_TRIPS, LEAST_TRIP_S = 20, 1.0
 QUICK_HEAT_GROUPS, QUICK_FLOW_GROUPS = 4, 3  # that judge a map by being left out
 _MANY_PAIRS = "noise so small makes more pairs of places than can be worked out"
+COUNTING = "where the corrected error is the larger one, counting is nearer: there is too little to correct from"
 ALONE = "not corrected: of one person among others there is nobody to judge by"
 
 
@@ -88,7 +90,7 @@ def _rows(
     originals: People, releases: People, asked: MapsAsked, answers: tuple[Answer, Answer], why: str
 ) -> list[Quality]:
     trips = sum(len(_trips(trace)[0]) for _, trace in originals)
-    few = f"only {trips} trip(s): too few for a map of flows" if trips < FEWEST_TRIPS else ""
+    few = f"only {count_of(trips, 'trip')}: too few for a map of flows" if trips < FEWEST_TRIPS else ""
     rows = []
     for kind, cells_m, answer, counted in (
         ("heatmap", asked.heat_cells_m, answers[0], _heat),
@@ -108,7 +110,9 @@ def _rows(
             naive, better = shares.naive, shares.corrected
             error = None if better is None else _apart(shares.truth, better)
             one_cell = "one cell holds everybody" if kind == "heatmap" and grid.cells == 1 else ""
-            rows.append(Quality(kind, cell_m, _apart(shares.truth, naive), error, one_cell or shares.note))
+            counting = _apart(shares.truth, naive)
+            nearer = COUNTING if error is not None and error > counting else ""
+            rows.append(Quality(kind, cell_m, counting, error, one_cell or shares.note or nearer))
     return rows
 
 
