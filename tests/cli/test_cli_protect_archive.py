@@ -46,7 +46,7 @@ def test_one_noise_one_certificate_for_a_folder_and_next_week_goes_on(folder: Pa
     assert "recomputed" in out
     assert "Protection         as promised" in out
     document = json.loads((folder / "c.json").read_text())
-    assert "2024" not in json.dumps(document["files"])
+    assert "2024-" not in json.dumps(document["files"])  # hashes may have these digits
     next((folder / "shared").iterdir()).write_text("changed")
     assert run("verify", "c.json", "--release", "shared", folder=folder)[0] == 1
     assert run(*words, "--strict", folder=folder)[0] == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -169,7 +170,7 @@ def test_a_connection_that_is_kept_between_requests_is_not_too_slow(collector: C
         assert channel(visitor)["ok"]
         time.sleep(2)  # longer than a header may take
         assert channel(visitor)["ok"]
-    assert "408" not in collector.log.read_text()
+    assert re.search(r"\b408\b", collector.log.read_text()) is None  # a port may have these digits in it
 
 
 @pytest.mark.service
