@@ -28,6 +28,7 @@ POSITIONS = {
     "ends": (np.array([90.0, -90.0, 0.0, 1e-7, -1e-7] * 100), 1),
     "any double": (RNG.uniform(-90, 90, 500), 2),
     "float32": (DECIMAL.astype(np.float32).astype(float), 2),
+    "a longitude of 240": (np.where(np.arange(500) == 77, 120.0, DECIMAL), 2),
     "minus nothing": (np.where(np.arange(500) == 77, -0.0, DECIMAL), 2),
     "eight decimals, once": (np.where(np.arange(500) == 499, 12.345678905, DECIMAL), 2),
 }

@@ -84,6 +84,7 @@ def _looked_at(lat_deg: FloatArray, lon_deg: FloatArray, times_ms: IntArray, fau
         for degrees in (lat_deg[row], lon_deg[row]):
             same = np.rint(degrees * _PER_DEGREE) / _PER_DEGREE == degrees
             same &= (degrees != 0.0) | (math.copysign(1.0, degrees) > 0.0)  # -0.0 is none
+            same &= abs(degrees) <= 180.0  # more may not fit; readers wrap longitudes before
             whole &= same | (not usable)
         first = min(first, times_ms[row] if usable else _NEVER_MS)
         last = max(last, times_ms[row] if usable else -_NEVER_MS)
