@@ -33,8 +33,8 @@ def pooled_words(count: int) -> npt.NDArray[np.int32]:
 def frugal_pool() -> Iterator[None]:
     """Arrow's memory from the C library meanwhile, where that is glibc and nobody chose another.
 
-    Arrow's own default, mimalloc, gives pages back within milliseconds: a job over a dataset then spends several
-    hundredths of its processor time on fresh pages, and holds more. What was taken from one goes back there.
+    Arrow's own default, mimalloc, gives pages back within milliseconds: a job over a dataset then spends processor time
+    on fresh pages, and holds more. What was taken from one goes back there.
     """
     before = pa.default_memory_pool()
     chosen = before.backend_name != "mimalloc" or "ARROW_DEFAULT_MEMORY_POOL" in os.environ
