@@ -40,7 +40,7 @@ extras: $(VENV)/.test
 tools: $(VENV)/.dev
 
 demo: $(VENV)/.core  ## protect an embedded sample and say where the files are
-	$(BIN)/python -m sfumato.cli.demo demo-output
+	$(BIN)/python -m sfumato.cli.tracks.demo demo-output
 
 test: $(VENV)/.test  ## the tests, in minutes, without ../shared, a browser or a database
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow and not service and not browser and not postgres and not spark"
@@ -71,7 +71,7 @@ web: $(VENV)/.core  ## check the TypeScript, build the pages' bundle (packed int
 	cd web && npm install --no-audit --no-fund --no-package-lock && npm run check && npm run build
 
 demo-collect: $(VENV)/.test
-	$(BIN)/python -m sfumato.cli.demo_collect
+	$(BIN)/python -m sfumato.cli.collect.demo_collect
 
 clean:
 	rm -rf $(VENV) demo-output test-output dist build site .mypy_cache .ruff_cache .pytest_cache .hypothesis

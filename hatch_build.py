@@ -12,7 +12,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-BUNDLE = Path("src/sfumato/service/static/bundle")
+BUNDLE = Path("src/sfumato/collect/service/static/bundle")
 NEEDED = ("participant.js", "dashboard.js", "operate.js", "land.js", "LICENSES.txt")
 
 
@@ -26,7 +26,7 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[misc]
         bundle = Path(self.root) / BUNDLE
         missing = [name for name in NEEDED if not (bundle / name).is_file()]
         if not missing:
-            build_data["force_include"][str(bundle)] = "sfumato/service/static/bundle"
+            build_data["force_include"][str(bundle)] = "sfumato/collect/service/static/bundle"
         elif os.environ.get("SFUMATO_BUNDLE") == "require":
             raise RuntimeError(f"The wheel needs the pages' bundle, which lacks {', '.join(missing)}. Run `make web`.")
         else:

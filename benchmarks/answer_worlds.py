@@ -22,12 +22,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from sfumato.answers.received import NoiseLaw, Received
-from sfumato.arrays import FloatArray
-from sfumato.grid import metres_per_degree
-from sfumato.mechanisms.traces.multiscale.ladder import noise_covariance, shipped_ladder
-from sfumato.priors.kernels import Constant, Kernel, Matern32, White
-from sfumato.traces import Trace
+from sfumato.base.arrays import FloatArray
+from sfumato.base.things.grid import metres_per_degree
+from sfumato.base.things.traces import Trace
+from sfumato.tracks.answers.received import NoiseLaw, Received
+from sfumato.tracks.noise.multiscale.ladder import noise_covariance, shipped_ladder
+from sfumato.tracks.priors.kernels import Constant, Kernel, Matern32, White
 
 SIDE_M = 8000.0
 SOUTH, WEST = 47.0, 8.0  # the square's corner

@@ -15,8 +15,8 @@ import time
 import numpy as np
 
 from answer_worlds import BOUNDS, SIDE_M, SOUTH, WEST, default_kernel
-from sfumato.answers.received import NoiseLaw, Received
-from sfumato.traces import Trace
+from sfumato.base.things.traces import Trace
+from sfumato.tracks.answers.received import NoiseLaw, Received
 
 MOST_HEAT_S, MOST_FLOWS_S, MOST_BYTES = 5.0, 60.0, 1_000_000_000
 TRIP_NOISE_M, NOISE_M = 660.0, 330.0
@@ -38,7 +38,7 @@ def _people(people: int, points: int, noise_m: float, *, trips: bool) -> Receive
 
 
 def _heat(people: int, queue: multiprocessing.Queue) -> None:
-    from sfumato.answers.heatmap import estimate_heatmap
+    from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
 
     received = _people(people, 1000, NOISE_M, trips=False)
     estimate_heatmap([_people(12, 20, NOISE_M, trips=False)], cell_m=2000, bounds=BOUNDS)  # compiled outside the clock
@@ -67,7 +67,7 @@ def _dense_step_s(trips: int, latent: int) -> float:
 
 
 def _flows(people: int, queue: multiprocessing.Queue) -> None:
-    from sfumato.answers.flows import FIRST_STEPS, GRAVITY_STEPS, MOST_GROUPS, ONE_START, estimate_flows
+    from sfumato.tracks.answers.flows.flows import FIRST_STEPS, GRAVITY_STEPS, MOST_GROUPS, ONE_START, estimate_flows
 
     received = _people(people, 2000, TRIP_NOISE_M, trips=True)
     estimate_flows([_people(12, 20, TRIP_NOISE_M, trips=True)], cell_m=4000, bounds=BOUNDS)

@@ -18,12 +18,12 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.archives import hide_archive, protect_archive
-from sfumato.io import read_trace, write_trace
-from sfumato.places import Places, place_at
-from sfumato.places.globe import Around
-from sfumato.plan import Plan
-from sfumato.traces import Trace
+from sfumato.base.things.traces import Trace
+from sfumato.tracks.folders.archives import hide_archive, protect_archive
+from sfumato.tracks.io import read_trace, write_trace
+from sfumato.tracks.places import Places, place_at
+from sfumato.tracks.places.globe import Around
+from sfumato.tracks.plan import Plan
 
 HOME = (48.8566, 2.3522)
 

@@ -24,11 +24,15 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
-from sfumato.channel import Channel
-from sfumato.grid import Grid
-from sfumato.leakage.capacity import shannon_capacity
-from sfumato.leakage.discrete import average_distortion, mutual_information
-from sfumato.leakage.g_leakage import (
+from sfumato.base.numbers.planar_laplace_noise import planar_laplace_noise
+from sfumato.base.things.channel import Channel
+from sfumato.base.things.grid import Grid
+from sfumato.channels.designs.exponential import exponential_for_epsilon
+from sfumato.channels.designs.geo.geo_optimal import optimal_geo_channel
+from sfumato.channels.designs.geo.planar_laplace import planar_laplace_channel
+from sfumato.channels.designs.lip.candidates import best_reported
+from sfumato.channels.designs.lip.lip_optimal import optimal_channel
+from sfumato.channels.guessing.g_leakage import (
     bayes_security,
     g_leakage,
     min_entropy_capacity,
@@ -36,15 +40,12 @@ from sfumato.leakage.g_leakage import (
     posterior_guessing_entropy,
     prediction_risk,
 )
-from sfumato.leakage.gain_functions import matrix_gain
-from sfumato.leakage.often import OFTEN
-from sfumato.leakage.refinement import refined_by
-from sfumato.mechanisms.channels.candidates import best_reported
-from sfumato.mechanisms.channels.exponential import exponential_for_epsilon
-from sfumato.mechanisms.channels.geo_optimal import optimal_geo_channel
-from sfumato.mechanisms.channels.lip_optimal import optimal_channel
-from sfumato.mechanisms.channels.planar_laplace import planar_laplace_channel, planar_laplace_noise
-from sfumato.reproductions.lip_comparison import synthetic_city
+from sfumato.channels.guessing.gain_functions import matrix_gain
+from sfumato.channels.guessing.often import OFTEN
+from sfumato.channels.measures.capacity import shannon_capacity
+from sfumato.channels.measures.discrete import average_distortion, mutual_information
+from sfumato.channels.measures.refinement import refined_by
+from sfumato.papers.lip.lip_comparison import synthetic_city
 
 ORACLES = Path(__file__).resolve().parents[1].parent / "shared" / "oracles"
 POINTS = 1_000_000

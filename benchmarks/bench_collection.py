@@ -80,10 +80,10 @@ def naive_seconds(prior, matrix, distances, beta, some):
 
 def against_the_loop(quick):
     """Requirement 1."""
-    from sfumato.estimation import ibu
-    from sfumato.mechanisms.grids.blahut_arimoto import blahut_arimoto
-    from sfumato.mechanisms.grids.sampling import draw_tally
-    from sfumato.priors.cities import city
+    from sfumato.collect.cities import city
+    from sfumato.collect.estimation import ibu
+    from sfumato.collect.grids.blahut_arimoto import blahut_arimoto
+    from sfumato.collect.grids.sampling import draw_tally
 
     ok = True
     for name, (ba_steps, ibu_steps) in PUBLISHED.items():
@@ -114,7 +114,7 @@ def _qif(side, tolerance, queue):
     """qif's Blahut-Arimoto: exp(-loss), uniform start, stopped on the certified gap in nats."""
     import qif
 
-    from sfumato.grid import Grid
+    from sfumato.base.things.grid import Grid
 
     grid = Grid.plain(side, side)
     distances = grid.distance_matrix()
@@ -130,8 +130,8 @@ def _qif(side, tolerance, queue):
 
 def against_qif(quick):
     """Requirement 2. qif may need an hour: it is stopped once ours is shown to be more than ten times faster."""
-    from sfumato.grid import Grid
-    from sfumato.mechanisms.grids.blahut_arimoto import blahut_arimoto
+    from sfumato.base.things.grid import Grid
+    from sfumato.collect.grids.blahut_arimoto import blahut_arimoto
 
     try:
         import qif  # noqa: F401
@@ -178,9 +178,9 @@ def a_million_cells(queue):
 
     import scipy.fft  # noqa: F401  (part of start-up)
 
-    from sfumato.grid import Grid
-    from sfumato.mechanisms.grids import blahut_arimoto as ba
-    from sfumato.mechanisms.grids.kernel import grid_kernel
+    from sfumato.base.things.grid import Grid
+    from sfumato.collect.grids import blahut_arimoto as ba
+    from sfumato.collect.grids.kernel import grid_kernel
 
     grid = Grid.plain(1000, 1000)
     rng = np.random.default_rng(0)
@@ -200,9 +200,9 @@ def a_million_cells(queue):
 
 def a_million_reports():
     """Requirement 4."""
-    from sfumato.mechanisms.grids.blahut_arimoto import blahut_arimoto
-    from sfumato.mechanisms.grids.sampling import draw_reports
-    from sfumato.priors.cities import city
+    from sfumato.collect.cities import city
+    from sfumato.collect.grids.blahut_arimoto import blahut_arimoto
+    from sfumato.collect.grids.sampling import draw_reports
 
     place = city("sf")
     channel = blahut_arimoto(place.probabilities, place.plain_grid, beta=1.0, steps=5).value
@@ -218,9 +218,9 @@ def a_million_reports():
 
 def growth(quick):
     """Requirement 5."""
-    from sfumato.grid import Grid
-    from sfumato.mechanisms.grids import blahut_arimoto as ba
-    from sfumato.mechanisms.grids.kernel import grid_kernel
+    from sfumato.base.things.grid import Grid
+    from sfumato.collect.grids import blahut_arimoto as ba
+    from sfumato.collect.grids.kernel import grid_kernel
 
     sizes = (10, 20, 32, 64, 100, 200) if quick else (10, 20, 32, 64, 100, 200, 400, 1000)
     rows = []

@@ -35,8 +35,8 @@ FILE_POINTS = 2_000_000
 
 TABLE = """
 import time, numpy as np, pyarrow as pa
-from sfumato.engines.local import protect_table
-from sfumato.plan import Plan
+from sfumato.tracks.people.local import protect_table
+from sfumato.tracks.plan import Plan
 def made(points):
     rng = np.random.default_rng(0)
     step = 60 * np.arange(points // 100)
@@ -126,8 +126,8 @@ def peak_bytes(*, forget: bool = False) -> int:
 
 def measure(folder: Path) -> dict[str, float]:
     """Both in this process, the copy before and after; memory of the job alone."""
-    from sfumato.datasets.protecting import protect_dataset
-    from sfumato.plan import Plan
+    from sfumato.tracks.folders.datasets.protecting import protect_dataset
+    from sfumato.tracks.plan import Plan
 
     points = sum(pq.read_metadata(path).num_rows for path in (folder / "in").iterdir())
     make(folder / "tiny", 1000)

@@ -22,8 +22,8 @@ REQUIRED_LIKELIHOOD = 1e-3
 
 def traces(count: int, points: int = 50, seed: int = 0) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Irregular times over about five minutes, paths drawn from Matérn-3/2 + nugget over wide ranges."""
-    from sfumato.priors.kernels import Matern32, White
-    from sfumato.priors.statespace import sample
+    from sfumato.tracks.priors.kernels import Matern32, White
+    from sfumato.tracks.priors.statespace import sample
 
     rng = np.random.default_rng(seed)
     times, values = [], []
@@ -55,7 +55,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="500 traces, 10 of them by scikit-learn")
     options = parser.parse_args()
-    from sfumato.priors.fitting import _box, fit_many
+    from sfumato.tracks.priors.fitting import _box, fit_many
 
     try:
         import sklearn  # noqa: F401

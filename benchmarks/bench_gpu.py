@@ -24,7 +24,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from sfumato.mechanisms.grids import on_gpu
+from sfumato.collect.grids import on_gpu
 
 if importlib.util.find_spec("scipy") is not None:
     import scipy.fft as fft

@@ -24,12 +24,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="up to 1e5 points")
     options = parser.parse_args()
-    from sfumato.leakage.loss import basic_losses, basic_losses_statespace
-    from sfumato.mechanisms.traces.multiscale.ladder import shipped_ladder
-    from sfumato.mechanisms.traces.multiscale.noise import MultiscaleNoise
-    from sfumato.priors.classes import DAY
-    from sfumato.priors.kernels import kernel_from_dict
-    from sfumato.priors.presets import DEFAULT_PRESET, preset_named
+    from sfumato.tracks.losses.loss import basic_losses, basic_losses_statespace
+    from sfumato.tracks.noise.multiscale.ladder import shipped_ladder
+    from sfumato.tracks.noise.multiscale.noise import MultiscaleNoise
+    from sfumato.tracks.priors.classes import DAY
+    from sfumato.tracks.priors.kernels import kernel_from_dict
+    from sfumato.tracks.priors.presets import DEFAULT_PRESET, preset_named
 
     prior = preset_named(DEFAULT_PRESET).prior
     noise = kernel_from_dict(MultiscaleNoise(shipped_ladder("day"), 150.0, DAY).law())

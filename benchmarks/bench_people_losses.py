@@ -22,10 +22,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import bench_dataset
-from sfumato.datasets import protecting
-from sfumato.datasets.notes import Notes
-from sfumato.datasets.people_losses import Sample
-from sfumato.plan import Plan
+from sfumato.tracks.folders.datasets import protecting
+from sfumato.tracks.folders.datasets.notes import Notes
+from sfumato.tracks.folders.datasets.people_losses import Sample
+from sfumato.tracks.plan import Plan
 
 MOST = 0.05
 

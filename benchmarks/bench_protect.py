@@ -20,8 +20,8 @@ MOST_RATIO, MOST_BYTES = 10.0, 1_000_000_000
 
 
 def _make(path: str, points: int) -> None:
-    from sfumato.io import write_trace
-    from sfumato.traces import Trace
+    from sfumato.base.things.traces import Trace
+    from sfumato.tracks.io import write_trace
 
     rng = np.random.default_rng(0)
     steps = rng.normal(size=(points, 2)).cumsum(axis=0) * 1e-6
@@ -32,11 +32,11 @@ def _make(path: str, points: int) -> None:
 
 def _protect(source: str, target: str, continuing: bool, queue: multiprocessing.Queue) -> None:
     """The whole journey in a process of its own, so that its peak memory is its own."""
-    from sfumato.certificates.state import NoiseState
-    from sfumato.io import read_trace, write_trace
-    from sfumato.mechanisms.traces.multiscale.ladder import shipped_ladder
-    from sfumato.protection import protect
-    from sfumato.traces import Trace
+    from sfumato.base.things.traces import Trace
+    from sfumato.tracks.certificates.state import NoiseState
+    from sfumato.tracks.io import read_trace, write_trace
+    from sfumato.tracks.noise.multiscale.ladder import shipped_ladder
+    from sfumato.tracks.people.protection import protect
 
     state = NoiseState.fresh(709.08, shipped_ladder().to_dict()) if continuing else None
     options = {"noise_m": 709.08, "state": state}
@@ -53,8 +53,8 @@ def _protect(source: str, target: str, continuing: bool, queue: multiprocessing.
 
 def _draw(points: int, queue: multiprocessing.Queue) -> None:
     """As many normals, from the same generator, in chunks."""
-    from sfumato.mechanisms.traces.multiscale.ladder import normals_per_time, shipped_ladder
-    from sfumato.randomness import randomness
+    from sfumato.base.randomness import randomness
+    from sfumato.tracks.noise.multiscale.ladder import normals_per_time, shipped_ladder
 
     draw, width = randomness(), normals_per_time(shipped_ladder())
     draw.normals(1000)

@@ -27,7 +27,7 @@ import httpx  # noqa: E402
 from collector_harness import TOKEN, CollectorProcess, create  # noqa: E402
 from postgres_server import postgres_server, programs  # noqa: E402
 
-from sfumato.client.wire import device_tag  # noqa: E402
+from sfumato.collect.client.wire import device_tag  # noqa: E402
 
 NEEDED_SHARE = 0.50
 NEEDED_RELAYED_PER_S = 50_000
@@ -131,7 +131,7 @@ def relayed(name: str, collector: CollectorProcess, folder: Path) -> bool:
 
 def write_bodies(path: Path, collector: CollectorProcess, *, count: int, cycle: int = 1) -> None:
     """Bodies with tickets of ``count`` devices, issued by the server's own key so that issuing costs no time here."""
-    from sfumato.service import tickets
+    from sfumato.collect.service import tickets
 
     key = tickets_key(collector.database)
     version = httpx.get(f"{collector.url}/api/v1/campaigns/bench/channel").json()["version"]
@@ -150,7 +150,7 @@ def tickets_key(database: str) -> bytes:
     """The key the server signs tickets with."""
     import asyncio
 
-    from sfumato.service.store import Store
+    from sfumato.collect.service.store import Store
 
     async def load() -> bytes:
         store = Store(database)
@@ -165,7 +165,7 @@ def exact_tickets(collector: CollectorProcess, name: str) -> int:
     """The spent tickets in the store, once it is quiet."""
     import asyncio
 
-    from sfumato.service.store import Store
+    from sfumato.collect.service.store import Store
 
     async def load() -> int:
         store = Store(collector.database)

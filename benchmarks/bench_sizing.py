@@ -46,8 +46,8 @@ def line(sizes: tuple[float, ...], spent: list[float]) -> tuple[float, float]:
 
 def dataset_once(points: int) -> dict[str, float]:
     """One size in this process, on one core."""
-    from sfumato.datasets.protecting import protect_dataset
-    from sfumato.plan import Plan
+    from sfumato.tracks.folders.datasets.protecting import protect_dataset
+    from sfumato.tracks.plan import Plan
 
     with tempfile.TemporaryDirectory() as name:
         folder, marks = Path(name), {}
@@ -128,8 +128,8 @@ def spark() -> tuple[sizing.Figures, Measured]:
         folder = Path(name)
         from spark_session import session
 
-        from sfumato.engines.spark_job import protect_dataset_on_spark
-        from sfumato.plan import Plan
+        from sfumato.tracks.folders.spark.spark_job import protect_dataset_on_spark
+        from sfumato.tracks.plan import Plan
 
         running, plan = session("local[2]"), Plan(noise_m=500.0)
         make(folder / "tiny", 1000)
@@ -230,8 +230,8 @@ def closing_once(side: int) -> dict[str, float]:
     """One cycle of a square grid closed, with five reports for each cell."""
     from collector_harness import client, create, fill, run, settings
 
-    from sfumato.service.estimating import estimate_cycle
-    from sfumato.service.store import Store
+    from sfumato.collect.service.estimating import estimate_cycle
+    from sfumato.collect.service.store import Store
 
     with tempfile.TemporaryDirectory() as name:
         url = f"sqlite:///{name}/a.db"

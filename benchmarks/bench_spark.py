@@ -77,9 +77,9 @@ def main() -> int:
     from spark_session import session
 
     from bench_dataset import make
-    from sfumato.datasets.protecting import protect_dataset
-    from sfumato.engines.spark_job import protect_dataset_on_spark
-    from sfumato.plan import Plan
+    from sfumato.tracks.folders.datasets.protecting import protect_dataset
+    from sfumato.tracks.folders.spark.spark_job import protect_dataset_on_spark
+    from sfumato.tracks.plan import Plan
 
     points, plan = int(asked.points or (1e6 if asked.quick else 1e7)), Plan(noise_m=500.0)
     spark = session(asked.master)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.grid import Grid
-from sfumato.priors.cities import city
+from sfumato.base.things.grid import Grid
+from sfumato.collect.cities import city
 
 BOXES = {  # south, west, rows, columns of about 0.5 km, offset from UTC in hours
     "austin": (30.230, -97.790, 20, 18, -6),

@@ -22,22 +22,22 @@ import pyarrow.parquet as pq
 from pyproj import Geod
 
 from answer_worlds import default_kernel
-from sfumato.answers.cells import asked_for
-from sfumato.answers.deconvolution import density
-from sfumato.answers.flows import estimate_flows
-from sfumato.answers.heatmap import estimate_heatmap
-from sfumato.answers.offsets import aligned, counted, units_of
-from sfumato.answers.people import people_of
-from sfumato.answers.received import NoiseLaw, Received, receive
-from sfumato.answers.spread import Spread
-from sfumato.answers.window import Bounds, Window
-from sfumato.arrays import FloatArray
-from sfumato.frames import displace
-from sfumato.mechanisms.traces.multiscale.ladder import path_chunks, shipped_ladder
-from sfumato.plan import Plan
-from sfumato.priors.kernels import Kernel, White
-from sfumato.protection import protect_fleet
-from sfumato.traces import Trace
+from sfumato.base.arrays import FloatArray
+from sfumato.base.things.frames import displace
+from sfumato.base.things.traces import Trace
+from sfumato.tracks.answers.flows.flows import estimate_flows
+from sfumato.tracks.answers.maps.cells import asked_for
+from sfumato.tracks.answers.maps.deconvolution import density
+from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
+from sfumato.tracks.answers.maps.offsets import aligned, counted, units_of
+from sfumato.tracks.answers.maps.spread import Spread
+from sfumato.tracks.answers.maps.window import Bounds, Window
+from sfumato.tracks.answers.people import people_of
+from sfumato.tracks.answers.received import NoiseLaw, Received, receive
+from sfumato.tracks.noise.multiscale.ladder import path_chunks, shipped_ladder
+from sfumato.tracks.people.protection import protect_fleet
+from sfumato.tracks.plan import Plan
+from sfumato.tracks.priors.kernels import Kernel, White
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 MIDDLE, SIDE_M = (37.76, -122.43), 12_000.0

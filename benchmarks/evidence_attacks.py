@@ -18,16 +18,16 @@ NOISE_M = 150.0
 
 
 def multiscale(prior_class: str = "day", **shares: float):
-    from sfumato.mechanisms.traces.multiscale.ladder import shipped_ladder
-    from sfumato.mechanisms.traces.multiscale.noise import MultiscaleNoise
-    from sfumato.priors.classes import PRIOR_CLASSES
+    from sfumato.tracks.noise.multiscale.ladder import shipped_ladder
+    from sfumato.tracks.noise.multiscale.noise import MultiscaleNoise
+    from sfumato.tracks.priors.classes import PRIOR_CLASSES
 
     return MultiscaleNoise(shipped_ladder(prior_class, **shares), NOISE_M, PRIOR_CLASSES[prior_class])
 
 
 def smoothing() -> bool:
-    from sfumato.adversary.posterior import remaining_sd_m
-    from sfumato.priors.kernels import Matern32, White, kernel_from_dict
+    from sfumato.tracks.adversary.posterior import remaining_sd_m
+    from sfumato.tracks.priors.kernels import Matern32, White, kernel_from_dict
 
     prior = Matern32(300, 1000) + White(1)
     law = kernel_from_dict(multiscale().law())
@@ -46,7 +46,7 @@ def smoothing() -> bool:
 
 
 def averaging(repeats: int) -> bool:
-    from sfumato.adversary.attacks import average_of, rms_m
+    from sfumato.tracks.adversary.attacks import average_of, rms_m
 
     times = np.arange(0, 3600, 60.0)
     fresh, same = multiscale(), multiscale().keyed(bytes(range(32)))
@@ -64,8 +64,8 @@ def averaging(repeats: int) -> bool:
 
 
 def nights() -> bool:
-    from sfumato.adversary.attacks import stay_attack, stay_times
-    from sfumato.priors.kernels import kernel_from_dict
+    from sfumato.tracks.adversary.attacks import stay_attack, stay_times
+    from sfumato.tracks.priors.kernels import kernel_from_dict
 
     print("\nNights at one place, 8 h each, a report every 10 min: loss over the floor 1/o, and the error left")
     designs = {
@@ -89,7 +89,7 @@ def nights() -> bool:
 
 
 def zones(repeats: int) -> bool:
-    from sfumato.adversary.attacks import circle_through
+    from sfumato.tracks.adversary.attacks import circle_through
 
     print("\nZone inversion: distance from the fitted centre to the hidden home (median), 400 m zone")
     print(f"  {'tracks':>7}{'cut out':>12}{'cut out, 5 m GPS':>19}{'multiscale':>13}")

@@ -19,9 +19,9 @@ import sys
 import numpy as np
 
 import elsewhere
-from sfumato.collection import Rules, close_cycle, first_channel
-from sfumato.estimation import Tally, changing, earth_movers_distance, log_smooth
-from sfumato.mechanisms.grids.sampling import draw_tally
+from sfumato.collect.estimation import Tally, changing, earth_movers_distance, log_smooth
+from sfumato.collect.grids.sampling import draw_tally
+from sfumato.collect.loop import Rules, close_cycle, first_channel
 
 POOLED = 28
 

@@ -26,10 +26,10 @@ ONCE = {("paris", 1.0): 0.31, ("sf", 1.0): 0.13}
 
 def last_distance(name, beta, reporting, seed):
     """The last cycle's distances of the published and the joint estimator on the same reports."""
-    from sfumato.collection.simulation import simulate_round
-    from sfumato.estimation import earth_movers_distance, joint, log_smooth
-    from sfumato.priors.cities import city
-    from sfumato.reproductions.privic_tables import published_protocol
+    from sfumato.collect.cities import city
+    from sfumato.collect.estimation import earth_movers_distance, joint, log_smooth
+    from sfumato.collect.loop.simulation import simulate_round
+    from sfumato.papers.privic.privic_tables import published_protocol
 
     place = city(name)
     cycles = list(
@@ -50,11 +50,11 @@ def last_distance(name, beta, reporting, seed):
 
 def covered(name, beta, reporting, method, seed):
     """Coverage and relative width of 95 % intervals for cells with data and for 200 random discs."""
-    from sfumato.collection.simulation import simulate_round
-    from sfumato.estimation import intervals
-    from sfumato.estimation.uncertainty import multinomial_width
-    from sfumato.priors.cities import city
-    from sfumato.reproductions.privic_tables import published_protocol
+    from sfumato.collect.cities import city
+    from sfumato.collect.estimation import intervals
+    from sfumato.collect.estimation.uncertainty import multinomial_width
+    from sfumato.collect.loop.simulation import simulate_round
+    from sfumato.papers.privic.privic_tables import published_protocol
 
     place = city(name)
     grid, truth, people = place.plain_grid, place.probabilities, int(place.people.sum())
@@ -84,9 +84,9 @@ def covered(name, beta, reporting, method, seed):
 
 def table_round(name, beta, seed):
     """One round of the published loop: its distances."""
-    from sfumato.collection.simulation import simulate_round
-    from sfumato.priors.cities import city
-    from sfumato.reproductions.privic_tables import published_protocol
+    from sfumato.collect.cities import city
+    from sfumato.collect.loop.simulation import simulate_round
+    from sfumato.papers.privic.privic_tables import published_protocol
 
     place = city(name)
     cycles = simulate_round(place.people, place.plain_grid, published_protocol(name, beta), seed=seed)
@@ -133,7 +133,7 @@ def main() -> int:
                 )
                 everything[f"{section} {key[0]} {key[1]}"] = found
         if "tables" in chosen.sections:
-            from sfumato.reproductions.privic_tables import PAPER, ROUNDS, TOLERANCE
+            from sfumato.papers.privic.privic_tables import PAPER, ROUNDS, TOLERANCE
 
             jobs = {
                 key: [pool.submit(table_round, *key, seed) for seed in range(2 if chosen.quick else ROUNDS[key[0]])]

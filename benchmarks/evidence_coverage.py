@@ -17,9 +17,9 @@ import time
 import numpy as np
 
 from answer_worlds import BOUNDS, STAYS, STEP_S, UNSEEN, WORLDS, World, released
-from sfumato.answers.displacement import estimate_displacements
-from sfumato.answers.flows import estimate_flows
-from sfumato.answers.heatmap import estimate_heatmap
+from sfumato.tracks.answers.flows.flows import estimate_flows
+from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
+from sfumato.tracks.answers.ways.displacement import estimate_displacements
 
 NOISE_M, CELL_M = 400.0, 1000.0
 TRIP_NOISE_M, TRIP_CELL_M, TRIP_STAYS = 500.0, 2000.0, 7

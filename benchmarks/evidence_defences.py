@@ -14,11 +14,11 @@ import argparse
 
 import numpy as np
 
-from sfumato.collection import Rules, close_cycle, cohorts, first_channel
-from sfumato.estimation import Tally, earth_movers_distance
-from sfumato.mechanisms.grids.sampling import draw_tally
-from sfumato.priors.cities import city
-from sfumato.randomness import randomness
+from sfumato.base.randomness import randomness
+from sfumato.collect.cities import city
+from sfumato.collect.estimation import Tally, earth_movers_distance
+from sfumato.collect.grids.sampling import draw_tally
+from sfumato.collect.loop import Rules, close_cycle, cohorts, first_channel
 
 PARIS = city("paris")
 CELL = 150

@@ -21,12 +21,12 @@ from functools import lru_cache
 import numpy as np
 
 import elsewhere
-from sfumato.collection import Rules, close_cycle, cohorts, first_channel, suspicious_cycles
-from sfumato.collection.influence import WAYS, fake_report_influence, with_forged
-from sfumato.estimation import Tally, earth_movers_distance, joint, trimmed
-from sfumato.mechanisms.grids.sampling import draw_tally
-from sfumato.priors.cities import city
-from sfumato.randomness import randomness
+from sfumato.base.randomness import randomness
+from sfumato.collect.cities import city
+from sfumato.collect.estimation import Tally, earth_movers_distance, joint, trimmed
+from sfumato.collect.grids.sampling import draw_tally
+from sfumato.collect.loop import Rules, close_cycle, cohorts, first_channel, suspicious_cycles
+from sfumato.collect.loop.influence import WAYS, fake_report_influence, with_forged
 
 
 @lru_cache

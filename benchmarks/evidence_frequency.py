@@ -25,17 +25,17 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from sfumato.channel import Channel
-from sfumato.estimation import earth_movers_distance, ibu
-from sfumato.estimation.frequency import projected_frequencies
-from sfumato.leakage.discrete import geo_epsilon, ldp
-from sfumato.leakage.shuffling import shuffled_epsilon
-from sfumato.mechanisms.channels.exponential import exponential_matrix
-from sfumato.mechanisms.channels.frequency_oracles import ORACLES, frequency_oracle
-from sfumato.mechanisms.channels.planar_laplace import planar_laplace_matrix
-from sfumato.mechanisms.channels.rate import largest_rate
-from sfumato.mechanisms.grids.blahut_arimoto import blahut_arimoto_matrix
-from sfumato.priors.cities import city
+from sfumato.base.numbers.blahut_arimoto_matrix import blahut_arimoto_matrix
+from sfumato.base.things.channel import Channel
+from sfumato.channels.conversions.shuffling import shuffled_epsilon
+from sfumato.channels.designs.exponential import exponential_matrix
+from sfumato.channels.designs.geo.planar_laplace import planar_laplace_matrix
+from sfumato.channels.designs.rate import largest_rate
+from sfumato.channels.frequency.estimate import projected_frequencies
+from sfumato.channels.frequency.frequency_oracles import ORACLES, frequency_oracle
+from sfumato.channels.measures.discrete import geo_epsilon, ldp
+from sfumato.collect.cities import city
+from sfumato.collect.estimation import earth_movers_distance, ibu
 
 STEPS = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 NEAR_KM = 1.0

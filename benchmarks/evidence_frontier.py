@@ -38,9 +38,9 @@ LEVELS = (0.7, 1.0, 1.5, 2.0, 3.0, 4.0)
 
 def required(key, seed):
     """Joint and blended distances of one campaign through the tight channel."""
-    from sfumato.collection.simulation import Protocol, simulate_round
-    from sfumato.estimation import earth_movers_distance, joint, log_smooth
-    from sfumato.priors.cities import city
+    from sfumato.collect.cities import city
+    from sfumato.collect.estimation import earth_movers_distance, joint, log_smooth
+    from sfumato.collect.loop.simulation import Protocol, simulate_round
 
     name, epsilon, reporting = key
     place = city(name)
@@ -57,9 +57,9 @@ def required(key, seed):
 
 def channel_of(kind, grid, share, epsilon):
     """The channel of this kind whose exact level is at most epsilon, as near as bisection comes."""
-    from sfumato.mechanisms.grids.blahut_arimoto import blahut_arimoto
-    from sfumato.mechanisms.grids.grid_channel import uniform_channel
-    from sfumato.mechanisms.grids.tight import tight_channel
+    from sfumato.collect.grids.blahut_arimoto import blahut_arimoto
+    from sfumato.collect.grids.grid_channel import uniform_channel
+    from sfumato.collect.grids.tight import tight_channel
 
     if kind == "tight":
         return tight_channel(grid, epsilon=epsilon).value
@@ -80,8 +80,8 @@ def worst_success(matrix, distances, within=2.0):
 
 def frontier(name, kind, epsilon, seeds):
     """(exact epsilon, bits, success, mean distance, its standard error)."""
-    from sfumato.estimation import Tally, blended, earth_movers_distance
-    from sfumato.mechanisms.grids.sampling import draw_tally
+    from sfumato.collect.estimation import Tally, blended, earth_movers_distance
+    from sfumato.collect.grids.sampling import draw_tally
 
     grid, share = {**elsewhere.made_up(), **elsewhere.tuned_on()}[name]
     channel = channel_of(kind, grid, share, epsilon)
@@ -103,7 +103,7 @@ def frontier(name, kind, epsilon, seeds):
 
 def oracle_distance(matrix, share, grid, seeds, people=3_000, steps=400):
     """Expectation maximisation through any dense channel, stopped where it is nearest to the truth."""
-    from sfumato.estimation import earth_movers_distance
+    from sfumato.collect.estimation import earth_movers_distance
 
     best = []
     for seed in range(seeds):
@@ -128,7 +128,7 @@ def equalised(kernel):
 
 def scaled_to(make, epsilon, distances):
     """The member of a family make(beta) whose exact level by brute force is epsilon."""
-    from sfumato.mechanisms.grids.blahut_arimoto import exact_epsilon
+    from sfumato.base.numbers.blahut_arimoto_matrix import exact_epsilon
 
     low, high = 0.2 * epsilon, 3 * epsilon
     for _ in range(40):
@@ -141,10 +141,10 @@ def scaled_to(make, epsilon, distances):
 
 def tried(epsilon, seeds):
     """name -> (exact epsilon, distance, standard error) on a 6 x 6 town of two clusters."""
-    from sfumato.grid import Grid
-    from sfumato.mechanisms.channels.geo_optimal import optimal_geo_channel
-    from sfumato.mechanisms.grids.blahut_arimoto import exact_epsilon
-    from sfumato.mechanisms.grids.tight import tight_channel
+    from sfumato.base.numbers.blahut_arimoto_matrix import exact_epsilon
+    from sfumato.base.things.grid import Grid
+    from sfumato.channels.designs.geo.geo_optimal import optimal_geo_channel
+    from sfumato.collect.grids.tight import tight_channel
 
     grid = Grid.plain(6, 6)
     centres, d = grid.centres(), grid.distance_matrix()
@@ -180,7 +180,7 @@ def tried(epsilon, seeds):
 
 def draw(points, target):
     """Three panels a city: the distance against exact epsilon, information and success, where all three overlap."""
-    from sfumato.reproductions.picture import Panel, svg
+    from sfumato.base.drawing.panels import Panel, svg
 
     panels = []
     kinds = ("tight", "uniform", "loop")

@@ -32,7 +32,7 @@ def _columns(name: str) -> Any:
 
 def _pieces(table: Any, keys: list[str]) -> Iterator[tuple[str, Any]]:
     """(id, Trace) of every run of equal keys; impossible coordinates are left out, repeated times stay."""
-    from sfumato.traces import Trace
+    from sfumato.base.things.traces import Trace
 
     columns = [table[key].combine_chunks() for key in keys]
     words = [column.dictionary.to_pylist() for column in columns]
@@ -58,7 +58,7 @@ def geolife(count: int, seed: int = 0, *, name: str = "geolife/geolife_traces.pa
 
 def cabs(days_each: int = 10, seed: int = 0) -> list[tuple[str, Any]]:
     """Random UTC days of every taxi: what a person of the class ``day`` shares."""
-    from sfumato.traces import Trace
+    from sfumato.base.things.traces import Trace
 
     rng = np.random.default_rng(seed)
     chosen = []
@@ -74,9 +74,9 @@ def cabs(days_each: int = 10, seed: int = 0) -> list[tuple[str, Any]]:
 
 def mechanisms(noise_m: float) -> dict[str, tuple[Any, Any]]:
     """The two noises and their certificates, as ``protect`` writes them."""
-    from sfumato.certificates.document import Certificate
-    from sfumato.protection import protect
-    from sfumato.traces import Trace
+    from sfumato.base.things.traces import Trace
+    from sfumato.tracks.certificates.document import Certificate
+    from sfumato.tracks.people.protection import protect
 
     still = Trace(np.zeros(2), np.zeros(2), np.array([0.0, 60.0]))
     stated = {
@@ -88,8 +88,8 @@ def mechanisms(noise_m: float) -> dict[str, tuple[Any, Any]]:
 
 def attack(traces: list[tuple[str, Any]], noise_m: float, *, seed: int = 1) -> dict[str, Any]:
     """Audit every trace under both noises; what was too short to fit is counted."""
-    from sfumato.adversary.audit import audit
-    from sfumato.frames import displace
+    from sfumato.base.things.frames import displace
+    from sfumato.tracks.adversary.audit import audit
 
     rows: list[dict[str, Any]] = []
     short = 0
@@ -182,8 +182,8 @@ def print_summary(title: str, noise_m: float, table: dict[str, Any]) -> None:
 
 def short_fits(count: int = 1200, compared: int = 138, seed: int = 0) -> dict[str, Any]:
     """The figures of the presets: one fit per axis to the first 320 s of random trajectories, at most 50 points."""
-    from sfumato.frames import unroll
-    from sfumato.priors.fitting import fit_many
+    from sfumato.base.things.frames import unroll
+    from sfumato.tracks.priors.fitting import fit_many
 
     times, values = [], []
     for _, trace in geolife(count, seed, name="geolife/geolife_first320s.parquet"):

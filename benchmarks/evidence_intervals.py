@@ -47,9 +47,9 @@ def places():
 
 def campaign(grid, share, people, beta, reporting, promise, seed):
     """(true shares of the reporters, tallies) of one campaign."""
-    from sfumato.collection import Rules, cohorts, first_channel, next_channel
-    from sfumato.estimation import Tally, log_smooth
-    from sfumato.mechanisms.grids.sampling import draw_tally
+    from sfumato.collect.estimation import Tally, log_smooth
+    from sfumato.collect.grids.sampling import draw_tally
+    from sfumato.collect.loop import Rules, cohorts, first_channel, next_channel
 
     rng = np.random.default_rng(seed)
     present = rng.multinomial(people, share)
@@ -78,9 +78,9 @@ def campaign(grid, share, people, beta, reporting, promise, seed):
 
 def covered(case, seed):
     """[level][cells with people, regions, cells without]: the share covered."""
-    from sfumato.estimation import log_smooth
-    from sfumato.estimation.linear import linearised
-    from sfumato.estimation.uncertainty import interval_ends
+    from sfumato.collect.estimation import log_smooth
+    from sfumato.collect.estimation.linear import linearised
+    from sfumato.collect.estimation.uncertainty import interval_ends
 
     name, beta, people, reporting, promise = case
     grid, share = places()[name]

@@ -20,12 +20,12 @@ import numpy as np
 
 from evidence_geolife import cabs
 from held_out import HERE, people_in_halves
-from sfumato.frames import unroll
-from sfumato.priors.fitting import fit
-from sfumato.priors.kernels import Kernel, Matern32, kernel_from_dict
-from sfumato.priors.presets import DEFAULT_PRESET, preset_named
-from sfumato.protection import protect
-from sfumato.traces import Trace
+from sfumato.base.things.frames import unroll
+from sfumato.base.things.traces import Trace
+from sfumato.tracks.people.protection import protect
+from sfumato.tracks.priors.fitting import fit
+from sfumato.tracks.priors.kernels import Kernel, Matern32, kernel_from_dict
+from sfumato.tracks.priors.presets import DEFAULT_PRESET, preset_named
 
 RADIUS_M, ODDS, MOMENTS, DRAWS, LONGEST = 200.0, 5.0, 6, 10, 100
 Path = tuple[np.ndarray, np.ndarray]

@@ -24,11 +24,11 @@ from pathlib import Path
 import numpy as np
 
 from place_worlds import DATA, cabs, geolife, town
-from sfumato.adversary.places import ATTACKERS, ZoneView, learned, look
-from sfumato.places import zones
-from sfumato.places.leak_test import stretches
-from sfumato.places.withhold import withhold
-from sfumato.places.zones import DEFAULT_RADIUS_M, RADII_M, Zone, centred_zone, draw_zone
+from sfumato.tracks.adversary.places import ATTACKERS, ZoneView, learned, look
+from sfumato.tracks.places import zones
+from sfumato.tracks.places.leak_test import stretches
+from sfumato.tracks.places.withhold import withhold
+from sfumato.tracks.places.zones import DEFAULT_RADIUS_M, RADII_M, Zone, centred_zone, draw_zone
 
 WEIGHTS = Path(__file__).resolve().parents[1] / "src" / "sfumato" / "data" / "zone_attacker.json"
 FOUND_M = 100.0

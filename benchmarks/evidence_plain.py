@@ -20,12 +20,12 @@ from pyproj import Geod
 
 import plain_answers as plain
 from evidence_answers import MIDDLE, SHARED, SIDE_M, cabs, releases
-from sfumato.answers.flows import estimate_flows
-from sfumato.answers.heatmap import estimate_heatmap
-from sfumato.answers.received import Received
-from sfumato.answers.window import Bounds
-from sfumato.arrays import FloatArray, IntArray
-from sfumato.traces import Trace
+from sfumato.base.arrays import FloatArray, IntArray
+from sfumato.base.things.traces import Trace
+from sfumato.tracks.answers.flows.flows import estimate_flows
+from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
+from sfumato.tracks.answers.maps.window import Bounds
+from sfumato.tracks.answers.received import Received
 
 SHIFTS_M = ((0, 0), (0, -50), (250, 250), (-400, 150), (700, 1500), (2000, -300))  # east, north
 HEAT_CELLS_M, FLOW_CELLS_M = (500.0, 1000.0, 2000.0), (1500.0, 3000.0)

@@ -16,12 +16,12 @@ import numpy as np
 import scipy
 
 from held_out import HERE, people_in_halves
-from sfumato.certificates.document import Certificate
-from sfumato.frames import unroll
-from sfumato.mechanisms.traces.plausibility import REFUSED_BELOW, plausibilities
-from sfumato.priors.kernels import Kernel
-from sfumato.protection import protect
-from sfumato.traces import Trace
+from sfumato.base.things.frames import unroll
+from sfumato.base.things.traces import Trace
+from sfumato.tracks.certificates.document import Certificate
+from sfumato.tracks.noise.plausibility import REFUSED_BELOW, plausibilities
+from sfumato.tracks.people.protection import protect
+from sfumato.tracks.priors.kernels import Kernel
 
 SNAP_M = 0.1
 WANTED, AMONG = 84, 104

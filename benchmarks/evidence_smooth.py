@@ -16,9 +16,13 @@ import numpy as np
 
 from evidence_geolife import mechanisms
 from held_out import HERE, people_in_halves
-from sfumato.answers.displacement import estimate_displacements
-from sfumato.answers.live import IN_SDS, live_track
-from sfumato.answers.movement import (
+from sfumato.base.randomness import randomness
+from sfumato.base.things.frames import differences_m, displace, unroll
+from sfumato.base.things.traces import Trace
+from sfumato.tracks.answers.received import NoiseLaw, Received
+from sfumato.tracks.answers.ways.displacement import estimate_displacements
+from sfumato.tracks.answers.ways.live import IN_SDS, live_track
+from sfumato.tracks.answers.ways.movement import (
     LEAST_ALIKE,
     MOSTLY_MODEL,
     fit_movement,
@@ -26,12 +30,8 @@ from sfumato.answers.movement import (
     possible_paths,
     told_by_release,
 )
-from sfumato.answers.received import NoiseLaw, Received
-from sfumato.frames import differences_m, displace, unroll
-from sfumato.priors.kernels import Matern32
-from sfumato.priors.statespace import sample
-from sfumato.randomness import randomness
-from sfumato.traces import Trace
+from sfumato.tracks.priors.kernels import Matern32
+from sfumato.tracks.priors.statespace import sample
 
 
 def tracks(traces: list[tuple[str, Trace]], noise_m: float) -> np.ndarray:

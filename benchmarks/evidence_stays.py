@@ -23,14 +23,14 @@ import mpmath
 import numpy as np
 
 from held_out import HERE, people_in_halves
-from sfumato.certificates.document import Certificate
-from sfumato.frames import unroll
-from sfumato.leakage.odds import mu_of, odds_at
-from sfumato.priors.fitting import fit
-from sfumato.priors.kernels import Kernel, Matern32
-from sfumato.protection import protect
-from sfumato.secret import basic
-from sfumato.traces import Trace
+from sfumato.base.numbers.odds import mu_of, odds_at
+from sfumato.base.things.frames import unroll
+from sfumato.base.things.traces import Trace
+from sfumato.tracks.certificates.document import Certificate
+from sfumato.tracks.people.protection import protect
+from sfumato.tracks.priors.fitting import fit
+from sfumato.tracks.priors.kernels import Kernel, Matern32
+from sfumato.tracks.secret import basic
 
 MOST_POINTS, STAY_S = 40, 600.0
 RADIUS_M = 200.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from evidence_geolife import SHARED, _columns, _pieces
-from sfumato.traces import Trace
+from sfumato.base.things.traces import Trace
 
 HERE = SHARED.exists()
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.places.globe import Around, distances_m
-from sfumato.traces import Trace
+from sfumato.base.things.traces import Trace
+from sfumato.tracks.places.globe import Around, distances_m
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 END_WITHIN_M, LEAST_LEGS, NEAR_M = 100.0, 8, 5000.0
@@ -91,7 +91,7 @@ def town(people: int = 60, rides: int = 24, seed: int = 7):
     Streets are 120 m apart, each person's quarter turned at random. A ride starts 20 m from home, takes the first
     street along, one corner (sometimes two), and a fix every 2 s with 4 m of error.
     """
-    from sfumato.priors.cities import city
+    from sfumato.collect.cities import city
 
     rng = np.random.default_rng(seed)
     paris = city("paris")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from scipy.special import ndtr
 
-from sfumato.arrays import FloatArray
+from sfumato.base.arrays import FloatArray
 
 HEAT_STEPS = (100, 200, 400)
 FLOW_STEPS = (5, 10, 20, 40)

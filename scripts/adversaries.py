@@ -14,16 +14,16 @@ import math
 import runpy
 from pathlib import Path
 
-from sfumato.adversary.companions import group_noise_losses
-from sfumato.adversary.known_point import known_point_loss, largest_known_point_loss
-from sfumato.adversary.routine import Hours, companions_cost, noise_law, place_cost, route_cost
-from sfumato.adversary.stop_and_go import stopped_loss
-from sfumato.leakage.odds import mu_of, odds_at, odds_words
-from sfumato.priors.classes import DAY
-from sfumato.priors.kernels import Matern32
-from sfumato.priors.presets import DEFAULT_PRESET, preset_named
-from sfumato.protection import protect
-from sfumato.traces import Trace
+from sfumato.base.numbers.odds import mu_of, odds_at, odds_words
+from sfumato.base.things.traces import Trace
+from sfumato.tracks.adversary.companions import group_noise_losses
+from sfumato.tracks.adversary.known_point import known_point_loss, largest_known_point_loss
+from sfumato.tracks.adversary.routine import Hours, companions_cost, noise_law, place_cost, route_cost
+from sfumato.tracks.adversary.stop_and_go import stopped_loss
+from sfumato.tracks.people.protection import protect
+from sfumato.tracks.priors.classes import DAY
+from sfumato.tracks.priors.kernels import Matern32
+from sfumato.tracks.priors.presets import DEFAULT_PRESET, preset_named
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "adversary.md"
 START, END = "<!-- computed by scripts/adversaries.py -->", "<!-- end -->"

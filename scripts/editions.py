@@ -21,9 +21,9 @@ import numpy as np
 from typer.testing import CliRunner
 
 import sfumato as sf
+from sfumato.base.things.traces import Trace
 from sfumato.cli import app
-from sfumato.secret import basic
-from sfumato.traces import Trace
+from sfumato.tracks.secret import basic
 
 RADIUS_M, DAY_S = 200.0, 86400.0
 SURE = NormalDist().inv_cdf(0.99)
@@ -97,7 +97,7 @@ def stay_stated_and_true() -> tuple[float, float]:
     done = sf.protect(Trace(np.full(60, 48.2), np.full(60, 16.37), times), secrets=[basic(i) for i in chosen])
     document = done.certificate
     try:
-        from sfumato.mechanisms.traces.trace_lookup import mechanism_from_dict
+        from sfumato.tracks.noise.lookup import mechanism_from_dict
 
         noise = np.asarray(mechanism_from_dict(document["parameters"]).covariance_m2())  # type: ignore[attr-defined]
     except ImportError:

@@ -21,7 +21,7 @@ SOURCE = Path(__file__).resolve().parent.parent / "src"
 PACKAGE = "sfumato"
 # Where an import may stand in a function: faces, the __init__ of a package, packages that may be absent, and compiled
 # loops (a module of ours that imports numba at its top costs a second that most calls need not pay).
-FACES = ("cli", "service", "client", "reproductions")
+FACES = ("cli", "collect/service", "collect/client", "papers")
 EXTRAS = frozenset(
     (
         *("shapely", "pyogrio", "gpxpy", "fitdecode", "h3", "geopandas", "pandas", "polars", "duckdb", "pyspark"),
@@ -33,12 +33,12 @@ EXTRAS = frozenset(
 # The only other imports in functions: what most calls never need and all would wait for. File, module, reason.
 SPARED = frozenset(
     (
-        ("protection.py", "sfumato.adversary.audit"),  # fits priors: protecting needs none
+        ("tracks/people/protection.py", "sfumato.tracks.adversary.audit"),  # fits priors: protecting needs none
         (
-            "certificates/verify.py",
-            "sfumato.certificates.sign",
+            "tracks/certificates/verify.py",
+            "sfumato.tracks.certificates.sign",
         ),  # the cipher, only where there is a signature
-        ("mechanisms/traces/multiscale/noise.py", "sfumato.mechanisms.traces.multiscale.continuing"),  # the cipher
+        ("tracks/noise/multiscale/noise.py", "sfumato.tracks.noise.multiscale.continuing"),  # the cipher
     )
 )
 Place = tuple[str, int]
@@ -123,14 +123,14 @@ def unlawful_lazy_imports(house: Sequence[Module]) -> list[Place]:
     return [
         (module.file, node.lineno)
         for module in house
-        if module.file.split("/")[0] not in FACES and not module.file.endswith("__init__.py")
+        if not module.file.startswith(FACES) and not module.file.endswith("__init__.py")
         for node in module.lazy
         if not lawful(module, node)
     ]
 
 
 def _loads_numba(module: Module, node: ast.AST) -> bool:
-    return "numba" in _roots(node) or "sfumato.compiled" in module.targets(node)
+    return "numba" in _roots(node) or "sfumato.base.compiled" in module.targets(node)
 
 
 def _spared(module: Module, node: ast.Import | ast.ImportFrom) -> bool:

@@ -28,7 +28,7 @@ KEPT = {
 
 
 def main() -> None:
-    """docs/images/operate_*.png, from the day that tests/service/test_operate_browser.py walks through."""
+    """docs/images/operate_*.png, from the day that tests/collect/service/test_operate_browser.py walks through."""
     with tempfile.TemporaryDirectory() as folder:
         database = f"sqlite:///{folder}/collector.db"
         with CollectorProcess(database, backup_folder=f"{folder}/kept", tiles=lyon(Path(folder))) as collector:

@@ -14,15 +14,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sfumato.archives.statement import NOT_COVERED, archive_document
-from sfumato.certificates.build import BROWSER, ReleasedFiles, Terms, certificate_body, released_of
-from sfumato.certificates.document import SEAL, Certificate
-from sfumato.mechanisms.traces.multiscale.ladder import shipped_ladder
-from sfumato.plan import LEVELS, Plan
-from sfumato.protection import choose
-from sfumato.times_released import Times
-from sfumato.traces import Trace
-from sfumato.version import __version__
+from sfumato.base.things.traces import Trace
+from sfumato.base.version import __version__
+from sfumato.tracks.certificates.build import BROWSER, ReleasedFiles, Terms, certificate_body, released_of
+from sfumato.tracks.certificates.document import SEAL, Certificate
+from sfumato.tracks.folders.archives.statement import NOT_COVERED, archive_document
+from sfumato.tracks.noise.multiscale.ladder import shipped_ladder
+from sfumato.tracks.people.protection import choose
+from sfumato.tracks.plan import LEVELS, Plan
+from sfumato.tracks.times_released import Times
 
 CLASSES = ("day", "week", "year")
 WHOLE_SECONDS = "coarse:1s"  # the universal bound alone is promised then: no loss at the release's own times

@@ -14,12 +14,12 @@ import math
 
 import numpy as np
 
-from sfumato.mechanisms.traces.multiscale.ladder import shipped_ladder
-from sfumato.mechanisms.traces.multiscale.solve import design_ladder
-from sfumato.priors.classes import DAY
-from sfumato.priors.kernels import Matern32, kernel_named
-from sfumato.protection import protect
-from sfumato.traces import Trace
+from sfumato.base.things.traces import Trace
+from sfumato.tracks.noise.multiscale.ladder import shipped_ladder
+from sfumato.tracks.noise.multiscale.solve import design_ladder
+from sfumato.tracks.people.protection import protect
+from sfumato.tracks.priors.classes import DAY
+from sfumato.tracks.priors.kernels import Matern32, kernel_named
 
 DAY_S = 86400.0
 MODES = 2.0 * np.pi / DAY_S * np.arange(0, 200_001)  # up to a period of half a second

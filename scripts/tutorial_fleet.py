@@ -18,16 +18,16 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 from evidence_answers import SHARED, cabs  # noqa: E402
-from sfumato.answers.received import receive  # noqa: E402
-from sfumato.io.fleet import write_fleet  # noqa: E402
-from sfumato.leakage.odds import odds_words  # noqa: E402
-from sfumato.plan import Plan  # noqa: E402
-from sfumato.protection import protect_fleet  # noqa: E402
-from sfumato.report.heat_picture import heat_picture  # noqa: E402
-from sfumato.report.usefulness_page import error_words, preview_panels  # noqa: E402
-from sfumato.units import format_length  # noqa: E402
-from sfumato.usefulness.preview import Preview, preview  # noqa: E402
-from sfumato.usefulness.wishes import parse_wish  # noqa: E402
+from sfumato.base.numbers.odds import odds_words  # noqa: E402
+from sfumato.base.units import format_length  # noqa: E402
+from sfumato.pages.report.heat_picture import heat_picture  # noqa: E402
+from sfumato.pages.report.usefulness_page import error_words, preview_panels  # noqa: E402
+from sfumato.tracks.answers.received import receive  # noqa: E402
+from sfumato.tracks.answers.usefulness.preview import Preview, preview  # noqa: E402
+from sfumato.tracks.answers.usefulness.wishes import parse_wish  # noqa: E402
+from sfumato.tracks.io.tables.fleet_file import write_fleet  # noqa: E402
+from sfumato.tracks.people.protection import protect_fleet  # noqa: E402
+from sfumato.tracks.plan import Plan  # noqa: E402
 
 PAGE, IMAGES = ROOT / "docs" / "publish_a_fleet.md", ROOT / "docs" / "images"
 NOISES_M = (200.0, 400.0, 700.0)

@@ -13,11 +13,11 @@ import textwrap
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from sfumato.archives import hide_archive
-from sfumato.io import read_trace
-from sfumato.io.archive import members
-from sfumato.places import Places, find_places, place_at
-from sfumato.report.archive_page import MAP_STYLE, private_map
+from sfumato.pages.report.archive_page import MAP_STYLE, private_map
+from sfumato.tracks.folders.archives import hide_archive
+from sfumato.tracks.io import read_trace
+from sfumato.tracks.io.archive import members
+from sfumato.tracks.places import Places, find_places, place_at
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE, PICTURE = DOCS / "share_a_year_of_rides.md", DOCS / "images" / "rides_hidden.svg"

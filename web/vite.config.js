@@ -41,7 +41,7 @@ export default defineConfig({
   publicDir: false,
   plugins: [land(), licences()],
   build: {
-    outDir: "../src/sfumato/service/static/bundle",
+    outDir: "../src/sfumato/collect/service/static/bundle",
     emptyOutDir: true,
     target: "es2022",
     modulePreload: { polyfill: false },

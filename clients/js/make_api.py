@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sfumato.service.app import create_app
-from sfumato.service.settings import Settings
+from sfumato.collect.service.app import create_app
+from sfumato.collect.service.settings import Settings
 
 TARGET = Path(__file__).resolve().parent / "src" / "api.ts"
 _HEAD = "// Made from the OpenAPI document by `npm run api`; do not edit.\n"

@@ -1,4 +1,4 @@
-// What the page does, without a browser, for tests/client/test_page_release.py: node make_release.mjs '{"inputs": [...], ...}'
+// What the page does, without a browser, for tests/collect/client/test_page_release.py: node make_release.mjs '{"inputs": [...], ...}'
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as page from "./dist/page.js";

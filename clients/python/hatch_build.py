@@ -2,8 +2,8 @@
 
 The small client is the device's part of sfumato with five files of its own (``src/sfumato_client``: arrays, draw,
 ed25519, grid, reveals), which do the same sums in plain Python. Everything else is copied from ``src/sfumato`` when the
-wheel is built, with ``sfumato.client.X`` and ``sfumato.X`` renamed to ``sfumato_client.X``: one source, two wheels, and
-no file in common, so that both can be installed. A source distribution carries the copies.
+wheel is built, with ``sfumato.<rooms>.X`` renamed to ``sfumato_client.X``: one source, two wheels, and no file in
+common, so that both can be installed. A source distribution carries the copies.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 HERE = Path(__file__).resolve().parent
 FROM = HERE.parents[1] / "src" / "sfumato"
 SHARED = (
-    *("errors.py", "files.py", "version.py"),
-    *(f"client/{name}.py" for name in ("__main__", "device", "memory", "offer", "participant", "request", "wire")),
+    *(f"base/{name}.py" for name in ("errors", "files", "version")),
+    *(f"accountant/{name}.py" for name in ("device", "device_memory")),
+    *(f"collect/client/{name}.py" for name in ("__main__", "offer", "participant", "request", "wire")),
 )
 
 
 def renamed(text: str) -> str:
     """A module of sfumato as a module of sfumato_client."""
-    text = re.sub(r"\bsfumato\.client\b", "sfumato_client", text)
-    return re.sub(r"\b(from|import) sfumato\.", r"\1 sfumato_client.", text)
+    text = re.sub(r"\bsfumato\.(collect\.)?client\b", "sfumato_client", text)
+    return re.sub(r"\b(from|import) sfumato\.(?:\w+\.)*(\w+)", r"\1 sfumato_client.\2", text)
 
 
 def copy_shared(folder: Path) -> list[Path]:
@@ -46,7 +47,7 @@ class CustomMetadataHook(MetadataHookInterface):  # type: ignore[misc]
 
     def update(self, metadata: dict[str, Any]) -> None:
         """Called by hatchling for the dynamic fields."""
-        source = FROM / "version.py" if FROM.is_dir() else HERE / "src" / "sfumato_client" / "version.py"
+        source = FROM / "base" / "version.py" if FROM.is_dir() else HERE / "src" / "sfumato_client" / "version.py"
         found = re.search(r'__version__ = "([^"]+)"', source.read_text(encoding="utf-8"))
         if found is None:
             raise RuntimeError("No version was found.")

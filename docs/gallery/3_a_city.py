@@ -5,8 +5,8 @@
 # the map is estimated from the reports alone. How far it is from the truth is how far, on average, people would have to be moved.
 
 # %%
-from sfumato.collection.simulation import Protocol, simulate
-from sfumato.priors.cities import city
+from sfumato.collect.loop.simulation import Protocol, simulate
+from sfumato.collect.cities import city
 
 paris = city("paris")
 grid, people = paris.grid, paris.counts

@@ -7,11 +7,11 @@
 # %%
 import numpy as np
 
-from sfumato.leakage.loss import loss_matrix, mu_of, odds_at
-from sfumato.leakage.odds import odds_words
-from sfumato.mechanisms.designs.design import design
-from sfumato.priors.kernels import RBF
-from sfumato.secret import basic
+from sfumato.tracks.losses.loss import loss_matrix, mu_of, odds_at
+from sfumato.base.numbers.odds import odds_words
+from sfumato.tracks.designs.design import design
+from sfumato.tracks.priors.kernels import RBF
+from sfumato.tracks.secret import basic
 
 times_s = np.arange(50.0)
 kernel = RBF(length_scale_s=6.0, sd_m=1.0)

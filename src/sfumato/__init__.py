@@ -5,67 +5,71 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from sfumato.version import __version__
+from sfumato.base.version import __version__
+from sfumato.moved import install as _install_moved_names
 
 if TYPE_CHECKING:  # the same names as in the table below, for type checkers and editors
-    from sfumato.answers.displacement import estimate_displacements
-    from sfumato.answers.flows import estimate_flows
-    from sfumato.answers.heatmap import estimate_heatmap
-    from sfumato.answers.live import LiveView, live_circles
-    from sfumato.answers.moving_answer import estimate_distances, estimate_speeds, estimate_stays
-    from sfumato.answers.received import receive
-    from sfumato.answers.smooth import smooth
-    from sfumato.answers.smoothed import judge_smoothed
-    from sfumato.answers.ways import estimate_ways
-    from sfumato.archives.hiding import hide
-    from sfumato.certificates.verdict import judge
-    from sfumato.certificates.verify import verify
-    from sfumato.channel import Channel
-    from sfumato.engines.door import protect
-    from sfumato.grid import Grid
-    from sfumato.guarantees import Guarantee
-    from sfumato.io import read_trace, read_traces, write_trace
-    from sfumato.mechanisms.channels.comparison import compare
-    from sfumato.places import find_places
-    from sfumato.traces import Trace
-    from sfumato.usefulness.preview import preview
-    from sfumato.usefulness.utility import utility
+    from sfumato.base.things.channel import Channel
+    from sfumato.base.things.grid import Grid
+    from sfumato.base.things.guarantees import Guarantee
+    from sfumato.base.things.traces import Trace
+    from sfumato.channels.designs.comparison import compare
+    from sfumato.tracks.answers.flows.flows import estimate_flows
+    from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
+    from sfumato.tracks.answers.received import receive
+    from sfumato.tracks.answers.usefulness.preview import preview
+    from sfumato.tracks.answers.usefulness.utility import utility
+    from sfumato.tracks.answers.ways.displacement import estimate_displacements
+    from sfumato.tracks.answers.ways.live import LiveView, live_circles
+    from sfumato.tracks.answers.ways.moving_answer import estimate_distances, estimate_speeds, estimate_stays
+    from sfumato.tracks.answers.ways.smooth import smooth
+    from sfumato.tracks.answers.ways.smoothed import judge_smoothed
+    from sfumato.tracks.answers.ways.ways import estimate_ways
+    from sfumato.tracks.certificates.verdict import judge
+    from sfumato.tracks.certificates.verify import verify
+    from sfumato.tracks.folders.archives.hiding import hide
+    from sfumato.tracks.io import read_trace, read_traces, write_trace
+    from sfumato.tracks.live.live_trace import LiveTrace
+    from sfumato.tracks.people.door import protect
+    from sfumato.tracks.places import find_places
 
 # Public names and the modules they live in, imported on first use so that ``import sfumato`` stays fast.
 _HOMES = {
-    "Trace": "sfumato.traces",
-    "read_trace": "sfumato.io",
-    "read_traces": "sfumato.io",
-    "write_trace": "sfumato.io",
-    "protect": "sfumato.engines.door",
-    "receive": "sfumato.answers.received",
-    "estimate_heatmap": "sfumato.answers.heatmap",
-    "estimate_flows": "sfumato.answers.flows",
-    "estimate_displacements": "sfumato.answers.displacement",
-    "estimate_ways": "sfumato.answers.ways",
-    "estimate_distances": "sfumato.answers.moving_answer",
-    "estimate_speeds": "sfumato.answers.moving_answer",
-    "estimate_stays": "sfumato.answers.moving_answer",
-    "smooth": "sfumato.answers.smooth",
-    "live_circles": "sfumato.answers.live",
-    "LiveView": "sfumato.answers.live",
-    "judge_smoothed": "sfumato.answers.smoothed",
-    "preview": "sfumato.usefulness.preview",
-    "utility": "sfumato.usefulness.utility",
-    "find_places": "sfumato.places",
-    "hide": "sfumato.archives.hiding",
-    "judge": "sfumato.certificates.verdict",
-    "verify": "sfumato.certificates.verify",
-    "compare": "sfumato.mechanisms.channels.comparison",
-    "Grid": "sfumato.grid",
-    "Channel": "sfumato.channel",
-    "Guarantee": "sfumato.guarantees",
+    "LiveTrace": "sfumato.tracks.live.live_trace",
+    "Trace": "sfumato.base.things.traces",
+    "read_trace": "sfumato.tracks.io",
+    "read_traces": "sfumato.tracks.io",
+    "write_trace": "sfumato.tracks.io",
+    "protect": "sfumato.tracks.people.door",
+    "receive": "sfumato.tracks.answers.received",
+    "estimate_heatmap": "sfumato.tracks.answers.maps.heatmap",
+    "estimate_flows": "sfumato.tracks.answers.flows.flows",
+    "estimate_displacements": "sfumato.tracks.answers.ways.displacement",
+    "estimate_ways": "sfumato.tracks.answers.ways.ways",
+    "estimate_distances": "sfumato.tracks.answers.ways.moving_answer",
+    "estimate_speeds": "sfumato.tracks.answers.ways.moving_answer",
+    "estimate_stays": "sfumato.tracks.answers.ways.moving_answer",
+    "smooth": "sfumato.tracks.answers.ways.smooth",
+    "live_circles": "sfumato.tracks.answers.ways.live",
+    "LiveView": "sfumato.tracks.answers.ways.live",
+    "judge_smoothed": "sfumato.tracks.answers.ways.smoothed",
+    "preview": "sfumato.tracks.answers.usefulness.preview",
+    "utility": "sfumato.tracks.answers.usefulness.utility",
+    "find_places": "sfumato.tracks.places",
+    "hide": "sfumato.tracks.folders.archives.hiding",
+    "judge": "sfumato.tracks.certificates.verdict",
+    "verify": "sfumato.tracks.certificates.verify",
+    "compare": "sfumato.channels.designs.comparison",
+    "Grid": "sfumato.base.things.grid",
+    "Channel": "sfumato.base.things.channel",
+    "Guarantee": "sfumato.base.things.guarantees",
 }
 
 __all__ = [
     "Channel",
     "Grid",
     "Guarantee",
+    "LiveTrace",
     "LiveView",
     "Trace",
     "__version__",
@@ -93,6 +97,8 @@ __all__ = [
     "write_trace",
 ]
 
+
+_install_moved_names()
 
 if not TYPE_CHECKING:  # so that a name that is not there is an error for type checkers, too
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from sfumato.accountant.ledger import Ledger, read_ledger, record
-from sfumato.accountant.trace_losses import entry_from_certificate, total_loss
-from sfumato.errors import BudgetExceeded, InputError
-from sfumato.files import locked
-from sfumato.leakage.loss import loss_matrix
-from sfumato.leakage.odds import mu_of
-from sfumato.leakage.theorems import redrawn_noise
-from sfumato.mechanisms.traces.prior_shaped import PriorShapedNoise
-from sfumato.priors.kernels import Matern32
+from sfumato.base.errors import BudgetExceeded, InputError
+from sfumato.base.files import locked
+from sfumato.base.numbers.odds import mu_of
+from sfumato.papers.cip.theorems import redrawn_noise
+from sfumato.tracks.losses.loss import loss_matrix
+from sfumato.tracks.noise.prior_shaped import PriorShapedNoise
+from sfumato.tracks.priors.kernels import Matern32
+from sfumato.tracks.trace_entries import entry_from_certificate, total_loss
 
 
 def certificate(size=100.0, length_scale_s=60.0, **more):

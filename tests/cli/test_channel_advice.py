@@ -10,8 +10,8 @@ import pytest
 import typer
 from repository import ROOT
 
+from sfumato.channels.designs.channel_registry import DESIGNS
 from sfumato.cli import app
-from sfumato.mechanisms.channels.channel_registry import DESIGNS
 
 SOURCE = ROOT / "src" / "sfumato"
 COMMANDS = {

@@ -10,8 +10,8 @@ import pytest
 from channel_command import answer, refused, run
 from rich.table import Table
 
+from sfumato.channels.designs.channel_registry import DESIGNS
 from sfumato.cli.output import table_console
-from sfumato.mechanisms.channels.channel_registry import DESIGNS
 
 
 @pytest.fixture

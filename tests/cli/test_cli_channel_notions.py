@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 from channel_command import answer, refused, run
 
-from sfumato.channel import Channel
-from sfumato.leakage import g_leakage as g
-from sfumato.leakage.alpha_leakage import sibson_information
-from sfumato.leakage.capacity import shannon_capacity
-from sfumato.leakage.discrete import ldp
+from sfumato.base.things.channel import Channel
+from sfumato.channels.guessing import g_leakage as g
+from sfumato.channels.measures.alpha_leakage import sibson_information
+from sfumato.channels.measures.capacity import shannon_capacity
+from sfumato.channels.measures.discrete import ldp
 
 Q = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.25, 0.25, 0.5]])
 P = np.array([0.5, 0.3, 0.2])

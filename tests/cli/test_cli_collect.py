@@ -8,8 +8,8 @@ import math
 import pytest
 from typer.testing import CliRunner
 
+from sfumato.base.errors import InputError
 from sfumato.cli import app
-from sfumato.errors import InputError
 
 RUN = CliRunner()
 FIELDS = {"cycle", "emd_mean", "emd_sd", "epsilon", "mutual_information_nats", "distortion", "spent_epsilon"}

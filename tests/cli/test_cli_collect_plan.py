@@ -7,8 +7,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from sfumato.base.errors import InputError
 from sfumato.cli import app
-from sfumato.errors import InputError
 
 
 def plans(*options):

@@ -9,8 +9,8 @@ import pytest
 from refusals import refused
 from typer.testing import CliRunner
 
+from sfumato.base.errors import InputError
 from sfumato.cli import app
-from sfumato.errors import InputError
 
 FIELDS = ("loss", "direct", "inferential", "two_sigma", "trace", "gap", "nugget", "seconds")
 

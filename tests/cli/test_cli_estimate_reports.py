@@ -11,14 +11,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from typer.testing import CliRunner
 
+from sfumato.base.errors import InputError, VerificationFailed
+from sfumato.base.things.grid import Grid
 from sfumato.cli import app
-from sfumato.client.wire import canonical_json, channel_version, to_base64url
-from sfumato.collection.reported import estimate_reports
-from sfumato.errors import InputError, VerificationFailed
-from sfumato.estimation.tally import tally_reports
-from sfumato.grid import Grid
-from sfumato.mechanisms.grids.grid_channel import GridChannel
-from sfumato.mechanisms.grids.tight import tight_channel
+from sfumato.collect.client.wire import canonical_json, channel_version, to_base64url
+from sfumato.collect.estimation.tally import tally_reports
+from sfumato.collect.grids.grid_channel import GridChannel
+from sfumato.collect.grids.tight import tight_channel
+from sfumato.collect.loop.reported import estimate_reports
 
 GRID = Grid.from_bounds(48.82, 2.27, 48.88, 2.38, cell_size_m=1000)
 TRUTH = np.where(np.arange(GRID.cells) % 9 == 4, 1.0, 0.05)

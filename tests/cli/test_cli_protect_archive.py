@@ -13,9 +13,9 @@ from rides import PARIS, ride
 from track_files import write_as
 
 import sfumato as sf
-from sfumato.archives.one_person import Whereabouts
-from sfumato.certificates.document import certificate_text, sealed
-from sfumato.errors import InputError
+from sfumato.base.errors import InputError
+from sfumato.tracks.certificates.document import certificate_text, sealed
+from sfumato.tracks.folders.archives.one_person import Whereabouts
 
 
 @pytest.fixture

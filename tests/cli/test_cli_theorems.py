@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from channel_command import answer, refused, run
 
-from sfumato.io.channel_files import read_channel
+from sfumato.channels.files.channel_files import read_channel
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ import pytest
 from command import refused, run
 
 import sfumato.cli
-from sfumato.io import read_trace, write_trace
-from sfumato.traces import Trace
+from sfumato.base.things.traces import Trace
+from sfumato.tracks.io import read_trace, write_trace
 
 PROTECT_FIELDS = {
     "points", "epsilon", "order", "radius_m", "mu", "odds_99", "delta_at_epsilon", "rms_noise_m", "mechanism",
@@ -108,7 +108,7 @@ def test_verify_exits_1_with_the_reason(folder: Path) -> None:
 
 def test_verify_says_what_it_did_not_check(folder: Path) -> None:
     """A forged version with forged sentences: refused, and never called a certificate that holds."""
-    from sfumato.certificates.document import certificate_text, sealed
+    from sfumato.tracks.certificates.document import certificate_text, sealed
 
     run("protect", "ride.gpx", "-o", "s.gpx", "--certificate", "s.json", folder=folder)
     forged = json.loads((folder / "s.json").read_text())
@@ -130,7 +130,7 @@ def test_verify_says_what_it_did_not_check(folder: Path) -> None:
 
 @pytest.mark.parametrize("mechanism", ["multiscale", "independent", "planar-laplace", "mixed", "prior-shaped"])
 def test_the_terminal_says_what_the_report_says(folder: Path, mechanism: str) -> None:
-    from sfumato.certificates.document import Certificate
+    from sfumato.tracks.certificates.document import Certificate
 
     prior = ["--prior", "preset"] if mechanism in ("mixed", "prior-shaped") else []
     words = ["protect", "ride.gpx", "-o", "s.csv", "--mechanism", mechanism, *prior, "--certificate", "s.json"]
@@ -382,7 +382,7 @@ def test_errors_of_the_real_program_go_to_stderr_with_advice_and_json_stays_json
 
 
 def test_the_demo_writes_what_it_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from sfumato.cli.demo import main
+    from sfumato.cli.tracks.demo import main
 
     assert main(str(tmp_path / "demo")) == 0
     names = {path.name for path in (tmp_path / "demo").iterdir()}

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from sfumato.base.files import Staged
+from sfumato.base.things.traces import Trace
 from sfumato.cli import app
-from sfumato.files import Staged
-from sfumato.io import read_trace, write_trace
-from sfumato.protection import protect
-from sfumato.report import render
-from sfumato.traces import Trace
+from sfumato.pages.report import render
+from sfumato.tracks.io import read_trace, write_trace
+from sfumato.tracks.people.protection import protect
 
 
 @pytest.mark.parametrize("wish", [["--noise", "5m"], ["--epsilon", "1000"]])

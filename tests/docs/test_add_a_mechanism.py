@@ -15,12 +15,12 @@ from repository import ROOT
 from typer.testing import CliRunner
 
 import sfumato as sf
-from sfumato.certificates.build import certificate_body, released_of
+from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.cli import app
-from sfumato.errors import InputError, VerificationFailed
-from sfumato.mechanisms.traces.trace_lookup import all_mechanisms, mechanism_named, taking
-from sfumato.mechanisms.traces.trace_registry import MECHANISMS
-from sfumato.report import render
+from sfumato.pages.report import render
+from sfumato.tracks.certificates.build import certificate_body, released_of
+from sfumato.tracks.noise.lookup import all_mechanisms, mechanism_named, taking
+from sfumato.tracks.noise.registry import MECHANISMS
 
 PAGE = (ROOT / "docs" / "contributing" / "add_a_mechanism.md").read_text(encoding="utf-8")
 SAMPLE = ROOT / "src" / "sfumato" / "data" / "sample_ride.gpx"

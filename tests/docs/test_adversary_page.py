@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from repository import ROOT
 
-from sfumato.adversary.known_point import known_point_loss
-from sfumato.leakage.loss import loss_matrix
-from sfumato.priors.kernels import Matern32, White
+from sfumato.tracks.adversary.known_point import known_point_loss
+from sfumato.tracks.losses.loss import loss_matrix
+from sfumato.tracks.priors.kernels import Matern32, White
 
 
 def test_the_table_of_adversaries_is_the_one_the_code_computes() -> None:

@@ -13,7 +13,7 @@ import typer.main
 from repository import ROOT
 
 from sfumato.cli import app
-from sfumato.reproductions import REPRODUCTIONS
+from sfumato.papers import REPRODUCTIONS
 
 ROWS = [row for rows in coverage.papers().values() for row in rows]
 IDS = [f"{number}: {row.item}" for number, row in enumerate(ROWS)]

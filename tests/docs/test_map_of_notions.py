@@ -9,13 +9,13 @@ from xml.etree import ElementTree as ET
 import pytest
 from repository import ROOT
 
-from sfumato.leakage.conversion_graph import Facts, convert
-from sfumato.leakage.implications import IMPLICATIONS
-from sfumato.leakage.notions import NOTIONS
-from sfumato.reproductions.map_of_notions import draw, with_table
+from sfumato.channels.conversions.conversion_graph import Facts, convert
+from sfumato.channels.conversions.implications import IMPLICATIONS
+from sfumato.channels.conversions.notions import NOTIONS
+from sfumato.papers.map_of_notions import draw, with_table
 
 PAGE = ROOT / "docs" / "notions.md"
-AGAIN = "run: python -m sfumato.reproductions.map_of_notions docs"
+AGAIN = "run: python -m sfumato.papers.map_of_notions docs"
 
 
 def test_the_picture_is_the_one_drawn_from_the_code() -> None:

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 from fastapi import FastAPI
 
-from sfumato.service.app import create_app
-from sfumato.service.collector import Collector
-from sfumato.service.settings import Settings
-from sfumato.service.store import Destination, Outcome, RelayedBatch, Report, Store
-from sfumato.service.store.records import Counted
-from sfumato.service.store.reports import ReportCounter
+from sfumato.collect.service.app import create_app
+from sfumato.collect.service.collector import Collector
+from sfumato.collect.service.settings import Settings
+from sfumato.collect.service.store import Destination, Outcome, RelayedBatch, Report, Store
+from sfumato.collect.service.store.records import Counted
+from sfumato.collect.service.store.reports import ReportCounter
 
 
 class RepliesBeforeCommit(ReportCounter):

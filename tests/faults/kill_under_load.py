@@ -37,8 +37,8 @@ import httpx  # noqa: E402
 from collector_harness import CollectorProcess, about, close, create, history, operator  # noqa: E402
 from postgres_server import PostgresServer, postgres_server  # noqa: E402
 
-from sfumato.service import tickets  # noqa: E402
-from sfumato.service.store import Store  # noqa: E402
+from sfumato.collect.service import tickets  # noqa: E402
+from sfumato.collect.service.store import Store  # noqa: E402
 
 CELLS = 36
 

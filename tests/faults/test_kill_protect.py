@@ -12,9 +12,9 @@ import pytest
 from command import run
 from kills import killed_after, killed_before_change
 
-from sfumato.certificates.verdict import judge
-from sfumato.io import write_trace
-from sfumato.traces import Trace
+from sfumato.base.things.traces import Trace
+from sfumato.tracks.certificates.verdict import judge
+from sfumato.tracks.io import write_trace
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL and a umask")
 WORDS = ("protect", "ride.gpx", "-o", "out.gpx", "--certificate", "c.json", "--state", "me.state")
@@ -95,7 +95,7 @@ def test_no_kill_at_a_change_of_the_folder_leaves_a_release_without_its_own_cert
 
 
 def test_an_old_release_never_stands_beside_a_new_certificate(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sfumato.files import Staged
+    from sfumato.base.files import Staged
 
     assert run(*WORDS, folder=folder)[0] == 0
     real, stood = Staged._place, []

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from sfumato.client.draw import WORDS_PER_REPORT, cell_from_words, integer_weights, probabilities, weights
-from sfumato.client.live import advance, displacement, live_budget, normals_needed, shipped_loss
-from sfumato.client.reveals import reveals
-from sfumato.client.wire import canonical_json, channel_version, epoch_turn, log_entry, to_base64url
-from sfumato.frames import displace, snap
-from sfumato.grid import Grid
-from sfumato.mechanisms.traces.multiscale.ladder import shipped_ladder
-from sfumato.randomness import randomness
+from sfumato.base.randomness import randomness
+from sfumato.base.things.frames import displace, snap
+from sfumato.base.things.grid import Grid
+from sfumato.collect.client.draw import WORDS_PER_REPORT, cell_from_words, integer_weights, probabilities, weights
+from sfumato.collect.client.reveals import reveals
+from sfumato.collect.client.wire import canonical_json, channel_version, epoch_turn, log_entry, to_base64url
+from sfumato.tracks.live.live_trace import advance, displacement, live_budget, normals_needed, shipped_loss
+from sfumato.tracks.noise.multiscale.ladder import shipped_ladder
 
 HERE = Path(__file__).resolve().parent
 
@@ -116,10 +116,10 @@ def normals() -> dict[str, Any]:
 
 
 def randomness_of(words: list[int]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Standard normals of these words, through the same two steps as :mod:`sfumato.randomness`."""
+    """Standard normals of these words, through the same two steps as :mod:`sfumato.base.randomness`."""
     from scipy.special import ndtri
 
-    from sfumato.randomness import uniforms_from_words
+    from sfumato.base.randomness import uniforms_from_words
 
     return np.asarray(ndtri(uniforms_from_words(np.array(words, dtype=np.uint64))))
 

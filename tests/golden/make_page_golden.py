@@ -14,20 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.adversary.places import ATTACKERS, look
-from sfumato.archives.naming import keyed_name
-from sfumato.certificates.build import released_of
-from sfumato.frames import displace, snap
-from sfumato.io import read_trace, write_trace
-from sfumato.mechanisms.traces.multiscale.ladder import sample_path, shipped_ladder
-from sfumato.places import Places, withhold
-from sfumato.places.file import save_places
-from sfumato.places.globe import Around
-from sfumato.places.leak_test import stretches
-from sfumato.places.place import Place
-from sfumato.places.zones import draw_zone
-from sfumato.randomness import Randomness, Words, randomness
-from sfumato.traces import Trace
+from sfumato.base.randomness import Randomness, Words, randomness
+from sfumato.base.things.frames import displace, snap
+from sfumato.base.things.traces import Trace
+from sfumato.tracks.adversary.places import ATTACKERS, look
+from sfumato.tracks.certificates.build import released_of
+from sfumato.tracks.folders.archives.naming import keyed_name
+from sfumato.tracks.io import read_trace, write_trace
+from sfumato.tracks.noise.multiscale.ladder import sample_path, shipped_ladder
+from sfumato.tracks.places import Places, withhold
+from sfumato.tracks.places.file import save_places
+from sfumato.tracks.places.globe import Around
+from sfumato.tracks.places.leak_test import stretches
+from sfumato.tracks.places.place import Place
+from sfumato.tracks.places.zones import draw_zone
 
 HERE = Path(__file__).resolve().parent
 

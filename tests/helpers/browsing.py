@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 from repository import ROOT
 
-from sfumato.service.pages.layout import has_entry
+from sfumato.collect.service.pages.layout import has_entry
 
 WEB = ROOT / "web"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

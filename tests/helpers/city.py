@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.answers.received import Received, receive
-from sfumato.arrays import FloatArray
-from sfumato.plan import Plan
-from sfumato.protection import protect_fleet
-from sfumato.traces import Trace
+from sfumato.base.arrays import FloatArray
+from sfumato.base.things.traces import Trace
+from sfumato.tracks.answers.received import Received, receive
+from sfumato.tracks.people.protection import protect_fleet
+from sfumato.tracks.plan import Plan
 
 CORNER = (48.80, 2.25)
 BOUNDS = (48.80, 2.25, 48.90, 2.40)

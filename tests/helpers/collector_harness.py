@@ -24,12 +24,12 @@ import numpy as np
 from postgres_server import free_port
 from starlette.testclient import TestClient
 
-from sfumato.client.draw import WORDS_PER_REPORT, cell_from_words, weights
-from sfumato.client.offer import Caps, check_offer
-from sfumato.client.wire import device_tag
-from sfumato.service.app import create_app
-from sfumato.service.settings import Settings
-from sfumato.service.store import Destination, Report, Store
+from sfumato.collect.client.draw import WORDS_PER_REPORT, cell_from_words, weights
+from sfumato.collect.client.offer import Caps, check_offer
+from sfumato.collect.client.wire import device_tag
+from sfumato.collect.service.app import create_app
+from sfumato.collect.service.settings import Settings
+from sfumato.collect.service.store import Destination, Report, Store
 
 TOKEN = "a-token-for-tests-only-0123456789abcdef"
 MIDDLE = (48.850, 2.330)
@@ -37,7 +37,8 @@ Visitor = httpx.Client  # also Starlette's TestClient, which is one
 Value = TypeVar("Value")
 _SERVE = "from sfumato.cli import main; main()"
 _SERVE_WITHOUT_BUNDLE = (
-    "from pathlib import Path; import sfumato.service.pages.layout as layout; layout._BUNDLE = Path('/nonexistent'); "
+    "from pathlib import Path; import sfumato.collect.service.pages.layout as layout; "
+    "layout._BUNDLE = Path('/nonexistent'); "
 )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 import sfumato.cli
-from sfumato.errors import SfumatoError
+from sfumato.base.errors import SfumatoError
 
 
 def run(*words: object, folder: Path | None = None) -> tuple[int, str, str]:

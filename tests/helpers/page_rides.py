@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.places.globe import Around
+from sfumato.tracks.places.globe import Around
 
 HOME = (47.3769, 8.5417)
 

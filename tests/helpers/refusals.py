@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typer.testing import CliRunner
 
+from sfumato.base.errors import SfumatoError
 from sfumato.cli import app
-from sfumato.errors import SfumatoError
 
 
 def refused(*words: str, says: str) -> SfumatoError:

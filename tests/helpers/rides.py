@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.places.globe import Around
-from sfumato.traces import Trace
+from sfumato.base.things.traces import Trace
+from sfumato.tracks.places.globe import Around
 
 PARIS = (48.8566, 2.3522)
 

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.plan import Plan
+from sfumato.tracks.plan import Plan
 
 PLAN, KEY = Plan(noise_m=100.0), bytes(range(32))
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")

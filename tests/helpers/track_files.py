@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from sample_files import fit_crc
 
-from sfumato.io import write_trace
-from sfumato.io.times import format_times
-from sfumato.traces import Trace
+from sfumato.base.things.traces import Trace
+from sfumato.tracks.io import write_trace
+from sfumato.tracks.io.times import format_times
 
 FORMATS = (
     *("gpx", "tcx", "fit", "kml", "geojson", "csv", "parquet", "geoparquet", "gpkg", "plt"),

@@ -37,23 +37,27 @@ def test_imports_stand_in_functions_only_in_faces_packages_and_for_extras() -> N
     assert lazy >= house.SPARED, "an exception that nothing needs"
     assert len(house.SPARED) <= 3
     late = "def f():\n    import scipy.linalg\n"
-    assert house.unlawful_lazy_imports([module("sfumato.grid", late)]) == [("grid.py", 2)]
+    assert house.unlawful_lazy_imports([module("sfumato.base.things.grid", late)]) == [("grid.py", 2)]
     assert (
-        house.unlawful_lazy_imports([module("sfumato.cli.grid", late), module("sfumato.io", late, "io/__init__.py")])
+        house.unlawful_lazy_imports(
+            [module("sfumato.cli.grid", late), module("sfumato.tracks.io", late, "io/__init__.py")]
+        )
         == []
     )
     lawful = (
         module("sfumato.cli.grid", late),
-        module("sfumato.io", late, "io/__init__.py"),
-        module("sfumato.grid", "async def f():\n    from h3 import cell_to_latlng\n"),
+        module("sfumato.tracks.io", late, "io/__init__.py"),
+        module("sfumato.base.things.grid", "async def f():\n    from h3 import cell_to_latlng\n"),
     )
     assert house.unlawful_lazy_imports(lawful) == []
-    names = ("sfumato.grid", "sfumato.grid_loops")
+    names = ("sfumato.base.things.grid", "sfumato.grid_loops")
     loops = module("sfumato.grid_loops", "import numba\n", names=names)
-    caller = module("sfumato.grid", "def f():\n    from sfumato import grid_loops\n", names=("sfumato", *names))
+    caller = module(
+        "sfumato.base.things.grid", "def f():\n    from sfumato import grid_loops\n", names=("sfumato", *names)
+    )
     assert house.unlawful_lazy_imports([caller, loops]) == []
     assert house.unlawful_lazy_imports([caller, module("sfumato.grid_loops", "", names=names)]) == [("grid.py", 2)]
-    method = module("sfumato.grid", "class A:\n    def f(self):\n        import json\n")
+    method = module("sfumato.base.things.grid", "class A:\n    def f(self):\n        import json\n")
     assert house.unlawful_lazy_imports([method]) == [("grid.py", 3)]
 
 
@@ -115,7 +119,7 @@ def test_the_picture_and_the_journeys_of_the_docs_are_what_the_source_says(capsy
 
 def test_the_picture_goes_stale_when_a_room_imports_another() -> None:
     rooms = house.modules()
-    here = next(module for module in rooms if module.name == "sfumato.errors")
+    here = next(module for module in rooms if module.name == "sfumato.base.errors")
     changed = Module(here.name, here.file, here.text + "\nfrom sfumato import version\n", here.names)
     drawn = architecture.drawing([changed if module is here else module for module in rooms])
     assert "errors imports version" in drawn

@@ -10,20 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.accountant import compose, grid_reports, trace_losses
+from sfumato.accountant import compose
 from sfumato.accountant.compose import RULES, Reporting, composed, rule_for, together, trace_release
-from sfumato.accountant.grid_reports import spent
-from sfumato.collection import Rules, close_cycle
-from sfumato.collection.simulation import Protocol, simulate_round
-from sfumato.errors import InputError
-from sfumato.grid import Grid
-from sfumato.guarantees import Guarantee
-from sfumato.leakage.composition import product_matrix
-from sfumato.leakage.discrete import geo_epsilon
-from sfumato.mechanisms.channels.closed_forms import resampling_channel
-from sfumato.mechanisms.channels.planar_laplace import planar_laplace_channel
-from sfumato.mechanisms.grids.grid_channel import GridChannel, uniform_channel
-from sfumato.traces import Trace
+from sfumato.base.errors import InputError
+from sfumato.base.things.grid import Grid
+from sfumato.base.things.guarantees import Guarantee
+from sfumato.base.things.traces import Trace
+from sfumato.channels.conversions.composition import product_matrix
+from sfumato.channels.designs.geo.planar_laplace import planar_laplace_channel
+from sfumato.channels.designs.lip.closed_forms import resampling_channel
+from sfumato.channels.measures.discrete import geo_epsilon
+from sfumato.collect.grids.grid_channel import GridChannel, uniform_channel
+from sfumato.collect.loop import Rules, close_cycle, grid_reports
+from sfumato.collect.loop.grid_reports import spent
+from sfumato.collect.loop.simulation import Protocol, simulate_round
+from sfumato.tracks import trace_entries as trace_losses
 
 GRID = Grid.plain(2, 3)
 

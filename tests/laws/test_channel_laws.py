@@ -14,20 +14,20 @@ from hypothesis import strategies as st
 from repository import ROOT
 from scipy import stats
 
-from sfumato.channel import Channel
-from sfumato.errors import InputError
-from sfumato.grid import Grid
-from sfumato.guarantees import Guarantee
-from sfumato.leakage import conversions as c
-from sfumato.leakage import discrete as d
-from sfumato.mechanisms.channels.best_utility import most_information
-from sfumato.mechanisms.channels.certified import Designed
-from sfumato.mechanisms.channels.channel_registry import COMPARED, DESIGNS, NAMES, design_named, designed
-from sfumato.mechanisms.channels.comparison import compare
-from sfumato.mechanisms.channels.lip_optimal import optimal_channel, worst_case_channel
-from sfumato.mechanisms.channels.named_design import ChannelDesign, ChannelTask
-from sfumato.priors.cells import CellPrior
-from sfumato.priors.sets import Box, TVBall
+from sfumato.base.errors import InputError
+from sfumato.base.things.cell_prior import CellPrior
+from sfumato.base.things.channel import Channel
+from sfumato.base.things.grid import Grid
+from sfumato.base.things.guarantees import Guarantee
+from sfumato.channels.conversions import conversions as c
+from sfumato.channels.designs.certified import Designed
+from sfumato.channels.designs.channel_registry import COMPARED, DESIGNS, NAMES, design_named, designed
+from sfumato.channels.designs.comparison import compare
+from sfumato.channels.designs.lip.best_utility import most_information
+from sfumato.channels.designs.lip.lip_optimal import optimal_channel, worst_case_channel
+from sfumato.channels.designs.named_design import ChannelDesign, ChannelTask
+from sfumato.channels.measures import discrete as d
+from sfumato.channels.priors.prior_sets import Box, TVBall
 
 GRID = Grid.plain(3, 3)
 DISTANCES = GRID.distance_matrix()

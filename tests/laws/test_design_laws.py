@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from sfumato.leakage.loss import loss_matrix
-from sfumato.mechanisms.designs.design import CONVEX, METHODS, design
-from sfumato.priors.kernels import RBF, Matern32
-from sfumato.secret import basic, compound, every_point
+from sfumato.tracks.designs.design import CONVEX, METHODS, design
+from sfumato.tracks.losses.loss import loss_matrix
+from sfumato.tracks.priors.kernels import RBF, Matern32
+from sfumato.tracks.secret import basic, compound, every_point
 
 POINTS = 24
 TIMES = np.arange(float(POINTS))

@@ -11,8 +11,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from sfumato.base.errors import SfumatoError
 from sfumato.cli import app
-from sfumato.errors import SfumatoError
 
 VALUES = ("0", "-1", "1e-300", "1e300", "nan", "inf", "nothing", "")
 ORDINARY = {

@@ -21,20 +21,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.channel import Channel
-from sfumato.errors import SfumatoError
-from sfumato.grid import Grid
-from sfumato.leakage.black_box import Samples
-from sfumato.leakage.exact_channel import ExactChannel
-from sfumato.leakage.implication import Facts
-from sfumato.mechanisms.channels.channel_registry import designed
-from sfumato.mechanisms.channels.named_design import ChannelTask
-from sfumato.mechanisms.grids.grid_channel import uniform_channel
-from sfumato.priors.cells import CellPrior
-from sfumato.priors.classes import prior_class_named
-from sfumato.priors.kernels import Matern32, White
-from sfumato.priors.sets import TVBall
-from sfumato.secret import basic
+from sfumato.base.errors import SfumatoError
+from sfumato.base.things.cell_prior import CellPrior
+from sfumato.base.things.channel import Channel
+from sfumato.base.things.grid import Grid
+from sfumato.channels.conversions.implication import Facts
+from sfumato.channels.designs.channel_registry import designed
+from sfumato.channels.designs.named_design import ChannelTask
+from sfumato.channels.guessing.black_box import Samples
+from sfumato.channels.guessing.exact_channel import ExactChannel
+from sfumato.channels.priors.prior_sets import TVBall
+from sfumato.collect.grids.grid_channel import uniform_channel
+from sfumato.tracks.priors.classes import prior_class_named
+from sfumato.tracks.priors.kernels import Matern32, White
+from sfumato.tracks.secret import basic
 
 ROOMS = ("leakage", "mechanisms.channels", "mechanisms.designs", "mechanisms.grids", "priors", "accountant")
 

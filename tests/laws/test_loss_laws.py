@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.leakage.loss import (
+from sfumato.tracks.losses.loss import (
     basic_losses,
     basic_losses_statespace,
     compound_loss_bound,
@@ -15,8 +15,8 @@ from sfumato.leakage.loss import (
     posterior_covariance,
     worst_direction,
 )
-from sfumato.priors.classes import DAY
-from sfumato.priors.kernels import Kernel, Matern32, Matern52, White
+from sfumato.tracks.priors.classes import DAY
+from sfumato.tracks.priors.kernels import Kernel, Matern32, Matern52, White
 
 seeds = st.integers(0, 2**31 - 1)
 

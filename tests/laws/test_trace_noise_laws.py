@@ -14,27 +14,28 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.accountant.trace_losses import entry_from_certificate
-from sfumato.adversary.audit import audit
-from sfumato.certificates.build import Terms, certificate_body, released_of
-from sfumato.certificates.document import Certificate, sealed
-from sfumato.engines.local import protect_table
-from sfumato.errors import InputError, NotCertified, VerificationFailed
-from sfumato.frames import differences_m
-from sfumato.leakage.loss import basic_losses
-from sfumato.mechanisms.traces.independent import IndependentNoise
-from sfumato.mechanisms.traces.interface import ContinuingNoise, Losses, TraceMechanism
-from sfumato.mechanisms.traces.multiscale.ladder import shipped_ladder
-from sfumato.mechanisms.traces.multiscale.noise import MultiscaleNoise
-from sfumato.mechanisms.traces.prior_shaped import PriorShapedNoise
-from sfumato.mechanisms.traces.trace_lookup import all_mechanisms, mechanism_from_dict
-from sfumato.mechanisms.traces.trace_registry import MECHANISMS
-from sfumato.plan import Plan
-from sfumato.priors.classes import DAY
-from sfumato.priors.kernels import RBF, Matern32, Periodic, White
-from sfumato.protection import choose, protect_by, protect_fleet
-from sfumato.report import render
-from sfumato.traces import Trace
+from sfumato.base.errors import InputError, NotCertified, VerificationFailed
+from sfumato.base.things.frames import differences_m
+from sfumato.base.things.losses import Losses
+from sfumato.base.things.traces import Trace
+from sfumato.pages.report import render
+from sfumato.tracks.adversary.audit import audit
+from sfumato.tracks.certificates.build import Terms, certificate_body, released_of
+from sfumato.tracks.certificates.document import Certificate, sealed
+from sfumato.tracks.losses.loss import basic_losses
+from sfumato.tracks.noise.independent import IndependentNoise
+from sfumato.tracks.noise.interface import ContinuingNoise, TraceMechanism
+from sfumato.tracks.noise.lookup import all_mechanisms, mechanism_from_dict
+from sfumato.tracks.noise.multiscale.ladder import shipped_ladder
+from sfumato.tracks.noise.multiscale.noise import MultiscaleNoise
+from sfumato.tracks.noise.prior_shaped import PriorShapedNoise
+from sfumato.tracks.noise.registry import MECHANISMS
+from sfumato.tracks.people.local import protect_table
+from sfumato.tracks.people.protection import choose, protect_by, protect_fleet
+from sfumato.tracks.plan import Plan
+from sfumato.tracks.priors.classes import DAY
+from sfumato.tracks.priors.kernels import RBF, Matern32, Periodic, White
+from sfumato.tracks.trace_entries import entry_from_certificate
 
 NOISE_M = 150.0
 SEEDED = "seeded generator (simulation)"
@@ -311,10 +312,10 @@ def test_the_ledger_believes_the_mechanism_and_not_the_certificate() -> None:
 
 
 def test_an_incomplete_mechanism_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(MECHANISMS, "half", "sfumato.mechanisms.traces.interface:AdditiveNoise")
+    monkeypatch.setitem(MECHANISMS, "half", "sfumato.tracks.noise.interface:AdditiveNoise")
     with pytest.raises(InputError, match="incomplete"):
         sf.protect(ride(), mechanism="half")
-    monkeypatch.setitem(MECHANISMS, "half", "sfumato.mechanisms.traces.independent:IndependentNoise")
+    monkeypatch.setitem(MECHANISMS, "half", "sfumato.tracks.noise.independent:IndependentNoise")
     with pytest.raises(InputError, match="incomplete"):  # another name than its own
         sf.protect(ride(), mechanism="half")
 

@@ -81,7 +81,7 @@ def test_published_as_a_file_it_still_answers_where_people_are(scientist: Walker
 def test_mistakes_are_answered_with_what_to_change(scientist: Walker) -> None:
     said = scientist.says("""
 import pandas as pd, sfumato as sf
-from sfumato.errors import InputError
+from sfumato.base.errors import InputError
 fleet = pd.read_parquet("fleet.parquet")
 for wrong in ({"person": "cab"}, {"noise": 150}, {"person": "cab_id", "keep": ["fares"]}):
     try:

@@ -1,12 +1,12 @@
 /** What the page says, in the language the server wrote it in: the same file that the server reads, and only that one. */
-export type Words = typeof import("../../src/sfumato/service/pages/words/en.json");
+export type Words = typeof import("../../src/sfumato/collect/service/pages/words/en.json");
 export type Key = keyof Words;
 
 const FILES: Record<string, () => Promise<{ default: Words }>> = {
-  en: () => import("../../src/sfumato/service/pages/words/en.json"),
-  fr: () => import("../../src/sfumato/service/pages/words/fr.json"),
-  de: () => import("../../src/sfumato/service/pages/words/de.json"),
-  es: () => import("../../src/sfumato/service/pages/words/es.json"),
+  en: () => import("../../src/sfumato/collect/service/pages/words/en.json"),
+  fr: () => import("../../src/sfumato/collect/service/pages/words/fr.json"),
+  de: () => import("../../src/sfumato/collect/service/pages/words/de.json"),
+  es: () => import("../../src/sfumato/collect/service/pages/words/es.json"),
 };
 
 export interface Tongue {

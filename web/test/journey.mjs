@@ -1,4 +1,4 @@
-// One person's journey in a real browser. Called by tests/service/test_browser.py with one JSON argument; prints one JSON object.
+// One person's journey in a real browser. Called by tests/collect/service/test_browser.py with one JSON argument; prints one JSON object.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { violations } from "./accessibility.mjs";

@@ -1,6 +1,6 @@
 /**
  * Metres around a place: the transverse Mercator frame of the public whole-degree cell it lies in (Krueger's series to n^4,
- * below a micrometre here), the same frames as `sfumato.frames`. Beyond 89 degrees of latitude nothing is released.
+ * below a micrometre here), the same frames as `sfumato.base.things.frames`. Beyond 89 degrees of latitude nothing is released.
  */
 import { SfumatoError } from "./errors.js";
 

@@ -1,5 +1,5 @@
 /**
- * Share a live trace: multiscale noise added to each position as it arrives (see `sfumato.client.live`): a sum of
+ * Share a live trace: multiscale noise added to each position as it arrives (see `sfumato.tracks.live.live_trace`): a sum of
  * Matern-3/2 processes of published scales, a white and a constant share. Exact at any timestamps; the state is kept, and
  * is written before a position is returned. The whole process is debited once, when it starts.
  */

@@ -1,4 +1,4 @@
-/** The channel a server offers, checked before any place is looked at. Same checks as `sfumato.client.offer`. */
+/** The channel a server offers, checked before any place is looked at. Same checks as `sfumato.collect.client.offer`. */
 import type { CampaignView, ChannelAnswer, LogEntryView } from "./api.js";
 import { checkRange, type Grid, hex } from "./draw.js";
 import { must, Refused } from "./errors.js";

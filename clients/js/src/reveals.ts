@@ -1,6 +1,6 @@
 /**
  * What one report gives away: epsilon = beta + max |log Z(x) - log Z(x')| / d(x, x') <= 2 beta for every c, and how well
- * somebody can tell two near cells apart, (1 + total variation)/2. Same numbers as `sfumato.client.reveals`.
+ * somebody can tell two near cells apart, (1 + total variation)/2. Same numbers as `sfumato.collect.client.reveals`.
  */
 import type { Grid } from "./draw.js";
 

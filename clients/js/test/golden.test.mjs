@@ -1,4 +1,4 @@
-// The same golden files as tests/client/test_client_golden.py: same cells for every word, same probabilities, same noise.
+// The same golden files as tests/collect/client/test_client_golden.py: same cells for every word, same probabilities, same noise.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";

@@ -1,8 +1,9 @@
 """Several guarantees about one person as one guarantee: one composition rule per notion, and none for the others.
 
-Mechanisms state what one report or release promises (:class:`~sfumato.guarantees.Guarantee`); only :func:`composed`
-makes totals of statements, for a collection's reports and for the releases of traces alike. A notion without a rule is
-refused, and so are statements of different notions, units or shapes: what is unknown is never guessed.
+Mechanisms state what one report or release promises (:class:`~sfumato.base.things.guarantees.Guarantee`); only
+:func:`composed` makes totals of statements, for a collection's reports and for the releases of traces alike. A notion
+without a rule is refused, and so are statements of different notions, units or shapes: what is unknown is never
+guessed.
 
 Between two hypotheses about one moment a release with Gaussian noise is μ-Gaussian-DP with μ² = loss·r². Rules:
 
@@ -20,12 +21,12 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from sfumato.arrays import from_zero
-from sfumato.errors import InputError
-from sfumato.guarantees import Guarantee
+from sfumato.base.arrays import from_zero
+from sfumato.base.errors import InputError
+from sfumato.base.things.guarantees import Guarantee
 
 if TYPE_CHECKING:  # types only: a collection needs nothing of traces
-    from sfumato.mechanisms.traces.interface import Losses, Together
+    from sfumato.base.things.losses import Losses, Together
 
 Reporting = Literal["once", "every-cycle"]
 """Whether a person reports once, in one of several disjoint cohorts, or in every cycle, so that reports add up."""

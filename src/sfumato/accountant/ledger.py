@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sfumato.arrays import positive
-from sfumato.errors import BudgetExceeded, InputError
-from sfumato.files import locked, write_text
+from sfumato.base.arrays import positive
+from sfumato.base.errors import BudgetExceeded, InputError
+from sfumato.base.files import locked, write_text
 
 FORMAT = 1
 ADVICE = "Make this release tell less, or stop here."

@@ -18,9 +18,9 @@ import typer
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
+from sfumato.base.errors import InputError, SfumatoError  # noqa: E402
+from sfumato.base.version import __version__  # noqa: E402
 from sfumato.cli.output import fail  # noqa: E402
-from sfumato.errors import InputError, SfumatoError  # noqa: E402
-from sfumato.version import __version__  # noqa: E402
 
 app = typer.Typer(
     name="sfumato",
@@ -33,8 +33,9 @@ app = typer.Typer(
 
 # Each module adds its commands to the app; heavy imports happen inside the commands.
 _COMMANDS = (
-    *("hide", "places", "protect", "check", "cost", "estimate", "smooth", "useful", "design", "channel"),
-    *("reading", "collect", "reproduce", "serve", "campaign", "collector"),
+    *("tracks.hide", "tracks.places", "tracks.protect", "tracks.check", "tracks.cost", "tracks.estimate"),
+    *("tracks.smooth", "tracks.useful", "tracks.design", "channels.channel", "channels.reading", "collect.collect"),
+    *("reproduce", "collect.serve", "collect.campaign", "collect.collector"),
 )
 
 

@@ -6,8 +6,8 @@ import json as json_module
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
-from sfumato.arrays import jsonable
-from sfumato.errors import SfumatoError
+from sfumato.base.arrays import jsonable
+from sfumato.base.errors import SfumatoError
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -13,13 +13,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from sfumato.base.files import write_text
+from sfumato.base.version import __version__
 from sfumato.cli.output import print_json, table_console
-from sfumato.files import write_text
-from sfumato.reproductions import REPRODUCTIONS, Reproduction, reproduce
-from sfumato.reproductions.claims import Claim, counted, surprises
-from sfumato.reproductions.every import Done, all_claims, in_order, run_all
-from sfumato.reproductions.page import page
-from sfumato.version import __version__
+from sfumato.papers import REPRODUCTIONS, Reproduction, reproduce
+from sfumato.papers.claims import Claim, counted, surprises
+from sfumato.papers.every import Done, all_claims, in_order, run_all
+from sfumato.papers.page import page
 
 
 def run(name: str, *, json: bool, quick: bool, output: Path | None, processes: int | None) -> None:

@@ -1,5 +1,5 @@
 /**
- * Attackers of hidden places, as in `sfumato.adversary.places`: given what is published around a zone, where is the place?
+ * Attackers of hidden places, as in `sfumato.tracks.adversary.places`: given what is published around a zone, where is the place?
  * All but the two that were fitted on other people's tracks. Each gives metres around the zone's centre, or null.
  */
 import { clustersOf, commonest, evenly, less, meanOf, median, ofStops, size, type ZoneView } from "./gates.js";

@@ -1,5 +1,5 @@
 /**
- * What an attacker sees of a hidden place (`sfumato.adversary.places.view`): the zone, which counts as known, and the gates,
+ * What an attacker sees of a hidden place (`sfumato.tracks.adversary.places.view`): the zone, which counts as known, and the gates,
  * the ends of published stretches at its border, with the heading inward there. Metres around the zone's centre.
  */
 import { type Pair, surface } from "./globe.js";

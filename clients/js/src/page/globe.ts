@@ -1,6 +1,6 @@
 /**
  * Distances and directions on the globe around one point: earth-centred WGS84 vectors, no projection, no seam. The same
- * formulas as `sfumato.places.globe`, in the same order, so that both sides decide alike (to a few nanometres).
+ * formulas as `sfumato.tracks.places.globe`, in the same order, so that both sides decide alike (to a few nanometres).
  */
 import { SfumatoError } from "../errors.js";
 

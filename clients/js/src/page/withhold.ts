@@ -1,6 +1,6 @@
 /**
  * Cutting: everything recorded inside the zones is left out of a track and the rest stays exactly as it is, by the rules of
- * `sfumato.places.withhold` (a cut breaks the segment, nothing is bridged, flicker next to a cut goes, segments are numbered
+ * `sfumato.tracks.places.withhold` (a cut breaks the segment, nothing is bridged, flicker next to a cut goes, segments are numbered
  * anew). The output is a function of the points outside the zones, and of which neighbours had something between them.
  */
 import { surface } from "./globe.js";

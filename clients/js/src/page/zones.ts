@@ -1,6 +1,6 @@
 /**
  * A zone: the disc in which everything is withheld, its centre drawn once, uniform in the disc of .8 R around the place, and
- * kept for ever. What it tells and what it does not: `sfumato.places.zones`, whose rules these are.
+ * kept for ever. What it tells and what it does not: `sfumato.tracks.places.zones`, whose rules these are.
  */
 import { SfumatoError } from "../errors.js";
 import { Around, distanceM, type Pair, passesWithin, type Vector } from "./globe.js";

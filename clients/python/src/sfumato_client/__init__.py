@@ -1,6 +1,6 @@
 """Take part in a sfumato collection from a small device: plain Python, nothing but the standard library.
 
-The same names, checks and draws as ``sfumato.client``; the golden files of the repository hold for both.
+The same names, checks and draws as ``sfumato.collect.client``; the golden files of the repository hold for both.
 No function here takes a seed: every report uses the operating system's entropy.
 """
 

@@ -1,4 +1,4 @@
-"""A rectangle of the earth cut into equal cells: what a device needs of ``sfumato.grid``, in plain Python.
+"""A rectangle of the earth cut into equal cells: what a device needs of ``sfumato.base.things.grid``, in plain Python.
 
 Row 0 is the north, column 0 the west, and cell ``row * columns + column``; the same edges belong to the same cells as
 there (golden file ``places.json``).

@@ -1,4 +1,4 @@
-"""What one report gives away, by direct sums in plain Python: the same numbers as ``sfumato.client.reveals``.
+"""What one report gives away, by direct sums in plain Python: the same numbers as ``sfumato.collect.client.reveals``.
 
     epsilon = beta + max over x != x' of |log Z(x) - log Z(x')| / d(x, x')  <= 2 beta,   Z(x) = sum of c(y) exp(-beta d)
 

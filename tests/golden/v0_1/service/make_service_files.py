@@ -17,14 +17,14 @@ import numpy as np
 from starlette.testclient import TestClient
 
 from sfumato import __version__
-from sfumato.client.device import Device
-from sfumato.client.draw import WORDS_PER_REPORT, cell_from_words, weights
-from sfumato.client.live import LiveTrace
-from sfumato.client.offer import Caps, check_offer
-from sfumato.client.participant import Participant
-from sfumato.client.wire import device_tag
-from sfumato.service.app import create_app
-from sfumato.service.settings import Settings
+from sfumato.accountant.device import Device
+from sfumato.collect.client.draw import WORDS_PER_REPORT, cell_from_words, weights
+from sfumato.collect.client.offer import Caps, check_offer
+from sfumato.collect.client.participant import Participant
+from sfumato.collect.client.wire import device_tag
+from sfumato.collect.service.app import create_app
+from sfumato.collect.service.settings import Settings
+from sfumato.tracks.live.live_trace import LiveTrace
 
 HERE = Path(__file__).resolve().parent
 TOKEN = "a-token-for-tests-only-0123456789abcdef"

@@ -1,0 +1,136 @@
+"""Read-only arrays, checked at the door, and results that say how far to believe them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.base.errors import InputError
+from sfumato.base.shown import Shown
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+ComplexArray = npt.NDArray[np.complex128]
+
+Value = TypeVar("Value")
+
+
+def read_only(values: npt.ArrayLike, dtype: npt.DTypeLike = np.float64) -> Any:
+    """A contiguous copy-if-needed of ``values`` that nobody can write to."""
+    array = np.ascontiguousarray(values, dtype=dtype)
+    if array.flags.writeable:
+        if array is values or array.base is not None:
+            array = array.copy()
+        array.setflags(write=False)
+    return array
+
+
+def finite(values: npt.ArrayLike, name: str, *, dimensions: int | None = None) -> FloatArray:
+    """``values`` as a read-only float array without NaN or infinity, or an :class:`InputError` naming it."""
+    return without_gaps(doubles(values, name, dimensions=dimensions), name)
+
+
+def doubles(values: npt.ArrayLike, name: str, *, dimensions: int | None = None) -> FloatArray:
+    """The same, NaN and infinity included: for whoever will meet them in a sum, and then asks ``without_gaps``."""
+    try:
+        array: FloatArray = read_only(values)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} is not numeric.", "Give numbers.") from error
+    if dimensions is not None and array.ndim != dimensions:
+        raise InputError(f"{name} has {array.ndim} dimensions; {dimensions} are needed.")
+    return array
+
+
+def looked_at(values: npt.ArrayLike, name: str, *, dimensions: int) -> FloatArray:
+    """The same for what is read once and not kept: an array of doubles is checked and not copied."""
+    try:
+        array: FloatArray = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} is not numeric.", "Give numbers.") from error
+    if array.ndim != dimensions:
+        raise InputError(f"{name} has {array.ndim} dimensions; {dimensions} are needed.")
+    return without_gaps(array, name)
+
+
+def without_gaps(array: FloatArray, name: str) -> FloatArray:
+    """The array, or an :class:`InputError` that counts what is NaN or infinite."""
+    bad = int(array.size - np.count_nonzero(np.isfinite(array)))
+    if bad:
+        raise InputError(f"{name} holds {bad} value(s) that are NaN or infinite.", "Remove or repair them first.")
+    return array
+
+
+def positive(value: float, name: str, *, at_most: float = math.inf) -> float:
+    """``value`` as a finite float in (0, at_most], or an :class:`InputError`."""
+    number = _number(value, name)
+    if not math.isfinite(number) or number <= 0 or number > at_most:
+        limit = "" if math.isinf(at_most) else f" and at most {at_most:g}"
+        raise InputError(f"{name} is {number:g}.", f"It must be a finite number greater than 0{limit}.")
+    return number
+
+
+def from_zero(value: float, name: str) -> float:
+    """``value`` as a float of at least 0, infinity included, or an :class:`InputError`: what is unknown is refused."""
+    number = _number(value, name)
+    if not number >= 0:
+        raise InputError(f"{name} is {number:g}.", "It must be a number of at least 0.")
+    return number
+
+
+def _number(value: float, name: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} is not a number.", "Give one number.") from error
+
+
+def distinct(times_s: FloatArray) -> tuple[FloatArray, Any]:
+    """Sorted distinct times and how to spread values back over all of them."""
+    times, back = np.unique(finite(times_s, "times_s", dimensions=1), return_inverse=True)
+    return times, back.reshape(-1)
+
+
+Status = Literal["exact", "converged", "stopped"]
+"""How far to believe a result: a closed form, a certified gap, or the gap reached when the solver stopped."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solved(Shown, Generic[Value]):
+    """What a solver found and how far to believe it.
+
+    ``gap`` is a certified relative gap: (objective - proved lower bound) / objective, or None where the value is
+    a closed form whose ``status`` is then ``"exact"``.
+    """
+
+    value: Value
+    status: Status
+    steps: int = 0
+    gap: float | None = None
+    objective: float | None = None
+    lower_bound: float | None = None
+    seconds: float | None = None
+
+
+def jsonable(value: Any) -> Any:
+    """``value`` as plain JSON: arrays to lists, dataclass fields by name, NaN and infinities to None."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, np.generic):
+        return jsonable(value.item())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, np.ndarray):
+        return jsonable(value.tolist())
+    if isinstance(value, dict):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if hasattr(value, "__dataclass_fields__"):
+        return {name: jsonable(getattr(value, name)) for name in value.__dataclass_fields__}
+    if isinstance(value, Iterable):
+        return [jsonable(item) for item in value]
+    return str(value)

@@ -1,0 +1,1 @@
+"""Pictures as SVG: maps, charts and their ticks, for pages, the collector and notebooks."""

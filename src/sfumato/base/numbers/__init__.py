@@ -1,0 +1,1 @@
+"""Numbers and steps that two wings compute."""

@@ -1,0 +1,1 @@
+"""From one notion of privacy to another, and how they compose."""

@@ -1,0 +1,253 @@
+"""Single bounds from one measure to another, each a formula with its source; the graph of them is conversion_graph.
+
+Every function is monotone, accepts 0 and infinity, and keeps its digits for small arguments (log1p, expm1).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import erfinv, log_ndtr, ndtri, ndtri_exp
+
+from sfumato.base.arrays import FloatArray, from_zero
+from sfumato.base.errors import InputError
+from sfumato.base.things.channel import checked_probabilities
+
+MOST_SYMBOLS = 10_000_000
+
+
+def renyi_of_ldp(epsilon: float, order: float) -> float:
+    """eps-LDP gives D_a <= ln[(sinh(a eps) - sinh((a-1) eps)) / sinh eps] / (a - 1); randomized response attains it.
+
+    With w = e^eps / (1 + e^eps): ln[w e^((a-1) eps) + (1-w) e^(-(a-1) eps)] / (a-1); at order 1 eps tanh(eps / 2).
+    """
+    if epsilon == 0 or math.isinf(order):
+        return epsilon
+    if math.isinf(epsilon):
+        return math.inf if order >= 1 else order / (1 - order) * math.inf
+    if order == 1:
+        return epsilon * math.tanh(epsilon / 2)
+    power = (order - 1) * epsilon
+    heads, tails = 1 / (1 + math.exp(-epsilon)), 1 / (1 + math.exp(min(epsilon, 700.0)))
+    if abs(power) < 1:  # heads e^power + tails e^-power - 1
+        moved = math.tanh(epsilon / 2) * math.sinh(power) + 2 * math.sinh(power / 2) ** 2
+        return max(0.0, math.log1p(moved) / (order - 1))
+    up, down = math.log(heads) + power, math.log(tails) - power if tails > 0 else -math.inf
+    top = max(up, down)
+    return max(0.0, (top + math.log(math.exp(up - top) + math.exp(down - top))) / (order - 1))
+
+
+def approximate_of_ldp(epsilon: float, delta: float) -> float:
+    """eps-LDP (or eps-LIP) gives (eps', delta) with eps' = ln(e^eps - delta (1 + e^eps)), at least 0; attained."""
+    _checked_delta(delta)
+    if math.isinf(epsilon):
+        return math.inf if delta < 1 else 0.0
+    share = delta * (1 + math.exp(-min(epsilon, 700.0)))
+    return max(0.0, epsilon + math.log1p(-share)) if share < 1 else 0.0
+
+
+def approximate_of_renyi(divergence: float, order: float, delta: float) -> float:
+    """(order, D)-Rényi gives eps = D + ln((a-1)/a) - (ln delta + ln a) / (a - 1) [Canonne2020, Prop. 12]."""
+    _checked_delta(delta)
+    if delta == 0 or math.isinf(divergence):
+        return divergence if math.isinf(order) else math.inf
+    if math.isinf(order):
+        return divergence
+    if order <= 1:
+        return math.inf
+    value = divergence + math.log1p(-1 / order) - (math.log(delta) + math.log(order)) / (order - 1)
+    return max(0.0, value)
+
+
+def variation_of_approximate(epsilon: float, delta: float) -> float:
+    """(eps, delta)-LDP gives total variation (e^eps - 1 + 2 delta) / (e^eps + 1) [Kairouz2016]; attained."""
+    _checked_delta(delta)
+    if math.isinf(epsilon):
+        return 1.0
+    return min(1.0, math.tanh(epsilon / 2) + 2 * delta / (1 + math.exp(min(epsilon, 700.0))))
+
+
+def gaussian_of_ldp(epsilon: float) -> float:
+    """eps-LDP gives mu = 2 Phi^-1(e^eps / (1 + e^eps)): the curve's corner; attained at that point."""
+    if math.isinf(from_zero(epsilon, "epsilon")):
+        return math.inf
+    if epsilon > 30:
+        return float(-2 * ndtri_exp(-epsilon - math.log1p(math.exp(-epsilon))))
+    if epsilon < 1:  # 2 Phi(mu/2) - 1 = tanh(eps/2), and nothing cancels
+        return float(2 * math.sqrt(2) * erfinv(math.tanh(epsilon / 2)))
+    return float(-2 * ndtri(1 / (1 + math.exp(epsilon))))
+
+
+def variation_of_gaussian(mu: float) -> float:
+    """mu-GDP gives total variation 2 Phi(mu / 2) - 1; attained by two normals."""
+    return math.erf(from_zero(mu, "mu") / (2 * math.sqrt(2)))
+
+
+def delta_of_gaussian(mu: float, epsilon: float) -> float:
+    """delta(eps) = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu) [Dong2022, Cor. 2.13]."""
+    if mu == 0:
+        return 0.0
+    first, second = float(log_ndtr(mu / 2 - epsilon / mu)), epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
+    return max(0.0, -math.exp(first) * math.expm1(min(0.0, second - first)))
+
+
+def approximate_of_gaussian(mu: float, delta: float) -> float:
+    """The eps of mu-GDP at delta: the profile inverted, rounded up."""
+    _checked_delta(delta)
+    if mu == 0:
+        return 0.0
+    if delta == 0 or math.isinf(mu):
+        return math.inf
+    low, high = 0.0, 1.0
+    if delta_of_gaussian(mu, 0.0) <= delta:
+        return 0.0
+    while delta_of_gaussian(mu, high) > delta:
+        low, high = high, 2 * high
+        if high > 1e300:
+            return math.inf
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if delta_of_gaussian(mu, middle) > delta else (low, middle)
+    return high
+
+
+def maximal_leakage_of_ldp(epsilon: float, symbols: int) -> float:
+    """eps-LDP over n symbols gives ln(n e^eps / (e^eps + n - 1)); randomized response attains it."""
+    n = _symbols(symbols)
+    if math.isinf(from_zero(epsilon, "epsilon")):
+        return math.log(n)
+    return min(epsilon, math.log(n), max(0.0, -math.log1p((n - 1) / n * math.expm1(-epsilon))))
+
+
+def capacity_of_ldp(epsilon: float, symbols: int) -> float:
+    """The largest capacity of an eps-LDP channel over n symbols: subsets of k, at the best k [Kairouz2016].
+
+    max_k [k e ln(n e / s) + (n-k) ln(n / s)] / s, s = k e + n - k, e = e^eps. Proof: revealing which permutation of
+    the symbols was applied keeps LDP and averages any prior to the uniform one; then staircase patterns are extremal.
+    """
+    n = _symbols(symbols)
+    if n > MOST_SYMBOLS:
+        raise InputError(f"{n} subset sizes are too many to compare.", f"Give at most {MOST_SYMBOLS} symbols.")
+    if from_zero(epsilon, "epsilon") > 700:
+        return math.log(n)
+    share = np.arange(1, n, dtype=np.float64) / n
+    more = math.expm1(epsilon)
+    # lifts 1 + u with mean 1: the information is the mean of (1+u) ln(1+u) - u, and no term is negative
+    high, low = (1 - share) * more / (1 + share * more), -share * more / (1 + share * more)
+    values = share * _excess(high) + (1 - share) * _excess(low)
+    return max(0.0, float(values.max(initial=0.0)))
+
+
+def vulnerability_of_ldp(epsilon: float, prior: npt.ArrayLike) -> float:
+    """The best guess after an eps-LDP report: max_k e^eps / (e^eps + k - 1) sum of the k likeliest [Ghazi2021]."""
+    p = np.sort(checked_probabilities(prior))[::-1]
+    if from_zero(epsilon, "epsilon") > 700:
+        return 1.0
+    k = np.arange(1, p.size + 1)
+    return float(min(1.0, (np.cumsum(p) / (1 + (k - 1) * math.exp(-epsilon))).max()))
+
+
+def lip_of_rise(up: float, smallest: float) -> float:
+    """Beliefs rise at most by e^u: then they fall at most to (1 - e^u (1 - p)) / p; infinite from u = -ln(1 - p) on."""
+    p, up = _probability(smallest), from_zero(up, "The rise")
+    left = 1 - math.exp(min(up, 700.0)) * (1 - p)
+    if left <= 0 or math.isinf(up):
+        return math.inf
+    return max(up, -math.log1p(-math.expm1(up) * (1 - p) / p))
+
+
+def lip_of_fall(low: float, smallest: float) -> float:
+    """Beliefs fall at most by e^-l: then they rise at most to (1 - e^-l (1 - p)) / p."""
+    p, low = _probability(smallest), from_zero(low, "The fall")
+    return max(low, math.log1p(-math.expm1(-low) * (1 - p) / p))
+
+
+def lip_of_identifiability(epsilon: float, prior: npt.ArrayLike) -> float:
+    """eps-DI gives ln max{p_max (1 + (n-1) e^eps), 1 / (p_min (1 + (n-1) e^-eps))}-LIP.
+
+    A constant report has ln(p_max / p_min) already; less is impossible and counts as that.
+    """
+    p = checked_probabilities(prior)
+    p = p[p > 0]
+    eps = max(from_zero(epsilon, "epsilon"), spread(p))
+    if p.size == 1 or math.isinf(eps):
+        return 0.0 if p.size == 1 else math.inf
+    others = math.log(p.size - 1)
+    up = math.log(float(p.max())) + float(np.logaddexp(0.0, others + eps))
+    down = -math.log(float(p.min())) - float(np.logaddexp(0.0, others - eps))
+    return max(0.0, up, down)
+
+
+def sibson_of_lip(epsilon: float, order: float) -> float:
+    """eps-LIP gives Sibson's information at most that of lifts e^eps and e^-eps only: the same as Rényi of eps-LDP."""
+    return renyi_of_ldp(epsilon, order)
+
+
+def vulnerability_of_information(information: float, prior: npt.ArrayLike) -> float:
+    """Fano: H(X) - I <= h(e) + e ln(n - 1) for the error e of any guess; 1 minus the least such e."""
+    p = checked_probabilities(prior)
+    p = p[p > 0]
+    n = p.size
+    if n == 1:
+        return 1.0
+    left = float(-(p * np.log(p)).sum()) - information
+    low, high = 0.0, 1 - 1 / n
+    if left <= 0 or math.isinf(information):
+        return 1.0
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        room = -middle * math.log(middle) - (1 - middle) * math.log1p(-middle) + middle * math.log(n - 1)
+        low, high = (middle, high) if room < left else (low, middle)
+    return min(1.0, max(1 - low, float(p.max())))
+
+
+def vulnerability_of_variation(variation: float, prior: npt.ArrayLike) -> float:
+    """Bayes risk falls at most by the factor 1 - TV [Chatzikokolakis2023]: V <= 1 - (1 - TV)(1 - max p)."""
+    p = checked_probabilities(prior)
+    return min(1.0, 1 - (1 - min(1.0, variation)) * (1 - float(p.max())))
+
+
+def guesses_of_vulnerability(vulnerability: float) -> float:
+    """E[guesses] >= (1 + 1 / V) / 2: with probability at most V for each, the first 1/V are all needed."""
+    if vulnerability <= 0:
+        return math.inf
+    return (1 + 1 / min(1.0, vulnerability)) / 2
+
+
+def spread(prior: npt.ArrayLike) -> float:
+    """D_inf = ln(p_max / p_min) over the support."""
+    p: FloatArray = checked_probabilities(prior)
+    p = p[p > 0]
+    return math.log(float(p.max())) - math.log(float(p.min()))
+
+
+def _checked_delta(delta: float) -> None:
+    if not 0 <= delta <= 1:
+        raise InputError(f"delta is {delta}.", "It lies between 0 and 1.")
+
+
+def _symbols(symbols: int) -> int:
+    if isinstance(symbols, bool) or int(symbols) != symbols or symbols < 1:
+        raise InputError(f"There are {symbols} symbols.", "Give a whole number of at least 1.")
+    return int(symbols)
+
+
+def _probability(p: float) -> float:
+    if not 0 < p <= 1:
+        raise InputError(f"The smallest prior probability is {p}.", "It lies in (0, 1].")
+    return float(p)
+
+
+def _excess(u: FloatArray) -> FloatArray:
+    """(1 + u) ln(1 + u) - u, by its series near 0."""
+    small = np.abs(u) < 1e-3
+    near = np.where(small, u, 0.0)
+    series = near**2 * (1 / 2 - near * (1 / 6 - near * (1 / 12 - near * (1 / 20 - near / 30))))
+    far = np.where(small | (u <= -1), 1.0, u)
+    return np.where(small, series, np.where(u <= -1, 1.0, (1 + far) * np.log1p(far) - far))

@@ -1,0 +1,141 @@
+"""Several reports about the same symbol: what they tell together. Leakages of local information privacy do not add.
+
+If the same output comes twice with its lower side tight, the pair leaks 2 eps + ln(1 + Var_p r) > 2 eps: adding is
+refused, and so is any composition of (epsilon, delta)-LIP, for which no rule is known. What holds is Theorem 4 and
+Corollary 5 of [Jiang2021] (corrected: E4), the exact product of given channels, and the exact worst case for a few
+symbols.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.base.arrays import FloatArray
+from sfumato.base.errors import InputError
+from sfumato.base.numbers.rounding import rounded_up
+from sfumato.base.things.channel import checked_probabilities, checked_rows
+from sfumato.channels.conversions.conversions import largest_likelihood_ratio, lip_to_ldp, softened
+from sfumato.channels.measures.discrete import ChannelLike, Leakage, lip, matrix_of
+from sfumato.channels.measures.lifts import lift_vertices
+
+MOST_OUTPUTS = 4_000_000
+
+
+def added(*epsilons: float) -> NoReturn:
+    """Refused: the sum of LIP leakages is not a bound for reports designed for one fixed prior."""
+    raise InputError(
+        f"Leakages of local information privacy do not add: {len(epsilons)} reports designed for the same prior can "
+        "tell more than the sum, because the second report meets a belief the first has already moved.",
+        "Use together (exact), composed_bound (Theorem 4), or design each report for the posterior "
+        "(accountant.information_privacy), whose total is the sum.",
+    )
+
+
+def together(channels: Sequence[ChannelLike], prior: npt.ArrayLike) -> Leakage:
+    """The exact leakage of conditionally independent reports about the same symbol: that of the product channel."""
+    return lip(product_matrix(channels), prior)
+
+
+def product_matrix(channels: Sequence[ChannelLike]) -> FloatArray:
+    """P(y_1, ..., y_n | x), the outputs in row-major order."""
+    if not channels:
+        raise InputError("There are no channels to compose.", "Give at least one.")
+    matrices = [matrix_of(channel) for channel in channels]
+    if len({matrix.shape[0] for matrix in matrices}) != 1:
+        raise InputError("The channels have different inputs.", "They must be about the same symbol.")
+    if math.prod(matrix.shape[1] for matrix in matrices) * matrices[0].shape[0] > MOST_OUTPUTS:
+        raise InputError(
+            "The product has too many outputs.", "Use composed_bound or the posterior-adaptive accountant."
+        )
+    out = matrices[0]
+    for matrix in matrices[1:]:
+        out = (out[:, :, None] * matrix[:, None, :]).reshape(out.shape[0], -1)
+    return out
+
+
+def composed_bound(epsilons: Sequence[float], prior: npt.ArrayLike) -> float:
+    """Theorem 4: ln(p_min + e^(sum_k c_k) (1 - p_min)), c_k the largest likelihood ratio of an eps_k-LIP channel.
+
+    Holds for conditionally independent reports about the same symbol, and also when channel k is chosen from the
+    earlier reports, provided each is eps_k-LIP for the *original* prior. With two symbols c_k is the binary ratio.
+    """
+    p = checked_probabilities(prior)
+    p = p[p > 0]
+    total = sum(largest_likelihood_ratio(epsilon, p).nats for epsilon in epsilons)
+    return softened(rounded_up(total, len(epsilons) + 1.0), float(p.min()))
+
+
+def source_theorem_4(epsilons: Sequence[float], smallest: float) -> float:
+    """Theorem 4 with c(eps, p_min) as printed, without the sharper ratio for two symbols."""
+    total = sum(lip_to_ldp(epsilon, smallest).nats for epsilon in epsilons)
+    return softened(rounded_up(total, len(epsilons) + 1.0), smallest)
+
+
+def sequence_bound(epsilons: Sequence[float], smallest_each: Sequence[float], smallest_sequence: float) -> float:
+    """Corollary 5 for one report about each X_k of a sequence: the same with the smallest *supported* sequence.
+
+    ``smallest_sequence`` is the least probability of a sequence in the support; 0 is valid and gives the sum of c_k.
+    """
+    if len(epsilons) != len(smallest_each) or not epsilons:
+        raise InputError("Give one smallest probability per report.", "They belong to X_1, X_2, ...")
+    if not 0 <= smallest_sequence < 1:
+        raise InputError(f"The smallest sequence probability is {smallest_sequence}.", "It lies in [0, 1).")
+    total = sum(lip_to_ldp(e, p).nats for e, p in zip(epsilons, smallest_each, strict=True))
+    return softened(rounded_up(total, len(epsilons) + 1.0), smallest_sequence)
+
+
+def sequence_leakage(
+    channels: Sequence[ChannelLike], first: npt.ArrayLike, transition: npt.ArrayLike
+) -> tuple[float, float]:
+    """(exact leakage, smallest supported sequence probability) for a Markov chain, one report per step.
+
+    Enumerates symbol and output sequences: short chains of few symbols only. The lift of a sequence is
+    prod_k Q_k(y_k | x_k) / P(y_1, ..., y_n).
+    """
+    p0 = checked_probabilities(first)
+    moves = checked_rows(transition)
+    matrices = [matrix_of(channel) for channel in channels]
+    n = p0.size
+    if not matrices:
+        raise InputError("There are no channels: nothing was reported.", "Give one channel per step.")
+    if moves.shape != (n, n) or any(matrix.shape[0] != n for matrix in matrices):
+        raise InputError("The chain and the channels do not have the same symbols.", "They must match.")
+    size = (n * max(matrix.shape[1] for matrix in matrices)) ** len(matrices)
+    if size > MOST_OUTPUTS:
+        raise InputError("The chain is too long to enumerate.", "Use sequence_bound.")
+    weight, joint = p0, matrices[0]
+    last = np.arange(n)
+    for matrix in matrices[1:]:
+        weight = (weight[:, None] * moves[last]).ravel()
+        joint = (joint[:, None, :, None] * matrix[None, :, None, :]).reshape(weight.size, -1)
+        last = np.tile(np.arange(n), weight.size // n)
+    leakage = lip(joint / joint.sum(axis=1, keepdims=True), weight / weight.sum())
+    return leakage.max, float(weight[weight > 0].min())
+
+
+def worst_together(epsilons: Sequence[float], prior: npt.ArrayLike, *, most_symbols: int = 6) -> float:
+    """The supremum over *all* eps_k-LIP channels of the leakage of the joint report, rounded up by 2e-11 a report.
+
+    A report multiplies the belief by a lift; lifts form the polytope V, and the composite leakage is linear-fractional
+    in each factor, so its maximum is at a tuple of vertices. Tuples whose logarithms agree to 1e-11 are followed once,
+    which the rounding up covers; the result is never above Theorem 4 (:func:`composed_bound`).
+    """
+    p = checked_probabilities(prior)
+    if p.size > most_symbols or np.any(p == 0):
+        raise InputError(f"{p.size} symbols are too many, or some have probability 0.", "Use composed_bound.")
+    current = np.zeros((1, p.size))  # logarithms: a product of many lifts spans more than a double's exponents
+    for epsilon in epsilons:
+        vertices = np.log(lift_vertices(p, epsilon))
+        if current.shape[0] * vertices.shape[0] > 3_000_000:
+            raise InputError("There are too many tuples of vertices.", "Use composed_bound.")
+        current = (current[:, None, :] + vertices[None, :, :]).reshape(-1, p.size)
+        current -= current.max(axis=1, keepdims=True)
+        _, first = np.unique(np.round(current, 11), axis=0, return_index=True)
+        current = current[first]
+    log_lifts = current - np.log(np.exp(current) @ p)[:, None]
+    return min(float(np.abs(log_lifts).max()) + 2e-11 * len(epsilons), composed_bound(epsilons, p))

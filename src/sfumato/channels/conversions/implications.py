@@ -1,0 +1,218 @@
+"""The table of implications that :mod:`.conversion_graph` reads. To add one, add a line and its test."""
+
+from __future__ import annotations
+
+import math
+
+from sfumato.base.arrays import FloatArray
+from sfumato.channels.conversions import bounds, conversions
+from sfumato.channels.conversions.implication import Facts, Implication
+from sfumato.channels.conversions.shuffling import shuffled_epsilon
+
+_MOST = 700.0
+
+
+def _the_same(value: float, _: Facts) -> float:
+    return value
+
+
+def _order(facts: Facts) -> float:
+    assert facts.order is not None
+    return facts.order
+
+
+def _delta(facts: Facts) -> float:
+    assert facts.delta is not None
+    return facts.delta
+
+
+def _symbols(facts: Facts) -> int:
+    assert facts.symbols is not None
+    return facts.symbols
+
+
+def _lip_to_ldp(value: float, facts: Facts) -> float:
+    if value == 0 or not value <= _MOST:
+        return 0.0 if value == 0 else math.inf
+    assert facts.prior is not None
+    return conversions.largest_likelihood_ratio(value, facts.prior).nats
+
+
+def _ldp_to_lip(value: float, facts: Facts) -> float:
+    if value == 0 or not value <= _MOST:
+        return value
+    p = facts.smallest
+    return 0.0 if p >= 1 else math.log1p((1 - p) * math.expm1(value))
+
+
+def _lip_to_di(value: float, facts: Facts) -> float:
+    assert facts.prior is not None
+    inside = facts.prior[facts.prior > 0]
+    ratio = 0.0 if value == 0 or inside.size == 1 else math.inf
+    if 0 < value <= _MOST and inside.size > 1:
+        ratio = conversions.largest_likelihood_ratio(value, inside).nats
+    return ratio + bounds.spread(facts.prior)
+
+
+def _di_to_lip(value: float, facts: Facts) -> float:
+    return bounds.lip_of_identifiability(value, _given(facts))
+
+
+def _with_spread(value: float, facts: Facts) -> float:
+    assert facts.prior is not None
+    return value + bounds.spread(facts.prior)
+
+
+def _geo_to_lip(value: float, facts: Facts) -> float:
+    if value == 0 or not value <= _MOST:
+        return value
+    assert facts.prior is not None
+    assert facts.distances_m is not None
+    return conversions.geo_to_lip(value, facts.prior, facts.distances_m).nats
+
+
+def _geo_to_ldp(value: float, facts: Facts) -> float:
+    assert facts.distances_m is not None
+    farthest = float(facts.distances_m.max())
+    return 0.0 if farthest == 0 or value == 0 else value * farthest
+
+
+def _ldp_to_geo(value: float, facts: Facts) -> float:
+    d = facts.distances_m
+    assert d is not None
+    apart = [float(d[i, j]) for i in range(len(d)) for j in range(len(d)) if i != j]
+    nearest = min(apart, default=math.inf)
+    return 0.0 if value == 0 else (math.inf if nearest == 0 else value / nearest)
+
+
+def _information_of_lip(value: float, _: Facts) -> float:
+    return bounds.renyi_of_ldp(value, 1.0)
+
+
+def _vulnerability_of_min_entropy(value: float, facts: Facts) -> float:
+    assert facts.prior is not None
+    return min(1.0, float(facts.prior.max()) * math.exp(min(value, _MOST)))
+
+
+def _alpha_beta_of_ldp(value: float, facts: Facts) -> float:
+    a = _order(facts)
+    return value if math.isinf(a) else value * a / (a - 1)
+
+
+def _shuffled(value: float, facts: Facts) -> float:
+    assert facts.people is not None
+    if value == 0:
+        return 0.0
+    if not 0 < _delta(facts) < 1:
+        return value
+    return min(value, shuffled_epsilon(value, facts.people, _delta(facts)) if value <= 100 else value)
+
+
+_PRIOR, _FULL, _ORDER, _DELTA = ("prior",), ("full prior",), ("order >= 1",), ("delta",)
+_SUPPORT = "x in the support of the prior"
+
+IMPLICATIONS: tuple[Implication, ...] = (
+    Implication("ldp", "lip", "ln(p_min + e^ε (1 − p_min))", _ldp_to_lip, True, "Jiang2021", _SUPPORT, _PRIOR),
+    Implication("lip", "ldp", "min{2ε, ln((e^ε − 1 + p_min)/p_min)}", _lip_to_ldp, True, "Jiang2021",
+                "every symbol has positive prior; two symbols: the exact binary supremum", _FULL),
+    Implication("ldp", "renyi_ldp", "ln(w e^((α−1)ε) + (1−w) e^(−(α−1)ε))/(α−1), w = e^ε/(1+e^ε)",
+                lambda v, f: bounds.renyi_of_ldp(v, _order(f)), True, "Mironov2017",
+                "attained by randomized response", ("order",)),
+    Implication("ldp", "approximate_ldp", "ln(e^ε − δ(1 + e^ε))",
+                lambda v, f: bounds.approximate_of_ldp(v, _delta(f)), True, "Kairouz2016",
+                "attained by randomized response", _DELTA),
+    Implication("renyi_ldp", "approximate_ldp", "D + ln((α−1)/α) − (ln δ + ln α)/(α−1)",
+                lambda v, f: bounds.approximate_of_renyi(v, _order(f), _delta(f)), False, "Canonne2020",
+                "always", ("order > 1", "delta")),
+    Implication("approximate_ldp", "total_variation", "(e^ε − 1 + 2δ)/(e^ε + 1)",
+                lambda v, f: bounds.variation_of_approximate(v, _delta(f)), True, "Kairouz2016", "always", _DELTA),
+    Implication("ldp", "total_variation", "tanh(ε/2)", lambda v, _: bounds.variation_of_approximate(v, 0.0), True,
+                "Kairouz2016", "attained by randomized response"),
+    Implication("ldp", "gaussian_ldp", "2 Φ⁻¹(e^ε/(1 + e^ε))", lambda v, _: bounds.gaussian_of_ldp(v), True, "Dong2022",
+                "attained by randomized response on two symbols"),
+    Implication("gaussian_ldp", "renyi_ldp", "α μ²/2", lambda v, f: 0.5 * _order(f) * v * v if v else 0.0, True,
+                "Dong2022", "attained by normal reports", ("order",)),
+    Implication("gaussian_ldp", "approximate_ldp", "δ = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), solved for ε",
+                lambda v, f: bounds.approximate_of_gaussian(v, _delta(f)), True, "Dong2022",
+                "attained by normal reports", _DELTA),
+    Implication("gaussian_ldp", "total_variation", "2 Φ(μ/2) − 1", lambda v, _: bounds.variation_of_gaussian(v), True,
+                "Dong2022", "attained by normal reports"),
+    Implication("renyi_ldp", "capacity", "D", _the_same, False, "Verdu2015", "C ≤ the largest D₁ ≤ D_α", _ORDER),
+    Implication("renyi_ldp", "maximal_alpha_leakage", "D", _the_same, False, "Gilani2024",
+                "maximal (α, 1)-leakage is at most (α, α)", ("order > 1",)),
+    Implication("alpha_beta_leakage", "maximal_alpha_leakage", "L", _the_same, False, "Gilani2024",
+                "it grows with β; equal at β = 1", ("order > 1", "second_order")),
+    Implication("ldp", "alpha_beta_leakage", "ε α/(α − 1)", _alpha_beta_of_ldp, False, "Gilani2024",
+                "the limit β → ∞", ("order > 1", "second_order")),
+    Implication("ldp", "capacity", "max_k [k e^ε ln(n e^ε/s) + (n−k) ln(n/s)]/s, s = k e^ε + n − k",
+                lambda v, f: bounds.capacity_of_ldp(v, _symbols(f)), True, "Kairouz2016",
+                "n symbols; attained by subset selection", ("symbols",)),
+    Implication("ldp", "maximal_leakage", "ln(n e^ε/(e^ε + n − 1))",
+                lambda v, f: bounds.maximal_leakage_of_ldp(v, _symbols(f)), True, "Issa2020",
+                "n symbols; attained by randomized response", ("symbols",)),
+    Implication("ldp", "bayes_vulnerability", "max_k e^ε/(e^ε + k − 1) Σ of the k likeliest",
+                lambda v, f: bounds.vulnerability_of_ldp(v, _given(f)), True, "Ghazi2021",
+                "attained by randomized response over the k likeliest", _PRIOR),
+    Implication("capacity", "mutual_information_nats", "C", _the_same, True, "Shannon1948", "any prior"),
+    Implication("maximal_leakage", "capacity", "L", _the_same, False, "Verdu2015",
+                "orders 1 and ∞ of the same quantity; over all symbols"),
+    Implication("maximal_leakage", "g_leakage", "L", _the_same, True, "Alvim2012",
+                "any prior on those symbols; attained by one guess from a uniform prior"),
+    Implication("g_leakage", "min_entropy_leakage", "L", _the_same, True, "Smith2009", "one guess is one gain"),
+    Implication("maximal_leakage", "maximal_alpha_leakage", "L", _the_same, False, "Liao2019",
+                "it grows with the order; equal at ∞", ("order > 1",)),
+    Implication("maximal_alpha_leakage", "sibson_information", "L", _the_same, True, "Liao2019",
+                "attained at the prior that maximises", ("order > 1",)),
+    Implication("maximal_alpha_leakage", "alpha_leakage", "L", _the_same, True, "Liao2019",
+                "attained at the prior that maximises", ("order > 1",)),
+    Implication("sibson_information", "mutual_information_nats", "I_α", _the_same, False, "Verdu2015",
+                "it grows with the order; equal at 1", _ORDER),
+    Implication("lip", "pointwise_maximal_leakage", "ε", _the_same, True, "Saeidian2023",
+                "attained where p_min ≤ 1/(1 + e^ε)"),
+    Implication("lip", "lip_low", "ε", _the_same, True, "Jiang2021", "attained where p_min ≤ 1/(1 + e^ε) or 1 − p_min"),
+    Implication("pointwise_maximal_leakage", "lip", "max{ε, −ln((1 − e^ε(1 − p_min))/p_min)}",
+                lambda v, f: bounds.lip_of_rise(v, f.smallest), True, "Saeidian2023",
+                "finite below ε = −ln(1 − p_min)", _PRIOR),
+    Implication("lip_low", "lip", "max{ε, ln((1 − e^−ε(1 − p_min))/p_min)}",
+                lambda v, f: bounds.lip_of_fall(v, f.smallest), True, "Jiang2021", _SUPPORT, _PRIOR),
+    Implication("pointwise_maximal_leakage", "maximal_leakage", "ε", _the_same, True, "Saeidian2023",
+                "every symbol has positive prior; attained where every report leaks the same", ("no zeros",)),
+    Implication("lip", "mutual_information_nats", "ε tanh(ε/2)", _information_of_lip, True, "Jiang2021",
+                "attained where some symbols have prior 1/(1 + e^ε) together"),
+    Implication("lip", "sibson_information", "the Rényi divergence of randomized response, order α",
+                lambda v, f: bounds.sibson_of_lip(v, _order(f)), True, "Verdu2015",
+                "attained where some symbols have prior 1/(1 + e^ε) together", ("order",)),
+    Implication("lip", "lip_delta", "ln(e^ε − δ(1 + e^ε))", lambda v, f: bounds.approximate_of_ldp(v, _delta(f)), True,
+                "Jiang2021", "attained where some symbol has prior 1/(1 + e^ε)", _DELTA),
+    Implication("approximate_ldp", "lip_delta", "ε", _the_same, False, "Jiang2021", "the same δ", _DELTA),
+    Implication("lip", "di", "c(ε, p_min) + ln(p_max/p_min)", _lip_to_di, False, "Jiang2021", _SUPPORT, _PRIOR),
+    Implication("di", "lip", "ln max{p_max(1+(n−1)e^ε), 1/(p_min(1+(n−1)e^−ε))}", _di_to_lip, True, "Jiang2021",
+                "ε > ln(p_max/p_min)", _PRIOR),
+    Implication("ldp", "di", "ε + ln(p_max/p_min)", _with_spread, True, "Jiang2021", _SUPPORT, _PRIOR),
+    Implication("di", "ldp", "ε + ln(p_max/p_min)", _with_spread, False, "Jiang2021",
+                "every symbol has positive prior", _FULL),
+    Implication("geo_epsilon_per_m", "lip", "max_x ln Σ p_x' e^(g d(x, x'))", _geo_to_lip, False, "Andres2013",
+                _SUPPORT, ("prior", "distances_m")),
+    Implication("geo_epsilon_per_m", "ldp", "g · the largest distance", _geo_to_ldp, False, "Andres2013", "always",
+                ("distances_m",)),
+    Implication("ldp", "geo_epsilon_per_m", "ε / the smallest distance", _ldp_to_geo, True, "Andres2013",
+                "no two symbols at one place; attained by randomized response", ("distances_m",)),
+    Implication("min_entropy_leakage", "bayes_vulnerability", "p_max e^L", _vulnerability_of_min_entropy, True,
+                "Smith2009", "an equality", _PRIOR),
+    Implication("mutual_information_nats", "bayes_vulnerability", "Fano: H − I ≤ h(e) + e ln(n − 1)",
+                lambda v, f: bounds.vulnerability_of_information(v, _given(f)), False, "Verdu2015",
+                "attained for uniform priors", _PRIOR),
+    Implication("total_variation", "bayes_vulnerability", "1 − (1 − TV)(1 − p_max)",
+                lambda v, f: bounds.vulnerability_of_variation(v, _given(f)), False, "Chatzikokolakis2023",
+                "attained by two symbols, half and half", _PRIOR),
+    Implication("bayes_vulnerability", "guessing_entropy", "(1 + 1/V)/2 at least",
+                lambda v, _: bounds.guesses_of_vulnerability(v), False, "Massey1994", "attained where 1/V is whole"),
+    Implication("ldp", "shuffled_epsilon", "the clones' hockey-stick divergence, numerically", _shuffled, False,
+                "Feldman2021", "a named shuffler mixes the reports of that many honest people, one each",
+                ("delta", "people", "shuffler")),
+)  # fmt: skip
+
+
+def _given(facts: Facts) -> FloatArray:
+    assert facts.prior is not None
+    return facts.prior

@@ -1,0 +1,177 @@
+"""Mechanisms side by side at equal leakage in one notion, with every other measure beside the cost.
+
+Each mechanism is tuned until its measured leakage (LIP, LDP, geo-indistinguishability or mutual information) is just
+below the target, never above. What is optimal for a notion wins its column by construction; the other columns say what
+that choice costs elsewhere. Mechanisms of one's own (:mod:`.own`) stand in the same table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sfumato.base.arrays import IntArray
+from sfumato.base.errors import InputError
+from sfumato.base.shown import Shown
+from sfumato.base.things.cell_prior import positive_prior
+from sfumato.base.things.channel import Channel, checked_distortion
+from sfumato.base.things.grid import Grid
+from sfumato.channels.designs.channel_registry import COMPARED, compared_named
+from sfumato.channels.designs.named_design import ChannelDesign, LeakageTarget, Tuned
+from sfumato.channels.designs.own import Own, is_own, own_named, tuned_own
+from sfumato.channels.designs.remap import remapped
+from sfumato.channels.guessing.g_leakage import min_entropy_leakage, posterior_guessing_entropy
+from sfumato.channels.measures import discrete
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One mechanism at one target: its knob, its cost and everything it leaks (nats)."""
+
+    mechanism: str
+    at: str
+    target: float
+    knob: float | None
+    average_distortion: float
+    lip: float
+    ldp: float
+    mutual_information_nats: float
+    maximal_leakage: float
+    min_entropy_leakage: float
+    guessing_entropy: float
+    bayes_error: float
+    adversary_distortion: float
+    geo_epsilon_per_unit: float | None
+    outputs: int
+    within_target: bool
+
+
+class Comparison(tuple[Compared, ...], Shown):
+    """The rows of a comparison; ``table`` is them as Arrow, ``frame`` as pandas."""
+
+    __slots__ = ()
+
+    @property
+    def table(self) -> pa.Table:
+        """One row for each mechanism and target, one column for each measure."""
+        return pa.Table.from_pylist([asdict(row) for row in self])
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The same as a pandas frame."""
+        try:
+            frame: pd.DataFrame = self.table.to_pandas()
+            return frame
+        except ImportError as error:
+            raise InputError("pandas is not installed.", "Install it, or use .table (Arrow, polars).") from error
+
+
+def compare(
+    prior: npt.ArrayLike,
+    distortion: npt.ArrayLike,
+    epsilons: Sequence[float],
+    *,
+    grid: Grid | None = None,
+    distances: npt.ArrayLike | None = None,
+    at: str = "lip",
+    mechanisms: Sequence[Own] = COMPARED,
+    progress: Callable[[str], None] | None = None,
+) -> Comparison:
+    """Every mechanism at every target of the notion ``at``: lip, ldp or mi in nats, or geo per unit of ``distances``.
+
+    ``mechanisms`` are names of ours and, among them, your own: a function of epsilon that gives a matrix P(y | x), a
+    channel or matrix (compared as it is), a channel's file, or ``module:object``. Some of ours need ``grid``;
+    ``distances`` add geo-indistinguishability. What is optimised is compared up to 400 symbols, what is in closed form
+    up to 2,500; the others are left out.
+    """
+    p = positive_prior(prior)
+    cost = checked_distortion(distortion)
+    if cost.shape != (p.size, p.size):
+        raise InputError(f"The distortion is {cost.shape} for {p.size} symbols.", "Give a square matrix.")
+    ours = [str(name) for name in mechanisms if not is_own(name)]
+    own = [own_named(given) for given in mechanisms if is_own(given)]
+    wanted = compared_named(ours)
+    if p.size < 2 or cost.max() <= 0:
+        raise InputError("There is nothing to compare.", "Give at least two symbols and a distortion that is not 0.")
+    gridded = grid is not None and grid.cells == p.size
+    small = [(row, design) for row, design in wanted if p.size <= design.compared_up_to]
+    if not small and not own:
+        most = max(design.compared_up_to for _, design in wanted)
+        raise InputError(f"{p.size} symbols are too many to compare {_named(wanted)}.",
+                         f"Merge cells to at most {most}, or compare what is in closed form.")  # fmt: skip
+    rows = [(row, design) for row, design in small if gridded or not design.needs_grid]
+    if not rows and not own:
+        raise InputError(
+            f"{_named(small)}: this needs a grid.",
+            "Add --grid ROWSxCOLUMNS, one line of the prior per cell.",
+        )
+    metric = None if distances is None else checked_distortion(distances, "The distances")
+    if at == "geo" and metric is None:
+        metric = None if grid is None else grid.distance_matrix()
+    found = []
+    for epsilon in epsilons:
+        target = LeakageTarget(p, cost, discrete.epsilon_checked(epsilon), grid, at=at, distances=metric)
+        made: dict[str, Tuned] = {}
+        for row, design in rows:
+            if progress is not None:
+                progress(f"{row} at {epsilon:g}")
+            if design.name not in made:
+                assert design.tune is not None
+                made[design.name] = design.tune(target)
+            tuned = made[design.name]
+            # What is only ever remapped has the relabelling in its construction.
+            after = design.remap == "too" and row != design.name
+            channel = remapped(tuned.channel, p, cost) if after else tuned.channel
+            found.append(_row(row, channel, tuned.knob, target))
+        for row, given in own:
+            if progress is not None:
+                progress(f"{row} at {epsilon:g}")
+            tuned = tuned_own(row, given, target)
+            found.append(_row(row, tuned.channel, tuned.knob, target))
+    return Comparison(found)
+
+
+def _named(rows: Sequence[tuple[str, ChannelDesign]]) -> str:
+    """Their names, for a sentence."""
+    return ", ".join(row for row, _ in rows)
+
+
+def _row(name: str, channel: Channel, knob: float | None, target: LeakageTarget) -> Compared:
+    p, cost, metric = target.prior, target.distortion, target.distances
+    used = cost[:, columns_of(channel)]
+    never = (p @ channel.matrix) > 0
+    return Compared(
+        mechanism=name,
+        at=target.at,
+        target=target.epsilon,
+        knob=knob,
+        average_distortion=discrete.average_distortion(channel, p, used),
+        lip=discrete.lip(channel, p).max,
+        ldp=discrete.ldp(channel),
+        mutual_information_nats=discrete.mutual_information(channel, p),
+        maximal_leakage=discrete.maximal_leakage(channel, p),
+        min_entropy_leakage=min_entropy_leakage(channel, p),
+        guessing_entropy=posterior_guessing_entropy(channel, p),
+        bayes_error=discrete.bayes_error(channel, p),
+        adversary_distortion=discrete.adversary_error(channel, p, cost),
+        geo_epsilon_per_unit=None if metric is None else discrete.geo_epsilon(channel, metric),
+        outputs=int(never.sum()),
+        within_target=target.measured(channel) <= target.epsilon * (1 + 1e-9),
+    )
+
+
+def columns_of(channel: Channel) -> IntArray:
+    """Which symbol each output is, by its label: outputs may be few and in any order."""
+    place = {label: index for index, label in enumerate(channel.inputs)}
+    unknown = [label for label in channel.outputs if label not in place]
+    if unknown:
+        raise InputError(f"{len(unknown)} output(s) are not symbols.", "Compare mechanisms that report symbols.")
+    return np.array([place[label] for label in channel.outputs], dtype=np.int64)

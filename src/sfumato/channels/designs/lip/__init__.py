@@ -1,0 +1,1 @@
+"""Channels of local information privacy."""

@@ -1,0 +1,1 @@
+"""Priors, costs, channels and samples in files."""

@@ -1,0 +1,1 @@
+"""Frequency oracles: reports made for counting, and the counts behind them."""

@@ -1,0 +1,1 @@
+"""Adversaries who want something: gains, guesses, and mechanisms known by samples alone."""

@@ -1,0 +1,1 @@
+"""How much a channel tells, as numbers."""

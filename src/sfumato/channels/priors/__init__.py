@@ -1,0 +1,1 @@
+"""What everybody knows before a report, and sets of such beliefs."""

@@ -1,0 +1,188 @@
+"""``sfumato collect plan``: what a campaign would promise and tell, and how long a device can take part in it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import typer
+from rich.table import Table
+
+from sfumato.accountant.device import DEFAULT_CAP_PER_KM
+from sfumato.base.arrays import FloatArray
+from sfumato.base.errors import InputError
+from sfumato.base.things.grid import Grid
+from sfumato.base.units import bounds_deg, duration_s, format_duration, format_length, length_m
+from sfumato.cli.output import print_json, table_console
+from sfumato.collect.cities import CITIES, city
+from sfumato.collect.client.offer import Caps
+from sfumato.collect.client.reveals import reveals
+from sfumato.collect.loop.forecast import Forecast, forecast
+from sfumato.collect.loop.loop import PROMISES, checked_promise
+from sfumato.collect.loop.planning import CampaignPlan, plan
+from sfumato.collect.loop.rhythm import checked_rhythm
+
+
+def planned(
+    *,
+    place: str,
+    cell: str | None,
+    rows: int,
+    columns: int,
+    epsilon: float,
+    promise: str | None,
+    cycle: str,
+    lasting: str,
+    crowd: Crowd,
+    bounds: str | None,
+    budget: float | None,
+    json: bool,
+) -> None:
+    """Print what a campaign could promise, and how often people could report."""
+    budget = DEFAULT_CAP_PER_KM if budget is None else budget
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise InputError(f"--epsilon is {epsilon:g} per km.", "It must be a finite number greater than 0.")
+    grid, prior = _where(place, cell, rows, columns, bounds)
+    if grid.cells > Caps().cells:
+        shape = f"{grid.rows} × {grid.columns} cells"
+        raise InputError(
+            f"{shape} are more than the {Caps().cells:,} that devices accept.",
+            "Take larger cells, or a smaller area.",
+        )
+    chosen = PROMISES if promise is None else (checked_promise(promise),)
+    plans = [
+        plan(
+            grid,
+            epsilon=epsilon / 1000,
+            promise=one,
+            prior=prior,
+            budget=budget / 1000,
+            cycle_s=duration_s(cycle),
+            lasting_s=duration_s(lasting),
+        )
+        for one in chosen
+    ]
+    expected = [crowd.forecast(one, duration_s(cycle)) for one in plans]
+    if json:
+        told = [{**_plain(one, grid), **_forecast(that)} for one, that in zip(plans, expected, strict=True)]
+        print_json({"ok": True, "budget_per_km": budget, "plans": told})
+        return
+    _print(plans, grid, budget, cycle, lasting)
+    for one, that in zip(plans, expected, strict=True):
+        typer.echo(f"{one.promise}: {that.words}")
+    for line in Caps().too_much(grid, epsilon_per_km=epsilon):
+        typer.echo(f"Warning: no device would take part. {line}")
+
+
+def no_device(bounds: str, cell: str, epsilon_per_km: float) -> None:
+    """Warn of a campaign that every device would refuse."""
+    for line in Caps().too_much(_bounded(bounds, length_m(cell)), epsilon_per_km=epsilon_per_km):
+        typer.echo(f"Warning: no device would take part. {line}", err=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """Who will take part: how many people, until when, how often."""
+
+    people: int
+    after: str
+    reporting: str
+    epoch_cycles: int | None
+
+    def forecast(self, one: CampaignPlan, cycle_s: float) -> Forecast:
+        """What they would draw."""
+        rhythm = checked_rhythm(self.reporting, self.epoch_cycles)
+        return forecast(
+            one,
+            people=self.people,
+            after_s=duration_s(self.after),
+            cycle_s=cycle_s,
+            reporting=rhythm,
+            epoch_cycles=self.epoch_cycles,
+        )
+
+
+def _forecast(one: Forecast) -> dict[str, object]:
+    return {
+        "people": one.people,
+        "reports": one.reports,
+        "width_told_apart_m": one.width_m,
+        "people_for_width_m": [{"width_m": width, "people": people} for width, people in one.finer],
+        "words": one.words,
+    }
+
+
+def _bounded(bounds: str, side: float) -> Grid:
+    south, west, north, east = bounds_deg(bounds)
+    return Grid.from_bounds(south=south, west=west, north=north, east=east, cell_size_m=side)
+
+
+def _where(place: str, cell: str | None, rows: int, columns: int, bounds: str | None) -> tuple[Grid, FloatArray | None]:
+    if bounds is not None:
+        return _bounded(bounds, length_m(cell or "500m")), None
+    if cell is not None:
+        side = length_m(cell)
+        return Grid(rows=rows, columns=columns, cell_height=side, cell_width=side, unit="m"), None
+    if place not in CITIES:
+        raise typer.BadParameter(f"There is no city '{place}'. Use {' or '.join(CITIES)}, or give --bounds.")
+    home = city(place)
+    assert home.grid is not None
+    return home.grid, home.probabilities
+
+
+def _plain(one: CampaignPlan, grid: Grid) -> dict[str, object]:
+    told = reveals(grid, one.channel.output_weights, beta_per_m=one.channel.beta)
+    return {
+        "promise": one.promise,
+        "promised_epsilon_per_km": 1000 * one.promised_epsilon,
+        "epsilon_per_km": 1000 * one.epsilon,
+        "beta_per_km": 1000 * one.channel.beta,
+        "mutual_information_bits": one.mutual_information_bits,
+        "displacement_m": one.distortion,
+        "two_cell_success": told.two_cell_success,
+        "two_cell_within_m": told.two_cell_within_m,
+        "reports_until_stop": one.reports_until_stop,
+        "every_cycle_lasts_s": one.lasts_s,
+        "lasting_epoch_s": one.lasting_epoch_s if math.isfinite(one.lasting_epoch_s) else None,
+        "lasting_epoch_cycles": one.lasting_epoch_cycles,
+        "epsilon_per_km_each_epoch": 1000 * one.epsilon,
+        "epsilon_per_km_for_ever": 1000 * one.for_ever,
+        "smallest_tight_cell_m": one.smallest_tight_cell,
+    }
+
+
+def _print(plans: list[CampaignPlan], grid: Grid, budget: float, cycle: str, lasting: str) -> None:
+    table = Table(title=f"{grid.rows} × {grid.columns} cells of {format_length(grid.cell_height)}")
+    table.add_column("")
+    for one in plans:
+        table.add_column(one.promise, justify="right")
+    facts = [_plain(one, grid) for one in plans]
+    lines = (
+        ("exact epsilon per km", "epsilon_per_km", "{:.3f}"),
+        ("mutual information, bits", "mutual_information_bits", "{:.2f}"),
+        ("mean displacement, m", "displacement_m", "{:.0f}"),
+        ("worst two-cell success within 1 km", "two_cell_success", "{:.2f}"),
+        ("reports until a device stops", "reports_until_stop", "{}"),
+    )
+    for label, key, form in lines:
+        table.add_row(label, *(form.format(one[key]) for one in facts))
+    table.add_row(
+        f"every cycle of {format_duration(duration_s(cycle))} lasts", *(format_duration(one.lasts_s) for one in plans)
+    )
+    table.add_row(
+        f"one report per epoch lasts {format_duration(duration_s(lasting))} with",
+        *(format_duration(one.lasting_epoch_s) for one in plans),
+    )
+    table.add_row("  that is, epoch_cycles", *(str(one.lasting_epoch_cycles) for one in plans))
+    table.add_row("  spent in each epoch, per km", *(f"{1000 * one.epsilon:.3f}" for one in plans))
+    table.add_row("  spent for ever, per km", *(f"{1000 * one.for_ever:.3f}" for one in plans))
+    table_console().print(table)
+    first = plans[0]
+    typer.echo(f"A device's budget is {budget:g} per km for everything it ever sends; then it stops for good.")
+    typer.echo(f"Asked in every cycle, it stops for good after {first.reports_until_stop} reports ({first.promise}).")
+    typer.echo("Plans that last: reporting once (one report in the campaign's life), or once-per-epoch as above.")
+    if first.promise == "epsilon" and min(grid.cell_height, grid.cell_width) < first.smallest_tight_cell:
+        typer.echo(
+            f"Cells narrower than {format_length(first.smallest_tight_cell)} cost part of the promise at this epsilon: "
+            f"larger cells or a larger epsilon give a sharper map."
+        )

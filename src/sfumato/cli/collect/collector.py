@@ -1,0 +1,76 @@
+"""``sfumato collector backup | restore | upgrade``: the database of a collector, of either kind."""
+
+from __future__ import annotations
+
+import asyncio
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sfumato.base.errors import InputError, MissingExtra
+from sfumato.cli.output import print_json
+
+collector = typer.Typer(no_args_is_help=True, help="Back up, restore and upgrade a collector's database.")
+Database = Annotated[
+    str, typer.Option(envvar="SFUMATO_DATABASE", help="sqlite:///FILE or postgresql://USER@HOST/NAME.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+_USUAL = "sqlite:///sfumato.db"
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``collector`` and its commands."""
+    app.add_typer(collector, name="collector")
+
+
+@collector.command()
+def backup(
+    to: Annotated[str, typer.Argument(help="The backup to write (one SQLite file, mode 600).")],
+    database: Database = _USUAL,
+    replace: Annotated[bool, typer.Option("--replace", help="Write over an older backup.")] = False,
+    json: Json = False,
+) -> None:
+    """Back up the database while the collector runs. The backup holds its keys: guard it like the database."""
+    held = _run("back_up", database, Path(to), replace=replace)
+    _said(held, f"{to}: {held.campaigns} campaigns, {held.reports} reports, tables {held.revision}", json=json)
+
+
+@collector.command()
+def restore(
+    backup: Annotated[str, typer.Argument(help="A backup of either kind of database.")],
+    database: Database = _USUAL,
+    json: Json = False,
+) -> None:
+    """Fill an empty database from a backup, also from SQLite to PostgreSQL or back. Never writes over one in use."""
+    held = _run("restore", database, Path(backup))
+    _said(held, f"restored: {held.campaigns} campaigns, {held.reports} reports, tables {held.revision}", json=json)
+
+
+@collector.command()
+def upgrade(database: Database = _USUAL, json: Json = False) -> None:
+    """Bring the tables to this version (serve does so too); make a backup first."""
+    before, held = _run("upgrade", database)
+    was = before or "none"
+    _said(held, f"tables {was} -> {held.revision}: {held.campaigns} campaigns, {held.reports} reports", json=json)
+
+
+def _run(name: str, *arguments: object, **options: object) -> Any:
+    try:
+        work = import_module("sfumato.collect.service.store.backup")
+    except ImportError as error:
+        raise MissingExtra("sqlalchemy", "service") from error
+    from_engine = import_module("sfumato.collect.service.store.engine")
+    try:
+        return asyncio.run(getattr(work, name)(*arguments, **options))
+    except from_engine.UNREACHABLE as error:
+        found = import_module("sfumato.collect.service.store.faults").fault(error)
+        raise InputError(found.what, found.advice) from error
+
+
+def _said(held: Any, words: str, *, json: bool) -> None:
+    if json:
+        print_json({"ok": True, "campaigns": held.campaigns, "reports": held.reports, "revision": held.revision})
+    else:
+        typer.echo(words)

@@ -1,0 +1,100 @@
+"""What commands on archives share: the progress bar, the private summary, and a passphrase from its file."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from sfumato.base.errors import InputError
+from sfumato.base.files import remove_leftovers, write_text
+from sfumato.base.things.traces import PointsRead
+from sfumato.base.units import count_of
+from sfumato.tracks.certificates.document import certificate_text
+
+if TYPE_CHECKING:
+    from sfumato.tracks.folders.archives import Row
+    from sfumato.tracks.folders.archives.audited import AuditRow
+
+_MOST_LINES = 20
+
+
+def passphrase_in(file: Path | None) -> str | None:
+    """The first line of the file."""
+    if file is None:
+        return None
+    try:
+        text = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeError) as error:
+        raise InputError(f"Cannot read the passphrase file {file}.", "Put the passphrase on its first line.") from error
+    if not text or not text[0]:
+        raise InputError("The passphrase file is empty.", "Put the passphrase on its first line.")
+    return text[0]
+
+
+def write_certificate(path: Path | None, document: Mapping[str, object]) -> None:
+    """Write it down, if it was asked for; before what it speaks of is in place."""
+    if path is not None:
+        write_text(path, certificate_text(document))
+        remove_leftovers(path)
+
+
+def say_rows(rows: Sequence[Row], *, all_of_them: bool = False) -> None:
+    """The private summary: every source where there are few, else those that need a look."""
+    shown = [row for row in rows if all_of_them or not row.no_track]
+    few = shown if len(shown) <= _MOST_LINES else [row for row in shown if row.refused][:_MOST_LINES]
+    if few:
+        width = min(max(len(row.source) for row in few), 48)
+        typer.echo(f"{'file':<{width}}  {'in':>8}  {'out':>8}  what (private: do not share this table)")
+    for row in few:
+        what = row.refused or (row.output or "nothing is left")
+        typer.echo(f"{row.source[-width:]:<{width}}  {row.points_in:>8}  {row.points_out:>8}  {what}")
+    skipped = sum(row.no_track for row in rows)
+    # What was skipped is counted once, over all files, with the points.
+    left_out = list(
+        dict.fromkeys(name for row in rows for name in row.left_out if name.rpartition(" (")[0] not in row.skipped)
+    )
+    if len(few) < len(shown):
+        others = f"... and {len(shown) - len(few)} more" if few else f"{len(shown)} files, none refused"
+        typer.echo(f"{others}; all of them are in the private summary.")
+    if skipped:
+        typer.echo(f"{count_of(skipped, 'other file')}: no track.")
+    if refused := sum(bool(row.refused) and not row.no_track for row in rows):
+        typer.echo(f"NOT USED: {count_of(refused, 'file')}, for the reasons above.")
+    if words := points_read(rows).sentence():
+        typer.echo(words)
+    if left_out:
+        typer.echo(f"Left out: {', '.join(left_out)}.")
+
+
+def points_read(rows: Sequence[Row] | Sequence[AuditRow]) -> PointsRead:
+    """Points read and skipped in all sources together."""
+    why: Counter[str] = Counter()
+    for row in rows:
+        why.update(row.skipped)
+    return PointsRead(sum(row.points_in for row in rows), dict(why))
+
+
+def rows_csv(rows: Sequence[Row]) -> str:
+    """The whole summary as a table."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["file", "points_in", "points_skipped", "points_out", "output", "left_out", "refused"])
+    for row in rows:
+        writer.writerow(
+            [
+                row.source,
+                row.points_in,
+                sum(row.skipped.values()),
+                row.points_out,
+                row.output or "",
+                "; ".join(row.left_out),
+                row.refused or "",
+            ]
+        )
+    return out.getvalue()

@@ -1,0 +1,158 @@
+"""The commands that look at a release again: ``audit`` and ``verify``."""
+
+from __future__ import annotations
+
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+
+import typer
+
+from sfumato.base.errors import InputError, VerificationFailed
+from sfumato.cli.output import fail, print_json
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``audit`` and ``verify`` to the app."""
+    app.command("audit", help="Measure what an adversary still learns, from original and release.")(audit)
+    app.command("verify", help="Is a release unchanged, clean, plausible and protected? Exit 1 if not.")(verify)
+
+
+def audit(
+    paths: list[Path] = typer.Argument(
+        ...,
+        metavar="ORIGINAL... RELEASE",
+        help="The original track or table of people (stays on this machine) and the release made from it; or an "
+        "archive (folders, files, patterns, .gz, .zip) and the folder that was shared.",
+    ),
+    certificate: Path = typer.Option(..., help="The release's certificate."),
+    prior: str = typer.Option("fit", help="What the adversary believes: 'fit', 'preset' or a preset's name."),
+    places: Path | None = typer.Option(None, help="For an archive with hidden places: your places file."),
+    passphrase_file: Path | None = typer.Option(None, help="Open the places file with this file's passphrase."),
+    report: Path | None = typer.Option(None, help="Write the private page (HTML, 0600) here."),
+    report_person: str | None = typer.Option(None, help="For a table of people: audit this one person (an id)."),
+    time_zone: str | None = typer.Option(None, help="Time zone of the original's times that name none."),
+    column: list[str] = typer.Option([], help="Name a table's column by role, e.g. lat=Y; repeat for more."),
+    one_person: bool = typer.Option(False, "--one-person", help="All rows of every table are one person's."),
+    json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
+) -> None:
+    """Errors and intervals are per coordinate, in metres."""
+    if len(paths) < 2:
+        raise InputError("An audit compares originals with their release.", "Name the original, then the release.")
+    *originals, release = paths
+    if release.is_dir():
+        if report_person is not None:
+            raise InputError("--report-person is for a table of people.", "An archive is one person's.")
+        import_module("sfumato.cli.tracks.audited_archive").run_audit_archive(
+            originals,
+            release,
+            certificate,
+            prior,
+            places,
+            passphrase_file,
+            report,
+            (time_zone, column, one_person),
+            json=json,
+        )
+        return
+    if len(originals) > 1 or places is not None:
+        raise InputError("Several originals and --places are for an archive.", "Name the shared folder as the last.")
+    import_module("sfumato.cli.tracks.audited").run_audit(
+        originals[0], release, certificate, prior, (time_zone, column, one_person), (report, report_person), json=json
+    )
+
+
+def verify(
+    certificate: Path = typer.Argument(..., help="The certificate (JSON), or a released dataset, which holds its own."),
+    release: Path | None = typer.Option(None, help="The release it speaks about; a folder for an archive."),
+    signer: str | None = typer.Option(None, help="Demand a signature by this public key (PEM file or base64)."),
+    ignore_wording: bool = typer.Option(
+        False, "--ignore-wording", help="Check the numbers only: for a certificate that another version worded."
+    ),
+    format: str | None = typer.Option(None, help="The release's format, where ending and content do not tell."),
+    require: str = typer.Option("", help="Demand more, e.g. odds=5,radius=200m,class=day,no-kept,signed,releases."),
+    raw: Path | None = typer.Option(None, help="For a smoothed track: the release it was made from."),
+    report: Path | None = typer.Option(None, help="Write the verdict as a page (HTML) here."),
+    json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
+) -> None:
+    """Unchanged? Clean? Plausible? Protected? Exit 0 only if all four, and all that --require names."""
+    from sfumato.tracks.certificates.verdict import Verdict, judge
+
+    if certificate.is_dir():
+        certificate, release = certificate / "_certificate.json", release or certificate
+    if release is None:
+        raise InputError("A certificate is checked against its release.", "Name it with --release.")
+    if release.is_dir():
+        if require or report is not None:
+            raise InputError(
+                "A folder takes no --require and no --report.", "Leave them out; --signer demands a signature."
+            )
+        _verify_folder(certificate, release, signer=signer, ignore_wording=ignore_wording, json=json)
+        return
+    if _kind(certificate) in ("sfumato archive certificate", "sfumato dataset certificate"):
+        raise InputError(
+            f"This certificate is of a folder of files, and {release} is none.",
+            "Name the folder with --release; unpack a .zip first.",
+        )
+    if _kind(certificate) == "sfumato smoothed track certificate":
+        look = partial(import_module("sfumato.tracks.answers.ways.smoothed").judge_smoothed, raw=raw)
+    elif raw is not None:
+        raise InputError("--raw is for a smoothed track's certificate.", "Leave it out.")
+    else:
+        look = partial(judge)
+    found: Verdict = look(
+        certificate, release=release, format=format, signer=signer, ignore_wording=ignore_wording, require=require
+    )
+    if report is not None:
+        from sfumato.pages.report.verdict_page import write_verdict
+
+        write_verdict(found, report)
+    if json:
+        print_json(found.to_dict())
+    else:
+        for line in found.lines():
+            typer.echo(line)
+        for line in found.checks:
+            typer.echo(f"  - checked: {line}")
+        for line in found.notes:
+            typer.echo(f"  note: {line}")
+    if not found.unchanged:
+        typer.echo(f"Error: {found.reasons['unchanged']}", err=True)
+    if not found.ok:
+        raise SystemExit(1)
+
+
+def _kind(certificate: Path) -> object:
+    """What kind of certificate it says to be; what cannot be read is judged, and said, later."""
+    from sfumato.tracks.certificates.verify import read_certificate
+
+    try:
+        return read_certificate(certificate).get("kind")
+    except VerificationFailed:
+        return None
+
+
+def _verify_folder(certificate: Path, folder: Path, *, signer: str | None, ignore_wording: bool, json: bool) -> None:
+    """An archive that ``hide`` wrote: everything recomputed from its certificate and its files."""
+    judged = import_module("sfumato.tracks.folders.archives.judged")  # loads the places: one track needs none
+    check = judged.verify_archive
+    if _kind(certificate) == "sfumato dataset certificate":
+        check = import_module("sfumato.tracks.folders.datasets.verifying").verify_dataset
+    try:
+        found = check(certificate, folder, signer=signer, ignore_wording=ignore_wording)
+    except VerificationFailed as error:
+        fail(error, json=json, code=1)
+    verdict = judged.judge_folder(found, folder)
+    if json:
+        print_json({**found.to_dict(), **verdict.to_dict()})
+    else:
+        words = "The certificate holds" if found.wording_checked else "The numbers hold; the wording was not checked"
+        typer.echo(words + "." if verdict.ok else "NOT GOOD: do not rely on this release.")
+        for label, text in verdict.rows():
+            typer.echo(f"  {label:<18} {text}")
+        for line in found.checks:
+            typer.echo(f"  - checked: {line}")
+        for line in found.notes:
+            typer.echo(f"  note: {line}")
+    if not verdict.ok:
+        raise SystemExit(1)

@@ -1,0 +1,112 @@
+"""The command ``cost``: what a routine, a known regular place or companions cost, from a certificate alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from sfumato.base.errors import InputError
+from sfumato.base.units import duration_s, format_length, length_m
+from sfumato.cli.output import print_json
+
+if TYPE_CHECKING:
+    from sfumato.tracks.adversary.routine import Cost
+
+_STEPS = (1, 5, 10, 20, 60, 120, 250)
+NOT_COVERED = (
+    "The certificate does not cover this: it is what repetition gives away. Withhold regular places (sfumato hide) "
+    "and share a routine seldom."
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``cost`` to the app."""
+    app.command("cost", help="What a routine or a known regular place gives away over days, from a certificate.")(cost)
+
+
+def cost(
+    certificate: Path = typer.Argument(..., help="A certificate (JSON) of sfumato protect; no trace is needed."),
+    repeats: int = typer.Option(20, help="On how many days the same is recorded."),
+    secret: list[str] = typer.Option(
+        [], help="A place to keep secret and its hours: home=22:00-7:00; repeat for more."
+    ),
+    known: list[str] = typer.Option([], help="A regular place that the adversary knows: work=9:00-17:00."),
+    unknown: list[str] = typer.Option([], help="A further regular place that they do not know: gym=18:00-19:00."),
+    route: list[str] = typer.Option([], help="A way taken every day, the same each time: commute=8:00-8:30."),
+    route_sd: str = typer.Option("4km", help="How far from what the adversary expects a route may lie (m, km)."),
+    companions: int = typer.Option(0, help="This many people travel one way together, and all of them are released."),
+    every: str = typer.Option("10min", help="How often positions are recorded at a place (routes: once a minute)."),
+    separate: bool = typer.Option(
+        False, "--separate", help="Every day is a release of its own with redrawn noise (without --state)."
+    ),
+    json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
+) -> None:
+    """Exact odds, 99 times in 100, between two places at most the certificate's radius apart."""
+    from sfumato.tracks.adversary import routine
+    from sfumato.tracks.certificates.verify import read_certificate
+    from sfumato.tracks.priors.kernels import Matern32
+
+    document = read_certificate(certificate)
+    if not 1 <= repeats <= 3660:
+        raise InputError(f"--repeats is {repeats}.", "It must be a number of days from 1 to 3660.")
+    if not (secret or route or companions):
+        raise InputError(
+            "Nothing was asked.", "Give --secret home=22:00-7:00, --route commute=8:00-8:30 or --companions."
+        )
+    places, seen, others, ways = (
+        [routine.Hours.parse(text) for text in texts] for texts in (secret, known, unknown, route)
+    )
+    prior = Matern32(routine.ROUTE_PRIOR.length_scale_s, length_m(route_sd))
+    rows: list[Cost] = []
+    if places or ways:
+        noise, radius_m = routine.noise_law(document)
+        for days in [*(step for step in _STEPS if step < repeats), repeats]:
+            for place in places:
+                rest = [other for other in places if other is not place] + others
+                rows.append(
+                    routine.place_cost(
+                        noise,
+                        radius_m,
+                        place,
+                        known=seen,
+                        unknown=rest,
+                        days=days,
+                        every_s=duration_s(every),
+                        separate=separate,
+                    )
+                )
+            rows += [
+                routine.route_cost(
+                    noise,
+                    radius_m,
+                    way,
+                    known=seen,
+                    unknown=places + others,
+                    days=days,
+                    places_every_s=duration_s(every),
+                    prior=prior,
+                    separate=separate,
+                )
+                for way in ways
+            ]
+    if companions:
+        rows.append(routine.companions_cost(document, companions))
+    if json:
+        print_json({"costs": [row.to_dict() for row in rows], "radius_m": document["radius_m"], "covered": False})
+        return
+    _say(rows, [place.name for place in seen], float(document["radius_m"]))
+
+
+def _say(rows: list[Cost], known: list[str], radius_m: float) -> None:
+    from sfumato.base.numbers.odds import odds_words
+
+    whose = f" (known: {', '.join(known)})" if known else ""
+    typer.echo(f"Odds between two places at most {format_length(radius_m)} apart, 99 times in 100{whose}:")
+    for row in rows:
+        times = f"after {row.repeats} day{'' if row.repeats == 1 else 's'}"
+        if row.what.endswith("on one way"):
+            times = "together"
+        typer.echo(f"  {row.what:<28}{times:<18}{odds_words(row.odds_99)}")
+    typer.echo(NOT_COVERED)

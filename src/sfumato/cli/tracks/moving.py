@@ -1,0 +1,126 @@
+"""What ``estimate distances``, ``speeds`` and ``stays`` do and say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+
+from sfumato.base.things.estimated_map import LEAST_PEOPLE
+from sfumato.base.units import duration_s, format_duration, format_length
+from sfumato.cli.output import print_json
+from sfumato.cli.tracks.estimate_options import Question
+from sfumato.cli.tracks.estimated import pauses_said, received_from, seeded_said
+from sfumato.tracks.answers.over_people import OverPeople
+from sfumato.tracks.answers.ways.displacement import Displacements
+from sfumato.tracks.answers.ways.movement import LEAST_ALIKE, MOSTLY_MODEL
+from sfumato.tracks.answers.ways.moving_answer import MovingAnswer, estimate_distances, estimate_speeds, estimate_stays
+from sfumato.tracks.answers.ways.ways import QUANTILES, STAY_RADIUS_M, STAY_S, Ways
+from sfumato.tracks.answers.written import write_answer
+
+UNBIASED = (
+    "Squares are exact on average: the noise's share is subtracted. A negative one says that noise hides the answer."
+)
+MODEL = (
+    "MOSTLY THE MODEL: the release tells {told}, where at least {least} are needed. These numbers say how the fitted "
+    "kernel moves, not how these people did: it knows no stays, and people who mostly stay look restless in it."
+)
+DRAWN = (
+    "Read off paths drawn given the release, under a kernel fitted to it; the release tells {told} (under {least} this "
+    "would be called mostly the model)."
+)
+
+
+def answer_moving(question: str, asked: Question, lags: str) -> None:
+    """How far, how fast, how many stays."""
+    received = received_from(asked)
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("Drawing paths given the release", total=None)
+        wishes = {"lags_s": [duration_s(lag) for lag in lags.split(",")]} if question == "distances" else {}
+        answer = _QUESTIONS[question](
+            received,
+            **wishes,
+            confidence=asked.confidence,
+            each_release_a_person=asked.each,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+        )
+    squares, ways = answer.squares, answer.ways
+    if asked.output is not None:
+        write_answer(answer, asked.output)
+    if asked.json:
+        written = {"output": asked.output and str(asked.output)}
+        print_json({"ok": True, "confidence": asked.confidence, **answer.to_dict(), **written})
+        return
+    typer.echo(_whose(ways.people, asked.confidence))
+    for line in [*seeded_said(asked), *([] if squares is None else _squares(squares)), *_LINES[question](ways)]:
+        typer.echo(line)
+    for line in pauses_said(received) if question == "distances" else []:
+        typer.echo(line)
+    typer.echo(_by_whom(ways, stays=question == "stays"))
+    if asked.output is not None:
+        typer.echo(f"Written: {asked.output}")
+
+
+def _by_whom(ways: Ways, *, stays: bool) -> str:
+    """Whether the release tells the answer or the model does, and how much of what was told."""
+    told = [("the squared steps", ways.told, MOSTLY_MODEL), ("the length", ways.length_told, LEAST_ALIKE)]
+    if stays:
+        told.append(("the stays", ways.stays_told, LEAST_ALIKE))
+    words = MODEL if (ways.stays_mostly_model if stays else ways.mostly_model) else DRAWN
+    shares = ", ".join(f"{100 * share:.0f} % of {what}" for what, share, _ in told)
+    return words.format(told=shares, least=", ".join(f"{100 * least:.0f} %" for *_, least in told))
+
+
+def _whose(people: int, confidence: float) -> str:
+    if people >= LEAST_PEOPLE:
+        return f"{people} people; intervals of {100 * confidence:g} % over people."
+    crowd = "One person" if people == 1 else f"{people} people"
+    return f"{crowd}: no intervals. They are over people, and need at least {LEAST_PEOPLE}."
+
+
+def _row(label: str, one: OverPeople, unit: str, scale: float = 1.0) -> str:
+    interval = "" if math.isnan(one.low) else f"  [{one.low / scale:.4g}, {one.high / scale:.4g}]"
+    value = "-" if math.isnan(one.value) else f"{one.value / scale:.4g} {unit}"
+    return f"  {label:<44}{value}{interval}"
+
+
+def _squares(found: Displacements) -> list[str]:
+    rows = [
+        _row(f"mean squared displacement in {format_duration(lag)}", one, "km²", 1e6)
+        for lag, one in zip(found.lags_s, found.squared_m2, strict=True)
+    ]
+    return [*rows, _row("squared radius of gyration of a track", found.gyration_m2, "km²", 1e6), UNBIASED]
+
+
+def _spread(label: str, found: tuple[OverPeople, ...], unit: str, scale: float = 1.0) -> list[str]:
+    return [_row(f"{100 * q:g} % of {label} under", one, unit, scale) for q, one in zip(QUANTILES, found, strict=True)]
+
+
+def _distances(ways: Ways) -> list[str]:
+    return [
+        f"  total length {format_length(ways.total_length_m)}",
+        _row("length of a trip", ways.trip_length_m, "km", 1e3),
+        *_spread("trips", ways.trip_length_quantiles_m, "km", 1e3),
+    ]
+
+
+def _speeds(ways: Ways) -> list[str]:
+    rows = [_row("speed, length over time without pauses", ways.speed_m_s, "m/s"), "  slower than, of the time:"]
+    return [*rows, *_spread("the time", ways.speed_quantiles, "m/s")]
+
+
+def _stays(ways: Ways) -> list[str]:
+    what = f"A stay is at least {format_duration(STAY_S)} within {format_length(STAY_RADIUS_M)} of where it began."
+    rows = [_row("stays a day", ways.stays_per_day, ""), _row("share of the time in stays", ways.stay_share, "")]
+    return [*rows, *_spread("stays", ways.stay_quantiles_s, "min", 60.0), what]
+
+
+_LINES = {"distances": _distances, "speeds": _speeds, "stays": _stays}
+_QUESTIONS: dict[str, Callable[..., MovingAnswer]] = {
+    "distances": estimate_distances,
+    "speeds": estimate_speeds,
+    "stays": estimate_stays,
+}

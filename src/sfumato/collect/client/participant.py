@@ -1,0 +1,280 @@
+"""Take part in a campaign: look at the channel, draw one report on this device, show it, and only then send it.
+
+The order matters. :meth:`Participant.look` needs no place and no ticket. :meth:`Participant.prepare` draws the report
+of this epoch once, debits it and puts it on disk *before* it returns, so that cancelling, reloading or calling again
+shows the same report and never draws another, wherever the person is by then. :meth:`Participant.send` sends that
+report; a resend keeps its cell, channel version and key and is counted once.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import urlsplit
+
+from sfumato.accountant.device import Device, debit
+from sfumato.accountant.device_memory import BudgetEntry, CampaignMemory, DeviceMemory, KeptReport, KeptReveals
+from sfumato.base.errors import InputError, SfumatoError, VerificationFailed
+from sfumato.collect.client.draw import WORDS_PER_REPORT, cell_from_words, weights
+from sfumato.collect.client.offer import Caps, Offer, check_against_memory, check_log, check_offer, pack_log_weights
+from sfumato.collect.client.request import RequestFailed, request
+from sfumato.collect.client.reveals import Reveals
+from sfumato.collect.client.wire import device_tag, epoch_turn
+
+Delivery = Literal["counted", "counted before", "closed"]
+
+
+class NotSent(SfumatoError, ConnectionError):
+    """The server did not take the report; it is kept and can be sent again unchanged."""
+
+
+class NotYet(SfumatoError, RuntimeError):
+    """It is not this device's turn: it reports in a later cycle of this epoch. Nothing was drawn or debited."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The report exactly as it will be sent, and what it gives away. ``state`` is drawn, sent or closed."""
+
+    campaign: str
+    epoch: str
+    cell: int
+    version: str
+    cycle: int
+    state: Literal["drawn", "sent", "closed"]
+    drawn_now: bool
+    reveals: Reveals
+
+
+class Participant:
+    """One device's part in one campaign of one server."""
+
+    def __init__(
+        self,
+        url: str,
+        campaign: str,
+        *,
+        device: Device | None = None,
+        caps: Caps | None = None,
+        public_key: str | None = None,
+        longest_delay_s: float = 10.0,
+    ) -> None:
+        """``public_key`` pins the server's key from elsewhere; without it the first key seen is pinned."""
+        self.url: str = _address(url)
+        self.campaign = campaign
+        self.device: Device = device or Device()
+        self.caps: Caps = caps or Caps()
+        self._key = public_key
+        self._longest_delay_s = float(longest_delay_s)
+
+    @property
+    def _home(self) -> str:
+        return f"{self.url}/api/v1/campaigns/{self.campaign}"
+
+    @property
+    def _name(self) -> str:
+        return f"{self.url} {self.campaign}"
+
+    def look(self, *, read_log: bool = True) -> Offer:
+        """Fetch and check the current channel: no place, no ticket, the same request as everybody's."""
+        document = self._json("GET", f"{self._home}/channel")
+        memory = _ours(self.device.read(), self._name)
+        offer = check_offer(document, caps=self.caps, pinned_key=self._key or memory.get("public_key"))
+        if offer.campaign != self.campaign:
+            raise VerificationFailed("The channel belongs to another campaign.", "Do not take part.")
+        if read_log:
+            check_log(self._json("GET", f"{self._home}/log").get("log"), offer, seen=memory["versions"])
+        with self.device.change() as everything:
+            ours = _ours(everything, self._name)
+            check_against_memory(offer, ours, caps=self.caps)
+            if self._key is None and ours.get("public_key") not in (None, offer.public_key):
+                raise VerificationFailed("The server signs with another key than before.", "Do not take part.")
+            ours["public_key"] = offer.public_key
+            ours["versions"][str(offer.cycle)] = offer.version
+            ours["rhythm"] = offer.rhythm
+            if offer.cycle != ours.get("last_cycle"):
+                ours["last_cycle"], ours["log_weights"] = offer.cycle, pack_log_weights(offer.output_weights)
+        return offer
+
+    def turn(self, offer: Offer) -> int:
+        """The cycle in which this device reports: this one, or where one report serves an epoch, its own one of it.
+
+        Were every device to report as soon as an epoch begins, the first cycle's map would have all the reports and the
+        last none. A device that comes after its turn reports at once.
+        """
+        if offer.epoch_cycles is None:
+            return offer.cycle
+        with self.device.change() as everything:
+            secret = _ours(everything, self._name).setdefault("secret", secrets.token_hex(32))
+        first = offer.cycle - (offer.cycle - 1) % offer.epoch_cycles
+        own = first + epoch_turn(self.campaign, offer.epoch, bytes.fromhex(secret), offer.epoch_cycles)
+        return max(own, offer.cycle)
+
+    def prepare(self, lat_deg: float, lon_deg: float, *, offer: Offer | None = None, early: bool = False) -> Prepared:
+        """Draw, debit and keep this epoch's report, or return the one already drawn; the place is not kept.
+
+        Before this device's :meth:`turn` in an epoch nothing is drawn and :class:`NotYet` is raised, unless ``early``.
+        """
+        offer = offer or self.look()
+        turn = offer.cycle if early else self.turn(offer)
+        cell = int(offer.grid.locate([lat_deg], [lon_deg], snap=True)[0])
+        now_s = time.time()
+        with self.device.change() as everything:
+            ours = _ours(everything, self._name)
+            kept = ours["reports"].get(offer.epoch)
+            if kept is not None:
+                return _prepared(offer, kept, drawn_now=False)
+            if turn > offer.cycle:
+                raise NotYet(
+                    f"This device's turn in this epoch is cycle {turn}, and this is cycle {offer.cycle}.",
+                    "Come back then: reports spread over the epoch. Or report now (--now, early=True).",
+                )
+            check_against_memory(offer, ours, caps=self.caps)
+            _refuse_another_address(everything, offer, self._name)
+            waited_s = now_s - max((report["drawn_at_s"] for report in ours["reports"].values()), default=0)
+            if waited_s < self.caps.minimum_epoch_s:
+                raise InputError(
+                    f"This device drew a report for this campaign {max(0, waited_s) / 60:.0f} minutes ago.",
+                    f"It draws at most one every {self.caps.minimum_epoch_s / 60:.0f} min, however fast cycles close.",
+                )
+            entry: BudgetEntry = {
+                "what": "report",
+                "epsilon_per_km": offer.reveals.epsilon_per_km,
+                "delta": 0.0,
+                "server": self.url,
+                "campaign": self.campaign,
+                "epoch": offer.epoch,
+            }
+            debit(everything, entry)
+            v, k = weights(offer.grid, offer.output_weights, cell, beta_per_m=offer.beta_per_m)
+            drawn: KeptReport = {
+                "cell": cell_from_words(v, k, [secrets.randbits(64) for _ in range(WORDS_PER_REPORT)]),
+                "version": offer.version,
+                "cycle": offer.cycle,
+                "key": secrets.token_hex(16),
+                "state": "drawn",
+                "drawn_at_s": int(now_s),
+                "reveals": _kept_reveals(offer.reveals),
+            }
+            ours["reports"][offer.epoch] = drawn
+        return _prepared(offer, drawn, drawn_now=True)
+
+    def send(self, epoch: str | None = None, *, wait: Callable[[float], None] = time.sleep) -> Delivery:
+        """Send the kept report of ``epoch`` (the latest by default): ticket, a random delay, then the report.
+
+        Ticket and report go over separate connections and share no identifier the client could avoid.
+        """
+        with self.device.change() as everything:
+            ours = _ours(everything, self._name)
+            if not ours["reports"]:
+                raise InputError("No report has been drawn.", "Call prepare first, and look at what it shows.")
+            epoch = epoch if epoch is not None else list(ours["reports"])[-1]
+            if epoch not in ours["reports"]:
+                raise InputError(f"No report has been drawn for epoch {epoch}.", "Call prepare first.")
+            report = ours["reports"][epoch].copy()
+            secret = ours.setdefault("secret", secrets.token_hex(32))
+        tag = device_tag(self.campaign, epoch, bytes.fromhex(secret))
+        asked = {"cycle": report["cycle"], "device": tag}
+        status, answer = self._call("POST", f"{self._home}/tickets", asked)
+        if status == 200:
+            wait(secrets.SystemRandom().random() * self._longest_delay_s)
+            kept = {"cell": report["cell"], "version": report["version"], "key": report["key"]}
+            status, answer = self._call("POST", f"{self._home}/reports", {**kept, "ticket": answer.get("ticket")})
+        if status == 200:
+            self._mark(epoch, "sent")
+            return "counted before" if answer.get("duplicate") else "counted"
+        if status == 410 or (status == 409 and self._is_over(report["cycle"])):
+            if report["state"] != "sent":
+                self._mark(epoch, "closed")
+            return "counted before" if report["state"] == "sent" else "closed"
+        raise NotSent(
+            f"The server answered {status}: {answer.get('error')}", "The report is kept: send it again later."
+        )
+
+    def _is_over(self, cycle: int) -> bool:
+        status, document = self._call("GET", f"{self._home}/channel", None)
+        try:
+            return status == 200 and int(json.loads(str(document["payload"]))["cycle"]) > cycle
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return False
+
+    def _mark(self, epoch: str, state: Literal["sent", "closed"]) -> None:
+        with self.device.change() as everything:
+            _ours(everything, self._name)["reports"][epoch]["state"] = state
+
+    def _json(self, method: str, address: str) -> Mapping[str, object]:
+        status, answer = self._call(method, address, None)
+        if status != 200:
+            advice = "Check its name and the address." if status == 404 else "Try again later."
+            raise NotSent(f"The server answered {status}: {answer.get('error')}", advice)
+        return answer
+
+    def _call(self, method: str, address: str, body: Mapping[str, object] | None) -> tuple[int, Mapping[str, object]]:
+        try:
+            return request(method, address, body)
+        except RequestFailed as error:
+            raise NotSent(f"The server cannot be reached ({error}).", "Try again later.") from error
+
+
+def _ours(everything: DeviceMemory, name: str) -> CampaignMemory:
+    ours = everything["campaigns"].setdefault(name, {"versions": {}, "reports": {}})
+    ours.setdefault("versions", {})
+    ours.setdefault("reports", {})
+    return ours
+
+
+def _kept_reveals(told: Reveals) -> KeptReveals:
+    return {
+        "epsilon_per_km": told.epsilon_per_km,
+        "two_beta_per_km": told.two_beta_per_km,
+        "exact": told.exact,
+        "two_cell_success": told.two_cell_success,
+        "two_cell_within_m": told.two_cell_within_m,
+        "two_cell_exact": told.two_cell_exact,
+    }
+
+
+def _prepared(offer: Offer, kept: KeptReport, *, drawn_now: bool) -> Prepared:
+    # What the report gives away is what the channel it was drawn from gives away, not the channel of today.
+    told = Reveals(**kept["reveals"]) if "reveals" in kept else offer.reveals
+    return Prepared(
+        campaign=offer.campaign,
+        epoch=offer.epoch,
+        cell=kept["cell"],
+        version=kept["version"],
+        cycle=kept["cycle"],
+        state=kept["state"],
+        drawn_now=drawn_now,
+        reveals=told,
+    )
+
+
+def _address(url: str) -> str:
+    """One spelling for one server: another spelling would be another campaign, and another report of the same cycle."""
+    advice = "Write it like https://collector.example."
+    try:
+        parts = urlsplit(url.strip())
+        port = parts.port
+    except ValueError as error:
+        raise InputError("The server's address is not a URL.", advice) from error
+    usual = {"http": 80, "https": 443}
+    if parts.scheme not in usual or not parts.hostname or parts.username is not None or parts.query or parts.fragment:
+        raise InputError("The server's address is not a plain http or https URL.", advice)
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname.rstrip(".")
+    where = host if port in (None, usual[parts.scheme]) else f"{host}:{port}"
+    return f"{parts.scheme}://{where}{parts.path.rstrip('/')}"
+
+
+def _refuse_another_address(everything: DeviceMemory, offer: Offer, name: str) -> None:
+    """Two addresses that sign one campaign with one key are one server: one report per epoch through both."""
+    for other, memory in everything["campaigns"].items():
+        same = other != name and other.rpartition(" ")[2] == offer.campaign
+        if same and memory.get("public_key") == offer.public_key and offer.epoch in memory.get("reports", {}):
+            raise InputError(
+                "This device already drew this campaign's report through another address of the same server.",
+                f"Use {other.rpartition(' ')[0]} again: a second report of one cycle would reveal more.",
+            )

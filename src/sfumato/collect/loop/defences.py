@@ -1,0 +1,114 @@
+"""What stands against forged reports: a cap on the change of weights, and a test of a cycle against a map.
+
+Forged reports never weaken anyone's epsilon (2 beta holds for every c); they move the map and, where the channel
+follows the map (promise "mutual-information"), where people are sent. After an alarm (:mod:`.verdict`) such a channel
+is kept, because one that has followed a forged cell explains the forgeries. The cap and the floor bound how fast a
+channel follows what raises no alarm; :mod:`.influence` says how far forged reports would move the estimate. The tight
+channel (promise "epsilon") follows nothing, and needs neither.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import chdtrc, pdtrc
+
+from sfumato.base.arrays import FloatArray, positive, read_only
+from sfumato.base.errors import InputError
+from sfumato.base.things.channel import checked_probabilities
+from sfumato.collect.estimation.tally import Tally
+
+DEFAULT_ALARM_P = 1e-4
+_LEAST_EXPECTED = 0.1
+
+
+def capped_weights(previous: FloatArray, fresh: FloatArray, max_log_change: float, floor: float) -> FloatArray:
+    """The weights proportional to ``fresh`` as far as previous/e^cap, floor/m <= c <= previous e^cap allow, summing
+    to 1.
+
+    clip(s fresh) for the one scale s that sums to 1: it exists, because the lower limits sum to at most 1 (``previous``
+    respects the floor) and the upper ones to e^cap.
+    """
+    # A factor of e^700 is no cap any more, and the largest that a double holds.
+    growth = math.exp(min(positive(max_log_change, "max_log_change"), 700.0))
+    low = np.maximum(previous / growth, np.minimum(floor / previous.size, previous))
+    high = previous * growth
+
+    def total(log_scale: float) -> float:
+        return float(np.clip(fresh * math.exp(log_scale), low, high).sum())
+
+    lower, upper = -1.0, 1.0
+    while total(lower) > 1 and lower > -700:
+        lower *= 2
+    while total(upper) < 1 and upper < 700:
+        upper *= 2
+    for _ in range(200):
+        middle = 0.5 * (lower + upper)
+        lower, upper = (middle, upper) if total(middle) < 1 else (lower, middle)
+    return read_only(np.clip(fresh * math.exp(upper), low, high))  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResidualTest:
+    """Do the reports of one cycle look like reports of *any* map through the published channel?"""
+
+    statistic: float
+    degrees_of_freedom: int
+    p_value: float
+    worst_cell: int
+    worst_excess: float
+    """(observed - expected) / sqrt(expected) at the worst cell, in this cycle."""
+    alarm: bool
+
+
+def residual_test(
+    tally: Tally, probabilities: npt.ArrayLike, *, earlier: Sequence[Tally] = (), alarm_p: float = DEFAULT_ALARM_P
+) -> ResidualTest:
+    """Three tests of a cycle's counts against ``probabilities`` sent through its channel; p is three times the least.
+
+    Pearson's sees the whole cycle (cells that expect fewer than 5 reports are pooled; ``statistic`` and
+    ``degrees_of_freedom`` are its). A spike of forged reports of one cell cannot be explained by people near it, who
+    would also report its neighbours: Poisson's tail of the most excessive cell, times the number of cells, in this
+    cycle and in all cycles together (``earlier``, each through its own channel), finds a small one. The map was fitted
+    to the same reports, so that every statistic is if anything too small: the alarm is conservative.
+    """
+    if not 0 <= alarm_p <= 1:
+        raise InputError(f"The alarm's p value is {alarm_p}.", "It lies between 0 (never) and 1.")
+    theta = checked_probabilities(probabilities, tally.channel.cells)
+    n = tally.total
+    if n == 0:
+        raise InputError("This cycle has no report.", "Wait for reports before testing them.")
+    expected = n * tally.channel.report_distribution(theta)
+    observed = tally.counts.astype(np.float64)
+    standard = (observed - expected) / np.sqrt(np.maximum(expected, 1e-12 * n))
+    enough = expected >= 5
+    parts_expected = np.append(expected[enough], expected[~enough].sum())
+    parts_observed = np.append(observed[enough], observed[~enough].sum())
+    used = parts_expected > 0
+    statistic = float(np.sum((parts_observed[used] - parts_expected[used]) ** 2 / parts_expected[used]))
+    freedom = max(1, int(used.sum()) - 1)
+    worst, worst_p = _most_excessive(observed, expected)
+    everything = [other for other in earlier if other.total > 0]
+    if everything:
+        for other in everything:
+            observed = observed + other.counts
+            expected = expected + other.total * other.channel.report_distribution(theta)
+        pooled, pooled_p = _most_excessive(observed, expected)
+        worst, worst_p = (pooled, pooled_p) if pooled_p < worst_p else (worst, worst_p)
+    p_value = min(1.0, 3 * min(float(chdtrc(freedom, statistic)), worst_p))
+    return ResidualTest(statistic, freedom, p_value, worst, float(standard[worst]), bool(p_value < alarm_p))
+
+
+def _most_excessive(observed: FloatArray, expected: FloatArray) -> tuple[int, float]:
+    """The cell whose count is least likely to be so large, and how likely that is for any of them (Bonferroni)."""
+    # A fitted map may expect next to nothing of a cell; one stray report of it is no evidence.
+    expected = np.maximum(expected, _LEAST_EXPECTED)
+    # Of a cell that nobody reported the tail is everything; pdtrc knows no count of -1.
+    tails: FloatArray = np.where(observed > 0, pdtrc(np.maximum(observed - 1, 0), expected), 1.0)
+    excess = (observed - expected) / np.sqrt(expected)
+    worst = int(np.argmax(np.where(tails <= tails.min(), excess, -np.inf)))
+    return worst, min(1.0, float(tails[worst]) * observed.size)

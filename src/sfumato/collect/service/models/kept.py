@@ -1,0 +1,205 @@
+"""What the store keeps as text and a channel publishes: strict records, read back or refused, never guessed."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from sfumato.base.things.grid import Grid
+from sfumato.collect.loop.calendar import Calendar, CycleClasses
+from sfumato.collect.loop.loop import Promise
+from sfumato.collect.loop.rhythm import Rhythm, epoch_number
+
+State = Literal["open", "closing", "closed"]
+CampaignState = Literal["running", "paused", "ended", "archived"]
+Language = Literal["", "en", "fr", "de", "es"]
+"""What the pages for participants are written in; empty: what the reader's browser asks for."""
+
+
+class Record(BaseModel):
+    """A value with a fixed set of fields: strict types, no unknown field, no NaN."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class GridFields(Record):
+    """A grid on the earth: its size in cells, a cell's size in metres and in degrees, and its north-western corner."""
+
+    rows: int
+    columns: int
+    cell_height: float
+    cell_width: float
+    unit: Literal["m"]
+    north_deg: float
+    west_deg: float
+    cell_height_deg: float
+    cell_width_deg: float
+
+    @classmethod
+    def of(cls, grid: Grid) -> GridFields:
+        """The fields of ``grid``."""
+        return cls.model_validate(grid.to_dict())
+
+    def to_grid(self) -> Grid:
+        """The grid they describe."""
+        return Grid(**dict(self))
+
+
+class Specification(Record):
+    """What a campaign is: an operator's request with the settings' defaults filled in."""
+
+    title: str
+    grid: GridFields
+    beta_per_m: float
+    cycle_duration_s: int | None
+    cycle_reports: int | None
+    minimum_cycle_s: int
+    minimum_tickets: int
+    floor: float
+    reporting: Rhythm
+    relayed: bool
+    relayed_cap_reports: int
+    promise: Promise = "mutual-information"
+    """What its channel is best for; campaigns kept before there was a choice follow the published loop."""
+    epoch_cycles: int | None = None
+    """With reporting once-per-epoch: how many cycles share one report of each device."""
+    cycle_classes: CycleClasses = "none"
+    """Which cycles are alike: weekday and weekend, parts of the day; declared before anybody reports."""
+    time_zone: str = "UTC"
+    """Whose clock the classes go by."""
+    description: str = ""
+    """What it is for, in the operator's words."""
+    contact: str = ""
+    """Whom to ask."""
+    question: str = ""
+    """What people are asked, in one sentence."""
+    organiser: str = ""
+    """Who is responsible for it, by name."""
+    language: Language = ""
+    """The language of its pages; empty: that of the reader's browser."""
+    ends_at_s: int | None = None
+    """When it ends by itself, in Unix seconds."""
+
+    @property
+    def cell_count(self) -> int:
+        """How many cells the grid has."""
+        return self.grid.rows * self.grid.columns
+
+    @property
+    def level_never_above_per_km(self) -> float:
+        """2 beta, which no output weights pass."""
+        return 2000 * self.beta_per_m
+
+    @property
+    def once(self) -> bool:
+        """Whether each device reports once in the campaign's life."""
+        return self.reporting == "once"
+
+    @property
+    def calendar(self) -> Calendar:
+        """Which class a cycle belongs to."""
+        return Calendar(self.cycle_classes, self.time_zone)
+
+    def ticket_scope(self, cycle: int) -> int:
+        """What one ticket is spent for: 0 for the campaign's whole life, the cycle's number, or the epoch's."""
+        if self.once:
+            return 0
+        return cycle if self.epoch_cycles is None else epoch_number(cycle, self.epoch_cycles)
+
+
+class PublishedChannel(Record):
+    """The text a cycle publishes and signs; a device builds its own row from it."""
+
+    campaign: str
+    cycle: int
+    grid: GridFields
+    beta_per_m: float
+    output_weights: tuple[float, ...]
+    floor: float
+    reporting: Rhythm
+    epoch_cycles: int | None = None
+    """Only in campaigns that ask once per epoch; left out of the text of the others."""
+
+
+class LevelPerKm(Record):
+    """An epsilon per kilometre: exact, or between two bounds."""
+
+    lower: float
+    upper: float
+    exact: bool
+
+
+class ChannelFacts(Record):
+    """What a channel reveals: its level, and information and distortion under the prior it was made for."""
+
+    epsilon_per_km: LevelPerKm
+    mutual_information_nats: float
+    distortion_m: float
+
+
+class Residual(Record):
+    """How well a cycle's reports fit the channel that was published."""
+
+    statistic: float
+    p_value: float
+
+
+class Alarm(Record):
+    """Whether the reports look forged, and why."""
+
+    raised: bool
+    reasons: tuple[str, ...]
+
+
+class InfluenceRange(Record):
+    """How far a share of forged reports in every pooled cycle would move the map, over the places tried."""
+
+    share: float
+    way: str
+    least_m: float
+    most_m: float
+
+
+class SharpnessFacts(Record):
+    """How fine a map the pooled reports can draw, and what finer would take."""
+
+    reports: int
+    width_m: float | None
+    """Areas so wide are told apart from their neighbours; None: not even the halves of the map are."""
+    finer_width_m: float | None
+    more_reports: int | None
+    """So many more for areas of ``finer_width_m``; None where no finer is to be had."""
+
+
+class EstimateFacts(ChannelFacts):
+    """The numbers a closed cycle publishes beside its map."""
+
+    emd_to_previous_m: float | None
+    residual: Residual
+    alarm: Alarm
+    change_capped: bool
+    influence: dict[str, float]
+    spent_epsilon_per_km: float
+    gap_nats_per_report: float
+    target: str
+    interval_level: float | None
+    verdict: Literal["fits", "changed", "forged"] = "fits"
+    """Whether this cycle's reports fit the average map, another map, or none."""
+    notices: tuple[str, ...] = ()
+    """What is worth saying and no alarm."""
+    averaged_cycles: int = 1
+    """Over how many cycles the map is an average."""
+    cycle_class: str = ""
+    """The class of this cycle, where the campaign declared classes."""
+    class_cycles: int = 1
+    """How many of the averaged cycles are of that class."""
+    interval_words: str = ""
+    """Whose share of which period the intervals are for."""
+    influence_ranges: tuple[InfluenceRange, ...] = ()
+    excluded_cycles: tuple[int, ...] = ()
+    """Earlier cycles that the operator left out of this map."""
+    suspicious_cycles: tuple[int, ...] = ()
+    """Pooled cycles that raised the alarm, this one too; ``without_suspicious`` is the map without them."""
+    sharpness: SharpnessFacts | None = None
+    """None for cycles closed before it was computed, and above 2,500 cells."""

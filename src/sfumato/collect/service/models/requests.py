@@ -1,0 +1,120 @@
+"""What requests may say: strict, closed to anything else.
+
+A report has four fields: one cell number and three texts of fixed length in hexadecimal. None of them can hold a
+coordinate, and every other field is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+
+from sfumato.collect.loop.calendar import CycleClasses
+from sfumato.collect.loop.loop import DEFAULT_PROMISE, Promise
+from sfumato.collect.loop.rhythm import Rhythm
+from sfumato.collect.service.models.kept import Language
+from sfumato.collect.service.tickets import TICKET_PATTERN
+
+LARGEST_GRID = 1_000_000
+
+
+def _integral(value: object) -> object:
+    """JSON has one kind of number: 7.0 is the integer 7 (and 7.5 stays what it is, to be refused)."""
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
+
+
+INTEGRAL = BeforeValidator(_integral)
+Cell = Annotated[int, Field(ge=0, lt=LARGEST_GRID, description="Number of the reported cell."), INTEGRAL]
+Version = Annotated[
+    str,
+    StringConstraints(pattern=r"^[0-9a-f]{64}$", min_length=64, max_length=64),
+    Field(description="Version of the channel the report was drawn from."),
+]
+Key = Annotated[
+    str,
+    StringConstraints(pattern=r"^[0-9a-f]{32}$", min_length=32, max_length=32),
+    Field(description="128 fresh random bits per drawn report; resend with the same key."),
+]
+ShortText = Annotated[str, StringConstraints(max_length=200)]
+Description = Annotated[str, StringConstraints(max_length=2000)]
+EndsAt = Annotated[
+    int | None,
+    Field(
+        ge=0, le=9_999_999_999, description="When it ends by itself, in Unix seconds (0, in a change of texts: never)."
+    ),
+    INTEGRAL,
+]
+CampaignName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", max_length=63)]
+
+
+class Request(BaseModel):
+    """A request body: strict types, no unknown field."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class ReportRequest(Request):
+    """One obfuscated report."""
+
+    cell: Cell
+    version: Version
+    key: Key
+    ticket: Annotated[str, StringConstraints(pattern=TICKET_PATTERN, max_length=128)]
+
+
+class BatchRequest(Request):
+    """Relayed reports, all drawn on their devices from the same channel."""
+
+    version: Version
+    key: Key
+    cells: Annotated[list[Cell], Field(min_length=1, max_length=10_000)]
+
+
+class TicketRequest(Request):
+    """A device asks for its ticket of a cycle."""
+
+    cycle: Annotated[int, Field(ge=1, le=999_999_999), INTEGRAL]
+    device: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$", min_length=64, max_length=64)]
+
+
+class GridRequest(Request):
+    """The rectangle a campaign covers and the size of its square cells."""
+
+    south: Annotated[float, Field(ge=-90, le=90, allow_inf_nan=False)]
+    west: Annotated[float, Field(ge=-180, le=180, allow_inf_nan=False)]
+    north: Annotated[float, Field(ge=-90, le=90, allow_inf_nan=False)]
+    east: Annotated[float, Field(ge=-180, le=180, allow_inf_nan=False)]
+    cell_size_m: Annotated[float, Field(ge=1, le=1_000_000, allow_inf_nan=False)]
+
+
+class CampaignRequest(Request):
+    """A new campaign. Give beta_per_m or epsilon_per_km; the cycle is due by time, by reports, or both."""
+
+    name: CampaignName
+    title: ShortText = ""
+    question: ShortText = ""
+    description: Description = ""
+    organiser: ShortText = ""
+    contact: ShortText = ""
+    language: Language = ""
+    ends_at_s: EndsAt = None
+    grid: GridRequest
+    beta_per_m: Annotated[float | None, Field(gt=0, le=10, allow_inf_nan=False)] = None
+    epsilon_per_km: Annotated[float | None, Field(gt=0, le=20_000, allow_inf_nan=False)] = None
+    cycle_duration_s: Annotated[int | None, Field(ge=1, le=31_557_600), INTEGRAL] = None
+    cycle_reports: Annotated[int | None, Field(ge=1, le=1_000_000_000), INTEGRAL] = None
+    minimum_cycle_s: Annotated[int | None, Field(ge=0, le=31_557_600), INTEGRAL] = None
+    minimum_tickets: Annotated[int | None, Field(ge=1, le=1_000_000_000), INTEGRAL] = None
+    floor: Annotated[float | None, Field(ge=1e-6, le=1, allow_inf_nan=False)] = None
+    reporting: Rhythm = "once"
+    epoch_cycles: Annotated[int | None, Field(ge=2, le=100_000), INTEGRAL] = None
+    cycle_classes: CycleClasses = "none"
+    time_zone: Annotated[str, StringConstraints(min_length=1, max_length=64)] = "UTC"
+    promise: Promise = DEFAULT_PROMISE
+    relayed: bool = False
+    relayed_cap_reports: Annotated[int | None, Field(ge=0, le=1_000_000_000), INTEGRAL] = None
+
+
+class CloseRequest(Request):
+    """Nothing to say: close the cycle if it may be closed."""

@@ -1,0 +1,176 @@
+"""The map of a campaign, for everybody, in the reader's language: the map with its uncertainty, the alarm, and folded
+the rounds (cycles of the interface) with their numbers and what fake reports could do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from sfumato.base.things.grid import Grid
+from sfumato.collect.service.ground import Ground
+from sfumato.collect.service.models.shown import ClosedCycleView, DashboardCampaignView, EstimatedCycleView
+from sfumato.collect.service.pages.headlines import averaged, headline, listed
+from sfumato.collect.service.pages.layout import fold, page, switch, table, text
+from sfumato.collect.service.pages.maps import area_map, grid_map, under
+from sfumato.collect.service.pages.rounds import every_round, fakes, latest_round
+from sfumato.collect.service.pages.words import Words, words
+
+_SHOWN_CELLS = 15
+
+
+def dashboard_page(
+    campaign: DashboardCampaignView,
+    history: Sequence[ClosedCycleView],
+    latest: EstimatedCycleView | None,
+    *,
+    language: str = "en",
+    kept: str = "",
+    ground: Ground | None = None,
+) -> str:
+    """A campaign's map from its closed cycles, oldest first, and the latest with its map; ``kept`` as in
+    :func:`.participant.participant_page`."""
+    said = words(language)
+    name, grid = campaign.name, campaign.grid.to_grid()
+    home = f"/campaigns/{text(name)}"
+    links = f'<a href="{home}{kept}">{text(said.say("nav_take_part"))}</a><a href="{home}/dashboard.json">JSON</a>'
+    last = next((one for one in reversed(history) if not one.excluded), None)
+    asked = f'<p class="over">{text(campaign.title)}</p>' if campaign.question else ""
+    parts = [
+        asked,
+        f"<h1>{text(campaign.question or campaign.title)}</h1>",
+        _headline(latest, said),
+        _alarm(last, said),
+    ]
+    parts += [_left_out(history, said), _map(grid, latest, ground, said), _open_round(campaign, said)]
+    if latest is not None and last is not None:
+        parts.append(_exports(name, said))
+        inside = f'<div id="map-table">{_table(grid, latest, said)}</div>'
+        parts.append(fold("map-fold", said.say("fold_table"), inside))
+        parts.append(fold("numbers", said.say("fold_numbers"), latest_round(last, said)))
+        parts.append(fold("fakes", said.say("fold_fakes"), fakes(last, said)))
+        parts.append(fold("cycles", said.say("fold_rounds"), every_round(history, said)))
+    body = f'<div id="dashboard" data-campaign="{text(name)}">{"".join(parts)}</div>'
+    title = said.say("result_page", title=campaign.title)
+    return page(title, body, links=links + switch(f"{home}/dashboard", said), script="dashboard", said=said)
+
+
+def _headline(latest: EstimatedCycleView | None, said: Words) -> str:
+    if latest is None:
+        told = said.say("head_none")
+    else:
+        told = "" if latest.sharpness is None else headline(latest.sharpness, said)
+    return f'<p class="headline" id="headline">{text(told)}</p>'
+
+
+def _open_round(campaign: DashboardCampaignView, said: Words) -> str:
+    cycle = campaign.cycle
+    if cycle.state != "open":
+        told = said.say("round_counted", round=cycle.number)
+    elif cycle.reports == 0:
+        told = said.say("round_few", round=cycle.number, reports=said.say("reports_few"))
+    else:
+        told = said.say("round_open", round=cycle.number, reports=said.reports(cycle.reports))
+    return f'<p class="soft" id="open-cycle">{text(told)}</p>'
+
+
+def _left_out(history: Sequence[ClosedCycleView], said: Words) -> str:
+    """What the operator left out of the map, in words."""
+    out = [one.cycle for one in history if one.excluded]
+    if not out:
+        return ""
+    told = said.say("left_out_one" if len(out) == 1 else "left_out_many", rounds=listed(out, said))
+    return f'<p id="left-out" role="note">{text(told)}</p>'
+
+
+def _alarm(last: ClosedCycleView | None, said: Words) -> str:
+    """The alarm in the reader's language; its reasons, for the operator, are as the collector wrote them."""
+    if last is None:
+        return '<div id="alarm" role="status"></div>'
+    if last.alarm.raised:
+        reasons = "".join(f"<li>{text(reason)}</li>" for reason in last.alarm.reasons)
+        told = text(said.say("alarm_raised"))
+        return f'<div id="alarm" class="alarm" role="alert"><strong>{told}</strong><ul lang="en">{reasons}</ul></div>'
+    return f'<p id="alarm" role="status" class="calm">{text(said.say("alarm_calm"))}</p>'
+
+
+def _map(grid: Grid, last: EstimatedCycleView | None, ground: Ground | None, said: Words) -> str:
+    if last is None:
+        nothing, about = said.say("no_estimate"), said.say("head_none")
+        drawn = grid_map(grid, [0.0] * grid.cells, title=nothing, about=about, said=said)
+        return f'<div class="map" id="map"{under(ground)}>{drawn}</div>'
+    title = said.say("result_title", when=averaged(last, said))
+    if last.areas is None:
+        about = said.say("about_squares")
+        drawn = grid_map(grid, last.estimate, title=title, about=about, said=said, low=last.low, high=last.high)
+        legend = _legend(said.say("legend_square", share=said.percent(max(last.estimate))), said)
+    else:
+        drawn = area_map(grid, last.areas, title=title, about=said.say("about_areas"), said=said)
+        legend = _legend(said.say("legend_most"), said) if len(last.areas) > 1 else text(said.say("legend_one"))
+    return f"""<section id="map-section" aria-labelledby="map-section-title">
+<h2 id="map-section-title">{text(title)}</h2>
+<div class="map" id="map"{under(ground)}>{drawn}</div>
+<p class="legend" id="legend">{legend}</p>
+<div id="map-controls"></div></section>"""
+
+
+def _legend(most: str, said: Words) -> str:
+    return (
+        f'<span>{text(said.say("legend_fewest"))}</span><span class="ramp" aria-hidden="true"></span>'
+        f'<span>{text(most)}</span>\n<span class="fade" aria-hidden="true"></span>'
+        f"<span>{text(said.say('legend_faint'))}</span>"
+    )
+
+
+def _table(grid: Grid, last: EstimatedCycleView, said: Words) -> str:
+    """The map's twin: areas from the fullest on, or the largest cells where there are no areas."""
+    if last.areas is None:
+        return _cells(grid, last, said)
+    lat, lon = grid.north_deg or 0.0, grid.west_deg or 0.0
+    tall, wide = grid.cell_height_deg or 0.0, grid.cell_width_deg or 0.0
+
+    def rows() -> Iterator[list[str]]:
+        for one in sorted(last.areas or (), key=lambda area: -area.share / (area.rows * area.columns)):
+            middle = lat - (one.row + one.rows / 2) * tall, lon + (one.column + one.columns / 2) * wide
+            size = f"{said.length(one.columns * grid.cell_width)} × {said.length(one.rows * grid.cell_height)}"
+            where = f"{middle[0]:.4f}, {(middle[1] + 540) % 360 - 180:.4f}"
+            yield [where, size, said.percent(one.share), f"{said.percent(one.low)} – {said.percent(one.high)}"]
+
+    caption = said.say("areas_caption", count=len(last.areas), when=averaged(last, said))
+    heads = [said.say("col_centre"), said.say("col_size"), said.say("col_share"), _interval(last, said)]
+    return table(caption, heads, rows(), label=said.say("fold_table"))
+
+
+def _interval(cycle: ClosedCycleView, said: Words) -> str:
+    """The head of the intervals' column; above 2,500 cells there is a map without them."""
+    if cycle.interval_level is None:
+        return said.say("col_no_interval")
+    return said.say("col_interval", level=f"{100 * cycle.interval_level:.0f} %")
+
+
+def _cells(grid: Grid, cycle: EstimatedCycleView, said: Words) -> str:
+    own = cycle.estimate if cycle.this_cycle is None else cycle.this_cycle
+    order = np.argsort(-np.asarray(own), kind="stable")[:_SHOWN_CELLS].tolist()
+    lat, lon = grid.centres_deg()
+
+    def rows() -> Iterator[list[str]]:
+        for cell in order:
+            row, column = divmod(cell, grid.columns)
+            interval = f"{said.percent(cycle.low[cell])} – {said.percent(cycle.high[cell])}"
+            where = f"{lat[cell]:.4f}, {lon[cell]:.4f}"
+            this = said.percent(None if cycle.this_cycle is None else cycle.this_cycle[cell])
+            name = said.say("square_value", cell=cell, row=row, column=column)
+            yield [name, where, this, said.percent(cycle.estimate[cell]), interval]
+
+    caption = said.say("squares_caption", count=len(order), cells=said.count(grid.cells))
+    heads = [said.say(key) for key in ("row_square", "col_centre", "col_this_round")]
+    average = averaged(cycle, said)
+    heads += [average[0].upper() + average[1:], _interval(cycle, said)]
+    return table(caption, heads, rows(), label=said.say("fold_table"))
+
+
+def _exports(name: str, said: Words) -> str:
+    base = f"/api/v1/campaigns/{text(name)}/estimate"
+    kinds = (("GeoJSON", ".geojson"), ("CSV", ".csv"), ("GeoParquet", ".parquet"), ("JSON", ".json"))
+    links = " · ".join(f'<a href="{base}{ending}" download>{kind}</a>' for kind, ending in kinds)
+    return f'<p id="exports">{text(said.say("exports"))} {links}</p>'

@@ -1,0 +1,148 @@
+"""The participant's page in one glance: a question, one button, a map, one sentence; everything else is folded.
+
+With the bundle, the report is drawn in the browser by ``clients/js``; without it the page takes no place at all and
+says how to take part with the Python client. Either way the page's own requests are the same for everybody.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from sfumato.accountant.device import DEFAULT_CAP_PER_KM
+from sfumato.base.things.grid import Grid
+from sfumato.collect.client.reveals import Reveals, reveals
+from sfumato.collect.service.ground import Ground
+from sfumato.collect.service.models.kept import PublishedChannel
+from sfumato.collect.service.models.shown import CampaignView
+from sfumato.collect.service.pages.layout import facts, fold, has_bundle, page, switch, text
+from sfumato.collect.service.pages.maps import grid_map, under
+from sfumato.collect.service.pages.words import Words, words
+
+_LARGEST_REVEALED = 2_500
+_HIDDEN = 8
+_STATES = {"paused": "paused", "ended": "ended", "archived": "ended"}
+
+
+def participant_page(
+    campaign: CampaignView, payload: str | None, *, language: str = "en", kept: str = "", ground: Ground | None = None
+) -> str:
+    """A campaign's page; ``payload`` is the open cycle's published text, None while a cycle is being closed.
+
+    ``kept`` is what links carry on when the reader chose the language by the switch: there are no cookies.
+    """
+    said = words(language)
+    grid = campaign.grid.to_grid()
+    told = None if payload is None else _told(payload)
+    home = f"/campaigns/{text(campaign.name)}"
+    hidden = "".join(f"<li>{text(said.say(f'hidden_{index}'))}</li>" for index in range(1, _HIDDEN + 1))
+    body = f"""
+{_asked(campaign, said)}
+{_take_part(campaign, said, waiting=payload is None)}
+<div class="map" id="area"{under(ground)}>{_area_map(grid, payload, said)}</div>
+<p class="legend" id="area-legend"></p>
+<div id="folds"></div>
+{fold("reveals", said.say("details_reveals"), _numbers(campaign, told, said) + _in_words(told, campaign, said))}
+{fold("hidden", said.say("details_hidden"), f"<ul>{hidden}</ul>")}
+{fold("check", said.say("details_check"), _check(campaign, grid, said))}
+"""
+    links = f'<a href="{home}/dashboard{kept}">{text(said.say("nav_map"))}</a>{switch(home, said)}'
+    return page(campaign.title, body, links=links, script="participant", said=said)
+
+
+def _asked(campaign: CampaignView, said: Words) -> str:
+    """The question and the one sentence, in the organiser's words where there are some."""
+    question = campaign.question or said.say("question")
+    parts = [f'<p class="over">{text(campaign.title)}</p>', f"<h1>{text(question)}</h1>"]
+    if campaign.description:
+        parts.append(f'<p id="about">{text(campaign.description)}</p>')
+    parts.append(f'<p class="lead">{text(said.say("sentence"))}</p>')
+    by = [said.say("asked_by", organiser=campaign.organiser)] if campaign.organiser else []
+    by += [said.say("contact", contact=campaign.contact)] if campaign.contact else []
+    return "".join(parts) + (f'<p class="soft" id="contact">{text(" ".join(by))}</p>' if by else "")
+
+
+def _take_part(campaign: CampaignView, said: Words, *, waiting: bool) -> str:
+    if campaign.state in _STATES:
+        return f'<p id="state" role="status"><strong>{text(said.say(_STATES[campaign.state]))}</strong></p>'
+    if has_bundle():
+        inside = f"""<noscript><p>{text(said.say("no_script"))} <code>python -m sfumato.client</code></p></noscript>
+<p class="status" role="status">{text(said.say("closing" if waiting else "checking"))}</p>"""
+    else:
+        inside = f"""<p>{text(said.say("no_bundle"))}</p>
+<pre><code>pip install 'sfumato[service]'
+python -m sfumato.client THIS-ADDRESS {text(campaign.name)}</code></pre>"""
+    return f'<div id="take-part" data-campaign="{text(campaign.name)}"><div id="participant">{inside}</div></div>'
+
+
+def _area_map(grid: Grid, payload: str | None, said: Words) -> str:
+    published = None if payload is None else PublishedChannel.model_validate_json(payload)
+    weights = (1 / grid.cells,) * grid.cells if published is None else published.output_weights
+    about = said.say("map_about", rows=grid.rows, columns=grid.columns)
+    return grid_map(grid, weights, title=said.say("map_title"), about=about, said=said)
+
+
+@lru_cache(maxsize=64)
+def _told(payload: str) -> Reveals | None:
+    published = PublishedChannel.model_validate_json(payload)
+    grid = published.grid.to_grid()
+    if grid.cells > _LARGEST_REVEALED:
+        return None
+    return reveals(grid, np.asarray(published.output_weights), beta_per_m=published.beta_per_m)
+
+
+def _numbers(campaign: CampaignView, told: Reveals | None, said: Words) -> str:
+    level = campaign.cycle.epsilon_per_km
+    exact = told.epsilon_per_km if told else level.upper
+    kind = said.say("level_exact" if (told and told.exact) or level.exact else "level_bound")
+    items = [
+        (said.say("level"), said.number(exact, 4), kind),
+        (said.say("promised"), said.number(campaign.two_beta_per_km, 4), said.say("promised_about")),
+        (said.say("displacement"), said.length(campaign.cycle.distortion_m), said.say("displacement_about")),
+    ]
+    if told:
+        about = said.say("guess_about", distance=said.length(told.two_cell_within_m))
+        items.insert(2, (said.say("guess"), said.say("guess_value", count=f"{100 * told.two_cell_success:.0f}"), about))
+    return facts(items)
+
+
+def _in_words(told: Reveals | None, campaign: CampaignView, said: Words) -> str:
+    level = told.epsilon_per_km if told else campaign.two_beta_per_km
+    odds = said.say("odds", near=_factor(level / 2, said), far=_factor(2 * level, said))
+    return f"<p>{text(odds)}</p><p>{text(_how_often(campaign.two_beta_per_km, campaign, said))}</p>"
+
+
+def _how_often(level_per_km: float, campaign: CampaignView, said: Words) -> str:
+    """How many reports a device's budget allows: a device stops for good, and people should know before."""
+    if campaign.reporting == "once":
+        return said.say("once")
+    reports, cap = math.floor(DEFAULT_CAP_PER_KM / level_per_km + 1e-9), said.number(DEFAULT_CAP_PER_KM)
+    if campaign.epoch_cycles is not None:
+        level = said.number(level_per_km, 4)
+        return said.say("per_epoch", cycles=campaign.epoch_cycles, level=level, reports=reports, cap=cap)
+    return said.say("per_cycle", reports=reports, cap=cap)
+
+
+def _factor(exponent: float, said: Words) -> str:
+    """exp(exponent) in words that stay finite: a campaign may ask for a level at which nothing is hidden."""
+    if exponent < 23:
+        return said.number(math.exp(exponent), 3)
+    return said.say("odds_beyond", power=math.floor(exponent / math.log(10)))
+
+
+def _check(campaign: CampaignView, grid: Grid, said: Words) -> str:
+    cycle, people = campaign.cycle, said.count(campaign.minimum_tickets)
+    due = []
+    if campaign.cycle_duration_s is not None:
+        due.append(said.say("check_due_time", duration=said.duration(campaign.cycle_duration_s), people=people))
+    if campaign.cycle_reports is not None:
+        due.append(said.say("check_due_reports", reports=said.count(campaign.cycle_reports), people=people))
+    size = (said.length(grid.cell_height), said.length(grid.cell_width))
+    shape = said.say("check_grid", rows=grid.rows, columns=grid.columns, height=size[0], width=size[1])
+    log = f"/api/v1/campaigns/{text(campaign.name)}/log"
+    return (
+        f"<p>{text(said.say('check', cycle=cycle.number))}</p><p><code>{text(cycle.version)}</code></p>"
+        f'<p><a href="{log}">{text(said.say("check_log"))}</a>. {text(" ".join(due))}</p><p>{text(shape)}</p>'
+    )

@@ -1,0 +1,87 @@
+"""What participants read, in four languages: one file each in ``words/``, with the same keys and placeholders.
+
+The bundle reads the same files, so that the server's page and the live one say the same.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+
+from sfumato.base.units import format_length
+
+LANGUAGES = ("en", "fr", "de", "es")
+_MARKS = {"en": ",.", "fr": "\u202f,", "de": ".,", "es": "\u202f,"}
+"""Between thousands, and before the decimals."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Words:
+    """One language."""
+
+    language: str
+    texts: dict[str, str]
+
+    def say(self, key: str, **values: str | int) -> str:
+        """A text with its placeholders filled in."""
+        return self.texts[key].format(**values)
+
+    def _written(self, english: str) -> str:
+        return english.translate(str.maketrans(",.", _MARKS[self.language]))
+
+    def number(self, value: float | None, digits: int = 3) -> str:
+        """A number as it is written in this language, or a dash for nothing; never in powers of ten above 1."""
+        if value is None:
+            return "–"
+        large = abs(float(f"{value:.{digits}g}")) >= 10**digits
+        return self._written(f"{value:,.0f}" if large else f"{value:,.{digits}g}")
+
+    def count(self, value: int) -> str:
+        """A whole number, all of its digits."""
+        return self._written(f"{value:,}")
+
+    def reports(self, count: int) -> str:
+        """So many reports."""
+        return self.say("reports_one") if count == 1 else self.say("reports_many", count=self.count(count))
+
+    def length(self, metres: float) -> str:
+        """A length as it is written in this language."""
+        return self._written(format_length(metres))
+
+    def percent(self, share: float | None) -> str:
+        """A share as it is written in this language, or a dash for nothing."""
+        if share is None:
+            return "–"
+        return self._written(f"{100 * share:.1f} %" if share >= 0.001 else f"{100 * share:.2g} %")
+
+    def duration(self, seconds: float) -> str:
+        """A time in words, never one of a unit: 24 hours, not 1 days."""
+        for name, size in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
+            if seconds >= 2 * size:
+                return self.say(name, count=self.number(seconds / size))
+        return self.say("seconds", count=self.number(seconds))
+
+
+@lru_cache(maxsize=len(LANGUAGES))
+def words(language: str) -> Words:
+    """The texts of one of :data:`LANGUAGES`."""
+    place = files("sfumato.collect.service.pages") / "words" / f"{language}.json"
+    return Words(language, json.loads(place.read_text(encoding="utf-8")))
+
+
+def chosen_language(asked: str | None, campaign: str, accepted: str) -> str:
+    """The reader's switch before the campaign's language, that before the browser's (Accept-Language), else English."""
+    for one in (asked, campaign):
+        if one in LANGUAGES:
+            return one
+    weighed = []
+    for position, part in enumerate(accepted[:1000].split(",")):
+        tag, _, rest = part.strip().partition(";")
+        try:
+            weight = float(rest.strip().removeprefix("q=") or 1.0)
+        except ValueError:
+            weight = 0.0
+        weighed.append((-weight, position, tag.split("-")[0].lower()))
+    return next((tag for weight, _, tag in sorted(weighed) if tag in LANGUAGES and weight < 0), "en")

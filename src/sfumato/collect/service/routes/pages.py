@@ -1,0 +1,172 @@
+"""The pages and their JSON twins. No page's address ever depends on a location."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request
+from starlette.responses import HTMLResponse, Response
+
+from sfumato.collect.service import pages, views
+from sfumato.collect.service.answers import Refused, respond
+from sfumato.collect.service.collector import Collector
+from sfumato.collect.service.models.replies import CampaignAnswer, CampaignsAnswer, DashboardAnswer, MapAnswer
+from sfumato.collect.service.models.shown import ClosedCycleView, DashboardCampaignView
+from sfumato.collect.service.pages.privacy import NoticeLanguage
+from sfumato.collect.service.pages.words import chosen_language
+from sfumato.collect.service.routes.common import Name, Responses, Running, ground_of, looks_of, refusals
+from sfumato.collect.service.routes.read import PathNumber, all_campaigns
+
+router = APIRouter(tags=["pages"])
+PageNumber = Annotated[int, Path(ge=1, le=999_999, description="A page of a map, from 1.")]
+_SHOWN_CYCLES = 60
+_HTML: Responses = {200: {"content": {"text/html": {}}, "description": "A page."}}
+
+
+@router.get("/", response_class=Response, responses={**_HTML, **refusals(422)})
+async def home(collector: Running, request: Request, language: NoticeLanguage | None = None) -> Response:
+    """The only campaign's page, or the list of campaigns."""
+    offers = await collector.offers()
+    if len(offers) == 1:
+        return await _participant(collector, offers[0].campaign.name, request, language)
+    tongue = _tongue(language, "", request)
+    return _page(pages.home_page(await all_campaigns(collector), language=tongue, kept=_kept(language)))
+
+
+@router.get("/operate", response_class=Response, responses={**_HTML, **refusals()})
+async def operate(request: Request) -> Response:
+    """The operator's screens; they ask for the token, and this page knows nothing without it."""
+    return _page(pages.operate_page(ground_of(request)))
+
+
+@router.get("/campaigns/{campaign}/privacy-notice", response_class=Response, responses={**_HTML, **refusals(404, 422)})
+async def privacy_notice(campaign: Name, collector: Running, language: NoticeLanguage | None = None) -> Response:
+    """A privacy notice to complete and publish, filled in with what this campaign does."""
+    view = views.campaign_view(*await collector.fresh(campaign))
+    return _page(pages.privacy_notice(view, language or view.language or "en"))
+
+
+@router.get("/index.json", response_model=CampaignsAnswer, responses=refusals())
+async def home_twin(collector: Running) -> Response:
+    """What the first page shows, as JSON."""
+    return respond(CampaignsAnswer(campaigns=await all_campaigns(collector)))
+
+
+@router.get("/campaigns/{campaign}.json", response_model=CampaignAnswer, responses=refusals(404, 422))
+async def participant_twin(campaign: Name, collector: Running) -> Response:
+    """What a campaign's page shows, as JSON."""
+    return respond(CampaignAnswer(campaign=views.campaign_view(*await collector.fresh(campaign))))
+
+
+@router.get("/campaigns/{campaign}", response_class=Response, responses={**_HTML, **refusals(404, 422)})
+async def participant(
+    campaign: Name, collector: Running, request: Request, language: NoticeLanguage | None = None
+) -> Response:
+    """A campaign's page, in the language asked for, its own, or the browser's: what is sent, and what it reveals."""
+    return await _participant(collector, campaign, request, language)
+
+
+@router.get("/campaigns/{campaign}/dashboard.json", response_model=DashboardAnswer, responses=refusals(404, 422))
+async def dashboard_twin(campaign: Name, collector: Running, request: Request) -> Response:
+    """The dashboard's numbers as JSON: the campaign and its latest cycles; maps are pages of their own."""
+
+    async def make() -> bytes:
+        about, closed = await _numbers(collector, campaign)
+        pages_of_map = views.map_pages(about.cells)
+        answer = DashboardAnswer(campaign=about, history=closed, map_pages=pages_of_map)
+        return (await asyncio.to_thread(answer.model_dump_json)).encode("utf-8")
+
+    key = ("dashboard.json", campaign)
+    return await looks_of(request).answer(request, key, lambda: _stamp(collector, campaign), make)
+
+
+@router.get("/campaigns/{campaign}/maps/{number}/{page}.json", response_model=MapAnswer, responses=refusals(404, 422))
+async def map_page(
+    campaign: Name, number: PathNumber, page: PageNumber, collector: Running, request: Request
+) -> Response:
+    """One page of a closed cycle's map: its own, the average, and the average's intervals."""
+    found = await collector.campaign(campaign)
+
+    async def stamp() -> str:
+        return await collector.store.shown_stamp(found.id, number=number)
+
+    async def make() -> bytes:
+        closed = await collector.store.closed_cycle(found.id, number)
+        if closed is None or page > views.map_pages(found.specification.cell_count):
+            raise Refused(404, "That cycle is not closed (yet), or its map has fewer pages.")
+        return MapAnswer(map=views.map_view(closed[1], page)).model_dump_json().encode("utf-8")
+
+    return await looks_of(request).answer(request, ("map", found.id, number, page), stamp, make)
+
+
+@router.get("/campaigns/{campaign}/dashboard", response_class=Response, responses={**_HTML, **refusals(404, 422)})
+async def dashboard(
+    campaign: Name, collector: Running, request: Request, language: NoticeLanguage | None = None
+) -> Response:
+    """The campaign's map, its uncertainty, the rounds and the alarm, in the reader's language like its own page."""
+    found = await collector.campaign(campaign)
+    tongue, kept = _tongue(language, found.specification.language, request), _kept(language)
+
+    async def make() -> bytes:
+        about, closed = await _numbers(collector, campaign)
+        latest = await collector.store.closed_cycle(found.id) if closed else None
+
+        def drawn() -> bytes:
+            shown = None if latest is None else views.estimated_view(found, *latest)
+            ground = ground_of(request)
+            drawn = pages.dashboard_page(about, closed, shown, language=tongue, kept=kept, ground=ground)
+            return drawn.encode("utf-8")
+
+        return await asyncio.to_thread(drawn)
+
+    key = ("dashboard", campaign, tongue, kept)
+    kind, varies = "text/html; charset=utf-8", {"vary": "accept-encoding, accept-language"}
+    looks = looks_of(request)
+    return await looks.answer(request, key, lambda: _stamp(collector, campaign), make, media_type=kind, headers=varies)
+
+
+def missing(request: Request, status: int) -> Response | None:
+    """A page for a person whose link leads nowhere; None for programs, which get the envelope."""
+    program = request.url.path.startswith(("/api/", "/static/", "/tiles/")) or request.url.path.endswith(".json")
+    if program or status not in (404, 410, 422) or "text/html" not in request.headers.get("accept", ""):
+        return None
+    return HTMLResponse(pages.missing_page(_tongue(None, "", request)), status_code=status)
+
+
+async def _participant(collector: Collector, name: str, request: Request, language: str | None) -> Response:
+    campaign, cycle = await collector.fresh(name)
+    payload = cycle.payload if cycle.state == "open" else None
+    tongue = _tongue(language, campaign.specification.language, request)
+    view, ground = views.campaign_view(campaign, cycle), ground_of(request)
+    return _page(pages.participant_page(view, payload, language=tongue, kept=_kept(language), ground=ground))
+
+
+def _tongue(asked: str | None, campaign: str, request: Request) -> str:
+    return chosen_language(asked, campaign, request.headers.get("accept-language", ""))
+
+
+def _kept(asked: str | None) -> str:
+    """What the links of a page carry on when its language was chosen by the switch: nothing else remembers it."""
+    return f"?language={asked}" if asked else ""
+
+
+async def _numbers(collector: Collector, name: str) -> tuple[DashboardCampaignView, list[ClosedCycleView]]:
+    about = await _about(collector, name)
+    campaign = await collector.campaign(name)
+    closed = await collector.store.closed_facts(campaign.id, latest=_SHOWN_CYCLES)
+    return about, [views.closed_view(campaign, *pair) for pair in closed]
+
+
+async def _about(collector: Collector, name: str) -> DashboardCampaignView:
+    return views.dashboard_view(*await collector.fresh(name), tile_url=collector.settings.text("tile_url") or None)
+
+
+async def _stamp(collector: Collector, name: str) -> tuple[str, str]:
+    """What changes when the dashboard does: the campaign as everybody sees it, and the latest estimate."""
+    about = await _about(collector, name)
+    return about.model_dump_json(), await collector.store.shown_stamp((await collector.campaign(name)).id)
+
+
+def _page(html: str) -> Response:
+    return HTMLResponse(html, headers={"cache-control": "no-store"})

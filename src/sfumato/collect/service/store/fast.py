@@ -1,0 +1,213 @@
+"""A batch of new reports in as few round trips as the database allows: one thread hop, or one statement.
+
+Each counter writes the batch as if every key and ticket in it were new, and checks that they were before it commits;
+otherwise it rolls back and returns None.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Protocol
+
+from sqlalchemy import ARRAY, BigInteger, Engine, Integer, LargeBinary, bindparam, create_engine, event, text
+from sqlalchemy.engine.interfaces import DBAPICursor
+from sqlalchemy.pool import SingletonThreadPool
+
+from sfumato.collect.service.store.engine import Database, prepare_sqlite
+from sfumato.collect.service.store.records import Counted, Gathered, Outcome
+
+# Larger than a page, so that a probe needs a page that was not there.
+_PROBE_BYTES = 8_192
+_ROOM_BYTES = 262_144
+
+
+class FastCounter(Protocol):
+    """Counts a batch whose keys and tickets are all new, or does nothing and returns None."""
+
+    async def count(self, batch: Gathered) -> Counted | None: ...
+
+    async def probe(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+def fast_counter(database: Database) -> FastCounter:
+    """The counter of this kind of database."""
+    return SqliteCounter(database) if database.dialect == "sqlite" else PostgresCounter(database)
+
+
+class SqliteCounter:
+    """The whole transaction on one thread, with the driver's own executemany."""
+
+    def __init__(self, database: Database) -> None:
+        self._engine: Engine = create_engine(
+            database.engine.url.set(drivername="sqlite"), hide_parameters=True, poolclass=SingletonThreadPool
+        )
+        event.listen(self._engine, "connect", prepare_sqlite)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="reports")
+
+    async def count(self, batch: Gathered) -> Counted | None:
+        """Count on the thread of the one connection."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._count, batch)
+
+    async def close(self) -> None:
+        """Close the connection on its own thread."""
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._engine.dispose)
+        self._thread.shutdown()
+
+    def _count(self, batch: Gathered) -> Counted | None:
+        with self._engine.connect() as connection:
+            cursor = connection.connection.cursor()
+            cursor.execute("BEGIN IMMEDIATE")
+            try:
+                counted = self._write(cursor, batch)
+                cursor.execute("COMMIT" if counted is not None else "ROLLBACK")
+            except BaseException:
+                _rollback(cursor)
+                raise
+            return counted
+
+    async def probe(self) -> None:
+        """Write a row where reports are written, with room to spare beside the database."""
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._probe)
+
+    def _probe(self) -> None:
+        _need_room(Path(str(self._engine.url.database)))
+        with self._engine.connect() as connection:
+            cursor = connection.connection.cursor()
+            cursor.execute("BEGIN IMMEDIATE")
+            try:
+                cursor.execute("INSERT OR REPLACE INTO probes VALUES (1, ?)", (os.urandom(_PROBE_BYTES),))
+                cursor.execute("COMMIT")
+            except BaseException:
+                _rollback(cursor)
+                raise
+
+    def _write(self, cursor: DBAPICursor, batch: Gathered) -> Counted | None:
+        to = batch.destination
+        where = (to.campaign_id, to.cycle)
+        cursor.execute("SELECT state, tickets, relayed_reports FROM cycles WHERE campaign_id = ? AND number = ?", where)
+        row = cursor.fetchone()
+        if row is None or row[0] != "open" or row[2] + batch.relayed_reports > to.relayed_cap:
+            return None
+        cursor.executemany("INSERT OR IGNORE INTO report_keys VALUES (?, ?, ?)", [(*where, key) for key in batch.keys])
+        if cursor.rowcount != len(batch.keys):
+            return None
+        if batch.nonces:
+            place = (to.campaign_id, to.scope)
+            rows = [(*place, nonce) for nonce in batch.nonces]
+            cursor.executemany("INSERT OR IGNORE INTO spent_tickets VALUES (?, ?, ?)", rows)
+            if cursor.rowcount != len(batch.nonces):
+                return None
+        cursor.executemany(
+            "INSERT INTO tallies VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET reports = reports + excluded.reports",
+            [(*where, *entry) for entry in batch.tally],
+        )
+        cursor.execute(
+            "UPDATE cycles SET tickets = tickets + ?, relayed_reports = relayed_reports + ?"
+            " WHERE campaign_id = ? AND number = ?",
+            (len(batch.nonces), batch.relayed_reports, *where),
+        )
+        return _all_counted(batch, row[1] + len(batch.nonces), row[2] + batch.relayed_reports)
+
+
+# The update locks the cycle's row and is what every other part waits for: if the cycle is not open, nothing happens.
+_WRITE_ALL = text(
+    """
+    WITH cycle AS (
+        UPDATE cycles SET tickets = tickets + :tickets, relayed_reports = relayed_reports + :relayed
+        WHERE campaign_id = :campaign AND number = :cycle AND state = 'open'
+          AND relayed_reports + :relayed <= :relayed_cap
+        RETURNING tickets, relayed_reports
+    ), added_keys AS (
+        INSERT INTO report_keys SELECT :campaign, :cycle, value FROM cycle, unnest(:keys) AS value
+        ON CONFLICT DO NOTHING RETURNING 1
+    ), added_nonces AS (
+        INSERT INTO spent_tickets SELECT :campaign, :scope, value FROM cycle, unnest(:nonces) AS value
+        ON CONFLICT DO NOTHING RETURNING 1
+    ), added_tally AS (
+        INSERT INTO tallies SELECT :campaign, :cycle, entry.kind, entry.cell, entry.reports
+        FROM cycle, unnest(:kinds, :cells, :reports) AS entry (kind, cell, reports)
+        ON CONFLICT (campaign_id, cycle, relayed, cell) DO UPDATE SET reports = tallies.reports + excluded.reports
+        RETURNING 1
+    )
+    SELECT tickets, relayed_reports, (SELECT count(*) FROM added_keys), (SELECT count(*) FROM added_nonces),
+           (SELECT count(*) FROM added_tally) FROM cycle
+    """
+).bindparams(
+    *(bindparam(name, type_=Integer) for name in ("campaign", "cycle", "scope")),
+    *(bindparam(name, type_=BigInteger) for name in ("tickets", "relayed", "relayed_cap")),
+    *(bindparam(name, type_=ARRAY(LargeBinary)) for name in ("keys", "nonces")),
+    *(bindparam(name, type_=ARRAY(Integer)) for name in ("kinds", "cells")),
+    bindparam("reports", type_=ARRAY(BigInteger)),
+)
+_WRITE_PROBE = text(
+    "INSERT INTO probes VALUES (1, :written) ON CONFLICT (id) DO UPDATE SET written = excluded.written"
+).bindparams(bindparam("written", type_=LargeBinary))
+
+
+class PostgresCounter:
+    """The whole batch in one statement."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def count(self, batch: Gathered) -> Counted | None:
+        """Count in a transaction of one statement."""
+        async with self._database.engine.connect() as connection, connection.begin() as transaction:
+            row = (await connection.execute(_WRITE_ALL, _parameters(batch))).one_or_none()
+            if row is None or tuple(row[2:4]) != (len(batch.keys), len(batch.nonces)):
+                await transaction.rollback()
+                return None
+        return _all_counted(batch, row[0], row[1])
+
+    async def probe(self) -> None:
+        """Write a row in a transaction of its own."""
+        async with self._database.engine.connect() as connection, connection.begin():
+            await connection.execute(_WRITE_PROBE, {"written": os.urandom(_PROBE_BYTES)})
+
+    async def close(self) -> None:
+        """Nothing of its own to give back."""
+
+
+def _rollback(cursor: DBAPICursor) -> None:
+    """Roll back, where the failure itself has not done so already (a full disk does)."""
+    with contextlib.suppress(sqlite3.Error):
+        cursor.execute("ROLLBACK")
+
+
+def _need_room(database: Path) -> None:
+    """Fail unless the folder takes a file as large as a group of reports: a commit into old pages says little."""
+    beside = database.with_name(f".{database.name}.{os.getpid()}.probe")
+    try:
+        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(os.urandom(_ROOM_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _parameters(batch: Gathered) -> dict[str, object]:
+    return {
+        "campaign": batch.destination.campaign_id,
+        "cycle": batch.destination.cycle,
+        "scope": batch.destination.scope,
+        "tickets": len(batch.nonces),
+        "relayed": batch.relayed_reports,
+        "relayed_cap": batch.destination.relayed_cap,
+        "keys": list(batch.keys),
+        "nonces": list(batch.nonces),
+        "kinds": [entry[0] for entry in batch.tally],
+        "cells": [entry[1] for entry in batch.tally],
+        "reports": [entry[2] for entry in batch.tally],
+    }
+
+
+def _all_counted(batch: Gathered, tickets: int, relayed_reports: int) -> Counted:
+    return Counted((Outcome.COUNTED,) * batch.size, tickets, relayed_reports)

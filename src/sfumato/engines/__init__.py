@@ -1,1 +1,0 @@
-"""The same table-to-table function, run at scale."""

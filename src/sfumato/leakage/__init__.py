@@ -1,1 +1,0 @@
-"""How much is given away, as numbers."""

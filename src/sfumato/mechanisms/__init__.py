@@ -1,1 +1,0 @@
-"""Ways to add noise, each with its release and its guarantee."""

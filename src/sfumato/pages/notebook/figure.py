@@ -1,0 +1,115 @@
+"""A sheet by matplotlib, fit to print: axes with units, round ticks, and legends beside the axes, never on the data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.ticker import MaxNLocator
+
+from sfumato.base.drawing.panels import COLOURS, OURS, Bars, HeatMap, Panel, Tracks
+from sfumato.base.errors import InputError
+from sfumato.pages.notebook.sheet import Part, sheet_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_STYLE = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 9,
+    "legend.frameon": False,
+    "svg.fonttype": "none",
+    "pdf.fonttype": 42,
+}
+_TRACKS = {"original (private)": COLOURS[1]}
+
+
+def plotted(value: object, *, original: bool = False, ax: Axes | None = None) -> Axes:
+    """The picture of a value on ``ax``, or on a figure of its own; the axes (an array of several)."""
+    sheet = sheet_of(value, original=original)
+    if not sheet.parts:
+        raise InputError("There is nothing to plot here.", "Print it, or show it in a notebook.")
+    if ax is not None:
+        if len(sheet.parts) > 1:
+            raise InputError(f"This has {len(sheet.parts)} pictures and one axes.", "Leave ax out.")
+        with plt.rc_context(_STYLE):
+            _draw(ax, sheet.parts[0])
+        return ax
+    # Made before the style is borrowed: a notebook's backend turns itself on with the first figure, and giving the
+    # style back would turn it off again, so that no later plot were shown.
+    figure = plt.figure(figsize=(4.6 * len(sheet.parts), 3.4), layout="constrained")
+    with plt.rc_context(_STYLE):
+        axes = figure.subplots(1, len(sheet.parts), squeeze=False)
+        figure.suptitle(sheet.title, fontsize=10)
+        for place, part in zip(axes[0], sheet.parts, strict=True):
+            _draw(place, part)
+    drawn: Axes = axes[0, 0] if len(sheet.parts) == 1 else axes[0]
+    return drawn
+
+
+def _draw(ax: Axes, part: Part) -> None:
+    if isinstance(part, Tracks):
+        _tracks(ax, part)
+    elif isinstance(part, HeatMap):
+        _matrix(ax, part)
+    elif isinstance(part, Bars):
+        _bars(ax, part)
+    else:
+        _panel(ax, part)
+    if part.title:
+        ax.set_title(part.title)
+
+
+def _legend(ax: Axes, lines: int) -> None:
+    if lines > 1:
+        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
+
+
+def _tracks(ax: Axes, part: Tracks) -> None:
+    reach = max(float(np.nanmax(line)) for line in part.lines.values())
+    unit, size = ("km", 1000.0) if reach >= 2000 else ("m", 1.0)
+    for name, line in part.lines.items():
+        colour = _TRACKS.get(name, COLOURS[0])
+        ax.plot(line[:, 0] / size, line[:, 1] / size, color=colour, linewidth=1.0, label=name)
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.set_xlabel(f"east ({unit})")
+    ax.set_ylabel(f"north ({unit})")
+    _legend(ax, len(part.lines))
+
+
+def _panel(ax: Axes, part: Panel) -> None:
+    for number, (name, values) in enumerate(part.lines.items()):
+        colour = OURS if name.startswith("ours") else COLOURS[number % len(COLOURS)]
+        ax.plot(part.x, values, color=colour, label=name, linewidth=1.4, marker="o" if len(part.x) <= 12 else "")
+    if part.shaded is not None:
+        ax.axvspan(*part.shaded, color="#ececec", zorder=0)
+    if part.dashed is not None:
+        ax.axvline(part.dashed, color="#333333", linestyle="--", linewidth=0.8)
+    ax.set_yscale("log" if part.log_y else "linear")
+    ax.set_xlabel(part.x_label)
+    ax.set_ylabel(part.y_label)
+    if np.array_equal(part.x, np.rint(part.x)):
+        ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    _legend(ax, len(part.lines))
+
+
+def _matrix(ax: Axes, part: HeatMap) -> None:
+    span = float(np.max(np.abs(part.matrix))) or 1.0
+    low = 0.0 if float(np.min(part.matrix)) >= 0 else -span
+    shown = ax.imshow(part.matrix, cmap="Reds" if low == 0 else "RdBu_r", vmin=low, vmax=span, interpolation="nearest")
+    ax.set_aspect("auto")
+    ax.set_xlabel(part.x_label)
+    ax.set_ylabel(part.y_label)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(MaxNLocator(6, integer=True))
+    ax.figure.colorbar(shown, ax=ax, shrink=0.9)
+
+
+def _bars(ax: Axes, part: Bars) -> None:
+    names = list(part.values)
+    ax.barh(names, list(part.values.values()), color=COLOURS[0], height=0.6)
+    ax.invert_yaxis()
+    ax.set_xlabel(part.unit)

@@ -1,0 +1,183 @@
+"""Two pages about a table of people: a public one from the release and its certificate, a private one with the attack.
+
+The public page is made by a function that is given no original. Ids are those of the released table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sfumato.base.drawing.drawing import escaped, listed, nice_step, short
+from sfumato.base.numbers.odds import odds_words
+from sfumato.base.units import format_length
+from sfumato.pages.report.archive_page import page, section, table
+from sfumato.pages.report.curves import STYLE as TABLE_STYLE
+from sfumato.pages.report.heat_picture import STYLE, heat_picture
+from sfumato.pages.report.usefulness_page import HOW_TO_READ, persons_table, usefulness_table
+from sfumato.pages.report.words import alarm, kept_words, numbers, public_banner
+from sfumato.tracks.adversary.fleet import FleetAudit, People, PersonLoss
+from sfumato.tracks.answers.received import Received
+from sfumato.tracks.answers.usefulness.utility import Utility
+from sfumato.tracks.certificates.document import Certificate
+
+_PRIVATE = (
+    "<strong>Private.</strong> This page was computed from the original. Keep it to yourself; share only the release "
+    "and its certificate, or the public report."
+)
+_QUANTILES = ((0.0, "least"), (0.5, "median"), (0.9, "nine in ten"), (1.0, "worst person"))
+_MOST_ROWS = 100
+
+
+def public_fleet_page(
+    releases: People,
+    certificate: Certificate,
+    losses: Sequence[PersonLoss],
+    received: Received | None,
+    *,
+    smoothed: bool,
+    more: Sequence[str] = (),
+) -> str:
+    """For everybody who gets the release; ``more`` sections after the losses."""
+    return page(
+        "A protected fleet",
+        public_banner("tracks"),
+        _map(releases, received),
+        _promise(certificate, smoothed=smoothed),
+        _losses(certificate, losses),
+        *more,
+        section("What a receiver can do", listed(_answers(received))),
+        *_statement(certificate),
+    )
+
+
+def private_fleet_page(
+    releases: People,
+    certificate: Certificate,
+    found: FleetAudit,
+    useful: Utility,
+    received: Received | None,
+    *,
+    smoothed: bool,
+) -> str:
+    """For the steward: who is worst off, what the attack reaches, and what the release is still good for."""
+    return page(
+        "A protected fleet (private)",
+        _PRIVATE,
+        _map(releases, received),
+        _promise(certificate, smoothed=smoothed),
+        section("What an adversary still learns", _attacked(found)),
+        _losses(certificate, found.losses),
+        section("What it is good for", f"<p>{HOW_TO_READ}</p>{usefulness_table(useful.measures)}"),
+        section("Usefulness, person by person", persons_table(useful.persons)) if useful.persons else "",
+        section(
+            "To note",
+            listed([*found.notes, *useful.notes, *sorted({r.note for r in useful.measures if r.note})]),
+        ),
+        *_statement(certificate),
+    )
+
+
+def _map(releases: People, received: Received | None) -> str:
+    made = heat_picture([trace for _, trace in releases], received)
+    words = f"<figcaption>{escaped(made.caption)}</figcaption>" if made.caption else ""
+    return f"<style>{TABLE_STYLE}{STYLE}</style>{made.svg}{words}"
+
+
+def _promise(certificate: Certificate, *, smoothed: bool) -> str:
+    size = "" if certificate.noise_m is None else f" Noise of {format_length(certificate.noise_m)} per coordinate."
+    people = f"{certificate.people} people, {certificate.points} points, each person with noise of their own.{size}"
+    smooth = "<p>Every track was smoothed from a noisy release that is not published; prior fitted to it.</p>"
+    kept = f"<p>{escaped(kept_words(certificate.kept))}</p>" if certificate.kept else ""
+    return (
+        f'{alarm(certificate)}<p class="promise">{escaped(certificate.headline)}</p><p>{escaped(people)}</p>'
+        f"{smooth if smoothed else ''}{kept}"
+    )
+
+
+def _losses(certificate: Certificate, losses: Sequence[PersonLoss]) -> str:
+    """How the exact losses at people's own times are distributed, and who is worst off."""
+    there = [one for one in losses if one.odds_at_times is not None]
+    if not there:
+        return section(
+            "How losses are distributed over people",
+            "<p>This release states no loss at people's own times: what is promised holds at any times, for all.</p>",
+        )
+    odds = np.array([one.odds_at_times for one in there])
+    rows = [(words, odds_words(float(np.quantile(odds, q, method="lower"))) or "-") for q, words in _QUANTILES]
+    worst = max(there, key=lambda one: one.odds_at_times or 0.0)
+    radius = format_length(certificate.stated.numbers.radius_m)
+    who = f"Worst off: {worst.person or 'the one person'}, with {worst.points} points."
+    if len(there) > 1 and float(np.ptp(odds)) <= 1e-6 * float(odds.max()):
+        who = "Everybody's times give away the same."
+    said = (
+        f"<p>Odds between two places {escaped(radius)} apart at one moment, 99 times in 100, exactly at each person's "
+        f"own times (the promise is for any times). {escaped(who)}</p>"
+    )
+    return section("How losses are distributed over people", said + _histogram(odds) + table(("", "odds"), rows))
+
+
+def _histogram(odds: np.ndarray) -> str:
+    if len(odds) < 5 or float(np.ptp(odds)) < 1e-9:
+        return ""
+    step = nice_step(float(np.ptp(odds)), 12)
+    low = float(np.floor(odds.min() / step) * step)
+    bins = np.arange(low, odds.max() + step, step)
+    counts, _ = np.histogram(odds, np.append(bins, bins[-1] + step))
+    wide, high = 900.0 / len(counts), 120.0
+    bars = "".join(
+        f'<rect class="cell" x="{short(30 + k * wide)}" y="{short(10 + high * (1 - n / counts.max()))}" '
+        f'width="{short(wide - 2)}" height="{short(high * n / counts.max())}"/>'
+        f'<text x="{short(30 + k * wide)}" y="148">{bins[k]:.4g}</text>'
+        for k, n in enumerate(counts)
+    )
+    words = f"Histogram of odds over {len(odds)} people, from {odds.min():.3g} to {odds.max():.3g} to one"
+    return f'<svg class="heat" viewBox="0 0 960 156" role="img" aria-label="{escaped(words)}">{bars}</svg>'
+
+
+def _attacked(found: FleetAudit) -> str:
+    worst = found.worst
+    errors = sorted(found.persons, key=lambda one: _metres(one.audit.rms_error_smoothed_m, one.audit.rms_error_raw_m))
+    rows = [
+        (
+            one.person,
+            one.audit.points,
+            format_length(one.audit.rms_error_raw_m),
+            "-" if one.audit.rms_error_smoothed_m is None else format_length(one.audit.rms_error_smoothed_m),
+            "-" if one.audit.interval_68_m is None else format_length(one.audit.interval_68_m),
+            {True: "kept", False: "BROKEN", None: "-"}[one.audit.holds],
+        )
+        for one in errors[:_MOST_ROWS]
+    ]
+    lines = [f"Worst off: {worst.person}. {worst.audit.verdict}"]
+    if found.unprotected:
+        lines.insert(0, f"NOT PROTECTED: the release of {', '.join(found.unprotected)} is the original, to the metre.")
+    heads = ("person", "points", "error as released", "after smoothing", "68 % half-width", "promise")
+    words = "<p>Errors per coordinate; the adversary fits how each moves to the original.</p>"
+    return f"{listed(lines)}{words}{table(heads, rows)}"
+
+
+def _answers(received: Received | None) -> list[str]:
+    if received is None:
+        return [
+            "Look at the tracks. No law of the noise is published with them, so sums over people cannot be corrected."
+        ]
+    return [
+        "Heat maps, flows, lengths, speeds and stays with the noise taken out: sfumato estimate, with the certificate.",
+        "Tracks to look at: sfumato smooth, with the certificate.",
+        "Check the promise: sfumato verify certificate.json --release release.parquet.",
+    ]
+
+
+def _statement(certificate: Certificate) -> list[str]:
+    return [
+        section("What this means", listed(certificate.mechanism.explanations(certificate.stated))),
+        section("Take care", listed(certificate.warnings)) if certificate.warnings else "",
+        section("What is not covered", listed(certificate.guarantee.not_covered)),
+        section("The certificate in numbers", table(("", ""), numbers(certificate))),
+    ]
+
+
+def _metres(value: float | None, other: float) -> float:
+    return other if value is None else value

@@ -1,0 +1,92 @@
+"""A heat map as SVG: every cell as dark as its share. Made from a release and its certificate alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.base.arrays import FloatArray
+from sfumato.base.drawing.drawing import escaped, nice_step, short
+from sfumato.base.errors import InputError
+from sfumato.base.things.estimated_map import EstimatedMap
+from sfumato.base.things.grid import Grid
+from sfumato.base.things.traces import Trace
+from sfumato.base.units import format_length
+from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
+from sfumato.tracks.answers.maps.picture import depth
+from sfumato.tracks.answers.maps.window import extent_of
+from sfumato.tracks.answers.received import Received
+
+WIDTH, MARGIN, MOST_CELLS = 960.0, 20.0, 60
+STYLE = (
+    ".cell{fill:var(--release);stroke:none}.heat .sea{fill:var(--sea)}"
+    ".heat text{fill:var(--soft);font:13px system-ui,sans-serif}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HeatPicture:
+    """The SVG and its caption; both empty where no map can be made."""
+
+    svg: str = ""
+    caption: str = ""
+
+
+def heat_picture(traces: Sequence[Trace], received: Received | None) -> HeatPicture:
+    """The corrected heat map, or the counted one where there is no law to correct by."""
+    noise_m = 300.0 if received is None else received.law.noise_m
+    cell_m, grid = _grid(traces, noise_m)
+    if received is not None:
+        try:
+            found: EstimatedMap = estimate_heatmap([received], cell_m=cell_m, bounds=extent_of(traces))
+            steps = f"{found.steps} step{'s' * (found.steps != 1)}"
+            words = (
+                f"Where people are: shares of cells of {format_length(cell_m)}, corrected for the noise from the "
+                f"release and its certificate alone ({steps}, by {found.steps_by})."
+            )
+            return HeatPicture(_svg(found.grid, found.share, "Corrected heat map"), words)
+        except InputError:
+            pass
+    cells = np.concatenate([grid.locate(trace.lat_deg, trace.lon_deg) for trace in traces])
+    counts = np.bincount(cells[cells >= 0], minlength=grid.cells)
+    if not counts.sum():
+        return HeatPicture()
+    words = f"Where released points are, counted in cells of {format_length(cell_m)} and not corrected."
+    return HeatPicture(_svg(grid, counts / counts.sum(), "Heat map of the release"), words)
+
+
+def _grid(traces: Sequence[Trace], noise_m: float) -> tuple[float, Grid]:
+    """Cells of about the noise, and larger where there would be too many."""
+    cell_m, bounds = nice_step(max(noise_m, 100.0), 1), extent_of(traces)
+    while True:
+        grid = Grid.from_bounds(*bounds, cell_size_m=cell_m)
+        if max(grid.rows, grid.columns) <= MOST_CELLS:
+            return cell_m, grid
+        cell_m *= 2
+
+
+def _svg(grid: Grid, share: FloatArray, title: str) -> str:
+    side = (WIDTH - 2 * MARGIN) / max(grid.columns, grid.rows * 1.5)
+    left, height = (WIDTH - side * grid.columns) / 2, side * grid.rows + 2 * MARGIN + 24
+    most = float(share.max())
+    cells = []
+    for cell in np.flatnonzero(share > 0.002 * most):
+        row, column = divmod(int(cell), grid.columns)
+        dark = 0.05 + 0.95 * depth(float(share[cell]), most)
+        cells.append(
+            f'<rect class="cell" x="{short(left + column * side)}" y="{short(MARGIN + row * side)}" '
+            f'width="{short(side)}" height="{short(side)}" opacity="{dark:.2f}"/>'
+        )
+    bar_m = nice_step(grid.cell_width * grid.columns, 5)
+    px, y = bar_m / grid.cell_width * side, height - 16
+    words = f"{title}: the darkest cell holds {100 * most:.1f} % of everything. North is up."
+    return (
+        f'<svg class="map heat" viewBox="0 0 {short(WIDTH)} {short(height)}" role="img" aria-label="{escaped(words)}">'
+        f'<rect class="sea" width="{short(WIDTH)}" height="{short(height)}"/>{"".join(cells)}'
+        f'<g class="scale"><path d="M{short(MARGIN)} {short(y - 5)}v5h{short(px)}v-5"/></g>'
+        f'<text x="{short(MARGIN + px + 8)}" y="{short(y)}">{escaped(format_length(bar_m))}</text>'
+        f'<text x="{short(WIDTH - MARGIN)}" y="{short(y)}" text-anchor="end">darkest cell: {100 * most:.1f} %</text>'
+        "</svg>"
+    )

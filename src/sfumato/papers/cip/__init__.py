@@ -1,0 +1,1 @@
+"""Conditional inferential privacy as printed [Meehan2020, Meehan2021]."""

@@ -1,0 +1,162 @@
+"""A claim, whose it is, and what became of it when it was run: the paper's sentences and ours, never mixed.
+
+A paper's claim may fail and the reproduction still be right: the failure is *recorded* (``recorded`` is the verdict
+that this repository has seen), printed as a failure of the paper, and a test holds it there. What makes a reproduction
+exit with 1 is a verdict that differs from the recorded one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sfumato.base.errors import InputError
+
+Verdict = Literal["holds", "fails", "cannot be checked"]
+Number = float | int | str | None | tuple[float, ...]
+OURS = "ours"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One sentence that can be true or false.
+
+    ``whose`` is ``"ours"`` or the paper with the place in it, for example ``"Meehan2021, Fig. 2a"``.
+    """
+
+    words: str
+    whose: str
+    verdict: Verdict
+    recorded: Verdict = "holds"
+    expected: Number = None
+    measured: Number = None
+    tolerance: float | None = None
+    because: str = ""
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether this run saw what the repository recorded."""
+        return self.verdict == self.recorded
+
+    @property
+    def of_paper(self) -> bool:
+        """Whether a paper made it."""
+        return self.whose != OURS
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain JSON; numbers that are not finite are null."""
+        return {
+            "whose": "paper" if self.of_paper else OURS,
+            "place": self.whose if self.of_paper else None,
+            "words": self.words,
+            "verdict": self.verdict,
+            "recorded": self.recorded,
+            "as_expected": self.as_expected,
+            "expected": _plain(self.expected),
+            "measured": _plain(self.measured),
+            "tolerance": self.tolerance,
+            "because": self.because,
+        }
+
+    def line(self) -> str:
+        """As one line of text: a failure of a paper reads as that, a surprise as a surprise."""
+        whose = f"[{self.whose}]" if self.of_paper else "[ours]"
+        numbers = ""
+        if self.measured is not None:
+            numbers = f": {_shown(self.measured)}"
+            if self.expected is not None:
+                numbers += f", expected {_shown(self.expected)}"
+            if self.tolerance is not None:
+                numbers += f" (within {self.tolerance:g})"
+        why = f" ({self.because})" if self.because else ""
+        surprise = "" if self.as_expected else f"  !! recorded as '{self.recorded}'"
+        return f"{self.verdict:<17s} {whose} {self.words}{numbers}{why}{surprise}"
+
+
+def check(
+    words: str,
+    held: bool,
+    *,
+    whose: str = OURS,
+    recorded: Verdict = "holds",
+    expected: Number = None,
+    measured: Number = None,
+    tolerance: float | None = None,
+    because: str = "",
+) -> Claim:
+    """A claim whose truth was just computed."""
+    return Claim(words, whose, "holds" if held else "fails", recorded, expected, measured, tolerance, because)
+
+
+def near(
+    words: str,
+    measured: float,
+    expected: float,
+    *,
+    tolerance: float,
+    relative: bool = True,
+    whose: str = OURS,
+    recorded: Verdict = "holds",
+    because: str = "",
+) -> Claim:
+    """A number against the number claimed, within a tolerance (relative unless said otherwise)."""
+    if not tolerance > 0:
+        raise InputError(f"The tolerance is {tolerance:g}.", "It must be greater than 0.")
+    off = abs(measured - expected) / (abs(expected) if relative and expected else 1.0)
+    held = math.isfinite(measured) and off <= tolerance
+    return check(
+        words,
+        held,
+        whose=whose,
+        recorded=recorded,
+        expected=expected,
+        measured=measured,
+        tolerance=tolerance,
+        because=because,
+    )
+
+
+def unchecked(words: str, *, whose: str, because: str, recorded: Verdict = "cannot be checked") -> Claim:
+    """A claim that nothing here can decide: what is missing is said."""
+    return Claim(words, whose, "cannot be checked", recorded, because=because)
+
+
+def as_expected(claims: Iterable[Claim]) -> bool:
+    """Whether every verdict is the recorded one."""
+    return all(claim.as_expected for claim in claims)
+
+
+def surprises(claims: Sequence[Claim]) -> list[Claim]:
+    """The claims whose verdict differs from the recorded one."""
+    return [claim for claim in claims if not claim.as_expected]
+
+
+def counted(claims: Sequence[Claim]) -> str:
+    """How many hold, fail and cannot be checked, papers' and ours apart, in one line."""
+    parts = []
+    for name, chosen in (
+        ("papers", [c for c in claims if c.of_paper]),
+        ("ours", [c for c in claims if not c.of_paper]),
+    ):
+        verdicts = [claim.verdict for claim in chosen]
+        parts.append(
+            f"{name}: {verdicts.count('holds')} hold, {verdicts.count('fails')} fail, "
+            f"{verdicts.count('cannot be checked')} cannot be checked"
+        )
+    return "; ".join(parts)
+
+
+def _plain(value: Number) -> object:
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value
+
+
+def _shown(value: Number) -> str:
+    if isinstance(value, tuple):
+        return " / ".join(_shown(part) for part in value)
+    return f"{value:.5g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,1 @@
+"""Local information privacy as printed [Jiang2021]."""

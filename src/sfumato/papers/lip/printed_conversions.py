@@ -1,0 +1,56 @@
+"""The conversions of [Jiang2021] as printed, beside the tightest known: what a reader of the paper would compute."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sfumato.channels.conversions.conversion_graph import Facts
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """One printed conversion: where it stands, its formula and value, and what is wrong with it, if anything."""
+
+    source: str
+    target: str
+    place: str
+    formula: str
+    value: Callable[[float, Facts], float]
+    erratum: str = ""
+
+
+def _spread(facts: Facts) -> float:
+    assert facts.prior is not None
+    inside = facts.prior[facts.prior > 0]
+    return math.log(float(inside.max() / inside.min()))
+
+
+PRINTED: tuple[Printed, ...] = (
+    Printed(
+        "lip", "ldp", "Prop. 1", "min{2ε, ln((e^ε - 1 + p_min)/p_min)}",
+        lambda e, f: min(2 * e, math.log(math.expm1(e) / f.smallest + 1)),
+    ),
+    Printed(
+        "lip", "ldp", "Thm 2", "ln min{2ε, (e^ε - 1 + p_min)/p_min}",
+        lambda e, f: math.log(min(2 * e, math.expm1(e) / f.smallest + 1)) if e > 0 else 0.0,
+        "E2: a ratio compared with a logarithm; not a bound",
+    ),
+    Printed(
+        "ldp", "lip", "Thm 1", "ln(p_min + e^ε (1 - p_min))",
+        lambda e, f: math.log(f.smallest + math.exp(e) * (1 - f.smallest)),
+    ),
+    Printed("lip", "di", "Thm 3", "2ε + ln(p_max/p_min)", lambda e, f: 2 * e + _spread(f)),
+    Printed(
+        "di", "lip", "Thm 3", "ln(p_min + (1 - p_min) e^(ε + ln p_max/p_min))",
+        lambda e, f: math.log(f.smallest + (1 - f.smallest) * math.exp(e + _spread(f))),
+    ),
+    Printed("lip", "mutual_information_nats", "Thm 3", "ε", lambda e, f: e),
+    Printed("lip", "maximal_leakage", "Thm 3", "ε", lambda e, f: e),
+)  # fmt: skip
+
+
+def printed_between(source: str, target: str) -> list[Printed]:
+    """What the paper prints from one notion to another."""
+    return [one for one in PRINTED if one.source == source and one.target == target]

@@ -1,0 +1,1 @@
+"""PRIVIC as printed [Biswas2023]."""

@@ -1,0 +1,1 @@
+"""Protect traces: noise correlated like movement, places withheld, certificates, attackers, answers."""

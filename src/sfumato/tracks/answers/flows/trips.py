@@ -1,0 +1,174 @@
+"""Trips of a release and what each says about where it began and ended: blocks of likelihood on the latent cells.
+
+Gaussian noise splits into the axes (the two ends of one axis are correlated). Planar Laplace noise does not, but is
+independent from moment to moment, so it splits into the two ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.base.arrays import FloatArray, IntArray
+from sfumato.base.things.traces import Trace
+from sfumato.tracks.answers.flows.flow_loops import end_blocks, step_by_axes, trip_blocks
+from sfumato.tracks.answers.maps.cells import Cells
+from sfumato.tracks.answers.maps.window import Window
+from sfumato.tracks.answers.people import Person
+from sfumato.tracks.answers.received import NoiseLaw
+
+REACH = 3.0  # noises
+LEAST_TRIP_S, PAUSE_S = 1.0, 3600.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trips:
+    """Starts and ends in metres from the window's corner (south, east) and by cell; when, how long, law, whose."""
+
+    start_m: FloatArray
+    end_m: FloatArray
+    start_cell: IntArray
+    end_cell: IntArray
+    times_s: FloatArray
+    seconds: FloatArray
+    law: IntArray
+    person: IntArray
+    outside: int
+
+    def __len__(self) -> int:
+        return len(self.seconds)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Blocks:
+    """The likelihoods of some trips: two blocks for each, whose corner is ``first`` (see the loops)."""
+
+    trips: IntArray
+    first: IntArray
+    one: FloatArray
+    other: FloatArray
+    by_ends: bool
+
+    def step(self, flows: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(Σ of the trips' posteriors, likelihood of each).
+
+        The loop takes what splits into the axes; with rows and columns of one end side by side it serves what splits
+        into the two ends.
+        """
+        if not self.by_ends:
+            return step_by_axes(flows, self.first, self.one, self.other, weight)
+        ends = np.ascontiguousarray(flows.transpose(0, 2, 1, 3))
+        corner = np.ascontiguousarray(self.first[:, [0, 2, 1, 3]])
+        back, likelihood = step_by_axes(ends, corner, self.one, self.other, weight)
+        return back.transpose(0, 2, 1, 3), likelihood
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TripLikelihood:
+    """All trips, law by law; ``on_step`` is called after every step."""
+
+    blocks: tuple[Blocks, ...]
+    trips: int
+    on_step: Callable[[], None] | None = None
+
+    def step(self, flows: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The flows after one step of expectation-maximisation, and the likelihood of each trip before it."""
+        moved, likelihood = np.zeros_like(flows), np.empty(self.trips)
+        for one in self.blocks:
+            back, likelihood[one.trips] = one.step(flows, weight[one.trips])
+            moved += back
+        if self.on_step is not None:
+            self.on_step()
+        return moved / max(float(moved.sum()), 1e-300), likelihood
+
+    def walked(self, flows: FloatArray, steps: int) -> FloatArray:
+        """The flows after so many steps with all trips."""
+        for _ in range(steps):
+            flows, _ = self.step(flows, np.ones(self.trips))
+        return flows
+
+
+def _ends(trace: Trace) -> tuple[IntArray, IntArray]:
+    """First and last point of every segment that lasts."""
+    order = np.lexsort((trace.times_s, trace.segment))
+    fresh = np.r_[True, np.diff(trace.segment[order]) != 0]
+    start = np.flatnonzero(fresh)
+    end = np.r_[start[1:], len(order)] - 1
+    lasting = trace.times_s[order[end]] - trace.times_s[order[start]] >= LEAST_TRIP_S
+    return order[start[lasting]], order[end[lasting]]
+
+
+def paused(trace: Trace) -> tuple[int, int]:
+    """How many segments have a pause of more than an hour in them, of how many: those are hardly one trip each."""
+    order = np.lexsort((trace.times_s, trace.segment))
+    long = (np.diff(trace.times_s[order]) > PAUSE_S) & (np.diff(trace.segment[order]) == 0)
+    return len(np.unique(trace.segment[order][1:][long])), trace.segments
+
+
+def trips_of(
+    people: Sequence[Person], laws: Sequence[NoiseLaw], window: Window, cells: Cells, moved_m: FloatArray
+) -> Trips:
+    """A trip is one segment of a released trace; those with an end outside the window are counted and left out.
+
+    ``moved_m`` is by how much each release was found to lie too far south and east.
+    """
+    locate: Callable[..., IntArray] = cells.locate
+    found: list[tuple[FloatArray | IntArray, ...]] = []
+    for place, person in enumerate(people):
+        for law, trace in person.releases:
+            start, end = _ends(trace)
+            at = window.metres(trace.lat_deg, trace.lon_deg) - moved_m[len(found)]
+            seconds = trace.times_s[end] - trace.times_s[start]
+            in_cell = [locate(trace.lat_deg[ends], trace.lon_deg[ends]) for ends in (start, end)]
+            of = [np.full(len(start), number) for number in (laws.index(law), place)]
+            found.append((at[start], at[end], *in_cell, trace.times_s[start], seconds, *of))
+    columns = [np.concatenate(column) for column in zip(*found, strict=True)]
+    edge = np.array(window.shape) * np.array(window.latent_m)
+    inside = ((columns[0] >= 0) & (columns[0] < edge) & (columns[1] >= 0) & (columns[1] < edge)).all(axis=1)
+    start_m, end_m, start_cell, end_cell, times_s, seconds, law, whose = (column[inside] for column in columns)
+    outside = int(np.count_nonzero(~inside))
+    return Trips(start_m, end_m, start_cell, end_cell, times_s, seconds, law, whose, outside)
+
+
+def likelihood_of(
+    trips: Trips,
+    laws: Sequence[NoiseLaw],
+    window: Window,
+    less_m2: Sequence[float],
+    on_step: Callable[[], None] | None = None,
+) -> TripLikelihood:
+    """What all trips say; ``less_m2`` of each law's variance is known and was taken out."""
+    out = []
+    for number, law in enumerate(laws):
+        of = np.flatnonzero(trips.law == number)
+        if of.size:
+            out.append(_blocks(trips, of, law, window, less_m2[number]))
+    return TripLikelihood(tuple(out), len(trips), on_step)
+
+
+def _blocks(trips: Trips, of: IntArray, law: NoiseLaw, window: Window, less_m2: float) -> Blocks:
+    sizes = window.latent_m
+    side = min(math.ceil(2 * REACH * law.noise_m / min(sizes)) + 1, *window.shape)
+    ends = trips.start_m[of], trips.end_m[of]
+    first = np.empty((len(of), 4), dtype=np.int64)
+    for axis in (0, 1):
+        for column, at in enumerate(ends):
+            middle = np.floor(at[:, axis] / sizes[axis]).astype(np.int64) - side // 2
+            first[:, 2 * axis + column] = np.clip(middle, 0, window.shape[axis] - side)
+    if law.epsilon_per_m is not None:
+        blocks = [
+            end_blocks(at, law.epsilon_per_m, *sizes, np.ascontiguousarray(first[:, column::2]), side)
+            for column, at in enumerate(ends)
+        ]
+        return Blocks(of, first, blocks[0], blocks[1], by_ends=True)
+    blocks = []
+    for axis in (0, 1):
+        variance = law.variance_m2 - less_m2 + sizes[axis] ** 2 / 12
+        rho = (np.asarray(law.kernel(trips.seconds[of])) - less_m2) / variance
+        corner = np.ascontiguousarray(first[:, 2 * axis : 2 * axis + 2])
+        start, end = (np.ascontiguousarray(at[:, axis]) for at in ends)
+        blocks.append(trip_blocks(start, end, rho, variance, sizes[axis], corner, side))
+    return Blocks(of, first, blocks[0], blocks[1], by_ends=False)

@@ -1,0 +1,187 @@
+"""Before anything is released: for each size of the noise, what is promised and what answers are still worth. Private.
+
+Releases are drawn from the operating system's entropy, measured and thrown away: no file, no state and no key of a real
+release is touched, and a real release draws its own noise. A large fleet is cut to some people and some of their
+points, which is said; with everybody maps come out better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sfumato.base.errors import InputError
+from sfumato.base.shown import Shown
+from sfumato.base.things.traces import Trace
+from sfumato.tracks.answers.maps.window import Bounds
+from sfumato.tracks.answers.received import receive
+from sfumato.tracks.answers.usefulness.measures import FLOW_CELLS_M, HEAT_CELLS_M, MapsAsked
+from sfumato.tracks.answers.usefulness.quality import People
+from sfumato.tracks.answers.usefulness.rectangle import rectangle
+from sfumato.tracks.answers.usefulness.travel import first_points
+from sfumato.tracks.answers.usefulness.utility import Given, Utility, as_people, mean_utility, useful
+from sfumato.tracks.answers.usefulness.wishes import Granted, NoiseOffer, Wish, granted, usual_wishes
+from sfumato.tracks.certificates.document import Certificate, worst_odds
+from sfumato.tracks.people.protection import protect_by, protect_fleet
+from sfumato.tracks.plan import DEFAULT_MECHANISM, Plan
+
+NOISES_M = (100.0, 200.0, 400.0, 800.0)
+MOST_PEOPLE, MOST_POINTS = 60, 30_000
+ENOUGH_DRAWS = 4  # releases of one person that are averaged; of a fleet, people times draws
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One size of the noise: the odds it states at the radius, the radius it keeps at odds, and its usefulness."""
+
+    noise_m: float
+    odds: float | None
+    radius_at_m: Mapping[float, float]
+    utility: Utility
+
+    def to_dict(self) -> dict[str, object]:
+        """For ``--json``."""
+        kept = {f"{odds:g}": radius for odds, radius in self.radius_at_m.items()}
+        promise = {"noise_m": self.noise_m, "odds_at_radius": self.odds, "radius_at_odds_m": kept}
+        return {**promise, **self.utility.to_dict()}
+
+
+@dataclass(frozen=True, slots=True)
+class Preview(Shown):
+    """The choices by size of the noise, and which wishes can be had together."""
+
+    radius_m: float
+    odds: float
+    mechanism: str
+    choices: tuple[Choice, ...]
+    wishes: tuple[Granted, ...]
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, object]:
+        """For ``--json``."""
+        return {
+            "private": True,
+            "radius_m": self.radius_m,
+            "odds": self.odds,
+            "mechanism": self.mechanism,
+            "choices": [choice.to_dict() for choice in self.choices],
+            "wishes": [one.to_dict() for one in self.wishes],
+            "notes": list(self.notes),
+        }
+
+
+def preview(
+    original: Given,
+    *,
+    noise_m: Sequence[float] = NOISES_M,
+    radius_m: float = 200.0,
+    odds: float = 5.0,
+    mechanism: str = DEFAULT_MECHANISM,
+    prior_class: str = "day",
+    wishes: Sequence[Wish] = (),
+    heat_cells_m: Sequence[float] = HEAT_CELLS_M,
+    flow_cells_m: Sequence[float] = FLOW_CELLS_M,
+    bounds: Bounds | None = None,
+    step: Callable[[], None] = lambda: None,
+) -> Preview:
+    """Promise against usefulness for each size of the noise; nothing is written. ``step`` after each simulation."""
+    people, notes = _some(as_people(original))
+    asked = MapsAsked(tuple(heat_cells_m), tuple(flow_cells_m), bounds)
+    wished = list(wishes) or usual_wishes(asked, radius_m, odds)
+    if not noise_m or min(noise_m) <= 0:
+        raise InputError("The noise is no size.", "Give sizes such as 100m,200m,400m,800m.")
+    # One rectangle for all sizes, or they could not be compared: the one that the smallest noise can be taken out of.
+    asked, cut = rectangle([trace for _, trace in people], _with_cells(asked, wished), float(min(noise_m)))
+    asked = replace(asked, quick=True)
+
+    def plan(size: float) -> Plan:
+        return Plan(noise_m=size, radius_m=radius_m, mechanism=mechanism, prior_class=prior_class)
+
+    every = sorted({odds, *(wish.odds for wish in wished)})
+    found = {float(size): _choice(people, plan(float(size)), every, asked, step) for size in noise_m}
+    base = next(iter(found.values()))
+    if not min(base.radius_at_m.values()) > 0:
+        raise InputError(f"'{mechanism}' promises no odds.", "Preview multiscale, prior-shaped, mixed or independent.")
+    for size in {base.noise_m * wish.radius_m / base.radius_at_m[wish.odds] for wish in wished}:
+        if not any(1 <= have / size < 1.001 for have in found):
+            more = size * 1.0001  # at least what the wish needs
+            found[more] = _choice(people, plan(more), every, asked, step)
+    choices = tuple(found[size] for size in sorted(found))
+    answers = [granted(wish, [_offer(choice, wish) for choice in choices]) for wish in wished]
+    said = dict.fromkeys([*notes, *cut, *(note for one in choices for note in one.utility.notes), *_sampled(choices)])
+    return Preview(radius_m, odds, mechanism, choices, tuple(answers), tuple(said))
+
+
+def simulations(noises: int, people: int) -> int:
+    """How many simulations :func:`preview` makes for as many sizes, and one wished radius."""
+    return (noises + 1) * draws_for(people)
+
+
+def draws_for(people: int) -> int:
+    """Releases that are averaged."""
+    return max(1, -(-ENOUGH_DRAWS // people))
+
+
+def _offer(choice: Choice, wish: Wish) -> NoiseOffer:
+    return NoiseOffer(choice.noise_m, choice.radius_at_m[wish.odds], choice.utility.measures)
+
+
+def _choice(people: People, plan: Plan, odds: Sequence[float], asked: MapsAsked, step: Callable[[], None]) -> Choice:
+    released: list[tuple[str | None, Trace]]
+    seen = []
+    for _ in range(draws_for(len(people))):
+        if len(people) == 1:
+            one = protect_by(plan, people[0][1])
+            document, released = one.certificate, [(None, one.release)]
+        else:
+            named = [(str(person), trace) for person, trace in people]
+            fleet = protect_fleet(plan, named)
+            document, released = fleet.certificate, [(name, trace) for name, trace in fleet.releases]
+        seen.append(useful(people, released, [receive(released, document)], asked))
+        step()
+    at, record = plan.target.radius_m, Certificate.of(document)
+    kept = {one: _largest_radius(lambda r: worst_odds(record, r), one, at) for one in odds}
+    return Choice(float(document["rms_noise_m"]), worst_odds(record, at), kept, mean_utility(seen))
+
+
+def _sampled(choices: Sequence[Choice]) -> list[str]:
+    """How far corrected lengths differ with the people they were measured on."""
+    errors = [choice.utility.measures[0].sampling for choice in choices]
+    known = [100 * error for error in errors if error is not None]
+    if not known:
+        return []
+    return [f"With other people like these, corrected lengths would differ by up to {max(known):.1f} % (90 %)."]
+
+
+def _largest_radius(stated: Callable[[float], float | None], odds: float, start_m: float) -> float:
+    """The largest radius at which the stated odds are no worse than ``odds``, by halving."""
+    low, high = 0.0, start_m
+    while (worst := stated(high)) is not None and worst <= odds and high < 1e7:
+        low, high = high, 2 * high
+    for _ in range(50):
+        middle = (low + high) / 2
+        worst = stated(middle)
+        low, high = (middle, high) if worst is not None and worst <= odds else (low, middle)
+    return low
+
+
+def _with_cells(asked: MapsAsked, wishes: Sequence[Wish]) -> MapsAsked:
+    """The cells asked for, and those that wishes name."""
+    more = {kind: [w.cell_m for w in wishes if w.kind == kind and w.cell_m] for kind in ("heatmap", "flows")}
+    heat, flows = {*asked.heat_cells_m, *more["heatmap"]}, {*asked.flow_cells_m, *more["flows"]}
+    return replace(asked, heat_cells_m=tuple(sorted(heat)), flow_cells_m=tuple(sorted(flows)))
+
+
+def _some(people: People) -> tuple[People, list[str]]:
+    """All people, or evenly chosen ones, and the first points of each, with what was left out in words."""
+    total = sum(len(trace) for _, trace in people)
+    if len(people) <= MOST_PEOPLE and total <= MOST_POINTS:
+        return people, []
+    chosen = sorted({int(k) for k in np.linspace(0, len(people) - 1, min(len(people), MOST_PEOPLE))})
+    each = max(MOST_POINTS // len(chosen), 100)
+    cut = [(people[k][0], first_points(people[k][1], each)) for k in chosen]
+    points = sum(len(trace) for _, trace in cut)
+    words = f"Simulated on {points} of {total} points and {len(cut)} of {len(people)} people"
+    return cut, [f"{words}, to be quick: with all of them maps come out better."]

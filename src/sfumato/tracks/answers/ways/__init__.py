@@ -1,0 +1,1 @@
+"""How far, how fast, which way: paths from releases."""

@@ -1,0 +1,239 @@
+"""A certificate as a document: written once, with one canonical text and one seal; read again as a checked record.
+
+The seal is a SHA-256 of the certificate's own canonical text: it finds accidents and careless edits. It is not a
+signature; whoever can rewrite the file can seal it again. The JSON is for files and people; report, audit and the
+command line read the record. A certificate of an unknown, unregistered or incomplete mechanism has no record, so
+nobody words it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sfumato.base.arrays import jsonable
+from sfumato.base.errors import InputError
+from sfumato.base.files import write_text
+from sfumato.base.numbers.odds import AS_PROMISED, HARDLY_ANY, mu_of, odds_at, odds_words
+from sfumato.base.shown import Shown
+from sfumato.base.things.guarantees import Guarantee
+from sfumato.base.things.losses import Losses
+from sfumato.tracks.certificates.build import FORMAT, KIND
+from sfumato.tracks.noise.interface import Json, Numbers, Stated, TraceMechanism
+from sfumato.tracks.noise.lookup import mechanism_from_dict, registered
+from sfumato.tracks.plan import Target
+
+SEAL = "certificate_sha256"
+SIGNATURE = "signature"
+LEAST_RADIUS_M = 100.0  # a tiny radius cannot flatter
+
+
+def canonical(value: Mapping[str, Any]) -> bytes:
+    """One text for one meaning: sorted keys, no spaces, shortest floats, UTF-8."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+
+
+class Sealed(Json, Shown):
+    """A certificate as its JSON, with a card in notebooks."""
+
+    __slots__ = ()
+
+    def write(self, path: str | Path) -> None:
+        """To a file, in the very text that ``verify`` expects, whole or not at all."""
+        write_text(Path(path), certificate_text(self))
+
+
+def sealed(body: Mapping[str, Any], sign: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None) -> Sealed:
+    """The body with the hash of its canonical text; ``sign`` puts a signature of the body under it first."""
+    plain = {key: value for key, value in jsonable(dict(body)).items() if key != SEAL}
+    if sign is not None:
+        plain[SIGNATURE] = dict(sign(plain))
+    return Sealed({**plain, SEAL: hashlib.sha256(canonical(plain)).hexdigest()})
+
+
+def certificate_text(document: Mapping[str, Any]) -> str:
+    """A certificate as it is written to a file."""
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def with_file(body: Mapping[str, Any], path: str | Path) -> dict[str, Any]:
+    """The body with the hash and size of the file the release was written to."""
+    return {**body, "release": {**body["release"], **file_facts(path)}}
+
+
+def file_facts(path: str | Path) -> dict[str, str | int]:
+    """What a certificate says about the file: its hash and size."""
+    digest = hashlib.sha256()
+    size = 0
+    try:
+        with open(path, "rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+                size += len(block)
+    except OSError as error:
+        raise InputError(f"Cannot read {path}: {error.strerror}.", "Give the release's file.") from error
+    return {"file_sha256": digest.hexdigest(), "file_bytes": size}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Certificate(Shown):
+    """What a certificate states; ``stated`` holds its numbers and losses, ``mechanism`` answers for their meaning."""
+
+    mechanism: TraceMechanism
+    stated: Stated
+    guarantee: Guarantee
+    version: str
+    points: int
+    people: int
+    noise_m: float | None
+    loss_over_floor: float | None
+    snap_m: float
+    kept: tuple[str, ...]
+    randomness: str
+    simulation: bool
+    warnings: tuple[str, ...]
+    content_sha256: str
+    times: str = "keep"
+
+    def __post_init__(self) -> None:
+        registered(self.mechanism)
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any] | Certificate) -> Certificate:
+        """The record of a certificate's JSON; refused with words where it is no whole certificate."""
+        if isinstance(document, Certificate):
+            return document
+        try:
+            if document["format"] != FORMAT or document["kind"] != KIND:
+                raise InputError("This is not a sfumato trace certificate of a known format.", "Check the file.")
+            return cls._read(document)
+        except KeyError as error:
+            raise InputError(
+                f"The certificate does not state {error}.", "Use a certificate written by sfumato protect."
+            ) from error
+        except (TypeError, ValueError, AttributeError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError("A field of the certificate has the wrong type.", "It was changed.") from error
+
+    @classmethod
+    def _read(cls, document: Mapping[str, Any]) -> Certificate:
+        mechanism = mechanism_from_dict(document["parameters"])
+        if document["mechanism"] != mechanism.name:
+            raise InputError("The certificate names two mechanisms.", "It was changed.")
+        numbers, wish = Numbers.from_dict(document), document["target"]
+        basis_name = str(document["epsilon_follows_from"])
+        losses = Losses(
+            worst_loss=_number(document["worst_loss"]),
+            stay_loss=_number(document["stay_loss"]),
+            loss_at_times=_number(document["loss_at_times"]),
+            floor_loss=_number(document["floor_loss"]),
+            basis=_number(document.get(basis_name)),
+            basis_name=basis_name,
+            warnings=tuple(str(warning) for warning in document["warnings"]),
+        )
+        target = Target(numbers.radius_m, wish["odds"], wish["epsilon"], wish["noise_m"], numbers.order)
+        blocks = {name: document[name] for name in ("secrets", "bound") if name in document}
+        return cls(
+            mechanism=mechanism,
+            stated=Stated(target, losses, numbers, blocks),
+            guarantee=Guarantee.from_dict(document["guarantee"]),
+            version=str(document["sfumato"]),
+            points=int(document["points"]),
+            people=int(document["people"]),
+            noise_m=_number(document["rms_noise_m"]),
+            loss_over_floor=_number(document["loss_over_floor"]),
+            snap_m=float(document["snap_m"]),
+            kept=tuple(str(name) for name in document["kept"]),
+            randomness=str(document["randomness"]),
+            simulation=bool(document["simulation"]),
+            warnings=losses.warnings,
+            content_sha256=str(document["release"]["content_sha256"]),
+            times=str(document["times"]["released"]) if "times" in document else "keep",
+        )
+
+    @property
+    def headline(self) -> str:
+        """The promise in one sentence."""
+        return self.mechanism.headline(self.stated)
+
+
+def _number(value: object) -> float | None:
+    return None if value is None else float(value)  # type: ignore[arg-type]
+
+
+def worst_odds(document: Mapping[str, Any] | Certificate, radius_m: float | None = None) -> float | None:
+    """The worst of the stated odds at ``radius_m`` (None: the stated radius, 100 m at least); None: none is stated."""
+    stated = Certificate.of(document).stated
+    numbers, losses, secrets = stated.numbers, stated.losses, stated.blocks.get("secrets") or {}
+    at = max(numbers.radius_m, LEAST_RADIUS_M) if radius_m is None else radius_m
+    every = [losses.basis, losses.stay_loss, losses.worst_loss]
+    every += [_number(secrets.get(name)) for name in ("loss_over_class", "offset_loss")]
+    found = [_gaussian_odds(loss, at) for loss in every if loss is not None]
+    if numbers.odds_per_point is not None:
+        found.append(_power(numbers.odds_per_point, at / numbers.radius_m))
+    return max(found, default=None)
+
+
+def thin_protection(document: Mapping[str, Any] | Certificate) -> list[str]:
+    """A warning in words where ``verify`` would not call this release protected."""
+    record = Certificate.of(document)
+    if record.simulation:
+        return ["SIMULATION: a seed was given; whoever knows it takes the noise away. This protects nobody."]
+    radius_m = max(record.stated.numbers.radius_m, LEAST_RADIUS_M)
+    protection, why = stated_protection(record, worst_odds(record), radius_m)
+    if protection == "as promised":
+        return []
+    return [f"Warning: this protects {'nothing' if protection == 'none' else 'hardly anything'}. {why}"]
+
+
+def _gaussian_odds(loss: float, radius_m: float) -> float:
+    try:
+        return odds_at(mu_of(loss, radius_m))
+    except (OverflowError, ValueError):
+        return math.inf
+
+
+def _power(odds: float, exponent: float) -> float:
+    try:
+        return math.pow(odds, exponent)
+    except OverflowError:
+        return math.inf
+
+
+def stated_protection(record: Certificate, odds: float | None, radius_m: float) -> tuple[str, str]:
+    """``none``, ``hardly any`` or ``as promised``, and why, from the worst odds at a radius."""
+    if record.simulation:
+        return "none", "A simulation: whoever knows the seed takes the noise away."
+    if odds is None:
+        return "none", "The certificate states no odds."
+    words = f"The worst odds it states are {odds_words(odds)} between places {radius_m:g} m apart."
+    if odds <= AS_PROMISED * (1 + 1e-9):
+        return "as promised", words
+    return ("hardly any" if odds <= HARDLY_ANY else "none"), words
+
+
+def promise_lines(document: Json, *, advice: bool = False) -> list[str]:
+    """Headline, figures and warnings of one certificate (of the noise, where it is an archive's or a dataset's)."""
+    said = Certificate.of(document)
+    return [
+        said.headline,
+        *said.mechanism.figures(said.stated),
+        *(said.mechanism.advice(said.stated, simulation=said.simulation) if advice else ()),
+        *(f"Warning: {warning}" for warning in said.warnings),
+        *thin_protection(document),
+    ]
+
+
+def smooth_lines(document: Json) -> list[str]:
+    """How a smooth release was made, and that nobody can tell unless it is signed."""
+    if "derived" not in document:
+        return []
+    how, meaning = (document["derived"][name] for name in ("how", "meaning"))
+    unsigned = "Nobody can tell from it that it was made so: sign it (--sign), or publish the noisy release as well."
+    return [f"Smooth: {how}. {meaning}", *([] if "signature" in document else [unsigned])]

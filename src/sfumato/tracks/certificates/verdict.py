@@ -1,0 +1,221 @@
+"""The verdict on a release and its certificate: unchanged, clean, plausible, protected; and what else matters.
+
+:func:`~sfumato.tracks.certificates.verify.verify` answers whether two files belong together. That is not yet
+protection: a certificate of 5 m of noise, of a simulation, or of an original that was sealed as a release is a true
+certificate. The verdict asks the four questions one after the other and says "good" only where all four are answered
+yes.
+
+*Protection* is judged by the worst of the odds the certificate states (moments, one place stayed at, chosen secrets
+over their class, one point), at the stated radius or 100 m, whichever is more, so that a tiny radius cannot flatter.
+Under a Gaussian loss μ is linear in the radius; under geo-indistinguishability the logarithm of the odds is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.base.errors import OtherVersion, VerificationFailed
+from sfumato.base.things.frames import unroll
+from sfumato.base.things.traces import PointsRead, Trace
+from sfumato.tracks.certificates.clean import more_than_certified
+from sfumato.tracks.certificates.document import LEAST_RADIUS_M, SIGNATURE, Certificate, stated_protection, worst_odds
+from sfumato.tracks.certificates.requirements import parse_requirements, unmet
+from sfumato.tracks.certificates.verify import Document, read_release, verify
+from sfumato.tracks.noise.plausibility import REFUSED_BELOW
+
+Answer = bool | None  # None: cannot be told
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdict:
+    """Four answers with their reasons, and what is reported beside them; ``ok`` where all four are yes."""
+
+    unchanged: Answer
+    clean: Answer
+    plausible: Answer
+    protection: str
+    reasons: Mapping[str, str]
+    worst_odds: float | None = None
+    at_radius_m: float | None = None
+    sentence: str = ""
+    holds_over: str = ""
+    exact: tuple[str, ...] = ()
+    signed_by: str | None = None
+    releases: str = ""
+    releases_known: bool = False
+    simulation: bool = False
+    wording_checked: bool = False
+    checks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    unmet: tuple[str, ...] = ()
+    points_read: PointsRead | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Unchanged, clean, plausible, protected as promised, and all that was required."""
+        held = self.unchanged is True and self.clean is True and self.plausible is True
+        return held and self.protection == "as promised" and not self.unmet
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields of ``verify --json``."""
+        names = (
+            *("unchanged", "clean", "plausible", "protection", "worst_odds", "at_radius_m", "sentence", "holds_over"),
+            *("signed_by", "releases", "releases_known", "simulation", "wording_checked"),
+        )
+        lists = {name: list(getattr(self, name)) for name in ("exact", "checks", "notes", "unmet")}
+        out = {"ok": self.ok, **{name: getattr(self, name) for name in names}, **lists, "reasons": dict(self.reasons)}
+        if self.points_read is not None:
+            out["points_read"] = self.points_read.to_dict()
+        if not self.unchanged:
+            out["error"] = self.reasons["unchanged"]
+        return out
+
+    def head(self) -> str:
+        """Good or not, in one sentence."""
+        if self.unchanged is None:
+            return "NOT CHECKED: another version of sfumato wrote this certificate."
+        if not self.ok:
+            return "NOT GOOD: do not rely on this release."
+        if not self.wording_checked:
+            return "The numbers hold; the wording was not checked."
+        return "Good: unchanged, clean, plausible and protected."
+
+    def rows(self) -> list[tuple[str, str]]:
+        """What was asked and what was found, in the order in which people read it."""
+        rows = [
+            ("Unchanged?", _word(self.unchanged, self.reasons.get("unchanged"))),
+            ("Clean?", _word(self.clean, self.reasons.get("clean"))),
+            ("Plausible?", _word(self.plausible, self.reasons.get("plausible"))),
+            ("Protection", f"{self.protection}. {self.reasons.get('protection', '')}".strip()),
+        ]
+        if self.unchanged:
+            rows += [
+                ("Promise", self.sentence),
+                ("It holds over", self.holds_over),
+                ("Also in it, exact", ", ".join(self.exact) or "nothing but times, gaps and the number of points"),
+                ("Signed by", self.signed_by or "nobody: whoever can rewrite both files can seal them again"),
+                ("Releases", self.releases),
+            ]
+        if self.points_read is not None:
+            rows.append(("Points", self.points_read.sentence() or f"Read {self.points_read.read}; none was skipped."))
+        return rows + [("Required, not met", text) for text in self.unmet]
+
+    def lines(self) -> list[str]:
+        """The verdict as text, one answer a line."""
+        return [self.head(), *(f"  {label:<18} {text}" for label, text in self.rows())]
+
+
+def _word(answer: Answer, reason: str | None) -> str:
+    word = {True: "yes", False: "NO", None: "cannot be told"}[answer]
+    return f"{word}. {reason}" if reason else word
+
+
+def refused(error: VerificationFailed) -> Verdict:
+    """The verdict where something disagrees; what another version wrote is not called changed."""
+    why = f"{error.what} {error.advice or ''}".strip()
+    if isinstance(error, OtherVersion):
+        return Verdict(None, None, None, "cannot be told", {"unchanged": why})
+    return Verdict(False, None, None, "none", {"unchanged": why, "protection": "What was changed promises nothing."})
+
+
+def judge(
+    source: str | Path | Mapping[str, Any],
+    *,
+    release: str | Path | Trace | Sequence[tuple[str | None, Trace]],
+    format: str | None = None,
+    signer: str | Path | None = None,
+    ignore_wording: bool = False,
+    require: str = "",
+) -> Verdict:
+    """All four answers. A changed file is answered, not raised; ``require`` is as in ``verify --require``."""
+    if require:
+        parse_requirements(require)
+    try:
+        found = verify(source, release=release, format=format, signer=signer, ignore_wording=ignore_wording)
+    except VerificationFailed as error:
+        return refused(error)
+    document, record = found.certificate, Certificate.of(found.certificate)
+    verdict = stated_verdict(document)
+    reasons = dict(verdict.reasons)
+    clean: bool = True
+    if isinstance(release, str | Path):
+        kept = record.kept
+        more = more_than_certified(Path(release), people=record.people, kept=kept, format=format)
+        clean = more is None
+        reasons |= {} if more is None else {"clean": more}
+        people = read_release(release, fleet=record.people != 1, format=format)
+    else:
+        people = [(None, release)] if isinstance(release, Trace) else list(release)
+    plausible, why = plausible_release(record, [trace for _, trace in people])
+    reasons |= {"plausible": why} if why else {}
+    return replace(
+        verdict,
+        clean=clean,
+        plausible=plausible,
+        reasons=reasons,
+        wording_checked=found.wording_checked,
+        checks=found.checks,
+        notes=found.notes,
+        points_read=PointsRead.of(trace for _, trace in people),
+        unmet=unmet(require, document, worst=lambda at: worst_odds(record, at)) if require else (),
+    )
+
+
+def stated_verdict(document: Document) -> Verdict:
+    """What a certificate says that was found unchanged; whether the release is clean and plausible is not yet told."""
+    record = Certificate.of(document)
+    odds, radius_m = worst_odds(record), max(record.stated.numbers.radius_m, LEAST_RADIUS_M)
+    protection, why = stated_protection(record, odds, radius_m)
+    mode = document["releases"]
+    known = mode["mode"] != "redrawn" or int(mode.get("redraws", 1)) > 1
+    signature = document.get(SIGNATURE)
+    return Verdict(
+        unchanged=True,
+        clean=None,
+        plausible=None,
+        protection=protection,
+        reasons={"protection": why},
+        worst_odds=odds if odds is not None and math.isfinite(odds) else None,
+        at_radius_m=radius_m,
+        sentence=record.headline,
+        holds_over=_class_words(document),
+        exact=record.kept,
+        signed_by=None if not signature else str(signature["public_key"]),
+        releases=("" if known else "an unknown number. ") + str(mode["meaning"]),
+        releases_known=known,
+        simulation=record.simulation,
+    )
+
+
+def _class_words(document: Mapping[str, Any]) -> str:
+    members = document.get("prior_class")
+    if members is None:
+        one = document.get("prior") is not None
+        return "one prior only, no class" if one else "no class of movements: each point on its own"
+    if members["name"] == "custom":
+        return "a hand-made class, none of day, week or year"
+    return f"the class {members['name']}"
+
+
+def plausible_release(record: Certificate, traces: Sequence[Trace]) -> tuple[Answer, str]:
+    """Whether every person's positions could hold the stated noise; Bonferroni over people."""
+    found: list[float | None] = []
+    for trace in traces:
+        order = np.argsort(trace.times_s, kind="stable")
+        path = unroll(trace.lat_deg[order], trace.lon_deg[order])
+        found.append(record.mechanism.plausibility(trace.times_s[order], path, snap_m=record.snap_m))
+    told = [value for value in found if value is not None]
+    if told and min(told) * len(told) < REFUSED_BELOW:
+        return False, (
+            "It is smoother than the stated noise allows: a true release would look so at most once in "
+            f"{1 / max(min(told) * len(told), 1e-12):,.0f}. It was never protected, or smoothed afterwards."
+        )
+    if len(told) < len(found):
+        return None, f"{len(found) - len(told)} of {len(found)} tracks have too few points, or too coarse a grid."
+    return True, ""

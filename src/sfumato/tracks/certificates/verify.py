@@ -1,0 +1,406 @@
+"""Check a certificate against the release it speaks about: everything is recomputed, nothing is taken on trust.
+
+The certificate's own terms (mechanism, ladder, class, radius, order, wish) and the release's times and positions are
+fed to the code that writes certificates, and every field must come out the same.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from sfumato.base.errors import InputError, OtherVersion, SfumatoError, VerificationFailed
+from sfumato.base.things.frames import frame_for, snap
+from sfumato.base.things.traces import Trace
+from sfumato.base.version import __version__
+from sfumato.tracks.certificates.build import (
+    FORMAT,
+    KIND,
+    Released,
+    ReleasedFiles,
+    Terms,
+    certificate_body,
+    released_of,
+)
+from sfumato.tracks.certificates.document import SEAL, SIGNATURE, certificate_text, file_facts, sealed
+from sfumato.tracks.io import read_trace, read_traces
+from sfumato.tracks.noise.lookup import mechanism_from_dict
+from sfumato.tracks.plan import Target
+
+Document = Mapping[str, Any]  # a certificate as its JSON, before it is checked
+TOLERANCE = 1e-9  # relative; numbers are recomputed by the same formulas, perhaps on another machine
+_SENTENCES = (  # all else is a number or a name, and is compared whatever the wording
+    *(f"guarantee.{part}" for part in ("notion", "assumes", "covers", "not_covered", "numerics")),
+    *("headline", "warnings", "releases.meaning", "releases.gap_rule", "loss_at_times_grid", "times.meaning"),
+    *("secrets.statement", "secrets.limits", "secrets.loss_over_class_grid"),
+)
+_SINCE = ("headline", "plan", "times", "several_files")  # what certificates of the first edition do not have
+_KINDS = "Check the file; a smoothed track's certificate is for sfumato verify --raw, or judge_smoothed."
+_INDEX = "That is the index of a pandas frame: write it with index=False."
+LOSS_TOLERANCE = 1e-6  # exact losses go through a factorisation
+_FACTORISED = (
+    *("loss_at_times", "stay_loss", "stay_odds_99", "secrets.loss_over_class", "secrets.odds_99_over_class"),
+    *("secrets.offset_loss", "secrets.offset_odds_99"),
+)
+_STAYS = ("stay_loss", "stay_odds_99")
+_FALSE_STAYS = (
+    "Version 0.1.0 stated odds for stays that noise for chosen secrets does not keep.",
+    "Its certificates with --secrets are refused: protect the trace again with this version.",
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verified:
+    """What was checked, and the certificate that passed."""
+
+    certificate: Document
+    checks: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    wording_checked: bool = True
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields of ``verify --json``."""
+        return {
+            "ok": True,
+            "wording_checked": self.wording_checked,
+            "checks": list(self.checks),
+            "notes": list(self.notes),
+        }
+
+
+def read_certificate(source: str | Path | Document) -> dict[str, Any]:
+    """The certificate in a file, or a mapping as it is."""
+    if isinstance(source, Mapping):
+        return dict(source)
+    path = Path(source)
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_constant)
+    except OSError as error:
+        raise InputError(f"Cannot read {path}: {error.strerror}.", "Give the certificate's file.") from error
+    except ValueError as error:
+        raise VerificationFailed("The certificate is not valid JSON.", "It was changed or cut off.") from error
+    if not isinstance(value, dict):
+        raise VerificationFailed("The certificate is not a JSON object.", "It was changed or cut off.")
+    return value
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+def verify(
+    source: str | Path | Document,
+    *,
+    release: str | Path | Trace | Sequence[tuple[str | None, Trace]],
+    format: str | None = None,
+    signer: str | Path | None = None,
+    ignore_wording: bool = False,
+) -> Verified:
+    """Recompute everything from certificate + release; :class:`VerificationFailed` with the reason if they disagree.
+
+    ``signer`` (a public key in base64, or its PEM file) demands a valid signature by that key. A certificate of another
+    version is refused, since its sentences cannot be written again here; ``ignore_wording`` checks the numbers only,
+    and then no sentence of the certificate has been checked.
+    """
+    document = read_certificate(source)
+    checks, notes = check_opening(document, signer, ignore_wording)
+    if isinstance(source, str | Path) and Path(source).read_bytes() != certificate_text(document).encode():
+        raise VerificationFailed(
+            "The certificate's text is not what was written, though it means the same.", "A byte of it was changed."
+        )
+    file: dict[str, Any] = {}
+    recorded = document.get("release")
+    if not isinstance(recorded, dict):
+        raise VerificationFailed("The certificate names no release.", "It was changed.")
+    if isinstance(release, str | Path):
+        if "file_sha256" in recorded:
+            file = file_facts(release)
+            if file["file_sha256"] != recorded["file_sha256"]:
+                raise VerificationFailed(
+                    "The release is not the file that was certified: its bytes differ.", "Use the original file."
+                )
+            checks.append("every byte of the release")
+        people = read_release(release, fleet=document.get("people") != 1, format=format)
+    elif isinstance(release, Trace):
+        people = [(None, release)]
+        file = {key: value for key, value in recorded.items() if key != "content_sha256"}
+    else:
+        people = list(release)
+        file = {key: value for key, value in recorded.items() if key != "content_sha256"}
+    released = released_of(people)
+    if released.digest() != recorded.get("content_sha256"):
+        raise VerificationFailed(
+            "The release's positions or times are not those that were certified.", "Use the original release."
+        )
+    checks.append("positions and times of the release")
+    terms = terms_of(document)
+    _check_kept(people, terms.kept)
+    check_grid(released, terms.snap_m)
+    checks.append(f"positions on the public {terms.snap_m:g} m grid")
+    checks.append(check_recomputed(document, terms, released, file, notes, words=not ignore_wording))
+    return Verified(document, tuple(checks), tuple(notes), not ignore_wording)
+
+
+def verify_files(document: Document, traces: Iterable[Trace] | None, *, ignore_wording: bool) -> Verified:
+    """:func:`verify` for the noise of an archive, file by file; ``traces`` is None where the files show no times.
+
+    Files without times cannot be read as tracks: then positions are what the hashes of the files vouch for, and only
+    what the certificate says is recomputed.
+    """
+    checks, notes = check_opening(document, None, ignore_wording)
+    terms = terms_of(document)
+    if not terms.several_files:
+        raise VerificationFailed("The certificate speaks of one track, not of files.", "It was changed.")
+    stated: dict[str, Any] = {}
+    if traces is None:
+        released = ReleasedFiles(((int(document["points"]), ""),))
+        stated = {"content_sha256": document["release"]["content_sha256"]}
+        notes.append("Files without times are no tracks: their bytes were checked, positions were not read again.")
+    else:
+        contents = []
+        for trace in traces:
+            one = released_of([(None, trace)])
+            _check_kept([(None, trace)], terms.kept)
+            check_grid(one, terms.snap_m)
+            contents.append((one.points, one.digest()))
+        released = ReleasedFiles(tuple(contents))
+        if released.digest() != document["release"]["content_sha256"]:
+            raise VerificationFailed(
+                "The files' positions or times are not those that were certified.", "Use the original files."
+            )
+        checks += ["positions and times of every file", f"positions on the public {terms.snap_m:g} m grid"]
+    checks.append(check_recomputed(document, terms, released, stated, notes, words=not ignore_wording))
+    return Verified(document, tuple(checks), tuple(notes), not ignore_wording)
+
+
+def check_opening(document: Document, signer: str | Path | None, ignore_wording: bool) -> tuple[list[str], list[str]]:
+    """Seal, signature and version: what was checked, and what should be noted."""
+    checks, notes = ["the certificate's own hash"], []
+    _check_seal(document)
+    signed_by = _checked_signer(document, signer)
+    if signed_by is not None:
+        checks.append(f"the signature of {signed_by}")
+    if document.get("sfumato") != __version__:
+        made_by = _version_words(document.get("sfumato"))
+        if not ignore_wording:
+            raise OtherVersion(
+                f"Made by sfumato {made_by}; this is {__version__}: install "
+                f"{'that' if ' ' in made_by else made_by} to verify, or use "
+                "--ignore-wording to check the numbers only."
+            )
+        notes.append(f"Made by sfumato {made_by}, checked by {__version__}.")
+    if ignore_wording:
+        notes.append("No sentence of the certificate was checked: believe its numbers only.")
+    return checks, notes
+
+
+def check_recomputed(
+    document: Document,
+    terms: Terms,
+    released: Released | ReleasedFiles,
+    file: Document,
+    notes: list[str],
+    *,
+    words: bool,
+) -> str:
+    """Every field built again from the terms and the release, and compared."""
+    try:
+        again = certificate_body(terms, released)
+    except SfumatoError as error:
+        raise VerificationFailed(f"The certificate's terms do not hold: {error.what}", error.advice) from error
+    again = {name: value for name, value in again.items() if name not in _SINCE or name in document}
+    if document.get("sfumato") == "0.1.0":
+        notes += _stays_of_the_first_edition(document, again)
+    again |= {"sfumato": document["sfumato"], "release": {**again["release"], **file}}
+    unsealed = {name: value for name, value in document.items() if name not in (SIGNATURE, SEAL)}
+    _compare(again, unsealed, words=words)
+    return f"universal bound, losses, epsilon, delta, odds{' and every sentence' if words else ''}, recomputed"
+
+
+def _stays_of_the_first_edition(document: Document, again: dict[str, Any]) -> list[str]:
+    """What 0.1.0 said about stays: nothing for noise shaped by a prior, and what was false for chosen secrets."""
+    if "secrets" in document:
+        raise VerificationFailed(*_FALSE_STAYS)
+    if document.get("stay_loss") is not None or again["stay_loss"] is None:
+        return []
+    again |= dict.fromkeys(_STAYS)
+    return ["0.1.0 stated nothing about stays here: a place stayed at is not protected."]
+
+
+def _checked_signer(document: Document, signer: str | Path | None) -> str | None:
+    if SIGNATURE not in document and signer is None:
+        return None
+    from sfumato.tracks.certificates.sign import (
+        check_signer,  # the cipher's library loads only where there is a signature
+    )
+
+    return check_signer(document, signer)
+
+
+def check_belongs(document: Document, release: Trace) -> None:
+    """Refuse a certificate that was changed, or that speaks about another release than this one."""
+    _check_seal(document)
+    recorded = document.get("release")
+    found = recorded.get("content_sha256") if isinstance(recorded, Mapping) else None
+    if released_of([(None, release)]).digest() != found:
+        raise VerificationFailed(
+            "The certificate belongs to another release: positions or times differ.", "Give the release's own."
+        )
+
+
+def _version_words(version: object) -> str:
+    """A version as it may be printed: the certificate's author wrote it."""
+    known = isinstance(version, str) and re.fullmatch(r"[0-9][0-9A-Za-z.+-]{0,39}", version)
+    return str(version) if known else "of an unknown version"
+
+
+def opened(
+    source: str | Path | Document,
+    release: str | Path | Trace | Sequence[tuple[str | None, Trace]],
+    *,
+    format: str | None = None,
+) -> tuple[Terms, list[tuple[str | None, Trace]]]:
+    """The terms of a certificate that is whole, and the people of the very release it was written for.
+
+    Enough for a receiver who only computes with the law of the noise; whether the promise holds is :func:`verify`'s.
+    """
+    document = read_certificate(source)
+    _check_seal(document)
+    recorded = document.get("release")
+    fleet = document.get("people") != 1
+    if isinstance(release, str | Path):
+        people = read_release(release, fleet=fleet, format=format)
+    else:
+        people = [(None, release)] if isinstance(release, Trace) else list(release)
+    if not isinstance(recorded, dict) or released_of(people).digest() != recorded.get("content_sha256"):
+        raise VerificationFailed(
+            "The certificate is not this release's: positions or times differ.", "Give the certificate it came with."
+        )
+    return terms_of(document), people
+
+
+def read_release(path: str | Path, *, fleet: bool, format: str | None = None) -> list[tuple[str | None, Trace]]:
+    """The people of a released file."""
+    try:
+        if fleet:
+            return [(person, trace) for person, trace in read_traces(path, format=format)]
+        return [(None, read_trace(path, format=format, one_person=True))]
+    except InputError as error:
+        raise VerificationFailed(f"The release cannot be read: {error.what}", error.advice) from error
+
+
+def _check_seal(document: Document) -> None:
+    if document.get("format") != FORMAT or document.get("kind") != KIND:
+        raise VerificationFailed("This is not a sfumato trace certificate of a known format.", _KINDS)
+    try:
+        expected = sealed(document)[SEAL]
+    except (TypeError, ValueError) as error:
+        raise VerificationFailed("The certificate cannot be read.", "It was changed.") from error
+    if document.get(SEAL) != expected:
+        raise VerificationFailed("The certificate's own hash does not fit its content.", "It was changed.")
+
+
+def terms_of(document: Document) -> Terms:
+    """The terms that a certificate states."""
+    try:
+        wish = document["target"]
+        mechanism = mechanism_from_dict(document["parameters"])
+        return Terms(
+            mechanism=mechanism,
+            target=Target(
+                radius_m=float(document["radius_m"]),
+                odds=wish["odds"],
+                epsilon=wish["epsilon"],
+                noise_m=wish["noise_m"],
+                order=float(document["order"]),
+            ),
+            snap_m=float(document["snap_m"]),
+            randomness_source=str(document["randomness"]),
+            simulation=bool(document["simulation"]),
+            kept=tuple(document["kept"]),
+            times=str(document["times"]["released"]) if "times" in document else "keep",
+            several_files=bool(document.get("several_files", False)),
+        )
+    except VerificationFailed:
+        raise
+    except (KeyError, TypeError, ValueError) as error:
+        reason = error.what if isinstance(error, SfumatoError) else "a field is missing or has the wrong type"
+        raise VerificationFailed(f"The certificate's terms cannot be used: {reason}.", "It was changed.") from error
+
+
+def _check_kept(people: Sequence[tuple[str | None, Trace]], kept: Sequence[str]) -> None:
+    """What the release holds beside positions and times must be named in the certificate."""
+    held = {str(name) for _, trace in people for name in (*trace.dropped, *trace.columns, *trace.texts)}
+    unnamed = sorted(held - set(kept))
+    if unnamed:
+        raise VerificationFailed(
+            f"The release also holds {', '.join(unnamed)}, which the certificate does not name as kept.",
+            _INDEX
+            if any(name.startswith("__index_level_") for name in unnamed)
+            else "One of the two files was changed.",
+        )
+
+
+def check_grid(released: Released, snap_m: float) -> None:
+    """Refuse positions that are not on the public grid."""
+    for lat, lon in zip(released.lat_deg, released.lon_deg, strict=True):
+        again = snap(lat, lon, snap_m)
+        off = np.flatnonzero(np.maximum(np.abs(again[0] - lat), np.abs(again[1] - lon)) > 1.5e-7)
+        off = off[[not _on_a_neighbours_grid(lat[i], lon[i], snap_m) for i in off]] if off.size else off
+        if off.size:
+            raise VerificationFailed(
+                f"{off.size} released position(s) are not on the stated {snap_m:g} m grid.",
+                "The release was changed after the noise.",
+            )
+
+
+def _on_a_neighbours_grid(lat_deg: float, lon_deg: float, snap_m: float) -> bool:
+    """A point snapped close to a cell's border may have landed just beyond it, on the grid of the cell it came from."""
+    reach_deg = min(0.9, 2.0 * snap_m / 111_000.0 / max(np.cos(np.radians(lat_deg)), 0.02))
+    for north in (-reach_deg, 0.0, reach_deg):
+        for east in (-reach_deg, 0.0, reach_deg):
+            frame = frame_for(float(np.clip(lat_deg + north, -90.0, 90.0)), lon_deg + east)
+            steps = frame.to_metres([lat_deg], [lon_deg])[0] / snap_m
+            if np.abs(steps - np.rint(steps)).max() * snap_m < 0.02:  # released degrees have seven decimals
+                return True
+    return False
+
+
+def _compare(expected: object, found: object, where: str = "", *, words: bool = True) -> None:
+    """Field by field; the first disagreement is the reason. Without ``words`` sentences may differ, numbers not."""
+    if not words and where in _SENTENCES and _sentences(expected) and _sentences(found):
+        return
+    if isinstance(expected, dict) and isinstance(found, dict):
+        for key in sorted(expected.keys() | found.keys()):
+            name = f"{where}.{key}" if where else key
+            if key not in found or key not in expected:
+                raise VerificationFailed(f"The field '{name}' is {'missing' if key not in found else 'not known'}.")
+            _compare(expected[key], found[key], name, words=words)
+        return
+    if isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
+        for index, (one, other) in enumerate(zip(expected, found, strict=True)):
+            _compare(one, other, f"{where}[{index}]", words=words)
+        return
+    if _number(expected) and _number(found):
+        allowed = LOSS_TOLERANCE if where in _FACTORISED else TOLERANCE
+        if abs(expected - found) <= allowed * max(abs(expected), abs(found)):
+            return
+    elif type(expected) is type(found) and expected == found:
+        return
+    raise VerificationFailed(
+        f"The field '{where}' says {found!r}; recomputed it is {expected!r}.", "The certificate was changed."
+    )
+
+
+def _sentences(value: object) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(item, str) for item in value))
+
+
+def _number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,357 @@
+"""The best noise for any set of secrets, basic and compound, with a certified gap, in both directions.
+
+``least_loss``: the least worst loss max_k λ_max(J_k)/e_k at a budget tr Γ = B. ``least_noise``: the least tr Γ with
+λ_max(J_k) ≤ e_k. Both are convex in Γ (J_k is matrix-convex). One secret is closed form (`rank_one`, `compound`);
+every point under a constant prior variance is closed form (Γ ∝ Σ, the floor 1/o [docs/designs/every_point.md]);
+otherwise `secrets_barrier`, or `first_order` where the secrets together cover too many points for it. Whatever found
+the design, its losses are recomputed from the very covariance returned and the gap is to a proved lower bound
+(`certificates`). Several priors at once make it minimax over a class.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.base.arrays import FloatArray, IntArray, Solved, finite, positive, read_only
+from sfumato.base.errors import InputError
+from sfumato.tracks.designs.barrier import Program, centre, union_size
+from sfumato.tracks.designs.enough_noise import just_enough, met
+from sfumato.tracks.designs.first_order import descend
+from sfumato.tracks.designs.lower_bound import DualTerms, Multipliers, dual_terms
+from sfumato.tracks.designs.noise_design import (
+    NoiseDesign,
+    checked_budget,
+    checked_prior,
+    checked_secrets,
+    checked_target,
+    losses_of,
+    regression,
+)
+from sfumato.tracks.designs.one_compound import least_noise_covering, one_compound
+from sfumato.tracks.losses.certain_loss import losses_at_most
+
+LARGEST_UNION = 90
+NUGGET = 1e-6
+
+
+class _Best:
+    """The best design and the best proof so far; a gap is between the two."""
+
+    def __init__(self, form: Literal["loss", "noise"], budget: float | None) -> None:
+        self.form, self.budget = form, budget
+        self.noise: FloatArray | None = None
+        self.upper, self.lower = np.inf, 0.0
+        self.multipliers: Multipliers | None = None
+
+    def offer(self, noise: FloatArray, upper: float) -> None:
+        if upper < self.upper:
+            self.noise, self.upper = noise, upper
+
+    def prove(self, terms: DualTerms, multipliers: Multipliers) -> None:
+        bound = terms.loss_at(self.budget) if self.budget is not None else terms.budget_for()
+        if bound > self.lower:
+            self.lower, self.multipliers = bound, multipliers
+
+    @property
+    def gap(self) -> float:
+        return (self.upper - self.lower) / self.upper if np.isfinite(self.upper) else np.inf
+
+
+def least_loss(
+    priors: npt.ArrayLike | Sequence[npt.ArrayLike],
+    secrets: Sequence[npt.ArrayLike],
+    *,
+    budget: float,
+    targets: Sequence[float] | None = None,
+    gap: float = 1e-6,
+    nugget: float = 0.0,
+    progress: Callable[[float], None] | None = None,
+) -> Solved[NoiseDesign]:
+    """The noise of trace ``budget`` with the least max_k λ_max(J_k)/e_k; ``targets`` e_k weigh them (default 1)."""
+    started = time.perf_counter()
+    covariances, indices, wanted = _checked(priors, secrets, targets)
+    checked_budget(budget, covariances[0])
+    n = len(covariances[0])
+    if len(covariances) == 1 and len(indices) == 1:
+        found = one_compound(covariances[0], indices[0], budget=budget, nugget=nugget)
+        return _relabelled(found, wanted[0], "convex", started)
+    if len(covariances) == 1 and _floor_applies(covariances[0], indices, wanted):
+        floor = n / budget / float(wanted[0])
+        noise = read_only(budget / n * covariances[0] / covariances[0][0, 0])
+        design = NoiseDesign(
+            noise, covariances, indices, "prior-shaped", nugget, known_losses=read_only(np.full(n, n / budget))
+        )
+        return Solved(design, "exact", 0, 0.0, floor, floor, time.perf_counter() - started)
+    best = _Best("loss", budget)
+    if union_size(covariances, indices) > LARGEST_UNION:
+        steps = _by_first_order(best, covariances, indices, wanted, gap, progress)
+    else:
+        steps = _by_interior_point(best, covariances, indices, wanted, gap, progress)
+    return _finished(best, (covariances, indices, wanted), nugget, gap=gap, steps=steps, started=started)
+
+
+def least_noise(
+    priors: npt.ArrayLike | Sequence[npt.ArrayLike],
+    secrets: Sequence[npt.ArrayLike],
+    *,
+    targets: Sequence[float],
+    gap: float = 1e-6,
+    nugget: float = 0.0,
+    progress: Callable[[float], None] | None = None,
+) -> Solved[NoiseDesign]:
+    """The noise of least trace with λ_max(J_k) ≤ ``targets``[k] for every secret; the objective is its trace."""
+    started = time.perf_counter()
+    covariances, indices, wanted = _checked(priors, secrets, targets)
+    for target in wanted:
+        checked_target(float(target), covariances[0])
+    if len(covariances) == 1 and len(indices) == 1:
+        slopes, rest = regression(covariances[0], indices[0])
+        values, vectors = least_noise_covering(slopes, rest, float(wanted[0]) * np.eye(len(indices[0])))
+        noise, losses = met((vectors * values) @ vectors.T, covariances, indices, wanted)
+        bound = dual_terms(covariances, indices, wanted, Multipliers((vectors,))).budget_for()
+        known = read_only(wanted) if losses is None else losses
+        design = NoiseDesign(noise, covariances, indices, "convex", nugget, known_losses=known, proof=(vectors,))
+        gap = max((design.trace - bound) / design.trace, 0.0)
+        return Solved(design, "exact", 1, gap, design.trace, bound, time.perf_counter() - started)
+    if len(covariances) == 1 and _floor_applies(covariances[0], indices, wanted):
+        budget = len(covariances[0]) / float(wanted[0])
+        shaped = least_loss(covariances[0], indices, budget=budget * (1 + 1e-15), nugget=nugget).value
+        noise, losses = met(shaped.noise_covariance, covariances, indices, wanted)
+        shaped = replace(shaped, noise_covariance=noise, known_losses=shaped.losses() if losses is None else losses)
+        # Every Γ_ii ≥ 1/e, since Z_i alone reveals 1/Γ_ii: the trace n/e is the least there is.
+        gap = max((shaped.trace - budget) / shaped.trace, 0.0)
+        return Solved(shaped, "exact", 0, gap, shaped.trace, budget, time.perf_counter() - started)
+    best = _Best("noise", None)
+    if union_size(covariances, indices) > LARGEST_UNION:
+        raise InputError(
+            f"The secrets cover {union_size(covariances, indices)} points; least noise for targets takes at most "
+            f"{LARGEST_UNION}.",
+            "Give a budget instead of targets, or fewer secrets.",
+        )
+    steps = _by_interior_point(best, covariances, indices, wanted, gap, progress)
+    return _finished(best, (covariances, indices, wanted), nugget, gap=gap, steps=steps, started=started)
+
+
+def design_within(
+    prior: npt.ArrayLike | Sequence[npt.ArrayLike],
+    secrets: Sequence[npt.ArrayLike],
+    *,
+    budget: float,
+    targets: Sequence[float],
+    gap: float = 1e-4,
+    nugget: float = 0.0,
+) -> Solved[NoiseDesign]:
+    """A design of trace at most ``budget`` meeting every target, or an error saying the least budget that works."""
+    found = least_noise(prior, secrets, targets=targets, gap=gap, nugget=nugget)
+    assert found.objective is not None
+    if found.objective > budget * (1 + 1e-9):
+        raise InputError(
+            f"The targets cannot be met with a budget of {budget:.6g}.",
+            f"The least budget that works is {found.objective:.6g} (at least {found.lower_bound or 0:.6g} is proved); "
+            "raise the budget or the targets.",
+        )
+    return found
+
+
+def _checked(
+    priors: npt.ArrayLike | Sequence[npt.ArrayLike], secrets: Sequence[npt.ArrayLike], targets: Sequence[float] | None
+) -> tuple[tuple[FloatArray, ...], tuple[IntArray, ...], FloatArray]:
+    if isinstance(priors, list | tuple) and not priors:
+        raise InputError("No prior was given.", "Give a covariance, or several at the same times.")
+    several = isinstance(priors, list | tuple) and np.ndim(priors[0]) == 2
+    covariances = tuple(checked_prior(p) for p in (priors if several else (priors,)))  # type: ignore[union-attr]
+    if len({c.shape for c in covariances}) != 1:
+        raise InputError("The priors have different numbers of points.", "Give covariances at the same times.")
+    indices = checked_secrets(secrets, len(covariances[0]))
+    wanted = np.ones(len(indices)) if targets is None else finite(targets, "The targets", dimensions=1)
+    if wanted.shape != (len(indices),):
+        raise InputError(f"{wanted.size} targets were given for {len(indices)} secrets.", "Give one per secret.")
+    for target in wanted:
+        positive(float(target), "A target loss")
+    return covariances, indices, read_only(wanted)
+
+
+def _floor_applies(prior: FloatArray, secrets: tuple[IntArray, ...], targets: FloatArray) -> bool:
+    """Every point alone, one prior variance, one target: noise shaped like the prior attains the floor exactly."""
+    diagonal = np.diag(prior)
+    every = len(secrets) == len(prior) and all(len(s) == 1 for s in secrets)
+    every = every and np.unique(np.concatenate(secrets)).size == len(prior)
+    return bool(every and np.ptp(diagonal) <= 1e-12 * diagonal[0] and np.ptp(targets) == 0)
+
+
+def _by_interior_point(
+    best: _Best,
+    priors: tuple[FloatArray, ...],
+    secrets: tuple[IntArray, ...],
+    targets: FloatArray,
+    gap: float,
+    progress: Callable[[float], None] | None,
+) -> int:
+    unit = float(np.mean([np.mean(np.diag(p)) for p in priors]))  # work in units of the prior variance
+    scaled = tuple(p / unit for p in priors)
+    budget = None if best.budget is None else best.budget / unit
+    program = Program(scaled, secrets, targets * unit, budget)
+    n = len(priors[0])
+    if budget is None:
+        spread = 1.0
+        while program.start(spread * np.eye(n))[1] > 0.5:
+            spread *= 2.0
+        while spread > 1e-12 and program.start(spread / 2 * np.eye(n))[1] <= 0.5:
+            spread /= 2.0
+        m, _ = program.start(spread * np.eye(n))
+        t, tau = 1.0, program.degree / (program.trace(m))
+    else:
+        shapes = [np.eye(n) * (budget / (2 * n)), sum(scaled) * (budget / (2 * np.trace(sum(scaled))))]
+        m, t = min(
+            (program.start(np.asarray(shape) + 1e-9 * budget / n * np.eye(n)) for shape in shapes), key=lambda s: s[1]
+        )
+        t *= 1.2
+        tau = program.degree / t
+    steps, idle = 0, 0
+    while idle < 2:
+        before = best.gap
+        try:
+            m, t, used = centre(program, m, t, tau)
+        except np.linalg.LinAlgError:
+            break
+        steps += used
+        _collect(best, program, m, t, tau, priors, secrets, targets, unit)
+        if progress is not None:
+            progress(best.gap)
+        if best.gap <= gap:
+            break
+        # Early stages may prove nothing yet; later ones stop improving at the rounding of the barrier.
+        idle = idle + 1 if best.gap > 0.9 * before and before < 0.5 else 0
+        if tau > 1e30:
+            break
+        tau *= 10.0
+    return steps
+
+
+def _collect(
+    best: _Best,
+    program: Program,
+    m: FloatArray,
+    t: float,
+    tau: float,
+    priors: tuple[FloatArray, ...],
+    secrets: tuple[IntArray, ...],
+    targets: FloatArray,
+    unit: float,
+) -> None:
+    noise = program.noise(m) * unit
+    try:
+        if best.budget is not None:
+            noise *= best.budget / float(np.trace(noise))
+            best.offer(noise, float(np.max(losses_of(priors, noise, secrets) / targets)))
+        else:
+            best.offer(*just_enough(noise, priors, secrets, targets))
+        step, step_t, _ = program.step(m, t, tau)
+        for multipliers in (program.multipliers(m, t), program.multipliers(m, t, step, step_t)):
+            best.prove(dual_terms(priors, secrets, targets, multipliers), multipliers)
+    except np.linalg.LinAlgError:
+        return
+
+
+def _by_first_order(
+    best: _Best,
+    priors: tuple[FloatArray, ...],
+    secrets: tuple[IntArray, ...],
+    targets: FloatArray,
+    gap: float,
+    progress: Callable[[float], None] | None,
+) -> int:
+    assert best.budget is not None
+    n = len(priors[0])
+    for prior in priors:  # noise shaped like a prior is a good design where most points are secrets
+        shaped = prior * (best.budget / float(np.trace(prior)))
+        best.offer(shaped, float(np.max(losses_of(priors, shaped, secrets) / targets)))
+    floor = _floor_multipliers(n, len(priors), secrets, targets)
+    best.prove(dual_terms(priors, secrets, targets, floor), floor)
+
+    def report(noise: FloatArray, multipliers: Multipliers) -> bool:
+        best.offer(noise, float(np.max(losses_of(priors, noise, secrets) / targets)))
+        best.prove(dual_terms(priors, secrets, targets, multipliers), multipliers)
+        if progress is not None:
+            progress(best.gap)
+        return best.gap <= gap
+
+    return descend(priors, secrets, targets, best.budget, report)
+
+
+def _floor_multipliers(n: int, priors: int, secrets: tuple[IntArray, ...], targets: FloatArray) -> Multipliers:
+    """X = e_i for every single time i (once, at its least target): the bound is then the floor Σ 1/e_i over B."""
+    least: dict[int, int] = {}
+    for k, secret in enumerate(secrets):
+        if len(secret) == 1 and (int(secret[0]) not in least or targets[k] < targets[least[int(secret[0])]]):
+            least[int(secret[0])] = k
+    chosen = {k: i for i, k in least.items()}
+    factors = []
+    for k in range(priors * len(secrets)):
+        x = np.zeros((n, 1))
+        if k in chosen:  # the first prior alone suffices
+            x[chosen[k], 0] = 1.0
+        factors.append(x)
+    return Multipliers(tuple(factors))
+
+
+def _finished(
+    best: _Best,
+    problem: tuple[tuple[FloatArray, ...], tuple[IntArray, ...], FloatArray],
+    nugget: float,
+    *,
+    gap: float,
+    steps: int,
+    started: float,
+) -> Solved[NoiseDesign]:
+    priors, secrets, targets = problem
+    method = "convex" if len(priors) == 1 else "minimax"
+    if best.noise is None:
+        raise InputError(
+            "No design could be computed for these secrets.",
+            f"The prior is too ill-conditioned: add a nugget (the convex designs use {NUGGET:g} of the variance).",
+        )
+    proof = () if best.multipliers is None else best.multipliers.factors
+    if best.form == "noise":
+        noise, losses = met(best.noise, priors, secrets, targets)
+        upper = float(np.trace(noise))
+    else:
+        noise = read_only((best.noise + best.noise.T) / 2)
+        certain = losses_at_most(priors, noise, secrets)
+        losses = read_only(certain) if np.all(certain <= losses_of(priors, noise, secrets) * (1 + 1e-6)) else None
+        upper = best.upper if losses is None else float(np.max(losses / targets))
+    design = NoiseDesign(noise, priors, secrets, method, nugget, known_losses=losses, proof=proof)
+    reached = max((upper - best.lower) / upper, 0.0)
+    status: Literal["converged", "stopped"] = "converged" if reached <= gap else "stopped"
+    return Solved(design, status, steps, reached, upper, best.lower, time.perf_counter() - started)
+
+
+def _relabelled(found: Solved[NoiseDesign], target: float, method: str, started: float) -> Solved[NoiseDesign]:
+    value = found.value
+    design = NoiseDesign(
+        value.noise_covariance,
+        value.priors,
+        value.secrets,
+        method,
+        value.nugget,
+        value.jitter,
+        value.known_losses,
+        value.proof,
+    )
+    assert found.objective is not None
+    assert found.lower_bound is not None
+    return Solved(
+        design,
+        "exact",
+        found.steps,
+        found.gap,
+        found.objective / target,
+        found.lower_bound / target,
+        time.perf_counter() - started,
+    )

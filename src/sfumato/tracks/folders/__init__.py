@@ -1,0 +1,1 @@
+"""Whole folders: archives of rides and datasets of many people."""

@@ -1,0 +1,214 @@
+"""An archive attacked again by its owner: originals beside what was shared, file by file and all of them together.
+
+Which file came from which only the private manifest knows; originals are matched by the hash of their bytes, so they
+may lie anywhere by now. Noise is attacked over all files at once, as somebody would who has the whole folder; times
+that were changed afterwards are given back to the attacker, who may know them. Hidden places are attacked by the leak
+test, and every published point is held against the zones. All of it is private.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.base.errors import InputError, SfumatoError
+from sfumato.base.things.frames import differences_m
+from sfumato.base.things.traces import Trace
+from sfumato.base.units import count_of
+from sfumato.tracks.adversary.audit import WITHIN_M, Audit, audit
+from sfumato.tracks.adversary.places.view import evenly
+from sfumato.tracks.certificates.build import rounded_times
+from sfumato.tracks.folders.archives.job import SourceReading
+from sfumato.tracks.folders.archives.manifest import SourceRecord, read_records
+from sfumato.tracks.folders.archives.staging import private_folder
+from sfumato.tracks.folders.archives.statement import joined, verify_archive
+from sfumato.tracks.io import read_trace
+from sfumato.tracks.io.archive import Member, members
+from sfumato.tracks.places import LeakTest, PlaceLeak, Places, withhold
+from sfumato.tracks.places.zones import points_of
+
+MOST_POINTS = 50_000  # attacked together; beyond that, evenly chosen files
+NOT_SHARED = "not shared: it is not in the private manifest"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """One original: what became of it, and how far off its published points are (root mean square per coordinate).
+
+    ``within_a_metre`` is the share of its published points that lie where they were.
+    """
+
+    source: str
+    points_in: int = 0
+    points_out: int = 0
+    output: str | None = None
+    error_m: float | None = None
+    inside: int = 0
+    refused: str | None = None
+    no_track: bool = False
+    within_a_metre: float | None = None
+    skipped: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArchiveAudit:
+    """``noise`` is the attack on the noise (None: there is none, or no times), ``attacked`` how many files it saw."""
+
+    rows: tuple[AuditRow, ...]
+    noise: Audit | None
+    attacked: int
+    leaks: tuple[PlaceLeak, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def inside(self) -> int:
+        """Published points inside a zone: none, or something is wrong."""
+        return sum(row.inside for row in self.rows)
+
+    @property
+    def unprotected(self) -> bool:
+        """Whether what was shared is the original: nothing moved by a metre, and nothing withheld or noise promised."""
+        shared = [row for row in self.rows if row.within_a_metre is not None]
+        whole = self.noise is not None or all(row.points_in == row.points_out for row in shared)
+        return bool(shared) and whole and all(row.within_a_metre == 1.0 for row in shared)
+
+
+@dataclass(slots=True)
+class _Gathered:
+    rows: list[AuditRow] = field(default_factory=list)
+    pairs: list[tuple[Trace, Trace]] = field(default_factory=list)
+
+
+def audit_archive(
+    sources: Sequence[str | Path],
+    folder: Path,
+    certificate: str | Path | Mapping[str, Any],
+    *,
+    places: Places | None = None,
+    reading: SourceReading | None = None,
+    prior: str = "fit",
+    step: Callable[[], None] | None = None,
+) -> ArchiveAudit:
+    """What an adversary still learns from a shared folder, with the originals at hand."""
+    document = dict(verify_archive(certificate, folder).certificate)
+    reading = replace(reading or SourceReading(), keep=tuple(document["kept"]))
+    if document["withheld"] is not None and places is None:
+        raise InputError("This archive hides places.", "Give the places file it was made with: --places me.places.")
+    if document["withheld"] is None and places is not None:
+        raise InputError("This archive hides no places.", "Leave --places out.")
+    if document["times"]["released"] == "drop":
+        raise InputError(
+            "The shared files show no times, so they cannot be read as tracks again.",
+            "What `hide` printed before it wrote them is their leak test.",
+        )
+    known = read_records(private_folder(folder) / "manifest.jsonl")
+    found, noise_m = _Gathered(), (document["noise"] or {}).get("rms_noise_m") or 0.0
+    test = None if places is None else LeakTest(places, noise_m=float(noise_m))
+    for member in members(sources):
+        found.rows.append(_row(member, known, folder, reading, places, test, found.pairs))
+        if step is not None:
+            step()
+    if not any(row.output for row in found.rows):
+        raise InputError(
+            "None of the files given was shared in this folder.", "Give the originals it was made from, unchanged."
+        )
+    notes = []
+    shared = {record.output for record in known.values() if record.output}
+    missing = len(shared - {row.output for row in found.rows})
+    if missing:
+        notes.append(f"Made from originals that were not given: {count_of(missing, 'shared file')}.")
+    noise, attacked = None, 0
+    if document["noise"] is not None:
+        chosen = _chosen(found.pairs)
+        attacked = len(chosen)
+        originals, releases = joined([one for one, _ in chosen]), joined([other for _, other in chosen])
+        noise = audit(originals, releases, document["noise"], prior=prior)
+        if attacked < len(found.pairs):
+            notes.append(f"The noise was attacked over {attacked} of {len(found.pairs)} files, evenly chosen.")
+    leaks = () if test is None else test.results()
+    return ArchiveAudit(tuple(found.rows), noise, attacked, leaks, tuple(notes))
+
+
+def shared_pairs(
+    sources: Sequence[str | Path], folder: Path, certificate: str | Path | Mapping[str, Any], reading: SourceReading
+) -> tuple[Trace, Trace, Mapping[str, Any]]:
+    """Originals and what was shared of them, each as one track, and the certificate of the noise between them."""
+    document = dict(verify_archive(certificate, folder).certificate)
+    if document["withheld"] is not None or document["noise"] is None or document["times"]["released"] == "drop":
+        raise InputError(
+            "Files that were cut, or show no times, cannot be held against their originals point by point.",
+            "Give a folder that sfumato protect wrote, with times.",
+        )
+    known, pairs = read_records(private_folder(folder) / "manifest.jsonl"), list[tuple[Trace, Trace]]()
+    for member in members(sources):
+        _row(member, known, folder, replace(reading, keep=tuple(document["kept"])), None, None, pairs)
+    if not pairs:
+        raise InputError("None of the files given was shared in this folder.", "Give the originals, unchanged.")
+    return joined([one for one, _ in pairs]), joined([other for _, other in pairs]), document["noise"]
+
+
+def _row(
+    member: Member,
+    known: Mapping[str, SourceRecord],
+    folder: Path,
+    reading: SourceReading,
+    places: Places | None,
+    test: LeakTest | None,
+    pairs: list[tuple[Trace, Trace]],
+) -> AuditRow:
+    if member.skipped is not None:
+        return AuditRow(member.name, refused=member.skipped, no_track=True)
+    try:
+        with member.path() as path:
+            record = known.get(hashlib.sha256(path.read_bytes()).hexdigest())
+            if record is None:
+                return AuditRow(member.name, refused=NOT_SHARED)
+            original = rounded_times(reading.read(path)[1])
+    except (SfumatoError, OSError) as error:
+        return AuditRow(member.name, refused=getattr(error, "what", "it cannot be read"))
+    if record.output is None:
+        if test is not None:
+            test.add(original, None)
+        return AuditRow(member.name, len(original), skipped=dict(original.skipped))
+    shared = read_trace(folder / record.output, keep=reading.keep, keep_if_there=True)
+    left = original
+    if places is not None:
+        kept = [name for name in reading.keep if name in original.columns or name in original.texts]
+        left = withhold(original, places.zones, keep=kept).trace or original
+    if len(left) != len(shared):
+        row = AuditRow(member.name, len(original), len(shared), record.output, skipped=dict(original.skipped))
+        return replace(row, refused="it was made in another way")
+    shared = replace(shared, times_s=left.times_s, segment=left.segment)  # the attacker may know them
+    moved = differences_m(left.lat_deg, left.lon_deg, shared.lat_deg, shared.lon_deg)
+    error_m = float(np.sqrt(np.mean(moved**2)))
+    pairs.append((left, shared))
+    inside = 0
+    if places is not None and test is not None:
+        test.add(original, shared)
+        if error_m < 0.1:  # noise may carry a point into a zone, and says nothing by it
+            points = points_of(shared.lat_deg, shared.lon_deg)
+            inside = int(np.any([zone.holds(points) for zone in places.zones], axis=0).sum())
+    near = float(np.mean(np.hypot(*moved.T) <= WITHIN_M))
+    return AuditRow(
+        member.name,
+        len(original),
+        len(shared),
+        record.output,
+        error_m,
+        inside,
+        within_a_metre=near,
+        skipped=dict(original.skipped),
+    )
+
+
+def _chosen(pairs: Sequence[tuple[Trace, Trace]]) -> list[tuple[Trace, Trace]]:
+    """All pairs, or evenly chosen ones with about MOST_POINTS points together."""
+    points = sum(len(one) for one, _ in pairs)
+    if points <= MOST_POINTS:
+        return list(pairs)
+    return [pairs[k] for k in evenly(len(pairs), max(1, len(pairs) * MOST_POINTS // points))]

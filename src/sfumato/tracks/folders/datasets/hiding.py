@@ -1,0 +1,221 @@
+"""Places hidden in a whole dataset: everybody's own zones cut out of their rows, by the rules of one ride.
+
+What is released is a function of the rows outside the zones: rows that could not be used are counted for the owner
+only, people come in the order of their ids, and a table's own numbering of trips stays behind, because it counts those
+inside a zone, too. Whoever has no places file is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sfumato.base.arrays import BoolArray, IntArray
+from sfumato.base.errors import InputError
+from sfumato.base.things.traces import Trace
+from sfumato.tracks.certificates.person_ids import canonical_id, distinct_ids
+from sfumato.tracks.folders.archives.hiding import Hiding
+from sfumato.tracks.folders.datasets.buckets import Bucket
+from sfumato.tracks.folders.datasets.job import DatasetJob, Step
+from sfumato.tracks.folders.datasets.notes import Notes
+from sfumato.tracks.folders.datasets.people_losses import BLOCK, NO_NOISE, not_stated
+from sfumato.tracks.folders.datasets.protecting import (
+    DatasetReading,
+    DatasetResult,
+    begun,
+    finished,
+    placed,
+    require_rows,
+    usable_cores,
+)
+from sfumato.tracks.folders.datasets.source import open_dataset
+from sfumato.tracks.folders.datasets.statement import Sign, dataset_document, over_people
+from sfumato.tracks.io.draft import canonical
+from sfumato.tracks.people.layout import Layout
+from sfumato.tracks.people.protecting import ProtectedRows
+from sfumato.tracks.people.rows import Rows
+from sfumato.tracks.people.rows_loops import by_person
+from sfumato.tracks.places import PlaceLeak, Places, leak_test, load_places, withhold
+from sfumato.tracks.places.withhold import MOMENTARY
+from sfumato.tracks.times_released import Times
+
+ENDING = ".places"
+_LEAKS = "leaks"
+_GUARD = "speed"  # a reading that is emptied near a cut; here the number of its row
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetLeaks:
+    """For the owner: how many places of how many people were attacked, and how near the best attackers came."""
+
+    people: int
+    places: int
+    unvisited: int
+    left_out: int
+    nearest_m: tuple[float, ...]
+
+
+def places_in(folder: Path, *, passphrase: str | None = None) -> dict[str, Places]:
+    """One places file for each person, named by the id: ``7.places`` for the person 7; by canonical id."""
+    files = sorted(folder.glob(f"*{ENDING}")) if folder.is_dir() else []
+    if not files:
+        raise InputError(
+            f"{folder} is no folder of places files.",
+            "A dataset of many people needs one for each, named by the id: people/7.places for the person 7 "
+            "(sfumato places add home 48.85,2.35 --places people/7.places). For one person's dataset give the file "
+            "and --one-person.",
+        )
+    names = distinct_ids([path.name.removesuffix(ENDING) for path in files])
+    return {name: load_places(path, passphrase=passphrase) for name, path in zip(names, files, strict=True)}
+
+
+def hide_dataset(
+    folder: Path,
+    out: Path,
+    places: Mapping[str, Places] | Places,
+    *,
+    times: Times | None = None,
+    keep: Sequence[str] = (),
+    reading: DatasetReading | None = None,
+    strict: bool = False,
+    cores: int | None = None,
+    step: Step | None = None,
+    sign: Sign | None = None,
+    tested: Callable[[DatasetLeaks], None] | None = None,
+) -> DatasetResult:
+    """Every usable row outside its person's zones, in ``out``; ``places`` by canonical id, or one person's.
+
+    ``tested`` hears what attackers find before anything is in place, and may raise.
+    """
+    if (ended := finished(out, folder)) is not None:
+        return ended
+    reading, times = reading or DatasetReading(), times or Times()
+    if reading.one_person != isinstance(places, Places):
+        raise InputError("One places file is one person's.", "Give a folder of them, or say --one-person.")
+    dataset = open_dataset(folder)
+    layout = _layout(reading.layout(dataset.schema, tuple(keep), times.kind), dataset.schema, keep)
+    owners = {None: places} if isinstance(places, Places) else dict(places)
+    hidings = {person: Hiding(mine, times) for person, mine in owners.items()}
+    asked = {"do": "hide", "zones": {str(person): hiding.wish() for person, hiding in hidings.items()}}
+    with begun(dataset, layout, out, asked, None) as (staging, _, _, wish):
+        notes = Notes(staging.private / _LEAKS)
+
+        def transform(bucket: Bucket) -> Iterator[tuple[pa.Table, ProtectedRows]]:
+            table, rows = bucket.whole()  # in one piece: where pieces end would tell of rows that are withheld
+            done, found = hidden_rows(table, rows, layout, dataset.schema, hidings)
+            notes.keep(rows.labels, found)
+            yield table, done
+
+        job = DatasetJob(
+            dataset, layout, staging, transform, wish, cores=cores or usable_cores(), publish_rejects=False
+        )
+        tally = job.run(strict=strict, step=step)
+        require_rows(tally)
+        if tested is not None:
+            tested(_over_all(notes.all()))
+        people = over_people(tally.points_of_people) | {BLOCK: not_stated(NO_NOISE)}
+        simulation = any(mine.simulation for mine in owners.values())
+        document = dataset_document(
+            job.parts(), layout, times, people, noise=None, withheld=True, simulation=simulation, sign=sign
+        )
+        return placed(job, tally, document)
+
+
+def _layout(layout: Layout, schema: pa.Schema, keep: Sequence[str]) -> Layout:
+    """Without the numbering of trips; refused where something is to be kept that may tell of what is withheld."""
+    roles = layout.roles
+    unknown = [name for name in roles.keep.values() if canonical(name) not in MOMENTARY]
+    unknown += [name for name in keep if name == roles.by_role.get("segment")]
+    if unknown:
+        raise InputError(
+            f"Whether {', '.join(unknown)} tells of what happened inside a zone is not known, so it cannot stay.",
+            f"Columns that can: {', '.join(sorted(MOMENTARY))}.",
+        )
+    for name in roles.keep.values():
+        if pa.types.is_nested(schema.field(name).type):
+            raise InputError(f"Column '{name}' does not hold numbers.", "Leave it out.")
+    return replace(layout, released=tuple(name for name in layout.released if name != roles.by_role.get("segment")))
+
+
+def hidden_rows(
+    table: pa.Table, rows: Rows, layout: Layout, schema: pa.Schema, hidings: Mapping[str | None, Hiding]
+) -> tuple[ProtectedRows, list[dict[str, float | int | None]]]:
+    """What is left of a bucket, person by person in the order of ids; and what attackers find, for the owner."""
+    order, starts = by_person(rows.codes, len(rows.labels))
+    left: list[tuple[int, IntArray, IntArray, BoolArray]] = []
+    found: list[dict[str, float | int | None]] = []
+    for person in sorted(range(len(rows.labels)), key=lambda number: rows.labels[number]):
+        mine = order[starts[person] : starts[person + 1]]
+        label = None if layout.person is None else canonical_id(rows.labels[person])
+        hiding = hidings.get(label)
+        if hiding is None:
+            found.append({"places": None})
+            continue
+        kept, shown_ms, guarded, leaks = _of_person(rows, mine, hiding)
+        found += [{"places": len(leaks), **_told(leak)} for leak in leaks]
+        if kept.size:
+            left.append((person, kept, shown_ms, guarded))
+    at = np.concatenate([part[1] for part in left] or [np.zeros(0, np.int64)])
+    shown = np.concatenate([part[2] for part in left] or [np.zeros(0, np.int64)])
+    guarded = np.concatenate([part[3] for part in left] or [np.zeros(0, bool)])
+    sizes = np.array([len(part[1]) for part in left], dtype=np.int64)
+    people = None
+    if rows.ids is not None:
+        ids = rows.ids.take(pa.array([part[0] for part in left], pa.int64()))
+        people = pa.DictionaryArray.from_arrays(pa.array(np.repeat(np.arange(len(left)), sizes)), ids)
+    where, read = (rows.lat_deg[at], rows.lon_deg[at]), rows.times_ms[at]
+    out = layout.release(table, at, where, (read, shown), people=people, schema=schema)
+    for name in layout.roles.keep.values():
+        place = out.schema.get_field_index(name)
+        nothing = pa.scalar(None, out.schema.field(place).type)
+        out = out.set_column(place, out.schema.field(place), pc.if_else(pa.array(guarded), nothing, out.column(place)))
+    times = next((hiding.times for hiding in hidings.values()), Times())
+    if not times.shown:
+        out = out.drop_columns([layout.roles.by_role["time"]])
+    labels = tuple(rows.labels[part[0]] for part in left)
+    begins: IntArray = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return ProtectedRows(out, rows.faults, labels, begins, *where, shown), found
+
+
+def _of_person(
+    rows: Rows, mine: IntArray, hiding: Hiding
+) -> tuple[IntArray, IntArray, BoolArray, tuple[PlaceLeak, ...]]:
+    """The places of a person's rows that are left, in the table's order, their times shown, and who is near a cut."""
+    by_time = mine[np.argsort(rows.times_ms[mine], kind="stable")]
+    number = np.arange(len(by_time), dtype=np.float64)
+    times_s = rows.times_ms[by_time] / 1000.0
+    trace = Trace(rows.lat_deg[by_time], rows.lon_deg[by_time], times_s, columns={_GUARD: number})
+    cut = withhold(trace, hiding.zones, keep=[_GUARD])
+    leaks = leak_test([(trace, cut.trace)], hiding.places)
+    if cut.trace is None:
+        nobody = np.zeros(0, dtype=np.int64)
+        return nobody, nobody, np.zeros(0, dtype=bool), leaks
+    shown = hiding.times.apply(cut.trace, hiding.places.derived("times")).times_s
+    if not hiding.times.shown:
+        shown = np.zeros(len(cut.kept))
+    as_given = np.argsort(by_time[cut.kept], kind="stable")
+    shown_ms = np.rint(shown * 1000.0).astype(np.int64)[as_given]
+    return by_time[cut.kept][as_given], shown_ms, np.isnan(cut.trace.columns[_GUARD])[as_given], leaks
+
+
+def _told(leak: PlaceLeak) -> dict[str, float | int | None]:
+    return {"nearest_m": leak.best_m, "gates": leak.gates}
+
+
+def _over_all(notes: Sequence[Sequence[Mapping[str, float | int | None]]]) -> DatasetLeaks:
+    every = [leak for part in notes for leak in part]
+    tested = [leak for leak in every if leak["places"] is not None]
+    nearest = [leak["nearest_m"] for leak in tested]
+    people = sum(1.0 / leak["places"] for leak in tested if leak["places"])
+    return DatasetLeaks(
+        people=round(people),
+        places=len(tested),
+        unvisited=sum(value is None for value in nearest),
+        left_out=len(every) - len(tested),
+        nearest_m=tuple(sorted(float(value) for value in nearest if value is not None)),
+    )

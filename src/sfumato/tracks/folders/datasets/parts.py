@@ -1,0 +1,118 @@
+"""A bucket's rows protected and written as one Parquet file, and what is known of the people in it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sfumato.base.arrays import IntArray
+from sfumato.base.errors import InputError
+from sfumato.tracks.folders.datasets.source import Dataset
+from sfumato.tracks.folders.datasets.spill import ROW
+from sfumato.tracks.people.layout import Layout
+from sfumato.tracks.people.protecting import ProtectedRows
+from sfumato.tracks.people.rows import FAULTS, Faults, Rows
+
+Pieces = Iterable[tuple[pa.Table, ProtectedRows]]
+Transform = Callable[[pa.Table, Rows], ProtectedRows]
+REJECTS = pa.schema([("file", pa.string()), ("row", pa.int64()), ("reason", pa.string())])
+_ROW_GROUP = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WrittenPart:
+    """What was written: rows, people, how many people have how many points, and the rows left out with the reason."""
+
+    rows: int
+    people: int
+    points_of_people: Mapping[int, int]
+    bad_rows: IntArray
+    faults: Faults
+
+
+def part_name(bucket: int) -> str:
+    """The file of a bucket's rows."""
+    return f"part-{bucket:05d}.parquet"
+
+
+def write_part(
+    table: pa.Table, rows: Rows, transform: Transform, dataset: Dataset, layout: Layout, path: Path
+) -> WrittenPart:
+    """:func:`write_pieces` of all rows at once."""
+    return write_pieces([(table, transform(table, rows))], dataset, layout, path)
+
+
+def write_pieces(pieces: Pieces, dataset: Dataset, layout: Layout, path: Path) -> WrittenPart:
+    """A bucket's rows as they were given and are released, piece after piece, in one file; none if nothing is left."""
+    rows, points_of_people = 0, Counter[int]()
+    bad_rows, faults = [np.zeros(0, np.int64)], [np.zeros(0, np.uint8)]
+    writer: pq.ParquetWriter | None = None
+    try:
+        for given, done in pieces:
+            bad = np.flatnonzero(done.faults)
+            bad_rows.append(given.column(ROW).take(pa.array(bad)).to_numpy())
+            faults.append(done.faults[bad])
+            points_of_people.update(np.diff(done.starts).tolist())
+            if done.table.num_rows:
+                released = _typed(done.table, dataset.schema)
+                writer = writer or _writer(path, released.schema, dataset, layout)
+                writer.write_table(released, row_group_size=_ROW_GROUP)
+                rows += released.num_rows
+        if writer is not None:
+            writer.close()
+    except (pa.ArrowException, OSError):
+        raise InputError("A part of the release cannot be written.", "Check the free space and the folder.") from None
+    people = points_of_people.total()
+    return WrittenPart(rows, people, dict(points_of_people), np.concatenate(bad_rows), np.concatenate(faults))
+
+
+def _writer(path: Path, schema: pa.Schema, dataset: Dataset, layout: Layout) -> pq.ParquetWriter:
+    return pq.ParquetWriter(
+        path,
+        schema,
+        compression=dataset.codec.lower() if dataset.codec != "UNCOMPRESSED" else "none",
+        use_dictionary=_repeated(schema, layout),
+        column_encoding=_by_steps(schema, layout),
+        write_page_index=False,
+    )
+
+
+def _typed(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Dictionaries as they were."""
+    for place, name in enumerate(table.column_names):
+        kind = schema.field(name).type
+        if pa.types.is_dictionary(kind) and not pa.types.is_dictionary(table.schema.field(name).type):
+            table = table.set_column(place, schema.field(name), table.column(place).dictionary_encode().cast(kind))
+    return table
+
+
+def _repeated(schema: pa.Schema, layout: Layout) -> list[str]:
+    """Columns worth a dictionary in the file: ids and texts, not coordinates and times."""
+    moving = {layout.roles.by_role.get(role) for role in ("lat", "lon", "time", "geometry")}
+    return [name for name in schema.names if name not in moving]
+
+
+def _by_steps(schema: pa.Schema, layout: Layout) -> dict[str, str] | None:
+    """A person's times as steps from one to the next: a third of the bytes, in less time than compressing them."""
+    name = layout.roles.by_role["time"]
+    kind = schema.field(name).type if name in schema.names else None
+    counted = kind is not None and (pa.types.is_timestamp(kind) or pa.types.is_integer(kind))
+    return {name: "DELTA_BINARY_PACKED"} if counted else None
+
+
+def write_rejects(dataset: Dataset, rows: IntArray, faults: Faults, path: Path) -> None:
+    """Which rows were left out and why, by file and number: never what is in them."""
+    file, row = dataset.file_and_row(rows)
+    names: Sequence[str] = dataset.names
+    columns = [
+        pa.DictionaryArray.from_arrays(pa.array(file), pa.array(names)).cast(pa.string()),
+        pa.array(row),
+        pa.DictionaryArray.from_arrays(pa.array(faults.astype(np.int8)), pa.array(list(FAULTS))).cast(pa.string()),
+    ]
+    pq.write_table(pa.table(columns, schema=REJECTS), path, compression="zstd")

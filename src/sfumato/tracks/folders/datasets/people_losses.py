@@ -1,0 +1,194 @@
+"""What people lose at their own times: quantiles over everybody, or over a sample that every reader draws again.
+
+The loss at a person's times is that of ``loss_at_times`` in a track's certificate, and it only grows with further
+moments (whoever ignores a point knows less). So some of a person's moments bound it from below, and ``worst_loss``,
+which holds at any times, from above; with at most :data:`MOMENTS` moments a person's loss is known.
+
+*Whose.* Of more than :data:`PEOPLE` people those whose ids, as released, have the smallest hashes. The hash is public:
+engines, partitions and resumed jobs choose the same people, and so does whoever checks the release, which shows times.
+
+*What it tells.* Nothing that is not in the release; where that does not show everybody's own intervals, nothing is
+stated. The certificate may travel alone: it has quantiles of :data:`LEAST_PEOPLE` people or more, never the least or
+the largest, in three figures, since the digits of a loss would be those of one person's intervals.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from heapq import nsmallest
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.accountant.compose import composed_losses
+from sfumato.base.arrays import IntArray
+from sfumato.base.errors import InputError
+from sfumato.tracks.certificates.build import Terms
+from sfumato.tracks.certificates.verify import Document
+from sfumato.tracks.io.times import zone_named
+from sfumato.tracks.losses.exact_losses import stated_grid
+from sfumato.tracks.noise.interface import Json, TraceMechanism
+from sfumato.tracks.people.layout import Layout
+from sfumato.tracks.times_released import Times
+
+PEOPLE, MOMENTS, LEAST_PEOPLE = 100, 32, 20
+PERCENT = (10, 25, 50, 75, 90)
+SLACK = 1e-6  # of a loss that another machine factorises
+NO_NOISE = "Not stated: no noise was added, so there is no loss to compute."
+FEW = f"Not stated: of fewer than {LEAST_PEOPLE} people it would tell of one. Nobody's is above worst_loss."
+HIDDEN = "Not stated: the release does not show everybody's own intervals. Nobody's is above worst_loss."
+LOCAL = "Not stated: the times are those of a local clock, which may jump. Nobody's is above worst_loss."
+NO_LOSS = "Not stated: this noise has no loss at a person's own times."
+_DOWN, _UP = (Context(prec=3, rounding=rounding) for rounding in (ROUND_FLOOR, ROUND_CEILING))
+_DRAWN_BY = b"sfumato losses of people 1\0"
+BLOCK = "loss_at_times"  # of "people" in the certificate
+Moments = tuple[str, bool, list[int]]  # whose (a hash), whether these are all, milliseconds from the first
+
+
+class Sample:
+    """The people of the smallest hashes so far, with their moments; none where there is a reason against it."""
+
+    def __init__(self, unseen: str | None) -> None:
+        self._unseen, self._people = unseen, 0
+        self._times_ms: dict[bytes, list[IntArray]] = {}
+        self._last = b"\xff" * 32  # after every hash
+
+    def add(self, labels: Sequence[str | None], starts: IntArray, times_ms: IntArray) -> None:
+        """Rows of people, one after the other: person k's from ``starts[k]`` to the next."""
+        self._people += len(labels)
+        if self._unseen is not None:
+            return
+        hashes = [hashlib.sha256(_DRAWN_BY + (label or "").encode()).digest() for label in labels]
+        small = (place for place, drawn in enumerate(hashes) if drawn <= self._last)
+        for place in nsmallest(PEOPLE, small, key=hashes.__getitem__):
+            own = times_ms[starts[place] : starts[place + 1]].copy()
+            self._times_ms.setdefault(hashes[place], []).append(own)
+        if len(self._times_ms) > PEOPLE:
+            kept = nsmallest(PEOPLE, self._times_ms)
+            self._times_ms, self._last = {drawn: self._times_ms[drawn] for drawn in kept}, kept[-1]
+
+    def proposed(self, mechanism: TraceMechanism) -> Json:
+        """As JSON, for :func:`losses_over_people`: some moments of each, out of how many people, or why none."""
+        members = mechanism.holds_over()
+        apart_ms = 0 if members is None else round(1000.0 * members.length_scales_s[0])
+        found = [_some(drawn.hex(), _distinct(parts), apart_ms) for drawn, parts in self._times_ms.items()]
+        return {"people": self._people, "moments": found, "unseen": self._unseen}
+
+
+def reason_against(layout: Layout, schema: pa.Schema, times: str) -> str | None:
+    """Why the release does not show everybody's own intervals; None where it does."""
+    if layout.person is None:
+        return FEW
+    if Times.parse(times).kind not in ("keep", "shift"):
+        return HIDDEN
+    zone = layout.reading.zone
+    local = zone is not None and zone_named(zone) != zone_named("UTC")
+    return LOCAL if local and not absolute(schema.field(layout.roles.by_role["time"]).type) else None
+
+
+def absolute(kind: pa.DataType) -> bool:
+    """Whether times of this type are moments in whatever zone they are read."""
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or (pa.types.is_timestamp(kind) and bool(kind.tz))
+
+
+def losses_over_people(
+    proposed: Sequence[Document],
+    people: int,
+    terms: Terms,
+    worst_loss: float | None,
+    *,
+    stated: Document | None = None,
+) -> Json:
+    """The certificate's block, from what the parts of the dataset have :meth:`Sample.proposed`.
+
+    Where numbers ``stated`` elsewhere differ by no more than another machine's rounding, they are those.
+    """
+    if sum(part["people"] for part in proposed) != people:
+        raise InputError("A part of this job was done by another version.", "Remove its private folder and begin anew.")
+    if people < LEAST_PEOPLE:
+        return not_stated(FEW)
+    unseen = next((part["unseen"] for part in proposed if part["unseen"] is not None), None)
+    if unseen is not None:
+        return not_stated(unseen)
+    moments: list[Moments] = nsmallest(PEOPLE, chain(*(part["moments"] for part in proposed)), key=lambda one: one[0])
+    bounds = None if worst_loss is None else _bounds(moments, terms, worst_loss)
+    if bounds is None or worst_loss is None:
+        return not_stated(NO_LOSS)
+    whole = sum(one[1] for one in moments)
+    found, *near = (_quantiles(*bounds, worst_loss, factor) for factor in (1.0, 1.0 - SLACK, 1.0 + SLACK))
+    if stated is not None:
+        for bound, values in found.items():
+            for name in values:
+                said = stated[bound].get(name)
+                values[name] = said if said in [one[bound][name] for one in near] else values[name]
+    return {
+        "people": len(moments),
+        "with_all_moments": whole,
+        **found,
+        "meaning": _meaning(len(moments), people, whole),
+    }
+
+
+def not_stated(why: str) -> Json:
+    """The block where nothing is computed, with the reason."""
+    return {"people": 0, "with_all_moments": 0, "at_least": {}, "at_most": {}, "meaning": why}
+
+
+def _bounds(moments: Sequence[Moments], terms: Terms, worst_loss: float) -> tuple[list[float], list[float]] | None:
+    """Each one's loss from below and from above; None where the mechanism states none."""
+    known: dict[tuple[int, ...], float] = {}  # people who are recorded alike
+    for _, _, times_ms in moments:
+        gaps = tuple(times_ms)
+        if gaps not in known:
+            losses = terms.mechanism.losses([np.array(gaps) / 1000.0])
+            found = composed_losses(losses, terms.mechanism.redraws).loss_at_times
+            if found is None:
+                return None
+            known[gaps] = min(found, worst_loss)
+    low = [known[tuple(times_ms)] for _, _, times_ms in moments]
+    return low, [loss if whole else worst_loss for loss, (_, whole, _) in zip(low, moments, strict=True)]
+
+
+def _distinct(parts: Sequence[IntArray]) -> IntArray:
+    times_ms = np.concatenate(parts)
+    return times_ms if (np.diff(times_ms) > 0).all() else np.unique(times_ms)
+
+
+def _some(drawn: str, times_ms: IntArray, apart_ms: int) -> Moments:
+    """The densest stretch of those that lie about the shortest length scale apart: closer ones tell little more."""
+    since = times_ms - times_ms[0]
+    if since.size <= MOMENTS:
+        return drawn, True, since.tolist()
+    apart = since[np.diff(since // apart_ms, prepend=-1) > 0] if apart_ms else since
+    if apart.size < MOMENTS:
+        apart = since[np.linspace(0, since.size - 1, MOMENTS).astype(np.int64)]
+    first = int(np.argmin(apart[MOMENTS - 1 :] - apart[: apart.size - MOMENTS + 1]))
+    part = apart[first : first + MOMENTS]
+    return drawn, False, (part - part[0]).tolist()
+
+
+def _quantiles(
+    low: Sequence[float], high: Sequence[float], worst_loss: float, factor: float
+) -> dict[str, dict[str, float]]:
+    ranks = {f"{percent / 100:.2f}": -(-percent * len(low) // 100) - 1 for percent in PERCENT}
+    below, above = sorted(low), sorted(high)
+    least = {name: float(_DOWN.create_decimal_from_float(below[k] * factor)) for name, k in ranks.items()}
+    most = {name: float(_UP.create_decimal_from_float(above[k] * factor)) for name, k in ranks.items()}
+    return {"at_least": least, "at_most": {name: min(worst_loss, loss) for name, loss in most.items()}}
+
+
+def _meaning(computed: int, people: int, whole: int) -> str:
+    who = "everybody" if computed == people else f"{computed} of {people} people, those whose ids have the least hashes"
+    rest = (
+        "; the others count with a part of their moments in at_least and with worst_loss in at_most"
+        if whole < computed
+        else ""
+    )
+    return (
+        f"Quantiles of the loss at a person's own times in this release, over {who}: {whole} with all their "
+        f"moments{rest}. Losses are per m², in three figures, the largest over {stated_grid(MOMENTS)}; between those "
+        "scales one can be a little larger. Nobody's is above worst_loss."
+    )

@@ -1,0 +1,1 @@
+"""Datasets on Apache Spark: the same functions, run where the rows are."""

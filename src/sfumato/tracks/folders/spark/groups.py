@@ -1,0 +1,141 @@
+"""What Spark's workers do with a frame: the rows of some people, protected by the local engine; and who goes where.
+
+A group is all rows of the people whose ids have one hash. Rows arrive in any order, and are first put into the order of
+what is in them: numbers given to a frame's rows as they come would be others when a part of it is computed again. So a
+group that is done again, after a worker or an executor was lost, comes out the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import pyarrow as pa
+
+from sfumato.base.errors import InputError, MissingExtra, SfumatoError
+from sfumato.tracks.certificates.person_ids import merging_id
+from sfumato.tracks.people.layout import Layout
+from sfumato.tracks.people.noise import TableNoise
+from sfumato.tracks.people.protecting import ProtectedRows, protect_rows
+from sfumato.tracks.people.rows import FAULTS, counted, fault_words
+
+try:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import functions as sql
+except ImportError as error:
+    raise MissingExtra("pyspark", "spark") from error
+
+T = TypeVar("T")
+GROUP, REASON = "_sfumato_group", "reason"
+SUMMED = "group long, people long, points long, sha256 string"
+_GROUPS_PER_PART = 8  # people are dealt by hashes: several groups make parts more alike
+
+
+def dealt(frame: DataFrame, names: Sequence[str], layout: Layout, parts: int) -> DataFrame:
+    """Rows dealt out by person into groups, the groups into ``parts`` tasks; where all are one person's, one group.
+
+    The columns called ``names`` come under their numbers: Spark's Arrow functions stumble over dots in names.
+    """
+    columns = [named(name).alias(f"c{place}") for place, name in enumerate(names)]
+    if layout.person is None:
+        return frame.select(*columns, sql.lit(0).cast("long").alias(GROUP)).repartition(1)
+    groups = sql.lit(_GROUPS_PER_PART * parts)
+    number = sql.pmod(sql.xxhash64(named(layout.person)), groups).cast("long")
+    return frame.select(*columns, number.alias(GROUP)).repartition(parts, GROUP)
+
+
+def named(column: str) -> Column:
+    """A column by its very name, dots and all."""
+    return sql.col("`" + column.replace("`", "``") + "`")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Group:
+    """What a worker does with the rows of some people; pickled with the key, whose text is never shown.
+
+    ``names`` are those of the columns, which come under their numbers.
+    """
+
+    names: tuple[str, ...]
+    layout: Layout
+    noise: TableNoise
+    strict: bool = False
+
+    def __repr__(self) -> str:
+        return "<a group of people, the key not shown>"
+
+    def released(self, table: pa.Table) -> pa.Table:
+        """The rows that may be released, person by person, in their order in the source."""
+        return quietly(lambda: _plain(self._done(table)[0].table))
+
+    def rejected(self, table: pa.Table) -> pa.Table:
+        """The rows that cannot be used as they came, with the reason."""
+
+        def bad_rows() -> pa.Table:
+            done, source = self._done(table)
+            kept = source.drop_columns([GROUP]).filter(pa.array(done.faults > 0))
+            return _plain(kept.append_column(REASON, _reasons(done)))
+
+        return quietly(bad_rows)
+
+    def summed(self, table: pa.Table) -> pa.Table:
+        """One row: how many people and points, and the digest of what is released."""
+
+        def sums() -> pa.Table:
+            done = self._done(table)[0]
+            digest = done.released().digest() if len(done.labels) else ""
+            values = (table.column(GROUP)[0].as_py(), len(done.labels), len(done.lat_deg), digest)
+            return pa.table([[value] for value in values], names=["group", "people", "points", "sha256"])
+
+        return quietly(sums)
+
+    def _done(self, table: pa.Table) -> tuple[ProtectedRows, pa.Table]:
+        # Shuffled rows come in any order; which of two at one moment is kept must not depend on it.
+        source = _in_order(table.combine_chunks().rename_columns([*self.names, GROUP]), self.layout)
+        done = protect_rows(source, self.layout, self.noise, by_people=True)
+        if self.strict and (done.faults > 0).any():
+            raise InputError(fault_words(counted(done.faults), source.num_rows), "Repair them, or leave strict out.")
+        return done, source
+
+
+def _in_order(table: pa.Table, layout: Layout) -> pa.Table:
+    names = dict.fromkeys([layout.roles.by_role["time"], *layout.needed])
+    plain = [name for name in names if not pa.types.is_nested(table.schema.field(name).type)]
+    return table.sort_by([(name, "ascending") for name in plain])
+
+
+def _reasons(done: ProtectedRows) -> pa.Array:
+    return pa.array([FAULTS[fault] for fault in done.faults[done.faults > 0].tolist()], pa.string())
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    return table.replace_schema_metadata(None)
+
+
+def quietly(work: Callable[[], T]) -> T:
+    """Spark writes a worker's errors to its logs: ours have no coordinates in them, others' might."""
+    try:
+        return work()
+    except (SfumatoError, MemoryError):
+        raise
+    except Exception as error:
+        raise RuntimeError(f"A group of people failed with {type(error).__name__}; its text is not shown.") from None
+
+
+def refuse_two_spellings(frame: DataFrame, person: str) -> None:
+    """Refuse ids that are one person's as far as noise can tell: they could be in two groups, with two noises."""
+    ids = frame.select(named(person).alias("id")).where("id is not null").distinct()
+    twice = ids.mapInArrow(_told_apart, "name string").groupBy("name").count().where("count > 1")
+    if twice.limit(1).collect():
+        raise InputError(
+            "Two ids are the same up to upper and lower case, spaces or the way letters and numbers are written.",
+            "If they are one person, write the id in one way; if not, give them ids that differ in more.",
+        )
+
+
+def _told_apart(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        texts = [str(one) for one in batch.column(0).to_pylist() if one == one]
+        names = [merging_id(one) for one in texts if one.strip()]
+        yield pa.RecordBatch.from_arrays([pa.array(names, pa.string())], names=["name"])

@@ -1,0 +1,245 @@
+"""``sfumato protect`` of a dataset on Spark: the local job's parts, certificate, manifest and rejects, anywhere.
+
+Spark reads the rows, deals them out by person, and writes the parts into a private folder beside the output; from there
+they are counted and hashed, certified, and renamed into place, the manifest last. A lost worker or executor is Spark's
+to replace, and changes nothing. A driver that is killed before the release is complete leaves nothing that anybody was
+shown: the next start removes it and draws anew. Killed while renaming, the next start goes on renaming.
+
+*Whom the key is shown to.* The driver's memory, and the executors' inside the pickled function: the processes that see
+the rows. Spark keeps functions and shuffled rows in its own temporary folders (``spark.local.dir``) while it runs, so
+they deserve the same care; ``spark.io.encryption.enabled`` and ``spark.network.crypto.enabled`` encrypt both. We write
+the key to no file: there is none to remove, and it is gone when the application ends.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from sfumato.base.errors import InputError, MissingExtra, SfumatoError
+from sfumato.base.files import runs
+from sfumato.base.randomness import Random
+from sfumato.tracks.certificates.build import ReleasedFiles, certificate_body, refuse_other_times
+from sfumato.tracks.certificates.document import certificate_text
+from sfumato.tracks.certificates.state import NoiseState
+from sfumato.tracks.certificates.verify import Document
+from sfumato.tracks.folders.datasets.job import PART_ROWS, REJECTS_NAME, JobTally
+from sfumato.tracks.folders.datasets.parts import part_name
+from sfumato.tracks.folders.datasets.people_losses import BLOCK, losses_over_people
+from sfumato.tracks.folders.datasets.protecting import DatasetReading, DatasetResult, require_rows
+from sfumato.tracks.folders.datasets.statement import (
+    CERTIFICATE_NAME,
+    MANIFEST_NAME,
+    Sign,
+    dataset_document,
+    manifest_text,
+    over_people,
+)
+from sfumato.tracks.folders.spark.blocks import PARTS, REJECTED, DatasetWork
+from sfumato.tracks.folders.spark.hadoop import HadoopFolder
+from sfumato.tracks.folders.spark.parquet_rows import dataset_of, folder_of, released_files, said_of, write_files
+from sfumato.tracks.noise.interface import Json
+from sfumato.tracks.people.noise import TableNoise
+from sfumato.tracks.people.rows import fault_words
+from sfumato.tracks.plan import Plan
+
+try:
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+except ImportError as error:
+    raise MissingExtra("pyspark", "spark") from error
+
+_READY, _JOB, _MADE = "ready.json", "job.json", "made"
+_SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": str(1 << 16),
+    "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
+    "spark.sql.execution.arrow.useLargeVarTypes": "true",
+    "spark.sql.legacy.parquet.nanosAsLong": "true",  # cast to what the file says
+}
+
+
+def protect_dataset_on_spark(
+    spark: SparkSession,
+    source: str,
+    out: str,
+    plan: Plan,
+    *,
+    reading: DatasetReading | None = None,
+    state: NoiseState | None = None,
+    strict: bool = False,
+    sign: Sign | None = None,
+    priced: Callable[[Document], None] | None = None,
+    rng: Random = None,
+) -> DatasetResult:
+    """Every usable row of the Parquet dataset at ``source`` with noise, in ``out``; see ``protect_dataset``.
+
+    The same seed (or state) writes for each person the same bytes as there, in the types and the codec of the files.
+    """
+    if plan.secrets is not None:
+        raise InputError("Secrets are chosen moments of one track, not of a dataset.", "Hide places with sfumato hide.")
+    with _said(), _settings(spark):
+        target, private = HadoopFolder(spark, out), HadoopFolder(spark, out.rstrip("/") + ".private")
+        asked = [source, plan.to_dict(), reading, state is not None, strict, str(rng)]
+        wish = hashlib.sha256(json.dumps(asked, default=str, sort_keys=True).encode()).hexdigest()
+        ready = _begun(target, private, wish)
+        if ready is None:
+            try:
+                ready = _made(
+                    spark, source, private, plan, reading or DatasetReading(), state, strict, sign, priced, rng
+                )
+                private.create(_READY, json.dumps({"wish": wish, **ready}))
+            except BaseException:
+                private.remove()
+                raise
+        return _placed(target, private, ready)
+
+
+def _begun(target: HadoopFolder, private: HadoopFolder, wish: str) -> Json | None:
+    """The complete release of an earlier run, or None after the private folder was made for this one."""
+    ready: Json | None = None
+    if private.has(_READY):
+        ready = json.loads(private.read(_READY))
+        if ready["wish"] != wish:
+            raise InputError(
+                "Another release towards this folder is complete and not yet in place.",
+                f"Start that job again with its own options, or remove {private.address}: it has not been shared yet.",
+            )
+        return ready
+    if target.has(MANIFEST_NAME):
+        raise InputError(
+            f"{target.address} holds a finished release.",
+            "Use another folder. Fresh noise for the same people adds up: announce it (--redraws), or use --state.",
+        )
+    if target.names():
+        raise InputError(f"{target.address} holds other files.", "Use an empty folder, which then opens as a dataset.")
+    if private.has():
+        _refuse_running(private)
+        private.remove()
+    private.make(private=True)
+    private.create(_JOB, json.dumps({"machine": platform.node(), "process": os.getpid()}))
+    return None
+
+
+def _refuse_running(private: HadoopFolder) -> None:
+    """Another driver's folder: taken away only if that ran on this machine and is gone."""
+    if not private.has(_JOB):
+        return
+    known = json.loads(private.read(_JOB))
+    gone = known["machine"] == platform.node() and not runs(known["process"])
+    if not gone:
+        raise InputError(
+            f"Another job is filling this folder, or was killed on {known['machine']}.",
+            f"Wait for it; if it is gone, remove {private.address}: nothing in it has been shared.",
+        )
+
+
+def _made(
+    spark: SparkSession,
+    source: str,
+    private: HadoopFolder,
+    plan: Plan,
+    reading: DatasetReading,
+    state: NoiseState | None,
+    strict: bool,
+    sign: Sign | None,
+    priced: Callable[[Document], None] | None,
+    rng: Random,
+) -> Json:
+    """The parts and the rejects in the private folder, and everything that is said of them."""
+    given = spark.read.options(mergeSchema=True, ignoreCorruptFiles=False, ignoreMissingFiles=False).parquet(source)
+    dataset, files = dataset_of(given, HadoopFolder(spark, source))
+    layout = reading.layout(dataset.schema, tuple(plan.keep), plan.times)
+    noise = TableNoise.of(plan, rng=rng, state=state)
+    refuse_other_times(noise.terms(several_files=True))  # before all rows are read
+    rows = given.count()
+    work = DatasetWork(dataset, layout, noise, max(1, -(-rows // PART_ROWS)), files)
+    write_files(released_files(given, work), f"{private.address}/{_MADE}")
+    said = said_of(spark, private, _MADE)
+    released = sum(points for _, _, points in said.parts.values())
+    tally = JobTally(rows, released, sum(said.spread.values()), said.rejected, said.spread)
+    if released + sum(said.rejected.values()) != rows:
+        raise InputError("Rows came out more or less often than once.", "The dataset changed meanwhile? Start again.")
+    if strict and tally.skipped:
+        raise InputError(fault_words(dict(tally.skipped), rows), "Nothing was written, because of --strict.")
+    require_rows(tally)
+    listed = [(part_name(bucket), digest, points) for bucket, (_, digest, points) in sorted(said.parts.items())]
+    contents = tuple((points, digest) for _, digest, points in listed)
+    terms = noise.terms(several_files=True)
+    body = certificate_body(terms, ReleasedFiles(contents, range(tally.people)))
+    if priced is not None:
+        priced(body)
+    people = over_people(said.spread)
+    people[BLOCK] = losses_over_people(said.proposed, tally.people, terms, body["worst_loss"])
+    document = dataset_document(listed, layout, plan, people, noise=body, sign=sign)
+    return {
+        "document": document,
+        "manifest": manifest_text(listed, tally),
+        "parts": {name: part_name(bucket) for bucket, (name, _, _) in said.parts.items()},
+        "rejects": private.names(f"{_MADE}/{folder_of(REJECTED)}"),
+    }
+
+
+def _placed(target: HadoopFolder, private: HadoopFolder, ready: Json) -> DatasetResult:
+    """The certificate, then every part and the rejects, then the manifest; what is in place already stays."""
+    target.make()
+    if not target.has(CERTIFICATE_NAME):
+        target.create(CERTIFICATE_NAME, certificate_text(ready["document"]))
+    moves = [(f"{_MADE}/{folder_of(PARTS)}/{name}", to) for name, to in ready["parts"].items()]
+    if ready["rejects"]:
+        target.make(REJECTS_NAME)
+    rejects = f"{_MADE}/{folder_of(REJECTED)}"
+    moves += [(f"{rejects}/{name}", f"{REJECTS_NAME}/{part_name(k)}") for k, name in enumerate(ready["rejects"])]
+    for name, to in moves:
+        if private.has(name):
+            target.move_from(private, name, to)
+        elif not target.has(to):
+            raise InputError(f"{to} is neither staged nor in place.", "The release is lost; begin anew.")
+    if not target.has(MANIFEST_NAME):
+        target.create(MANIFEST_NAME, ready["manifest"])
+    private.remove()
+    said = json.loads(ready["manifest"])
+    counts = (said["rows_read"], said["rows_released"], said["people"], said["rows_rejected"], len(said["parts"]))
+    return DatasetResult(ready["document"], *counts)
+
+
+@contextmanager
+def _settings(spark: SparkSession) -> Iterator[None]:
+    """Ours while the job runs, then the session's own again."""
+    # Several tasks for each core: all end at about the same time.
+    ours = {**_SETTINGS, "spark.sql.files.minPartitionNum": str(4 * spark.sparkContext.defaultParallelism)}
+    before = {name: spark.conf.get(name, None) for name in ours}
+    for name, value in ours.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, was in before.items():
+            if was is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, was)
+
+
+@contextmanager
+def _said() -> Iterator[None]:
+    """What Spark raises, in words: the first line of ours where one of ours stopped a worker."""
+    try:
+        yield
+    except SfumatoError:
+        raise
+    except (PySparkException, Py4JError) as error:
+        lines = [line.strip() for line in str(error).splitlines()]
+        ours = next((line for line in lines if line.startswith("sfumato.base.errors.")), None)
+        if ours is not None:
+            raise InputError(ours.split(": ", 1)[-1]) from None
+        if any("No module named 'sfumato" in line for line in lines):
+            raise InputError("The executors do not have sfumato.", "Install it there, as on the driver.") from None
+        first = next((line for line in lines if line), type(error).__name__)
+        raise InputError(f"Spark stopped: {first[:300]}", "Nothing was released; its log says more.") from None

@@ -1,0 +1,1 @@
+"""Formats written in JSON."""

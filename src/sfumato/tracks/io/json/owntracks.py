@@ -1,0 +1,52 @@
+"""OwnTracks recorder files (.rec): one line per message, locations taken, everything else named and left out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from sfumato.base.errors import InputError
+from sfumato.tracks.io.draft import Draft, Reading
+from sfumato.tracks.io.json.json_text import coordinate, number
+
+
+def read(path: Path, reading: Reading) -> list[Draft]:
+    """One draft; messages may arrive late, so points are sorted by the time they were measured."""
+    draft = Draft(reading, "1")
+    damaged = 0
+    last_is_damaged = False
+    with path.open("rb") as stream:
+        for line in stream:
+            if not line.strip():
+                continue
+            payload = line[line.find(b"{") :] if b"{" in line else line  # after tabs, or spaces where they were lost
+            try:
+                message = json.loads(payload)
+            except (ValueError, RecursionError):
+                damaged += 1
+                last_is_damaged = True
+                continue
+            last_is_damaged = False
+            if not isinstance(message, dict) or message.get("_type") != "location":
+                draft.dropped["messages other than locations"] = None
+                continue
+            draft.add(coordinate(message.get("lat")), coordinate(message.get("lon")), _moment(message.get("tst")))
+            for key, value in message.items():
+                if key == "vel":  # OwnTracks counts in km/h
+                    speed = number(value)
+                    draft.saw("speed", None if speed is None else speed / 3.6)
+                elif key not in ("lat", "lon", "tst", "_type"):
+                    draft.saw(key, value)
+    if last_is_damaged and draft.lat:
+        raise InputError("The OwnTracks file ends in the middle of a message.", "It is cut off; copy it again.")
+    if not draft.lat:
+        raise InputError("The OwnTracks file has no locations.", "Give a .rec file of the OwnTracks recorder.")
+    draft.skip("damaged lines", damaged)
+    draft.sort_by_time()
+    return [draft]
+
+
+def _moment(value: object) -> object:
+    """A number since 1970, also as a text; a text that is none is a time that cannot be read."""
+    found = number(value)
+    return found if found is not None or value is None else "?"

@@ -1,0 +1,132 @@
+"""Is this field the true position? By its name, in the languages of exporters, or by its values.
+
+What is kept is released without noise, so a column that says where somebody was must not be kept, whatever it is
+called and whatever unit it counts in: degrees, microdegrees, radians, semicircles, NMEA's degrees and minutes, or the
+metres of a projection.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from sfumato.base.arrays import FloatArray
+from sfumato.base.errors import InputError
+from sfumato.base.things.frames import differences_m
+
+# Words of a position, without accents.
+_WORDS_TEXT = (
+    "lat lats latitude latitudes lati lon lons lng lngs long longi longitude longitudes northing northings easting "
+    "eastings utm mgrs usng geohash wkt wkb ewkt ewkb geom geometry geometria geometrie geog geography position "
+    "positions posicion posicao posizione pozycja positie coordinate coordinates coord coords coordenada coordenadas "
+    "coordonnees koordinate koordinaten koordinaat latlon latlng lonlat lnglat location localizacion localisation "
+    "ubicacion standort ort point punkt punto shape h3 s2 plus pluscode olc what3words w3w "
+    "latitud longitud latitudine longitudine breite breitengrad breitegrad laenge lange laengengrad langengrad "
+    "breedte breedtegraad lengte lengtegraad bredd breddgrad langd langdgrad bredde breddegrad lengde lengdegrad "
+    "laengde laengdegrad leveys leveysaste leveyspiiri pituus pituusaste pituuspiiri szerokosc dlugosc sirka delka "
+    "dlzka szelesseg hosszusag enlem boylam sirina duzina dolzina laius pikkus platums garums platuma ilguma "
+    "vi kinh lintang bujur latitudo longitudo hochwert rechtswert swissgrid lv03 lv95 osgb "
+    "широта долгота довгота ширина дължина координата координаты πλατος μηκος العرض عرض الطول طول רוחב אורך "
+    "纬度 緯度 经度 經度 経度 坐标 座標 位置 위도 경도 좌표 위치 अक्षांश देशांतर ละติจูด ลองจิจูด"
+)
+_LETTERS = str.maketrans({"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "đ": "d", "ı": "i", "ß": "ss", "æ": "ae", "Æ": "Ae"})
+
+
+def _folded(word: str) -> str:
+    """Without accents and strokes."""
+    apart = unicodedata.normalize("NFKD", word.translate(_LETTERS))
+    return "".join(letter for letter in apart if not unicodedata.combining(letter))
+
+
+_WORDS = frozenset(_folded(word) for word in _WORDS_TEXT.split())
+_WHOLE = ("x", "y", "xcoord", "ycoord", "coordx", "coordy", "posx", "posy", "xm", "ym", "xutm", "yutm")
+_SAME_SCRIPT = re.compile(r"[^\W\d_]+[0-9]*")
+_DATA = re.compile(r"\d[.,]\d{3}|\d{6}|\d\s*[°º]|\b(?:POINT|LINESTRING)\s*\(", re.IGNORECASE)
+_CJK = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
+# How degrees are written as a number: degrees, thousandths ... billionths, radians, semicircles.
+_SCALES = (*(10.0**power for power in (0, 3, 4, 5, 6, 7, 8, 9)), math.pi / 180, 2.0**31 / 180)
+_NEAR_DEG = 5e-3
+_NEAR_M = 100.0
+_ENOUGH = 10
+
+
+def looks_like_position(name: str) -> bool:
+    """Whether a name is data: it has a number in it that could be a coordinate, and must not be repeated."""
+    return _DATA.search(name) is not None
+
+
+def names_position(name: str) -> bool:
+    """Whether a field's name says that it is a position: ``latitude``, ``start_lat``, ``lon_e7``, ``Breitengrad``."""
+    spaced = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name)
+    folded = _folded(spaced)
+    words = [word.lower() for word in _SAME_SCRIPT.findall(folded)]
+    stems = {re.sub(r"(e[5-9]|deg|degrees|wgs|[0-9]+)$", "", word) for word in words} | set(words)
+    if _CJK.search(folded):
+        return any(word in folded for word in _WORDS if _CJK.search(word))
+    return bool(stems & _WORDS) or "".join(words) in _WHOLE
+
+
+def refuse_positions(
+    columns: Mapping[str, FloatArray],
+    lat_deg: FloatArray,
+    lon_deg: FloatArray,
+    times_s: FloatArray,
+    known: frozenset[str] = frozenset(),
+) -> None:
+    """Refuse to keep numbers that say where somebody was.
+
+    They do if, in one of the ways to write degrees, they follow a coordinate to a few hundred metres at half of the
+    points; or if they are a linear function of the position to 100 m (a projection, an offset), unless time explains
+    them as well. The second is not asked of ``known`` quantities: a height on a steady climb is a height.
+    """
+    for name, values in columns.items():
+        there = np.isfinite(values) & np.isfinite(lat_deg) & np.isfinite(lon_deg) & np.isfinite(times_s)
+        number, lat, lon = values[there], lat_deg[there], lon_deg[there]
+        if len(number) < 2:
+            continue
+        if any(
+            np.mean(np.abs(written - degrees) < _NEAR_DEG) > 0.5
+            for degrees in (lat, lon)
+            for written in _as_degrees(number)
+        ):
+            raise InputError(f"Column '{name}' holds the true position.", "It is what is hidden: leave it out.")
+        for degrees in (lat, lon):
+            moved = np.ptp(degrees) > 0 and np.ptp(number) > 0 and len(number) >= _ENOUGH
+            if moved and abs(np.corrcoef(number, degrees)[0, 1]) > 0.9999:
+                raise InputError(f"Column '{name}' follows the true position.", "It is what is hidden: leave it out.")
+        if name not in known and _is_projected(number, lat, lon, times_s[there]):
+            raise InputError(f"Column '{name}' follows the true position.", "It is what is hidden: leave it out.")
+
+
+def _as_degrees(number: FloatArray) -> Iterator[FloatArray]:
+    for scale in _SCALES:
+        yield number / scale
+        yield -number / scale
+    whole = np.trunc(number / 100.0)
+    yield whole + (number - 100.0 * whole) / 60.0  # NMEA's ddmm.mmmm
+
+
+def _is_projected(number: FloatArray, lat_deg: FloatArray, lon_deg: FloatArray, times_s: FloatArray) -> bool:
+    if len(number) < _ENOUGH or np.ptp(number) == 0 or (np.abs(lat_deg) > 90).any():
+        return False
+    start = (np.full(len(lat_deg), lat_deg[0]), np.full(len(lon_deg), lon_deg[0]))
+    metres = differences_m(*start, lat_deg, lon_deg)
+    if np.ptp(metres, axis=0).max() < 5 * _NEAR_M:
+        return False
+    centred = number - number.mean()
+    slopes, left = _fitted(metres, centred)
+    steepness = float(np.hypot(*slopes))
+    if steepness == 0 or left / steepness > _NEAR_M:
+        return False
+    return left < 0.5 * _fitted(times_s[:, None], centred)[1]
+
+
+def _fitted(by: FloatArray, number: FloatArray) -> tuple[FloatArray, float]:
+    """Slopes of the linear fit, and the root mean square of what it leaves."""
+    centred = by - by.mean(axis=0)
+    slopes = np.linalg.lstsq(centred, number, rcond=None)[0]
+    return slopes, float(np.sqrt(np.mean((number - centred @ slopes) ** 2)))

@@ -1,0 +1,1 @@
+"""A live trace: noise added to each position as it arrives."""

@@ -1,0 +1,1 @@
+"""The exact losses of Gaussian noise on a trace, and their bounds."""

@@ -1,0 +1,274 @@
+"""What a mechanism for traces is: one class that makes a release, states its law, prices it, and says what that means.
+
+A mechanism is a value. It is calibrated from a :class:`~sfumato.tracks.plan.Plan`, written to a plain dict and rebuilt
+from it, and found by name in :mod:`~sfumato.tracks.noise.registry`. The certificate, verification, the audit, the
+report and the command line ask the object and know no mechanism by name; what it does not answer, nobody guesses: every
+question without an honest default is abstract, so an incomplete mechanism cannot even be made.
+
+``losses`` are those of one release alone. How releases add up is the accountant's business
+(:func:`sfumato.accountant.compose.together`), and every number and sentence is given the sum.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self
+
+from sfumato.base.arrays import FloatArray
+from sfumato.base.randomness import Random
+from sfumato.base.things.frames import displace
+from sfumato.base.things.guarantees import Guarantee
+from sfumato.base.things.losses import Losses, Together
+from sfumato.base.things.traces import Trace
+from sfumato.tracks.noise.plausibility import gaussian_plausibility
+from sfumato.tracks.plan import Plan, Target
+from sfumato.tracks.priors.classes import PriorClass
+from sfumato.tracks.priors.kernels import Kernel
+
+Json = dict[str, Any]
+KEY_BYTES = 32  # of the key that lets noise continue
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Numbers:
+    """The promise in numbers, at a radius and a Rényi order; None where the mechanism promises no such number."""
+
+    radius_m: float
+    order: float
+    epsilon: float | None = None
+    mu: float | None = None
+    odds_99: float | None = None
+    odds_99_either_way: float | None = None
+    odds_99_after_coarsening: float | None = None
+    odds_per_point: float | None = None
+    delta_at_epsilon: float | None = None
+    stay_odds_99: float | None = None
+    geo_indistinguishability_per_m: float | None = None
+
+    def to_dict(self) -> dict[str, float | None]:
+        """The certificate's fields; the last one only where it is stated."""
+        out = {field.name: getattr(self, field.name) for field in fields(self)}
+        if self.geo_indistinguishability_per_m is None:
+            del out["geo_indistinguishability_per_m"]
+        return out
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Numbers:
+        """The numbers among a certificate's fields."""
+        promised = {field.name: values.get(field.name) for field in fields(cls)}
+        missing = set(promised) - set(values) - {"geo_indistinguishability_per_m"}
+        if missing:
+            raise KeyError(min(missing))
+        return cls(**{name: None if value is None else float(value) for name, value in promised.items()})  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stated:
+    """What a certificate states of one mechanism: the wish, the losses of all announced releases, and the numbers."""
+
+    target: Target
+    losses: Losses
+    numbers: Numbers
+    blocks: Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Card:
+    """A big number of the report: its label, itself, and one line of meaning."""
+
+    label: str
+    number: str
+    meaning: str
+
+
+def redrawn(redraws: int) -> Json:
+    """The ``releases`` block of noise that is drawn anew for every release."""
+    held = "" if redraws == 1 else f", as one of {redraws}; the losses stated hold for all {redraws} together"
+    return {
+        "mode": "redrawn",
+        "redraws": redraws,
+        "loss_multiplier": redraws,
+        "meaning": f"This release's noise was drawn for it alone{held}. Every further release of the same person adds "
+        "as much again.",
+    }
+
+
+class TraceMechanism(ABC):
+    """One way of making a trace that can be shared.
+
+    ``summary`` is its line in help and docs. ``takes`` names the options of a plan that mean something to it (of
+    ``prior_class``, ``prior``, ``white_share``, ``constant_share``, ``redraws``, ``secrets`` and ``state``), ``needs``
+    those it cannot do without. ``redraws`` says of how many releases with redrawn noise this is one.
+    """
+
+    __slots__ = ()
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    takes: ClassVar[frozenset[str]]
+    needs: ClassVar[frozenset[str]] = frozenset()
+    draws: ClassVar[bool] = True  # whether it uses randomness at all
+    gaussian: ClassVar[bool] = True  # where not, the audit's attack is only the best linear one
+    redraws: int
+
+    # Made, written and read.
+
+    @classmethod
+    @abstractmethod
+    def from_plan(cls, plan: Plan, traces: Sequence[Trace], together: Together) -> Self:
+        """The mechanism that keeps the plan's wish for these people; ``together`` is the accountant's rule."""
+
+    @classmethod
+    @abstractmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """What :meth:`parameters` described, without any key: good for recomputing, not for releasing."""
+
+    @abstractmethod
+    def parameters(self) -> Json:
+        """Plain JSON with ``name``, ``noise_m`` and ``redraws`` and all else that rebuilds it."""
+
+    def options(self) -> Json:
+        """The plan's options that it resolved to, beside ``redraws``: what the certificate quotes of the plan."""
+        return {}
+
+    # Its function and its law.
+
+    @abstractmethod
+    def release(self, trace: Trace, rng: Random = None) -> tuple[FloatArray, FloatArray]:
+        """New latitudes and longitudes for a trace, before they are snapped to the public grid."""
+
+    @property
+    @abstractmethod
+    def noise_m(self) -> float | None:
+        """The standard deviation of its noise per coordinate; None where it adds none."""
+
+    @abstractmethod
+    def kernel(self) -> Kernel | None:
+        """The covariance of its noise per coordinate, in m², as it is drawn; None where it promises none."""
+
+    def law(self) -> Json | None:
+        """The noise as the certificate describes it; None where none is promised."""
+        kernel = self.kernel()
+        return None if kernel is None else kernel.to_dict()
+
+    # What it gives away, and whether that was asked for.
+
+    @abstractmethod
+    def losses(self, times_s: Sequence[FloatArray]) -> Losses:
+        """What one release of these people's times (one array each) gives away about any one of them."""
+
+    @abstractmethod
+    def numbers(self, losses: Losses, target: Target) -> Numbers:
+        """μ, ε, δ and odds, from the losses of all announced releases."""
+
+    @abstractmethod
+    def meets(self, losses: Losses, target: Target) -> bool:
+        """Whether the wish is kept."""
+
+    @abstractmethod
+    def is_own(self, losses: Losses, target: Target) -> bool:
+        """Whether this is the mechanism that this wish, and not a weaker one, leads to."""
+
+    def holds_over(self) -> PriorClass | None:
+        """The class of priors the promise holds over; None where it holds over none."""
+        return None
+
+    def holds_for(self) -> Kernel | None:
+        """The one prior the promise holds for; None where there is none."""
+        return None
+
+    @property
+    def continuing(self) -> bool:
+        """Whether the noise goes on from release to release."""
+        return False
+
+    def grid_words(self, points: int) -> str | None:
+        """Which members of the class ``loss_at_times`` was maximised over, for so many distinct times."""
+        return None
+
+    def plausibility(self, times_s: FloatArray, positions_m: FloatArray, *, snap_m: float) -> float | None:
+        """A bound on how often a true release is as smooth as this one (a p-value); None where that cannot be told."""
+        kernel = self.kernel() if self.gaussian else None
+        return None if kernel is None else gaussian_plausibility(kernel, times_s, positions_m, snap_m=snap_m)
+
+    def blocks(self, target: Target, together: Together) -> dict[str, Json]:
+        """Further parts of the certificate, recomputed by verification."""
+        return {}
+
+    # What that means, in words.
+
+    @abstractmethod
+    def guarantee(self, stated: Stated, *, snap_m: float, simulation: bool) -> Guarantee:
+        """The promise with its assumptions, what it covers, and what it does not."""
+
+    @abstractmethod
+    def releases(self) -> Json:
+        """Whether the noise continues (``mode``), and what further releases cost (``meaning``)."""
+
+    @abstractmethod
+    def headline(self, stated: Stated) -> str:
+        """The promise in one sentence for people, its limit included."""
+
+    @abstractmethod
+    def explanations(self, stated: Stated) -> list[str]:
+        """What the sentence means and where it stops, in a few more."""
+
+    def cards(self, stated: Stated) -> list[Card]:
+        """The report's big numbers about the promise; none unless the mechanism words them."""
+        return []
+
+    def figures(self, stated: Stated) -> list[str]:
+        """Lines for the terminal: the numbers of the promise."""
+        return []
+
+    def advice(self, stated: Stated, *, simulation: bool) -> list[str]:
+        """Lines for the terminal: what to do for less noise or for the next release."""
+        return []
+
+    def epsilon_words(self, order: float) -> str:
+        """Which ε the certificate states."""
+        return "ε"
+
+    def spread_words(self) -> str:
+        """What plus or minus one standard deviation of the noise is called."""
+        return "root mean square"
+
+
+class AdditiveNoise(TraceMechanism):
+    """Noise that is added to both coordinates and looks at the times only."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def draw(self, times_s: FloatArray, rng: Random = None) -> FloatArray:
+        """(n, 2) east and north metres at any times in any order; equal times get equal noise."""
+
+    def release(self, trace: Trace, rng: Random = None) -> tuple[FloatArray, FloatArray]:
+        return displace(trace.lat_deg, trace.lon_deg, self.draw(trace.times_s, rng))
+
+
+class ContinuingNoise(TraceMechanism):
+    """Noise that can go on from release to release under a person's key (``state`` is among what it takes).
+
+    :mod:`sfumato.tracks.certificates.state` keeps the key with ``process()``: one process is never used in two ways.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    @abstractmethod
+    def continued(cls, plan: Plan, process: Mapping[str, Any]) -> Self:
+        """The mechanism that goes on as it began, whatever is shipped now; ``process`` is what the state kept."""
+
+    @abstractmethod
+    def process(self) -> Json:
+        """What a state must keep beside the key and the size."""
+
+    @abstractmethod
+    def keyed(self, key: bytes) -> Self:
+        """The same mechanism under a key."""
+
+    @abstractmethod
+    def gives_words(self, noise_m: float, target: Target) -> str:
+        """What noise of another size than the wish needs would give, in words for advice."""

@@ -1,0 +1,162 @@
+"""Multiscale noise: one public process, valid for any timestamps and any sd of the path, fitted to nothing private.
+
+The ladder (length scales, weights, white and constant share) is shipped in ``data/multiscale.json``, solved by
+:mod:`sfumato.tracks.noise.multiscale.solve` and certified by :mod:`sfumato.tracks.noise.multiscale.bound`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from sfumato.base.arrays import FloatArray, finite
+from sfumato.base.errors import InputError
+from sfumato.base.randomness import Random, randomness
+
+_CHUNK = 16384  # times whose normals are held at once
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ladder:
+    """Length scales and their weights (summing to 1), beside a white and a constant share of the noise variance.
+
+    The noise per coordinate is o · [(1 − ψ − χ) Σ_m w_m M_m(t) + ψ W(t) + χ C] in variance: independent unit
+    Matérn-3/2 processes M_m with length scales l_m, white noise W per distinct time, one constant C per person.
+    """
+
+    length_scales_s: FloatArray
+    weights: FloatArray
+    white_share: float = 0.05
+    constant_share: float = 0.1
+
+    def __post_init__(self) -> None:
+        scales = finite(self.length_scales_s, "length_scales_s", dimensions=1)
+        weights = finite(self.weights, "weights", dimensions=1)
+        if scales.size == 0 or scales.shape != weights.shape or (scales <= 0).any() or (weights < 0).any():
+            raise InputError("A ladder needs as many positive length scales as non-negative weights.")
+        if abs(float(weights.sum()) - 1.0) > 1e-9:
+            raise InputError(f"The ladder's weights sum to {float(weights.sum()):.9g}.", "They must sum to 1.")
+        psi, chi = float(self.white_share), float(self.constant_share)
+        if not (0 <= psi < 1 and 0 <= chi < 1 and psi + chi < 1):
+            raise InputError(f"White share {psi:g} and constant share {chi:g} do not fit.", "Both >= 0, sum below 1.")
+        object.__setattr__(self, "length_scales_s", scales)
+        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "white_share", psi)
+        object.__setattr__(self, "constant_share", chi)
+
+    @property
+    def moving_share(self) -> float:
+        """1 − ψ − χ: the share of the variance that the ladder carries."""
+        return 1.0 - self.white_share - self.constant_share
+
+    @property
+    def variances(self) -> FloatArray:
+        """Variance of each scale as a share of the whole, summing to 1 − ψ − χ."""
+        return self.weights * self.moving_share
+
+    @property
+    def longest_s(self) -> float:
+        """The longest length scale, which the gap rule counts in."""
+        return float(self.length_scales_s.max())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON, as in ``data/multiscale.json``."""
+        return {
+            "length_scales_s": self.length_scales_s.tolist(),
+            "weights": self.weights.tolist(),
+            "white_share": self.white_share,
+            "constant_share": self.constant_share,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Ladder:
+        """The ladder that :meth:`to_dict` wrote."""
+        try:
+            return cls(
+                np.asarray(values["length_scales_s"], dtype=np.float64),
+                np.asarray(values["weights"], dtype=np.float64),
+                float(values["white_share"]),
+                float(values["constant_share"]),
+            )
+        except (KeyError, TypeError) as error:
+            raise InputError("This is not a ladder.", "It needs scales, weights, white and constant share.") from error
+
+
+def shipped_ladder(
+    prior_class: str = "day", *, white_share: float | None = None, constant_share: float | None = None
+) -> Ladder:
+    """The ladder shipped for ``day``, ``week`` or ``year``, perhaps with other shares."""
+    classes = json.loads(files("sfumato").joinpath("data", "multiscale.json").read_text())["classes"]
+    if prior_class not in classes:
+        raise InputError(f"There is no ladder for the class '{prior_class}'.", f"Choose from {', '.join(classes)}.")
+    entry = dict(classes[prior_class])
+    if white_share is not None:
+        entry["white_share"] = white_share
+    if constant_share is not None:
+        entry["constant_share"] = constant_share
+    return Ladder.from_dict(entry)
+
+
+def correlation(ladder: Ladder, lags_s: FloatArray) -> FloatArray:
+    """The unit-variance covariance function of the noise at each lag; white counts at lag 0 only."""
+    lags = np.abs(np.asarray(lags_s, dtype=np.float64))
+    out = np.full(lags.shape, ladder.constant_share)
+    for scale, variance in zip(ladder.length_scales_s, ladder.variances, strict=True):
+        x = math.sqrt(3.0) * lags / scale
+        out += variance * (1.0 + x) * np.exp(-x)
+    out += ladder.white_share * (lags == 0)
+    return out
+
+
+def noise_covariance(ladder: Ladder, times_s: FloatArray, variance_m2: float = 1.0) -> FloatArray:
+    """Γ (n, n) in m², per coordinate, at any times."""
+    times = np.asarray(times_s, dtype=np.float64)
+    return variance_m2 * correlation(ladder, times[:, None] - times[None, :])
+
+
+def normals_per_time(ladder: Ladder) -> int:
+    """How many standard normals :func:`sample_path` consumes per distinct time (both coordinates)."""
+    return 4 * ladder.length_scales_s.size + 2
+
+
+def path_chunks(ladder: Ladder, times_s: FloatArray, rng: Random = None) -> Iterator[tuple[slice, FloatArray]]:
+    """Unit-variance noise (east, north) at sorted distinct times, a chunk at a time.
+
+    Draws, in order: two normals for the constant, then per time one row (see
+    :func:`sfumato.tracks.noise.multiscale.process.advance`); the first row starts the processes.
+    """
+    from sfumato.tracks.noise.multiscale.process import advance  # compiled: a second that values need not pay
+
+    draw = randomness(rng)
+    rates = np.sqrt(3.0) / ladder.length_scales_s
+    amplitudes = np.sqrt(ladder.variances)
+    state = np.zeros((rates.size, 2, 2))
+    constant = math.sqrt(ladder.constant_share) * draw.normals(2)
+    width = normals_per_time(ladder)
+    last = math.nan
+    for start in range(0, times_s.size, _CHUNK):
+        part = np.asarray(times_s[start : start + _CHUNK], dtype=np.float64)
+        steps = np.diff(part, prepend=last)
+        if start == 0:
+            steps[0] = -1.0
+        last = float(part[-1])
+        out = np.empty((part.size, 2))
+        normals = draw.normals((part.size, width))
+        advance(steps, rates, amplitudes, math.sqrt(ladder.white_share), state, normals, out)
+        out += constant
+        yield slice(start, start + part.size), out
+
+
+def sample_path(ladder: Ladder, times_s: FloatArray, rng: Random = None) -> FloatArray:
+    """One unit-variance path (n, 2) at any times in any order: exact, O(n), equal times have equal noise."""
+    times, back = np.unique(finite(times_s, "times_s", dimensions=1), return_inverse=True)
+    out = np.empty((times.size, 2))
+    for part, noise in path_chunks(ladder, times, rng):
+        out[part] = noise
+    return np.asarray(out[back.reshape(-1)])

@@ -1,0 +1,199 @@
+"""Noise shaped like the prior: Γ = (o/σ²) Σ, which attains the floor 1/o at every point, for that one prior.
+
+With Σ = σ² K and Γ = o K the posterior is V = o/(σ²+o) Σ, so J_i = 1/V_ii − 1/Σ_ii = 1/o for every point, any number of
+points and every σ; while the process continues, also over any number of releases. It is exact for the kernel it was
+shaped for and fragile for smoother truths, so the certificate names the one kernel and, where the universal bound is
+finite, what the noise gives away over the default class.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from sfumato.base.arrays import FloatArray, distinct, positive
+from sfumato.base.errors import InputError
+from sfumato.base.numbers.odds import protects_nothing, reached_words
+from sfumato.base.randomness import Random, randomness
+from sfumato.base.things.frames import unroll
+from sfumato.base.things.losses import Losses, Together
+from sfumato.base.things.traces import Trace
+from sfumato.tracks.noise.gaussian_noise import SizedNoise, calibrated_noise_m
+from sfumato.tracks.noise.interface import Json, Stated
+from sfumato.tracks.noise.phrases import FITTED_WARNING, KNOWN_MEAN
+from sfumato.tracks.noise.secret_limits import kernel_words
+from sfumato.tracks.plan import Plan
+from sfumato.tracks.priors.fitting import fit
+from sfumato.tracks.priors.kernels import Kernel, Sum, White, kernel_from_dict
+from sfumato.tracks.priors.statespace import is_markov, sample, whitened_products
+
+DENSE_POINTS = 3000
+ONE_PRIOR_WARNING = (
+    "Certified for the one kernel named under 'prior' (at any sd), not for a class: a smoother truth can give away "
+    "more."
+)
+
+
+class ShapedNoise(SizedNoise):
+    """Noise whose shape is, or holds, that of one prior: the promise is for that kernel at any sd."""
+
+    __slots__ = ()
+    prior: Kernel
+    takes: ClassVar[frozenset[str]] = frozenset({"prior", "redraws"})
+    needs: ClassVar[frozenset[str]] = frozenset({"prior"})
+
+    def holds_for(self) -> Kernel:
+        return self.prior
+
+    def options(self) -> Json:
+        return {"prior": "fit" if self.fitted else self.prior.to_dict()}
+
+    def assumes(self) -> tuple[str, ...]:
+        return ("the path moves like the kernel under 'prior', with any sd", KNOWN_MEAN)
+
+    def draw(self, times_s: FloatArray, rng: Random = None) -> FloatArray:
+        return draw_gaussian(self.kernel(), times_s, rng)
+
+    def headline(self, stated: Stated) -> str:
+        """The condition first: on people, who hardly ever move like one kernel, the bare promise would be false."""
+        said = SizedNoise.headline(self, stated)
+        if protects_nothing(stated.numbers.odds_99):
+            return said
+        condition = f"Only if you move exactly like one prior ({kernel_words(self.prior)}, at any sd)"
+        return f"{condition}: {said[0].lower()}{said[1:]}"
+
+    def limit(self, stated: Stated) -> str:
+        said = "Nothing is promised otherwise, and a place you stay at is not protected"
+        if stated.losses.stay_loss is None:
+            return said
+        stay = reached_words(stated.numbers.stay_odds_99)
+        return f"{said} (odds of {stay} if this whole release were one unknown place)"
+
+    def stay_words(self, stated: Stated) -> list[str]:
+        return ["A place you stay at is not protected: a long stay at an unknown place gives it away."]
+
+    def stay_meaning(self) -> str:
+        return "not promised: what this release allows if all of it is one unknown place"
+
+    def stay_loss(self, times_s: Sequence[FloatArray]) -> float | None:
+        """1ᵀΓ⁻¹1 at the release's own times: all of it one unknown place; None where it cannot be computed."""
+        kernel, worst = self.kernel(), 0.0
+        for times in times_s:
+            moments, _ = distinct(times)
+            if is_markov(kernel):
+                worst = max(worst, float(whitened_products(moments, np.ones((moments.size, 1)), kernel)[0, 0]))
+            elif moments.size <= DENSE_POINTS:
+                values, vectors = np.linalg.eigh(kernel.covariance(moments))
+                kept = values > 1e-13 * values[-1]
+                worst = max(worst, float(np.sum(vectors[:, kept].sum(axis=0) ** 2 / values[kept])))
+            else:
+                return None
+        return worst
+
+    def warnings(self) -> tuple[str, ...]:
+        """What to take care of."""
+        return (ONE_PRIOR_WARNING, *((FITTED_WARNING,) if self.fitted else ()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PriorShapedNoise(ShapedNoise):
+    """``noise_m`` of noise with the prior's own correlations."""
+
+    prior: Kernel
+    size_m: float
+    fitted: bool = False
+    redraws: int = 1
+
+    name: ClassVar[str] = "prior-shaped"
+    summary: ClassVar[str] = "noise with the correlations of one prior: the least for it, promised for it alone"
+
+    def __post_init__(self) -> None:
+        positive(self.size_m, "The noise in metres")
+        positive(self.prior.variance_m2, "The prior's variance")
+
+    @classmethod
+    def from_plan(cls, plan: Plan, traces: Sequence[Trace], together: Together) -> Self:
+        prior, fitted = prior_for(plan, traces)
+        return cls(prior, calibrated_noise_m(plan.target, 1.0, together), fitted, plan.redraws)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        prior = kernel_from_dict(values["prior"])
+        return cls(prior, float(values["noise_m"]), bool(values["fitted"]), int(values["redraws"]))
+
+    def kernel(self) -> Kernel:
+        return scaled(self.prior, self.size_m**2)
+
+    def parameters(self) -> Json:
+        return {
+            "name": self.name,
+            "noise_m": self.size_m,
+            "prior": self.prior.to_dict(),
+            "fitted": self.fitted,
+            "redraws": self.redraws,
+        }
+
+    def losses(self, times_s: Sequence[FloatArray]) -> Losses:
+        loss = 1.0 / self.size_m**2
+        return Losses(
+            worst_loss=loss,
+            stay_loss=self.stay_loss(times_s),
+            loss_at_times=loss,
+            floor_loss=loss,
+            basis=loss,
+            basis_name="worst_loss",
+            warnings=self.warnings(),
+        )
+
+
+def scaled(kernel: Kernel, variance_m2: float) -> Kernel:
+    """The same shape with another total variance."""
+    factor = math.sqrt(variance_m2 / kernel.variance_m2)
+
+    def rescale(description: Json, by: float) -> Json:
+        if description["kernel"] == "sum":
+            return {**description, "parts": [rescale(part, by) for part in description["parts"]]}
+        if description["kernel"] == "product":  # one factor carries the size
+            first, *rest = description["parts"]
+            return {**description, "parts": [rescale(first, by), *rest]}
+        return {**description, "sd_m": description["sd_m"] * by}
+
+    return kernel_from_dict(rescale(kernel.to_dict(), factor))
+
+
+def with_white(kernel: Kernel, variance_m2: float) -> Kernel:
+    """A kernel and independent noise beside it."""
+    parts = kernel.parts if isinstance(kernel, Sum) else (kernel,)
+    return Sum((*parts, White(math.sqrt(variance_m2))))
+
+
+def prior_for(plan: Plan, traces: Sequence[Trace]) -> tuple[Kernel, bool]:
+    """The prior that shapes the noise, and whether it was fitted to the trace itself."""
+    if plan.kernel is not None:
+        return plan.kernel, False
+    if len(traces) != 1:
+        raise InputError("A prior is fitted to one person's trace.", "Use a preset for several people.")
+    order = np.argsort(traces[0].times_s, kind="stable")
+    positions = unroll(traces[0].lat_deg[order], traces[0].lon_deg[order])
+    return fit(traces[0].times_s[order], positions).prior, True
+
+
+def draw_gaussian(kernel: Kernel, times_s: FloatArray, rng: Random = None) -> FloatArray:
+    """(n, 2) independent east and north paths of a kernel: O(n) for Markov kernels, dense for the others."""
+    times, back = distinct(times_s)
+    draw = randomness(rng)
+    if is_markov(kernel):
+        return np.asarray(sample(times, kernel, coordinates=2, rng=draw)[back])
+    if times.size > DENSE_POINTS:
+        raise InputError(
+            f"This prior has no fast form and the trace has {times.size} times.",
+            f"Use a Matérn prior, or at most {DENSE_POINTS} times.",
+        )
+    covariance = kernel.covariance(times)
+    values, vectors = np.linalg.eigh(covariance)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    return np.asarray((root @ draw.normals((times.size, 2)))[back])

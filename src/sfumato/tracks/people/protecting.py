@@ -1,0 +1,153 @@
+"""Protect the rows of a table: judged, put by person and time, moved, and given back as they were laid out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.base.arrays import FloatArray, IntArray
+from sfumato.base.keystream import derived_key
+from sfumato.base.things.traces import Trace
+from sfumato.tracks.certificates.build import Released
+from sfumato.tracks.certificates.person_ids import distinct_ids
+from sfumato.tracks.people.layout import Layout
+from sfumato.tracks.people.noise import PeopleRows, TableNoise
+from sfumato.tracks.people.rows import FAULTS, SAME_TIME, Faults, Rows, read_rows
+from sfumato.tracks.people.rows_loops import by_person, by_time, floats_at, ints_at, repeated, second_at_a_time
+from sfumato.tracks.times_released import Times
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ProtectedRows:
+    """``table`` is what may be released; ``faults`` says of every row that was given why it is not in it (0: it is).
+
+    ``labels`` are the people in the order in which they come first, ``starts`` where each begins in ``lat_deg``,
+    ``lon_deg`` and ``times_ms``, which are the released ones by person, in the order of the table.
+    """
+
+    table: pa.Table
+    faults: Faults
+    labels: tuple[str | None, ...]
+    starts: IntArray
+    lat_deg: FloatArray
+    lon_deg: FloatArray
+    times_ms: IntArray
+
+    def released(self) -> Released:
+        """What a certificate is made from."""
+        parts = [slice(a, b) for a, b in zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), strict=True)]
+        return Released(
+            people=self.labels if len(self.labels) != 1 else (None,),
+            times_s=tuple(self.times_ms[part] / 1000.0 for part in parts),
+            lat_deg=tuple(self.lat_deg[part] for part in parts),
+            lon_deg=tuple(self.lon_deg[part] for part in parts),
+        )
+
+
+def protect_rows(
+    table: pa.Table,
+    layout: Layout,
+    noise: TableNoise,
+    *,
+    by_people: bool = False,
+    rows: Rows | None = None,
+    schema: pa.Schema | None = None,
+) -> ProtectedRows:
+    """Every usable row moved; in the order of the table, or each person's rows together (``by_people``).
+
+    With ``rows`` and ``schema`` given, the table need hold no more than :meth:`Layout.carried` says.
+    """
+    rows = read_rows(table, layout) if rows is None else rows
+    good = rows.good if rows.faults.any() else None
+    at, order, starts, present = _by_people(rows, good)
+    labels = [rows.labels[place] for place in present.tolist()]
+    names: Sequence[str | None] = [None] if layout.person is None else distinct_ids(labels)
+    read_ms = rows.times_ms if at is None else ints_at(rows.times_ms, at)
+    places = by_time(read_ms, starts)
+    sorted_at, sorted_ms = at, read_ms
+    if places.size:
+        sorted_at, sorted_ms = places if at is None else ints_at(at, places), ints_at(read_ms, places)
+    again = second_at_a_time(sorted_ms, starts)
+    if again.size:  # positions of one moment get one noise, so the way between them would be released
+        faults = rows.faults.copy()
+        faults[again if sorted_at is None else sorted_at[again]] = FAULTS.index(SAME_TIME)
+        less = replace(rows, faults=faults)
+        return protect_rows(table, layout, noise, by_people=by_people, rows=less, schema=schema)
+    where = rows.lat_deg, rows.lon_deg
+    if sorted_at is not None:
+        where = floats_at(rows.lat_deg, sorted_at), floats_at(rows.lon_deg, sorted_at)
+    lat, lon = noise.moved(PeopleRows(*where, sorted_ms, starts, names[: len(labels)]))
+    if places.size:
+        lat, lon = _back(lat, places), _back(lon, places)
+    shown_ms = _shown(noise, table, layout, at, read_ms, starts)
+    spread = slice(None) if by_people or order is None else _inverse(order)
+    shown = read_ms[spread] if shown_ms is read_ms else shown_ms[spread]
+    moments = (shown, shown) if shown_ms is read_ms else (read_ms[spread], shown)
+    out_at = at if by_people else good
+    people = None
+    if schema is not None and rows.ids is not None:
+        whose = repeated(np.arange(len(labels)), np.diff(starts))[spread]
+        people = pa.DictionaryArray.from_arrays(pa.array(whose), rows.ids.take(pa.array(present)))
+    out = layout.release(table, out_at, (lat[spread], lon[spread]), moments, people=people, schema=schema)
+    if not Times.parse(noise.plan.times).shown:
+        out = out.drop_columns([layout.roles.by_role["time"]])
+    return ProtectedRows(out, rows.faults, tuple(labels), starts, lat, lon, shown_ms)
+
+
+def _by_people(rows: Rows, good: IntArray | None) -> tuple[IntArray | None, IntArray | None, IntArray, IntArray]:
+    """The usable rows person after person (None: as they lie), their places among usable ones, starts, who has any."""
+    order: IntArray | None = None
+    if rows.starts is None:
+        codes = rows.codes if good is None else ints_at(rows.codes, good)
+        order, starts = by_person(codes, len(rows.labels))
+        at: IntArray | None = order if good is None else ints_at(good, order)
+    else:
+        at = good
+        starts = rows.starts if good is None else np.searchsorted(good, rows.starts)
+    present = np.flatnonzero(np.diff(starts))
+    return at, order, np.append(starts[present], starts[-1]), present
+
+
+def _inverse(order: IntArray) -> IntArray:
+    back = np.empty_like(order)
+    back[order] = np.arange(order.size)
+    return back
+
+
+def _back(values: FloatArray, places: IntArray) -> FloatArray:
+    out = np.empty_like(values)
+    out[places] = values
+    return out
+
+
+def _shown(
+    noise: TableNoise, table: pa.Table, layout: Layout, at: IntArray | None, times_ms: IntArray, starts: IntArray
+) -> IntArray:
+    """The times released, person by person; a ride is a person's segment where a column tells segments."""
+    times = Times.parse(noise.plan.times)
+    if times.kind == "keep":
+        return times_ms
+    if times.kind in ("shift", "coarse"):  # the same for everybody
+        if not times_ms.size:
+            return times_ms
+        key = noise.key if noise.state is None else noise.state.key
+        dummy = Trace(np.zeros(times_ms.size), np.zeros(times_ms.size), times_ms / 1000.0, np.arange(times_ms.size))
+        changed = times.apply(dummy, derived_key(key, b"shift of times")).times_s
+        return np.rint(changed * 1000.0).astype(np.int64)
+    if times.kind == "drop":
+        return np.zeros_like(times_ms)
+    ride = np.zeros(times_ms.size, dtype=np.int64)
+    ride[starts[1:-1]] = 1
+    segment = layout.roles.by_role.get("segment")
+    if segment is not None:
+        encoded = table.column(segment).combine_chunks().dictionary_encode()
+        array = pa.concat_arrays(encoded.chunks) if isinstance(encoded, pa.ChunkedArray) else encoded
+        codes = array.indices.fill_null(-1).to_numpy(zero_copy_only=False)[slice(None) if at is None else at]
+        ride[1:] |= codes[1:] != codes[:-1]
+    begins = np.flatnonzero(np.diff(np.cumsum(ride), prepend=-1))
+    first = np.minimum.reduceat(times_ms, begins) if begins.size else times_ms
+    shown: IntArray = times_ms - np.repeat(first, np.diff(np.append(begins, times_ms.size)))
+    return shown

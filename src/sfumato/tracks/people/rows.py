@@ -1,0 +1,147 @@
+"""A table as arrays: where, when and whose each row is, and which rows cannot be used, with the reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sfumato.base.arrays import FloatArray, IntArray
+from sfumato.base.errors import InputError
+from sfumato.base.pool import pooled_ints
+from sfumato.base.things.frames import wrap_longitude
+from sfumato.base.things.traces import EARLIEST_S, LATEST_S
+from sfumato.tracks.io.draft import BAD_TIME, KNOWN, NO_NUMBER, NO_POSITION, NO_TIME, OFF_GLOBE, point_faults
+from sfumato.tracks.io.positions import refuse_positions
+from sfumato.tracks.io.tables.tables import empties_of, positions_of, times_of
+from sfumato.tracks.io.who import refuse_undeclared_people
+from sfumato.tracks.people.layout import Layout
+from sfumato.tracks.people.rows_loops import all_usable, recode, whole_ms
+
+NO_PERSON = "points without a person"
+SAME_TIME = "second points of one person at one time"
+# 0 is a row that can be used.
+FAULTS = ("", NO_PERSON, NO_POSITION, NO_NUMBER, OFF_GLOBE, NO_TIME, BAD_TIME, SAME_TIME)
+Faults = npt.NDArray[np.uint8]
+_LOOKED_AT = 20_000  # rows of each table whose kept columns are compared with the position
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """One entry for each row of a table; ``codes`` counts into ``labels``, -1 where nobody is named.
+
+    ``ids`` are the labels as they stand in the column of people; None where all rows are one person's. ``starts`` is
+    given where the rows lie person after person: where each label's begin, and their number.
+    """
+
+    lat_deg: FloatArray
+    lon_deg: FloatArray
+    times_ms: IntArray
+    codes: IntArray
+    labels: tuple[str, ...]
+    faults: Faults
+    ids: pa.Array | None = None
+    starts: IntArray | None = None
+
+    @property
+    def good(self) -> IntArray:
+        """The places of rows that can be used."""
+        return np.flatnonzero(self.faults == 0)
+
+
+def read_rows(table: pa.Table, layout: Layout) -> Rows:
+    """The arrays of a table, each row judged; refused where a kept column is the position, or people are undeclared."""
+    roles, reading = layout.roles, layout.reading
+    try:
+        lat, lon, missing = positions_of(table, roles)
+        times_s = times_of(table, roles, reading)
+        codes, labels, ids = _people(table, layout)
+    except (pa.ArrowException, TypeError, OverflowError):
+        raise InputError("A column of the table cannot be read as numbers.", "Check its types.") from None
+    faults: Faults = np.zeros(len(lat), dtype=np.uint8)
+    if not all_usable(lat, lon, times_s, codes, EARLIEST_S, LATEST_S):
+        untimed = empties_of(table.column(roles.by_role["time"]))
+        for reason, mask in point_faults(lat, lon, times_s, missing, untimed).items():
+            faults[mask] = FAULTS.index(reason)
+        faults[(codes < 0) & (faults == 0)] = FAULTS.index(NO_PERSON)
+    _refuse(table, layout, faults, (lat, lon, times_s))
+    return Rows(lat, wrap_longitude(lon), whole_ms(times_s), codes, labels, faults, ids)
+
+
+def counted(faults: Faults) -> dict[str, int]:
+    """How many rows could not be used, by reason."""
+    found = Counter(faults[faults > 0].tolist())
+    return {FAULTS[fault]: count for fault, count in sorted(found.items())}
+
+
+def fault_words(counts: dict[str, int], rows: int) -> str:
+    """In one sentence, without a coordinate."""
+    words = ", ".join(f"{reason} ({count})" for reason, count in counts.items())
+    return f"{sum(counts.values())} of {rows} rows cannot be used: {words}."
+
+
+def _people(table: pa.Table, layout: Layout) -> tuple[IntArray, tuple[str, ...], pa.Array | None]:
+    """Codes by row, and the people in the order in which they come first: as texts, and as they stand in the column."""
+    name = layout.person
+    if name is None:
+        return np.zeros(table.num_rows, dtype=np.int64), ("",), None
+    column = table.column(name)
+    given = pa.types.is_dictionary(column.type)
+    if given and pa.types.is_floating(column.type.value_type):
+        column, given = column.cast(column.type.value_type), False
+    if given:
+        codes, ids = _as_they_come(column)
+    else:
+        array = column.dictionary_encode().combine_chunks()
+        codes = array.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        ids = array.dictionary
+    labels = [label_of(label) for label in ids.to_pylist()]
+    empty = [place for place, label in enumerate(labels) if not label.strip()]
+    if empty:
+        codes[np.isin(codes, empty)] = -1
+    return codes, tuple(labels), ids
+
+
+def _as_they_come(column: pa.ChunkedArray) -> tuple[IntArray, pa.Array]:
+    """Codes of a column of dictionaries, each in an order of its own, which may hold more, and the same twice."""
+    dictionaries = [chunk.dictionary for chunk in column.chunks]
+    once = pa.chunked_array(dictionaries, column.type.value_type).dictionary_encode().combine_chunks()
+    label: IntArray = once.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    codes, place = pooled_ints(len(column)), np.full(len(once.dictionary), -1)
+    seen, row, entry = 0, 0, 0
+    for chunk, dictionary in zip(column.chunks, dictionaries, strict=True):
+        indices = chunk.indices.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False)
+        mine = label[entry : entry + len(dictionary)]
+        seen = recode(indices, mine, place, seen, codes[row : row + len(chunk)])
+        row, entry = row + len(chunk), entry + len(dictionary)
+    order: IntArray = np.argsort(place, kind="stable")[np.count_nonzero(place < 0) :]
+    return codes, once.dictionary.take(pa.array(order))
+
+
+def label_of(value: object) -> str:
+    """An id as text; what is no number (NaN) and what is empty is nobody."""
+    return "" if value is None or value != value else str(value)
+
+
+def _refuse(table: pa.Table, layout: Layout, faults: Faults, where: tuple[FloatArray, FloatArray, FloatArray]) -> None:
+    undeclared = layout.roles.undeclared(layout.reading)
+    places = np.flatnonzero(faults == 0)[:_LOOKED_AT] if layout.roles.keep or undeclared else ()
+    if not len(places):
+        return
+    lat, lon, times_s = (values[places] for values in where)
+    for word, name in layout.roles.keep.items():
+        column = table.column(name)
+        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
+            values = column.take(pa.array(places)).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+            refuse_positions({word: np.asarray(values, dtype=np.float64)}, lat, lon, times_s, KNOWN)
+        elif pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
+            raise InputError(
+                f"Column '{name}' holds neither numbers nor texts, and cannot be looked into for a position.",
+                "Leave it out, or write it as columns of numbers or texts.",
+            )
+    if undeclared:
+        others = [name for name in table.column_names if name not in layout.roles.by_role.values()]
+        refuse_undeclared_people(table.select(others).take(pa.array(places)), others, lat, lon, times_s)

@@ -1,0 +1,77 @@
+"""Tables larger than memory, as they come from DuckDB, polars or Arrow: run once, protected as a dataset, given back.
+
+A person's noise goes through all of their rows, so rows have to come together before any of them can be released. A
+lazy table is therefore run by its own library into a private folder beside the output (0700, removed at the end),
+batch by batch, and goes through the dataset job, whose memory does not grow with the rows. What comes back is the same
+kind of lazy table, over the released files: rows person by person, each person's in their order.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from sfumato.base.errors import InputError
+from sfumato.base.randomness import Random
+from sfumato.tracks.folders.datasets.protecting import DatasetReading, DatasetResult, protect_dataset
+from sfumato.tracks.people.kinds import Frame, as_arrow, library_of
+from sfumato.tracks.plan import Plan
+
+_BATCH_ROWS = 1 << 17
+
+
+def protect_stream(
+    table: Frame, into: Path, plan: Plan, *, reading: DatasetReading, strict: bool = False, rng: Random = None
+) -> tuple[Frame, DatasetResult]:
+    """The table over the folder ``into`` that was filled, of the kind that was given; and what happened."""
+    into = into.expanduser().resolve()
+    into.parent.mkdir(parents=True, exist_ok=True)
+    rows = Path(mkdtemp(prefix=f".{into.name}.rows-", dir=into.parent))
+    try:
+        _run(table, rows / "rows.parquet")
+        done = protect_dataset(rows, into, plan, reading=reading, strict=strict, rng=rng)
+    finally:
+        shutil.rmtree(rows, ignore_errors=True)
+    return _over(table, into), done
+
+
+def _run(table: Frame, path: Path) -> None:
+    """All rows in one file, never all in memory where the table is lazy."""
+    kind = library_of(table)
+    try:
+        if kind == "polars" and hasattr(table, "sink_parquet"):
+            table.sink_parquet(path, row_group_size=_BATCH_ROWS)
+        elif kind == "duckdb":
+            table.write_parquet(str(path), row_group_size=_BATCH_ROWS)
+        elif isinstance(table, pa.RecordBatchReader | ds.Dataset):
+            batches = table if isinstance(table, pa.RecordBatchReader) else table.to_batches()
+            with pq.ParquetWriter(path, table.schema) as writer:
+                for batch in batches:
+                    writer.write_batch(batch)
+        else:
+            pq.write_table(as_arrow(table), path, row_group_size=_BATCH_ROWS)
+    except InputError:
+        raise
+    except Exception as error:  # each library has errors of its own, whose text may hold what is in a row
+        raise InputError(
+            f"The table could not be read to its end ({type(error).__name__}).", "Run it by itself to see why."
+        ) from None
+
+
+def _over(given: Frame, folder: Path) -> Frame:
+    """A table of the kind that was given, over the parts of a release."""
+    kind, parts = library_of(given), str(folder / "*.parquet")
+    if kind == "polars":
+        polars = sys.modules["polars"]
+        read: Callable[[str], Frame] = polars.scan_parquet if hasattr(given, "collect") else polars.read_parquet
+        return read(parts)
+    if kind == "duckdb":
+        return sys.modules["duckdb"].read_parquet(parts)
+    return ds.dataset(folder, format="parquet")

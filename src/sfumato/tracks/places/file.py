@@ -1,0 +1,229 @@
+"""The private places file: every place of one person with its one zone, 0600 or sealed with a passphrase.
+
+Whoever reads it knows every place. Whoever loses it would draw second zones, and two zones of one place intersect:
+keep a copy. It is written beside and renamed, under a lock, and refuses what it does not know (another version, an
+unknown field, a change made by hand).
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.base.errors import InputError
+from sfumato.base.files import locked, write_text
+from sfumato.base.randomness import Random, randomness
+from sfumato.base.sealing import seal, unseal
+from sfumato.tracks.places.areas import Area
+from sfumato.tracks.places.place import SAME_PLACE_M, Place
+from sfumato.tracks.places.zones import KEY_BYTES, Withholding, Zone
+
+FORMAT = 1
+_WARNING = "Keep this file secret and keep a copy: it says where you live, and a second zone would help to find it."
+_PURPOSE, _NOUN = "sfumato places", "places file"
+REMOVAL_MEANS = (
+    "From now on nothing is withheld around this place: rides shared later show it. What was shared before stays as it "
+    "is. The zone is remembered, so that naming the place again does not draw a second one."
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Places:
+    """All places of one person. ``key`` is a secret of this file, from which others are derived."""
+
+    places: tuple[Place, ...]
+    key: bytes
+    simulation: bool = False
+
+    def __repr__(self) -> str:
+        return f"<Places, {len(self.active)} of them, not shown where>"
+
+    @classmethod
+    def none(cls, rng: Random = None) -> Places:
+        """A new person's: no place yet, and a fresh key."""
+        draw = randomness(rng)
+        return cls((), draw.words(KEY_BYTES // 8).tobytes(), draw.simulation)
+
+    @property
+    def active(self) -> tuple[Place, ...]:
+        """The places that withhold something."""
+        return tuple(place for place in self.places if not place.retired)
+
+    @property
+    def zones(self) -> tuple[Withholding, ...]:
+        """What is withheld, in the order of :attr:`active`."""
+        return tuple(place.withheld for place in self.active)
+
+    def derived(self, purpose: str) -> bytes:
+        """32 bytes that only this file can give, one value per purpose (names of files, shifts of times)."""
+        return hmac.digest(self.key, b"derive " + purpose.encode(), "sha256")
+
+    def named(self, name: str) -> Place:
+        """The active place of that name."""
+        for place in self.active:
+            if place.name == name:
+                return place
+        known = ", ".join(place.name for place in self.active) or "none yet"
+        raise InputError(f"There is no place called {name}.", f"Places: {known}.")
+
+    def add(self, place: Place) -> Places:
+        """With one more place; refused where a zone was already drawn for it. A retired one takes its old zone back."""
+        if any(known.name == place.name for known in self.active):
+            raise InputError(
+                f"There is already a place called {place.name}.",
+                "A home you moved to is a new place: give it a new name, and keep the old one.",
+            )
+        for known in self.places:
+            if place.distance_m(known.lat_deg, known.lon_deg) >= SAME_PLACE_M + known.extent_m + place.extent_m:
+                continue
+            if not known.retired:
+                raise InputError(
+                    f"That is the place called {known.name}, less than {SAME_PLACE_M:g} m away, which has its zone.",
+                    "Two zones of one place intersect and help to find it. Keep the one it has.",
+                )
+            again = replace(known, name=place.name, retired=False)
+            return replace(self, places=tuple(again if other is known else other for other in self.places))
+        return replace(self, places=(*self.places, place), simulation=self.simulation or place.simulation)
+
+    def remove(self, name: str) -> Places:
+        """Without the place (:data:`REMOVAL_MEANS`)."""
+        gone = self.named(name)
+        return replace(self, places=tuple(place.retire() if place is gone else place for place in self.places))
+
+
+def load_places(path: str | Path, *, passphrase: str | None = None) -> Places:
+    """Read a places file; refused when others may read it unsealed, when it was edited, or when it is not one."""
+    file = Path(path)
+    try:
+        outer = json.loads(file.read_text("utf-8"))
+        mode = file.stat().st_mode
+    except OSError as error:
+        raise InputError(
+            f"Cannot read the places file {file}: {error.strerror}.",
+            "Check its name; `sfumato places add home 48.85,2.35 --places me.places` makes one.",
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{file} is not a places file.", "Give the file that `sfumato places add` wrote.") from error
+    version = outer.get("sfumato_places") if isinstance(outer, dict) else None
+    if version != FORMAT:
+        said = "is not a places file" if version is None else f"is a places file of format {version}, not {FORMAT}"
+        raise InputError(f"{file} {said}.", "Give the file that `sfumato places add` wrote, or update sfumato.")
+    _known_fields(outer, {"sfumato_places", "warning", "body", "sealed"}, file)
+    if "sealed" in outer:
+        body = unseal(outer["sealed"], passphrase, purpose=_PURPOSE, noun=_NOUN)
+    elif passphrase is not None:
+        raise InputError(f"{file} is not sealed, though a passphrase is given.", "Leave the passphrase out.")
+    elif os.name == "posix" and mode & 0o077:
+        raise InputError(f"Others can read {file}, which says where you live.", f"Run: chmod 600 {file}")
+    else:
+        body = outer.get("body")
+    try:
+        return _places_from(body, file)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"The places file {file} is damaged.", "Restore it from a copy.") from None
+
+
+def save_places(path: str | Path, places: Places, *, passphrase: str | None = None) -> None:
+    """Write the file whole, 0600 from its first byte, on the disk before this returns."""
+    body = _body_of(places)
+    outer: dict[str, Any] = {"sfumato_places": FORMAT, "warning": _WARNING}
+    if passphrase is None:
+        outer["body"] = body
+    else:
+        outer["sealed"] = seal(body, passphrase, purpose=_PURPOSE, noun=_NOUN)
+    write_text(path, json.dumps(outer, indent=1) + "\n", private=True, durable=True)
+
+
+def change_places(
+    path: str | Path, change: Callable[[Places], Places], *, passphrase: str | None = None, rng: Random = None
+) -> Places:
+    """Load (or begin), change and save under one lock, so that two commands never lose each other's zones."""
+    file = Path(path)
+    with locked(file):
+        before = load_places(file, passphrase=passphrase) if file.exists() else Places.none(rng)
+        after = change(before)
+        save_places(file, after, passphrase=passphrase)
+    return after
+
+
+def _body_of(places: Places) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "key": _text(places.key),
+        "simulation": places.simulation,
+        "places": [_place_dict(place) for place in places.places],
+    }
+    body["check"] = _check(places.key, body)
+    return body
+
+
+def _place_dict(place: Place) -> dict[str, Any]:
+    held = place.withheld
+    common = {"key": _text(held.key), "simulation": held.simulation}
+    if isinstance(held, Zone):
+        what = {"zone": {"lat": held.lat_deg, "lon": held.lon_deg, "radius_m": held.radius_m, **common}}
+    else:
+        what = {"as_drawn": {"rings": [ring.tolist() for ring in held.rings], **common}}
+    return {
+        "name": place.name, "lat": place.lat_deg, "lon": place.lon_deg, "extent_m": place.extent_m,
+        "retired": place.retired, **what,
+    }  # fmt: skip
+
+
+def _places_from(body: Any, file: Path) -> Places:
+    _known_fields(body, {"key", "simulation", "places", "check"}, file)
+    key = _bytes(body["key"])
+    if len(key) != KEY_BYTES:
+        raise ValueError("key")
+    if not hmac.compare_digest(str(body["check"]).encode(), _check(key, body).encode()):
+        raise InputError(f"The places file {file} was changed by hand.", "Restore it from a copy.")
+    return Places(tuple(_place_from(item, file) for item in body["places"]), key, bool(body["simulation"]))
+
+
+def _place_from(item: Mapping[str, Any], file: Path) -> Place:
+    _known_fields(item, {"name", "lat", "lon", "extent_m", "retired", "zone", "as_drawn"}, file)
+    held: Withholding
+    if "zone" in item:
+        zone = item["zone"]
+        _known_fields(zone, {"lat", "lon", "radius_m", "key", "simulation"}, file)
+        held = Zone(float(zone["lat"]), float(zone["lon"]), float(zone["radius_m"]), _bytes(zone["key"]),
+                    bool(zone["simulation"]))  # fmt: skip
+    else:
+        drawn = item["as_drawn"]
+        _known_fields(drawn, {"rings", "key", "simulation"}, file)
+        rings = tuple(np.array(ring, dtype=np.float64) for ring in drawn["rings"])
+        held = Area(rings, _bytes(drawn["key"]), bool(drawn["simulation"]))
+    return Place(str(item["name"]), float(item["lat"]), float(item["lon"]), held, float(item["extent_m"]),
+                 bool(item["retired"]))  # fmt: skip
+
+
+def _known_fields(value: Any, known: set[str], file: Path) -> None:
+    unknown = sorted(set(value) - known)
+    if unknown:
+        raise InputError(
+            f"The places file {file} holds {', '.join(map(repr, unknown[:3]))}, which this version does not know.",
+            "Update sfumato: what is not understood is not ignored.",
+        )
+
+
+def _check(key: bytes, body: Mapping[str, Any]) -> str:
+    """Finds an edit: a centre moved by hand would be a second zone. Not a thief's, who has the key."""
+    plain = {name: value for name, value in body.items() if name != "check"}
+    return hmac.new(key, json.dumps(plain, sort_keys=True).encode(), "sha256").hexdigest()
+
+
+def _text(value: bytes) -> str:
+    return base64.b64encode(value).decode()
+
+
+def _bytes(value: str) -> bytes:
+    return base64.b64decode(value, validate=True)

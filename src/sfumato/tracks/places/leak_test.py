@@ -1,0 +1,215 @@
+"""Can I still be found? Every attacker, on what would be published, with the truth at hand. One record per place.
+
+Beside what attackers reach after the cut stand the same numbers for the archive as it is, for the usual centred zone,
+and for guesses without any ride. A best of many attackers is near by luck, too: ``by_luck`` is the chance that as many
+blind guesses in the inner disc come as near as the best attacker did. All of it is private. No number here is an ε: it
+says what these attackers reach on this archive, not what everybody will.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sfumato.base.arrays import FloatArray
+from sfumato.base.errors import NotCertified
+from sfumato.base.things.traces import Trace
+from sfumato.tracks.adversary.places import ATTACKERS, Stretch, ZoneView, guesses_m, look
+from sfumato.tracks.adversary.places.arrival import arrival_loss_per_m2
+from sfumato.tracks.adversary.places.exits import commonest
+from sfumato.tracks.adversary.places.learned import believe
+from sfumato.tracks.adversary.places.view import evenly
+from sfumato.tracks.places.file import Places
+from sfumato.tracks.places.globe import Around
+from sfumato.tracks.places.place import Place
+from sfumato.tracks.places.withhold import withhold
+from sfumato.tracks.places.zones import Withholding, Zone, centred_zone
+from sfumato.tracks.priors.kernels import Kernel
+
+UNLUCKY = 0.05  # the best of as many blind guesses comes as near less often than this: it was no luck
+_FOUND = "This is nearer than luck explains: leave out the rides that lead there, or share fewer of them."
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlaceLeak:
+    """What attackers find of one place, in metres from it; None where there is nothing to go by.
+
+    ``errors_m`` holds every attacker's error, ``best`` names the nearest. ``odds``: how much likelier the true place is
+    than the average place of the zone, for the learned attacker. ``arrival_loss_per_m2``: the exact loss of the
+    withheld arrivals summed over rides, for the Gaussian-process prior given; ``arrival_error_m`` what it leaves.
+    """
+
+    name: str
+    radius_m: float | None
+    gates: int
+    errors_m: Mapping[str, float]
+    best: str | None
+    best_m: float | None
+    by_luck: float | None
+    unprotected_m: float | None
+    centred: str | None
+    centred_m: float | None
+    without_rides_m: float | None
+    odds: float | None
+    arrival_loss_per_m2: float | None = None
+    arrival_error_m: float | None = None
+
+    @property
+    def found(self) -> bool:
+        """Whether the best attacker came nearer than luck explains: roads lead there, and a reader follows them."""
+        return self.by_luck is not None and self.by_luck < UNLUCKY
+
+    def sentence(self) -> str:
+        """One line for the owner."""
+        if self.radius_m is None:
+            return f"{self.name}: withheld as drawn; its outline shows, and nothing hides where it is."
+        before = "no ride ends there" if self.unprotected_m is None else f"found to {self.unprotected_m:.0f} m before"
+        before = f"STILL FOUND; {before}" if self.found else before
+        if self.best_m is None or self.best is None:
+            return f"{self.name}: {before}; no published ride comes near its zone, so nothing points to it."
+        usual = "" if self.centred_m is None else f", to {self.centred_m:.0f} m with a centred zone"
+        return (
+            f"{self.name}: {before}{usual}; now the best of {len(self.errors_m)} attackers ({self.best}) misses it by "
+            f"{self.best_m:.0f} m, a guess without rides by {self.without_rides_m:.0f} m (as many blind guesses come "
+            f"as near with a chance of {self.by_luck:.0%}); the learned attacker holds it {self.odds:.1f} times as "
+            "likely as an average place of the zone."
+        ) + (f" {_FOUND}" if self.found else "")
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What was gathered for one place: gates after the cut, gates of a centred zone, ends of rides, losses."""
+
+    after: list[ZoneView] = field(default_factory=list)
+    centred: list[ZoneView] = field(default_factory=list)
+    ends_m: list[FloatArray] = field(default_factory=list)
+    loss_per_m2: float = 0.0
+
+
+class LeakTest:
+    """Takes an archive ride by ride, keeps only what lies at the gates, and answers at the end."""
+
+    def __init__(self, places: Places | Sequence[Place], *, prior: Kernel | None = None, noise_m: float = 0.0) -> None:
+        self.places = places.active if isinstance(places, Places) else tuple(places)
+        self.prior, self.noise_m = prior, noise_m
+        self._zones: tuple[Withholding, ...] = tuple(place.withheld for place in self.places)
+        self._seen = [_Seen() for _ in self.places]
+
+    def add(self, original: Trace, published: Trace | None) -> None:
+        """One ride: as it was recorded, and as it would be published (None: it disappeared)."""
+        for number, (place, seen) in enumerate(zip(self.places, self._seen, strict=True)):
+            zone = place.zone
+            if zone is None:
+                continue
+            truth = _around_place(place, original)
+            away = np.hypot(*truth.T)
+            ends = truth[[0, -1]]
+            seen.ends_m.extend(ends[away[[0, -1]] < zone.radius_m])
+            if published is not None:
+                seen.after.append(_look(zone, published, self.noise_m))
+            if away.min() < 2 * zone.radius_m:
+                usual = centred_zone(place.lat_deg, place.lon_deg, radius_m=zone.radius_m)
+                others = [other for k, other in enumerate(self._zones) if k != number]
+                left = withhold(original, [usual, *others]).trace
+                if left is not None:
+                    seen.centred.append(_look(usual, left))
+                if self.prior is not None and published is not None and away.min() < zone.radius_m:
+                    hidden = float(original.times_s[np.argmin(away)])
+                    seen.loss_per_m2 += arrival_loss_per_m2(published.times_s, hidden, prior=self.prior)
+
+    def results(self) -> tuple[PlaceLeak, ...]:
+        """One record per place, in their order."""
+        return tuple(self._result(place, seen) for place, seen in zip(self.places, self._seen, strict=True))
+
+    def _result(self, place: Place, seen: _Seen) -> PlaceLeak:
+        zone = place.zone
+        if zone is None:
+            return PlaceLeak(place.name, None, 0, {}, None, None, None, None, None, None, None, None)
+        truth = zone.around.to_metres(place.lat_deg, place.lon_deg)[0]
+        view = ZoneView.joined(seen.after) if seen.after else None
+        errors = _errors(view, truth)
+        best, best_m = _least(errors)
+        centred_view = ZoneView.joined(seen.centred) if seen.centred else None
+        usual, usual_m = _least(_errors(centred_view, np.zeros(2), but="centre"))
+        belief = None if view is None else believe(view)
+        luck = None if best_m is None else 1.0 - (1.0 - min(best_m / zone.inner_radius_m, 1.0) ** 2) ** len(errors)
+        loss = seen.loss_per_m2 if self.prior is not None else None
+        left = None
+        if loss is not None and self.prior is not None:
+            left = float((loss + 1.0 / self.prior.variance_m2) ** -0.5)
+        unprotected = _commonest_end_m(seen.ends_m)
+        return PlaceLeak(
+            place.name, zone.radius_m, 0 if view is None else len(view.gates_m), errors, best, best_m, luck,
+            unprotected, usual, usual_m, float(np.hypot(*truth)), None if belief is None else belief.odds(truth),
+            loss, left,
+        )  # fmt: skip
+
+
+def leak_test(
+    rides: Iterable[tuple[Trace, Trace | None]], places: Places | Sequence[Place], *, prior: Kernel | None = None
+) -> tuple[PlaceLeak, ...]:
+    """:class:`LeakTest` for (recorded, would-be-published) pairs that fit in memory."""
+    test = LeakTest(places, prior=prior)
+    for original, published in rides:
+        test.add(original, published)
+    return test.results()
+
+
+def refuse_if_found(leaks: Iterable[PlaceLeak], within_m: float = 150.0) -> None:
+    """:class:`~sfumato.base.errors.NotCertified` if the best attacker comes nearer to any place than ``within_m``.
+
+    Refusing, and then changing the zone until nobody finds the place, is itself a leak: withhold more rides instead, or
+    do not share.
+    """
+    found = [leak for leak in leaks if leak.best_m is not None and leak.best_m < within_m]
+    if found:
+        names = ", ".join(f"{leak.name} (to {leak.best_m:.0f} m, {leak.best})" for leak in found)
+        raise NotCertified(
+            f"An attacker comes nearer than {within_m:g} m to {names}.",
+            "Nothing was written. Leave rides out that stop at the zone's edge, or share fewer; do not draw the zone "
+            "again, two zones of one place intersect.",
+        )
+
+
+def stretches(zone: Zone, trace: Trace, ride: int = 0) -> list[Stretch]:
+    """The segments of a published trace in metres around the zone's centre, as attackers take them."""
+    positions = zone.around.to_metres(trace.lat_deg, trace.lon_deg)
+    starts = np.flatnonzero(np.diff(trace.segment, prepend=trace.segment[0] - 1))
+    return [
+        Stretch(part, times, ride)
+        for part, times in zip(np.split(positions, starts[1:]), np.split(trace.times_s, starts[1:]), strict=True)
+    ]
+
+
+def _look(zone: Zone, trace: Trace, noise_m: float = 0.0) -> ZoneView:
+    pieces = stretches(zone, trace)
+    return look(pieces, radius_m=zone.radius_m, inner_radius_m=zone.inner_radius_m, noise_m=noise_m)
+
+
+def _around_place(place: Place, trace: Trace) -> FloatArray:
+    return Around(place.lat_deg, place.lon_deg).to_metres(trace.lat_deg, trace.lon_deg)
+
+
+def _commonest_end_m(ends_m: list[FloatArray]) -> float | None:
+    if not ends_m:
+        return None
+    few = np.array(ends_m)[evenly(len(ends_m), 2000)]
+    return float(np.hypot(*commonest(few)))
+
+
+def _errors(view: ZoneView | None, truth_m: FloatArray, *, but: str = "") -> dict[str, float]:
+    if view is None or not view.seen:
+        return {}
+    return {name: float(np.hypot(*(guess - truth_m))) for name, guess in guesses_m(view).items() if name != but}
+
+
+def _least(errors: Mapping[str, float]) -> tuple[str | None, float | None]:
+    if not errors:
+        return None, None
+    name = min(errors, key=lambda key: errors[key])
+    return name, errors[name]
+
+
+ATTACKER_WORDS = {name: attacker.words for name, attacker in ATTACKERS.items()}

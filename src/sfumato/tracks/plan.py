@@ -1,0 +1,188 @@
+"""What one release is asked to be, said once at the door: the wish, the mechanism and its options, frozen and checked.
+
+A plan knows no trace, no file, no key and no seed: it can be written down, sent to another machine, and used again.
+Every door makes one (the command line, :func:`sfumato.tracks.people.protection.protect`, tables), everything behind it
+reads it, and the certificate quotes it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import InitVar, dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from sfumato.base.arrays import positive
+from sfumato.base.errors import InputError
+from sfumato.base.numbers.odds import mu_at_epsilon, mu_at_odds
+from sfumato.tracks.priors.classes import prior_class_named
+from sfumato.tracks.priors.kernels import Kernel, kernel_from_dict
+from sfumato.tracks.priors.presets import DEFAULT_PRESET, preset_named
+from sfumato.tracks.secret import Secret, SecretRule, compound
+from sfumato.tracks.times_released import Times
+
+LEVELS = {"low": 20.0, "medium": 5.0, "high": 2.0}  # odds
+DEFAULT_ODDS = 5.0
+ODDS_DELTA = 0.01  # "99 times in 100"
+MOST_NOISE_M = 100_000.0
+MOST_RADIUS_M = 100_000.0
+MOST_REDRAWS = 1_000_000
+SNAP_M = 0.1
+DEFAULT_MECHANISM = "multiscale"
+FOR_SECRETS = "secrets"  # the mechanism that a plan with secrets means where it names none
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What was asked for: exactly one of ``odds``, ``epsilon`` and ``noise_m``, at a radius and a Rényi order."""
+
+    radius_m: float
+    odds: float | None = None
+    epsilon: float | None = None
+    noise_m: float | None = None
+    order: float = 5.0
+
+    def __post_init__(self) -> None:
+        positive(self.radius_m, "The radius in metres", at_most=MOST_RADIUS_M)
+        if not (math.isfinite(self.order) and self.order > 1):
+            raise InputError(f"The Rényi order is {self.order:g}.", "It must be a finite number greater than 1.")
+        given = [name for name in ("odds", "epsilon", "noise_m") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise InputError(
+                f"{len(given)} of odds, epsilon and noise are given.", "Give exactly one: they fix one another."
+            )
+        if self.odds is not None and not (math.isfinite(self.odds) and 1 < self.odds <= 1e6):
+            raise InputError(f"The odds are {self.odds:g}.", "They must be greater than 1 and at most 1e6, e.g. 5.")
+        if self.epsilon is not None:
+            positive(self.epsilon, "epsilon", at_most=1000.0)
+        if self.noise_m is not None:
+            positive(self.noise_m, "The noise in metres", at_most=MOST_NOISE_M)
+
+    @property
+    def mu(self) -> float | None:
+        """The largest μ that fulfils the wish; None when the noise itself was given."""
+        if self.odds is not None:
+            return mu_at_odds(self.odds, ODDS_DELTA)
+        if self.epsilon is not None:
+            return mu_at_epsilon(self.epsilon, self.order)
+        return None
+
+    def to_dict(self) -> dict[str, float | None]:
+        """What the certificate keeps of the wish."""
+        return {"odds": self.odds, "epsilon": self.epsilon, "noise_m": self.noise_m}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """The wish (one of ``odds``, ``epsilon``, ``noise_m``, ``level``; nothing means odds of 5) and how to fulfil it.
+
+    ``prior`` is a preset's name, ``preset`` for the default one, ``fit``, or a kernel; ``secrets`` are texts
+    (``windows:10min``), secrets or rules; ``redraws`` = k says that this is one of k releases with redrawn noise.
+    Options that the mechanism does not take are refused by
+    :func:`sfumato.tracks.noise.lookup.mechanism_for`.
+    """
+
+    radius_m: float = 200.0
+    odds: float | None = None
+    epsilon: float | None = None
+    noise_m: float | None = None
+    order: float = 5.0
+    mechanism: str = DEFAULT_MECHANISM
+    prior_class: str = "day"
+    prior: str | Kernel | None = None
+    white_share: float | None = None
+    constant_share: float | None = None
+    redraws: int = 1
+    secrets: str | SecretRule | Sequence[str | SecretRule] | None = None
+    snap_m: float = SNAP_M
+    keep: Sequence[str] = ()
+    times: str = "keep"
+    level: InitVar[str | None] = None
+
+    def __post_init__(self, level: str | None) -> None:
+        if level is not None:
+            if level not in LEVELS:
+                raise InputError(f"There is no level '{level}'.", f"Choose from {', '.join(LEVELS)}.")
+            if self.odds is not None:
+                raise InputError("Both a level and odds are given.", f"The level {level} is odds {LEVELS[level]:g}.")
+            object.__setattr__(self, "odds", LEVELS[level])
+        if self.odds is None and self.epsilon is None and self.noise_m is None:
+            object.__setattr__(self, "odds", DEFAULT_ODDS)
+        _ = self.target  # checks the wish
+        if not (math.isfinite(self.snap_m) and 0.01 <= self.snap_m <= 1000):
+            raise InputError(f"The snapping grid is {self.snap_m:g} m.", "It must lie between 0.01 m and 1000 m.")
+        if not (isinstance(self.redraws, int | np.integer) and 1 <= self.redraws <= MOST_REDRAWS):
+            raise InputError(f"redraws is {self.redraws}.", "It must be a whole number from 1.")
+        prior_class_named(self.prior_class)
+        if isinstance(self.prior, str) and self.prior not in ("fit", "preset"):
+            preset_named(self.prior)
+        object.__setattr__(self, "keep", tuple(self.keep))
+        if self.times != "keep":
+            object.__setattr__(self, "times", str(Times.parse(self.times)))
+        if self.secrets is not None:
+            several = isinstance(self.secrets, Sequence) and not isinstance(self.secrets, str)
+            object.__setattr__(self, "secrets", tuple(self.secrets) if several else (self.secrets,))  # type: ignore[arg-type]
+            if self.mechanism == DEFAULT_MECHANISM:
+                object.__setattr__(self, "mechanism", FOR_SECRETS)
+
+    @property
+    def target(self) -> Target:
+        """The wish alone."""
+        return Target(self.radius_m, self.odds, self.epsilon, self.noise_m, self.order)
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """The prior as a kernel; None where it is fitted to the trace, or none was given."""
+        if self.prior is None or self.prior == "fit":
+            return None
+        if isinstance(self.prior, Kernel):
+            return self.prior
+        return preset_named(DEFAULT_PRESET if self.prior == "preset" else self.prior).prior
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON; rules for secrets that were made in Python cannot be written down."""
+        out: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
+        out["prior"] = self.prior.to_dict() if isinstance(self.prior, Kernel) else self.prior
+        out["keep"] = list(self.keep)
+        out["secrets"] = None if self.secrets is None else [_written(secret) for secret in self.rules]
+        return out
+
+    @property
+    def rules(self) -> tuple[str | SecretRule, ...]:
+        """The secrets as they were given, one by one."""
+        assert self.secrets is None or isinstance(self.secrets, tuple)
+        return self.secrets or ()
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Plan:
+        """The plan that :meth:`to_dict` wrote; unknown fields are refused."""
+        known = {field.name for field in fields(cls)}
+        if set(values) - known:
+            raise InputError(f"A plan has no {', '.join(sorted(set(values) - known))}.", "Use what to_dict() wrote.")
+        given = dict(values)
+        try:
+            if isinstance(given.get("prior"), Mapping):
+                given["prior"] = kernel_from_dict(given["prior"])
+            if given.get("secrets") is not None:
+                given["secrets"] = tuple(_read(secret) for secret in given["secrets"])
+            return cls(**given)
+        except InputError:
+            raise
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError("The plan is described wrongly.", "Use what to_dict() wrote.") from error
+
+
+def _written(secret: str | SecretRule) -> object:
+    if isinstance(secret, str):
+        return secret
+    if isinstance(secret, Secret) and secret.target_loss is None:
+        return {"indices": secret.indices.tolist(), "label": secret.label, "radius_m": secret.radius_m}
+    raise InputError("These secrets are a rule made in Python.", "Write it as text, e.g. windows:10min, or as indices.")
+
+
+def _read(secret: object) -> str | SecretRule:
+    if isinstance(secret, Mapping):
+        return compound(secret["indices"], label=str(secret["label"]), radius_m=secret["radius_m"])
+    return str(secret)

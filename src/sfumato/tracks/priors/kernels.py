@@ -1,0 +1,400 @@
+"""How alike two moments of a movement are: covariance functions of the time between them, with + and ×.
+
+Each kernel is the covariance function k(d) of a stationary Gaussian process, in m² of one coordinate, of the lag d in
+seconds ([Meehan2021, Sec. 5] uses RBF and periodic; the Matérn kernels are the state-space ones of [Sarkka2019]):
+
+    RBF        sd² exp(-d² / 2l²)
+    Matérn 1/2 sd² exp(-x)                        x = d / l
+    Matérn 3/2 sd² (1 + x) exp(-x)                x = √3 d / l
+    Matérn 5/2 sd² (1 + x + x²/3) exp(-x)         x = √5 d / l
+    Periodic   sd² exp(-2 sin²(π d / p) / l²)
+    White      sd² where d = 0, otherwise 0       (one value per moment: equal times share it)
+    Constant   sd²
+
+A spectral density s satisfies k(d) = ∫ s(ω) cos(ω d) dω / 2π. It is the density of the *absolutely continuous* part:
+White has none (its path cannot be seen as a function of time), Constant and Periodic have lines instead
+(:meth:`Kernel.spectral_lines`).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ive
+
+from sfumato.base.arrays import FloatArray
+from sfumato.base.errors import InputError
+
+Description = dict[str, Any]
+"""A kernel as JSON: its name under ``kernel``, its numbers, and ``parts`` of a sum or product."""
+_Density = Callable[[npt.ArrayLike], FloatArray]
+_Lines = tuple[FloatArray, FloatArray]
+
+_LARGEST = 1e50
+
+
+def _checked(value: float, name: str, *, zero: bool = False) -> float:
+    number = float(value)
+    if not math.isfinite(number) or number < 0 or (number == 0 and not zero):
+        raise InputError(f"{name} is {number:g}.", f"It must be finite and {'at least' if zero else 'greater than'} 0.")
+    if number > 0 and not 1 / _LARGEST <= number <= _LARGEST:
+        raise InputError(f"{name} is {number:g}.", "Its square is no double worth computing with: use another unit.")
+    return number
+
+
+class Kernel(ABC):
+    """A stationary covariance function: call it with lags in seconds."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def __call__(self, lags_s: npt.ArrayLike) -> FloatArray:
+        """The covariance in m² at each lag."""
+
+    @property
+    @abstractmethod
+    def variance_m2(self) -> float:
+        """The covariance at lag 0."""
+
+    @abstractmethod
+    def spectral_density(self, omega: npt.ArrayLike) -> FloatArray:
+        """The density in m² s at angular frequency ``omega`` (per second), of the absolutely continuous part."""
+
+    def spectral_lines(self) -> tuple[FloatArray, FloatArray]:
+        """(ω, m² carried at ±ω together) of the lines: empty for kernels with a density."""
+        return np.empty(0), np.empty(0)
+
+    @abstractmethod
+    def to_dict(self) -> Description:
+        """Plain JSON; :func:`kernel_from_dict` reads it back."""
+
+    def covariance(self, times_s: npt.ArrayLike, other_times_s: npt.ArrayLike | None = None) -> FloatArray:
+        """The matrix k(t_i - t_j), (n, n), or (n, m) against other times."""
+        times = np.asarray(times_s, dtype=np.float64)
+        others = times if other_times_s is None else np.asarray(other_times_s, dtype=np.float64)
+        return self(times[:, None] - others[None, :])
+
+    def __add__(self, other: Kernel) -> Kernel:
+        return Sum(_flatten(Sum, self, other))
+
+    def __mul__(self, other: Kernel) -> Kernel:
+        return Product(_flatten(Product, self, other))
+
+
+def _flatten(kind: type[Sum] | type[Product], *kernels: Kernel) -> tuple[Kernel, ...]:
+    parts: list[Kernel] = []
+    for kernel in kernels:
+        if not isinstance(kernel, Kernel):
+            raise InputError(f"A kernel cannot be combined with {type(kernel).__name__}.", "Use Constant(sd_m).")
+        parts.extend(kernel.parts if isinstance(kernel, kind) else (kernel,))
+    return tuple(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scaled(Kernel):
+    """A kernel with one length scale and one standard deviation."""
+
+    length_scale_s: float
+    sd_m: float = 1.0
+
+    name: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "length_scale_s", _checked(self.length_scale_s, "length_scale_s"))
+        object.__setattr__(self, "sd_m", _checked(self.sd_m, "sd_m", zero=True))
+
+    @property
+    def variance_m2(self) -> float:
+        return self.sd_m**2
+
+    def to_dict(self) -> Description:
+        return {"kernel": self.name, "length_scale_s": self.length_scale_s, "sd_m": self.sd_m}
+
+
+@dataclass(frozen=True, slots=True)
+class RBF(_Scaled):
+    """The squared exponential: infinitely smooth, the kernel of the published figures."""
+
+    name: ClassVar[str] = "rbf"
+
+    def __call__(self, lags_s: npt.ArrayLike) -> FloatArray:
+        d = np.asarray(lags_s, dtype=np.float64) / self.length_scale_s
+        return self.variance_m2 * np.exp(-0.5 * d * d)
+
+    def spectral_density(self, omega: npt.ArrayLike) -> FloatArray:
+        w = np.asarray(omega, dtype=np.float64) * self.length_scale_s
+        return self.variance_m2 * math.sqrt(2 * math.pi) * self.length_scale_s * np.exp(-0.5 * w * w)
+
+
+@dataclass(frozen=True, slots=True)
+class Matern12(_Scaled):
+    """Ornstein-Uhlenbeck: continuous, nowhere differentiable; rougher than people and cars move."""
+
+    name: ClassVar[str] = "matern12"
+
+    def __call__(self, lags_s: npt.ArrayLike) -> FloatArray:
+        x = np.abs(np.asarray(lags_s, dtype=np.float64)) / self.length_scale_s
+        return self.variance_m2 * np.exp(-x)
+
+    def spectral_density(self, omega: npt.ArrayLike) -> FloatArray:
+        u = np.asarray(omega, dtype=np.float64) * self.length_scale_s
+        return self.variance_m2 * 2 * self.length_scale_s / (1 + u * u)
+
+
+@dataclass(frozen=True, slots=True)
+class Matern32(_Scaled):
+    """Once differentiable: the kernel that fits real traces best, and the one the multiscale noise is made of."""
+
+    name: ClassVar[str] = "matern32"
+
+    def __call__(self, lags_s: npt.ArrayLike) -> FloatArray:
+        x = math.sqrt(3) / self.length_scale_s * np.abs(np.asarray(lags_s, dtype=np.float64))
+        return self.variance_m2 * (1 + x) * np.exp(-x)
+
+    def spectral_density(self, omega: npt.ArrayLike) -> FloatArray:
+        a = math.sqrt(3) / self.length_scale_s
+        u = np.asarray(omega, dtype=np.float64) / a
+        return self.variance_m2 * 4 / a / (1 + u * u) ** 2
+
+
+@dataclass(frozen=True, slots=True)
+class Matern52(_Scaled):
+    """Twice differentiable."""
+
+    name: ClassVar[str] = "matern52"
+
+    def __call__(self, lags_s: npt.ArrayLike) -> FloatArray:
+        x = math.sqrt(5) / self.length_scale_s * np.abs(np.asarray(lags_s, dtype=np.float64))
+        return self.variance_m2 * (1 + x + x * x / 3) * np.exp(-x)
+
+    def spectral_density(self, omega: npt.ArrayLike) -> FloatArray:
+        a = math.sqrt(5) / self.length_scale_s
+        u = np.asarray(omega, dtype=np.float64) / a
+        return self.variance_m2 * (16 / 3) / a / (1 + u * u) ** 3
+
+
+@dataclass(frozen=True, slots=True)
+class Periodic(Kernel):
+    """Repeats exactly every ``period_s``; ``length_scale`` has no unit."""
+
+    period_s: float
+    length_scale: float
+    sd_m: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "period_s", _checked(self.period_s, "period_s"))
+        object.__setattr__(self, "length_scale", _checked(self.length_scale, "length_scale"))
+        object.__setattr__(self, "sd_m", _checked(self.sd_m, "sd_m", zero=True))
+
+    @property
+    def variance_m2(self) -> float:
+        return self.sd_m**2
+
+    def __call__(self, lags_s: npt.ArrayLike) -> FloatArray:
+        wave = np.sin(np.pi * np.asarray(lags_s, dtype=np.float64) / self.period_s)
+        return self.variance_m2 * np.exp(-2 * wave * wave / self.length_scale**2)
+
+    def spectral_density(self, omega: npt.ArrayLike) -> FloatArray:
+        return np.zeros_like(np.asarray(omega, dtype=np.float64))
+
+    def spectral_lines(self) -> tuple[FloatArray, FloatArray]:
+        """Weights of exp(-(1-cos θ)/l²) = Σ_j c_j cos jθ: c_0 = I_0(l⁻²)e^{-l⁻²}, c_j = 2 I_j(l⁻²)e^{-l⁻²}."""
+        reach = int(40 + 12 / self.length_scale)
+        j = np.arange(reach, dtype=np.float64)
+        weights = self.variance_m2 * ive(j, self.length_scale**-2) * np.where(j == 0, 1.0, 2.0)
+        return np.asarray(2 * np.pi * j / self.period_s, dtype=np.float64), np.asarray(weights, dtype=np.float64)
+
+    def to_dict(self) -> Description:
+        return {"kernel": "periodic", "period_s": self.period_s, "length_scale": self.length_scale, "sd_m": self.sd_m}
+
+
+@dataclass(frozen=True, slots=True)
+class White(Kernel):
+    """An independent value at every moment (a nugget); equal times share one value."""
+
+    sd_m: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sd_m", _checked(self.sd_m, "sd_m", zero=True))
+
+    @property
+    def variance_m2(self) -> float:
+        return self.sd_m**2
+
+    def __call__(self, lags_s: npt.ArrayLike) -> FloatArray:
+        return np.where(np.asarray(lags_s, dtype=np.float64) == 0, self.variance_m2, 0.0)
+
+    def spectral_density(self, omega: npt.ArrayLike) -> FloatArray:
+        return np.zeros_like(np.asarray(omega, dtype=np.float64))
+
+    def to_dict(self) -> Description:
+        return {"kernel": "white", "sd_m": self.sd_m}
+
+
+@dataclass(frozen=True, slots=True)
+class Constant(Kernel):
+    """One unknown value for all times: an offset, or a stay at one unknown place."""
+
+    sd_m: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sd_m", _checked(self.sd_m, "sd_m", zero=True))
+
+    @property
+    def variance_m2(self) -> float:
+        return self.sd_m**2
+
+    def __call__(self, lags_s: npt.ArrayLike) -> FloatArray:
+        return np.full_like(np.asarray(lags_s, dtype=np.float64), self.variance_m2)
+
+    def spectral_density(self, omega: npt.ArrayLike) -> FloatArray:
+        return np.zeros_like(np.asarray(omega, dtype=np.float64))
+
+    def spectral_lines(self) -> tuple[FloatArray, FloatArray]:
+        return np.zeros(1), np.array([self.variance_m2])
+
+    def to_dict(self) -> Description:
+        return {"kernel": "constant", "sd_m": self.sd_m}
+
+
+@dataclass(frozen=True, slots=True)
+class Sum(Kernel):
+    """Independent movements added up."""
+
+    parts: tuple[Kernel, ...]
+
+    @property
+    def variance_m2(self) -> float:
+        return float(sum(part.variance_m2 for part in self.parts))
+
+    def __call__(self, lags_s: npt.ArrayLike) -> FloatArray:
+        total = np.zeros_like(np.asarray(lags_s, dtype=np.float64))
+        for part in self.parts:
+            total = total + part(lags_s)
+        return total
+
+    def spectral_density(self, omega: npt.ArrayLike) -> FloatArray:
+        total = np.zeros_like(np.asarray(omega, dtype=np.float64))
+        for part in self.parts:
+            total = total + part.spectral_density(omega)
+        return total
+
+    def spectral_lines(self) -> tuple[FloatArray, FloatArray]:
+        lines = [part.spectral_lines() for part in self.parts]
+        return np.concatenate([w for w, _ in lines]), np.concatenate([m for _, m in lines])
+
+    def to_dict(self) -> Description:
+        return {"kernel": "sum", "parts": [part.to_dict() for part in self.parts]}
+
+
+@dataclass(frozen=True, slots=True)
+class Product(Kernel):
+    """One movement modulated by another: covariances multiply, spectra convolve."""
+
+    parts: tuple[Kernel, ...]
+
+    @property
+    def variance_m2(self) -> float:
+        return math.prod(part.variance_m2 for part in self.parts)
+
+    def __call__(self, lags_s: npt.ArrayLike) -> FloatArray:
+        total = np.ones_like(np.asarray(lags_s, dtype=np.float64))
+        for part in self.parts:
+            total = total * part(lags_s)
+        return total
+
+    def spectral_density(self, omega: npt.ArrayLike) -> FloatArray:
+        """The convolution of the factors' spectra over 2π; exact with lines, by quadrature between two densities."""
+        first, *rest = self.parts
+        density: _Density = first.spectral_density
+        lines = first.spectral_lines()
+        for part in rest:
+            density, lines = _convolved(density, lines, part)
+        return density(omega)
+
+    def spectral_lines(self) -> tuple[FloatArray, FloatArray]:
+        lines = self.parts[0].spectral_lines()
+        for part in self.parts[1:]:
+            lines = _crossed(lines, part.spectral_lines())
+        return lines
+
+    def to_dict(self) -> Description:
+        return {"kernel": "product", "parts": [part.to_dict() for part in self.parts]}
+
+
+def _crossed(a: tuple[FloatArray, FloatArray], b: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """Products of cosines: cos αd · cos βd = ½cos(α-β)d + ½cos(α+β)d."""
+    if not a[0].size or not b[0].size:
+        return np.empty(0), np.empty(0)
+    weight = 0.5 * np.outer(a[1], b[1]).ravel()
+    minus, plus = np.abs(np.subtract.outer(a[0], b[0])).ravel(), np.add.outer(a[0], b[0]).ravel()
+    return np.concatenate([minus, plus]), np.concatenate([weight, weight])
+
+
+def _convolved(density: _Density, lines: _Lines, part: Kernel) -> tuple[_Density, _Lines]:
+    part_lines = part.spectral_lines()
+
+    def combined(omega: npt.ArrayLike) -> FloatArray:
+        w = np.asarray(omega, dtype=np.float64)
+        total = np.zeros_like(w)
+        for frequency, mass in zip(*part_lines, strict=True):
+            total = total + 0.5 * mass * (density(w - frequency) + density(w + frequency))
+        for frequency, mass in zip(*lines, strict=True):
+            total = total + 0.5 * mass * (part.spectral_density(w - frequency) + part.spectral_density(w + frequency))
+        return total + _density_convolution(density, part.spectral_density, w)
+
+    return combined, _crossed(lines, part_lines)
+
+
+def _density_convolution(a: _Density, b: _Density, omega: FloatArray) -> FloatArray:
+    """∫ a(u) b(ω-u) du / 2π on a grid dense around both centres, 0 and ω (logarithmic: scales may be far apart)."""
+    arm = np.concatenate([[0.0], np.geomspace(1e-9, 1e4, 6000)])
+    if not np.any(a(arm) > 0) or not np.any(b(arm) > 0):
+        return np.zeros_like(omega)
+    flat = np.abs(np.atleast_1d(omega)).ravel()
+    out = np.empty_like(flat)
+    for i, w in enumerate(flat):
+        u = np.unique(np.concatenate([arm, -arm, w + arm, w - arm]))
+        height = a(u) * b(w - u)
+        out[i] = float(np.sum(np.diff(u) * (height[1:] + height[:-1]) / 2)) / (2 * np.pi)
+    return out.reshape(omega.shape)
+
+
+_SCALED: dict[str, type[_Scaled]] = {kind.name: kind for kind in (RBF, Matern12, Matern32, Matern52)}
+KERNEL_NAMES = (*_SCALED, "periodic", "white", "constant", "sum", "product")
+
+
+def kernel_named(name: str, *, length_scale_s: float, sd_m: float = 1.0) -> Kernel:
+    """The one-length-scale kernel called ``name`` (rbf, matern12, matern32, matern52)."""
+    if name not in _SCALED:
+        raise InputError(f"'{name}' is not a kernel with one length scale.", f"Choose from {', '.join(_SCALED)}.")
+    return _SCALED[name](length_scale_s, sd_m)
+
+
+def kernel_from_dict(description: Mapping[str, Any]) -> Kernel:
+    """The kernel that :meth:`Kernel.to_dict` described."""
+    fields = dict(description)
+    name = str(fields.pop("kernel", ""))
+    try:
+        if name in ("sum", "product"):
+            parts = tuple(kernel_from_dict(part) for part in fields["parts"])
+            if not parts:
+                raise InputError(f"A {name} of no kernels.", "Give at least one part.")
+            return Sum(parts) if name == "sum" else Product(parts)
+        if name in _SCALED:
+            return _SCALED[name](**fields)
+        if name == "periodic":
+            return Periodic(**fields)
+        if name == "white":
+            return White(**fields)
+        if name == "constant":
+            return Constant(**fields)
+    except (TypeError, KeyError) as error:
+        raise InputError(f"The kernel '{name}' is described wrongly: {error}.", "Use what to_dict() wrote.") from error
+    raise InputError(f"There is no kernel '{name}'.", f"Choose from {', '.join(KERNEL_NAMES)}.")

@@ -1,0 +1,196 @@
+"""The theorems as functions: each beside the exact number, each erratum handled."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.base.errors import InputError
+from sfumato.papers.cip.theorems import (
+    additive_decomposition,
+    best_prior_posterior_gap,
+    composed_loss,
+    exact_epsilon_under,
+    gaussian_renyi_divergence,
+    gp_loss_bound,
+    independent_dimensions,
+    misspecified_epsilon,
+    prior_divergence,
+    prior_posterior_gap,
+    redrawn_noise,
+)
+from sfumato.tracks.designs.rank_one import block, joint
+from sfumato.tracks.losses.loss import loss_matrix, odds_at
+from sfumato.tracks.priors.kernels import RBF, Matern32
+
+
+def random_case(seed, n=8):
+    rng = np.random.default_rng(seed)
+    prior = RBF(rng.uniform(0.5, 4)).covariance(np.arange(float(n))) + 1e-3 * np.eye(n)
+    root = rng.normal(size=(n, n))
+    noise = root @ root.T / n + 0.05 * np.eye(n)
+    secret = np.sort(rng.choice(n, size=rng.integers(1, 4), replace=False))
+    return rng, prior, noise, secret
+
+
+def test_theorem_3_1_gives_the_papers_odds_and_the_exact_ones_are_smaller():
+    assert math.exp(prior_posterior_gap(0.1, order=5, delta=0.01)) == pytest.approx(3.49, abs=0.01)
+    assert math.exp(prior_posterior_gap(0.1, order=5, delta=0.1)) == pytest.approx(1.97, abs=0.01)
+    assert math.exp(best_prior_posterior_gap(0.2, delta=0.01)) == pytest.approx(1.87, abs=0.01)
+    assert math.exp(best_prior_posterior_gap(0.2, delta=0.1)) == pytest.approx(1.57, abs=0.01)
+    assert odds_at(0.2, 0.01) == pytest.approx(1.62, abs=0.01)
+    assert odds_at(0.2, 0.01) < math.exp(best_prior_posterior_gap(0.2, delta=0.01))
+    with pytest.raises(InputError):
+        prior_posterior_gap(0.1, order=1, delta=0.1)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000))
+def test_the_loss_is_the_renyi_divergence_of_two_gaussians_by_brute_force(seed):
+    rng, prior, noise, secret = random_case(seed)
+    others = np.setdiff1d(np.arange(len(prior)), secret)
+    slopes = prior[:, secret] @ np.linalg.inv(prior[np.ix_(secret, secret)])
+    delta = rng.normal(size=len(secret))
+    # Z given X_S = s is N(H s, P + Γ); numerically from the joint Gaussian, not from the formula for J.
+    rest = np.zeros_like(prior)
+    inner = prior[np.ix_(others, others)] - slopes[others] @ prior[np.ix_(secret, others)]
+    rest[np.ix_(others, others)] = inner
+    spread = rest + noise
+    for order in (1.5, 5.0):
+        brute = gaussian_renyi_divergence(slopes @ delta, spread, spread, order=order)
+        assert order / 2 * delta @ loss_matrix(prior, noise, secret) @ delta == pytest.approx(brute, rel=1e-6)
+
+
+def test_the_divergence_formula_agrees_with_numerical_integration():
+    from scipy.integrate import quad
+    from scipy.stats import norm
+
+    for gap, first, second, order in ((0.7, 1.0, 1.4, 2.5), (0.3, 0.8, 1.0, 1.7)):
+        p, q = norm(gap, math.sqrt(first)), norm(0, math.sqrt(second))
+        integral, _ = quad(lambda x, p=p, q=q, k=order: p.pdf(x) ** k * q.pdf(x) ** (1 - k), -30, 30)
+        expected = math.log(integral) / (order - 1)
+        found = gaussian_renyi_divergence(np.array([gap]), np.array([[first]]), np.array([[second]]), order=order)
+        assert found == pytest.approx(expected, rel=1e-8)
+    assert gaussian_renyi_divergence(np.zeros(1), np.eye(1) * 3, np.eye(1), order=5) == math.inf
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000))
+def test_lemma_3_2_the_loss_splits_when_the_noise_at_the_secret_is_independent(seed):
+    rng, prior, noise, secret = random_case(seed)
+    others = np.setdiff1d(np.arange(len(prior)), secret)
+    noise[np.ix_(secret, others)] = 0.0
+    noise[np.ix_(others, secret)] = 0.0
+    noise[np.ix_(secret, secret)] = rng.uniform(0.1, 1) * np.eye(len(secret))
+    parts = additive_decomposition(prior, noise, secret)
+    np.testing.assert_allclose(parts.direct + parts.inferential, loss_matrix(prior, noise, secret), rtol=1e-6)
+    bound = gp_loss_bound(prior, noise, secret)
+    assert np.linalg.eigvalsh(loss_matrix(prior, noise, secret))[-1] == pytest.approx(bound.total, rel=1e-6)
+
+
+def test_lemma_3_2_is_refused_for_correlated_noise():
+    _, prior, noise, secret = random_case(1)
+    with pytest.raises(InputError, match="correlated"):
+        additive_decomposition(prior, noise, secret)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10_000))
+def test_more_noise_in_the_loewner_order_never_raises_any_loss(seed):
+    rng, prior, noise, secret = random_case(seed)
+    extra = rng.normal(size=(len(prior), rng.integers(1, 4)))
+    less = loss_matrix(prior, noise, secret)
+    more = loss_matrix(prior, noise + extra @ extra.T, secret)
+    assert np.linalg.eigvalsh(less - more)[0] >= -1e-8 * np.linalg.eigvalsh(less)[-1]
+
+
+def test_theorem_3_4_is_refused_for_correlated_noise_and_holds_for_any_noise_within_the_secret():
+    prior = RBF(6.0).covariance(np.arange(20.0)) + 1e-6 * np.eye(20)
+    noise = 0.1 * np.eye(20)
+    noise[9, 10] = noise[10, 9] = 0.099  # inside the secret: the least variance is 0.001, not 0.1
+    exact = np.linalg.eigvalsh(loss_matrix(prior, noise, [9, 10]))[-1]
+    assert exact <= gp_loss_bound(prior, noise, [9, 10]).total * (1 + 1e-9)
+    for call in (
+        lambda: gp_loss_bound(prior, noise, [9]),
+        lambda: misspecified_epsilon(prior, prior, noise, [9], order=2, radius=1.0, region=1.0),
+        lambda: independent_dimensions((prior, prior), (noise, noise), [9]),
+    ):
+        with pytest.raises(InputError, match="correlated"):
+            call()
+
+
+def test_erratum_1_the_effective_covariance_has_the_noise_variance_not_its_root():
+    prior = RBF(1).covariance(np.arange(10.0))
+    secret = np.arange(0, 10, 2)
+    for variance, ratio in ((0.5, 1.764), (1.0, 1.834), (2.0, 1.874)):
+        assert gp_loss_bound(prior, variance * np.eye(10), secret).total * variance == pytest.approx(ratio, abs=1e-3)
+
+
+def test_erratum_2_hypotheses_differ_by_at_most_one_radius():
+    prior = RBF(2).covariance(np.arange(6.0)) + 1e-6 * np.eye(6)
+    noise = 0.3 * np.eye(6)
+    exact = exact_epsilon_under(prior, noise, [2], order=5, radius=2.0)
+    assert exact == pytest.approx(5 / 2 * 4.0 * loss_matrix(prior, noise, [2])[0, 0])
+    assert gp_loss_bound(prior, noise, [2]).epsilon(order=5, radius=2.0) == pytest.approx(exact)
+
+
+def test_erratum_3_misspecification_is_infinite_on_an_unbounded_region_and_finite_on_a_bounded_one():
+    times = np.arange(6.0)
+    designed = RBF(1.0).covariance(times) + 0.1 * np.eye(6)
+    true = RBF(1.02).covariance(times) + 0.1 * np.eye(6)
+    noise = block(designed, 2, budget=1.2).value.noise_covariance + 1e-6 * np.eye(6)
+    assert prior_divergence(designed, true, [2], order=3) == math.inf
+    assert prior_divergence(designed, designed, [2], order=3) == pytest.approx(0, abs=1e-9)
+    bound = misspecified_epsilon(designed, true, noise, [2], order=2, radius=0.5, region=2.0)
+    exact = exact_epsilon_under(true, noise, [2], order=2, radius=0.5)
+    assert math.isfinite(bound)
+    assert exact <= bound
+
+
+def test_erratum_4_the_longest_length_scale_is_not_the_worst_for_compound_secrets():
+    times = np.arange(5.0)
+    noise = 0.16 * np.eye(5)
+
+    def top(length, secret):
+        return np.linalg.eigvalsh(loss_matrix(RBF(length).covariance(times), noise, secret))[-1]
+
+    assert top(2, [0, 1, 3, 4]) == pytest.approx(13.67, abs=0.01)
+    assert top(20, [0, 1, 3, 4]) == pytest.approx(12.17, abs=0.01)
+    basic = [top(length, [2]) for length in (0.5, 1, 2, 5, 20)]
+    assert basic == sorted(basic)
+
+
+def test_erratum_5_the_width_drawn_is_two_sigma():
+    prior = RBF(6).covariance(np.arange(50.0)) + 1e-6 * np.eye(50)
+    solved = joint(prior, 24, budget=1.0)
+    assert solved.value.summary()["two_sigma"] == pytest.approx(2 / math.sqrt(solved.objective + 1 / prior[24, 24]))
+
+
+def test_composition_in_time_continuing_noise_is_free_and_redrawn_noise_is_not():
+    golden = {"rbf": {1: 5.714, 6: 5.662, 12: 4.018, 24: 2.857}, "matern": {1: 5.436, 6: 3.160, 12: 2.878, 24: 2.857}}
+    for name, values in golden.items():
+        for gap, expected in values.items():
+            times = np.concatenate([np.arange(25.0), 24.0 + gap + np.arange(25.0)])
+            prior = RBF(6).covariance(times) + 1e-9 * np.eye(50) if name == "rbf" else Matern32(6).covariance(times)
+            one = 0.35 * prior[:25, :25]
+            redrawn = redrawn_noise([one, 0.35 * prior[25:, 25:]])
+            worst = max(composed_loss(prior, redrawn, [i]) for i in range(50))
+            assert worst == pytest.approx(expected, rel=2e-3)
+            continuing = max(composed_loss(prior, 0.35 * prior, [i]) for i in (0, 24, 25, 49))
+            assert continuing == pytest.approx(1 / 0.35, rel=1e-5)
+
+
+def test_independent_dimensions_the_published_sum_is_above_the_exact_maximum():
+    times = np.arange(8.0)
+    priors = (RBF(2).covariance(times) + 1e-6 * np.eye(8), RBF(3).covariance(times) + 1e-6 * np.eye(8))
+    noises = (0.2 * np.eye(8), 0.2 * np.eye(8))
+    found = independent_dimensions(priors, noises, [3])
+    each = [loss_matrix(p, g, [3])[0, 0] for p, g in zip(priors, noises, strict=True)]
+    assert found.exact.upper == pytest.approx(max(each))
+    assert found.published == pytest.approx(5 + sum(e - 5 for e in each))
+    pair = independent_dimensions(priors, noises, [3, 4])
+    assert pair.exact.upper <= pair.published

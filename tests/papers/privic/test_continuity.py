@@ -1,0 +1,76 @@
+"""Appendix C of PRIVIC: each statement, as printed and as it holds."""
+
+import math
+
+import numpy as np
+import pytest
+
+from sfumato.base.errors import InputError
+from sfumato.channels.designs.rate_distortion import rate_distortion
+from sfumato.papers.privic import continuity
+from sfumato.papers.privic.chain import updates
+
+LINE = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
+
+
+def test_lemma_c_1_holds_between_random_maps():
+    rng = np.random.default_rng(0)
+    smallest, largest = continuity.distances_of(LINE)
+    theta = rng.dirichlet(np.ones(4))
+    for _ in range(5):
+        other = theta + 0.01 * (rng.dirichlet(np.ones(4)) - theta)
+        apart = 2 * continuity.total_variation(theta, other)
+        bound = continuity.rate_distortion_change(apart, cells=4, smallest=smallest, largest=largest)
+        rates = [rate_distortion(p, LINE, [0.5, 1.0, 2.0, 4.0]).rate(0.4) for p in (theta, other)]
+        assert abs(rates[0] - rates[1]) <= bound
+
+
+def test_lemma_c_1_says_nothing_about_maps_far_apart():
+    with pytest.raises(InputError, match="needs less"):
+        continuity.rate_distortion_change(0.5, cells=4, smallest=1.0, largest=3.0)
+
+
+def test_lemma_c_2_needs_the_branch_minus_one():
+    from scipy.special import lambertw
+
+    a, b, x = 21.0, 16.0, 0.01
+    y = a * x * math.log(b / x)
+    assert continuity.inverse_of_change(y, scale=a, size=b) == pytest.approx(x, rel=1e-12)
+    principal = float(b * np.exp(np.real(lambertw(-y / (a * b), k=0))))
+    assert principal > b / math.e  # the other preimage
+    with pytest.raises(InputError, match="never reaches"):
+        continuity.inverse_of_change(a * b, scale=a, size=b)
+
+
+def test_corollary_c_2_1_gives_a_radius_that_keeps_the_change():
+    for change in (1e-3, 0.1, 50.0):
+        radius = continuity.continuity_radius(change, cells=4, smallest=1.0, largest=3.0)
+        inside = min(radius, 1 / 12) * (1 - 1e-9)
+        assert continuity.rate_distortion_change(inside, cells=4, smallest=1.0, largest=3.0) <= change * (1 + 1e-6)
+
+
+def test_lemma_c_5_as_printed_is_no_bound_and_ours_is():
+    channel = np.array([[0.5, 0.5], [1e-4, 1 - 1e-4]])
+    shares = np.array([0.5, 0.5])
+    near, other = np.array([1e-9, 1 - 1e-9]), np.array([2e-9, 1 - 2e-9])
+    moved = [updates(theta, channel, shares[None], steps=1)[0] for theta in (near, other)]
+    ratio = continuity.total_variation(*moved) / continuity.total_variation(near, other)
+    assert ratio > continuity.printed_lipschitz(channel, reports=10)
+    assert ratio <= continuity.update_lipschitz(channel, shares)
+    assert ratio == pytest.approx(0.5 * 0.5 / 1e-4 + 0.5 * 0.5 / (1 - 1e-4), rel=1e-3)
+
+
+def test_theorem_c_4_the_corrected_constant_bounds_several_steps():
+    rng = np.random.default_rng(1)
+    channel = rng.dirichlet(np.ones(3) * 5, size=3)
+    shares = rng.dirichlet(np.ones(3))
+    for steps in (1, 2, 4):
+        limit = continuity.update_lipschitz(channel, shares, steps=steps)
+        for _ in range(20):
+            a, b = rng.dirichlet(np.ones(3), size=2)
+            moved = [updates(theta, channel, shares[None], steps=steps)[0] for theta in (a, b)]
+            assert continuity.total_variation(*moved) <= limit * continuity.total_variation(a, b)
+
+
+def test_an_output_impossible_from_some_cell_has_no_constant():
+    assert math.isinf(continuity.update_lipschitz(np.array([[1.0, 0.0], [0.5, 0.5]]), [0.5, 0.5]))

@@ -1,0 +1,41 @@
+"""Claims: a known failure of a paper passes and is printed as a failure; a surprise is not."""
+
+import math
+
+from sfumato.papers.claims import as_expected, check, counted, near, surprises, unchecked
+
+PAPER = "Biswas2023, Fig. 3"
+
+
+def test_a_recorded_failure_of_a_paper_is_expected_and_printed_as_its_failure():
+    claim = check("BA is better", False, whose=PAPER, recorded="fails", measured=0.3, expected=0.2)
+    assert claim.verdict == "fails"
+    assert as_expected([claim])
+    assert claim.line().startswith("fails")
+    assert PAPER in claim.line()
+    assert claim.to_dict()["whose"] == "paper"
+
+
+def test_a_verdict_that_differs_from_the_recorded_one_is_a_surprise_in_both_directions():
+    worse = check("ours is better", False)
+    better = check("BA is better", True, whose=PAPER, recorded="fails")
+    assert surprises([worse, better]) == [worse, better]
+    assert "recorded as 'fails'" in better.line()
+
+
+def test_a_number_is_compared_with_its_tolerance_and_both_are_kept():
+    claim = near("the first row", 2.0226, 2.02262, tolerance=1e-4)
+    assert claim.verdict == "holds"
+    assert near("the first row", 2.03, 2.02262, tolerance=1e-4).verdict == "fails"
+    assert near("infinite", math.inf, 1.0, tolerance=1e-4).verdict == "fails"
+    assert claim.to_dict()["tolerance"] == 1e-4
+    assert claim.to_dict()["measured"] == 2.0226
+
+
+def test_what_cannot_be_checked_says_why_and_counts_apart():
+    claim = unchecked("the curve goes to 0", whose=PAPER, because="the figure prints no numbers")
+    assert claim.as_expected
+    assert "prints no numbers" in claim.line()
+    assert counted([claim, check("a", True)]) == (
+        "papers: 0 hold, 0 fail, 1 cannot be checked; ours: 1 hold, 0 fail, 0 cannot be checked"
+    )

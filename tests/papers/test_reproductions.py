@@ -1,0 +1,139 @@
+"""Every reproduction gives the recorded verdicts, in every mode a user may ask for."""
+
+import json
+import os
+from pathlib import Path
+from xml.dom import minidom
+
+import pytest
+from refusals import refused
+from typer.testing import CliRunner
+
+from sfumato.base.errors import InputError
+from sfumato.cli import app
+from sfumato.papers import REPRODUCTIONS, STUDIES, Reproduction, reproduce
+from sfumato.papers.claims import check, surprises
+from sfumato.papers.every import Done, all_claims, in_order, run_one
+from sfumato.papers.page import page
+
+RUN = CliRunner()
+SHARED = {"l-eff", "cip-axes"}
+SLOW = {
+    *("cip-figure-2", "cip-covariances", "cip-illustration", "cip-home-temperature", "privic-starts", "lip-comparison"),
+    *("privic-figure-3", "privic-figure-8", "privic-figure-9", "privic-figure-10", "privic-table-2", "privic-table-3"),
+    *("privic-chain", "privic-maps", "lip-figure-3"),
+}
+SOLVED = {"cip-figure-2", "cip-covariances", "cip-illustration", "cip-home-temperature"}
+
+
+def marked(name: str) -> object:
+    marks = [pytest.mark.slow] if name in SLOW | SHARED else []
+    return pytest.param(name, marks=[*marks, pytest.mark.shared] if name in SHARED else marks)
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+@pytest.mark.parametrize("name", [marked(name) for name in REPRODUCTIONS])
+def test_every_verdict_is_the_recorded_one(name: str, request: pytest.FixtureRequest) -> None:
+    if name in SHARED:
+        request.getfixturevalue("shared_data")
+    if name in SOLVED:
+        pytest.importorskip("cvxpy")
+    found = reproduce(name, quick=True)
+    assert found.name == name
+    assert found.claims
+    assert not surprises(found.claims), [claim.line() for claim in surprises(found.claims)]
+    minidom.parseString(found.picture_svg)
+    assert "http" not in found.picture_svg.replace("http://www.w3.org/2000/svg", "")
+    json.dumps(found.to_dict())
+
+
+def test_our_own_study_stands_under_a_heading_that_says_so_and_claims_nothing_for_a_paper() -> None:
+    assert [name for name, entry in REPRODUCTIONS.items() if entry.heading == STUDIES] == ["lip-comparison"]
+    out = RUN.invoke(app, ["reproduce", "list"]).output
+    assert out.index(STUDIES) < out.index("lip-comparison")
+
+
+def test_the_json_is_one_object_with_claims_and_whether_all_is_as_expected(tmp_path: Path) -> None:
+    picture = tmp_path / "figure.svg"
+    run = RUN.invoke(app, ["reproduce", "privic-figure-2", "--json", "-o", str(picture)])
+    assert run.exit_code == 0, run.output
+    result = json.loads(run.stdout)
+    assert result["as_expected"] is True
+    assert "all_claims_hold" not in result
+    verdicts = {(claim["whose"], claim["verdict"]) for claim in result["claims"]}
+    assert ("paper", "fails") in verdicts
+    fields = {"whose", "place", "words", "verdict", "recorded", "expected", "measured", "tolerance"}
+    assert all(fields <= set(claim) for claim in result["claims"])
+    assert picture.read_text().startswith("<svg")
+
+
+def test_a_known_failure_of_a_paper_is_printed_as_one_and_exits_with_0() -> None:
+    run = RUN.invoke(app, ["reproduce", "cip-workshop-figure-2", "--quick"])
+    assert run.exit_code == 0
+    line = next(line for line in run.output.splitlines() if "adds 50 %" in line)
+    assert line.startswith("fails")
+    assert "Meehan2020" in line
+
+
+def test_a_verdict_that_differs_from_the_recorded_one_exits_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    surprising = Reproduction("cip-theorems", "A surprise", {}, (check("now it holds", True, recorded="fails"),))
+    monkeypatch.setattr("sfumato.cli.reproduced.reproduce", lambda name, quick: surprising)
+    run = RUN.invoke(app, ["reproduce", "cip-theorems"])
+    assert run.exit_code == 1
+    assert "recorded as 'fails'" in run.output
+
+
+def test_unknown_reproductions_are_refused() -> None:
+    with pytest.raises(InputError, match="no reproduction"):
+        reproduce("figure-99")
+    assert "l-eff" in refused("reproduce", "figure-99", says="no reproduction called 'figure-99'").advice
+
+
+def test_data_that_may_not_ship_makes_claims_that_cannot_be_checked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SFUMATO_SHARED_DATA", str(tmp_path / "nowhere"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sfumato.papers.geolife.__file__", str(tmp_path / "a/b/c/d/e/geolife.py"))
+    done = run_one("l-eff", True)
+    assert [claim.verdict for claim in done.result.claims] == ["cannot be checked"]
+    assert done.result.as_expected
+
+
+def test_all_runs_every_chosen_one_and_writes_one_page_that_asks_no_host(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    few = {name: REPRODUCTIONS[name] for name in ("cip-workshop-figure-2", "privic-figure-2", "lip-theorems")}
+    monkeypatch.setattr("sfumato.papers.REPRODUCTIONS", few)
+    monkeypatch.setattr("sfumato.papers.every.REPRODUCTIONS", few)
+    folder = tmp_path / "all"
+    run = RUN.invoke(app, ["reproduce", "all", "--quick", "--processes", "1", "-o", str(folder)])
+    assert run.exit_code == 0, run.output
+    assert "Every verdict is as recorded" in run.output
+    assert "papers:" in run.output
+    text = (folder / "index.html").read_text()
+    assert text.count("<svg") == len(few)
+    rest = text.replace("http://www.w3.org/2000/svg", "")
+    assert "http" not in rest
+    assert "src=" not in rest
+    assert {path.name for path in folder.iterdir()} == {"index.html", *(f"{name}.svg" for name in few)}
+    answer = json.loads(RUN.invoke(app, ["reproduce", "all", "--quick", "--processes", "1", "--json"]).stdout)
+    assert answer["as_expected"]
+    assert {claim["reproduction"] for claim in answer["claims"]} == set(few)
+
+
+def test_the_page_marks_what_differs_from_the_record() -> None:
+    claims = (check("odd", False), check("even", True))
+    done = [Done(Reproduction("cip-theorems", "T", {"t": [{"a": 1.0}]}, claims, "<svg></svg>"), 1.0)]
+    assert len(all_claims(in_order(done))) == 2
+    text = page(done, quick=True, version="0")
+    assert text.count('class="surprise"') == 2  # once in the table of all claims, once beside its picture
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are started as on this system")
+def test_processes_give_what_one_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sfumato.papers.every import run_all
+
+    names = ["cip-workshop-figure-2", "lip-theorems"]
+    apart = {done.result.name: done.result.to_dict() for done in run_all(quick=True, workers=2, names=names)}
+    assert apart == {name: run_one(name, True).result.to_dict() for name in names}

@@ -1,0 +1,248 @@
+"""A verdict that cannot mislead: what protects nothing, holds more than it says, or was never protected is not good."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from sfumato.base.errors import InputError
+from sfumato.base.things.frames import snap
+from sfumato.base.things.traces import Trace
+from sfumato.cli import app
+from sfumato.tracks.certificates.build import certificate_body, released_of
+from sfumato.tracks.certificates.document import certificate_text, sealed, with_file
+from sfumato.tracks.certificates.verdict import Verdict, judge, worst_odds
+from sfumato.tracks.certificates.verify import terms_of
+from sfumato.tracks.io import write_trace
+from sfumato.tracks.io.tables.fleet_file import write_fleet
+from sfumato.tracks.people.protection import Protected, protect, protect_fleet
+from sfumato.tracks.plan import Plan
+
+HIDDEN = "48.8583701"
+
+
+def ride(count: int = 60, seed: int = 0) -> Trace:
+    rng = np.random.default_rng(seed)
+    steps = np.cumsum(rng.normal(size=(count, 2)).cumsum(axis=0) * 1e-5, axis=0)
+    return Trace(48.5 + steps[:, 0], 2.5 + steps[:, 1], 1.7e9 + np.arange(count) * 10.0)
+
+
+@pytest.fixture(scope="module")
+def done() -> Protected:
+    return protect(ride())
+
+
+def reseal(done: Protected, path: Path) -> dict[str, object]:
+    return sealed(with_file(done.body, path))
+
+
+def verdict_of(done: Protected, path: Path) -> Verdict:
+    write_trace(done.release, path)
+    return judge(reseal(done, path), release=path)
+
+
+@pytest.mark.parametrize("ending", ["gpx", "geojson", "csv", "parquet", "geoparquet", "kml", "gpkg", "plt", "json"])
+def test_a_true_release_is_good_in_every_format(done: Protected, tmp_path: Path, ending: str) -> None:
+    found = verdict_of(done, tmp_path / f"r.{ending}")
+    assert found.ok, found.lines()
+    assert "day" in found.holds_over
+    assert not found.releases_known
+    assert found.signed_by is None
+
+
+GPX_HIDES = {
+    "comment": ("</gpx>", f"<!-- {HIDDEN} --></gpx>"),
+    "attribute": ("<trk>", f'<trk id="{HIDDEN}">'),
+    "processing instruction": ("</gpx>", f"<?true {HIDDEN}?></gpx>"),
+    "extension": ("</trkseg>", f"</trkseg><extensions><a>{HIDDEN}</a></extensions>"),
+    "namespace": ("<gpx ", f'<gpx xmlns:t="urn:{HIDDEN}" '),
+    "bounds": ("<trk>", f'<metadata><bounds minlat="{HIDDEN}"/></metadata><trk>'),
+    "trailing comment": ("</gpx>\n", f"</gpx>\n<!--{HIDDEN}-->\n"),
+}
+
+
+@pytest.mark.parametrize("where", GPX_HIDES)
+def test_true_coordinates_hidden_in_gpx_are_refused(done: Protected, tmp_path: Path, where: str) -> None:
+    path = tmp_path / "r.gpx"
+    write_trace(done.release, path)
+    old, new = GPX_HIDES[where]
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    found = judge(reseal(done, path), release=path)
+    assert not found.ok
+    assert HIDDEN not in str(found.to_dict())
+
+
+def test_true_coordinates_hidden_in_other_formats_are_refused(done: Protected, tmp_path: Path) -> None:
+    def hidden(name: str, change: object) -> None:
+        path = tmp_path / name
+        write_trace(done.release, path)
+        change(path)  # type: ignore[operator]
+        found = judge(reseal(done, path), release=path)
+        assert not found.ok, name
+        assert found.clean is not True
+
+    def text(old: str, new: str) -> object:
+        def change(path: Path) -> None:
+            assert old in path.read_text()
+            path.write_text(path.read_text().replace(old, new, 1))
+
+        return change
+
+    hidden("a.csv", lambda path: path.write_text(f"# {HIDDEN}\n" + path.read_text()))
+    hidden("b.csv", lambda path: path.write_text(path.read_text() + "\n"))
+    hidden("a.geojson", text("{", f'{{"true": {HIDDEN}, '))
+    hidden("a.kml", text("<Placemark>", f'<Placemark id="{HIDDEN}">'))
+    hidden("b.kml", text("</Placemark>", f"<ExtendedData><a>{HIDDEN}</a></ExtendedData></Placemark>"))
+
+    def metadata(path: Path) -> None:
+        table = pq.read_table(path).replace_schema_metadata({"true": HIDDEN})
+        pq.write_table(table, path, compression="zstd", use_dictionary=["segment"])
+
+    def between(path: Path) -> None:
+        data = path.read_bytes()
+        foot = int.from_bytes(data[-8:-4], "little")
+        path.write_bytes(data[: -8 - foot] + HIDDEN.encode() + data[-8 - foot :])
+
+    hidden("a.parquet", metadata)
+    hidden("b.parquet", between)
+
+    def table(path: Path) -> None:
+        with sqlite3.connect(path) as database:
+            database.execute("CREATE TABLE truth (lat REAL)")
+            database.execute("INSERT INTO truth VALUES (?)", (float(HIDDEN),))
+
+    def deleted(path: Path) -> None:
+        table(path)
+        with sqlite3.connect(path) as database:
+            database.execute("DROP TABLE truth")
+
+    hidden("a.gpkg", table)
+    hidden("b.gpkg", deleted)
+
+
+def test_parquet_of_another_arrow_is_compared_by_content(
+    done: Protected, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sfumato.tracks.certificates import clean
+
+    path, again = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    write_trace(done.release, path)
+    version = pq.ParquetFile(path).metadata.created_by.encode()
+    older = version.replace(b"version 2", b"version 1")
+    assert older != version
+    other = path.read_bytes().replace(version, older)
+    again.write_bytes(other)
+    assert clean.more_than_certified(again, people=1, kept=()) is None
+    table = pq.read_table(path).replace_schema_metadata({"true": HIDDEN})
+    pq.write_table(table, path, compression="zstd", use_dictionary=["segment"])
+    again.write_bytes(path.read_bytes().replace(version, older))
+    assert "metadata" in str(clean.more_than_certified(again, people=1, kept=()))
+
+
+def test_the_unprotected_original_sealed_as_a_release_is_not_plausible(done: Protected, tmp_path: Path) -> None:
+    plain = ride()
+    lat, lon = snap(plain.lat_deg, plain.lon_deg, 0.1)
+    original = plain.moved_to(lat, lon)
+    path = tmp_path / "r.gpx"
+    write_trace(original, path)
+    body = certificate_body(terms_of(done.certificate), released_of([(None, original)]))
+    found = judge(sealed(with_file(body, path)), release=path)
+    assert found.unchanged
+    assert found.clean
+    assert found.plausible is False
+    assert not found.ok
+    certificate = tmp_path / "r.json"
+    certificate.write_text(certificate_text(sealed(with_file(body, path))))
+    write_trace(plain, tmp_path / "plain.gpx")
+    audited = CliRunner().invoke(
+        app, ["audit", str(tmp_path / "plain.gpx"), str(path), "--certificate", str(certificate)]
+    )
+    assert audited.exit_code == 1
+    assert "NOT PROTECTED: every point" in audited.output
+
+
+def test_a_simulation_protects_nothing_and_five_metres_neither(tmp_path: Path) -> None:
+    seeded = verdict_of(protect(ride(), rng=1), tmp_path / "a.gpx")
+    assert seeded.unchanged
+    assert seeded.protection == "none"
+    assert not seeded.ok
+    tiny = verdict_of(protect(ride(), noise_m=5), tmp_path / "b.gpx")
+    assert tiny.protection == "none"
+    assert not tiny.ok
+    flattered = protect(ride(), radius_m=1, odds=5)
+    assert verdict_of(flattered, tmp_path / "c.gpx").protection == "none"
+    assert worst_odds(flattered.certificate, 1.0) == pytest.approx(5, rel=1e-2)
+
+
+def test_one_point_cannot_be_told_and_is_not_called_good(tmp_path: Path) -> None:
+    one = verdict_of(protect(Trace([48.5], [2.5], [1.7e9])), tmp_path / "a.gpx")
+    assert one.plausible is None
+    assert not one.ok
+
+
+def test_a_fleet_is_judged_person_by_person(tmp_path: Path) -> None:
+    fleet = protect_fleet(Plan(), [("a", ride(seed=1)), ("b", ride(seed=2))])
+    for ending in ("csv", "parquet"):
+        path = tmp_path / f"f.{ending}"
+        write_fleet(fleet.releases, path)
+        assert judge(sealed(with_file(fleet.body, path)), release=path).ok
+    table = pq.read_table(path).append_column("true_lat", pa.array(np.full(120, 48.85)))
+    pq.write_table(table, path)
+    assert not judge(sealed(with_file(fleet.body, path)), release=path).ok
+
+
+def test_what_is_kept_is_named_and_can_be_forbidden(tmp_path: Path) -> None:
+    plain = ride()
+    heart = np.full(len(plain), np.nan)
+    heart[3:] = 120.0
+    trace = Trace(
+        plain.lat_deg, plain.lon_deg, plain.times_s, None, {"heart_rate": heart, "elevation": np.arange(60.0)}
+    )  # type: ignore[arg-type]
+    kept = protect(trace, keep=["heart_rate", "elevation"])
+    found = verdict_of(kept, tmp_path / "a.gpx")
+    assert found.ok, found.lines()
+    assert set(found.exact) == {"heart_rate", "elevation"}
+    document = reseal(kept, tmp_path / "a.gpx")
+    asked = judge(document, release=tmp_path / "a.gpx", require="odds=5,radius=200m,class=day,no-kept,signed")
+    assert len(asked.unmet) == 2
+    assert not asked.ok
+
+
+@pytest.mark.parametrize("bad", ["odd=5", "odds=", "odds=x", "class=month", "signed=yes", "no-kept,no-kept", "radius"])
+def test_a_requirement_that_is_not_known_is_refused(done: Protected, bad: str) -> None:
+    with pytest.raises(InputError):
+        judge(done.certificate, release=done.release, require=bad)
+
+
+def test_requirements_are_judged_at_their_own_radius(done: Protected) -> None:
+    assert judge(done.certificate, release=done.release, require="odds=5,radius=200m,class=day,no-kept").ok
+    for text in ("odds=5,radius=300m", "odds=4,radius=200m", "class=week", "signed", "releases", "radius=1km"):
+        assert not judge(done.certificate, release=done.release, require=text).ok, text
+
+
+def test_the_command_line_follows_the_verdict(done: Protected, tmp_path: Path) -> None:
+    release, certificate = tmp_path / "r.gpx", tmp_path / "r.json"
+    write_trace(done.release, release)
+    certificate.write_text(certificate_text(reseal(done, release)))
+    good = CliRunner().invoke(
+        app, ["verify", str(certificate), "--release", str(release), "--report", f"{release}.html"]
+    )
+    assert good.exit_code == 0, good.output
+    assert "Plausible?" in Path(f"{release}.html").read_text()
+    asked = ["verify", str(certificate), "--release", str(release), "--require", "signed", "--json"]
+    refused = CliRunner().invoke(app, asked)
+    assert refused.exit_code == 1
+    assert json.loads(refused.stdout)["unmet"]
+    release.write_text(release.read_text() + "<!-- -->")
+    changed = CliRunner().invoke(app, ["verify", str(certificate), "--release", str(release), "--json"])
+    assert changed.exit_code == 1
+    assert json.loads(changed.stdout)["unchanged"] is False
