@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-Command = Any  # Typer carries its own Click, or uses the installed one, by its version
+Command = Click = Any  # Typer carries its own Click, or uses the installed one, by its version
 
 
 class Row(NamedTuple):
@@ -113,18 +113,18 @@ class LazyGroup(TyperGroup):
         self.commands = _Loaded()
         self._listing = False
 
-    def list_commands(self, ctx: Any) -> list[str]:
+    def list_commands(self, ctx: Click) -> list[str]:
         """Every name, in the table's order."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Command | None:
+    def get_command(self, ctx: Click, cmd_name: str) -> Command | None:
         """A command; while the help is written, its row alone."""
         if self._listing:
             row = COMMANDS[cmd_name]
             return TyperCommand(cmd_name, help=row.words, rich_help_panel=row.panel)
         return super().get_command(ctx, cmd_name)
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:
+    def format_help(self, ctx: Click, formatter: Click) -> None:
         """The help without loading a single command."""
         self._listing = True
         try:
