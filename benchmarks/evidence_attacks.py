@@ -1,4 +1,4 @@
-"""What four attacks reach, with and without the design that meets them: the numbers of docs/attacks.
+"""What four attacks reach, with and without the design that meets them: the numbers of docs/evidence/attacks.md.
 
     python benchmarks/evidence_attacks.py [--quick]
 

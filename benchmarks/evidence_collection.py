@@ -1,4 +1,4 @@
-"""The long runs behind docs/privic.md: tables, joint estimation on seeds 0 to 19, cohorts, and coverage of intervals.
+"""Long runs behind docs/reproductions.md: tables, joint estimation on seeds 0 to 19, cohorts, coverage of intervals.
 
     python benchmarks/evidence_collection.py [joint|once|tables|coverage ...] [--processes 2] [--quick] [--json FILE]
 

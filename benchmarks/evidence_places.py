@@ -1,4 +1,4 @@
-"""Attackers × zones: how often a hidden home is found, and how far off the guesses are (docs/places.md).
+"""Attackers × zones: how often a hidden home is found, and how far off the guesses are (docs/evidence/attacks.md).
 
     python benchmarks/evidence_places.py [--draws 10] [--world geolife|cabs|town] [--fit] [--quick] [--inner .8]
 
@@ -134,7 +134,7 @@ def show(title: str, people, found: list[Case], radii) -> dict[tuple[str, float,
 
 
 def page_rows(rows, radii) -> list[str]:
-    """The rows of the table in docs/places.md."""
+    """The rows of the table in docs/evidence/attacks.md."""
     out = []
     for name in ATTACKERS:
         cells = [rows[name, radius, centred] for radius in radii for centred in (True, False)]
@@ -180,7 +180,7 @@ def main() -> int:
     parser.add_argument("--world", choices=["geolife", "cabs", "town", "all"], default="all")
     parser.add_argument("--fit", action="store_true", help="refit the learned attacker that ships")
     parser.add_argument("--inner", type=float, default=zones.INNER_SHARE, help="share of the radius (default .8)")
-    parser.add_argument("--page", action="store_true", help="print the rows of docs/places.md too")
+    parser.add_argument("--page", action="store_true", help="print the rows of docs/evidence/attacks.md too")
     parser.add_argument("--quick", action="store_true", help="two draws, and the made-up town only")
     options = parser.parse_args()
     zones.INNER_SHARE = options.inner

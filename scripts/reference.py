@@ -1,19 +1,23 @@
-"""The reference pages, made when the documentation is built: every public name from its docstring, every command from
-its help. Nothing is committed, so nothing can be out of date; ``tests/docs/test_reference.py`` counts the names.
+"""The reference pages, made when the documentation is built: one section for each module, whose names mkdocstrings
+draws from their docstrings, and every command from its help. Nothing is committed, so nothing can be out of date.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import griffe
 import typer
 
+sys.path.insert(0, str(Path(__file__).parent))
+import references
+
 HOUSE = Path(__file__).parents[1] / "src" / "sfumato"
-MOST_DRAWN = 118  # characters of a constant's line
 NOT_FOR_IMPORT = {"cli", "data", "__pycache__"}  # commands have their own page
 _ROLE = re.compile(r":(?:class|func|meth|mod|attr|data):`~?([^`]+)`")
 
@@ -27,151 +31,117 @@ def on_files(files: Any, config: Any, **_: Any) -> Any:
     return files
 
 
+class Docstrings(griffe.Extension):
+    """Docstrings as Markdown, while mkdocstrings reads the package: Sphinx roles become code, citations links."""
+
+    def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
+        """Called by griffe with every class, function and value, and every module but the first."""
+        if obj.docstring is not None:
+            obj.docstring.value = references.linked(prose(obj.docstring.value), "references.md")
+
+    def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
+        """Called by griffe with the package itself."""
+        self.on_object(obj=pkg)
+
+    def on_members(self, *, node: Any, obj: griffe.Object, **_: Any) -> None:
+        """Called by griffe with what it found in a module: values assigned together (``A, B = 1, 2``) are added."""
+        for statement in node.body if isinstance(node, ast.Module) else []:
+            for name, value in values_together(statement):
+                place = {"lineno": statement.lineno, "endlineno": statement.end_lineno}
+                obj.set_member(name, griffe.Attribute(name, value=value, parent=obj, **place))
+
+
+def values_together(statement: ast.stmt) -> Iterator[tuple[str, str | None]]:
+    """Names and values of ``A, B = 1, 2``; no value where the right side is not written out."""
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Tuple):
+        names = [part.id for part in ast.walk(statement.targets[0]) if isinstance(part, ast.Name)]
+        values = statement.value.elts if isinstance(statement.value, ast.Tuple) else []
+        shown = [ast.unparse(value) for value in values] if len(values) == len(names) else [None] * len(names)
+        yield from zip(names, shown, strict=True)
+
+
+def prose(docstring: str) -> str:
+    """A docstring as Markdown: ``::`` opens a literal block in ours, and indented text is code in Markdown as well."""
+    text = _ROLE.sub(lambda match: f"`{match.group(1)}`", docstring)
+    return re.sub(r"::\n\n", ":\n\n", text)
+
+
 def api_pages() -> Mapping[str, str]:
-    """Path in the site -> Markdown: an index and a page for each package."""
-    packages = {"sfumato": sorted(HOUSE.glob("*.py"))}
-    for folder in sorted(HOUSE.iterdir()):
-        if folder.is_dir() and folder.name not in NOT_FOR_IMPORT:
-            packages[folder.name] = sorted(folder.rglob("*.py"))
-    pages = {}
-    rows = []
-    for package, sources in packages.items():
-        name = f"reference/{package}.md"
-        pages[name] = _page(package, sources)
-        about = _first_line(ast.parse(sources[0].read_text("utf-8")) if package == "sfumato" else _package(sources))
-        rows.append(f"| [`{'sfumato' if package == 'sfumato' else f'sfumato.{package}'}`]({package}.md) | {about} |")
-    pages["reference/index.md"] = "\n".join(
+    """Path in the site -> Markdown: an index and a page for each folder of the package, two levels deep."""
+    pages: dict[str, list[Path]] = {}
+    for source in sorted(HOUSE.rglob("*.py")):
+        inside = source.relative_to(HOUSE).parent.parts
+        if not (inside and inside[0] in NOT_FOR_IMPORT) and source.name != "__main__.py" and has_names(source):
+            pages.setdefault(".".join(("sfumato", *inside[:2])), []).append(source)
+    made = {f"reference/{package}.md": _page(package, sources) for package, sources in pages.items()}
+    rows = [f"| [`{package}`]({package}.md) | {_about(package)} |" for package in pages]
+    made["reference/index.md"] = "\n".join(
         [
             "# Reference",
             "",
-            "Every public name, from its docstring. `import sfumato as sf` gives the first page's `sf.` names; the",
-            "rest is imported from the module it is listed under. Commands: [the command line](cli.md).",
+            "For everybody who imports sfumato: every public name, from its docstring. `import sfumato as sf` gives",
+            "the `sf.` names; the rest is imported from the module it is listed under. [Commands](cli.md) have a page",
+            "of their own.",
             "",
             "| package | what it is for |",
             "| --- | --- |",
             *rows,
             "",
+            "## As `sf.`",
+            "",
+            "| name | |",
+            "| --- | --- |",
+            *_short_names(pages),
+            "",
         ]
     )
-    return pages
+    return made
 
 
-def public_names(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
-    """Functions and classes of a module whose names do not begin with an underscore; overloads are not counted."""
+def has_names(source: Path) -> bool:
+    """Whether a module defines or assigns anything public."""
+    return any(not name.startswith("_") for name in names_of(ast.parse(source.read_text("utf-8"))))
+
+
+def names_of(tree: ast.Module) -> Iterator[str]:
+    """What a module defines or assigns at its top, imports aside."""
     for node in tree.body:
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or node.name.startswith("_"):
-            continue
-        if "overload" not in [ast.unparse(decorator) for decorator in node.decorator_list]:
-            yield node
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield from (part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name))
 
 
-def public_values(source: str) -> Iterator[tuple[str, str]]:
-    """Constants and types that a module names, each with its line (and comment); long ones cut short."""
-    lines = source.splitlines()
-    for node in ast.parse(source).body:
-        targets = (
-            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-        )
-        names = [part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)]
-        if public := [name for name in names if not name.startswith("_")]:
-            drawn = lines[node.lineno - 1] if node.lineno == node.end_lineno else ast.unparse(node).splitlines()[0]
-            shown = drawn if len(drawn) <= MOST_DRAWN else f"{drawn[:MOST_DRAWN]} ..."
-            yield from ((name, shown) for name in public)
-
-
-def _package(sources: list[Path]) -> ast.Module:
-    first = min(sources, key=lambda path: (len(path.parts), path.name != "__init__.py"))
-    return ast.parse(first.read_text("utf-8"))
-
-
-def _page(package: str, sources: list[Path]) -> str:
-    lines = [f"# {'sfumato' if package == 'sfumato' else f'sfumato.{package}'}", ""]
-    if package == "sfumato":
-        lines += ["## As `sf.`", "", "| name | |", "| --- | --- |", *_short_names(), ""]
-    for source in sources:
-        tree = ast.parse(text := source.read_text("utf-8"))
-        names, values = list(public_names(tree)), dict(public_values(text))
-        if not (names or values) or source.name == "__main__.py":
-            continue
-        lines += [f"## `{_module(source)}`", "", _prose(ast.get_docstring(tree)), ""]
-        for node in names:
-            lines += _class(node) if isinstance(node, ast.ClassDef) else _function(node, "###")
-        if values:
-            lines += ["### Constants and types", "", "```python", *dict.fromkeys(values.values()), "```", ""]
-    return "\n".join(lines)
-
-
-def _short_names() -> Iterator[str]:
-    tree = ast.parse((HOUSE / "__init__.py").read_text("utf-8"))
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_HOMES":
-            for name, home in sorted(ast.literal_eval(node.value).items()):
-                yield f"| `sf.{name}` | [`{home}`]({_page_of(home)}) |"
-
-
-def _page_of(module: str) -> str:
-    parts = module.split(".")
-    folder = parts[1] if len(parts) > 1 and (HOUSE / parts[1]).is_dir() else "sfumato"
-    return f"{folder}.md"
-
-
-def _module(source: Path) -> str:
+def module_of(source: Path) -> str:
+    """The dotted name of a file of the package."""
     parts = source.relative_to(HOUSE.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def _function(node: ast.FunctionDef | ast.AsyncFunctionDef, level: str) -> list[str]:
-    kind = "async def " if isinstance(node, ast.AsyncFunctionDef) else ""
-    returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
-    drawn = _signature(f"{kind}{node.name}", node.args, returns)
-    return [f"{level} `{node.name}`", "", "```python", drawn, "```", "", _prose(ast.get_docstring(node)), ""]
+def _page(package: str, sources: list[Path]) -> str:
+    """A heading with the package's name, and a directive for each of its modules."""
+    lines = [f"# {package}", ""]
+    for source in sources:
+        lines += [f"::: {module_of(source)}", ""]
+    return "\n".join(lines)
 
 
-def _signature(name: str, arguments: ast.arguments, returns: str) -> str:
-    short = f"{name}({ast.unparse(arguments)}){returns}"
-    if len(short) <= 88:
-        return short
-    each = [
-        *(ast.unparse(ast.arguments([], [a], None, [], [], None, [])) for a in arguments.posonlyargs),
-        *_with_defaults(arguments.args, [None] * (len(arguments.args) - len(arguments.defaults)) + arguments.defaults),
-        *([f"*{ast.unparse(arguments.vararg)}"] if arguments.vararg else ["*"] if arguments.kwonlyargs else []),
-        *_with_defaults(arguments.kwonlyargs, arguments.kw_defaults),
-        *([f"**{ast.unparse(arguments.kwarg)}"] if arguments.kwarg else []),
-    ]
-    return f"{name}(\n" + "".join(f"    {one},\n" for one in each) + f"){returns}"
+def _about(package: str) -> str:
+    """The first sentence of the package's own docstring, or of its only module's."""
+    folder = HOUSE.joinpath(*package.split(".")[1:])
+    tree = ast.parse((folder / "__init__.py").read_text("utf-8"))
+    return prose(ast.get_docstring(tree) or "").split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
 
 
-def _with_defaults(names: list[ast.arg], defaults: list[Any]) -> Iterator[str]:
-    for name, default in zip(names, defaults, strict=True):
-        yield ast.unparse(name) + (f" = {ast.unparse(default)}" if default is not None else "")
-
-
-def _class(node: ast.ClassDef) -> list[str]:
-    bases = ", ".join(ast.unparse(base) for base in node.bases)
-    fields = [
-        f"    {ast.unparse(part)}"
-        for part in node.body
-        if isinstance(part, ast.AnnAssign) and not ast.unparse(part.target).startswith("_")
-    ]
-    drawn = f"class {node.name}({bases})" if bases else f"class {node.name}"
-    lines = [f"### `{node.name}`", "", "```python", "\n".join([f"{drawn}:", *fields] if fields else [drawn]), "```", ""]
-    lines += [_prose(ast.get_docstring(node)), ""]
-    for part in node.body:
-        if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef) and not part.name.startswith("_"):
-            lines += _function(part, "####")
-    return lines
-
-
-def _prose(docstring: str | None) -> str:
-    if docstring is None:
-        return ""
-    text = _ROLE.sub(lambda match: f"`{match.group(1)}`", docstring).replace("``", "`")
-    # `::` opens a literal block in our docstrings: indented text is code in Markdown as well
-    return re.sub(r"::\n\n", ":\n\n", text)
-
-
-def _first_line(tree: ast.Module) -> str:
-    return _prose(ast.get_docstring(tree)).split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
+def _short_names(pages: Mapping[str, list[Path]]) -> Iterator[str]:
+    homes = {module_of(source): f"{package}.md" for package, sources in pages.items() for source in sources}
+    tree = ast.parse((HOUSE / "__init__.py").read_text("utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_HOMES":
+            for name, home in sorted(ast.literal_eval(node.value).items()):
+                page = homes.get(home, ".".join(home.split(".")[:3]) + ".md")  # a package gives on what its files hold
+                yield f"| `sf.{name}` | [`{home}`]({page}) |"
 
 
 def cli_page() -> str:

@@ -1,4 +1,4 @@
-"""The sentence and the picture of docs/share_a_year_of_rides.md, from the embedded rides: a simulation, with a seed.
+"""The sentence and the picture of docs/places.md, from the embedded rides: a simulation, with a seed.
 
 python scripts/tutorial_rides.py            prints the sentence
 python scripts/tutorial_rides.py --write    renews page and picture; a test fails where they are stale
@@ -20,7 +20,7 @@ from sfumato.tracks.io.archive import members
 from sfumato.tracks.places import Places, find_places, place_at
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-PAGE, PICTURE = DOCS / "share_a_year_of_rides.md", DOCS / "images" / "rides_hidden.svg"
+PAGE, PICTURE = DOCS / "places.md", DOCS / "images" / "rides_hidden.svg"
 START, END = "<!-- computed by scripts/tutorial_rides.py -->", "<!-- end -->"
 SEED = 1
 

@@ -28,4 +28,4 @@ for name, loss in (("independent", independent), ("best", best.objective)):
     print(f"{name:12} {odds_words(odds_at(mu_of(loss, 0.5), 0.01))}")
 
 # %% [markdown]
-# Formula, proof and every design: [the exact loss](../leakage_gaussian.md), [which design](../designs/index.md).
+# Formula, proof and every design: [the exact loss](../derivations/losses.md), [which design](../designs.md).

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from repository import ROOT
 
-from sfumato.cli.table import COMMANDS
+from sfumato.cli import app
 from sfumato.collect.service.metrics import Metrics
 from sfumato.collect.service.settings import TABLE
 
 DEPLOY = ROOT / "deploy"
-UNITS = ("sfumato.service", "sfumato-backup.service", "sfumato-backup.timer")
+UNITS = ("sfumato.collect.service", "sfumato-backup.service", "sfumato-backup.timer")
 SETTINGS = {f"SFUMATO_{one.name.upper()}" for one in TABLE}
 
 
@@ -107,7 +107,8 @@ def test_units_name_commands_that_exist(name: str) -> None:
     unit = ConfigParser(strict=False, interpolation=None)
     unit.optionxform = str  # type: ignore[assignment,method-assign]
     unit.read_string(text)
-    commands = set(COMMANDS)
+    commands = {one.name or one.callback.__name__ for one in app.registered_commands if one.callback}
+    commands |= {one.name for one in app.registered_groups if one.name}
     called = re.findall(r"/opt/sfumato/bin/sfumato (\w+)", text)
     assert set(called) <= commands
     assert called or name.endswith(".timer")
@@ -135,7 +136,7 @@ def test_systemd_reads_the_units_without_a_complaint(tmp_path: Path) -> None:
     assert (run.returncode, run.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("name", ["sfumato.service", "sfumato-backup.service"])
+@pytest.mark.parametrize("name", ["sfumato.collect.service", "sfumato-backup.service"])
 def test_systemd_finds_the_units_well_closed(name: str) -> None:
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not installed")

@@ -328,9 +328,9 @@ def test_a_campaign_that_cannot_work_is_refused_with_advice(town: TestClient) ->
 
 
 def test_every_setting_is_documented_with_its_default() -> None:
-    page = (Path(__file__).resolve().parents[3] / "docs" / "service.md").read_text()
+    page = (Path(__file__).resolve().parents[3] / "docs" / "deploy.md").read_text()
     for setting in TABLE:
-        assert f"`{setting.name}`" in page, f"docs/service.md does not name {setting.name}"
+        assert f"`{setting.name}`" in page, f"docs/deploy.md does not name {setting.name}"
 
 
 def test_a_setting_out_of_range_or_unknown_is_refused() -> None:

@@ -41,6 +41,6 @@ def test_the_default_meets_its_target_on_geolife_and_the_page_shows_what_was_mea
     evidence.attack(found, cross_fit=True)
     rows = evidence.show("geolife", people, found, RADII_M)
     assert evidence.verdict(rows, DEFAULT_RADIUS_M)
-    page = (ROOT / "docs" / "places.md").read_text("utf-8").splitlines()
+    page = (ROOT / "docs" / "evidence" / "attacks.md").read_text("utf-8").splitlines()
     measured = evidence.page_rows(rows, RADII_M)
     assert [row for row in measured if row not in page] == [], "\n".join(measured)

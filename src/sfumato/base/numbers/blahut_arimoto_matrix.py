@@ -174,12 +174,14 @@ def checked_floor(floor: float) -> float:
 
 
 def checked_steps(steps: int) -> int:
+    """A number of Blahut-Arimoto steps that can be taken: whole, and at least one."""
     if int(steps) != steps or steps < 1:
         raise InputError(f"{steps} Blahut-Arimoto steps were asked for.", "Take at least 1 (the uniform channel).")
     return int(steps)
 
 
 def one_target(*targets: float | None) -> None:
+    """Refuse anything but exactly one target."""
     if sum(target is not None for target in targets) != 1:
         raise InputError("Give exactly one target.", "beta, an average distortion, or epsilon.")
 

@@ -55,7 +55,7 @@ def serve(
 ) -> None:
     """Run a collector: its page at /, its contract at /openapi.json. Needs no setting.
 
-    At the first start it makes its keys and prints the operator's token once. Every setting of docs/service.md can be
+    At the first start it makes its keys and prints the operator's token once. Every setting of docs/deploy.md can be
     given as an environment variable SFUMATO_NAME. SIGTERM stops it within 10 seconds with nothing lost.
     """
     if sys.platform == "win32":

@@ -244,7 +244,7 @@ def average_map(tallies: Sequence[Tally]) -> tuple[Estimate, Estimate]:
     """(what is shown: the blend of the early-stopped and the smooth map; the smooth one by itself).
 
     Where many different channels meet many cells, finding the number of steps would take minutes: the smooth map is
-    shown, which needs none and is as good (docs/privic.md).
+    shown, which needs none and is as good (docs/reproductions.md).
     """
     together = merged(tallies)
     smooth = log_smooth(together)

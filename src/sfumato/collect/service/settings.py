@@ -132,7 +132,7 @@ class Settings:
         """The defaults with ``changes``, checked."""
         unknown = set(changes) - set(_BY_NAME)
         if unknown:
-            raise InputError(f"There is no setting {sorted(unknown)[0]}.", "See docs/service.md for the table.")
+            raise InputError(f"There is no setting {sorted(unknown)[0]}.", "See docs/deploy.md for the table.")
         return cls({name: _checked(setting, changes.get(name, setting.default)) for name, setting in _BY_NAME.items()})
 
     @classmethod
