@@ -57,7 +57,7 @@ def audit(
         return
     if len(originals) > 1 or places is not None:
         raise InputError("Several originals and --places are for an archive.", "Name the shared folder as the last.")
-    import_module("sfumato.cli.tracks.audited").run_audit(
+    import_module("sfumato.cli.tracks.audit").run_audit(
         originals[0], release, certificate, prior, (time_zone, column, one_person), (report, report_person), json=json
     )
 
