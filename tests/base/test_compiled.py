@@ -77,7 +77,7 @@ def test_a_loop_without_a_writable_cache_is_compiled_all_the_same(monkeypatch: p
 def test_the_first_run_says_that_it_compiles_and_the_second_loads_what_the_first_made(tmp_path: Path) -> None:
     code = (
         "from sfumato.tracks.priors.fitting_loops import *; import sfumato.base.compiled as c\nc._SAY_AFTER_S = 0.05\n"
-        + ("from sfumato.tracks.noise.multiscale.process import transition; print(transition(0.3)[0])")
+        + ("from sfumato.tracks.priors.markov_steps import matern32; print(matern32(0.3)[0])")
     )
     first = run(code, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
     second = run(code, NUMBA_CACHE_DIR=str(tmp_path / "cache"))

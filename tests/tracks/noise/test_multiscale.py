@@ -20,8 +20,8 @@ from sfumato.tracks.noise.multiscale.ladder import (
     sample_path,
     shipped_ladder,
 )
+from sfumato.tracks.noise.multiscale.ladder_loops import advance
 from sfumato.tracks.noise.multiscale.noise import MultiscaleNoise
-from sfumato.tracks.noise.multiscale.process import advance
 from sfumato.tracks.noise.multiscale.solve import design_ladder
 from sfumato.tracks.priors.classes import DAY, PRIOR_CLASSES, PriorClass
 from sfumato.tracks.priors.kernels import Constant, Matern32, Sum, White

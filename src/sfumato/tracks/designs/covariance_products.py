@@ -16,7 +16,8 @@ from scipy.fft import irfft, next_fast_len, rfft
 
 from sfumato.base.arrays import FloatArray, finite
 from sfumato.base.errors import InputError
-from sfumato.tracks.priors.kernels import Kernel, Sum
+from sfumato.tracks.priors.kernels import Kernel
+from sfumato.tracks.priors.statespace import markov_form
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,69 +64,25 @@ def kernel_product(times_s: npt.ArrayLike, kernel: Kernel) -> CovarianceProduct:
 
 def statespace_product(times_s: npt.ArrayLike, kernel: Kernel) -> CovarianceProduct:
     """Σx at irregular times for a sum of Matérn kernels, white and constant, in O(n)."""
+    from sfumato.tracks.priors.markov_steps import sweep  # compiled: numba is slow to load
+
     times = finite(times_s, "times_s", dimensions=1)
     steps = np.diff(times)
     if np.any(steps < 0):
         raise InputError("The times go backwards.", "Sort the points by time.")
-    parts = [_Markov.of(part) for part in _terms(kernel)]
-    _, moment = np.unique(times, return_inverse=True)
+    form, (_, moment) = markov_form(kernel), np.unique(times, return_inverse=True)
 
     def times_vector(x: FloatArray) -> FloatArray:
-        out = np.zeros(times.size)
-        for part in parts:
-            part.add_product(steps, moment, x, out)
-        return out
+        out = form.white_m2 * np.bincount(moment, weights=x)[moment]  # equal times are one moment and share their value
+        for states, rate, variance in zip(form.states, form.rates_per_s, form.variances_m2, strict=True):
+            poly = np.array([1.0, rate, rate * rate / 3])[:states]
+            forward, backward = np.empty_like(x), np.empty_like(x)
+            sweep(steps, rate, poly, x, forward)
+            sweep(steps[::-1].copy(), rate, poly, x[::-1].copy(), backward)
+            out += variance * (forward + backward[::-1] + x)
+        return np.asarray(out)
 
     def column(index: int) -> FloatArray:
         return kernel(times - times[index])
 
     return CovarianceProduct(times.size, kernel.variance_m2, times_vector, column)
-
-
-def _terms(kernel: Kernel) -> tuple[Kernel, ...]:
-    return kernel.parts if isinstance(kernel, Sum) else (kernel,)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Markov:
-    """One term: exp(-rate d) times a polynomial in d of these coefficients, or white, or constant."""
-
-    kind: str
-    variance: float
-    rate: float = 0.0
-    coefficients: tuple[float, ...] = ()
-
-    @classmethod
-    def of(cls, term: Kernel) -> _Markov:
-        name, variance = type(term).__name__, float(term.variance_m2)
-        length = float(getattr(term, "length_scale_s", 1.0))
-        if name == "Matern12":
-            return cls("matern", variance, 1 / length, (1.0,))
-        if name == "Matern32":
-            rate = 3**0.5 / length
-            return cls("matern", variance, rate, (1.0, rate))
-        if name == "Matern52":
-            rate = 5**0.5 / length
-            return cls("matern", variance, rate, (1.0, rate, rate * rate / 3))
-        if name in ("White", "Constant"):
-            return cls(name.lower(), variance)
-        raise InputError(
-            f"The kernel {name} has no state-space product at irregular times.",
-            "Use Matérn kernels, or resample the trace to regular times.",
-        )
-
-    def add_product(self, steps: FloatArray, moment: npt.NDArray[np.int64], x: FloatArray, out: FloatArray) -> None:
-        """Add Σx of this term to ``out``."""
-        from sfumato.tracks.designs.covariance_loops import sweep  # compiled: numba is slow to load
-
-        if self.kind == "constant":
-            out += self.variance * x.sum()
-            return
-        if self.kind == "white":  # equal times are one moment and share their value
-            out += self.variance * np.bincount(moment, weights=x)[moment]
-            return
-        coefficients = np.array(self.coefficients)
-        forward, backward = np.empty_like(x), np.empty_like(x)
-        sweep(steps, self.rate, coefficients, x, forward)
-        sweep(steps[::-1].copy(), self.rate, coefficients, x[::-1].copy(), backward)
-        out += self.variance * (forward + backward[::-1] + x)

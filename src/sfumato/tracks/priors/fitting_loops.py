@@ -15,9 +15,24 @@ import math
 import numpy as np
 
 from sfumato.base.compiled import compiled
+from sfumato.tracks.priors.markov_steps import matern32_mean, matern52_mean
 
 _jit = compiled(error_model="numpy", fastmath=False)
 _LOG_2PI = math.log(2.0 * math.pi)
+
+
+@compiled(error_model="numpy", inline="always")
+def _score(v, F, products, log_sum, product):
+    """Add v_c v_last/F and v_c²/F to ``products`` (2, columns); Σ log F so far, as a sum and a product to take."""
+    m = len(v)
+    g = 1.0 / F
+    for c in range(m):
+        products[0, c] += v[c] * v[m - 1] * g
+        products[1, c] += v[c] * v[c] * g
+    product *= F
+    if product < 1e-100 or product > 1e100:
+        return log_sum + math.log(product), 1.0
+    return log_sum, product
 
 
 @_jit
@@ -27,8 +42,7 @@ def _sums_1(times, values, first, last, rate, white, products):
     v = np.zeros(m)
     state = np.zeros(m)
     known = 0.0
-    log_sum = 0.0
-    product = 1.0
+    log_sum, product = 0.0, 1.0
     for t in range(first, last):
         if t > first:
             e = math.exp(-rate * (times[t] - times[t - 1]))
@@ -40,14 +54,8 @@ def _sums_1(times, values, first, last, rate, white, products):
         for c in range(m):
             v[c] = values[t, c] - state[c]
             state[c] += p / F * v[c]
-        for c in range(m):
-            products[0, c] += v[c] * v[m - 1] / F
-            products[1, c] += v[c] * v[c] / F
         known += p * p / F
-        product *= F
-        if product < 1e-100 or product > 1e100:
-            log_sum += math.log(product)
-            product = 1.0
+        log_sum, product = _score(v, F, products, log_sum, product)
     return log_sum + math.log(product)
 
 
@@ -58,24 +66,16 @@ def _sums_2(times, values, first, last, rate, white, products):
     v = np.zeros(m)
     s0 = np.zeros(m)
     s1 = np.zeros(m)
-    m00 = 0.0
-    m01 = 0.0
-    m11 = 0.0
+    m00 = m01 = m11 = 0.0
     lag = -1.0
     a = b = c_ = d = 0.0
-    log_sum = 0.0
-    product = 1.0
+    log_sum, product = 0.0, 1.0
     for t in range(first, last):
         if t > first:
             new = times[t] - times[t - 1]
             if new != lag:
                 lag = new
-                x = rate * lag
-                e = math.exp(-x)
-                a = e * (1.0 + x)
-                b = e * x
-                c_ = -b
-                d = e * (1.0 - x)
+                a, b, c_, d = matern32_mean(rate * lag)
             t00 = a * m00 + b * m01
             t01 = a * m01 + b * m11
             t10 = c_ * m00 + d * m01
@@ -95,16 +95,10 @@ def _sums_2(times, values, first, last, rate, white, products):
             v[c] = values[t, c] - s0[c]
             s0[c] += p * g * v[c]
             s1[c] += q * g * v[c]
-        for c in range(m):
-            products[0, c] += v[c] * v[m - 1] * g
-            products[1, c] += v[c] * v[c] * g
         m00 += p * p * g
         m01 += p * q * g
         m11 += q * q * g
-        product *= F
-        if product < 1e-100 or product > 1e100:
-            log_sum += math.log(product)
-            product = 1.0
+        log_sum, product = _score(v, F, products, log_sum, product)
     return log_sum + math.log(product)
 
 
@@ -120,25 +114,13 @@ def _sums_3(times, values, first, last, rate, white, products):
     A = np.zeros((3, 3))
     u = np.zeros(3)
     lag = -1.0
-    log_sum = 0.0
-    product = 1.0
+    log_sum, product = 0.0, 1.0
     for t in range(first, last):
         if t > first:
             new = times[t] - times[t - 1]
             if new != lag:
                 lag = new
-                x = rate * lag
-                e = math.exp(-x)
-                h = 0.5 * x * x
-                A[0, 0] = e * (1.0 + x + h)
-                A[0, 1] = e * (x + 2.0 * h)
-                A[0, 2] = e * h
-                A[1, 0] = -e * h
-                A[1, 1] = e * (1.0 + x - 2.0 * h)
-                A[1, 2] = e * (x - h)
-                A[2, 0] = e * (h - x)
-                A[2, 1] = e * (2.0 * h - 3.0 * x)
-                A[2, 2] = e * (1.0 - 2.0 * x + h)
+                matern52_mean(rate * lag, A)
             for i in range(3):
                 for j in range(3):
                     T[i, j] = A[i, 0] * M[0, j] + A[i, 1] * M[1, j] + A[i, 2] * M[2, j]
@@ -161,16 +143,10 @@ def _sums_3(times, values, first, last, rate, white, products):
             v[c] = values[t, c] - s[0, c]
             for i in range(3):
                 s[i, c] += u[i] * g * v[c]
-        for c in range(m):
-            products[0, c] += v[c] * v[m - 1] * g
-            products[1, c] += v[c] * v[c] * g
         for i in range(3):
             for j in range(3):
                 M[i, j] += u[i] * u[j] * g
-        product *= F
-        if product < 1e-100 or product > 1e100:
-            log_sum += math.log(product)
-            product = 1.0
+        log_sum, product = _score(v, F, products, log_sum, product)
     return log_sum + math.log(product)
 
 
@@ -203,16 +179,17 @@ def profile(times, values, first, last, states, log_length, log_white, restricte
 
 
 @_jit
-def _inside(x, low, high):
-    return min(max(x, low), high)
+def _at(times, values, first, last, states, low, high, restricted, x, y, point):
+    """Put (x, y), kept inside the box, and the log-likelihood there into ``point``: one corner of a simplex."""
+    point[0] = min(max(x, low[0]), high[0])
+    point[1] = min(max(y, low[1]), high[1])
+    point[2], _ = profile(times, values, first, last, states, point[0], point[1], restricted)
 
 
 @_jit
 def maximise(times, values, first, last, states, low, high, fixed_white, restricted, tolerance):
     """A coarse grid, then Nelder-Mead over (log length, log white), kept inside the box. Returns (x, y, ll, evals)."""
-    best = -np.inf
-    x0 = 0.5 * (low[0] + high[0])
-    y0 = low[1]
+    best = np.array([0.5 * (low[0] + high[0]), low[1], -np.inf])
     columns = 9
     rows = 1 if fixed_white else 5
     evaluations = 0
@@ -222,81 +199,58 @@ def maximise(times, values, first, last, states, low, high, fixed_white, restric
             y = low[1] if fixed_white else low[1] + (high[1] - low[1]) * (j + 0.25) / rows
             value, _ = profile(times, values, first, last, states, x, y, restricted)
             evaluations += 1
-            if value > best:
-                best = value
-                x0 = x
-                y0 = y
-    px = np.empty(3)
-    py = np.empty(3)
-    f = np.empty(3)
+            if value > best[2]:
+                best[0], best[1], best[2] = x, y, value
+    f = np.empty((3, 3))  # the corners: x, y, log-likelihood
+    new, further = np.empty(3), np.empty(3)
     step_x = 0.4 * (high[0] - low[0]) / columns
     step_y = 0.0 if fixed_white else 0.4 * (high[1] - low[1]) / rows
     for restart in range(2):  # the second start shakes a simplex that has collapsed onto the box's side
         size = 1.0 if restart == 0 else 0.2
-        px[0] = x0
-        py[0] = y0
-        px[1] = _inside(x0 + size * step_x, low[0], high[0])
-        py[1] = y0
-        px[2] = x0 if not fixed_white else _inside(x0 - size * step_x, low[0], high[0])
-        py[2] = y0 if fixed_white else _inside(y0 + size * step_y, low[1], high[1])
-        if px[1] == x0:
-            px[1] = x0 - size * step_x
-        if not fixed_white and py[2] == y0:
-            py[2] = y0 - size * step_y
-        f[0] = best
+        f[:] = best
+        f[1, 0] = min(best[0] + size * step_x, high[0])
+        if f[1, 0] == best[0]:
+            f[1, 0] = best[0] - size * step_x
+        if fixed_white:
+            f[2, 0] = max(best[0] - size * step_x, low[0])
+        else:
+            f[2, 1] = min(best[1] + size * step_y, high[1])
+            if f[2, 1] == best[1]:
+                f[2, 1] = best[1] - size * step_y
         for k in range(1, 3):
-            f[k], _ = profile(times, values, first, last, states, px[k], py[k], restricted)
+            f[k, 2], _ = profile(times, values, first, last, states, f[k, 0], f[k, 1], restricted)
             evaluations += 1
         for _ in range(200):
-            order = np.argsort(-f)
-            px = px[order]
-            py = py[order]
-            f = f[order]
-            width = max(abs(px[1] - px[0]), abs(px[2] - px[0]), abs(py[1] - py[0]), abs(py[2] - py[0]))
-            if f[0] - f[2] <= tolerance and width < 0.05:
+            f = f[np.argsort(-f[:, 2])]
+            width = max(abs(f[1, 0] - f[0, 0]), abs(f[2, 0] - f[0, 0]), abs(f[1, 1] - f[0, 1]), abs(f[2, 1] - f[0, 1]))
+            if (f[0, 2] - f[2, 2] <= tolerance and width < 0.05) or width < 1e-9:
                 break
-            if width < 1e-9:
-                break
-            cx = 0.5 * (px[0] + px[1])
-            cy = 0.5 * (py[0] + py[1])
-            rx = _inside(2.0 * cx - px[2], low[0], high[0])
-            ry = _inside(2.0 * cy - py[2], low[1], high[1])
-            fr, _ = profile(times, values, first, last, states, rx, ry, restricted)
+            cx, cy = 0.5 * (f[0, 0] + f[1, 0]), 0.5 * (f[0, 1] + f[1, 1])
+            x, y = 2.0 * cx - f[2, 0], 2.0 * cy - f[2, 1]
+            _at(times, values, first, last, states, low, high, restricted, x, y, new)
             evaluations += 1
-            if fr > f[0]:
-                ex = _inside(3.0 * cx - 2.0 * px[2], low[0], high[0])
-                ey = _inside(3.0 * cy - 2.0 * py[2], low[1], high[1])
-                fe, _ = profile(times, values, first, last, states, ex, ey, restricted)
+            if new[2] > f[0, 2]:
+                x, y = 3.0 * cx - 2.0 * f[2, 0], 3.0 * cy - 2.0 * f[2, 1]
+                _at(times, values, first, last, states, low, high, restricted, x, y, further)
                 evaluations += 1
-                if fe > fr:
-                    px[2], py[2], f[2] = ex, ey, fe
-                else:
-                    px[2], py[2], f[2] = rx, ry, fr
+                f[2] = further if further[2] > new[2] else new
                 continue
-            if fr > f[1]:
-                px[2], py[2], f[2] = rx, ry, fr
+            if new[2] > f[1, 2]:
+                f[2] = new
                 continue
-            if fr > f[2]:
-                kx = 0.5 * (cx + rx)
-                ky = 0.5 * (cy + ry)
-            else:
-                kx = 0.5 * (cx + px[2])
-                ky = 0.5 * (cy + py[2])
-            fk, _ = profile(times, values, first, last, states, kx, ky, restricted)
+            near = new if new[2] > f[2, 2] else f[2]
+            x, y = 0.5 * (cx + near[0]), 0.5 * (cy + near[1])
+            _at(times, values, first, last, states, low, high, restricted, x, y, further)
             evaluations += 1
-            if fk > max(f[2], fr):
-                px[2], py[2], f[2] = kx, ky, fk
+            if further[2] > max(f[2, 2], new[2]):
+                f[2] = further
                 continue
             for k in range(1, 3):
-                px[k] = 0.5 * (px[0] + px[k])
-                py[k] = 0.5 * (py[0] + py[k])
-                f[k], _ = profile(times, values, first, last, states, px[k], py[k], restricted)
+                x, y = 0.5 * (f[0, 0] + f[k, 0]), 0.5 * (f[0, 1] + f[k, 1])
+                _at(times, values, first, last, states, low, high, restricted, x, y, f[k])
                 evaluations += 1
-        top = np.argmax(f)
-        x0 = px[top]
-        y0 = py[top]
-        best = f[top]
-    return x0, y0, best, evaluations
+        best[:] = f[np.argmax(f[:, 2])]
+    return best[0], best[1], best[2], evaluations
 
 
 @_jit
@@ -305,12 +259,7 @@ def maximise_many(times, values, starts, states, lows, highs, fixed_white, restr
     for k in range(len(starts) - 1):
         first = starts[k]
         last = starts[k + 1]
-        x, y, best, evaluations = maximise(
+        out[k, 0], out[k, 1], out[k, 3], out[k, 4] = maximise(
             times, values, first, last, states, lows[k], highs[k], fixed_white, restricted, tolerance
         )
-        _, variance = profile(times, values, first, last, states, x, y, restricted)
-        out[k, 0] = x
-        out[k, 1] = y
-        out[k, 2] = variance
-        out[k, 3] = best
-        out[k, 4] = evaluations
+        _, out[k, 2] = profile(times, values, first, last, states, out[k, 0], out[k, 1], restricted)

@@ -9,84 +9,112 @@ backwards): no matrix is inverted, every step costs O(d²) for d states, and onl
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
+from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.base.compiled import compiled
 from sfumato.tracks.priors.markov_steps import stationary, transition
 
 _jit = compiled(error_model="numpy")
+_inlined = compiled(error_model="numpy", inline="always")  # a call would count references to every array of a walk
+
+
+class _Walk(NamedTuple):
+    """Where a filter stands: mean a (d, columns) and covariance P of the state, and the arrays that it works in."""
+
+    a: FloatArray
+    P: FloatArray
+    offsets: IntArray  # where each component's states begin
+    lag: FloatArray  # (1,): the lag that As and Qs are for
+    As: FloatArray
+    Qs: FloatArray
+    T: FloatArray
+    u: FloatArray
+    K: FloatArray
+    v: FloatArray
 
 
 @_jit
-def _begin(states, offsets, variances, P, scratch):
-    P[:, :] = 0.0
-    for c in range(len(states)):
-        stationary(states[c], scratch)
-        o = offsets[c]
-        for i in range(states[c]):
-            for j in range(states[c]):
-                P[o + i, o + j] = variances[c] * scratch[i, j]
+def _begin(form, columns):
+    """The walk before the first observation: every component stationary."""
+    c = len(form.states)
+    offsets = np.zeros(c, np.int64)
+    d = 0
+    for k in range(c):
+        offsets[k] = d
+        d += form.states[k]
+    P = np.zeros((d, d))
+    scratch = np.zeros((3, 3))
+    for k in range(c):
+        stationary(form.states[k], scratch)
+        o = offsets[k]
+        for i in range(form.states[k]):
+            for j in range(form.states[k]):
+                P[o + i, o + j] = form.variances_m2[k] * scratch[i, j]
+    As, Qs = np.zeros((c, 3, 3)), np.zeros((c, 3, 3))
+    room = np.zeros((d, d)), np.zeros(d), np.zeros(d), np.zeros(columns)
+    return _Walk(np.zeros((d, columns)), P, offsets, np.full(1, -1.0), As, Qs, room[0], room[1], room[2], room[3])
 
 
 @_jit
-def _all_transitions(lag, states, constant, rates, As, Qs):
-    for c in range(len(states)):
-        transition(states[c], constant[c], rates[c] * lag, As[c], Qs[c])
-
-
-@_jit
-def _predict(states, constant, offsets, variances, As, Qs, a, P, T):
-    """a ← A a and P ← A P Aᵀ + Q, block by block."""
-    d = P.shape[0]
-    m = a.shape[1]
+def _move(states, offsets, As, x, M, T):
+    """x ← A x and M ← A M Aᵀ, block by block, for a symmetric M."""
+    d = M.shape[0]
     for c in range(len(states)):
         o = offsets[c]
         p = states[c]
-        if constant[c]:
-            for k in range(d):
-                T[o, k] = P[o, k]
-            continue
         for i in range(p):
             for k in range(d):
                 s = 0.0
                 for j in range(p):
-                    s += As[c, i, j] * P[o + j, k]
+                    s += As[c, i, j] * M[o + j, k]
                 T[o + i, k] = s
-        for col in range(m):
-            s0 = a[o, col]
+        for col in range(x.shape[1]):
+            s0 = x[o, col]
             if p == 1:
-                a[o, col] = As[c, 0, 0] * s0
+                x[o, col] = As[c, 0, 0] * s0
             elif p == 2:
-                s1 = a[o + 1, col]
-                a[o, col] = As[c, 0, 0] * s0 + As[c, 0, 1] * s1
-                a[o + 1, col] = As[c, 1, 0] * s0 + As[c, 1, 1] * s1
+                s1 = x[o + 1, col]
+                x[o, col] = As[c, 0, 0] * s0 + As[c, 0, 1] * s1
+                x[o + 1, col] = As[c, 1, 0] * s0 + As[c, 1, 1] * s1
             else:
-                s1 = a[o + 1, col]
-                s2 = a[o + 2, col]
+                s1 = x[o + 1, col]
+                s2 = x[o + 2, col]
                 for i in range(3):
-                    a[o + i, col] = As[c, i, 0] * s0 + As[c, i, 1] * s1 + As[c, i, 2] * s2
+                    x[o + i, col] = As[c, i, 0] * s0 + As[c, i, 1] * s1 + As[c, i, 2] * s2
     for c in range(len(states)):
         o = offsets[c]
         p = states[c]
         for k in range(o + p):  # the lower triangle and the diagonal block
             for i in range(p):
                 s = 0.0
-                if constant[c]:
-                    s = T[k, o]
-                else:
-                    for j in range(p):
-                        s += T[k, o + j] * As[c, i, j]
-                P[k, o + i] = s
-                P[o + i, k] = s
-        for i in range(p):
-            for j in range(p):
-                P[o + i, o + j] += variances[c] * Qs[c, i, j]
+                for j in range(p):
+                    s += T[k, o + j] * As[c, i, j]
+                M[k, o + i] = s
+                M[o + i, k] = s
 
 
-@_jit
-def _update(offsets, white, z, a, P, u, K, v):
+@_inlined
+def _predict(form, lag, w):
+    """a ← A a and P ← A P Aᵀ + Q over a lag in seconds; A and Q are kept while the lag stays the same."""
+    if lag != w.lag[0]:
+        for c in range(len(form.states)):
+            transition(form.states[c], form.rates_per_s[c] * lag, w.As[c], w.Qs[c])
+        w.lag[0] = lag
+    _move(form.states, w.offsets, w.As, w.a, w.P, w.T)
+    for c in range(len(form.states)):
+        o = w.offsets[c]
+        for i in range(form.states[c]):
+            for j in range(form.states[c]):
+                w.P[o + i, o + j] += form.variances_m2[c] * w.Qs[c, i, j]
+
+
+@_inlined
+def _update(white, z, w):
     """Observe the sum of the components' first states plus white. Returns F; fills u = PH, K, v."""
+    a, P, u, K, v, offsets = w.a, w.P, w.u, w.K, w.v, w.offsets
     d = P.shape[0]
     F = white
     for i in range(d):
@@ -119,264 +147,166 @@ def _update(offsets, white, z, a, P, u, K, v):
 
 
 @_jit
-def likelihood(times, values, states, constant, rates, variances, offsets, d, white):
-    """Σ log F, Σ v²/F per column, and how many observations counted; ``times`` sorted, repeats are new looks."""
+def forward(times, values, form, pick):
+    """v/√F of every value (one column each) and F, the variance of what is new in it; ``times`` sorted.
+
+    And mean and variance of ``pick`` times the state given the values so far; nothing of these where ``pick`` is empty.
+    A repeated time is a new look with its own white part.
+    """
     n, m = values.shape
-    c = len(states)
-    As = np.zeros((c, 3, 3))
-    Qs = np.zeros((c, 3, 3))
-    P = np.zeros((d, d))
-    T = np.zeros((d, d))
-    scratch = np.zeros((3, 3))
-    a = np.zeros((d, m))
-    u = np.zeros(d)
-    K = np.zeros(d)
-    v = np.zeros(m)
-    _begin(states, offsets, variances, P, scratch)
-    log_sum = 0.0
-    squares = np.zeros(m)
-    last = -1.0
+    w = _begin(form, m)
+    new = np.zeros((n, m))
+    variances = np.zeros(n)
+    means = np.zeros((n, m))
+    spread = np.zeros(n)
     for t in range(n):
         if t > 0:
-            lag = times[t] - times[t - 1]
-            if lag != last:
-                _all_transitions(lag, states, constant, rates, As, Qs)
-                last = lag
-            _predict(states, constant, offsets, variances, As, Qs, a, P, T)
-        F = _update(offsets, white, values[t], a, P, u, K, v)
-        log_sum += math.log(F) if F > 0 else -np.inf
-        for col in range(m):
-            squares[col] += v[col] * v[col] / F if F > 0 else 0.0
-    return log_sum, squares
+            _predict(form, times[t] - times[t - 1], w)
+        F = _update(form.white_m2, values[t], w)
+        variances[t] = F
+        if F > 0.0:
+            for i in range(m):
+                new[t, i] = w.v[i] / np.sqrt(F)
+        for i in range(len(pick)):
+            for col in range(m):
+                means[t, col] += pick[i] * w.a[i, col]
+            for j in range(len(pick)):
+                spread[t] += pick[i] * w.P[i, j] * pick[j]
+    return new, variances, means, spread
+
+
+class _Kept(NamedTuple):
+    """What the way back needs of each step of a block: Aᵀ of the next step, K, F, v, Pg, and E and Var of g·state."""
+
+    As: FloatArray
+    K: FloatArray
+    F: FloatArray
+    v: FloatArray
+    pg: FloatArray
+    mean: FloatArray
+    var: FloatArray
 
 
 @_jit
-def _stored_block(
-    start,
-    stop,
-    times,
-    values,
-    states,
-    constant,
-    rates,
-    variances,
-    offsets,
-    white,
-    g,
-    a,
-    P,
-    T,
-    As_all,
-    Qs,
-    u,
-    Ks,
-    Fs,
-    vs,
-    pg,
-    g_mean,
-    g_var,
-):
+def _keep_block(start, stop, times, values, form, g, w, kept):
     """Run the filter over [start, stop) from the state *predicted for* ``start``, keeping what the way back needs."""
-    d = P.shape[0]
-    m = a.shape[1]
-    last = -1.0
+    d = w.P.shape[0]
     for t in range(start, stop):
         b = t - start
-        Fs[b] = _update(offsets, white, values[t], a, P, u, Ks[b], vs[b])
+        kept.F[b] = _update(form.white_m2, values[t], w)
+        kept.K[b] = w.K
+        kept.v[b] = w.v
         # Kept *after* the observation: the filtered covariance is small where the predicted one may be huge.
         for i in range(d):
             s = 0.0
             for j in range(d):
-                s += P[i, j] * g[j]
-            pg[b, i] = s
+                s += w.P[i, j] * g[j]
+            kept.pg[b, i] = s
         s = 0.0
         for i in range(d):
-            s += g[i] * pg[b, i]
-        g_var[b] = s
-        for col in range(m):
+            s += g[i] * kept.pg[b, i]
+        kept.var[b] = s
+        for col in range(values.shape[1]):
             s = 0.0
             for i in range(d):
-                s += g[i] * a[i, col]
-            g_mean[b, col] = s
+                s += g[i] * w.a[i, col]
+            kept.mean[b, col] = s
         if t + 1 < len(times):
-            lag = times[t + 1] - times[t]
-            if b > 0 and lag == last:
-                As_all[b] = As_all[b - 1]
-            else:
-                _all_transitions(lag, states, constant, rates, As_all[b], Qs)
-                last = lag
-            _predict(states, constant, offsets, variances, As_all[b], Qs, a, P, T)
+            _predict(form, times[t + 1] - times[t], w)
+            for c in range(len(form.states)):
+                kept.As[b, c] = w.As[c].T
 
 
 @_jit
-def _backward_block(
-    stop, start, n, states, constant, offsets, As_all, Ks, Fs, vs, pg, r, N, T, mean, var, g_mean, g_var
-):
+def _walk_back(start, stop, n, states, w, kept, r, N, mean, var):
+    """Carry r and N back from ``stop`` to ``start``; fills mean and variance given every observation."""
     d = N.shape[0]
     m = r.shape[1]
-    w = np.zeros(d)
+    first = w.offsets
+    NK = np.zeros(d)
     for t in range(stop - 1, start - 1, -1):
         b = t - start
         if t + 1 < n:
-            As = As_all[b]
-            # N ← Aᵀ N A and r ← Aᵀ r
-            for c in range(len(states)):
-                o = offsets[c]
-                p = states[c]
-                for i in range(p):
-                    for k in range(d):
-                        if constant[c]:
-                            T[o + i, k] = N[o + i, k]
-                        else:
-                            s = 0.0
-                            for j in range(p):
-                                s += As[c, j, i] * N[o + j, k]
-                            T[o + i, k] = s
-                if not constant[c]:
-                    for col in range(m):
-                        s0 = r[o, col]
-                        if p == 1:
-                            r[o, col] = As[c, 0, 0] * s0
-                        elif p == 2:
-                            s1 = r[o + 1, col]
-                            r[o, col] = As[c, 0, 0] * s0 + As[c, 1, 0] * s1
-                            r[o + 1, col] = As[c, 0, 1] * s0 + As[c, 1, 1] * s1
-                        else:
-                            s1 = r[o + 1, col]
-                            s2 = r[o + 2, col]
-                            for i in range(3):
-                                r[o + i, col] = As[c, 0, i] * s0 + As[c, 1, i] * s1 + As[c, 2, i] * s2
-            for c in range(len(states)):
-                o = offsets[c]
-                p = states[c]
-                for k in range(o + p):
-                    for i in range(p):
-                        if constant[c]:
-                            s = T[k, o + i]
-                        else:
-                            s = 0.0
-                            for j in range(p):
-                                s += T[k, o + j] * As[c, j, i]
-                        N[k, o + i] = s
-                        N[o + i, k] = s
+            _move(states, first, kept.As[b], r, N, w.T)
+        pg, K, F = kept.pg[b], kept.K[b], kept.F[b]
         s = 0.0
         for i in range(d):
             q = 0.0
             for j in range(d):
-                q += N[i, j] * pg[b, j]
-            s += pg[b, i] * q
-        var[t] = g_var[b] - s
+                q += N[i, j] * pg[j]
+            s += pg[i] * q
+        var[t] = kept.var[b] - s
         for col in range(m):
-            s = g_mean[b, col]
+            s = kept.mean[b, col]
             for i in range(d):
-                s += pg[b, i] * r[i, col]
+                s += pg[i] * r[i, col]
             mean[t, col] = s
-        F = Fs[b]
-        if F > 0.0:
-            # N ← (I - HKᵀ) N (I - KHᵀ) + HHᵀ/F, r ← (I - HKᵀ) r + H v/F; H picks first states.
-            kwk = 0.0
+        if F <= 0.0:
+            continue
+        # N ← (I - HKᵀ) N (I - KHᵀ) + HHᵀ/F, r ← (I - HKᵀ) r + H v/F; H picks first states.
+        KNK = 0.0
+        for i in range(d):
+            s = 0.0
+            for j in range(d):
+                s += N[i, j] * K[j]
+            NK[i] = s
+        for i in range(d):
+            KNK += K[i] * NK[i]
+        for o in first:
             for i in range(d):
-                s = 0.0
-                for j in range(d):
-                    s += N[i, j] * Ks[b, j]
-                w[i] = s
+                N[o, i] -= NK[i]
+        for o in first:
             for i in range(d):
-                kwk += Ks[b, i] * w[i]
-            for c in range(len(states)):
-                o = offsets[c]
-                for i in range(d):
-                    N[o, i] -= w[i]
-            for c in range(len(states)):
-                o = offsets[c]
-                for i in range(d):
-                    N[i, o] -= w[i]
-            for c in range(len(states)):
-                for e in range(len(states)):
-                    N[offsets[c], offsets[e]] += kwk + 1.0 / F
-            for col in range(m):
-                s = 0.0
-                for i in range(d):
-                    s += Ks[b, i] * r[i, col]
-                s = vs[b, col] / F - s
-                for c in range(len(states)):
-                    r[offsets[c], col] += s
+                N[i, o] -= NK[i]
+        for o in first:
+            for e in first:
+                N[o, e] += KNK + 1.0 / F
+        for col in range(m):
+            s = 0.0
+            for i in range(d):
+                s += K[i] * r[i, col]
+            s = kept.v[b, col] / F - s
+            for o in first:
+                r[o, col] += s
 
 
 @_jit
-def smooth(times, values, states, constant, rates, variances, offsets, d, white, g):
+def smooth(times, values, form, g):
     """E and Var of g·state given every observation, at each of the sorted, distinct times."""
     n, m = values.shape
-    c = len(states)
     size = math.ceil(math.sqrt(n)) + 1
     blocks = (n + size - 1) // size
+    w = _begin(form, m)
+    c = len(form.states)
+    d = w.P.shape[0]
     kept_P = np.zeros((blocks, d, d))
     kept_a = np.zeros((blocks, d, m))
-    P = np.zeros((d, d))
-    T = np.zeros((d, d))
-    scratch = np.zeros((3, 3))
-    a = np.zeros((d, m))
-    As = np.zeros((c, 3, 3))
-    Qs = np.zeros((c, 3, 3))
-    u = np.zeros(d)
-    K = np.zeros(d)
-    v = np.zeros(m)
-    _begin(states, offsets, variances, P, scratch)
-    last = -1.0
     for t in range(n):
         if t % size == 0:
-            kept_P[t // size] = P
-            kept_a[t // size] = a
+            kept_P[t // size] = w.P
+            kept_a[t // size] = w.a
         if t >= (blocks - 1) * size:
             break
-        _update(offsets, white, values[t], a, P, u, K, v)
-        if t + 1 < n:
-            lag = times[t + 1] - times[t]
-            if lag != last:
-                _all_transitions(lag, states, constant, rates, As, Qs)
-                last = lag
-            _predict(states, constant, offsets, variances, As, Qs, a, P, T)
+        _update(form.white_m2, values[t], w)
+        _predict(form, times[t + 1] - times[t], w)
     mean = np.zeros((n, m))
     var = np.zeros(n)
-    As_all = np.zeros((size, c, 3, 3))
-    Ks = np.zeros((size, d))
-    Fs = np.zeros(size)
-    vs = np.zeros((size, m))
-    pg = np.zeros((size, d))
-    g_mean = np.zeros((size, m))
-    g_var = np.zeros(size)
+    kept = _Kept(
+        np.zeros((size, c, 3, 3)),
+        np.zeros((size, d)),
+        np.zeros(size),
+        np.zeros((size, m)),
+        np.zeros((size, d)),
+        np.zeros((size, m)),
+        np.zeros(size),
+    )
     r = np.zeros((d, m))
     N = np.zeros((d, d))
     for block in range(blocks - 1, -1, -1):
         start = block * size
         stop = min(n, start + size)
-        P[:, :] = kept_P[block]
-        a[:, :] = kept_a[block]
-        _stored_block(
-            start,
-            stop,
-            times,
-            values,
-            states,
-            constant,
-            rates,
-            variances,
-            offsets,
-            white,
-            g,
-            a,
-            P,
-            T,
-            As_all,
-            Qs,
-            u,
-            Ks,
-            Fs,
-            vs,
-            pg,
-            g_mean,
-            g_var,
-        )
-        _backward_block(
-            stop, start, n, states, constant, offsets, As_all, Ks, Fs, vs, pg, r, N, T, mean, var, g_mean, g_var
-        )
+        w.P[:, :] = kept_P[block]
+        w.a[:, :] = kept_a[block]
+        _keep_block(start, stop, times, values, form, g, w, kept)
+        _walk_back(start, stop, n, form.states, w, kept, r, N, mean, var)
     return mean, var

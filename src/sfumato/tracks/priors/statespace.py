@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,12 +33,13 @@ WHITE_FLOOR = 1e-12
 _ORDERS: dict[type[Kernel], tuple[int, float]] = {Matern12: (1, 1.0), Matern32: (2, 3.0), Matern52: (3, 5.0)}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Markov:
-    """A kernel as components: states per component, whether it is a constant, rate λ (per s), variance; and white."""
+class Markov(NamedTuple):
+    """A kernel as components: states per component, rate λ (per s, 0 for a constant) and variance; and white.
+
+    A named tuple, because the compiled loops take it whole.
+    """
 
     states: IntArray
-    constant: npt.NDArray[np.bool_]
     rates_per_s: FloatArray
     variances_m2: FloatArray
     white_m2: float
@@ -61,17 +63,15 @@ def is_markov(kernel: Kernel) -> bool:
 
 def markov_form(kernel: Kernel) -> Markov:
     """The components of a sum of Matérn kernels, White and Constant; parts with sd 0 are left out."""
-    states, constant, rates, variances, white = [], [], [], [], 0.0
+    states, rates, variances, white = [], [], [], 0.0
     for part in kernel.parts if isinstance(kernel, Sum) else (kernel,):
         if isinstance(part, White):
             white += part.variance_m2
         elif isinstance(part, Matern12 | Matern32 | Matern52 | Constant):
             if part.variance_m2 == 0:
                 continue
-            fixed = isinstance(part, Constant)
-            count, squared_rate = (1, 0.0) if fixed else _ORDERS[type(part)]
+            count, squared_rate = _ORDERS.get(type(part), (1, 0.0))
             states.append(count)
-            constant.append(fixed)
             rates.append(0.0 if isinstance(part, Constant) else math.sqrt(squared_rate) / part.length_scale_s)
             variances.append(part.variance_m2)
         else:
@@ -79,19 +79,12 @@ def markov_form(kernel: Kernel) -> Markov:
                 f"A {part.to_dict()['kernel']} kernel has no exact state-space form.",
                 "Use Matérn kernels with White and Constant, or the dense functions (up to a few thousand points).",
             )
-    return Markov(
-        read_only(states, np.int64),
-        read_only(constant, np.bool_),
-        read_only(rates),
-        read_only(variances),
-        white,
-    )
+    return Markov(read_only(states, np.int64), read_only(rates), read_only(variances), white)
 
 
 def _joined(prior: Markov, noise: Markov) -> Markov:
     return Markov(
         read_only(np.concatenate([prior.states, noise.states]), np.int64),
-        read_only(np.concatenate([prior.constant, noise.constant]), np.bool_),
         read_only(np.concatenate([prior.rates_per_s, noise.rates_per_s])),
         read_only(np.concatenate([prior.variances_m2, noise.variances_m2])),
         prior.white_m2 + noise.white_m2,
@@ -107,25 +100,16 @@ def _columns(values: npt.ArrayLike, n: int, name: str) -> tuple[FloatArray, bool
 
 def log_likelihood(times_s: npt.ArrayLike, values_m: npt.ArrayLike, kernel: Kernel) -> float:
     """log p(values) under N(0, Σ), summed over coordinates, in O(n)."""
-    from sfumato.tracks.priors import markov_loops
+    from sfumato.tracks.priors.markov_loops import forward
 
     times = finite(times_s, "times_s", dimensions=1)
     columns, _ = _columns(values_m, len(times), "values_m")
     order = np.argsort(times, kind="stable")
-    form = markov_form(kernel)
-    log_sum, squares = markov_loops.likelihood(
-        times[order],
-        np.ascontiguousarray(columns[order]),
-        form.states,
-        form.constant,
-        form.rates_per_s,
-        form.variances_m2,
-        form.offsets,
-        form.dimension,
-        form.white_m2,
-    )
+    new, variances, _, _ = forward(times[order], np.ascontiguousarray(columns[order]), markov_form(kernel), np.empty(0))
+    with np.errstate(divide="ignore"):
+        log_sum = float(np.sum(np.log(variances)))
     width = columns.shape[1]
-    return float(-0.5 * (width * log_sum + np.sum(squares) + width * len(times) * math.log(2 * math.pi)))
+    return float(-0.5 * (width * log_sum + np.sum(new**2) + width * len(times) * math.log(2 * math.pi)))
 
 
 def whitened_products(times_s: npt.ArrayLike, columns: npt.ArrayLike, kernel: Kernel) -> FloatArray:
@@ -143,25 +127,16 @@ def whitened_products(times_s: npt.ArrayLike, columns: npt.ArrayLike, kernel: Ke
 
 def innovations(times_s: npt.ArrayLike, columns: npt.ArrayLike, kernel: Kernel) -> FloatArray:
     """What each value adds to those before it, in standard deviations, (n, m): independent N(0, 1) under the kernel."""
-    from sfumato.tracks.priors import markov_products
+    from sfumato.tracks.priors.markov_loops import forward
 
     times = finite(times_s, "times_s", dimensions=1)
     values, _ = _columns(columns, len(times), "columns")
-    form = markov_form(kernel)
-    white = max(form.white_m2, WHITE_FLOOR * float(np.sum(form.variances_m2)))
-    found = markov_products.forward(
-        times,
-        np.ascontiguousarray(values),
-        form.states,
-        form.constant,
-        form.rates_per_s,
-        form.variances_m2,
-        form.offsets,
-        form.dimension,
-        white,
-        np.empty(0),
-    )
-    return np.asarray(found[0])
+    return np.asarray(forward(times, np.ascontiguousarray(values), _floored(markov_form(kernel)), np.empty(0))[0])
+
+
+def _floored(form: Markov) -> Markov:
+    """The same with at least the stated jitter as its white part."""
+    return form._replace(white_m2=max(form.white_m2, WHITE_FLOOR * float(np.sum(form.variances_m2))))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,33 +181,20 @@ def posterior_variances(times_s: npt.ArrayLike, *, prior: Kernel, noise: Kernel)
 def _smooth_moments(
     moments: FloatArray, values: FloatArray, prior: Kernel, noise: Kernel, causal: bool = False
 ) -> tuple[FloatArray, FloatArray]:
-    from sfumato.tracks.priors import markov_loops, markov_products
+    from sfumato.tracks.priors import markov_loops
 
     if moments.size and float(np.abs(moments).max()) > 1e50:
         raise InputError("The times are too far apart for doubles.", "Give seconds.")
     own, other = markov_form(prior), markov_form(noise)
     both = _joined(own, other)
-    if both.dimension == 0:  # white on white: every moment stands alone
-        share = own.white_m2 / both.white_m2 if both.white_m2 > 0 else 0.0
-        return share * values, np.full(len(moments), share * other.white_m2)
     share = own.white_m2 / both.white_m2 if both.white_m2 > 0 else 0.0
-    white = max(both.white_m2, WHITE_FLOOR * float(np.sum(both.variances_m2)))
+    if both.dimension == 0:  # white on white: every moment stands alone
+        return share * values, np.full(len(moments), share * other.white_m2)
     pick = np.zeros(both.dimension)
     pick[both.offsets] = -share
     pick[own.offsets[: len(own.states)]] += 1.0
-    walk = markov_products.forward if causal else markov_loops.smooth
-    *_, mean, variance = walk(
-        moments,
-        np.ascontiguousarray(values),
-        both.states,
-        both.constant,
-        both.rates_per_s,
-        both.variances_m2,
-        both.offsets,
-        both.dimension,
-        white,
-        pick,
-    )
+    walk = markov_loops.forward if causal else markov_loops.smooth
+    *_, mean, variance = walk(moments, np.ascontiguousarray(values), _floored(both), pick)
     return mean + share * values, np.maximum(variance + share * other.white_m2, 0.0)
 
 
@@ -253,14 +215,12 @@ def sample(
     moments, which = np.unique(times, return_inverse=True)
     form = markov_form(kernel)
     out = np.zeros((len(moments), coordinates))
-    for states, fixed, rate, variance in zip(
-        form.states, form.constant, form.rates_per_s, form.variances_m2, strict=True
-    ):
-        if fixed:
+    for states, rate, variance in zip(form.states, form.rates_per_s, form.variances_m2, strict=True):
+        if rate == 0.0:  # a constant
             out += math.sqrt(variance) * draw.normals((1, coordinates))
             continue
         normals = draw.normals((len(moments), int(states), coordinates))
-        markov_steps.sample_component(moments, states, fixed, rate, variance, normals, out)
+        markov_steps.sample_component(moments, states, rate, variance, normals, out)
     if form.white_m2 > 0:
         out += math.sqrt(form.white_m2) * draw.normals(out.shape)
     return out[which]

@@ -25,7 +25,7 @@ from sfumato.base.errors import InputError
 from sfumato.base.randomness import Words, uniforms_from_words
 from sfumato.tracks.noise.interface import KEY_BYTES
 from sfumato.tracks.noise.multiscale.ladder import Ladder
-from sfumato.tracks.noise.multiscale.process import bisect_to, fill_between
+from sfumato.tracks.noise.multiscale.ladder_loops import bisect_to, fill_between
 
 FAR_END_MS = (1 << 32) * 1000  # about 136 years on either side of 1970
 _LEVELS = 48

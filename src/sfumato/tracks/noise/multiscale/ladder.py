@@ -129,9 +129,9 @@ def path_chunks(ladder: Ladder, times_s: FloatArray, rng: Random = None) -> Iter
     """Unit-variance noise (east, north) at sorted distinct times, a chunk at a time.
 
     Draws, in order: two normals for the constant, then per time one row (see
-    :func:`sfumato.tracks.noise.multiscale.process.advance`); the first row starts the processes.
+    :func:`sfumato.tracks.noise.multiscale.ladder_loops.advance`); the first row starts the processes.
     """
-    from sfumato.tracks.noise.multiscale.process import advance  # compiled: a second that values need not pay
+    from sfumato.tracks.noise.multiscale.ladder_loops import advance  # compiled: a second that values need not pay
 
     draw = randomness(rng)
     rates = np.sqrt(3.0) / ladder.length_scales_s

@@ -1,4 +1,4 @@
-"""The compiled loops of multiscale noise for many people at once: words to normals, and all rungs one step further.
+"""The compiled loops of multiscale noise: words to normals, every rung one step further, and states between two others.
 
 *Normals.* The ziggurat [Marsaglia2000] with 256 layers, in Doornik's form: the density is cut into 255 rectangles and
 a base with the tail, all of one area v. Of one 64-bit word, 8 bits choose the layer, one the sign, and 53 others a
@@ -7,9 +7,14 @@ uniform decides exactly, and beyond r = 3.654 the tail is Marsaglia's: r − log
 the square of what was added. So the law is the normal one to the 53 bits of its uniforms, tails included: nothing is
 cut off before r − log(2⁻⁵³)/r = 13.7 standard deviations, where 10⁻⁴² of the mass lies.
 
-*Rungs.* Each is the two-state chain of :mod:`~sfumato.tracks.noise.multiscale.process`; a row of normals holds
-east f, east f', north f, north f' of all rungs, then white east, white north. Steps are whole milliseconds, so few
-differ, and the matrices of a step are kept in a table by step: what stands there is what would be computed.
+*Rungs.* Each is a unit Matérn-3/2 process, whose scaled state s = (f, f' l/√3) moves by the exact A and Q of
+:func:`~sfumato.tracks.priors.markov_steps.matern32`, x = √3 Δt / l. For many people a row of normals holds east f,
+east f', north f, north f' of all rungs, then white east, white north. Steps are whole milliseconds, so few differ, and
+the matrices of a step are kept in a table by step: what stands there is what would be computed.
+
+*Between.* Between a left state (x₁ before) and a right state (x₂ after) the state is Gaussian with precision
+Q₁⁻¹ + A₂ᵀQ₂⁻¹A₂ and information Q₁⁻¹A₁s_left + A₂ᵀQ₂⁻¹s_right; both terms are positive, so nothing cancels however
+close the times are.
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ import numpy as np
 from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.base.compiled import compiled
 from sfumato.base.randomness import Words
-from sfumato.tracks.noise.multiscale.process import transition
+from sfumato.tracks.priors.markov_steps import matern32
 
 LAYERS = 256
 TAIL_FROM = 3.6541528853610088
@@ -103,8 +108,9 @@ def fill_normals(words: Words, at: int, end: int, out: FloatArray, count: int) -
 
 @compiled(nogil=True)
 def _matrices(step_s: float, rates: FloatArray, held: FloatArray) -> None:
+    """Fill ``held`` (7, M) with A and the Cholesky factor of Q of every rung over one step."""
     for m in range(rates.size):
-        a11, a12, a21, a22, q11, q12, q22 = transition(rates[m] * step_s)
+        a11, a12, a21, a22, q11, q12, q22 = matern32(rates[m] * step_s)
         l11 = math.sqrt(q11)
         l21 = q12 / l11 if l11 > 0.0 else 0.0
         held[0, m], held[1, m], held[2, m], held[3, m] = a11, a12, a21, a22
@@ -181,3 +187,149 @@ def advance_people(
             out[row, 0], out[row, 1] = east, north
             row += 1
         row_at[p], word_at[p] = row, at
+
+
+@compiled()
+def advance(
+    steps_s: FloatArray,
+    rates: FloatArray,
+    amplitudes: FloatArray,
+    white: float,
+    state: FloatArray,
+    normals: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Fill ``out`` (n, 2) with the sum of the processes after each step, and leave ``state`` (M, 2, 2) at the end.
+
+    A negative step means "start here": the state is drawn from its stationary distribution. Row i of ``normals``
+    holds, per scale, east z₁ z₂ then north z₁ z₂, and at its end the white draws east, north.
+    """
+    scales = rates.size
+    last = -1.0
+    held = np.zeros((7, scales))
+    for i in range(steps_s.size):
+        step = steps_s[i]
+        if step >= 0.0 and step != last:
+            _matrices(step, rates, held)
+            last = step
+        east = white * normals[i, 4 * scales]
+        north = white * normals[i, 4 * scales + 1]
+        for m in range(scales):
+            if step < 0.0:
+                for c in range(2):
+                    state[m, c, 0] = normals[i, 4 * m + 2 * c]
+                    state[m, c, 1] = normals[i, 4 * m + 2 * c + 1]
+            else:
+                for c in range(2):
+                    f, d = state[m, c, 0], state[m, c, 1]
+                    z1, z2 = normals[i, 4 * m + 2 * c], normals[i, 4 * m + 2 * c + 1]
+                    state[m, c, 0] = held[0, m] * f + held[1, m] * d + held[4, m] * z1
+                    state[m, c, 1] = held[2, m] * f + held[3, m] * d + held[5, m] * z1 + held[6, m] * z2
+            east += amplitudes[m] * state[m, 0, 0]
+            north += amplitudes[m] * state[m, 1, 0]
+        out[i, 0] = east
+        out[i, 1] = north
+
+
+@compiled()
+def _between(
+    x1: float, x2: float
+) -> tuple[float, float, float, float, float, float, float, float, float, float, float]:
+    """Left matrix (4 numbers), right matrix (4) and Cholesky factor (3) of the state between two states."""
+    a11, a12, a21, a22, q11, q12, q22 = matern32(x1)
+    det = q11 * q22 - q12 * q12
+    p11, p12, p22 = q22 / det, -q12 / det, q11 / det  # Q₁⁻¹
+    b11, b12, b21, b22, r11, r12, r22 = matern32(x2)
+    det = r11 * r22 - r12 * r12
+    i11, i12, i22 = r22 / det, -r12 / det, r11 / det  # Q₂⁻¹
+    # A₂ᵀ Q₂⁻¹
+    t11, t12 = b11 * i11 + b21 * i12, b11 * i12 + b21 * i22
+    t21, t22 = b12 * i11 + b22 * i12, b12 * i12 + b22 * i22
+    h11 = p11 + t11 * b11 + t12 * b21
+    h12 = p12 + t11 * b12 + t12 * b22
+    h22 = p22 + t21 * b12 + t22 * b22
+    det = h11 * h22 - h12 * h12
+    c11, c12, c22 = h22 / det, -h12 / det, h11 / det
+    # c · Q₁⁻¹ A₁
+    u11, u12 = p11 * a11 + p12 * a21, p11 * a12 + p12 * a22
+    u21, u22 = p12 * a11 + p22 * a21, p12 * a12 + p22 * a22
+    l11 = math.sqrt(c11)
+    l21 = c12 / l11
+    return (
+        c11 * u11 + c12 * u21, c11 * u12 + c12 * u22, c12 * u11 + c22 * u21, c12 * u12 + c22 * u22,
+        c11 * t11 + c12 * t21, c11 * t12 + c12 * t22, c12 * t11 + c22 * t21, c12 * t12 + c22 * t22,
+        l11, l21, math.sqrt(max(c22 - l21 * l21, 0.0)),
+    )  # fmt: skip
+
+
+@compiled()
+def fill_between(
+    times_ms: IntArray,
+    left: IntArray,
+    right: IntArray,
+    rates_per_ms: FloatArray,
+    normals: FloatArray,
+    states: FloatArray,
+) -> None:
+    """Draw ``states`` (n, M, 2, 2) of nodes 2.. in order, each between its ``left`` and ``right`` node.
+
+    Nodes 0 and 1 are the two far ends of time, drawn from the stationary distribution. Row i of ``normals`` holds,
+    per scale, east z₁ z₂ then north z₁ z₂.
+    """
+    scales = rates_per_ms.size
+    for i in range(times_ms.size):
+        for m in range(scales):
+            if i < 2:
+                for c in range(2):
+                    states[i, m, c, 0] = normals[i, 4 * m + 2 * c]
+                    states[i, m, c, 1] = normals[i, 4 * m + 2 * c + 1]
+                continue
+            a, b = left[i], right[i]
+            k = _between(
+                rates_per_ms[m] * float(times_ms[i] - times_ms[a]), rates_per_ms[m] * float(times_ms[b] - times_ms[i])
+            )
+            for c in range(2):
+                fa, da, fb, db = states[a, m, c, 0], states[a, m, c, 1], states[b, m, c, 0], states[b, m, c, 1]
+                z1, z2 = normals[i, 4 * m + 2 * c], normals[i, 4 * m + 2 * c + 1]
+                states[i, m, c, 0] = k[0] * fa + k[1] * da + k[4] * fb + k[5] * db + k[8] * z1
+                states[i, m, c, 1] = k[2] * fa + k[3] * da + k[6] * fb + k[7] * db + k[9] * z1 + k[10] * z2
+
+
+@compiled()
+def bisect_to(
+    queries_ms: IntArray, low_ms: int, high_ms: int, capacity: int
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """The nodes that halving [low, high] passes on its way to every query (sorted, distinct, inside).
+
+    Returns node times, the indices of each node's left and right end (nodes 0 and 1 are low and high) and each
+    query's node. Which nodes a time depends on is fixed by the time alone, so the noise there never depends on the
+    order of releases.
+    """
+    times = np.empty(capacity, np.int64)
+    left = np.zeros(capacity, np.int64)
+    right = np.zeros(capacity, np.int64)
+    found = np.empty(queries_ms.size, np.int64)
+    times[0], times[1] = low_ms, high_ms
+    count = 2
+    stack = np.empty((200, 4), np.int64)
+    stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = 0, 1, 0, queries_ms.size
+    depth = 1
+    while depth > 0:
+        depth -= 1
+        a, b, first, end = stack[depth, 0], stack[depth, 1], stack[depth, 2], stack[depth, 3]
+        if first >= end:
+            continue
+        middle = (times[a] + times[b]) // 2
+        node = count
+        times[node], left[node], right[node] = middle, a, b
+        count += 1
+        below = first + np.searchsorted(queries_ms[first:end], middle)
+        above = below
+        if below < end and queries_ms[below] == middle:
+            found[below] = node
+            above = below + 1
+        stack[depth, 0], stack[depth, 1], stack[depth, 2], stack[depth, 3] = node, b, above, end
+        depth += 1
+        stack[depth, 0], stack[depth, 1], stack[depth, 2], stack[depth, 3] = a, node, first, below
+        depth += 1
+    return times[:count], left[:count], right[:count], found
