@@ -25,9 +25,9 @@ def small_disk(size_mb: int = 4) -> Iterator[Path | None]:
 
 
 def fill_up(folder: Path) -> Path:
-    """A file that takes every byte that is left."""
+    """A file that takes every byte that is left; called again, it takes what was given back meanwhile."""
     ballast = folder / "ballast"
-    with ballast.open("wb", buffering=0) as file:
+    with ballast.open("ab", buffering=0) as file:
         size = 65536
         while size:
             try:

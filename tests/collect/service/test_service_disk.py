@@ -8,6 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -16,7 +17,7 @@ from collector_harness import CollectorProcess, client, create, refused, report_
 from small_disk import fill_up, remount, small_disk
 
 from sfumato.collect.service.health import Health
-from sfumato.collect.service.store import Store
+from sfumato.collect.service.store import Destination, Report, Store, write_ahead
 from sfumato.collect.service.store.faults import fault
 
 
@@ -140,18 +141,23 @@ def test_reports_to_a_disk_that_fills_and_empties_are_counted_once_or_refused(di
         threads = [threading.Thread(target=device) for _ in range(8)]
         for thread in threads:
             thread.start()
+
+        def ready() -> int:
+            return httpx.get(f"{running.url}/ready", timeout=30).status_code
+
         for _ in range(3):
             time.sleep(0.4)
             ballast = fill_up(disk)
             deadline = time.monotonic() + 20
-            while time.monotonic() < deadline and httpx.get(f"{running.url}/ready", timeout=30).status_code == 200:
+            while (status := ready()) == 200 and time.monotonic() < deadline:
                 time.sleep(0.1)
-            assert httpx.get(f"{running.url}/ready", timeout=30).status_code == 503
+                fill_up(disk)  # the collector may have cut its log, and with it have room again
+            assert status == 503
             ballast.unlink()
             deadline = time.monotonic() + 20
-            while time.monotonic() < deadline and httpx.get(f"{running.url}/ready", timeout=30).status_code == 503:
+            while (status := ready()) == 503 and time.monotonic() < deadline:
                 time.sleep(0.1)
-            assert httpx.get(f"{running.url}/ready", timeout=30).status_code == 200
+            assert status == 200
         stop.set()
         for thread in threads:
             thread.join()
@@ -162,6 +168,106 @@ def test_reports_to_a_disk_that_fills_and_empties_are_counted_once_or_refused(di
             kept = {row[0].hex() for row in connection.execute("SELECT key FROM report_keys")}
         assert acknowledged <= kept
         assert counted(disk / "x.db") == len(kept) <= len(acknowledged) + 8
+
+
+async def report_to(store: Store, reports: int = 1) -> None:
+    """Count so many reports in the first campaign, each in a transaction of its own."""
+    for _ in range(reports):
+        await store.reports.count(Destination(1, 1, 1, 0), [Report(7, os.urandom(16), os.urandom(16))])
+
+
+def log_bytes(folder: Path) -> int:
+    return (folder / "x.db-wal").stat().st_size
+
+
+@contextmanager
+def old_state(database: Path) -> Iterator[None]:
+    """Somebody who reads the database as it is now and keeps on reading: its log cannot be cut meanwhile."""
+    reader = sqlite3.connect(database, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM tallies").fetchall()
+    yield
+    reader.close()
+
+
+def town(folder: Path) -> Path:
+    """A database with one campaign."""
+    with client(f"sqlite:///{folder}/x.db", tick_s=60) as visitor:
+        create(visitor)
+    return folder / "x.db"
+
+
+def test_many_reports_fit_on_a_disk_that_is_smaller_than_the_log_would_become(disk: Path) -> None:
+    database = town(disk)
+
+    async def work() -> None:
+        store = Store(f"sqlite:///{database}")
+        await report_to(store, 800)  # 4 pages each: 13 MB of log on 4 MiB
+        assert log_bytes(disk) < 4 << 20
+        await store.close()
+
+    run(work())
+    assert counted(database) == 800
+
+
+def test_a_disk_that_the_log_has_filled_takes_reports_again_when_nobody_reads_an_old_state(disk: Path) -> None:
+    database = town(disk)
+
+    async def work() -> int:
+        store = Store(f"sqlite:///{database}")
+        with old_state(database):
+            with pytest.raises((sqlite3.OperationalError, OSError)) as full:
+                await report_to(store, 2000)
+            assert fault(full.value).kind == "full"
+            assert log_bytes(disk) > 3_000_000
+            with pytest.raises(OSError, match="room"):
+                await store.reports.probe()
+        # Nobody made room, and nobody restarted anything.
+        kept = counted(database)
+        await store.reports.probe()
+        assert log_bytes(disk) < 100_000
+        await report_to(store, 50)
+        await store.close()
+        return kept
+
+    kept = run(work())
+    assert counted(database) == kept + 50 > 200
+
+
+def test_a_log_that_grew_while_somebody_read_is_cut_by_the_next_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(write_ahead, "LONGEST_BYTES", 1 << 20)
+    monkeypatch.setattr(write_ahead, "_CUT_EVERY_S", 0.0)
+    database = town(tmp_path)
+
+    async def work() -> None:
+        store = Store(f"sqlite:///{database}")
+        with old_state(database):
+            await report_to(store, 150)
+            assert log_bytes(tmp_path) > 2 << 20
+        await report_to(store)
+        assert log_bytes(tmp_path) == 0
+        await report_to(store)
+        await store.close()
+
+    run(work())
+    assert counted(database) == 152
+
+
+def test_a_collector_that_nobody_asks_finds_by_itself_that_there_is_room_again(disk: Path) -> None:
+    with client(f"sqlite:///{disk}/x.db", tick_s=0.1, commit_retry_s=0.1) as visitor:
+        create(visitor)
+        health = visitor.app.state.collector.health
+        body = report_body(visitor)
+        ballast = fill_up(disk)
+        refused(send(visitor, body), 503, "The disk of the database is full")
+        ballast.unlink()
+        deadline = time.monotonic() + 30
+        while health.trouble is not None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert health.trouble is None
+        assert send(visitor, body).json()["duplicate"] is False
 
 
 def test_the_probe_writes_where_reports_are_written_and_is_asked_at_most_once_a_second() -> None:

@@ -32,6 +32,7 @@ from sfumato.collect.service.settings import Settings
 from sfumato.collect.service.store import Campaign, Destination, Outcome, RelayedBatch, Report, Store, StoredCycle
 from sfumato.collect.service.store.audit import Deed
 from sfumato.collect.service.store.engine import UNREACHABLE
+from sfumato.collect.service.store.faults import fault
 from sfumato.collect.service.store.records import Counted
 from sfumato.collect.service.writer import GroupCommit
 
@@ -288,8 +289,12 @@ class Collector:
                 await asyncio.wait_for(self._look.wait(), pause_s)
             self._look.clear()
             try:
+                if self.health.trouble is not None:
+                    await self.health.ready()  # nobody may ask, and asking is what makes room in the database's log
                 await self._close_due()
             except Exception as error:
+                if fault(error).kind == "full":
+                    self.health.failed(error)
                 # Closing goes on whatever happened; the type only, a message could quote data.
                 _log.warning("Looking at the cycles failed: %s", type(error).__name__)
                 await asyncio.sleep(pause_s)

@@ -10,20 +10,26 @@ import asyncio
 import contextlib
 import os
 import sqlite3
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from sqlalchemy import ARRAY, BigInteger, Engine, Integer, LargeBinary, bindparam, create_engine, event, text
 from sqlalchemy.engine.interfaces import DBAPICursor
 from sqlalchemy.pool import SingletonThreadPool
 
 from sfumato.collect.service.store.engine import Database, prepare_sqlite
+from sfumato.collect.service.store.faults import fault
 from sfumato.collect.service.store.records import Counted, Gathered, Outcome
+from sfumato.collect.service.store.write_ahead import ROOM_BYTES, WriteAheadLog
 
 # Larger than a page, so that a probe needs a page that was not there.
 _PROBE_BYTES = 8_192
-_ROOM_BYTES = 262_144
+# A probe asks for the room of a group of some 60 reports.
+_PROBE_ROWS = 128
+Value = TypeVar("Value")
 
 
 class FastCounter(Protocol):
@@ -50,6 +56,8 @@ class SqliteCounter:
         )
         event.listen(self._engine, "connect", prepare_sqlite)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="reports")
+        self._file = Path(str(database.engine.url.database))
+        self._log = WriteAheadLog(self._file)
 
     async def count(self, batch: Gathered) -> Counted | None:
         """Count on the thread of the one connection."""
@@ -60,33 +68,37 @@ class SqliteCounter:
         await asyncio.get_running_loop().run_in_executor(self._thread, self._engine.dispose)
         self._thread.shutdown()
 
-    def _count(self, batch: Gathered) -> Counted | None:
-        with self._engine.connect() as connection:
-            cursor = connection.connection.cursor()
-            cursor.execute("BEGIN IMMEDIATE")
-            try:
-                counted = self._write(cursor, batch)
-                cursor.execute("COMMIT" if counted is not None else "ROLLBACK")
-            except BaseException:
-                _rollback(cursor)
-                raise
-            return counted
-
     async def probe(self) -> None:
         """Write a row where reports are written, with room to spare beside the database."""
         await asyncio.get_running_loop().run_in_executor(self._thread, self._probe)
 
+    def _count(self, batch: Gathered) -> Counted | None:
+        rows = len(batch.keys) + len(batch.nonces) + len(batch.tally)
+        return self._commit(lambda cursor: self._write(cursor, batch), partial(self._log.leave_room, rows=rows))
+
     def _probe(self) -> None:
-        _need_room(Path(str(self._engine.url.database)))
+        def leave_room(cursor: DBAPICursor) -> None:
+            self._log.leave_room(cursor, _PROBE_ROWS)
+            _need_room(self._file)
+
+        self._commit(_write_probe, leave_room)
+
+    def _commit(
+        self, write: Callable[[DBAPICursor], Value | None], leave_room: Callable[[DBAPICursor], None]
+    ) -> Value | None:
+        """Commit what ``write`` writes; on a full disk once more after the write-ahead log has given its room back."""
         with self._engine.connect() as connection:
             cursor = connection.connection.cursor()
-            cursor.execute("BEGIN IMMEDIATE")
             try:
-                cursor.execute("INSERT OR REPLACE INTO probes VALUES (1, ?)", (os.urandom(_PROBE_BYTES),))
-                cursor.execute("COMMIT")
-            except BaseException:
-                _rollback(cursor)
-                raise
+                leave_room(cursor)
+                written = _transaction(cursor, write)
+            except (sqlite3.Error, OSError) as error:
+                if fault(error).kind != "full" or not self._log.cut(cursor):
+                    raise
+                leave_room(cursor)
+                written = _transaction(cursor, write)
+            self._log.keep_short(cursor)
+            return written
 
     def _write(self, cursor: DBAPICursor, batch: Gathered) -> Counted | None:
         to = batch.destination
@@ -175,6 +187,23 @@ class PostgresCounter:
         """Nothing of its own to give back."""
 
 
+def _transaction(cursor: DBAPICursor, write: Callable[[DBAPICursor], Value | None]) -> Value | None:
+    """Commit what ``write`` writes, or roll back if it says None."""
+    cursor.execute("BEGIN IMMEDIATE")
+    try:
+        written = write(cursor)
+        cursor.execute("COMMIT" if written is not None else "ROLLBACK")
+    except BaseException:
+        _rollback(cursor)
+        raise
+    return written
+
+
+def _write_probe(cursor: DBAPICursor) -> bool:
+    cursor.execute("INSERT OR REPLACE INTO probes VALUES (1, ?)", (os.urandom(_PROBE_BYTES),))
+    return True
+
+
 def _rollback(cursor: DBAPICursor) -> None:
     """Roll back, where the failure itself has not done so already (a full disk does)."""
     with contextlib.suppress(sqlite3.Error):
@@ -186,7 +215,7 @@ def _need_room(database: Path) -> None:
     beside = database.with_name(f".{database.name}.{os.getpid()}.probe")
     try:
         with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            file.write(os.urandom(_ROOM_BYTES))
+            file.write(os.urandom(ROOM_BYTES))
             file.flush()
             os.fsync(file.fileno())
     finally:
