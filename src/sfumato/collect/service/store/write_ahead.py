@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import shutil
 import sqlite3
 import time
@@ -27,7 +28,7 @@ LONGEST_BYTES = 32 << 20
 """How long the log may become while nobody holds an old state of the database."""
 ROOM_BYTES = 256 << 10
 """What is left free beside that: for what the operator and closing cycles write, and for new pages of a group."""
-_SPARE_PAGES = 16
+_SPARE_PAGES, _LARGEST_PAGE_BYTES = 16, 65_536
 # How long to wait for those who read an old state: when the disk is full, and when the log is merely long.
 _FULL_WAITS_MS, _LONG_WAITS_MS, _BUSY_MS = 500, 50, 10_000
 _CUT_EVERY_S = 1.0
@@ -37,8 +38,8 @@ class WriteAheadLog:
     """The log beside one database, for the one connection whose cursors it is given."""
 
     def __init__(self, database: Path) -> None:
-        self._database = database.absolute()
-        self._file = self._database.with_name(f"{database.name}-wal")
+        self._folder, self._database = str(database.absolute().parent), str(database.absolute())
+        self._file = f"{self._database}-wal"
         self._cut_again_at_s = 0.0
 
     def leave_room(self, cursor: DBAPICursor, rows: int) -> None:
@@ -47,10 +48,14 @@ class WriteAheadLog:
         Room is needed for the pages that the rows change, in the log (each row one page and a few that split, but no
         more than there are), and for those that the database has to grow by when the log is copied.
         """
+        free_bytes = shutil.disk_usage(self._folder).free - ROOM_BYTES
+        # The usual case, without asking the database: no page is larger, and each new page is in the log.
+        if free_bytes > (rows + rows // 8 + _SPARE_PAGES) * _LARGEST_PAGE_BYTES + _size(self._file):
+            return
         pages, page_bytes = _pragma(cursor, "page_count"), _pragma(cursor, "page_size")
         changed = min(rows, pages) + rows // 8 + _SPARE_PAGES
         growth_bytes = max(pages * page_bytes - _size(self._database), 0)
-        if shutil.disk_usage(self._database.parent).free < changed * page_bytes + growth_bytes + ROOM_BYTES:
+        if free_bytes < changed * page_bytes + growth_bytes:
             raise OSError(errno.ENOSPC, "no room to copy the write-ahead log back")
 
     def cut(self, cursor: DBAPICursor, *, wait_ms: int = _FULL_WAITS_MS) -> bool:
@@ -78,9 +83,9 @@ class WriteAheadLog:
             self._cut_again_at_s = time.monotonic() + _CUT_EVERY_S
 
 
-def _size(file: Path) -> int:
+def _size(file: str) -> int:
     try:
-        return file.stat().st_size
+        return os.stat(file).st_size
     except FileNotFoundError:
         return 0
 
