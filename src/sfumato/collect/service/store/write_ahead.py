@@ -69,9 +69,7 @@ class WriteAheadLog:
         cursor.execute(f"PRAGMA busy_timeout={wait_ms}")
         try:
             with contextlib.suppress(sqlite3.Error):
-                cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-                busy, _, _ = cursor.fetchone()
-                return not busy
+                return _pragma(cursor, "wal_checkpoint(TRUNCATE)") == 0  # 1: somebody reads
         finally:
             cursor.execute(f"PRAGMA busy_timeout={_BUSY_MS}")
         return False
@@ -91,5 +89,8 @@ def _size(file: str) -> int:
 
 
 def _pragma(cursor: DBAPICursor, name: str) -> int:
+    """The first number that a pragma answers."""
     cursor.execute(f"PRAGMA {name}")
-    return int(cursor.fetchone()[0])
+    row = cursor.fetchone()
+    assert row is not None
+    return int(row[0])
