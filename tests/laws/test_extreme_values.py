@@ -16,6 +16,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,10 @@ from sfumato.tracks.priors.classes import prior_class_named
 from sfumato.tracks.priors.kernels import Matern32, White
 from sfumato.tracks.secret import basic
 
-ROOMS = ("leakage", "mechanisms.channels", "mechanisms.designs", "mechanisms.grids", "priors", "accountant")
+ROOMS = (
+    *("channels", "tracks.losses", "tracks.designs", "tracks.priors", "collect.grids", "base.numbers", "accountant"),
+    *("base.things.cell_prior", "papers.cip.theorems", "papers.lip.printed_conversions"),
+)
 
 NUMBERS = (0.0, -1.0, 1e-320, 1e-300, 1e-17, 0.5, 1.0, 1000.0, 1e300, math.nan, math.inf, -math.inf)
 WHOLE = (0, -1, 1, 10**18)
@@ -157,6 +161,7 @@ ORDINARY: dict[str, tuple[str | None, Any]] = {
     "ExactChannel.rows": ("matrix", ((Fraction(1), Fraction(0)), (Fraction(1, 2), Fraction(1, 2)))),
     "inputs": ("names", ("a", "b", "c")),
     "outputs": ("names", ("a", "b", "c")),
+    "onto_simplex.values": ("vector", P),
     "hamming.inputs": ("int", 3),
     "hamming.outputs": ("int", 3),
     "gain": ("matrix", np.eye(3)),
@@ -383,18 +388,19 @@ ORDINARY: dict[str, tuple[str | None, Any]] = {
 
 # Doors of solvers: what they take was checked, or is made by another door; and helpers of helpers.
 BEHIND = (
-    "leakage.rounding.",
-    "leakage.loss.checked_",
-    "mechanisms.channels.certified.",
-    "mechanisms.channels.frequency_oracle.FrequencyOracle",
-    "mechanisms.channels.geo_promise.",
-    "mechanisms.channels.tuned.",
-    "mechanisms.channels.own.",
-    "mechanisms.designs.barrier.Program",
-    "mechanisms.grids.on_gpu.",
-    "mechanisms.designs.noise_design.NoiseDesign",
-    "accountant.ledger.",
-    "accountant.grid_reports.",
+    "rounding.",
+    "loss.checked_",
+    "certified.",
+    "frequency_oracle.FrequencyOracle",
+    "geo_promise.",
+    "tuned.",
+    "own.",
+    "barrier.Program",
+    "on_gpu.",
+    "noise_design.NoiseDesign",
+    "ledger.",
+    "device.",
+    "device_memory.",
 )
 INSIDE = re.compile(
     r"^(FloatArray|IntArray|BoolArray|Channel \| FloatArray|Deadline|Candidate|Program|Row|Multipliers|Pieces|Rule"
@@ -404,20 +410,27 @@ INSIDE = re.compile(
 )
 
 
+def modules_of(room: str) -> Iterator[ModuleType]:
+    """The room itself where it is a module, every module below it where it is a package; compiled loops are none."""
+    found = importlib.import_module(f"sfumato.{room}")
+    if not hasattr(found, "__path__"):
+        yield found
+        return
+    for entry in pkgutil.walk_packages(found.__path__, f"sfumato.{room}."):
+        name = entry.name.rpartition(".")[2]
+        if not (entry.ispkg or name.startswith("_") or name.endswith("loops") or ".files." in entry.name):
+            yield importlib.import_module(entry.name)
+
+
 def doors() -> dict[str, Callable[..., Any]]:
-    """Every public function and self-checking class of the rooms, by its dotted name."""
+    """Every public function and self-checking class of the rooms, by its module's last name and its own."""
     found: dict[str, Callable[..., Any]] = {}
-    for room in ROOMS:
-        package = importlib.import_module(f"sfumato.{room}")
-        for entry in pkgutil.iter_modules(package.__path__):
-            if entry.name.startswith("_") or entry.name.endswith("loops"):
-                continue
-            module = importlib.import_module(f"sfumato.{room}.{entry.name}")
-            for name, value in vars(module).items():
-                dotted = f"{room}.{entry.name}.{name}"
-                own = getattr(value, "__module__", None) == module.__name__ and not name.startswith("_")
-                if own and not dotted.startswith(BEHIND) and (inside_is_checked(value) or takes_plain_values(value)):
-                    found[dotted] = value
+    for module in (module for room in ROOMS for module in modules_of(room)):
+        for name, value in vars(module).items():
+            dotted = f"{module.__name__.rpartition('.')[2]}.{name}"
+            own = getattr(value, "__module__", None) == module.__name__ and not name.startswith("_")
+            if own and not dotted.startswith(BEHIND) and (inside_is_checked(value) or takes_plain_values(value)):
+                found[dotted] = value
     return found
 
 
@@ -479,10 +492,10 @@ def holds_nan(value: object, depth: int = 0) -> bool:
     return False
 
 
-ALWAYS_REFUSED = ("leakage.composition.added",)
+ALWAYS_REFUSED = ("composition.added",)
 """Exists to say why not."""
 
-NAN_MEANS_NEVER = ("leakage.discrete.lift", "leakage.discrete.pointwise_maximal_leakage")
+NAN_MEANS_NEVER = ("discrete.lift", "discrete.pointwise_maximal_leakage")
 """Outputs that never occur have no lift: documented, and the only NaN there is."""
 
 DOORS = doors()
@@ -490,7 +503,7 @@ DOORS = doors()
 
 def test_the_doors_are_found() -> None:
     assert len(DOORS) > 200
-    for name in ("leakage.discrete.lip", "mechanisms.channels.lip_optimal.optimal_channel", "priors.sets.Box"):
+    for name in ("discrete.lip", "lip_optimal.optimal_channel", "prior_sets.Box"):
         assert name in DOORS
 
 
