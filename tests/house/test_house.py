@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import architecture
+import house_imports
+import house_numbers
 import journey
 import pytest
 from repository import ROOT
@@ -20,67 +22,29 @@ SCIPY = ("scipy.linalg", "scipy.special", "scipy.optimize", "scipy.sparse", "sci
 HEAVY = (*SCIPY, "numba", "pyarrow", "pyproj", "pandas", "cryptography")
 
 
-def module(name: str, text: str, file: str | None = None, *, names: tuple[str, ...] = ()) -> Module:
-    return Module(name, file or name.removeprefix("sfumato.").replace(".", "/") + ".py", text, frozenset(names))
+@pytest.fixture(scope="module")
+def rooms() -> tuple[Module, ...]:
+    return house.modules()
 
 
-@pytest.mark.parametrize(("name", "limit"), house.LIMITS.items())
-def test_no_measure_passes_its_limit(name: str, limit: int) -> None:
-    found = house.measures(house.modules())[name]
-    assert found <= limit, f"{name}: {found} of at most {limit}; see scripts/house.py --where '{name}'"
+def test_no_measure_passes_its_limit(rooms: tuple[Module, ...]) -> None:
+    held = house_numbers.numbers()
+    counted = house.measures(rooms)
+    assert set(held.limits) == set(counted), "a measure without a limit, or a limit of nothing"
+    assert house_numbers.too_many(counted, held.limits) == [], "see: python scripts/house.py --where NAME"
 
 
-def test_imports_stand_in_functions_only_in_faces_packages_and_for_extras() -> None:
-    rooms = house.modules()
-    assert house.unlawful_lazy_imports(rooms) == []
-    lazy = {(room.file, getattr(node, "module", None)) for room in rooms for node in room.lazy}
-    assert lazy >= house.SPARED, "an exception that nothing needs"
-    assert len(house.SPARED) <= 3
-    late = "def f():\n    import scipy.linalg\n"
-    assert house.unlawful_lazy_imports([module("sfumato.base.things.grid", late)]) == [("grid.py", 2)]
-    assert (
-        house.unlawful_lazy_imports(
-            [module("sfumato.cli.grid", late), module("sfumato.tracks.io", late, "io/__init__.py")]
-        )
-        == []
-    )
-    lawful = (
-        module("sfumato.cli.grid", late),
-        module("sfumato.tracks.io", late, "io/__init__.py"),
-        module("sfumato.base.things.grid", "async def f():\n    from h3 import cell_to_latlng\n"),
-    )
-    assert house.unlawful_lazy_imports(lawful) == []
-    names = ("sfumato.base.things.grid", "sfumato.grid_loops")
-    loops = module("sfumato.grid_loops", "import numba\n", names=names)
-    caller = module(
-        "sfumato.base.things.grid", "def f():\n    from sfumato import grid_loops\n", names=("sfumato", *names)
-    )
-    assert house.unlawful_lazy_imports([caller, loops]) == []
-    assert house.unlawful_lazy_imports([caller, module("sfumato.grid_loops", "", names=names)]) == [("grid.py", 2)]
-    method = module("sfumato.base.things.grid", "class A:\n    def f(self):\n        import json\n")
-    assert house.unlawful_lazy_imports([method]) == [("grid.py", 3)]
+def test_no_wing_has_more_lines_than_its_budget(rooms: tuple[Module, ...]) -> None:
+    held, lines = house_numbers.numbers(), house.lines_of_wings(rooms)
+    assert held.budgets.keys() <= lines.keys(), "a budget of a wing that is not there"
+    assert house_numbers.too_many(lines, held.budgets) == [], "delete first; then a row [[raised]] with its reason"
+    assert lines["total"] == sum(lines.values()) - lines["total"]
 
 
-def test_two_classes_of_one_name_and_what_only_a_test_uses_are_found() -> None:
-    one = module("sfumato.a", "class Offering:\n    pass\n\n\nclass _Own:\n    pass\n_Own, Offering\n")
-    two = module("sfumato.b", "class _Own:\n    pass\n\n\nclass Offering:\n    pass\n_Own\n")
-    assert house.shared_class_names([one]) == []
-    assert house.shared_class_names([one, two]) == [("a.py", 1), ("b.py", 5)]
-    deaf = module("sfumato.c.d", "def nobody_asks_me():\n    pass\n@app.command()\ndef said_by_a_person():\n    pass\n")
-    door = module("sfumato.c", "from sfumato.c.d import nobody_asks_me\n__all__ = ['nobody_asks_me']", "c/__init__.py")
-    assert house.unused_names([deaf, door]) == [("c/d.py", 1)]
-    assert house.unused_names([deaf, door, module("sfumato.e", "nobody_asks_me()")]) == []
-
-
-def test_a_cycle_is_found_however_it_is_hidden() -> None:
-    names = ("sfumato.a", "sfumato.b", "sfumato.c")
-    hidden = [
-        module(names[0], "from sfumato import b", names=("sfumato", *names)),
-        module(names[1], "def f():\n    from sfumato.c import x", names=names),
-        module(names[2], "if TYPE_CHECKING:\n    import sfumato.a", names=names),
-    ]
-    assert house.cycles(hidden) == [sorted(names)]
-    assert house.cycles([*hidden[:2], module(names[2], "", names=names)]) == []
+def test_exceptions_of_imports_in_functions_are_few_and_needed(rooms: tuple[Module, ...]) -> None:
+    used = [house_imports.spared(room, node) for room in rooms for node in house_imports.lazy_imports(room.tree)]
+    assert set().union(*used) == house_imports.SPARED, "an exception that nothing needs"
+    assert len(house_imports.SPARED) <= 3
 
 
 def loaded_by(code: str) -> set[str]:
@@ -117,8 +81,7 @@ def test_the_picture_and_the_journeys_of_the_docs_are_what_the_source_says(capsy
     assert architecture.main(["--check"]) == 0, capsys.readouterr().out
 
 
-def test_the_picture_goes_stale_when_a_room_imports_another() -> None:
-    rooms = house.modules()
+def test_the_picture_goes_stale_when_a_room_imports_another(rooms: tuple[Module, ...]) -> None:
     here = next(module for module in rooms if module.name == "sfumato.base.errors")
     changed = Module(here.name, here.file, here.text + "\nfrom sfumato import version\n", here.names)
     drawn = architecture.drawing([changed if module is here else module for module in rooms])
@@ -136,12 +99,14 @@ def test_a_journey_is_short_and_no_two_files_of_it_import_each_other() -> None:
         assert journey.mutual_pairs(files, house.modules()) == []
 
 
-def test_every_script_says_what_it_is_and_the_table_prints(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_prints_every_measure_and_the_places_of_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert house.main([]) == 0
     out = capsys.readouterr().out
-    assert all(name in out for name in house.LIMITS)
+    assert all(name in out for name in house_numbers.numbers().limits)
     assert house.main(["--where", "Any"]) == 0
-    assert Path(house.__file__).parent.name == "scripts"
+    assert re.search(r"^\S+\.py:\d+$", capsys.readouterr().out, re.MULTILINE)
+    with pytest.raises(SystemExit, match="Choose one of: duplicates"):
+        house.main(["--where", "beauty"])
 
 
 def test_nothing_refers_to_a_specification_that_a_reader_cannot_open() -> None:
