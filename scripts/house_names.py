@@ -119,7 +119,7 @@ def undocumented(house: Iterable[Module]) -> list[Place]:
         for node in (module.tree, *module.tree.body)
         if isinstance(node, ast.Module | ast.ClassDef | Function)
         if not getattr(node, "name", "module").startswith("_") and module.text.strip()
-        if ast.get_docstring(node) is None
+        if ast.get_docstring(node) is None and "overload" not in map(ast.unparse, getattr(node, "decorator_list", ()))
     ]
 
 

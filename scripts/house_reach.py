@@ -6,9 +6,9 @@ docs, benchmarks and scripts are none.
 
 *Modules.* One module leads to another by an import that runs (not one under ``TYPE_CHECKING``), in a function or not; a
 package's door leads only to what is asked of it, not to all that it hands on. Strings lead, too: the name of a module,
-``module:Class``, an f-string such as ``f"sfumato.io.{name}"`` together with the strings of the same file that complete
-it, and ``package:folder``, which leads to every file of the folder (migrations). What only the papers lead to belongs
-into the papers' wing: elsewhere it is not reached.
+``module:Class``, an f-string such as ``f"sfumato.io.{name}"`` or ``f"{home}.{name}"`` together with the strings of the
+same file that complete it, and ``package:folder``, which leads to every file of the folder (migrations). What only the
+papers lead to belongs into the papers' wing: elsewhere it is not reached.
 
 *Names.* A function, method or class is used when its name stands in a module of the package outside its own body, as a
 name, an attribute, an argument or a word of a string; a door that only hands it on does not use it. What only unused
@@ -98,11 +98,21 @@ class Reach:
                 yield name
                 yield from (each for each in self.by_name if inner and each.startswith(f"{name}.{inner}."))
         heads = {word.partition(":")[0] for word in words}
-        for node in module.running:
-            if isinstance(node, ast.JoinedStr) and _pattern(node.values[0], module.name).startswith(PACKAGE):
-                pattern = "".join(_pattern(part, module.name) for part in node.values)
-                matches = ((name, re.fullmatch(pattern, name)) for name in self.by_name)
-                yield from (name for name, match in matches if match and heads.issuperset(match.groups()))
+        starts = tuple({start for node in module.running for start in self._starts(node, module, heads)})
+        for name in self.by_name if starts else ():
+            if name.startswith(starts) and (name.rpartition(".")[2] in heads or _tails(name, starts) & heads):
+                yield name
+
+    def _starts(self, node: ast.AST, module: Module, words: set[str]) -> Iterator[str]:
+        """What an f-string that names modules begins with: a package, this one, or any that the file has a word for."""
+        if isinstance(node, ast.JoinedStr) and node.values:
+            first = node.values[0]
+            if isinstance(first, ast.Constant) and str(first.value).rstrip(".") in self.by_name:
+                yield str(first.value)
+            elif isinstance(first, ast.FormattedValue) and ast.unparse(first.value) == "__name__":
+                yield f"{module.name}."
+            elif isinstance(first, ast.FormattedValue) and "." in [getattr(each, "value", "") for each in node.values]:
+                yield from (f"{word}." for word in words if word in self.by_name)
 
     def reached(self, roots: Iterable[str], *, through_papers: bool = True) -> set[str]:
         """Every module that one of the roots leads to."""
@@ -136,11 +146,8 @@ def _parents(name: str) -> Iterator[str]:
     yield from (".".join(parts[:count]) for count in range(1, len(parts)))
 
 
-def _pattern(part: ast.expr, here: str) -> str:
-    if isinstance(part, ast.Constant):
-        return re.escape(str(part.value))
-    named = isinstance(part, ast.FormattedValue) and ast.unparse(part.value) == "__name__"
-    return re.escape(here) if named else r"([\w.]+)"
+def _tails(name: str, starts: Iterable[str]) -> set[str]:
+    return {name.removeprefix(start) for start in starts if name.startswith(start)}
 
 
 def users(house: Iterable[Module], public: Iterable[str] = ()) -> set[str]:

@@ -116,6 +116,17 @@ def test_commands_strings_tables_and_doors_reach_and_nothing_else_does() -> None
     assert unreached(said) == ["alone.py"], "a docstring leads nowhere"
 
 
+def test_strings_that_are_put_together_reach_what_they_name() -> None:
+    doors = {"a/__init__.py": "", "a/b/__init__.py": "", "a/b/one.py": "x = 1\n", "a/two.py": "x = 1\n"}
+    for said in (
+        "HOMES = {'one': 'sfumato.a.b', 'two': 'sfumato.a'}\nimport_module(f'{HOMES[name]}.{name}')\n",
+        "for name in ('b.one', 'two'):\n    import_module(f'sfumato.a.{name}')\n",
+        "for name in ('one:run', 'two:run'):\n    import_module(f'sfumato.a.{inner(name)}{name}')\n",
+    ):
+        assert unreached(REACHED | doors | {"noise.py": said}) == []
+        assert unreached(REACHED | doors | {"noise.py": said.replace("one", "gone")})[-1] == "a/b/one.py"
+
+
 def test_folders_named_to_a_library_are_reached_and_tables_of_old_names_are_silent() -> None:
     moved = {
         "store.py": "where = 'sfumato.store_of:steps'\n",
@@ -206,7 +217,9 @@ def test_any_is_counted_behind_its_other_names_where_they_are_imported_too() -> 
 
 
 def test_undocumented_and_doubled_names_are_found() -> None:
-    text = '"""Said."""\n\n\ndef bare(): ...\ndef _own(): ...\nclass Told:\n    """Told."""\n'
+    text = (
+        '"""Said."""\n\n\ndef bare(): ...\ndef _own(): ...\n@overload\ndef one(): ...\nclass Told:\n    """Told."""\n'
+    )
     assert house_names.undocumented(tree({"a.py": text, "b.py": "x = 1\n", "__init__.py": ""})) == [
         ("a.py", 4),
         ("b.py", 1),
