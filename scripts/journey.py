@@ -1,33 +1,34 @@
-"""The files on the way of one protected track, and of one collection: those that do something in its command.
+"""The files on the six ways through the house: those that do something in a real run.
 
-A file is on the way when one of its functions runs between the command's call and its end. What only runs while modules
-are imported (constants, classes, the registration of commands) does nothing for this track and is not counted; compiled
-loops are counted with the file that calls them. A mutual pair is two of these files that import each other.
+A file is on the way when one of its functions runs between the command's call and its end (of the service: between its
+start and its stop). What only runs while modules are imported (constants, classes, the registration of commands) does
+nothing for this track and is not counted; compiled loops are counted with the file that calls them. A change of room is
+a file that first acts after a file of another folder. A mutual pair is two files of one way that import each other.
 
-    python scripts/journey.py           the files in the order in which they first act
-    python scripts/journey.py --check   exit 1 past the limit or with a mutual pair
+    python scripts/journey.py             the files in the order in which they first act
+    python scripts/journey.py TRACE HIDE  of these ways only
+    python scripts/journey.py --check     exit 1 past a limit of scripts/house.toml or with a mutual pair
+    python scripts/journey.py --tighten   lower the limits to what is counted now
 """
 
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 from types import FrameType
 
-from house import Module, modules
+from house_numbers import FILE, numbers, tightened
+from house_source import Module, modules
+from journey_ways import WAYS
 
-# The commands that are walked, and the most files that may be on the way.
-JOURNEYS: dict[str, int | None] = {
-    "protect ride.gpx -o out.gpx --certificate out.json": 30,
-    "protect ride.gpx -o out.gpx --certificate out.json --report report.html": None,
-    "collect simulate --cycles 2 --rounds 1": None,
-}
 Journey = dict[str, str]
 
 
@@ -46,11 +47,13 @@ def walked(act: Callable[[], object]) -> Journey:
         if not _compiled(frame):
             seen[name] = getattr(code, "co_qualname", code.co_name)
 
+    threading.setprofile(note)
     sys.setprofile(note)
     try:
         act()
     finally:
         sys.setprofile(None)
+        threading.setprofile(None)
     return {Path(name).relative_to(home).as_posix(): function for name, function in seen.items()}
 
 
@@ -62,56 +65,75 @@ def _compiled(frame: FrameType) -> bool:
 
 
 def _importing(frame: FrameType | None, home: str) -> bool:
-    """Whether this call happens because a module of sfumato (or a class in one) is being executed."""
+    """Whether this call happens because a module is looked for, or one of sfumato (or a class in one) is executed."""
     while frame is not None:
-        if frame.f_code.co_name == "<module>" and frame.f_code.co_filename.startswith(home):
+        file = frame.f_code.co_filename
+        if file.startswith("<frozen importlib") or (frame.f_code.co_name == "<module>" and file.startswith(home)):
             return True
         frame = frame.f_back
     return False
 
 
-def command_journey(*words: str) -> Journey:
-    """The way of the sample ride, or of a collection, through one command, walked by a fresh process."""
-    command = [sys.executable, str(Path(__file__).resolve()), "--walk", *words]
-    walk: Journey = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+def _walk_here(name: str) -> Journey:
+    """Walk one way in this process, in a folder that is thrown away."""
+    way = WAYS[name]
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        way.prepare()
+        __import__("sfumato.cli")
+        return walked(lambda: way.act(way.words))
+
+
+def journey_of(name: str) -> Journey:
+    """One way, walked by a fresh process."""
+    command = [sys.executable, str(Path(__file__).resolve()), "--walk", name]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"The way of {name} ended early.\n{done.stderr}")
+    walk: Journey = json.loads(done.stdout.splitlines()[-1])
     return walk
 
 
-def _walk_here(words: Sequence[str]) -> Journey:
-    """Run the command in this process, in a folder that is thrown away."""
-    from sfumato.cli import app
+def journeys(names: Iterable[str] = WAYS) -> dict[str, Journey]:
+    """Several ways, two at a time."""
+    names = list(names)
+    with ThreadPoolExecutor(2) as pool:
+        return dict(zip(names, pool.map(journey_of, names), strict=True))
 
-    sample = Path(sys.modules["sfumato"].__file__ or "").parent / "data" / "sample_ride.gpx"
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
-        Path("ride.gpx").write_bytes(sample.read_bytes())
-        return walked(lambda: app(list(words), standalone_mode=False))
+
+def changes_of_room(journey: Iterable[str]) -> int:
+    """How often the way enters another folder, in the order in which files first act."""
+    return sum(Path(one).parent != Path(other).parent for one, other in pairwise(journey))
 
 
 def mutual_pairs(journey: Journey, house: Sequence[Module]) -> list[tuple[str, str]]:
     """Pairs of files of the journey that import each other, lazily or for their types only included."""
-    by_name = {module.name: module for module in house if module.file in journey}
-    pairs = ((a.file, b.file) for a in by_name.values() for b in by_name.values() if a.name < b.name)
-    files = {module.file: module for module in by_name.values()}
-    return [(a, b) for a, b in pairs if files[b].name in files[a].imports and files[a].name in files[b].imports]
+    here = [module for module in house if module.file in journey]
+    pairs = ((one, other) for one in here for other in here if one.name < other.name)
+    return [(a.file, b.file) for a, b in pairs if b.name in a.imports and a.name in b.imports]
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the journeys; with ``--check`` fail past the limit."""
+    """Print the journeys; with ``--check`` fail past a limit; with ``--tighten`` lower the limits."""
     if arguments[:1] == ["--walk"]:
-        json.dump(_walk_here(arguments[1:]), sys.stdout)
+        print(json.dumps(_walk_here(arguments[1])))
         return 0
-    house = modules()
+    house, held = modules(), numbers()
+    walks = journeys([name for name in arguments if name in WAYS] or WAYS)
     failed = False
-    for words, limit in JOURNEYS.items():
-        journey = command_journey(*words.split())
+    for name, journey in walks.items():
+        limit, wanted = held.journeys.get(name), held.goals.get(name)
         pairs = mutual_pairs(journey, house)
-        print(f"$ sfumato {words}")
+        print(f"{name}: {WAYS[name].words}")
         for number, (file, function) in enumerate(journey.items(), start=1):
             print(f"{number:3d}  {file:48s} {function}")
-        print(f"{len(journey)} files on the way{f' (at most {limit})' if limit else ''}, {len(pairs)} mutual pairs")
+        bounds = ", ".join(f"{word} {bound}" for word, bound in (("at most", limit), ("wanted", wanted)) if bound)
+        print(f"{len(journey)} files on the way of {name} ({bounds}), {changes_of_room(journey)} changes of room")
         for pair in pairs:
             print("     mutual:", *pair)
         failed = failed or bool(pairs) or (limit is not None and len(journey) > limit)
+    if "--tighten" in arguments:
+        counts = {name: len(journey) for name, journey in walks.items()}
+        FILE.write_text(tightened(FILE.read_text("utf-8"), "journeys", counts), "utf-8")
     return int("--check" in arguments and failed)
 
 
