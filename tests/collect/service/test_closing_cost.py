@@ -84,7 +84,7 @@ def closing_cost(rows: int, columns: int, cycles: int) -> dict[str, float]:
     from pathlib import Path
 
     here = Path(__file__).parent
-    paths = f"{here}:{here.parent / 'helpers'}"
+    paths = f"{here}:{here.parents[1] / 'helpers'}"
     command = [sys.executable, "-W", "ignore", "-c", _SCRIPT, paths, str(rows), str(columns), str(cycles)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])

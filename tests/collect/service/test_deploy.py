@@ -19,7 +19,7 @@ from sfumato.collect.service.metrics import Metrics
 from sfumato.collect.service.settings import TABLE
 
 DEPLOY = ROOT / "deploy"
-UNITS = ("sfumato.collect.service", "sfumato-backup.service", "sfumato-backup.timer")
+UNITS = ("sfumato.service", "sfumato-backup.service", "sfumato-backup.timer")
 SETTINGS = {f"SFUMATO_{one.name.upper()}" for one in TABLE}
 
 
@@ -136,7 +136,7 @@ def test_systemd_reads_the_units_without_a_complaint(tmp_path: Path) -> None:
     assert (run.returncode, run.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("name", ["sfumato.collect.service", "sfumato-backup.service"])
+@pytest.mark.parametrize("name", ["sfumato.service", "sfumato-backup.service"])
 def test_systemd_finds_the_units_well_closed(name: str) -> None:
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not installed")
