@@ -153,7 +153,7 @@ def test_a_point_left_inside_is_found(folder: Path) -> None:
     zone = home.active[0].zone
     assert zone is not None
     done = hide_archive([folder / "rides"], folder / "shared", home)
-    from sfumato.tracks.folders.rides import audit_archive as audit_archive_module
+    from sfumato.tracks.folders import audit_archive as audit_archive_module
 
     other = Places.none(rng=3).add(place_at("cafe", *ride([1500, 200], [1501, 201]).lat_deg[:1], 2.36, rng=1))
     with pytest.MonkeyPatch.context() as patch:  # as if the cut had missed a zone
