@@ -63,6 +63,7 @@ def vanishing(places: Places, world: int, folder: Path, kind: str) -> None:
         write_as(kind, walk, folder / f"{number}-{world} a walk.{kind}", words="private")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", ["keep", "relative", "shift", "coarse:5min", "drop"])
 @pytest.mark.parametrize("kind", FORMATS)
 def test_other_data_inside_the_zone_gives_the_same_bytes_names_order_and_dates(

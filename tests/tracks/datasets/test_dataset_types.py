@@ -66,6 +66,7 @@ def test_geoparquet_points_come_back_as_geoparquet_without_the_true_box(tmp_path
         assert lon.tolist() == expected[person].column("lon").to_pylist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 @pytest.mark.parametrize("zone", [None, "UTC", "America/Los_Angeles"])
 def test_times_of_every_unit_and_zone_come_back(tmp_path: Path, unit: str, zone: str | None) -> None:
