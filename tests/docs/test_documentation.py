@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+import made_tables
 import pytest
 import references
 import typer.main
 from repository import ROOT
 
 from sfumato.cli import app
+from sfumato.moved import GONE, MOVED
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
@@ -98,3 +100,11 @@ def test_in_a_narrow_terminal_the_names_of_options_are_whole() -> None:
     shown = subprocess.run(command, env={**os.environ, "COLUMNS": "40"}, capture_output=True, text=True, check=True)
     assert "--refuse-if-found <str>" in shown.stdout
     assert "…" not in shown.stdout
+
+
+def test_the_upgrade_page_says_where_every_moved_module_is() -> None:
+    page = made_tables.made((ROOT / "docs" / "upgrading.md").read_text(encoding="utf-8"))
+    for old, homes in MOVED.items():
+        assert f"| `{old}` | {', '.join(f'`{home}`' for home in homes)} |" in page
+    for old, advice in GONE.items():
+        assert f"| `{old}` | taken out. {advice} |" in page

@@ -51,7 +51,6 @@ _COLOURS = {
     "graded by distance": "#e9e2f3",
     "a trusted mixer": "#e8e8e8",
 }
-_MARKS = "<!-- implications -->", "<!-- /implications -->"
 _STYLE = (
     "text{font-family:system-ui,sans-serif;font-size:12.5px;fill:#222}.k{font-size:12px}.h{font-size:17px}"
     "path{fill:none;stroke:#456;stroke-width:1.3}.d{stroke-dasharray:5 4;stroke:#789}rect{stroke:#567;stroke-width:1}"
@@ -165,17 +164,9 @@ def table() -> str:
     return "\n".join(rows) + "\n"
 
 
-def with_table(page: str) -> str:
-    """A page with the table between its two marks renewed."""
-    start, end = page.index(_MARKS[0]) + len(_MARKS[0]), page.index(_MARKS[1])
-    return f"{page[:start]}\n\n{table()}\n{page[end:]}"
-
-
 def main(docs: Path) -> None:
-    """Write the picture and the table into the documentation."""
+    """Write the picture into the documentation; ``scripts/made_tables.py`` puts the table into its page."""
     (docs / "images" / "map_of_notions.svg").write_text(draw(), encoding="utf-8")
-    page = docs / "notions.md"
-    page.write_text(with_table(page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

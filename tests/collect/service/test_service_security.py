@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import made_tables
 import pytest
 from bad_bodies import BAD_BODIES
 from collector_harness import (
@@ -328,9 +329,10 @@ def test_a_campaign_that_cannot_work_is_refused_with_advice(town: TestClient) ->
 
 
 def test_every_setting_is_documented_with_its_default() -> None:
-    page = (Path(__file__).resolve().parents[3] / "docs" / "deploy.md").read_text()
+    page = made_tables.made((Path(__file__).resolve().parents[3] / "docs" / "deploy.md").read_text())
     for setting in TABLE:
-        assert f"`{setting.name}`" in page, f"docs/deploy.md does not name {setting.name}"
+        default = f"`{setting.default}`" if setting.default != "" else "(empty)"
+        assert f"| `{setting.name}` | {default} |" in page, f"docs/deploy.md does not name {setting.name}"
 
 
 def test_a_setting_out_of_range_or_unknown_is_refused() -> None:

@@ -1,0 +1,56 @@
+"""Tables that are made from the code when the documentation is built, so that none of them can be out of date.
+
+A page holds a mark, such as ``<!-- settings -->``, on a line of its own; the table takes its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Called by MkDocs with a page's text: marks become tables."""
+    return made(markdown)
+
+
+def made(markdown: str) -> str:
+    """A page's text with the tables that it asks for."""
+    for name, table in TABLES.items():
+        mark = f"<!-- {name} -->"
+        if mark in markdown:
+            markdown = markdown.replace(mark, table())
+    return markdown
+
+
+def settings() -> str:
+    """Every setting of the collector, with its default and what it means."""
+    from sfumato.collect.service.settings import TABLE
+
+    rows = (
+        f"| `{one.name}` | {f'`{one.default}`' if one.default != '' else '(empty)'} | {one.meaning} |" for one in TABLE
+    )
+    return "\n".join(["| setting | default | meaning |", "|---|---|---|", *rows])
+
+
+def moved_modules() -> str:
+    """Where the modules of 0.2.0 are, and what to use instead of those that were taken out."""
+    from sfumato.moved import GONE, MOVED
+
+    there = (f"| `{old}` | {', '.join(f'`{home}`' for home in homes)} |" for old, homes in sorted(MOVED.items()))
+    gone = (f"| `{old}` | taken out. {advice} |" for old, advice in GONE.items())
+    return "\n".join(["| until 0.2.0 | now |", "|---|---|", *there, *gone])
+
+
+def implications() -> str:
+    """What implies what, of all notions of privacy."""
+    from sfumato.papers.map_of_notions import table
+
+    return table()
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "settings": settings,
+    "moved modules": moved_modules,
+    "implications": implications,
+}
