@@ -147,7 +147,7 @@ def drawing(house: Sequence[Module]) -> str:
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
         '<path d="M0 0L8 4L0 8z" style="fill:#8a6a4a;stroke:none"/></marker></defs>\n'
         f'<rect width="{_WIDTH:.0f}" height="{height:.0f}" style="fill:#fffdf9;stroke:none"/>\n'
-        + "\n".join([*map(_box, placed.values()), *arrows])
+        + "\n".join([*arrows, *map(_box, placed.values())])
         + "\n</svg>\n"
     )
 
@@ -182,13 +182,10 @@ def _arrow(box: Box, target: Box) -> str:
 
 
 def rooms_table(house: Sequence[Module]) -> str:
-    """Every folder of the house with its files, lines and the first sentence of its door."""
-    rows = []
-    for door in sorted((module for module in house if module.is_door and "/" in module.file), key=lambda m: m.file):
-        folder = Path(door.file).parent
-        here = [module for module in house if Path(module.file).parent == folder]
-        rows.append(f"| `{folder.as_posix()}/` | {len(here)} | {sum(m.lines for m in here)} | {first_sentence(door)} |")
-    return "\n".join(["| room | files | lines | what it is |", "|---|---|---|---|", *rows])
+    """Every folder of the house with the first sentence of its door."""
+    doors = sorted((module for module in house if module.is_door and "/" in module.file), key=lambda door: door.file)
+    rows = [f"| `{Path(door.file).parent.as_posix()}/` | {first_sentence(door)} |" for door in doors]
+    return "\n".join(["| room | what it is |", "|---|---|", *rows])
 
 
 def first_sentence(module: Module) -> str:

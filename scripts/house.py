@@ -21,6 +21,7 @@ from functools import cache
 from house_duplicates import Shared, duplicates
 from house_imports import cycles, imports_in_functions, unlawful_lazy_imports
 from house_names import (
+    base_names,
     flat_folders,
     inflections,
     participles,
@@ -54,6 +55,12 @@ def _cycles(house: House) -> list[Place]:
     return [(" ".join(group), len(group)) for group in cycles(house)]
 
 
+def _inflections(house: House) -> list[tuple[str, str]]:
+    """The files of each pair of names that differ by an ending."""
+    files = {name: " ".join(module.file for module in here) for name, here in base_names(house).items()}
+    return [(files[one], files[other]) for one, other in inflections(house)]
+
+
 # Each measure that has places: its name, and what finds them.
 MEASURES: Mapping[str, Callable[[House, Numbers], Found]] = {
     "duplicates": lambda house, _: duplicates({module.file: module.text for module in house}),
@@ -61,7 +68,7 @@ MEASURES: Mapping[str, Callable[[House, Numbers], Found]] = {
     "names that nothing uses": lambda house, held: unused_names(house, held.public),
     "flat folders": lambda house, _: flat_folders(house),
     "base names used three times": lambda house, _: thrice(house),
-    "modules that differ by an ending": lambda house, _: inflections(house),
+    "modules that differ by an ending": lambda house, _: _inflections(house),
     "participles as function names": lambda house, _: participles(house),
     "undocumented names": lambda house, _: undocumented(house),
     "Any": lambda house, _: uses_of_any(house),
@@ -103,7 +110,7 @@ def where(house: House, wanted: str, under: str = "") -> str:
     if not names:
         raise SystemExit(f"There is no measure '{wanted}'. Choose one of: {', '.join(MEASURES)}.")
     rows = [row for row in map(_row, places(house, names[0])) if under in row]
-    folders = Counter(row.split("/")[0] for row in rows if "/" in row and names[0] != "duplicates")
+    folders = Counter(row.split("/")[0] for row in rows if ".py:" in row and names[0] != "duplicates")
     return "\n".join([*rows, *(f"{count:5d}  {folder}" for folder, count in folders.most_common() if count > 1)])
 
 

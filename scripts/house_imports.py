@@ -44,15 +44,19 @@ def imports_in_functions(house: Iterable[Module]) -> list[Place]:
         (module.file, line)
         for module in house
         if "cli" not in module.file.split("/")
-        for line in (*(node.lineno for node in lazy_imports(module.tree)), *_named_imports(module.tree))
+        for line in (*(node.lineno for node in lazy_imports(module.tree)), *_named_imports(module))
     ]
 
 
-def _named_imports(tree: ast.AST) -> Iterator[int]:
+def _named_imports(module: Module) -> Iterator[int]:
     """Lines of ``import_module("a.b")``: an import in a function by another name."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module") and node.args:
+    for node in module.nodes:
+        if isinstance(node, ast.Call) and node.args and _called(node.func) == "import_module":
             yield from [node.lineno] if isinstance(node.args[0], ast.Constant) else []
+
+
+def _called(function: ast.expr) -> str:
+    return str(getattr(function, "attr", getattr(function, "id", "")))
 
 
 def unlawful_lazy_imports(house: Sequence[Module]) -> list[Place]:

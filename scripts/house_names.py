@@ -41,9 +41,13 @@ def base_names(house: Iterable[Module]) -> dict[str, list[Module]]:
     return found
 
 
-def thrice(house: Iterable[Module]) -> list[Place]:
-    """Base names that three or more modules have, with how many."""
-    return [(name, len(here)) for name, here in sorted(base_names(house).items()) if len(here) > 2]
+def thrice(house: Iterable[Module]) -> list[tuple[str, int, str]]:
+    """Base names that three or more modules have, with how many and which."""
+    return [
+        (name, len(here), " ".join(module.file for module in here))
+        for name, here in sorted(base_names(house).items())
+        if len(here) > 2
+    ]
 
 
 def bases(word: str) -> set[str]:
@@ -93,7 +97,7 @@ def participles(house: Iterable[Module]) -> list[tuple[str, int, str]]:
     return [
         (module.file, node.lineno, node.name)
         for module in house
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, Function) and is_participle(node.name)
         if not any("property" in ast.unparse(each) for each in node.decorator_list)
     ]
@@ -104,7 +108,7 @@ def shared_class_names(house: Iterable[Module]) -> list[Place]:
     classes = [
         (node.name, module.file, node.lineno)
         for module in house
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     ]
     count = Counter(name for name, _, _ in classes)
@@ -141,7 +145,7 @@ def uses_of_any(house: Sequence[Module]) -> list[Place]:
         (module.file, node.lineno)
         for module in house
         for here in [_known(module, aliases)]
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.Name) and node.id in here and isinstance(node.ctx, ast.Load)
     ]
 
@@ -166,7 +170,7 @@ def _known(module: Module, aliases: set[str]) -> set[str]:
     defined = {name for node in module.tree.body for name in _alias(node)}
     imported = {
         alias.asname or alias.name
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == module.name.split(".")[0]
         for alias in node.names
         if alias.name in aliases

@@ -89,7 +89,7 @@ class Reach:
 
     def _said(self, module: Module) -> Iterator[str]:
         """The modules that strings lead to."""
-        prose = documentation(module.tree)
+        prose = documentation(module)
         constants = (node for node in module.running if isinstance(node, ast.Constant) and id(node) not in prose)
         words = {node.value for node in constants if isinstance(node.value, str)}
         for word in words:
@@ -170,7 +170,7 @@ def unused_names(house: Sequence[Module], public: Iterable[str] = ()) -> list[tu
     spoken: dict[str, set[tuple[int, ...]]] = defaultdict(set)
     defined: list[tuple[Module, Definition]] = []
     for module in house:
-        prose = documentation(module.tree)
+        prose = documentation(module)
         handing = {id(each) for node in module.tree.body if _hands_on(module, node) for each in ast.walk(node)}
         for node, inside in _with_owners(module.tree, ()):
             if isinstance(node, Definition):

@@ -29,6 +29,11 @@ class Module:
         """The parsed text."""
         return ast.parse(self.text)
 
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """Every node of the tree."""
+        return tuple(ast.walk(self.tree))
+
     @property
     def lines(self) -> int:
         """How long the file is."""
@@ -52,7 +57,7 @@ class Module:
     @cached_property
     def imports(self) -> frozenset[str]:
         """Modules of the package that this one names, at the top, in a function or for types only."""
-        found = (name for node in ast.walk(self.tree) for name in self.targets(node))
+        found = (name for node in self.nodes for name in self.targets(node))
         return frozenset(found) - {self.name}
 
     @cached_property
@@ -96,7 +101,7 @@ def _running(tree: ast.AST) -> Iterator[ast.AST]:
             yield from _running(node)
 
 
-def documentation(tree: ast.AST) -> set[int]:
+def documentation(module: Module) -> set[int]:
     """The identities of strings that stand alone: docstrings, and what is said below a constant."""
-    alone = (node.value for node in ast.walk(tree) if isinstance(node, ast.Expr))
+    alone = (node.value for node in module.nodes if isinstance(node, ast.Expr))
     return {id(value) for value in alone if isinstance(value, ast.Constant)}

@@ -189,7 +189,7 @@ def test_folders_base_names_and_endings() -> None:
     assert house_names.flat_folders((*wide, *tree({"wide/__init__.py": ""}))) == [("wide/", 16)]
     cells = {"a/cells.py": "", "b/cells.py": "", "a/__init__.py": "", "b/__init__.py": "", "c/__init__.py": ""}
     assert house_names.thrice(tree(cells)) == []
-    assert house_names.thrice(tree(cells | {"c/cells.py": ""})) == [("cells", 3)]
+    assert house_names.thrice(tree(cells | {"c/cells.py": ""})) == [("cells", 3, "a/cells.py b/cells.py c/cells.py")]
     words = ("protect", "protecting", "protection", "statement", "statements", "plan", "planes", "file", "filling")
     assert house_names.inflections(tree({f"{word}.py": "" for word in words})) == [
         ("protect", "protecting"),
