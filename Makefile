@@ -54,8 +54,7 @@ check: $(VENV)/.dev  ## style, types, layers, and the house in numbers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/house.py --check
-	$(BIN)/python scripts/journey.py --check
-	$(BIN)/python scripts/architecture.py --check
+	$(BIN)/python scripts/architecture.py --check  # walks the six journeys, too
 	$(BIN)/python scripts/papers_coverage.py --check
 
 bench: $(VENV)/.bench  ## every benchmark, each a ratio against something real in the same run

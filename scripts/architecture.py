@@ -1,7 +1,7 @@
 """Draw the house from its imports and write its rooms and journeys: what is generated of docs/architecture.md.
 
 python scripts/architecture.py           write docs/images/house.svg and the tables in docs/architecture.md
-python scripts/architecture.py --check   exit 1 when one of them is not what the source says
+python scripts/architecture.py --check   exit 1 when one of them is not what the source says, or a journey is too long
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
+from house_numbers import numbers
 from house_source import PACKAGE, ROOT, Module, modules
-from journey import changes_of_room, journeys
+from journey import changes_of_room, journeys, too_long
 from journey_ways import WAYS
 
 PICTURE = ROOT / "docs" / "images" / "house.svg"
@@ -217,13 +218,16 @@ def main(arguments: Sequence[str]) -> int:
     """Write both, or compare both."""
     house = modules()
     tables = {"rooms": rooms_table(house)}
-    tables |= {f"journey: {name}": journey_table(list(walk)) for name, walk in journeys(WAYS).items()}
+    walks = journeys(WAYS)
+    tables |= {f"journey: {name}": journey_table(list(walk)) for name, walk in walks.items()}
     wanted = {PICTURE: drawing(house), PAGE: page(PAGE.read_text("utf-8"), tables)}
     stale = [path for path, text in wanted.items() if not path.exists() or path.read_text("utf-8") != text]
     if "--check" in arguments:
         for path in stale:
             print(f"{path.relative_to(ROOT)} is not what the source says; run: python scripts/architecture.py")
-        return int(bool(stale))
+        long = too_long(walks, house, numbers().journeys)
+        print("\n".join(long))
+        return int(bool(stale or long))
     for path in stale:
         path.write_text(wanted[path], "utf-8")
         print(f"written: {path.relative_to(ROOT)}")

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -112,6 +112,17 @@ def mutual_pairs(journey: Journey, house: Sequence[Module]) -> list[tuple[str, s
     return [(a.file, b.file) for a, b in pairs if b.name in a.imports and a.name in b.imports]
 
 
+def too_long(walks: Mapping[str, Journey], house: Sequence[Module], limits: Mapping[str, int]) -> list[str]:
+    """What is wrong with the ways, in words: more files than the limit, files that import each other."""
+    long = [
+        f"{len(journey)} files on the way of {name}, at most {limits[name]}"
+        for name, journey in walks.items()
+        if len(journey) > limits.get(name, len(journey))
+    ]
+    pairs = [(name, pair) for name, journey in walks.items() for pair in mutual_pairs(journey, house)]
+    return [*long, *(f"{one} and {other} import each other, on the way of {name}" for name, (one, other) in pairs)]
+
+
 def main(arguments: Sequence[str]) -> int:
     """Print the journeys; with ``--check`` fail past a limit; with ``--tighten`` lower the limits."""
     if arguments[:1] == ["--walk"]:
@@ -119,22 +130,20 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     house, held = modules(), numbers()
     walks = journeys([name for name in arguments if name in WAYS] or WAYS)
-    failed = False
     for name, journey in walks.items():
-        limit, wanted = held.journeys.get(name), held.goals.get(name)
-        pairs = mutual_pairs(journey, house)
         print(f"{name}: {WAYS[name].words}")
         for number, (file, function) in enumerate(journey.items(), start=1):
             print(f"{number:3d}  {file:48s} {function}")
-        bounds = ", ".join(f"{word} {bound}" for word, bound in (("at most", limit), ("wanted", wanted)) if bound)
-        print(f"{len(journey)} files on the way of {name} ({bounds}), {changes_of_room(journey)} changes of room")
-        for pair in pairs:
-            print("     mutual:", *pair)
-        failed = failed or bool(pairs) or (limit is not None and len(journey) > limit)
+    for name, journey in walks.items():
+        bounds = (("at most", held.journeys.get(name)), ("wanted", held.goals.get(name)))
+        told = ", ".join(f"{word} {bound}" for word, bound in bounds if bound is not None)
+        print(f"{len(journey):3d} files on the way of {name} ({told}), {changes_of_room(journey)} changes of room")
+    failed = too_long(walks, house, held.journeys)
+    print("\n".join(failed))
     if "--tighten" in arguments:
         counts = {name: len(journey) for name, journey in walks.items()}
         FILE.write_text(tightened(FILE.read_text("utf-8"), "journeys", counts), "utf-8")
-    return int("--check" in arguments and failed)
+    return int("--check" in arguments and bool(failed))
 
 
 if __name__ == "__main__":

@@ -27,10 +27,23 @@ def test_the_picture_and_the_tables_of_the_docs_are_what_the_source_says(capsys:
 @pytest.mark.parametrize("name", WAYS)
 def test_a_journey_is_short_and_no_two_files_of_it_import_each_other(name: str, rooms: tuple[Module, ...]) -> None:
     files = journey.journey_of(name)
-    assert len(files) <= house_numbers.numbers().journeys[name]
-    assert "cli/__init__.py" in files or name == "SERVICE"
     assert set(files) <= {room.file for room in rooms}
-    assert journey.mutual_pairs(files, rooms) == []
+    assert "cli/__init__.py" in files or name == "SERVICE"
+    assert journey.too_long({name: files}, rooms, house_numbers.numbers().journeys) == []
+
+
+def test_a_way_that_is_too_long_and_files_that_import_each_other_are_told() -> None:
+    names = frozenset({"sfumato.a", "sfumato.b"})
+    rooms = [
+        Module("sfumato.a", "a.py", "import sfumato.b\n", names),
+        Module("sfumato.b", "b.py", "def f():\n    import sfumato.a\n", names),
+    ]
+    walk = {"a.py": "f", "b.py": "g"}
+    assert journey.too_long({"TRACE": walk}, rooms, {"TRACE": 1}) == [
+        "2 files on the way of TRACE, at most 1",
+        "a.py and b.py import each other, on the way of TRACE",
+    ]
+    assert journey.too_long({"TRACE": {"a.py": "f"}}, rooms, {"TRACE": 1}) == []
 
 
 def test_every_way_has_its_limit_and_a_goal_that_is_no_higher() -> None:
