@@ -19,7 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.folders.archives import hide_archive, protect_archive
+from sfumato.tracks.folders.rides.hide import hide_archive
+from sfumato.tracks.folders.rides.protect_archive import protect_archive
 from sfumato.tracks.io import read_trace, write_trace
 from sfumato.tracks.places import Places, place_at
 from sfumato.tracks.places.globe import Around
@@ -68,14 +69,18 @@ def main() -> int:
         few.mkdir()
         for file in long[: len(long) // 10]:
             shutil.copy(file, few)
-        hide_archive([few], folder / "warm", places, blur_m=30.0)
+        hide_archive([few], folder / "warm", places, blur=Plan(noise_m=30.0, prior_class="year"))
         before = peak_mib()
         base = seconds(lambda: plain(long, folder / "plain"))
         hidden = seconds(lambda: hide_archive([folder / "long"], folder / "hidden", places))
         grown = peak_mib() - before
         print(f"hide, {len(long)} rides of 5000 points: {hidden:.1f} s, {hidden / base:.2f} times reading and writing")
         print(f"  memory beyond that of {len(long) // 10} rides: {grown:.0f} MiB")
-        blurred = seconds(lambda: hide_archive([folder / "long"], folder / "blurred", places, blur_m=30.0))
+        blurred = seconds(
+            lambda: hide_archive(
+                [folder / "long"], folder / "blurred", places, blur=Plan(noise_m=30.0, prior_class="year")
+            )
+        )
         grown = peak_mib() - before
         print(f"hide --blur 30m, the same rides: {blurred:.1f} s, {blurred / base:.2f} times")
         print(f"  memory beyond that of {len(long) // 10} rides: {grown:.0f} MiB")

@@ -14,7 +14,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from sfumato.pages.report.archive_page import MAP_STYLE, private_map
-from sfumato.tracks.folders.archives import hide_archive
+from sfumato.tracks.folders.rides.hide import hide_archive
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.io.archive import members
 from sfumato.tracks.places import Places, find_places, place_at

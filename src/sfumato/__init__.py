@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # the same names as in the table below, for type checkers and
     from sfumato.tracks.answers.ways.ways import estimate_ways
     from sfumato.tracks.certificates.verdict import judge
     from sfumato.tracks.certificates.verify import verify
-    from sfumato.tracks.folders.archives.hiding import hide
+    from sfumato.tracks.folders.rides.hide import hide
     from sfumato.tracks.io import read_trace, read_traces, write_trace
     from sfumato.tracks.live.live_trace import LiveTrace
     from sfumato.tracks.people.door import protect
@@ -56,7 +56,7 @@ _HOMES = {
     "preview": "sfumato.tracks.answers.usefulness.preview",
     "utility": "sfumato.tracks.answers.usefulness.utility",
     "find_places": "sfumato.tracks.places",
-    "hide": "sfumato.tracks.folders.archives.hiding",
+    "hide": "sfumato.tracks.folders.rides.hide",
     "judge": "sfumato.tracks.certificates.verdict",
     "verify": "sfumato.tracks.certificates.verify",
     "compare": "sfumato.channels.designs.comparison",

@@ -36,6 +36,7 @@ def test_nothing_but_one_file_imports_numba_so_that_nothing_else_fails_without_i
     assert importing == ["compiled.py"]
 
 
+@pytest.mark.slow
 def test_without_numba_the_sample_is_protected_after_exactly_one_warning() -> None:
     done = run(
         f"""{WITHOUT}

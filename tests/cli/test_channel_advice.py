@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -29,12 +30,14 @@ COMMANDS = {
 """Who prints the words of a file; any other file of the channel commands: some command of them."""
 
 
+@cache
 def options(command: str) -> set[str]:
     """The options of one channel command."""
     channel = typer.main.get_command(app).commands["channel"]  # type: ignore[attr-defined]
     return {word for option in channel.commands[command].params for word in option.opts} | {"--help"}
 
 
+@cache
 def every_option() -> set[str]:
     group = typer.main.get_command(app)
     channel = group.commands["channel"].commands  # type: ignore[attr-defined]
@@ -69,6 +72,7 @@ def test_every_option_that_is_advised_exists(path: Path) -> None:
     assert advised <= known, sorted(advised - known)
 
 
+@cache
 def options_of_design() -> set[str]:
     """The options of ``sfumato design`` and of the commands beneath it."""
     design = typer.main.get_command(app).commands["design"]  # type: ignore[attr-defined]

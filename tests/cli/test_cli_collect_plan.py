@@ -26,6 +26,7 @@ def test_both_promises_are_compared_at_one_epsilon_per_km():
     assert tight["mutual_information_bits"] > 2 * loop["mutual_information_bits"], "and more told on average"
 
 
+@pytest.mark.slow
 def test_it_says_after_how_many_reports_a_device_stops_and_which_epoch_lasts():
     one = plans("--promise", "epsilon", "--epsilon", "2", "--cycle", "1day", "--lasting", "2year")["epsilon"]
     assert one["reports_until_stop"] == 15

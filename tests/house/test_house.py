@@ -67,6 +67,7 @@ def seconds(code: str) -> float:
     return min(float(run.stdout.split("took ")[-1]) for run in runs)
 
 
+@pytest.mark.slow
 def test_importing_sfumato_costs_less_than_numpy_and_help_little_more_than_typer() -> None:
     numpy, typer = seconds("import numpy"), seconds("import numpy, typer.main, typer.rich_utils, rich.table")
     assert seconds("import sfumato") < numpy

@@ -116,6 +116,7 @@ def check_covariance(mechanism: TraceMechanism) -> None:
     assert 0.4 < ratio < 1.6, "without a seed, what is released is not what is certified"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_released_has_the_covariance_that_is_certified(name: str) -> None:
     check_covariance(case(name))
@@ -150,6 +151,7 @@ class QuietUnlessWatched(IndependentNoise):
         return drawn if rng is not None else np.zeros_like(drawn)
 
 
+@pytest.mark.slow
 def test_noise_copied_to_both_coordinates_or_drawn_only_in_simulations_fails_the_law() -> None:
     with pytest.raises(AssertionError, match="east tells north"):
         check_covariance(Copying(NOISE_M, DAY))

@@ -21,6 +21,7 @@ def test_they_are_not_those_of_a_room(field):
     assert np.max(np.abs(np.array(length_scales(field)) / np.array(PUBLISHED) - 1)) > 0.4
 
 
+@pytest.mark.slow
 def test_the_length_scale_follows_the_white_variance_that_is_assumed():
     assert quartiles(0)[1] == pytest.approx(1.367, abs=1e-3)
     assert quartiles(0, 0.01)[1] < 0.05

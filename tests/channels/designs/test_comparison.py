@@ -35,6 +35,7 @@ def test_nobody_leaks_more_than_asked_and_the_optimum_is_the_cheapest() -> None:
         assert row.mutual_information_nats <= row.maximal_leakage + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 4.0])
 @pytest.mark.parametrize("square", [1, 3])
 def test_the_cost_of_a_row_is_the_cost_that_measuring_its_channel_finds(

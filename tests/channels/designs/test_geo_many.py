@@ -60,6 +60,7 @@ def priors(n: int) -> list[np.ndarray]:
     return [np.full(n, 1 / n), rng.dirichlet(np.full(n, 0.5)) * 0.99 + 0.01 / n, skewed / skewed.sum()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("g", [0.1, 0.6, 2.0])
 @pytest.mark.parametrize("which", [0, 1, 2])
 def test_bound_optimum_and_cost_come_in_this_order_and_close(g: float, which: int) -> None:

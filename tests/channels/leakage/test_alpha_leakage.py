@@ -130,6 +130,7 @@ def test_capacity_agrees_with_qif_to_1e_9() -> None:
         assert mutual_information(q, p) == pytest.approx(qif.measure.shannon.add_leakage(p, q) * math.log(2), abs=1e-9)
 
 
+@pytest.mark.slow
 @given(channels_with_priors())
 def test_alpha_beta_has_its_four_corners(both: tuple[np.ndarray, np.ndarray]) -> None:
     q, p = both

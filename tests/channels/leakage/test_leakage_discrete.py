@@ -133,6 +133,7 @@ def test_priors_that_do_not_fit_are_refused(prior: list[float]) -> None:
         d.lip(Q, prior)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["exponential", "anything", "one far pair", "two at one place"])
 def test_pairs_that_no_path_makes_steep_are_left_out_of_geo_epsilon_without_changing_it(kind: str) -> None:
     rng = np.random.default_rng(3)

@@ -372,6 +372,7 @@ def test_a_report_whose_cycle_closed_is_not_drawn_again(collector: Collector, pe
     assert len(person.device.budget().entries) == 1
 
 
+@pytest.mark.slow
 def test_devices_spread_their_reports_over_an_epoch_and_each_draws_once(
     collector: Collector, person: Participant, tmp_path: Path
 ) -> None:

@@ -21,9 +21,9 @@ from sfumato.base.things.frames import differences_m
 from sfumato.tracks.certificates.document import file_facts
 from sfumato.tracks.certificates.verdict import judge
 from sfumato.tracks.certificates.verify import read_certificate
-from sfumato.tracks.folders.archives.hiding import Hiding
-from sfumato.tracks.folders.archives.naming import keyed_name
-from sfumato.tracks.folders.archives.statement import verify_archive
+from sfumato.tracks.folders.rides.hide import Hiding
+from sfumato.tracks.folders.rides.ride_job import keyed_name
+from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.places.file import load_places
 from sfumato.tracks.places.zones import points_of
 
@@ -106,7 +106,7 @@ def test_hidden_rides_are_byte_for_byte_what_python_hides_with_the_same_places_f
         assert b"home" not in path.read_bytes()
         assert b"ele" not in path.read_bytes()
     assert found["leaks"][0]["bestM"] is not None
-    verified = verify_archive(tmp_path / "out" / "certificate.json", shared)
+    verified = verify_folder(tmp_path / "out" / "certificate.json", shared)
     assert verified.wording_checked
     assert verified.certificate["noise"] is None
     with zipfile.ZipFile(tmp_path / "out" / "release.zip") as archive:
@@ -131,13 +131,13 @@ def test_one_blurred_file_is_good_in_all_four_answers(table: Path, tmp_path: Pat
 def test_hidden_and_blurred_rides_verify_and_a_changed_byte_does_not(table: Path, tmp_path: Path) -> None:
     made(tmp_path / "out", table, rides(tmp_path, 3, seed=5), hide=[["home", *HOME, 400]], choice=("medium", "year"))
     certificate, shared = tmp_path / "out" / "certificate.json", tmp_path / "out" / "shared"
-    verified = verify_archive(certificate, shared)
+    verified = verify_folder(certificate, shared)
     assert verified.certificate["noise"]["prior_class"]["name"] == "year"
     assert any("every sentence" in line for line in verified.checks)
     file = next(shared.iterdir())
     file.write_bytes(file.read_bytes().replace(b"8.", b"9.", 1))
     with pytest.raises(VerificationFailed):
-        verify_archive(certificate, shared)
+        verify_folder(certificate, shared)
 
 
 def test_several_blurred_files_share_one_noise(table: Path, tmp_path: Path) -> None:
@@ -150,4 +150,4 @@ def test_several_blurred_files_share_one_noise(table: Path, tmp_path: Path) -> N
     shared = [sf.read_trace(path) for path in (tmp_path / "out" / "shared").iterdir()]
     assert len(shared) == 2
     np.testing.assert_array_equal(shared[0].lat_deg, shared[1].lat_deg)
-    verify_archive(tmp_path / "out" / "certificate.json", tmp_path / "out" / "shared")
+    verify_folder(tmp_path / "out" / "certificate.json", tmp_path / "out" / "shared")

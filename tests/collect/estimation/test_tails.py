@@ -30,6 +30,7 @@ def below(moments, share):
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_the_law_is_that_of_repeated_reports_of_the_same_people(epsilon):
     people = few_people()
@@ -48,6 +49,7 @@ def test_the_law_is_that_of_repeated_reports_of_the_same_people(epsilon):
         assert share.mean() == pytest.approx(level, abs=0.02)
 
 
+@pytest.mark.slow
 def test_cells_of_one_person_through_a_nearly_exact_channel_are_covered_at_every_level():
     people = few_people()
     truth = people / people.sum()

@@ -87,6 +87,7 @@ def small_case():
     return people, [Tally(channel, draw_tally(channel, people, rng=seed)) for seed in range(3)]
 
 
+@pytest.mark.slow
 def test_the_variance_is_that_of_repeated_reports_of_the_same_people():
     people, tallies = small_case()
     channel = tallies[0].channel

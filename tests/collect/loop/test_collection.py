@@ -153,6 +153,7 @@ def test_poisoning_destroys_camouflage_but_never_epsilon_and_the_defences_hold_i
     assert max(cycle.epsilon for cycle in bare) <= 2.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("share", "begin", "cohorted"), [(0.05, 0, False), (0.05, 0, True), (0.05, 3, True), (0.02, 0, True)]
 )
@@ -170,6 +171,7 @@ def test_with_the_default_rules_the_channel_never_follows_a_forged_spike(share, 
     assert all(not one.verdict.alarm for one in closed[:begin])
 
 
+@pytest.mark.slow
 def test_an_honest_campaign_makes_most_of_its_gain_under_the_default_cap():
     def lost(channel):
         return channel.mutual_information(PARIS.probabilities) + channel.distortion(PARIS.probabilities)

@@ -115,6 +115,7 @@ def test_a_grid_without_metres_has_no_forecast() -> None:
         forecast(made, people=10, after_s=1.0, cycle_s=1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("promise", ["epsilon", "mutual-information"])
 def test_a_plan_is_the_headline_of_the_map_that_comes_of_it(promise: Promise) -> None:
     """A plan said 4.2 km where the map then could not tell its halves apart: they were two functions."""
@@ -131,6 +132,7 @@ def test_a_plan_is_the_headline_of_the_map_that_comes_of_it(promise: Promise) ->
     assert daily.width_m == pytest.approx(known.width_told_apart(400))
 
 
+@pytest.mark.slow
 def test_a_plan_of_too_many_cells_says_that_no_areas_will_be_drawn() -> None:
     grid = Grid(rows=40, columns=40, cell_height=250.0, cell_width=250.0, unit="m")
     made = plan(grid, epsilon=0.002, promise="epsilon", budget=0.03, cycle_s=86_400, lasting_s=3e7)

@@ -79,6 +79,7 @@ def test_honest_cycles_of_a_changing_city_raise_no_alarm():
     assert "changed" in kinds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["piled", "spread", "as people"])
 def test_the_damage_of_forged_reports_in_every_cycle_lies_within_the_forecast(way):
     honest = [cycle(PARIS.probabilities, 3000, seed) for seed in range(4)]

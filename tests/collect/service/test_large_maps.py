@@ -145,6 +145,7 @@ def test_a_large_map_has_its_page_its_twin_its_pages_and_its_files(tmp_path: Pat
         assert visitor.get(address).json()["cycle"]["estimate"] == estimate.probabilities.tolist()
 
 
+@pytest.mark.slow
 def test_geojson_and_csv_of_a_hundred_thousand_cells_come_in_small_pieces() -> None:
     cells = 100_000
     nobody = np.zeros(cells, dtype=np.int64)

@@ -194,6 +194,7 @@ def test_the_log_of_a_campaign_that_stays_is_still_append_only_after_a_deletion(
             run(forge(statement))
 
 
+@pytest.mark.slow
 def test_a_cycle_left_out_changes_the_map_and_back_again_to_the_last_digit(town: TestClient, database: str) -> None:
     rng = np.random.default_rng(5)
     honest = [rng.integers(0, 6, 300), rng.integers(0, 6, 300)]

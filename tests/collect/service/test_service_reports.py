@@ -274,6 +274,7 @@ def test_relayed_reports_alone_never_close_a_cycle(town: TestClient) -> None:
     assert close(town, "relay")["closed"] is False
 
 
+@pytest.mark.slow
 def test_honest_reports_raise_no_alarm_and_five_percent_of_fakes_at_one_cell_do(
     town: TestClient, database: str
 ) -> None:

@@ -191,6 +191,7 @@ def test_every_text_is_escaped() -> None:
     assert _Page(page).open == []
 
 
+@pytest.mark.slow
 def test_a_million_points_give_a_page_of_bounded_size() -> None:
     count = 1_000_000
     generator = np.random.default_rng(0)

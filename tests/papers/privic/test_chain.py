@@ -75,6 +75,7 @@ def test_theorem_6_2_and_6_3_hold_where_one_class_is_left():
     assert chain.period(chain.closed[0]) == 1
 
 
+@pytest.mark.slow
 def test_theorem_c_6_the_estimate_jumps_where_the_channel_becomes_constant():
     edge = math.e / (1 + math.e)
     below, above = edge - 0.02, edge + 1e-4

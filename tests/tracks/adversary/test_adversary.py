@@ -35,6 +35,7 @@ def law(mechanism: MultiscaleNoise) -> Kernel:
     return kernel_from_dict(mechanism.law())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [White(150), law(shipped())], ids=["independent", "multiscale"])
 def test_claimed_intervals_are_the_measured_errors_when_the_prior_is_true(noise: Kernel) -> None:
     times = np.cumsum(np.random.default_rng(0).uniform(1, 9, 120))

@@ -35,6 +35,7 @@ MECHANISMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", MECHANISMS.values(), ids=MECHANISMS)
 def test_every_mechanism_can_be_audited_and_the_answer_is_json(options: dict) -> None:
     protected = protect(walk(), noise_m=150, rng=1, **options)

@@ -52,6 +52,7 @@ def halves() -> dict[str, object]:
     }
 
 
+@pytest.mark.slow
 def test_areas_and_hexagons_hold_what_the_cells_within_them_hold() -> None:
     pytest.importorskip("h3")
     people = fleet(40)

@@ -25,6 +25,7 @@ def truth_of(found: Flows, people: list[tuple[str, Trace]]) -> np.ndarray:
     return out / out.sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["multiscale", "planar-laplace"])
 def test_flows_come_nearer_to_the_truth_than_counting_released_ends(mechanism: str) -> None:
     people = fleet(60, stays=20, points=8)

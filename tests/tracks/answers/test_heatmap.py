@@ -59,6 +59,7 @@ def test_intervals_widen_with_fewer_people_and_are_refused_for_one() -> None:
     assert estimate_heatmap(two, cell_m=1500, bounds=BOUNDS, each_release_a_person=True).people == 2
 
 
+@pytest.mark.slow
 def test_releases_with_noises_of_several_sizes_each_keep_their_own_law() -> None:
     people = fleet(60)
     mixed = [received(people[:30], noise_m=200.0), received(people[30:], noise_m=500.0)]
@@ -80,6 +81,7 @@ class Lying:
         return replace(received_, law=NoiseLaw(White(noise_m), 1.0))  # type: ignore[type-var]
 
 
+@pytest.mark.slow
 def test_time_weights_undo_a_person_who_samples_faster() -> None:
     rng = np.random.default_rng(0)
     still = [

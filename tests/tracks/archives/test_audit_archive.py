@@ -15,9 +15,11 @@ from rides import PARIS, ride
 from track_files import FORMATS, write_as
 
 import sfumato as sf
-from sfumato.tracks.folders.archives import hide_archive
-from sfumato.tracks.folders.archives.statement import verify_archive
+from sfumato.tracks.folders.rides.hide import hide_archive
+from sfumato.tracks.folders.rides.ride_job import Sharing
+from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.places import Places, place_at
+from sfumato.tracks.plan import Plan
 
 SUMMER = 1.7e9
 
@@ -151,14 +153,16 @@ def test_a_point_left_inside_is_found(folder: Path) -> None:
     zone = home.active[0].zone
     assert zone is not None
     done = hide_archive([folder / "rides"], folder / "shared", home)
-    from sfumato.tracks.folders.archives import audited
+    from sfumato.tracks.folders import audit_archive as audit_archive_module
 
     other = Places.none(rng=3).add(place_at("cafe", *ride([1500, 200], [1501, 201]).lat_deg[:1], 2.36, rng=1))
     with pytest.MonkeyPatch.context() as patch:  # as if the cut had missed a zone
-        patch.setattr(audited, "withhold", lambda trace, zones, keep: audited_withhold(trace, home.zones, keep=keep))
+        patch.setattr(
+            audit_archive_module, "withhold", lambda trace, zones, keep: audited_withhold(trace, home.zones, keep=keep)
+        )
         from sfumato.tracks.places.withhold import withhold as audited_withhold
 
-        found = audited.audit_archive([folder / "rides"], folder / "shared", done.document, places=other)
+        found = audit_archive_module.audit_archive([folder / "rides"], folder / "shared", done.document, places=other)
     assert found.inside > 0
 
 
@@ -237,9 +241,9 @@ def test_noise_over_files_of_every_format_is_certified_without_holding_them(kind
         )
         write_as(kind, trace, rides / f"{number}.{kind}")
     places = Places.none(rng=3).add(place_at("home", *PARIS, radius_m=400.0, rng=1))
-    done = hide_archive([rides], tmp_path / "out", places, blur_m=30.0, rng=5)
+    done = hide_archive([rides], tmp_path / "out", places, Sharing(rng=5), blur=Plan(noise_m=30.0, prior_class="year"))
     assert len(done.document["files"]) == 2
-    assert "positions and times of every file" in verify_archive(done.document, tmp_path / "out").checks
+    assert "positions and times of every file" in verify_folder(done.document, tmp_path / "out").checks
     for file in (tmp_path / "out").iterdir():
         assert len(sf.read_trace(file)) > 10
 

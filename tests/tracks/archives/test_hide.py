@@ -14,13 +14,13 @@ from track_files import write_as
 
 import sfumato as sf
 from sfumato.base.errors import InputError, NotCertified, VerificationFailed
-from sfumato.tracks.folders.archives import hide_archive
-from sfumato.tracks.folders.archives.job import CHANGED
-from sfumato.tracks.folders.archives.result import Faces
-from sfumato.tracks.folders.archives.staging import private_folder
-from sfumato.tracks.folders.archives.statement import verify_archive
+from sfumato.tracks.folders.rides.hide import hide_archive
+from sfumato.tracks.folders.rides.ride_job import CHANGED, Faces, Sharing
+from sfumato.tracks.folders.staging import private_folder
+from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.places import Places, place_at, refuse_if_found
 from sfumato.tracks.places.zones import points_of
+from sfumato.tracks.plan import Plan
 from sfumato.tracks.times_released import Times
 
 SUMMER = 1.7e9
@@ -122,7 +122,7 @@ def test_a_bomb_and_a_broken_file_are_reported_and_skipped_or_stop_everything(pl
     assert "two hundred times" in str(refused["rides/bomb.gpx.gz"])
     assert len(everything(tmp_path / "out")) == 1
     with pytest.raises(InputError, match="Nothing was written"):
-        hide_archive([rides], tmp_path / "strict", places, strict=True)
+        hide_archive([rides], tmp_path / "strict", places, Sharing(strict=True))
     assert not (tmp_path / "strict").exists()
 
 
@@ -136,30 +136,30 @@ def test_a_leak_test_that_refuses_leaves_nothing(places: Places, tmp_path: Path)
         refuse_if_found(leaks, 5000.0)
 
     with pytest.raises(NotCertified, match="home"):
-        hide_archive([rides], tmp_path / "out", places, faces=Faces(tested=stop))
+        hide_archive([rides], tmp_path / "out", places, Sharing(faces=Faces(tested=stop)))
     assert seen[0].best_m is not None
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("times", ["keep", "shift", "relative", "coarse:5min", "drop"])
-@pytest.mark.parametrize("blur_m", [None, 30.0])
+@pytest.mark.parametrize("blur", [None, Plan(noise_m=30.0, prior_class="year")])
 def test_blur_and_times_with_one_certificate_that_anybody_can_check(
-    times: str, blur_m: float | None, places: Places, tmp_path: Path
+    times: str, blur: Plan | None, places: Places, tmp_path: Path
 ) -> None:
     rides, out = rides_of(tmp_path / "rides", count=3), tmp_path / "out"
-    done = hide_archive([rides], out, places, times=Times.parse(times), blur_m=blur_m, rng=5)
-    checks = verify_archive(done.document, out).checks
+    done = hide_archive([rides], out, places, Sharing(rng=5), times=Times.parse(times), blur=blur)
+    checks = verify_folder(done.document, out).checks
     assert "every byte of 3 files" in checks
-    assert (done.document["noise"] is not None) == (blur_m is not None)
+    assert (done.document["noise"] is not None) == (blur is not None)
     text = b"".join(everything(out).values())
     assert (b"<time>" in text) == (times != "drop")
     assert (b"2023-11-14" in text) == (times in ("keep", "coarse:5min"))
     (out / "extra.gpx").write_text("x")
     with pytest.raises(VerificationFailed, match="does not list"):
-        verify_archive(done.document, out)
+        verify_folder(done.document, out)
 
 
 def test_kept_names_stay_inside_the_folder(places: Places, tmp_path: Path) -> None:
     rides = rides_of(tmp_path / "rides", count=2)
-    hide_archive([rides], tmp_path / "out", places, keep_names=True)
+    hide_archive([rides], tmp_path / "out", places, Sharing(keep_names=True))
     assert sorted(everything(tmp_path / "out")) == ["day 0.gpx", "day 1.gpx"]

@@ -17,10 +17,11 @@ from rides import PARIS, ride
 from track_files import write_as
 
 from sfumato.base.errors import InputError
-from sfumato.tracks.folders.archives import hide_archive, protect_archive
-from sfumato.tracks.folders.archives.manifest import Manifest, SourceRecord
-from sfumato.tracks.folders.archives.staging import private_folder
-from sfumato.tracks.folders.archives.statement import verify_archive
+from sfumato.tracks.folders.rides.hide import hide_archive
+from sfumato.tracks.folders.rides.protect_archive import protect_archive
+from sfumato.tracks.folders.rides.ride_job import Sharing
+from sfumato.tracks.folders.staging import Manifest, SourceRecord, private_folder
+from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.places import Places, place_at, save_places
 from sfumato.tracks.plan import Plan
 
@@ -50,7 +51,7 @@ def test_twenty_random_kills_change_nothing(kind: str, rides: Path, tmp_path: Pa
 
     def work(out: Path) -> object:
         if kind == "protect":
-            return protect_archive([rides], out, Plan(noise_m=30.0), state=state)
+            return protect_archive([rides], out, Plan(noise_m=30.0), Sharing(state=state))
         return hide_archive([rides], out, places)
 
     whole = tmp_path / "whole"
@@ -117,10 +118,10 @@ def test_killed_at_any_change_no_shared_file_is_without_a_certificate(kind: str,
         content = gone.read_bytes()
         gone.unlink()
         work()
-        verify_archive(certificate, shared)
+        verify_folder(certificate, shared)
         gone.write_bytes(content)
         work()
-        assert len(verify_archive(certificate, shared).certificate["files"]) == 2
+        assert len(verify_folder(certificate, shared).certificate["files"]) == 2
         hidden = [path.name for path in tmp_path.rglob(".*")]
         assert not hidden, f"after kill {kills}"
     assert kills >= 15
@@ -147,7 +148,7 @@ def test_a_file_put_in_place_but_not_recorded_stays_certified(tmp_path: Path, mo
     assert len(everything(out)) == 1
     (tmp_path / cut_off[0]).unlink()  # so that the next run does not make it again
     done = protect_archive([rides], out, Plan(noise_m=30.0))
-    assert len(verify_archive(done.document, out).certificate["files"]) == 3
+    assert len(verify_folder(done.document, out).certificate["files"]) == 3
 
 
 def test_a_torn_line_is_done_again_and_another_owner_refused(tmp_path: Path) -> None:

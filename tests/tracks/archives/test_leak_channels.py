@@ -13,9 +13,11 @@ from track_files import FORMATS, write_as
 
 from sfumato.base.things.traces import Trace
 from sfumato.pages.report.archive_page import public_page
-from sfumato.tracks.folders.archives import hide_archive
+from sfumato.tracks.folders.rides.hide import hide_archive
+from sfumato.tracks.folders.rides.ride_job import Sharing
 from sfumato.tracks.places import Places, place_at
 from sfumato.tracks.places.zones import points_of
+from sfumato.tracks.plan import Plan
 from sfumato.tracks.times_released import Times
 
 SUMMER = 1.7e9
@@ -61,6 +63,7 @@ def vanishing(places: Places, world: int, folder: Path, kind: str) -> None:
         write_as(kind, walk, folder / f"{number}-{world} a walk.{kind}", words="private")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", ["keep", "relative", "shift", "coarse:5min", "drop"])
 @pytest.mark.parametrize("kind", FORMATS)
 def test_other_data_inside_the_zone_gives_the_same_bytes_names_order_and_dates(
@@ -96,14 +99,14 @@ def _refused(source: Path, out: Path, places: Places, times: str):
     from sfumato.base.errors import InputError
 
     with pytest.raises(InputError, match="without times"):
-        hide_archive([source], out, places, times=Times.parse(times), strict=True)
+        hide_archive([source], out, places, Sharing(strict=True), times=Times.parse(times))
     assert not out.exists()
     return []
 
 
-@pytest.mark.parametrize("blur_m", [None, 20.0])
+@pytest.mark.parametrize("blur", [None, Plan(noise_m=20.0, prior_class="year")])
 def test_packed_or_plain_and_in_whatever_order_the_output_is_the_same(
-    blur_m: float | None, places: Places, tmp_path: Path
+    blur: Plan | None, places: Places, tmp_path: Path
 ) -> None:
     """A zip's entries, their order, dates and comments, and gz headers tell nothing."""
     found = []
@@ -122,7 +125,7 @@ def test_packed_or_plain_and_in_whatever_order_the_output_is_the_same(
                 archive.writestr(entry, gzip.compress(file.read_bytes(), mtime=world))
         out = tmp_path / f"out{world}"
         state = tmp_path / "noise.state"
-        done = hide_archive([packed], out, places, blur_m=blur_m, state=state if blur_m else None, rng=5)
+        done = hide_archive([packed], out, places, Sharing(state=state if blur else None, rng=5), blur=blur)
         found.append((everything(out), json.dumps(done.document), public_page(done, out)))
     assert found[0] == found[1]
 
@@ -134,10 +137,10 @@ def test_kept_readings_near_a_cut_and_totals_do_not_tell(places: Places, tmp_pat
         source = tmp_path / f"in{world}"
         source.mkdir()
         write_as("gpx", trace, source / "a.gpx", words=f"door {world}", laps=laps)
-        from sfumato.tracks.folders.archives.job import SourceReading
+        from sfumato.tracks.folders.rides.ride_job import SourceReading
 
         reading = SourceReading(keep=("elevation",))
-        done = hide_archive([source], tmp_path / f"out{world}", places, reading=reading)
+        done = hide_archive([source], tmp_path / f"out{world}", places, Sharing(reading))
         found.append((everything(tmp_path / f"out{world}"), done.document))
     assert found[0] == found[1]
     assert b"<ele>" in found[0][0][1][1]

@@ -89,6 +89,7 @@ WRITTEN: list[Callable[[Path], ProtectedFrame[object]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write", WRITTEN, ids=lambda write: write.__name__)
 def test_what_a_library_writes_of_a_frame_in_its_usual_way_is_good(
     write: Callable[[Path], ProtectedFrame[object]], tmp_path: Path

@@ -13,9 +13,9 @@ import pytest
 from kills import killed_after, killed_before_change
 from people_rows import by_person, rows, written
 
-from sfumato.tracks.folders.datasets import job, source
-from sfumato.tracks.folders.datasets.protecting import protect_dataset
-from sfumato.tracks.folders.datasets.verifying import verify_dataset
+from sfumato.tracks.folders.rows import dataset, dataset_job
+from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
+from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.people.local import protect_table
 from sfumato.tracks.plan import Plan
 
@@ -43,8 +43,8 @@ def ended(out: Path) -> bool:
 @pytest.fixture
 def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many small units and buckets."""
-    monkeypatch.setattr(source, "ROUND_ROWS", 1000)
-    monkeypatch.setattr(job, "PART_ROWS", 1500)
+    monkeypatch.setattr(dataset, "ROUND_ROWS", 1000)
+    monkeypatch.setattr(dataset_job, "PART_ROWS", 1500)
 
 
 def work(folder: Path, out: Path, cores: int) -> None:
@@ -56,7 +56,7 @@ def checked(out: Path, table: pa.Table, keys: set[bytes]) -> None:
     assert len(keys) <= 1
     found = by_person(ds.dataset(out).to_table())
     assert sum(mine.num_rows for mine in found.values()) == table.num_rows
-    assert verify_dataset(out / "_certificate.json", out).checks
+    assert verify_folder(out / "_certificate.json", out).checks
     if keys:
         expected = by_person(protect_table(table, PLAN, key=keys.pop())[0])
         assert all(found[person].equals(expected[person]) for person in expected)
@@ -84,8 +84,8 @@ def test_twenty_kills_at_any_moment_change_nothing(tmp_path: Path, few_rows: Non
 def test_a_kill_before_every_change_of_the_disk_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(source, "ROUND_ROWS", 1000)
-    monkeypatch.setattr(job, "PART_ROWS", 1500)
+    monkeypatch.setattr(dataset, "ROUND_ROWS", 1000)
+    monkeypatch.setattr(dataset_job, "PART_ROWS", 1500)
     table = rows(2000, 40)
     folder, out, keys, change = written(tmp_path / "in", table, 2), tmp_path / "out", set(), 1
     while not ended(out):

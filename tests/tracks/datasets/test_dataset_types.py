@@ -17,9 +17,10 @@ from people_rows import by_person, rows, written
 
 from sfumato.base.errors import InputError
 from sfumato.base.keystream import fresh_key
-from sfumato.tracks.folders.datasets import job, source
-from sfumato.tracks.folders.datasets.protecting import DatasetReading, protect_dataset
-from sfumato.tracks.folders.datasets.verifying import verify_dataset
+from sfumato.tracks.folders.rows import dataset, dataset_job
+from sfumato.tracks.folders.rows.dataset import DatasetReading
+from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
+from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.io.tables.wkb import encode_points, points_from_wkb
 from sfumato.tracks.people.local import protect_table
 from sfumato.tracks.plan import Plan
@@ -35,14 +36,14 @@ GEO = {
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many units and buckets for a few rows."""
-    monkeypatch.setattr(source, "ROUND_ROWS", 400)
-    monkeypatch.setattr(job, "PART_ROWS", 500)
+    monkeypatch.setattr(dataset, "ROUND_ROWS", 400)
+    monkeypatch.setattr(dataset_job, "PART_ROWS", 500)
 
 
 def protected(tmp_path: Path, table: pa.Table, plan: Plan = PLAN, zone: str | None = "UTC") -> pa.Table:
     out = tmp_path / "out"
     protect_dataset(written(tmp_path / "in", table), out, plan, reading=DatasetReading({"id": "user_id"}, zone), rng=3)
-    assert verify_dataset(out / "_certificate.json", out).checks
+    assert verify_folder(out / "_certificate.json", out).checks
     return ds.dataset(out).to_table()
 
 
@@ -65,6 +66,7 @@ def test_geoparquet_points_come_back_as_geoparquet_without_the_true_box(tmp_path
         assert lon.tolist() == expected[person].column("lon").to_pylist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 @pytest.mark.parametrize("zone", [None, "UTC", "America/Los_Angeles"])
 def test_times_of_every_unit_and_zone_come_back(tmp_path: Path, unit: str, zone: str | None) -> None:
@@ -155,7 +157,7 @@ def test_a_date_beside_the_time_of_day_stays_with_it_and_is_not_kept_beside_time
         out = tmp_path / times
         protect_dataset(folder, out, Plan(noise_m=200.0, times=times), reading=DatasetReading({"id": "user_id"}, "UTC"))
         assert ("date" in ds.dataset(out).schema.names) == (times == "keep")
-        assert verify_dataset(out / "_certificate.json", out).checks
+        assert verify_folder(out / "_certificate.json", out).checks
     plan = Plan(noise_m=200.0, times="shift", keep=("date",))
     with pytest.raises(InputError, match="tells what --times shift hides"):
         protect_dataset(folder, tmp_path / "told", plan, reading=DatasetReading({"id": "user_id"}, "UTC"))

@@ -17,9 +17,10 @@ from people_rows import by_person, rows, written
 
 from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.base.keystream import fresh_key
-from sfumato.tracks.folders.datasets import job, source
-from sfumato.tracks.folders.datasets.protecting import DatasetReading, protect_dataset
-from sfumato.tracks.folders.datasets.verifying import verify_dataset
+from sfumato.tracks.folders.rows import dataset, dataset_job
+from sfumato.tracks.folders.rows.dataset import DatasetReading
+from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
+from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.people.local import protect_table
 from sfumato.tracks.plan import Plan
 
@@ -29,8 +30,8 @@ PLAN = Plan(noise_m=200.0)
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many units and buckets for a few rows."""
-    monkeypatch.setattr(source, "ROUND_ROWS", 400)
-    monkeypatch.setattr(job, "PART_ROWS", 500)
+    monkeypatch.setattr(dataset, "ROUND_ROWS", 400)
+    monkeypatch.setattr(dataset_job, "PART_ROWS", 500)
 
 
 def test_a_dataset_is_the_table_protected_in_one_go(tmp_path: Path) -> None:
@@ -52,7 +53,7 @@ def test_files_parts_and_cores_change_no_byte_of_anybody(
 ) -> None:
     table = rows()
     protect_dataset(written(tmp_path / "one", table, 1), tmp_path / "a", PLAN, rng=3, cores=1)
-    monkeypatch.setattr(job, "PART_ROWS", 1300)
+    monkeypatch.setattr(dataset_job, "PART_ROWS", 1300)
     protect_dataset(written(tmp_path / "many", table, 11), tmp_path / "b", PLAN, rng=3, cores=cores)
     one, other = (by_person(ds.dataset(tmp_path / name).to_table()) for name in "ab")
     assert all(one[person].equals(other[person]) for person in one)
@@ -64,7 +65,7 @@ def test_the_folder_holds_a_certificate_that_verifies_and_nothing_private(tmp_pa
     assert {path.name for path in tmp_path.iterdir()} == {"in", "out"}
     names = {path.name for path in (tmp_path / "out").iterdir() if path.name.startswith("_")}
     assert names == {"_certificate.json", "_manifest.json"}
-    assert verify_dataset(tmp_path / "out" / "_certificate.json", tmp_path / "out").checks
+    assert verify_folder(tmp_path / "out" / "_certificate.json", tmp_path / "out").checks
     assert done.document["people"]["people"] == 17
     assert done.document["people"]["points_per_person"]["1.00"] >= 3000 / 17
     assert done.document["noise"]["worst_loss"] == done.document["people"]["worst_loss"]
@@ -88,7 +89,7 @@ def test_a_dataset_that_was_changed_does_not_verify(tmp_path: Path, harm: str) -
     else:
         part.unlink()
     with pytest.raises(VerificationFailed):
-        verify_dataset(out / "_certificate.json", out)
+        verify_folder(out / "_certificate.json", out)
 
 
 def test_bad_rows_go_to_rejects_by_file_row_and_reason(tmp_path: Path) -> None:
@@ -117,7 +118,7 @@ def test_bad_rows_go_to_rejects_by_file_row_and_reason(tmp_path: Path) -> None:
         ("f04.parquet", 600),
     ]
     assert ds.dataset(tmp_path / "out").count_rows() == 2997
-    assert verify_dataset(tmp_path / "out" / "_certificate.json", tmp_path / "out").checks
+    assert verify_folder(tmp_path / "out" / "_certificate.json", tmp_path / "out").checks
     with pytest.raises(InputError, match="3 of 3001 rows"):
         protect_dataset(folder, tmp_path / "strict", PLAN, strict=True)
     assert {path.name for path in tmp_path.iterdir()} == {"in", "out"}
@@ -138,7 +139,7 @@ def test_hive_folders_empty_files_and_kept_columns(tmp_path: Path) -> None:
     assert together.column("lat").equals(whole.column("lat"))
     assert together.column("speed").equals(table.column("speed"))
     assert together.column("city").to_pylist() == city.to_pylist()
-    assert verify_dataset(tmp_path / "out" / "_certificate.json", tmp_path / "out").checks
+    assert verify_folder(tmp_path / "out" / "_certificate.json", tmp_path / "out").checks
 
 
 def millionths(table: pa.Table, kind: pa.DataType, *, scale: float, ending: str = "") -> pa.Table:
@@ -172,7 +173,7 @@ def test_types_come_back_as_they_were(tmp_path: Path, kind: str) -> None:
     found, given = by_person(out), by_person(table)
     for person, mine in given.items():
         assert found[person].column("time").to_pylist() == mine.column("time").to_pylist()
-    assert verify_dataset(tmp_path / "out" / "_certificate.json", tmp_path / "out").checks
+    assert verify_folder(tmp_path / "out" / "_certificate.json", tmp_path / "out").checks
 
 
 @pytest.mark.parametrize("times", ["shift", "relative", "coarse:60min", "drop"])
@@ -192,7 +193,7 @@ def test_times_are_released_as_asked(tmp_path: Path, times: str) -> None:
                 assert (np.diff(shown) == np.diff(read)).all()
                 assert (shown[0] == 0) == (times == "relative")
                 assert (shown != read).all()
-    assert verify_dataset(tmp_path / "out" / "_certificate.json", tmp_path / "out").checks
+    assert verify_folder(tmp_path / "out" / "_certificate.json", tmp_path / "out").checks
 
 
 def test_what_cannot_be_told_is_refused_and_leaves_nothing(tmp_path: Path) -> None:

@@ -14,10 +14,10 @@ from people_rows import by_person, written
 
 from sfumato.base.errors import InputError, NotCertified, VerificationFailed
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.folders.datasets import job, source
-from sfumato.tracks.folders.datasets.hiding import DatasetLeaks, hide_dataset, places_in
-from sfumato.tracks.folders.datasets.protecting import DatasetReading
-from sfumato.tracks.folders.datasets.verifying import verify_dataset
+from sfumato.tracks.folders.rows import dataset, dataset_job
+from sfumato.tracks.folders.rows.dataset import DatasetReading
+from sfumato.tracks.folders.rows.hide_dataset import DatasetLeaks, hide_dataset, places_in
+from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.places import Place, Places, place_at, save_places, withhold
 from sfumato.tracks.times_released import Times
 
@@ -27,8 +27,8 @@ PEOPLE, POINTS = 6, 300
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many units and buckets for a few rows."""
-    monkeypatch.setattr(source, "ROUND_ROWS", 400)
-    monkeypatch.setattr(job, "PART_ROWS", 500)
+    monkeypatch.setattr(dataset, "ROUND_ROWS", 400)
+    monkeypatch.setattr(dataset_job, "PART_ROWS", 500)
 
 
 def homes() -> dict[str, Place]:
@@ -85,7 +85,7 @@ def test_what_is_left_is_what_is_left_of_every_ride(tmp_path: Path) -> None:
         assert released.column("speed").drop_null().equals(mine.take(pa.array(kept)).slice(2).column("speed"))
     assert (done.released, done.people) == (sum(mine.num_rows for mine in found.values()), PEOPLE)
     assert heard[0].people == heard[0].places == PEOPLE
-    assert verify_dataset(out / "_certificate.json", out).checks
+    assert verify_folder(out / "_certificate.json", out).checks
     assert done.document["noise"] is None
     assert done.document["withheld"]
 
@@ -122,7 +122,7 @@ def test_times_are_released_as_asked(tmp_path: Path, times: str) -> None:
     if times == "relative":
         for mine in by_person(released).values():
             assert mine.column("time").cast(pa.int64())[0].as_py() == 0
-    assert verify_dataset(out / "_certificate.json", out).checks
+    assert verify_folder(out / "_certificate.json", out).checks
 
 
 def test_whoever_has_no_places_is_left_out_and_strangers_to_a_zone_stay(tmp_path: Path) -> None:
@@ -162,10 +162,10 @@ def test_one_persons_dataset_takes_one_places_file(tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = hide_dataset(written(tmp_path / "in", mine), out, places, reading=DatasetReading(one_person=True))
     assert 0 < done.released < POINTS
-    assert verify_dataset(out / "_certificate.json", out).checks
+    assert verify_folder(out / "_certificate.json", out).checks
     (out / "part-00000.parquet").unlink()
     with pytest.raises(VerificationFailed):
-        verify_dataset(out / "_certificate.json", out)
+        verify_folder(out / "_certificate.json", out)
 
 
 def test_the_command_hides_a_dataset(tmp_path: Path) -> None:

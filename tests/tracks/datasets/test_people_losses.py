@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,11 @@ from people_rows import rows, written
 
 from sfumato.base.errors import InputError, NotCertified, VerificationFailed
 from sfumato.tracks.certificates.document import sealed
-from sfumato.tracks.certificates.folders import unsealed
-from sfumato.tracks.folders.datasets import job, people_losses, source
-from sfumato.tracks.folders.datasets.notes import Notes
-from sfumato.tracks.folders.datasets.people_losses import FEW, HIDDEN, LOCAL, MOMENTS, PEOPLE, Sample
-from sfumato.tracks.folders.datasets.protecting import DatasetReading, protect_dataset
-from sfumato.tracks.folders.datasets.verifying import verify_dataset
+from sfumato.tracks.folders.rows import dataset, dataset_job, people_losses
+from sfumato.tracks.folders.rows.dataset import DatasetReading
+from sfumato.tracks.folders.rows.people_losses import FEW, HIDDEN, LOCAL, MOMENTS, PEOPLE, Sample
+from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
+from sfumato.tracks.folders.verify_folder import unsealed, verify_folder
 from sfumato.tracks.people.noise import TableNoise
 from sfumato.tracks.plan import Plan
 
@@ -31,8 +31,8 @@ MECHANISM = TableNoise.of(PLAN, rng=1).mechanism
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many units and buckets for a few rows."""
-    monkeypatch.setattr(source, "ROUND_ROWS", 400)
-    monkeypatch.setattr(job, "PART_ROWS", 500)
+    monkeypatch.setattr(dataset, "ROUND_ROWS", 400)
+    monkeypatch.setattr(dataset_job, "PART_ROWS", 500)
 
 
 def fleet(times: list[np.ndarray], seed: int = 0) -> pa.Table:
@@ -85,8 +85,7 @@ def test_everybodys_quantiles_are_those_computed_by_hand(tmp_path: Path) -> None
         assert found["at_least"][name] <= losses[rank - 1] <= found["at_most"][name]
         assert found["at_most"][name] <= found["at_least"][name] * 1.0101, "three figures"
     assert (
-        "losses at people's own times"
-        in verify_dataset(tmp_path / "out" / "_certificate.json", tmp_path / "out").checks
+        "losses at people's own times" in verify_folder(tmp_path / "out" / "_certificate.json", tmp_path / "out").checks
     )
 
 
@@ -105,7 +104,7 @@ def test_keys_files_parts_and_cores_choose_the_same_people(tmp_path: Path, monke
     rng = np.random.default_rng(6)
     table = fleet([np.cumsum(rng.uniform(5.0, 60.0, size)) for size in rng.integers(1, 50, 80)])
     one = protect_dataset(written(tmp_path / "a", table, 1), tmp_path / "a.out", PLAN, cores=1)
-    monkeypatch.setattr(job, "PART_ROWS", 190)
+    monkeypatch.setattr(dataset_job, "PART_ROWS", 190)
     other = protect_dataset(written(tmp_path / "b", table, 7), tmp_path / "b.out", PLAN)
     shifted = protect_dataset(tmp_path / "b", tmp_path / "c.out", Plan(noise_m=200.0, times="shift"), cores=3)
     assert one.parts < other.parts
@@ -113,7 +112,7 @@ def test_keys_files_parts_and_cores_choose_the_same_people(tmp_path: Path, monke
     assert block(one)["people"] == 30
     assert "30 of 80 people" in block(one)["meaning"]
     for name in "abc":
-        verify_dataset(tmp_path / f"{name}.out" / "_certificate.json", tmp_path / f"{name}.out")
+        verify_folder(tmp_path / f"{name}.out" / "_certificate.json", tmp_path / f"{name}.out")
 
 
 HARMS: dict[str, Callable[[dict[str, Any], float], object]] = {
@@ -139,14 +138,14 @@ def test_a_distribution_that_was_changed_is_refused(tmp_path: Path) -> None:
         harm(changed["people"]["loss_at_times"], document["people"]["worst_loss"])
         assert changed != document, name
         with pytest.raises(VerificationFailed, match=r"losses at people's own times|has the wrong type"):
-            verify_dataset(sealed(unsealed(changed)), tmp_path / "out")
-    assert verify_dataset(sealed(unsealed(document)), tmp_path / "out").checks
+            verify_folder(sealed(unsealed(changed)), tmp_path / "out")
+    assert verify_folder(sealed(unsealed(document)), tmp_path / "out").checks
 
 
 def test_a_certificate_from_before_says_nothing_and_holds(tmp_path: Path) -> None:
     document = protect_dataset(written(tmp_path / "in", rows(500, 25)), tmp_path / "out", PLAN).document
     del document["people"]["loss_at_times"]
-    held = verify_dataset(sealed(unsealed(document)), tmp_path / "out")
+    held = verify_folder(sealed(unsealed(document)), tmp_path / "out")
     assert "The certificate says nothing about the losses at people's own times." in held.notes
 
 
@@ -167,7 +166,7 @@ def test_what_is_not_computed_says_why(tmp_path: Path, people: int, times: str, 
     plan, reading = Plan(noise_m=200.0, times=times), DatasetReading({"id": "user_id"}, zone)
     done = protect_dataset(written(tmp_path / "in", table), tmp_path / "out", plan, reading=reading)
     assert block(done) == people_losses.not_stated(why)
-    verify_dataset(tmp_path / "out" / "_certificate.json", tmp_path / "out")
+    verify_folder(tmp_path / "out" / "_certificate.json", tmp_path / "out")
 
 
 @pytest.mark.parametrize("mechanism", ["independent", "planar-laplace", "prior-shaped", "mixed"])
@@ -182,7 +181,8 @@ def test_promises_that_depend_on_times_are_refused_before_a_row_is_read(tmp_path
 
 
 def test_a_part_of_which_nothing_was_noted_stops_the_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Notes, "all", lambda notes: [])
+    tally = dataset_job.DatasetJob.tally
+    monkeypatch.setattr(dataset_job.DatasetJob, "tally", lambda job: replace(tally(job), notes=[]))
     with pytest.raises(InputError, match="another version"):
         protect_dataset(written(tmp_path / "in", rows(400, 25)), tmp_path / "out", PLAN)
 
@@ -198,11 +198,3 @@ def test_a_person_in_many_pieces_is_one_of_the_sample() -> None:
     assert one == other
     assert len(one) == PEOPLE
     assert all(len(moments) == MOMENTS and not complete for _, complete, moments in one)
-
-
-def test_what_a_killed_job_was_noting_is_not_read(tmp_path: Path) -> None:
-    notes = Notes(tmp_path / "notes")
-    notes.keep(["b", "a"], {"people": 2})
-    (tmp_path / "notes" / ".abc.machine-1f-0123456789ab.json").write_text('{"peop')
-    notes.keep(["a"], {"people": 3})
-    assert notes.all() == [{"people": 3}], "a bucket that is done again has one note"

@@ -11,10 +11,10 @@ import pytest
 from people_rows import by_person, rows, written
 
 from sfumato.base.keystream import fresh_key
-from sfumato.tracks.folders.datasets import source, spill
-from sfumato.tracks.folders.datasets.planes import MOST_PLANES, Planes, rows_of_runs
-from sfumato.tracks.folders.datasets.protecting import protect_dataset
-from sfumato.tracks.folders.datasets.spill_loops import blocks_of, rows_of_each
+from sfumato.tracks.folders.rows import dataset, spill
+from sfumato.tracks.folders.rows.planes import MOST_PLANES, Planes, rows_of_runs
+from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
+from sfumato.tracks.folders.rows.spill_loops import blocks_of, rows_of_each
 from sfumato.tracks.people.local import protect_table
 from sfumato.tracks.people.rows import Rows
 from sfumato.tracks.plan import Plan
@@ -68,7 +68,7 @@ def test_every_bit_comes_back_in_as_few_words_as_it_takes(positions: str, moment
 
 def test_rounds_of_other_planes_and_sizes_change_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of 100 rows: some of few decimals, some not, some years away, some of which nothing can be used."""
-    monkeypatch.setattr(source, "ROUND_ROWS", 100)
+    monkeypatch.setattr(dataset, "ROUND_ROWS", 100)
     monkeypatch.setattr(spill, "HELD_ROWS", 350)
     table = rows(2000, 15)
     lat = np.round(table["lat"].to_numpy(), 5)

@@ -94,6 +94,7 @@ def damaged(draw: st.DrawFn, seeds: list[bytes]) -> bytes:
     return bytes(content)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_damaged_file_is_a_trace_or_an_input_error(ending: str) -> None:
     @FUZZ
@@ -131,6 +132,7 @@ def _grown(children: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
 _JSON = st.recursive(_LEAVES, _grown, max_leaves=25)
 
 
+@pytest.mark.slow
 @FUZZ
 @given(_JSON)
 def test_json_with_the_right_words_in_wrong_places_is_a_trace_or_an_input_error(document: object) -> None:
@@ -144,6 +146,7 @@ def test_json_with_the_right_words_in_wrong_places_is_a_trace_or_an_input_error(
 _GEOMETRY_TYPES = ("LineString", "MultiLineString", "Point", "MultiPoint", "Polygon", "MovingPoint", None)
 
 
+@pytest.mark.slow
 @FUZZ
 @given(
     st.sampled_from(_GEOMETRY_TYPES), _JSON | st.lists(st.lists(st.floats(-400, 400), max_size=4), max_size=4),

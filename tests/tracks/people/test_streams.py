@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.base.errors import InputError
-from sfumato.tracks.folders.datasets.protecting import protect_dataset
-from sfumato.tracks.folders.datasets.verifying import verify_dataset
+from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
+from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.people.local import protect_table
 from sfumato.tracks.plan import Plan
 
@@ -63,7 +63,7 @@ def test_a_lazy_table_comes_back_lazy_over_the_dataset_jobs_rows(kind: str, sour
     expected = sorted(rows_of(ds.dataset(tmp_path / "local", format="parquet")))
     assert sorted(rows_of(out)) == expected
     assert certificate["people"]["points"] == 400
-    verify_dataset(certificate, tmp_path / "out")
+    verify_folder(certificate, tmp_path / "out")
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {"in", "local", "out"}, "the rows as they were are gone"
 

@@ -22,8 +22,9 @@ import pytest
 from spark_session import PLAN, SOURCE, executors, kill_one, session, table
 
 from sfumato.base.errors import InputError
-from sfumato.tracks.folders.datasets.protecting import DatasetReading, protect_dataset
-from sfumato.tracks.folders.datasets.verifying import verify_dataset
+from sfumato.tracks.folders.rows.dataset import DatasetReading
+from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
+from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.io.tables.wkb import encode_points
 from sfumato.tracks.plan import Plan
 
@@ -88,7 +89,7 @@ def assert_alike(local: Path, spark: Path) -> None:
         for folder in (local, spark)
     ]
     assert rejects[0] == rejects[1]
-    verify_dataset(spark / "_certificate.json", spark)
+    verify_folder(spark / "_certificate.json", spark)
     assert not spark.with_name(spark.name + ".private").exists()
 
 
@@ -156,7 +157,7 @@ def test_types_names_codecs_and_geoparquet_are_the_files_own(spark: Any, tmp_pat
         local, other = (tmp_path / f"{name}.{engine}" for engine in ("local", "spark"))
         assert (local / "_manifest.json").read_text() == (other / "_manifest.json").read_text()
         assert (local / "part-00000.parquet").read_bytes() == (other / "part-00000.parquet").read_bytes()
-        verify_dataset(other / "_certificate.json", other)
+        verify_folder(other / "_certificate.json", other)
 
 
 def test_what_is_refused_leaves_nothing_behind(spark: Any, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 /**
  * One noise is for one person: files that say somebody was in two places at one time are two people's, and the way from
- * one to the other would be released as it is. The same rule and numbers as `sfumato.tracks.folders.archives.one_person`.
+ * one to the other would be released as it is. The same rule and numbers as `sfumato.tracks.folders.rides.one_person`.
  */
 import { SfumatoError } from "../errors.js";
 import { distanceM, surface, type Vector } from "./globe.js";

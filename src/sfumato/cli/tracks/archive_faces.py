@@ -18,8 +18,8 @@ from sfumato.base.units import count_of
 from sfumato.tracks.certificates.document import certificate_text
 
 if TYPE_CHECKING:
-    from sfumato.tracks.folders.archives import Row
-    from sfumato.tracks.folders.archives.audited import AuditRow
+    from sfumato.tracks.folders.audit_archive import AuditRow
+    from sfumato.tracks.folders.rides.ride_job import Row
 
 _MOST_LINES = 20
 

@@ -15,8 +15,8 @@ from sfumato.cli.tracks.archive_faces import passphrase_in, points_read
 from sfumato.cli.tracks.protect import named_columns
 from sfumato.pages.report.audit_page import audit_page, noise_lines
 from sfumato.tracks.certificates.verify import read_certificate
-from sfumato.tracks.folders.archives.audited import ArchiveAudit, AuditRow, audit_archive
-from sfumato.tracks.folders.archives.job import SourceReading
+from sfumato.tracks.folders.audit_archive import ArchiveAudit, AuditRow, audit_archive
+from sfumato.tracks.folders.rides.ride_job import SourceReading
 from sfumato.tracks.io.archive import count_members
 from sfumato.tracks.places import load_places
 

@@ -134,15 +134,12 @@ def _kind(certificate: Path) -> object:
 
 def _verify_folder(certificate: Path, folder: Path, *, signer: str | None, ignore_wording: bool, json: bool) -> None:
     """An archive that ``hide`` wrote: everything recomputed from its certificate and its files."""
-    judged = import_module("sfumato.tracks.folders.archives.judged")  # loads the places: one track needs none
-    check = judged.verify_archive
-    if _kind(certificate) == "sfumato dataset certificate":
-        check = import_module("sfumato.tracks.folders.datasets.verifying").verify_dataset
+    folders = import_module("sfumato.tracks.folders.verify_folder")  # loads the places: one track needs none
     try:
-        found = check(certificate, folder, signer=signer, ignore_wording=ignore_wording)
+        found = folders.verify_folder(certificate, folder, signer=signer, ignore_wording=ignore_wording)
     except VerificationFailed as error:
         fail(error, json=json, code=1)
-    verdict = judged.judge_folder(found, folder)
+    verdict = folders.judge_folder(found, folder)
     if json:
         print_json({**found.to_dict(), **verdict.to_dict()})
     else:

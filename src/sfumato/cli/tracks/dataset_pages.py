@@ -17,7 +17,7 @@ from sfumato.tracks.adversary.fleet import People, person_losses
 from sfumato.tracks.answers.received import Received, received_as
 from sfumato.tracks.certificates.document import Certificate
 from sfumato.tracks.certificates.verify import Document, terms_of
-from sfumato.tracks.folders.datasets.people_losses import BLOCK
+from sfumato.tracks.folders.rows.people_losses import BLOCK
 from sfumato.tracks.people.layout import Layout
 from sfumato.tracks.people.rows import read_rows
 from sfumato.tracks.people.rows_loops import by_person

@@ -18,15 +18,15 @@ from sfumato.cli.tracks.hidden_dataset import run_hide_dataset
 from sfumato.cli.tracks.protect import named_columns
 from sfumato.pages.report.archive_page import private_page, public_page
 from sfumato.tracks.certificates.sign import signer_with
-from sfumato.tracks.folders.archives.job import SourceReading
-from sfumato.tracks.folders.archives.result import ArchiveResult, Faces
-from sfumato.tracks.folders.archives.runs import hide_archive
-from sfumato.tracks.folders.archives.staging import SUMMARY_NAME
+from sfumato.tracks.folders.rides.hide import hide_archive
+from sfumato.tracks.folders.rides.ride_job import ArchiveResult, Faces, Sharing, SourceReading
+from sfumato.tracks.folders.staging import SUMMARY_NAME
 from sfumato.tracks.io.archive import count_members
 from sfumato.tracks.io.draft import canonical
 from sfumato.tracks.io.formats import is_dataset
 from sfumato.tracks.places import PlaceLeak, Places, load_places, refuse_if_found
 from sfumato.tracks.places.zones import public_radius_m
+from sfumato.tracks.plan import Plan
 from sfumato.tracks.times_released import Times
 
 
@@ -76,32 +76,17 @@ def run_hide(asked: HideOptions) -> None:
             refuse_if_found(leaks, limit_m)
 
     with progress("Hiding", count_members(asked.sources), quiet=asked.json) as step:
-        done = hide_archive(
-            asked.sources,
-            asked.output,
-            mine,
-            reading=SourceReading(
-                asked.format,
-                asked.time_zone,
-                named_columns(asked.column),
-                tuple(canonical(name) for name in asked.keep),
-                asked.one_person,
-            ),
-            times=Times.parse(asked.times),
-            blur_m=None if asked.blur is None else length_m(asked.blur),
-            prior_class=asked.prior_class,
-            state=asked.state,
-            passphrase=passphrase,
-            keep_names=asked.keep_names,
-            to=asked.to,
-            strict=asked.strict,
-            faces=Faces(
-                step,
-                tested,
-                sign=None if asked.sign is None else signer_with(asked.sign),
-                certified=lambda document: write_certificate(asked.certificate, document),
-            ),
+        keep = tuple(canonical(name) for name in asked.keep)
+        reading = SourceReading(asked.format, asked.time_zone, named_columns(asked.column), keep, asked.one_person)
+        faces = Faces(
+            step,
+            tested,
+            sign=None if asked.sign is None else signer_with(asked.sign),
+            certified=lambda document: write_certificate(asked.certificate, document),
         )
+        how = Sharing(reading, asked.state, passphrase, asked.keep_names, asked.to, asked.strict, faces)
+        blur = None if asked.blur is None else Plan(noise_m=length_m(asked.blur), prior_class=asked.prior_class)
+        done = hide_archive(asked.sources, asked.output, mine, how, times=Times.parse(asked.times), blur=blur)
     write_text(done.private / SUMMARY_NAME, rows_csv(done.rows), private=True)
     _pages(done, mine, asked.output, asked.report, asked.public_report)
     outputs = {"certificate": asked.certificate, "report": asked.report, "public_report": asked.public_report}

@@ -13,9 +13,8 @@ from sfumato.cli.output import print_json
 from sfumato.cli.tracks.archive_faces import write_certificate
 from sfumato.cli.tracks.protected_dataset import dataset_progress, say_left_out
 from sfumato.tracks.certificates.sign import signer_with
-from sfumato.tracks.folders.datasets.hiding import DatasetLeaks, hide_dataset, places_in
-from sfumato.tracks.folders.datasets.protecting import DatasetReading
-from sfumato.tracks.folders.datasets.source import open_dataset
+from sfumato.tracks.folders.rows.dataset import DatasetReading, open_dataset
+from sfumato.tracks.folders.rows.hide_dataset import DatasetLeaks, hide_dataset, places_in
 from sfumato.tracks.places import Places, load_places
 from sfumato.tracks.times_released import Times
 

@@ -19,11 +19,10 @@ from sfumato.cli.tracks.protect import enter
 from sfumato.pages.report.archive_page import public_page
 from sfumato.pages.report.audit_page import audit_page
 from sfumato.tracks.certificates.document import promise_lines
-from sfumato.tracks.folders.archives.audited import audit_archive
-from sfumato.tracks.folders.archives.job import SourceReading
-from sfumato.tracks.folders.archives.protecting import protect_archive
-from sfumato.tracks.folders.archives.result import ArchiveResult, Faces
-from sfumato.tracks.folders.archives.staging import SUMMARY_NAME
+from sfumato.tracks.folders.audit_archive import audit_archive
+from sfumato.tracks.folders.rides.protect_archive import protect_archive
+from sfumato.tracks.folders.rides.ride_job import ArchiveResult, Faces, Sharing, SourceReading
+from sfumato.tracks.folders.staging import SUMMARY_NAME
 from sfumato.tracks.io.archive import count_members
 from sfumato.tracks.plan import Plan
 
@@ -36,14 +35,14 @@ def run_protect_archive(
     kept: tuple[Path | None, str | None],
     accounted: tuple[Path | None, str | None, float | None],
     sign: Callable[[Mapping[str, Any]], Mapping[str, str]] | None,
-    how: tuple[bool, bool, str | None],
+    named: tuple[bool, bool, str | None],
     seed: int | None,
     *,
     json: bool,
 ) -> None:
     """Fill the output folder, and say what is promised over all of it."""
     output, (state, passphrase), (ledger, person, cap) = paths["release"], kept, accounted
-    keep_names, strict, to = how
+    keep_names, strict, to = named
     if ledger is not None and not person:
         raise InputError("A ledger entry is for one person.", "Name them with --ledger-person.")
     if "report" in paths and plan.times == "drop":
@@ -53,24 +52,14 @@ def run_protect_archive(
         )
     read = SourceReading(*reading)
     with progress("Protecting", count_members(sources), quiet=json) as step:
-        done = protect_archive(
-            sources,
-            output,
-            plan,
-            reading=read,
-            state=state,
-            passphrase=passphrase,
-            keep_names=keep_names,
-            to=to,
-            strict=strict,
-            faces=Faces(
-                step,
-                priced=None if ledger is None else lambda noise, process: enter(noise, process, ledger, person, cap),
-                sign=sign,
-                certified=lambda document: write_certificate(paths.get("certificate"), document),
-            ),
-            rng=seed,
+        faces = Faces(
+            step,
+            priced=None if ledger is None else lambda noise, process: enter(noise, process, ledger, person, cap),
+            sign=sign,
+            certified=lambda document: write_certificate(paths.get("certificate"), document),
         )
+        how = Sharing(read, state, passphrase, keep_names, to, strict, faces, seed)
+        done = protect_archive(sources, output, plan, how)
     write_text(done.private / SUMMARY_NAME, rows_csv(done.rows), private=True)
     if "report" in paths:
         found = audit_archive(sources, output, done.document, reading=read)

@@ -24,9 +24,10 @@ from sfumato.cli.tracks.protect import enter
 from sfumato.tracks.certificates.document import promise_lines
 from sfumato.tracks.certificates.state import NoiseState, create_state, load_state
 from sfumato.tracks.certificates.verify import Document
-from sfumato.tracks.folders.datasets.protecting import DatasetReading, DatasetResult, protect_dataset
-from sfumato.tracks.folders.datasets.source import open_dataset
-from sfumato.tracks.folders.datasets.statement import Sign
+from sfumato.tracks.folders.rows.dataset import DatasetReading, open_dataset
+from sfumato.tracks.folders.rows.dataset_job import DatasetResult
+from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
+from sfumato.tracks.folders.statement import Sign
 from sfumato.tracks.people.protection import choose
 from sfumato.tracks.plan import Plan
 

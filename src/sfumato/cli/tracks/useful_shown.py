@@ -26,9 +26,9 @@ from sfumato.tracks.answers.usefulness.utility import PRIVATE, Utility, as_peopl
 from sfumato.tracks.answers.usefulness.wishes import parse_wish
 from sfumato.tracks.certificates.build import rounded_times
 from sfumato.tracks.certificates.verify import read_certificate, read_release, terms_of
-from sfumato.tracks.folders.archives.audited import shared_pairs
-from sfumato.tracks.folders.archives.job import SourceReading
-from sfumato.tracks.folders.archives.statement import joined
+from sfumato.tracks.folders.audit_archive import shared_pairs
+from sfumato.tracks.folders.rides.ride_job import SourceReading
+from sfumato.tracks.folders.statement import joined
 from sfumato.tracks.io.archive import members, only_track
 from sfumato.tracks.io.formats import is_archive
 

@@ -15,8 +15,8 @@ from sfumato.base.units import count_of, format_length
 from sfumato.pages.report.archive_map import Mark, archive_map
 from sfumato.pages.report.words import alarm, kept_words, public_banner
 from sfumato.tracks.certificates.document import Certificate
-from sfumato.tracks.folders.archives.result import ArchiveResult
-from sfumato.tracks.folders.archives.statement import NOT_COVERED, WITHHELD
+from sfumato.tracks.folders.rides.ride_job import ArchiveResult
+from sfumato.tracks.folders.statement import NOT_COVERED, WITHHELD
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.places import FoundPlace, Place, Places
 from sfumato.tracks.places.globe import Around

@@ -10,7 +10,7 @@ from sfumato.base.drawing.drawing import listed
 from sfumato.base.units import count_of
 from sfumato.pages.report.archive_map import archive_map
 from sfumato.pages.report.archive_page import page, rides_of, section, table
-from sfumato.tracks.folders.archives.audited import ArchiveAudit
+from sfumato.tracks.folders.audit_archive import ArchiveAudit
 
 
 def audit_page(found: ArchiveAudit, document: Mapping[str, Any], out: Path) -> str:

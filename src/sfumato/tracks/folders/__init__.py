@@ -1,1 +1,1 @@
-"""Whole folders: archives of rides and datasets of many people."""
+"""Whole folders, filled by jobs that may be killed: archives of one person's rides, datasets of many people's rows."""

@@ -20,9 +20,7 @@ from sfumato.base.things.traces import Trace
 from sfumato.tracks.io.draft import Draft, Reading, merged, require_kept
 from sfumato.tracks.io.formats import FORMATS, Format, format_named, format_of, loaded, output_format
 
-TIMELESS = ("gpx", "geojson", "csv", "parquet", "kml")
-
-__all__ = ["FORMATS", "TIMELESS", "output_format", "read_trace", "read_traces", "write_trace", "writer_of"]
+__all__ = ["FORMATS", "output_format", "read_trace", "read_traces", "write_trace", "writer_of"]
 
 
 def read_trace(
@@ -85,10 +83,9 @@ def writer_of(format: Format, *, times: bool = True) -> Callable[[Trace, Path], 
     write: Callable[..., object] = getattr(loaded(format), format.write or "write")
     if times:
         return write
-    if format.name not in TIMELESS:
-        raise InputError(
-            f"{format.title} files are not written without times here.", f"Formats that are: {', '.join(TIMELESS)}."
-        )
+    if not format.timeless:
+        timeless = ", ".join(other.name for other in FORMATS.values() if other.timeless)
+        raise InputError(f"{format.title} files are not written without times here.", f"Formats that are: {timeless}.")
     return partial(write, times=False)
 
 

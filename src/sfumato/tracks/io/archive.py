@@ -21,13 +21,12 @@ from typing import IO
 
 from sfumato.base.errors import InputError
 from sfumato.base.units import LENGTHS_M
-from sfumato.tracks.io.formats import FORMATS
+from sfumato.tracks.io.formats import by_ending, ending_of
 
 LARGEST_MEMBER_BYTES = 2 << 30
 DEEPEST_ZIP = 2  # Garmin packs zips of FIT files into a zip
 MOST_GROWTH = 200  # tracks as text shrink to a tenth or twentieth
 _BLOCK = 1 << 20
-_ENDINGS = frozenset(ending for format in FORMATS.values() for ending in format.endings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +55,6 @@ class Member:
             target = Path(folder) / f"track{ending_of(self.name)}"
             self.unpack(target)
             yield target
-
-
-def ending_of(name: str) -> str:
-    """The ending that names the format, below ``.gz``: ``ride.gpx.gz`` is ``.gpx``."""
-    path = PurePosixPath(name)
-    return (PurePosixPath(path.stem) if path.suffix.lower() == ".gz" else path).suffix.lower()
-
-
-def is_track_name(name: str) -> bool:
-    """Whether a name ends like a track's or an archive's."""
-    return ending_of(name) in (*_ENDINGS, ".zip")
 
 
 def members(sources: Iterable[str | Path]) -> Iterator[Member]:
@@ -233,7 +221,7 @@ def _no_track(name: str) -> str | None:
     if any(part.startswith(".") or part == "__MACOSX" for part in parts):
         return "hidden or helper file"
     ending = ending_of(name)
-    return None if ending in _ENDINGS else f"no track format ends in {ending or 'nothing'}"
+    return None if by_ending(ending) else f"no track format ends in {ending or 'nothing'}"
 
 
 def _anything(name: str) -> str | None:

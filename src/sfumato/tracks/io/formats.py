@@ -1,47 +1,127 @@
-"""Which formats there are, and which one a file is: by its ending, then by what it starts with."""
+"""Which formats there are, one row each; and which one a file is: by its ending, then by what it starts with."""
 
 from __future__ import annotations
 
 import codecs
 import glob
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from sfumato.base.errors import InputError
 
+Told = Callable[[bytes, str], bool]
+
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A file format: the module that reads it, the function that writes it (None: read only), and its endings."""
+    """All there is to know about a file format.
+
+    ``module`` (below ``sfumato.tracks.io``) has ``read(path, reading)`` and the function called ``write``; a format
+    that is only read ``becomes`` another in folders and archives. ``timeless`` formats can be written without times,
+    ``people`` are tables that may hold several people. ``mark`` knows the format by a file's first bytes (or their
+    text) whatever its ending says; ``looks`` is asked where the ending says nothing.
+    """
 
     name: str
     title: str
     module: str
     endings: tuple[str, ...]
     write: str | None = None
-    extra: str | None = None
+    becomes: str = "gpx"
+    timeless: bool = False
+    people: bool = False
+    mark: Told | None = None
+    looks: Told | None = None
+
+    @property
+    def written_as(self) -> str:
+        """The name of the format in which a folder or an archive gets what came in this one."""
+        return self.name if self.write else self.becomes
 
 
+def _begins(magic: bytes, at: int = 0, *, has: bytes = b"") -> Told:
+    return lambda head, _: head[at:].startswith(magic) and has in head.lower()
+
+
+def _starts(*words: str) -> Told:
+    return lambda _, text: text.startswith(words)
+
+
+def _root(name: str) -> Told:
+    return lambda _, text: text.startswith("<") and name in text
+
+
+def _first_line(text: str) -> str:
+    return next((line for line in text.splitlines() if line and not line.startswith("#")), "")
+
+
+def _messages(_: bytes, text: str) -> bool:
+    first = _first_line(text)
+    return "\t" in first and first.rstrip().endswith("}") and '"_type"' in first
+
+
+def _fields(_: bytes, text: str) -> bool:
+    return any(delimiter in _first_line(text) for delimiter in ",;\t|")
+
+
+# Marks and looks are asked in this order.
 _ALL = (
-    Format("gpx", "GPX 1.0 and 1.1", "xml.gpx", (".gpx",), "write"),
-    Format("geojson", "GeoJSON and Moving Features JSON", "json.geojson", (".geojson", ".mfjson"), "write"),
-    Format("csv", "CSV", "tables.csv_table", (".csv", ".tsv", ".txt"), "write"),
-    Format("parquet", "Parquet", "tables.parquet", (".parquet", ".pq"), "write"),
-    Format("geoparquet", "GeoParquet", "tables.parquet", (".geoparquet",), "write_geo"),
-    Format("kml", "KML with gx:Track", "xml.kml", (".kml",), "write"),
-    Format("kmz", "KMZ", "xml.kmz", (".kmz",)),
-    Format("gpkg", "GeoPackage", "tables.geopackage", (".gpkg",), "write"),
-    Format("plt", "GeoLife PLT", "others.plt", (".plt",), "write"),
-    Format("tcx", "TCX", "xml.tcx", (".tcx",)),
-    Format("fit", "FIT", "others.fit", (".fit",), extra="geo"),
-    Format("owntracks", "OwnTracks recorder", "json.owntracks", (".rec",)),
-    Format("google", "Google Takeout and Timeline", "json.google", ()),
-    Format("json", "JSON, told apart by content", "json.any_json", (".json",)),
+    Format(
+        "parquet",
+        "Parquet",
+        "tables.parquet",
+        (".parquet", ".pq"),
+        "write",
+        mark=_begins(b"PAR1"),
+        timeless=True,
+        people=True,
+    ),
+    Format("geoparquet", "GeoParquet", "tables.parquet", (".geoparquet",), "write_geo", people=True),
+    Format("fit", "FIT", "others.fit", (".fit",), mark=_begins(b".FIT", 8)),
+    Format("gpkg", "GeoPackage", "tables.geopackage", (".gpkg",), "write", mark=_begins(b"SQLite format 3\x00")),
+    Format("kmz", "KMZ", "xml.kmz", (".kmz",), mark=_begins(b"PK\x03\x04", has=b".kml")),
+    Format("gpx", "GPX 1.0 and 1.1", "xml.gpx", (".gpx",), "write", mark=_root("<gpx"), timeless=True),
+    Format("kml", "KML with gx:Track", "xml.kml", (".kml",), "write", mark=_root("<kml"), timeless=True),
+    Format("tcx", "TCX", "xml.tcx", (".tcx",), mark=_root("<TrainingCenterDatabase")),
+    Format(
+        "geojson", "GeoJSON and Moving Features JSON", "json.geojson", (".geojson", ".mfjson"), "write", timeless=True
+    ),
+    Format("google", "Google Takeout and Timeline", "json.google", (), becomes="geojson"),
+    Format(
+        "json", "JSON, told apart by content", "json.any_json", (".json",), becomes="geojson", looks=_starts("{", "[")
+    ),
+    Format("plt", "GeoLife PLT", "others.plt", (".plt",), "write", looks=_starts("Geolife trajectory")),
+    Format("owntracks", "OwnTracks recorder", "json.owntracks", (".rec",), becomes="geojson", looks=_messages),
+    Format(
+        "csv", "CSV", "tables.csv_table", (".csv", ".tsv", ".txt"), "write", looks=_fields, timeless=True, people=True
+    ),
 )
 FORMATS: dict[str, Format] = {format.name: format for format in _ALL}
+
+
+def loaded(format: Format) -> Any:
+    """The module of a format."""
+    return import_module(f"sfumato.tracks.io.{format.module}")
+
+
+def ending_of(name: str | Path) -> str:
+    """The ending that names the format, below ``.gz``: ``ride.gpx.gz`` is ``.gpx``."""
+    path = PurePosixPath(name)
+    return (PurePosixPath(path.stem) if path.suffix.lower() == ".gz" else path).suffix.lower()
+
+
+def by_ending(ending: str) -> Format | None:
+    """The format whose files end so."""
+    return next((format for format in FORMATS.values() if ending in format.endings), None)
+
+
+def is_track_name(name: str) -> bool:
+    """Whether a name ends like a track's or an archive's."""
+    ending = ending_of(name)
+    return ending == ".zip" or by_ending(ending) is not None
 
 
 def is_archive(sources: Iterable[str | Path]) -> bool:
@@ -71,7 +151,7 @@ def visible_files(folder: Path) -> list[Path]:
 def format_named(name: str) -> Format:
     """A format by its name, or by an ending with or without the dot."""
     word = name.lower().lstrip(".")
-    found = FORMATS.get(word) or next((item for item in _ALL if f".{word}" in item.endings), None)
+    found = FORMATS.get(word) or by_ending(f".{word}")
     if found is None:
         raise InputError(f"'{name}' is not a format.", f"Formats: {', '.join(FORMATS)}.")
     return found
@@ -79,20 +159,28 @@ def format_named(name: str) -> Format:
 
 def format_of(path: Path) -> Format:
     """The format of an existing file."""
-    ending = path.suffix.lower()
-    head = _head(path)
-    found = next((item for item in _ALL if ending in item.endings), None)
-    by_content = _by_content(head)
-    # .txt and .json say little, and a wrong ending is told by an unmistakable beginning.
-    chosen = by_content if found is None or ending == ".txt" or (by_content and by_content.name in _MARKED) else found
-    if chosen is None and found is not None:
-        chosen = found
-    if chosen is None:
+    ending, head = path.suffix.lower(), _head(path)
+    wide = head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    text = head.decode("utf-16" if wide else "utf-8", errors="replace").lstrip("\ufeff \t\r\n")
+    marked = next((format for format in FORMATS.values() if format.mark and format.mark(head, text)), None)
+    named = by_ending(ending)
+    # A wrong ending is told by an unmistakable beginning, and .txt says little.
+    if marked is None and (named is None or ending == ".txt"):
+        looks = (format for format in FORMATS.values() if format.looks and format.looks(head, text))
+        named = next(looks, named)
+    if (chosen := marked or named) is None:
         raise InputError(
             "The file's format is not known by its ending or content.",
             f"Name it with format= or --format; formats: {', '.join(FORMATS)}.",
         )
     return chosen
+
+
+def written_as(format: Format, path: Path) -> Format:
+    """What a file of this format is written as; of formats with one content (Parquet, GeoParquet) its ending tells."""
+    named = by_ending(path.suffix.lower())
+    told = named if named is not None and named.module == format.module else format
+    return FORMATS[told.written_as]
 
 
 def output_format(path: str | Path, name: str | None = None) -> Format:
@@ -101,46 +189,13 @@ def output_format(path: str | Path, name: str | None = None) -> Format:
         chosen: Format | None = format_named(name)
     else:
         ending = Path(path).suffix.lower()
-        chosen = next((item for item in _ALL if ending in item.endings), None)
-        if ending == ".json":
-            chosen = FORMATS["geojson"]
-    writable = [item for item in _ALL if item.write]
-    endings = ", ".join(item.endings[0] for item in writable)
+        chosen = FORMATS["geojson"] if ending == ".json" else by_ending(ending)
+    endings = ", ".join(format.endings[0] for format in FORMATS.values() if format.write)
     if chosen is None:
         raise InputError("The output's format is not known by its ending.", f"Use one of: {endings}.")
     if chosen.write is None:
         raise InputError(f"{chosen.title} files are read but not written.", "Write GPX (.gpx) instead.")
     return chosen
-
-
-_MARKED = frozenset({"parquet", "fit", "gpkg", "gpx", "kml", "tcx", "kmz"})
-
-
-def _by_content(head: bytes) -> Format | None:
-    if head.startswith(b"PAR1"):
-        return FORMATS["parquet"]
-    if head[8:12] == b".FIT":
-        return FORMATS["fit"]
-    if head.startswith(b"SQLite format 3\x00"):
-        return FORMATS["gpkg"]
-    if head.startswith(b"PK\x03\x04") and b".kml" in head.lower():
-        return FORMATS["kmz"]
-    wide = head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-    text = head.decode("utf-16" if wide else "utf-8", errors="replace").lstrip("\ufeff \t\r\n")
-    if text.startswith("<"):
-        for mark, name in (("<gpx", "gpx"), ("<kml", "kml"), ("<TrainingCenterDatabase", "tcx")):
-            if mark in text:
-                return FORMATS[name]
-    if text.startswith(("{", "[")):
-        return FORMATS["json"]
-    if text.startswith("Geolife trajectory"):
-        return FORMATS["plt"]
-    first = next((line for line in text.splitlines() if line and not line.startswith("#")), "")
-    if "\t" in first and first.rstrip().endswith("}") and '"_type"' in first:
-        return FORMATS["owntracks"]
-    if any(delimiter in first for delimiter in ",;\t|"):
-        return FORMATS["csv"]
-    return None
 
 
 def _head(path: Path) -> bytes:
@@ -152,8 +207,3 @@ def _head(path: Path) -> bytes:
     if not head.strip():
         raise InputError(f"{path} is empty.", "Give a file with at least one point.")
     return head
-
-
-def loaded(format: Format) -> Any:
-    """The module of a format."""
-    return import_module(f"sfumato.tracks.io.{format.module}")

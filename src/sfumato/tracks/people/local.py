@@ -20,7 +20,7 @@ from sfumato.base.things.traces import Trace
 from sfumato.tracks.certificates.build import certificate_body
 from sfumato.tracks.certificates.document import sealed
 from sfumato.tracks.certificates.state import NoiseState
-from sfumato.tracks.folders.datasets.protecting import DatasetReading
+from sfumato.tracks.folders.rows.dataset import DatasetReading
 from sfumato.tracks.io.draft import plain
 from sfumato.tracks.io.tables.fleet_file import fleet_table, write_fleet
 from sfumato.tracks.people.kinds import as_arrow, like

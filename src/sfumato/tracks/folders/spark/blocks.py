@@ -3,7 +3,7 @@
 Both steps are Spark's own Arrow paths. ``mapInArrow`` reads a stretch of rows, judges them, and gives one *block* for
 each bucket of people: an Arrow batch as bytes, so that Spark shuffles some hundred values instead of millions of rows.
 ``applyInArrow`` then has all blocks of a bucket, puts them into the dataset's order whatever order they came in, draws,
-and gives the bucket's files. A bucket is the local job's (:func:`sfumato.tracks.folders.datasets.spill.bucket_of`) and
+and gives the bucket's files. A bucket is the local job's (:func:`sfumato.tracks.folders.rows.spill.bucket_of`) and
 holds all rows of its people, about half a million rows, more only where one person has more: that is the most a task
 holds at once. Noise is a function of (key, person, times), so a step that is done again comes out the same.
 """
@@ -25,17 +25,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sfumato.base.arrays import IntArray
 from sfumato.base.errors import InputError
-from sfumato.tracks.folders.datasets.parts import part_name, write_part, write_rejects
-from sfumato.tracks.folders.datasets.people_losses import Sample, reason_against
-from sfumato.tracks.folders.datasets.source import ROUND_ROWS, Dataset
-from sfumato.tracks.folders.datasets.spill import ROW, bucket_of
+from sfumato.tracks.folders.rows.dataset import ROUND_ROWS, ROW, Dataset
+from sfumato.tracks.folders.rows.parts import LeftOut, part_name, write_pieces, write_rejects
+from sfumato.tracks.folders.rows.people_losses import Sample, reason_against
+from sfumato.tracks.folders.rows.spill import bucket_of
 from sfumato.tracks.folders.spark.groups import quietly
 from sfumato.tracks.people.layout import Layout
 from sfumato.tracks.people.noise import TableNoise
 from sfumato.tracks.people.protecting import ProtectedRows, protect_rows
-from sfumato.tracks.people.rows import Faults, Rows, label_of, read_rows
+from sfumato.tracks.people.rows import Rows, label_of, read_rows
 from sfumato.tracks.people.rows_loops import by_person, floats_at, ints_at, repeated
 
 BLOCKS = "bucket int, good boolean, block binary"
@@ -154,15 +153,15 @@ class DatasetWork:
         bucket = table.column("bucket")[0].as_py()
         blocks = {kept: table.filter(pa.array(table.column("good").to_numpy() == kept)) for kept in (True, False)}
         good, bad = ([_batch(one) for one in blocks[kept].column("block")] for kept in (True, False))
-        rows: IntArray = np.concatenate([np.zeros(0, np.int64), *(one.column(ROW).to_numpy() for one in bad)])
-        faults: Faults = np.concatenate([np.zeros(0, np.uint8), *(one.column(_FAULT).to_numpy() for one in bad)])
+        left = [(one.column(ROW).to_numpy(), one.column(_FAULT).to_numpy()) for one in bad]
         files: list[tuple[str, bytes]] = []
         with TemporaryDirectory(prefix="sfumato", dir=_local_folder()) as name:
             path = Path(name) / part_name(bucket)
             if good:
                 sample = Sample(reason_against(self.layout, self.dataset.schema, self.noise.plan.times))
-                part = write_part(*_gathered(good), partial(self._moved, sample), self.dataset, self.layout, path)
-                rows, faults = np.append(rows, part.bad_rows), np.append(faults, part.faults)
+                given, rows = _gathered(good)
+                part = write_pieces([(given, self._moved(sample, given, rows))], self.dataset, self.layout, path)
+                left.append((part.left_out.rows, part.left_out.faults))
                 if part.rows:
                     files.append((PARTS, path.read_bytes()))
                     digest = hashlib.sha256(files[0][1]).hexdigest()
@@ -174,9 +173,9 @@ class DatasetWork:
                         said = said.add_column(place, column, pa.array([value] * said.num_rows))
                     pq.write_table(said, path)
                     files.append((SAID, path.read_bytes()))
-            if rows.size:
-                order = np.argsort(rows, kind="stable")
-                write_rejects(self.dataset, rows[order], faults[order], path)
+            if (out := LeftOut.of(left)).rows.size:
+                order = np.argsort(out.rows, kind="stable")
+                write_rejects(self.dataset, LeftOut(out.rows[order], out.faults[order]), path)
                 files.append((REJECTED, path.read_bytes()))
         kinds, contents = zip(*files, strict=True) if files else ((), ())
         cut = [content.removesuffix(ENDS_WITH) for content in contents]

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.base.errors import InputError, MissingExtra
-from sfumato.tracks.folders.datasets.source import Dataset
+from sfumato.tracks.folders.rows.dataset import Dataset
 from sfumato.tracks.folders.spark.blocks import (
     BLOCKS,
     ENDS_WITH,

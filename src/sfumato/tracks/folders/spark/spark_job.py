@@ -23,28 +23,26 @@ from contextlib import contextmanager
 from sfumato.base.errors import InputError, MissingExtra, SfumatoError
 from sfumato.base.files import runs
 from sfumato.base.randomness import Random
-from sfumato.tracks.certificates.build import ReleasedFiles, certificate_body, refuse_other_times
+from sfumato.tracks.certificates.build import refuse_other_times
 from sfumato.tracks.certificates.document import certificate_text
 from sfumato.tracks.certificates.state import NoiseState
 from sfumato.tracks.certificates.verify import Document
-from sfumato.tracks.folders.datasets.job import PART_ROWS, REJECTS_NAME, JobTally
-from sfumato.tracks.folders.datasets.parts import part_name
-from sfumato.tracks.folders.datasets.people_losses import BLOCK, losses_over_people
-from sfumato.tracks.folders.datasets.protecting import DatasetReading, DatasetResult, require_rows
-from sfumato.tracks.folders.datasets.statement import (
-    CERTIFICATE_NAME,
-    MANIFEST_NAME,
-    Sign,
-    dataset_document,
+from sfumato.tracks.folders.rows.dataset import DatasetReading
+from sfumato.tracks.folders.rows.dataset_job import (
+    PART_ROWS,
+    DatasetResult,
+    JobTally,
+    holds_a_release,
     manifest_text,
-    over_people,
 )
+from sfumato.tracks.folders.rows.parts import part_name
+from sfumato.tracks.folders.rows.protect_dataset import noisy_statement
 from sfumato.tracks.folders.spark.blocks import PARTS, REJECTED, DatasetWork
 from sfumato.tracks.folders.spark.hadoop import HadoopFolder
 from sfumato.tracks.folders.spark.parquet_rows import dataset_of, folder_of, released_files, said_of, write_files
+from sfumato.tracks.folders.statement import CERTIFICATE_NAME, MANIFEST_NAME, REJECTS_NAME, Sign
 from sfumato.tracks.noise.interface import Json
 from sfumato.tracks.people.noise import TableNoise
-from sfumato.tracks.people.rows import fault_words
 from sfumato.tracks.plan import Plan
 
 try:
@@ -113,10 +111,7 @@ def _begun(target: HadoopFolder, private: HadoopFolder, wish: str) -> Json | Non
             )
         return ready
     if target.has(MANIFEST_NAME):
-        raise InputError(
-            f"{target.address} holds a finished release.",
-            "Use another folder. Fresh noise for the same people adds up: announce it (--redraws), or use --state.",
-        )
+        raise InputError(*holds_a_release(target.address))
     if target.names():
         raise InputError(f"{target.address} holds other files.", "Use an empty folder, which then opens as a dataset.")
     if private.has():
@@ -166,20 +161,12 @@ def _made(
     tally = JobTally(rows, released, sum(said.spread.values()), said.rejected, said.spread)
     if released + sum(said.rejected.values()) != rows:
         raise InputError("Rows came out more or less often than once.", "The dataset changed meanwhile? Start again.")
-    if strict and tally.skipped:
-        raise InputError(fault_words(dict(tally.skipped), rows), "Nothing was written, because of --strict.")
-    require_rows(tally)
+    if strict:
+        tally.refuse_faults()
+    tally.require_rows()
     listed = [(part_name(bucket), digest, points) for bucket, (_, digest, points) in sorted(said.parts.items())]
-    contents = tuple((points, digest) for _, digest, points in listed)
-    terms = noise.terms(several_files=True)
-    body = certificate_body(terms, ReleasedFiles(contents, range(tally.people)))
-    if priced is not None:
-        priced(body)
-    people = over_people(said.spread)
-    people[BLOCK] = losses_over_people(said.proposed, tally.people, terms, body["worst_loss"])
-    document = dataset_document(listed, layout, plan, people, noise=body, sign=sign)
     return {
-        "document": document,
+        "document": noisy_statement(listed, layout, noise, tally, said.proposed, priced).document(sign),
         "manifest": manifest_text(listed, tally),
         "parts": {name: part_name(bucket) for bucket, (name, _, _) in said.parts.items()},
         "rejects": private.names(f"{_MADE}/{folder_of(REJECTED)}"),
@@ -204,9 +191,7 @@ def _placed(target: HadoopFolder, private: HadoopFolder, ready: Json) -> Dataset
     if not target.has(MANIFEST_NAME):
         target.create(MANIFEST_NAME, ready["manifest"])
     private.remove()
-    said = json.loads(ready["manifest"])
-    counts = (said["rows_read"], said["rows_released"], said["people"], said["rows_rejected"], len(said["parts"]))
-    return DatasetResult(ready["document"], *counts)
+    return DatasetResult.of(ready["document"], ready["manifest"])
 
 
 @contextmanager

@@ -17,10 +17,10 @@ import pyarrow as pa
 
 from sfumato.base.arrays import IntArray
 from sfumato.base.pool import pooled_words
-from sfumato.tracks.folders.datasets.people_bytes import people_from
-from sfumato.tracks.folders.datasets.planes import Words, planes_of, rows_of_runs
-from sfumato.tracks.folders.datasets.source import RowGroups
-from sfumato.tracks.folders.datasets.spill import BLOCK, ROW, WHO, Blocks, spill_name
+from sfumato.tracks.folders.rows.dataset import ROW, RowGroups
+from sfumato.tracks.folders.rows.people_bytes import people_from
+from sfumato.tracks.folders.rows.planes import Words, planes_of, rows_of_runs
+from sfumato.tracks.folders.rows.spill import BLOCK, WHO, Blocks, spill_name
 from sfumato.tracks.people.rows import Rows, label_of
 from sfumato.tracks.people.rows_loops import repeated
 

@@ -10,7 +10,7 @@ import numpy as np
 from sfumato.base.arrays import IntArray
 from sfumato.base.compiled import compiled
 from sfumato.base.pool import pooled_words
-from sfumato.tracks.folders.datasets.planes import Words
+from sfumato.tracks.folders.rows.planes import Words
 
 
 @compiled(nogil=True)

@@ -1,10 +1,10 @@
 """All rows of a person into one place, in bounded memory: the dataset dealt out into buckets by a hash of the person.
 
 Each unit becomes one private file that holds, round by round, a block of rows for each bucket: judged and as numbers
-(:mod:`sfumato.tracks.folders.datasets.planes`), person after person, each person's in their order. A round is as many
+(:mod:`sfumato.tracks.folders.rows.planes`), person after person, each person's in their order. A round is as many
 batches as are dealt out together. Behind its blocks lie, for each bucket, who they are and how many rows each has, and
 what else is carried; at the end of the file, where all of that is. A bucket is gathered from its blocks of all units
-(:mod:`sfumato.tracks.folders.datasets.buckets`). Rows that cannot be used stay behind with their number and the reason.
+(:mod:`sfumato.tracks.folders.rows.buckets`). Rows that cannot be used stay behind with their number and the reason.
 """
 
 from __future__ import annotations
@@ -25,32 +25,24 @@ from sfumato.base.arrays import IntArray
 from sfumato.base.files import write_whole
 from sfumato.base.pool import pooled_words
 from sfumato.tracks.certificates.person_ids import merging_id
-from sfumato.tracks.folders.datasets.people_bytes import people_bytes
-from sfumato.tracks.folders.datasets.planes import MOST_PLANES, NO_PLANES, Planes, Words
-from sfumato.tracks.folders.datasets.source import Dataset, RowGroups
-from sfumato.tracks.folders.datasets.spill_loops import blocks_of, rows_of_each
+from sfumato.tracks.folders.rows.dataset import Dataset, RowGroups
+from sfumato.tracks.folders.rows.parts import LeftOut
+from sfumato.tracks.folders.rows.people_bytes import people_bytes
+from sfumato.tracks.folders.rows.planes import MOST_PLANES, NO_PLANES, Planes, Words
+from sfumato.tracks.folders.rows.spill_loops import blocks_of, rows_of_each
 from sfumato.tracks.people.layout import Layout
 from sfumato.tracks.people.rows import Faults, Rows, read_rows
 
-SPILL_FORMAT = 3  # a job that another version began is not taken up
+SPILL_FORMAT = 4  # a job that another version began is not taken up
 _BLOCK = "rows_at rows people_at people people_bytes more_at more_bytes fine long first_ms first_row"
 BLOCK = np.dtype([(name, "<i8") for name in _BLOCK.split()])  # of one bucket in one round: where in the file, and how
 Blocks = npt.NDArray[np.void]
 HELD_ROWS = 1 << 18  # dealt out together
 _HELD_BYTES = 1 << 25  # of what is carried with them
-ROW, WHO = "_sfumato_row", "_sfumato_who"
+WHO = "_sfumato_who"
 _REMEMBERED = 1 << 15  # people whose bucket is not worked out again
 _WRITTEN = 1 << 20  # bytes at once: Linux looks for large pages for more, which takes five times as long
 Buckets = Callable[[str], int]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Dealt:
-    """What became of a unit: how many rows were dealt out, and which were not (number, reason)."""
-
-    rows: int
-    bad_rows: IntArray
-    faults: Faults
 
 
 def spill_name(unit: RowGroups) -> str:
@@ -71,9 +63,9 @@ def bucket_of(person: str, buckets: int) -> int:
 
 def deal_out(
     dataset: Dataset, unit: RowGroups, layout: Layout, buckets: int, bucket_of: Buckets, folder: Path
-) -> Dealt:
-    """Write the unit's private file, whole or not at all."""
-    rows, bad_rows, faults = 0, [np.zeros(0, np.int64)], [np.zeros(0, np.uint8)]
+) -> tuple[int, LeftOut]:
+    """Write the unit's private file, whole or not at all; how many rows it holds, and which were left out."""
+    rows, left_out = 0, list[tuple[IntArray, Faults]]()
     carried = layout.carried(dataset.schema)
 
     def write(path: Path) -> None:
@@ -85,8 +77,7 @@ def deal_out(
                 read = read_rows(table, layout)
                 bad = np.flatnonzero(read.faults)
                 rows += table.num_rows - len(bad)
-                bad_rows.append(first + bad)
-                faults.append(read.faults[bad])
+                left_out.append((first + bad, read.faults[bad]))
                 kept = _plain(table.select(carried))
                 del table
                 if not held.takes(read, kept):
@@ -100,7 +91,7 @@ def deal_out(
             sink.write(np.array([len(schema), len(index)], dtype="<i8").tobytes())
 
     write_whole(folder / spill_name(unit), write, private=True)
-    return Dealt(rows, np.concatenate(bad_rows), np.concatenate(faults))
+    return rows, LeftOut.of(left_out)
 
 
 @dataclass(slots=True)

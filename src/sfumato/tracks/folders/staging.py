@@ -1,45 +1,132 @@
-"""An output folder being filled: every output staged privately, recorded, then put in place; for any kind of job.
+"""An output folder being filled: every output staged privately, recorded in a manifest, then put in place; for any job.
 
 *Why a job may be killed.* What is written is a function of sources, wish and keys; keys are on the disk before their
 first use. A file is filled in a private folder and recorded; at the end every staged file is renamed into the output
 folder and recorded as placed. Whatever a kill leaves undone is done again to the same bytes under the same name.
 Nothing of a run that is refused at the end gets into the output folder.
+
+*The manifest* says which source became which file, line by line, 0600. A line is written after what it speaks of is in
+place; one torn by a kill is the last and is ignored: what it would have said is done again. It lies beside the output
+folder, never in it: it names the sources, and counts what vanished.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import NamedTuple
 
 from sfumato.base.errors import InputError
 from sfumato.base.files import locked, remove_leftovers
 from sfumato.tracks.certificates.build import ReleasedFiles
-from sfumato.tracks.folders.archives.manifest import Manifest, SourceRecord
-from sfumato.tracks.folders.archives.naming import inside
-from sfumato.tracks.io.archive import is_track_name
+from sfumato.tracks.io.formats import is_track_name
 
-STATE_NAME, SUMMARY_NAME = "noise.state", "summary.csv"
+STATE_NAME, SUMMARY_NAME, RECORDS_NAME = "noise.state", "summary.csv", "manifest.jsonl"
 FILE_TIME_S = 946_684_800  # 2000-01-01: when a file was written would tell the order, and the gaps
+FORMAT = 1  # of the manifest
 _BLOCK = 1 << 20
 
 
-class Output(NamedTuple):
-    """One file of the output folder, as certificates speak of it."""
+@dataclass(frozen=True, slots=True)
+class SourceRecord:
+    """What became of one source. ``output`` is None when nothing was left of it.
 
-    file_sha256: str
-    points: int
-    content_sha256: str
+    ``content_sha256`` is the digest of the released positions and times, which certificates of noise are made from.
+    """
 
-    @classmethod
-    def of(cls, record: SourceRecord) -> Output:
-        """As it was recorded."""
-        return cls(record.output_sha256 or "", record.points_out, record.content_sha256 or "")
+    source: str
+    source_sha256: str
+    wish: str
+    output: str | None
+    output_sha256: str | None
+    points_in: int
+    points_out: int
+    left_out: tuple[str, ...] = ()
+    content_sha256: str | None = None
+    placed: bool = False
+    skipped: dict[str, int] = field(default_factory=dict)
+
+
+def _records(lines: Iterable[str]) -> Iterator[SourceRecord]:
+    known = {field.name for field in fields(SourceRecord)}
+    for line in lines:
+        try:
+            values = json.loads(line)
+        except ValueError:
+            continue  # torn by a kill
+        if isinstance(values, dict) and set(values) | {"skipped"} == known:
+            yield SourceRecord(**{**values, "left_out": tuple(values["left_out"])})
+
+
+def read_records(out: Path) -> dict[str, SourceRecord]:
+    """The records of what was put into a folder, by the hash of their source; for whoever owns the folder."""
+    path = private_folder(out) / RECORDS_NAME
+    try:
+        lines = path.read_text("utf-8", errors="replace").split("\n")
+    except OSError as error:
+        raise InputError(
+            f"Cannot read {path}: {error.strerror}.",
+            "The private folder beside the shared one says which file came from which: keep it there.",
+        ) from error
+    return {record.source_sha256: record for record in _records(lines[1:]) if record.placed}
+
+
+class Manifest:
+    """The latest record of every source, read once and appended to."""
+
+    def __init__(self, path: Path, owner: str) -> None:
+        self.path = path
+        self.records: dict[str, SourceRecord] = {}
+        existed = path.exists()
+        if existed:
+            self._read(owner)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        self._file = os.fdopen(handle, "a", encoding="utf-8")
+        if not existed:
+            self._line({"sfumato_manifest": FORMAT, "owner": owner})
+        else:
+            self._file.write("\n")  # ends a torn line, so that the next one is whole
+
+    def _read(self, owner: str) -> None:
+        lines = self.path.read_text("utf-8", errors="replace").split("\n")
+        try:
+            head = json.loads(lines[0])
+            version, whose = head["sfumato_manifest"], head["owner"]
+        except (ValueError, KeyError, TypeError):
+            if len(lines) == 1:  # killed while writing its first line: nothing was done yet
+                self.path.unlink()
+                return
+            raise InputError(
+                f"{self.path} is not a manifest.", "Move it away, and use another output folder."
+            ) from None
+        if version != FORMAT:
+            raise InputError(f"{self.path} is a manifest of format {version}.", "Update sfumato.")
+        if whose != owner:
+            raise InputError(
+                "This output folder was begun with another places file or noise state.",
+                "Use the one it was begun with, or a new output folder: two zones or noises for one person add up.",
+            )
+        self.records = {record.source: record for record in _records(lines[1:])}
+
+    def add(self, record: SourceRecord) -> None:
+        """Append what is true by now."""
+        self.records[record.source] = record
+        self._line(asdict(record))
+
+    def _line(self, value: object) -> None:
+        self._file.write(json.dumps(value, separators=(",", ":")) + "\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        """On the disk."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
 
 
 class Staging:
@@ -48,8 +135,8 @@ class Staging:
     def __init__(self, out: Path, *, owner: str) -> None:
         self.out, self.private = out, private_folder(out)
         self.staging = self.private / "staging"
-        self._outputs: dict[str, Output] = {}
-        self.manifest = Manifest(self.private / "manifest.jsonl", owner)
+        self._outputs: dict[str, SourceRecord] = {}
+        self.manifest = Manifest(self.private / RECORDS_NAME, owner)
         self.staging.mkdir(mode=0o700, exist_ok=True)
         for record in list(self.manifest.records.values()):
             if record.output is None:
@@ -58,23 +145,23 @@ class Staging:
                 # killed between the rename and its record: it may have been shared since, so it stays certified
                 self.manifest.add(replace(record, placed=True))
             if self.manifest.records[record.source].placed:
-                self._outputs[record.output] = Output.of(record)
+                self._outputs[record.output] = record
 
     def named(self, record: SourceRecord) -> bool:
         """Enter an output's name; False where another content has it already."""
         assert record.output is not None
-        output = Output.of(record)
-        return self._outputs.setdefault(record.output, output).file_sha256 == output.file_sha256
+        return self._outputs.setdefault(record.output, record).output_sha256 == record.output_sha256
 
     @property
     def outputs(self) -> list[tuple[str, str]]:
         """Every output file and its hash, placed or staged in this run, in the order of names."""
-        return sorted((name, output.file_sha256) for name, output in self._outputs.items())
+        return sorted((name, record.output_sha256 or "") for name, record in self._outputs.items())
 
     @property
     def released(self) -> ReleasedFiles:
         """What a certificate of noise is made from: every output's points and digest, in the order of names."""
-        return ReleasedFiles(tuple((o.points, o.content_sha256) for _, o in sorted(self._outputs.items())))
+        records = (self._outputs[name] for name in sorted(self._outputs))
+        return ReleasedFiles(tuple((record.points_out, record.content_sha256 or "") for record in records))
 
     def where(self, name: str) -> Path:
         """An output file, staged or placed."""
@@ -113,7 +200,8 @@ def opened_private(out: Path, sources: Iterable[str | Path]) -> Iterator[Path]:
     """The private folder, made if absent, locked; refused where output and input lie in one another."""
     for source in sources:
         folder = Path(source)
-        if folder.is_dir() and (inside(folder, out) or inside(out, folder)):
+        one, other = folder.resolve(), out.resolve()
+        if folder.is_dir() and (one == other or one in other.parents or other in one.parents):
             raise InputError(
                 "The output folder lies in the input folder, or the input in it.",
                 "Choose an output folder beside it: what is shared must not be read again as a ride.",

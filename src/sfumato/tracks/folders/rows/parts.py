@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,27 +13,45 @@ import pyarrow.parquet as pq
 
 from sfumato.base.arrays import IntArray
 from sfumato.base.errors import InputError
-from sfumato.tracks.folders.datasets.source import Dataset
-from sfumato.tracks.folders.datasets.spill import ROW
+from sfumato.tracks.folders.rows.dataset import ROW, Dataset
 from sfumato.tracks.people.layout import Layout
 from sfumato.tracks.people.protecting import ProtectedRows
-from sfumato.tracks.people.rows import FAULTS, Faults, Rows
+from sfumato.tracks.people.rows import FAULTS, Faults
 
 Pieces = Iterable[tuple[pa.Table, ProtectedRows]]
-Transform = Callable[[pa.Table, Rows], ProtectedRows]
 REJECTS = pa.schema([("file", pa.string()), ("row", pa.int64()), ("reason", pa.string())])
 _ROW_GROUP = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class LeftOut:
+    """The numbers of rows that were left out, and why."""
+
+    rows: IntArray
+    faults: Faults
+
+    @classmethod
+    def of(cls, parts: Iterable[tuple[IntArray, Faults]]) -> LeftOut:
+        """Those of several parts, one after the other."""
+        rows, faults = [np.zeros(0, np.int64)], [np.zeros(0, np.uint8)]
+        for some, why in parts:
+            rows.append(some)
+            faults.append(why)
+        return cls(np.concatenate(rows), np.concatenate(faults))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class WrittenPart:
-    """What was written: rows, people, how many people have how many points, and the rows left out with the reason."""
+    """What was written: rows, how many people have how many points, and the rows left out."""
 
     rows: int
-    people: int
     points_of_people: Mapping[int, int]
-    bad_rows: IntArray
-    faults: Faults
+    left_out: LeftOut
+
+    @property
+    def people(self) -> int:
+        """Who has a row that was released."""
+        return sum(self.points_of_people.values())
 
 
 def part_name(bucket: int) -> str:
@@ -41,23 +59,14 @@ def part_name(bucket: int) -> str:
     return f"part-{bucket:05d}.parquet"
 
 
-def write_part(
-    table: pa.Table, rows: Rows, transform: Transform, dataset: Dataset, layout: Layout, path: Path
-) -> WrittenPart:
-    """:func:`write_pieces` of all rows at once."""
-    return write_pieces([(table, transform(table, rows))], dataset, layout, path)
-
-
 def write_pieces(pieces: Pieces, dataset: Dataset, layout: Layout, path: Path) -> WrittenPart:
     """A bucket's rows as they were given and are released, piece after piece, in one file; none if nothing is left."""
-    rows, points_of_people = 0, Counter[int]()
-    bad_rows, faults = [np.zeros(0, np.int64)], [np.zeros(0, np.uint8)]
+    rows, points_of_people, left_out = 0, Counter[int](), list[tuple[IntArray, Faults]]()
     writer: pq.ParquetWriter | None = None
     try:
         for given, done in pieces:
             bad = np.flatnonzero(done.faults)
-            bad_rows.append(given.column(ROW).take(pa.array(bad)).to_numpy())
-            faults.append(done.faults[bad])
+            left_out.append((given.column(ROW).take(pa.array(bad)).to_numpy(), done.faults[bad]))
             points_of_people.update(np.diff(done.starts).tolist())
             if done.table.num_rows:
                 released = _typed(done.table, dataset.schema)
@@ -68,8 +77,7 @@ def write_pieces(pieces: Pieces, dataset: Dataset, layout: Layout, path: Path) -
             writer.close()
     except (pa.ArrowException, OSError):
         raise InputError("A part of the release cannot be written.", "Check the free space and the folder.") from None
-    people = points_of_people.total()
-    return WrittenPart(rows, people, dict(points_of_people), np.concatenate(bad_rows), np.concatenate(faults))
+    return WrittenPart(rows, dict(points_of_people), LeftOut.of(left_out))
 
 
 def _writer(path: Path, schema: pa.Schema, dataset: Dataset, layout: Layout) -> pq.ParquetWriter:
@@ -106,13 +114,13 @@ def _by_steps(schema: pa.Schema, layout: Layout) -> dict[str, str] | None:
     return {name: "DELTA_BINARY_PACKED"} if counted else None
 
 
-def write_rejects(dataset: Dataset, rows: IntArray, faults: Faults, path: Path) -> None:
+def write_rejects(dataset: Dataset, left: LeftOut, path: Path) -> None:
     """Which rows were left out and why, by file and number: never what is in them."""
-    file, row = dataset.file_and_row(rows)
-    names: Sequence[str] = dataset.names
-    columns = [
-        pa.DictionaryArray.from_arrays(pa.array(file), pa.array(names)).cast(pa.string()),
-        pa.array(row),
-        pa.DictionaryArray.from_arrays(pa.array(faults.astype(np.int8)), pa.array(list(FAULTS))).cast(pa.string()),
-    ]
+    file, row = dataset.file_and_row(left.rows)
+    said = ((file, dataset.names), (left.faults.astype(np.int8), FAULTS))
+    names, reasons = (
+        pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(list(words))).cast(pa.string())
+        for codes, words in said
+    )
+    columns = [names, pa.array(row), reasons]
     pq.write_table(pa.table(columns, schema=REJECTS), path, compression="zstd")

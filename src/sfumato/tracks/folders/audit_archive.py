@@ -9,28 +9,28 @@ test, and every published point is held against the zones. All of it is private.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from sfumato.base.errors import InputError, SfumatoError
+from sfumato.base.errors import InputError, SfumatoError, VerificationFailed
 from sfumato.base.things.frames import differences_m
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import count_of
 from sfumato.tracks.adversary.audit import WITHIN_M, Audit, audit
 from sfumato.tracks.adversary.places.view import evenly
 from sfumato.tracks.certificates.build import rounded_times
-from sfumato.tracks.folders.archives.job import SourceReading
-from sfumato.tracks.folders.archives.manifest import SourceRecord, read_records
-from sfumato.tracks.folders.archives.staging import private_folder
-from sfumato.tracks.folders.archives.statement import joined, verify_archive
+from sfumato.tracks.certificates.verify import Document
+from sfumato.tracks.folders.rides.ride_job import SourceReading
+from sfumato.tracks.folders.staging import SourceRecord, read_records
+from sfumato.tracks.folders.statement import ARCHIVE, joined
+from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.io.archive import Member, members
 from sfumato.tracks.places import LeakTest, PlaceLeak, Places, withhold
-from sfumato.tracks.places.zones import points_of
+from sfumato.tracks.places.globe import surface
 
 MOST_POINTS = 50_000  # attacked together; beyond that, evenly chosen files
 NOT_SHARED = "not shared: it is not in the private manifest"
@@ -78,16 +78,72 @@ class ArchiveAudit:
         return bool(shared) and whole and all(row.within_a_metre == 1.0 for row in shared)
 
 
-@dataclass(slots=True)
-class _Gathered:
-    rows: list[AuditRow] = field(default_factory=list)
+@dataclass(slots=True, eq=False)
+class _Compared:
+    """Originals held against what was shared of them; ``pairs`` are those of the same points."""
+
+    folder: Path
+    reading: SourceReading
+    known: Mapping[str, SourceRecord]
+    places: Places | None = None
+    test: LeakTest | None = None
     pairs: list[tuple[Trace, Trace]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, folder: Path, document: Document, reading: SourceReading | None) -> _Compared:
+        reading = replace(reading or SourceReading(), keep=tuple(document["kept"]))
+        return cls(folder, reading, read_records(folder))
+
+    def rows(self, sources: Sequence[str | Path], step: Callable[[], None] | None = None) -> Iterator[AuditRow]:
+        for member in members(sources):
+            yield self._row(member)
+            if step is not None:
+                step()
+
+    def _row(self, member: Member) -> AuditRow:
+        if member.skipped is not None:
+            return AuditRow(member.name, refused=member.skipped, no_track=True)
+        try:
+            with member.path() as path:
+                record = self.known.get(hashlib.sha256(path.read_bytes()).hexdigest())
+                if record is None:
+                    return AuditRow(member.name, refused=NOT_SHARED)
+                original = rounded_times(self.reading.read(path)[1])
+        except (SfumatoError, OSError) as error:
+            return AuditRow(member.name, refused=getattr(error, "what", "it cannot be read"))
+        row = AuditRow(member.name, len(original), skipped=dict(original.skipped))
+        if record.output is not None:
+            return self._held_against(row, original, record.output)
+        if self.test is not None:
+            self.test.add(original, None)
+        return row
+
+    def _held_against(self, row: AuditRow, original: Trace, output: str) -> AuditRow:
+        keep, left = self.reading.keep, original
+        shared = read_trace(self.folder / output, keep=keep, keep_if_there=True)
+        row = replace(row, points_out=len(shared), output=output)
+        if self.places is not None:
+            kept = [name for name in keep if name in original.columns or name in original.texts]
+            left = withhold(original, self.places.zones, keep=kept).trace or original
+        if len(left) != len(shared):
+            return replace(row, refused="it was made in another way")
+        shared = replace(shared, times_s=left.times_s, segment=left.segment)  # the attacker may know them
+        moved = differences_m(left.lat_deg, left.lon_deg, shared.lat_deg, shared.lon_deg)
+        error_m, inside = float(np.sqrt(np.mean(moved**2))), 0
+        self.pairs.append((left, shared))
+        if self.places is not None and self.test is not None:
+            self.test.add(original, shared)
+            if error_m < 0.1:  # noise may carry a point into a zone, and says nothing by it
+                points = surface(shared.lat_deg, shared.lon_deg)
+                inside = int(np.any([zone.holds(points) for zone in self.places.zones], axis=0).sum())
+        near = float(np.mean(np.hypot(*moved.T) <= WITHIN_M))
+        return replace(row, error_m=error_m, inside=inside, within_a_metre=near)
 
 
 def audit_archive(
     sources: Sequence[str | Path],
     folder: Path,
-    certificate: str | Path | Mapping[str, Any],
+    certificate: str | Path | Document,
     *,
     places: Places | None = None,
     reading: SourceReading | None = None,
@@ -95,8 +151,7 @@ def audit_archive(
     step: Callable[[], None] | None = None,
 ) -> ArchiveAudit:
     """What an adversary still learns from a shared folder, with the originals at hand."""
-    document = dict(verify_archive(certificate, folder).certificate)
-    reading = replace(reading or SourceReading(), keep=tuple(document["kept"]))
+    document = _certified(certificate, folder)
     if document["withheld"] is not None and places is None:
         raise InputError("This archive hides places.", "Give the places file it was made with: --places me.places.")
     if document["withheld"] is None and places is not None:
@@ -106,21 +161,17 @@ def audit_archive(
             "The shared files show no times, so they cannot be read as tracks again.",
             "What `hide` printed before it wrote them is their leak test.",
         )
-    known = read_records(private_folder(folder) / "manifest.jsonl")
-    found, noise_m = _Gathered(), (document["noise"] or {}).get("rms_noise_m") or 0.0
-    test = None if places is None else LeakTest(places, noise_m=float(noise_m))
-    for member in members(sources):
-        found.rows.append(_row(member, known, folder, reading, places, test, found.pairs))
-        if step is not None:
-            step()
-    if not any(row.output for row in found.rows):
+    found = _Compared.of(folder, document, reading)
+    if places is not None:
+        noise_m = (document["noise"] or {}).get("rms_noise_m") or 0.0
+        found.places, found.test = places, LeakTest(places, noise_m=float(noise_m))
+    rows, notes = tuple(found.rows(sources, step)), list[str]()
+    if not any(row.output for row in rows):
         raise InputError(
             "None of the files given was shared in this folder.", "Give the originals it was made from, unchanged."
         )
-    notes = []
-    shared = {record.output for record in known.values() if record.output}
-    missing = len(shared - {row.output for row in found.rows})
-    if missing:
+    shared = {record.output for record in found.known.values() if record.output}
+    if missing := len(shared - {row.output for row in rows}):
         notes.append(f"Made from originals that were not given: {count_of(missing, 'shared file')}.")
     noise, attacked = None, 0
     if document["noise"] is not None:
@@ -130,80 +181,33 @@ def audit_archive(
         noise = audit(originals, releases, document["noise"], prior=prior)
         if attacked < len(found.pairs):
             notes.append(f"The noise was attacked over {attacked} of {len(found.pairs)} files, evenly chosen.")
-    leaks = () if test is None else test.results()
-    return ArchiveAudit(tuple(found.rows), noise, attacked, leaks, tuple(notes))
+    return ArchiveAudit(rows, noise, attacked, () if found.test is None else found.test.results(), tuple(notes))
 
 
 def shared_pairs(
-    sources: Sequence[str | Path], folder: Path, certificate: str | Path | Mapping[str, Any], reading: SourceReading
-) -> tuple[Trace, Trace, Mapping[str, Any]]:
+    sources: Sequence[str | Path], folder: Path, certificate: str | Path | Document, reading: SourceReading
+) -> tuple[Trace, Trace, Document]:
     """Originals and what was shared of them, each as one track, and the certificate of the noise between them."""
-    document = dict(verify_archive(certificate, folder).certificate)
+    document = _certified(certificate, folder)
     if document["withheld"] is not None or document["noise"] is None or document["times"]["released"] == "drop":
         raise InputError(
             "Files that were cut, or show no times, cannot be held against their originals point by point.",
             "Give a folder that sfumato protect wrote, with times.",
         )
-    known, pairs = read_records(private_folder(folder) / "manifest.jsonl"), list[tuple[Trace, Trace]]()
-    for member in members(sources):
-        _row(member, known, folder, replace(reading, keep=tuple(document["kept"])), None, None, pairs)
-    if not pairs:
+    found = _Compared.of(folder, document, reading)
+    list(found.rows(sources))
+    if not found.pairs:
         raise InputError("None of the files given was shared in this folder.", "Give the originals, unchanged.")
-    return joined([one for one, _ in pairs]), joined([other for _, other in pairs]), document["noise"]
+    originals, releases = zip(*found.pairs, strict=True)
+    return joined(originals), joined(releases), document["noise"]
 
 
-def _row(
-    member: Member,
-    known: Mapping[str, SourceRecord],
-    folder: Path,
-    reading: SourceReading,
-    places: Places | None,
-    test: LeakTest | None,
-    pairs: list[tuple[Trace, Trace]],
-) -> AuditRow:
-    if member.skipped is not None:
-        return AuditRow(member.name, refused=member.skipped, no_track=True)
-    try:
-        with member.path() as path:
-            record = known.get(hashlib.sha256(path.read_bytes()).hexdigest())
-            if record is None:
-                return AuditRow(member.name, refused=NOT_SHARED)
-            original = rounded_times(reading.read(path)[1])
-    except (SfumatoError, OSError) as error:
-        return AuditRow(member.name, refused=getattr(error, "what", "it cannot be read"))
-    if record.output is None:
-        if test is not None:
-            test.add(original, None)
-        return AuditRow(member.name, len(original), skipped=dict(original.skipped))
-    shared = read_trace(folder / record.output, keep=reading.keep, keep_if_there=True)
-    left = original
-    if places is not None:
-        kept = [name for name in reading.keep if name in original.columns or name in original.texts]
-        left = withhold(original, places.zones, keep=kept).trace or original
-    if len(left) != len(shared):
-        row = AuditRow(member.name, len(original), len(shared), record.output, skipped=dict(original.skipped))
-        return replace(row, refused="it was made in another way")
-    shared = replace(shared, times_s=left.times_s, segment=left.segment)  # the attacker may know them
-    moved = differences_m(left.lat_deg, left.lon_deg, shared.lat_deg, shared.lon_deg)
-    error_m = float(np.sqrt(np.mean(moved**2)))
-    pairs.append((left, shared))
-    inside = 0
-    if places is not None and test is not None:
-        test.add(original, shared)
-        if error_m < 0.1:  # noise may carry a point into a zone, and says nothing by it
-            points = points_of(shared.lat_deg, shared.lon_deg)
-            inside = int(np.any([zone.holds(points) for zone in places.zones], axis=0).sum())
-    near = float(np.mean(np.hypot(*moved.T) <= WITHIN_M))
-    return AuditRow(
-        member.name,
-        len(original),
-        len(shared),
-        record.output,
-        error_m,
-        inside,
-        within_a_metre=near,
-        skipped=dict(original.skipped),
-    )
+def _certified(certificate: str | Path | Document, folder: Path) -> Document:
+    """The certificate that holds of an archive."""
+    document = verify_folder(certificate, folder).certificate
+    if document["kind"] != ARCHIVE:
+        raise VerificationFailed("This is not the certificate of an archive.", "Give the one that speaks of its files.")
+    return document
 
 
 def _chosen(pairs: Sequence[tuple[Trace, Trace]]) -> list[tuple[Trace, Trace]]:

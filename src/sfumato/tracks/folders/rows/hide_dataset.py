@@ -19,23 +19,14 @@ from sfumato.base.arrays import BoolArray, IntArray
 from sfumato.base.errors import InputError
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.certificates.person_ids import canonical_id, distinct_ids
-from sfumato.tracks.folders.archives.hiding import Hiding
-from sfumato.tracks.folders.datasets.buckets import Bucket
-from sfumato.tracks.folders.datasets.job import DatasetJob, Step
-from sfumato.tracks.folders.datasets.notes import Notes
-from sfumato.tracks.folders.datasets.people_losses import BLOCK, NO_NOISE, not_stated
-from sfumato.tracks.folders.datasets.protecting import (
-    DatasetReading,
-    DatasetResult,
-    begun,
-    finished,
-    placed,
-    require_rows,
-    usable_cores,
-)
-from sfumato.tracks.folders.datasets.source import open_dataset
-from sfumato.tracks.folders.datasets.statement import Sign, dataset_document, over_people
+from sfumato.tracks.folders.rides.hide import Hiding
+from sfumato.tracks.folders.rows.buckets import Bucket
+from sfumato.tracks.folders.rows.dataset import DatasetReading, open_dataset
+from sfumato.tracks.folders.rows.dataset_job import DatasetResult, Step, begun, finished, statement_of
+from sfumato.tracks.folders.rows.people_losses import BLOCK, NO_NOISE, not_stated
+from sfumato.tracks.folders.statement import Sign, over_people
 from sfumato.tracks.io.draft import canonical
+from sfumato.tracks.noise.interface import Json
 from sfumato.tracks.people.layout import Layout
 from sfumato.tracks.people.protecting import ProtectedRows
 from sfumato.tracks.people.rows import Rows
@@ -45,7 +36,6 @@ from sfumato.tracks.places.withhold import MOMENTARY
 from sfumato.tracks.times_released import Times
 
 ENDING = ".places"
-_LEAKS = "leaks"
 _GUARD = "speed"  # a reading that is emptied near a cut; here the number of its row
 
 
@@ -102,28 +92,20 @@ def hide_dataset(
     owners = {None: places} if isinstance(places, Places) else dict(places)
     hidings = {person: Hiding(mine, times) for person, mine in owners.items()}
     asked = {"do": "hide", "zones": {str(person): hiding.wish() for person, hiding in hidings.items()}}
-    with begun(dataset, layout, out, asked, None) as (staging, _, _, wish):
-        notes = Notes(staging.private / _LEAKS)
+    with begun(dataset, layout, out, asked, None, publish_rejects=False) as job:
 
-        def transform(bucket: Bucket) -> Iterator[tuple[pa.Table, ProtectedRows]]:
+        def transform(bucket: Bucket, note: Json) -> Iterator[tuple[pa.Table, ProtectedRows]]:
             table, rows = bucket.whole()  # in one piece: where pieces end would tell of rows that are withheld
-            done, found = hidden_rows(table, rows, layout, dataset.schema, hidings)
-            notes.keep(rows.labels, found)
+            done, note["leaks"] = hidden_rows(table, rows, layout, dataset.schema, hidings)
             yield table, done
 
-        job = DatasetJob(
-            dataset, layout, staging, transform, wish, cores=cores or usable_cores(), publish_rejects=False
-        )
-        tally = job.run(strict=strict, step=step)
-        require_rows(tally)
+        tally = job.run(transform, strict=strict, cores=cores, step=step)
         if tested is not None:
-            tested(_over_all(notes.all()))
+            tested(_over_all([note["leaks"] for note in tally.notes]))
         people = over_people(tally.points_of_people) | {BLOCK: not_stated(NO_NOISE)}
         simulation = any(mine.simulation for mine in owners.values())
-        document = dataset_document(
-            job.parts(), layout, times, people, noise=None, withheld=True, simulation=simulation, sign=sign
-        )
-        return placed(job, tally, document)
+        statement = statement_of(job.parts(), layout, times, people, noise=None, simulation=simulation)
+        return job.place(tally, statement, sign)
 
 
 def _layout(layout: Layout, schema: pa.Schema, keep: Sequence[str]) -> Layout:

@@ -1,0 +1,190 @@
+"""Hide places in tracks: everything in the zones withheld, the rest exact or blurred, times as asked.
+
+A frame in is a frame out; several traces in are several out, and which of them disappeared only their owner sees. Of a
+whole archive, what is left is attacked before it is shared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from sfumato.base.errors import InputError
+from sfumato.base.things.traces import Trace
+from sfumato.base.units import count_of
+from sfumato.tracks.certificates.build import certificate_body, rounded_times
+from sfumato.tracks.folders.rides.protect_archive import chosen_noise
+from sfumato.tracks.folders.rides.ride_job import ArchiveResult, Job, Said, Sharing, Treatment, fill_archive
+from sfumato.tracks.io import read_trace
+from sfumato.tracks.people.protection import Chosen
+from sfumato.tracks.places import LeakTest, Place, PlaceLeak, Places, leak_test, withhold
+from sfumato.tracks.places.given_tables import is_table, like, traces_of_table
+from sfumato.tracks.places.globe import surface
+from sfumato.tracks.places.zones import Withholding
+from sfumato.tracks.plan import Plan
+from sfumato.tracks.times_released import Times
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hiding:
+    """What is done to every ride: zones cut out, kept columns, blur (one noise process for all rides), times."""
+
+    places: Places
+    times: Times = field(default_factory=Times)
+    keep: tuple[str, ...] = ()
+    blur: tuple[Plan, Chosen] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.places.active:
+            raise InputError("The places file names no place.", "Add one: sfumato places add home 48.85,2.35.")
+
+    @property
+    def zones(self) -> tuple[Withholding, ...]:
+        """What is withheld."""
+        return self.places.zones
+
+    def published(self, trace: Trace) -> Trace | None:
+        """One ride as it would be published; None where nothing is left of it."""
+        keep = [name for name in self.keep if name in trace.columns or name in trace.texts]
+        left = withhold(trace, self.zones, keep=keep).trace
+        if left is not None and self.blur is not None:
+            plan, chosen = self.blur
+            left = chosen.released(rounded_times(left), None, replace(plan, keep=tuple(keep)))
+        return None if left is None else self.times.apply(left, self.places.derived("times"))
+
+    def wish(self) -> str:
+        """What the output depends on beside the ride, as one hash for the private manifest."""
+        parts: dict[str, Any] = {
+            "zones": [repr((_shape(zone), zone.key.hex())) for zone in self.zones],
+            "times": str(self.times),
+            "keep": sorted(self.keep),
+            "blur": None if self.blur is None else self.blur[0].to_dict(),
+        }
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _shape(zone: Withholding) -> object:
+    rings = getattr(zone, "rings", None)
+    if rings is not None:
+        return [ring.tolist() for ring in rings]
+    return (zone.around.lat_deg, zone.around.lon_deg, zone.reach_m)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Hidden:
+    """What may be shared (``shared``, laid out as the input was) and, for the owner, the leak test."""
+
+    shared: Any
+    leaks: tuple[PlaceLeak, ...]
+
+    def __repr__(self) -> str:
+        return f"<Hidden, {count_of(len(self.leaks), 'place')} tested>"
+
+
+def hide(
+    tracks: Any,
+    places: Places | Place | Iterable[Place],
+    *,
+    times: str | Times = "keep",
+    keep: Iterable[str] = (),
+) -> Hidden:
+    """Tracks without what lies in the places' zones, and what attackers still find (``places.leak_test``).
+
+    ``tracks`` is a :class:`~sfumato.base.things.traces.Trace`, several (a list, or a mapping by name), or a table that
+    speaks Arrow; ``shared`` is laid out the same way. A trace of which nothing is left is None in place, absent from a
+    list or mapping; a table loses its rows.
+    """
+    owner = places if isinstance(places, Places) else Places.none()
+    if not isinstance(places, Places):
+        for place in (places,) if isinstance(places, Place) else places:
+            owner = owner.add(place)
+    hiding = Hiding(owner, Times.parse(times), tuple(keep))
+    given: Any
+    if is_table(tracks):
+        given = traces_of_table(tracks, keep=hiding.keep)
+    elif isinstance(tracks, Mapping):
+        given = tracks.items()
+    else:
+        given = enumerate([tracks] if isinstance(tracks, Trace) else tracks)
+    trips: list[tuple[Any, Trace, Trace | None]] = [(name, trace, hiding.published(trace)) for name, trace in given]
+    leaks = leak_test([(trace, left) for _, trace, left in trips], owner)
+    if isinstance(tracks, Trace):
+        return Hidden(trips[0][2], leaks)
+    found = [(name, left) for name, _, left in trips if left is not None]
+    if is_table(tracks):
+        return Hidden(like(tracks, found), leaks)
+    return Hidden(dict(found) if isinstance(tracks, Mapping) else [left for _, left in found], leaks)
+
+
+def hide_archive(
+    sources: Sequence[str | Path],
+    out: Path,
+    places: Places,
+    how: Sharing | None = None,
+    *,
+    times: Times | None = None,
+    blur: Plan | None = None,
+) -> ArchiveResult:
+    """Every ride of the sources without what lies in the zones, in ``out``; see the rules in ``docs/places.md``.
+
+    ``how.faces.tested`` gets the leak test of everything that would be public, rides shared before included, and may
+    raise: then nothing is put in place.
+    """
+    how = how or Sharing()
+    hiding = Hiding(places, times or Times(), how.reading.keep)
+
+    def begin(private: Path) -> Treatment:
+        chosen = None if blur is None else chosen_noise(blur, private, how)
+        mine = hiding if blur is None or chosen is None else replace(hiding, blur=(blur, chosen))
+        tested = _Tested(mine, how, LeakTest(places, noise_m=(blur and blur.noise_m) or 0.0))
+        return Treatment(
+            places.derived("names"),
+            places.derived("owner").hex(),
+            mine.wish(),
+            mine.times,
+            mine.published,
+            tested.said,
+            tested.look,
+            withheld=True,
+            noisy=blur is not None,
+        )
+
+    return fill_archive(sources, out, how, begin)
+
+
+class _Tested:
+    """The leak test of everything that would be public."""
+
+    def __init__(self, hiding: Hiding, how: Sharing, test: LeakTest) -> None:
+        self.hiding, self.how, self.test = hiding, how, test
+        self.entered = [0] * len(hiding.zones)
+
+    def look(self, trace: Trace, published: Trace | None) -> None:
+        self.test.add(trace, published)
+        points = surface(trace.lat_deg, trace.lon_deg)
+        for number, zone in enumerate(self.hiding.zones):
+            self.entered[number] += bool(zone.holds(points).any())
+
+    def said(self, job: Job) -> Said:
+        hiding, records = self.hiding, job.manifest.records
+        if hiding.times.kind == "keep":
+            today = {records[row.source].output for row in job.rows if row.source in records}
+            for name in (name for name, _ in job.outputs if name not in today):  # of sources that are not given today
+                earlier = read_trace(job.where(name))
+                self.test.add(earlier, earlier)
+        leaks = self.test.results()
+        active = hiding.places.active
+        unvisited = tuple(place.name for place, count in zip(active, self.entered, strict=True) if not count)
+        if self.how.faces.tested is not None:
+            self.how.faces.tested(leaks, unvisited)
+        noise = None
+        if hiding.blur is not None and job.outputs:
+            plan, chosen = hiding.blur
+            terms = replace(chosen.terms(plan), times=str(hiding.times), kept=hiding.keep, several_files=True)
+            noise = certificate_body(terms, job.released)
+        simulation = hiding.places.simulation or (noise is not None and bool(noise["simulation"]))
+        return Said(noise, simulation, leaks, unvisited)

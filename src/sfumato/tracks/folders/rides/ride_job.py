@@ -1,0 +1,317 @@
+"""One run over an archive: every source once, staged privately, then put in place; killed anywhere, it is run again.
+
+Why it may be killed is said in :mod:`~sfumato.tracks.folders.staging`. A file is named by a keyed function of what is
+published, so that its name tells nothing of what is not: a number would count what vanished, a date would tell when,
+and a source's name whatever its owner wrote. Same content, same name, no order; so every ride is there once.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+
+from sfumato.base.errors import InputError, SfumatoError
+from sfumato.base.randomness import Random
+from sfumato.base.things.traces import Trace
+from sfumato.base.units import count_of
+from sfumato.tracks.certificates.build import released_of
+from sfumato.tracks.certificates.verify import Document
+from sfumato.tracks.folders.rides.one_person import Whereabouts
+from sfumato.tracks.folders.staging import SourceRecord, Staging, opened_private
+from sfumato.tracks.folders.statement import FolderStatement, Sign
+from sfumato.tracks.io import read_trace, writer_of
+from sfumato.tracks.io.archive import Member, members
+from sfumato.tracks.io.formats import Format, format_named, format_of, output_format, written_as
+from sfumato.tracks.noise.interface import Json
+from sfumato.tracks.places import PlaceLeak
+from sfumato.tracks.times_released import Times
+
+CHANGED = "changed since it was shared: left as shared; rename it to share it as another ride"
+OTHER_WISH = "shared before with other zones or options: left as shared, which cannot be taken back"
+TAKEN = "another ride has this output name already"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the private summary. ``refused`` says why a source is not in the output."""
+
+    source: str
+    points_in: int
+    points_out: int
+    left_out: tuple[str, ...] = ()
+    skipped: dict[str, int] = field(default_factory=dict)
+    refused: str | None = None
+    output: str | None = None
+    new: bool = False
+    no_track: bool = False
+
+    @classmethod
+    def of(cls, record: SourceRecord, *, refused: str | None = None, new: bool = False) -> Row:
+        """What the manifest says of a source."""
+        counts = (record.points_in, record.points_out, record.left_out, dict(record.skipped))
+        return cls(record.source, *counts, refused, record.output, new)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceReading:
+    """How sources are read."""
+
+    format: str | None = None
+    zone: str | None = None
+    columns: dict[str, str] | None = None
+    keep: tuple[str, ...] = ()
+    one_person: bool = False
+
+    def read(self, path: Path) -> tuple[Format, Trace]:
+        """The format to write it in and the trace; what is asked to be kept stays where there is some."""
+        chosen = format_named(self.format) if self.format else format_of(path)
+        trace = read_trace(
+            path,
+            format=chosen.name,
+            zone=self.zone,
+            columns=self.columns,
+            keep=self.keep,
+            keep_if_there=True,
+            one_person=self.one_person,
+        )
+        return written_as(chosen, path), trace
+
+
+@dataclass(frozen=True, slots=True)
+class Faces:
+    """What the caller does on the way, before anything is in place: each may raise, and then nothing is written.
+
+    ``step`` after every source, ``tested`` with the leak test, ``priced`` with the certificate of the noise and the
+    name of its process (for a ledger), ``sign`` puts a signature under the certificate, and ``certified`` writes it
+    down: killed at any moment, no release is without its certificate.
+    """
+
+    step: Callable[[], None] | None = None
+    tested: Callable[[tuple[PlaceLeak, ...], tuple[str, ...]], None] | None = None
+    priced: Callable[[Document, str], None] | None = None
+    sign: Sign | None = None
+    certified: Callable[[Document], object] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """How an archive is read and filled, whatever is done to its rides; ``to`` is the format of every output."""
+
+    reading: SourceReading = field(default_factory=SourceReading)
+    state: Path | None = None
+    passphrase: str | None = None
+    keep_names: bool = False
+    to: str | None = None
+    strict: bool = False
+    faces: Faces = field(default_factory=Faces)
+    rng: Random = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Said:
+    """What is said of all rides together: the noise's certificate before it is sealed, and (private) the leak test."""
+
+    noise: Document | None
+    simulation: bool
+    leaks: tuple[PlaceLeak, ...] = ()
+    unvisited: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Treatment:
+    """What is done to every ride: ``publish`` gives what may be shared of it, None where nothing is left.
+
+    ``key`` names files; ``wish`` is a hash of all that the output depends on beside the ride. ``look`` sees every ride,
+    also those shared before (a leak test needs them all). ``said`` is asked when all are staged, and may raise.
+    ``noisy``: one noise over all rides, which must be one person's. ``remember``: keep what is published in memory.
+    """
+
+    key: bytes
+    owner: str
+    wish: str
+    times: Times
+    publish: Callable[[Trace], Trace | None]
+    said: Callable[[Job], Said]
+    look: Callable[[Trace, Trace | None], None] | None = None
+    withheld: bool = False
+    noisy: bool = True
+    remember: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ArchiveResult:
+    """What happened. ``rows`` and ``leaks`` are private; ``document`` is the certificate, public."""
+
+    rows: tuple[Row, ...]
+    leaks: tuple[PlaceLeak, ...]
+    unvisited: tuple[str, ...]
+    document: Json
+    private: Path
+
+    @property
+    def shared(self) -> int:
+        """Files in the output folder."""
+        return len(self.document["files"])
+
+
+def fill_archive(
+    sources: Sequence[str | Path], out: Path, how: Sharing, begin: Callable[[Path], Treatment]
+) -> ArchiveResult:
+    """Every ride of the sources, treated as ``begin`` says of the private folder; certified, then in place.
+
+    A run that ends early leaves no private folder that it began, unless a file is in place: what was shared needs its
+    manifest and its noise's key. A state that its owner named stays, since another run may go on from it by now.
+    """
+    if next(iter(members(sources)), None) is None:
+        require_something(())
+    with opened_private(out, sources) as private:
+        begun = not any(path.suffix != ".lock" for path in private.iterdir())
+        try:
+            return _filled(sources, out, how, begin(private))
+        except BaseException:
+            if begun and not (out.is_dir() and any(path.is_file() for path in out.rglob("*"))):
+                shutil.rmtree(private, ignore_errors=True)
+            raise
+
+
+def _filled(sources: Sequence[str | Path], out: Path, how: Sharing, do: Treatment) -> ArchiveResult:
+    job, faces = Job(out, do, how), how.faces
+    try:
+        job.run(sources)
+        require_something(job.rows)
+        if do.noisy and not how.reading.one_person:
+            job.whereabouts.refuse_two_people()
+        said = do.said(job)
+        files = [{"name": name, "sha256": digest} for name, digest in job.outputs]
+        statement = FolderStatement(files, do.times, how.reading.keep, said.noise, do.withheld, said.simulation)
+        document = statement.document(faces.sign)
+        if faces.certified is not None:
+            faces.certified(document)
+        job.place_all(job.manifest.records[row.source] for row in job.rows if row.new)
+    finally:
+        job.close()
+    return ArchiveResult(tuple(job.rows), said.leaks, said.unvisited, document, job.private)
+
+
+class Job(Staging):
+    """An archive's output folder being filled, ride by ride; ``published`` are the traces that this run staged."""
+
+    def __init__(self, out: Path, do: Treatment, how: Sharing) -> None:
+        super().__init__(out, owner=do.owner)
+        self.do, self.how = do, how
+        self.to = None if how.to is None else output_format("", how.to)
+        # A wish also names the format to write.
+        self.wish = do.wish if how.to is None else hashlib.sha256(f"{do.wish} as {how.to}".encode()).hexdigest()
+        self.rows: list[Row] = []
+        self.whereabouts = Whereabouts()
+        self.published: dict[str, Trace] = {}
+
+    def run(self, sources: Sequence[str | Path]) -> None:
+        """Stage every member of the sources."""
+        for member in members(sources):
+            row = self._row(member)
+            self.rows.append(row)
+            if self.how.strict and row.refused and not row.no_track:
+                raise InputError(f"{row.source}: {row.refused}", "Nothing was written, because of --strict.")
+            if self.how.faces.step is not None:
+                self.how.faces.step()
+
+    def _row(self, member: Member) -> Row:
+        if member.skipped is not None:
+            return Row(member.name, 0, 0, refused=member.skipped, no_track=True)
+        where = ""
+        try:
+            with member.path() as path:
+                where = str(path)
+                return self._one(member.name, path)
+        except OSError as error:
+            return Row(member.name, 0, 0, refused=f"it cannot be read: {error.strerror}")
+        except SfumatoError as error:
+            why = f"{error.what} {error.advice}".strip()
+            # The path of an unpacked file says nothing to its owner.
+            return Row(member.name, 0, 0, refused=why.replace(where, "The file") if where else why)
+
+    def _one(self, source: str, path: Path) -> Row:
+        digest, do = hashlib.sha256(path.read_bytes()).hexdigest(), self.do
+        known = self.manifest.records.get(source)
+        placed = known if known is not None and known.placed else None
+        if placed is not None:
+            refused = CHANGED if placed.source_sha256 != digest else OTHER_WISH if placed.wish != self.wish else None
+            if refused is not None or do.look is None:
+                return Row.of(placed, refused=refused)
+        format, trace = self.how.reading.read(path)
+        if do.noisy:
+            self.whereabouts.add(trace)
+        published = do.publish(trace)
+        if do.look is not None:
+            do.look(trace, published)
+        if placed is not None:
+            return Row.of(placed)
+        left_out = tuple(dict.fromkeys(trace.dropped))
+        record = SourceRecord(
+            source, digest, self.wish, None, None, len(trace), 0, left_out, skipped=dict(trace.skipped)
+        )
+        if published is not None:
+            record = self._stage(record, published, self.to or format)
+        self.manifest.add(record)
+        return Row.of(record, new=True)
+
+    def _stage(self, record: SourceRecord, trace: Trace, format: Format) -> SourceRecord:
+        ending = format.endings[0]
+        filled = self.staging / f"being-written{ending}"
+        filled.unlink(missing_ok=True)
+        writer_of(format, times=self.do.times.shown)(trace, filled)  # private until it is whole and named
+        content = hashlib.sha256(filled.read_bytes())
+        name = keyed_name(self.do.key, content.digest(), ending)
+        if self.how.keep_names:
+            name = kept_name(record.source, ending)
+        released = released_of([(None, trace)])
+        record = replace(
+            record,
+            output=name,
+            output_sha256=content.hexdigest(),
+            points_out=released.points,
+            content_sha256=released.digest(),
+        )
+        if not self.named(record):
+            filled.unlink()
+            raise InputError(f"{TAKEN}.", "Rename it, or leave --keep-names out.")
+        if self.do.remember:
+            self.published[name] = trace
+        target = self.staging / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        filled.replace(target)
+        return record
+
+
+def require_something(rows: Sequence[Row]) -> None:
+    """Refuse an archive of which no file could be used."""
+    if any(row.refused is None for row in rows) or any(row.output for row in rows):
+        return
+    if not rows:
+        raise InputError("There is no file in what was given.", "Give a folder, files or an archive with tracks.")
+    first = next((row for row in rows if not row.no_track), rows[0])
+    raise InputError(
+        f"None of {count_of(len(rows), 'file')} could be used; {first.source}: {first.refused}", "Nothing was written."
+    )
+
+
+def keyed_name(key: bytes, content_sha256: bytes, ending: str) -> str:
+    """80 bits of HMAC-SHA-256 of the content's hash, in letters and digits."""
+    word = base64.b32encode(hmac.digest(key, b"name " + content_sha256, "sha256")[:10]).decode().lower()
+    return f"{word}{ending}"
+
+
+def kept_name(source: str, ending: str) -> str:
+    """The source's own name below its folder, with the output's ending; what would lead elsewhere is refused."""
+    parts = PurePosixPath(source.replace("\\", "/")).parts[1:]
+    if not parts or any(part in ("..", ".", "/") or ":" in part or "\0" in part for part in parts):
+        raise InputError("Its name would lead out of the output folder.", "Rename it, or leave --keep-names out.")
+    last = PurePosixPath(parts[-1])
+    stem = last.stem if last.suffix.lower() != ".gz" else PurePosixPath(last.stem).stem
+    return str(PurePosixPath(*parts[:-1], f"{stem.lstrip('.') or 'track'}{ending}"))

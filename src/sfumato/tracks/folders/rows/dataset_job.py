@@ -1,0 +1,400 @@
+"""One run over a dataset: rows dealt out by person, each bucket written as one part, all of it put in place at the end.
+
+Two passes of independent steps (units, then buckets), each recorded in the private manifest when its file is whole. A
+run that is killed is started again and goes on: finished steps are not redone, and what is redone comes out the same,
+because the noise is a function of the job's key, which lies in a 0600 file from before its first use until the job has
+ended, and is then overwritten and removed. Until then the private folder also holds the rows as they were.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import pyarrow as pa
+
+from sfumato.base.errors import InputError, SfumatoError
+from sfumato.base.files import create_text, write_text
+from sfumato.base.keystream import KEY_BYTES, fresh_key
+from sfumato.base.pool import frugal_pool
+from sfumato.base.randomness import Random, randomness
+from sfumato.tracks.certificates.document import certificate_text
+from sfumato.tracks.certificates.verify import Document
+from sfumato.tracks.folders.rows.buckets import Bucket, gathered
+from sfumato.tracks.folders.rows.dataset import Dataset, RowGroups
+from sfumato.tracks.folders.rows.parts import LeftOut, Pieces, part_name, write_pieces, write_rejects
+from sfumato.tracks.folders.rows.spill import SPILL_FORMAT, deal_out, into_buckets, spill_name
+from sfumato.tracks.folders.staging import (
+    RECORDS_NAME,
+    STATE_NAME,
+    SourceRecord,
+    Staging,
+    file_sha256,
+    opened_private,
+    private_folder,
+)
+from sfumato.tracks.folders.statement import (
+    CERTIFICATE_NAME,
+    FORMAT,
+    MANIFEST_NAME,
+    REJECTS_NAME,
+    FolderStatement,
+    Sign,
+)
+from sfumato.tracks.noise.interface import Json
+from sfumato.tracks.people.layout import Layout
+from sfumato.tracks.people.rows import counted, fault_words
+from sfumato.tracks.times_released import Times
+
+PART_ROWS = 1 << 19
+_SMALL_PARTS = 8
+KEY_NAME, JOB_NAME, SPILL_NAME = "job.key", "job.json", "rows"
+T = TypeVar("T")
+Step = Callable[[str, int], None]
+Transform = Callable[[Bucket, Json], Pieces]  # fills what is to be noted of a bucket
+Parts = Sequence[tuple[str, str, int]]  # name, hash and points of each, in the order of names
+
+
+@dataclass(slots=True)
+class JobTally:
+    """What a job has done so far, over all its runs."""
+
+    rows: int = 0
+    released: int = 0
+    people: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    points_of_people: Counter[int] = field(default_factory=Counter)
+    notes: list[Json] = field(default_factory=list)
+
+    def require_rows(self) -> None:
+        """Refuse a dataset of which nothing is left."""
+        if not self.released:
+            why = ", ".join(f"{reason} ({count})" for reason, count in self.skipped.items()) or "it has no rows"
+            raise InputError(f"None of {self.rows} rows can be released: {why}.", "Nothing was written.")
+
+    def refuse_faults(self) -> None:
+        """Refuse a dataset with rows that cannot be used."""
+        if self.skipped:
+            raise InputError(fault_words(dict(self.skipped), self.rows), "Nothing was written, because of --strict.")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DatasetResult:
+    """What happened: the certificate, and counts of rows read, released and left out by reason."""
+
+    document: Json
+    rows: int
+    released: int
+    people: int
+    skipped: dict[str, int]
+    parts: int
+
+    @classmethod
+    def of(cls, document: Json, manifest: str) -> DatasetResult:
+        """What the manifest of a release says; one of hidden places does not say what was left out."""
+        said = json.loads(manifest)
+        released, rejected = said["rows_released"], said.get("rows_rejected", {})
+        counts = (said.get("rows_read", released), released, said["people"], rejected, len(said["parts"]))
+        return cls(document, *counts)
+
+
+class DatasetJob:
+    """The steps of one dataset towards one output folder; ``key`` is the job's, a seed's where ``simulation``.
+
+    Rows that are left out are named in the release, or (``publish_rejects`` False) counted for the owner only.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        layout: Layout,
+        staging: Staging,
+        wish: str,
+        key: tuple[bytes, bool],
+        *,
+        publish_rejects: bool = True,
+    ) -> None:
+        self.dataset, self.layout, self.staging, self.wish = dataset, layout, staging, wish
+        (self.key, self.simulation), self.publish_rejects = key, publish_rejects
+        small = min(_SMALL_PARTS, -(-4 * dataset.rows // PART_ROWS))  # every core of a small machine has some
+        self.buckets = max(1, small, -(-dataset.rows // PART_ROWS))
+        self._bucket_of = into_buckets(self.buckets)
+        self.folder = staging.private / SPILL_NAME
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        if publish_rejects:
+            (staging.staging / REJECTS_NAME).mkdir(mode=0o700, exist_ok=True)
+        self._lock = threading.Lock()
+
+    def run(
+        self,
+        transform: Transform,
+        *,
+        strict: bool = False,
+        cores: int | None = None,
+        step: Step | None = None,
+    ) -> JobTally:
+        """Both passes, as far as they are not done; ``transform`` makes a bucket's rows what is released."""
+        said, cores = step or (lambda _, __: None), cores or usable_cores()
+
+        def read(unit: RowGroups) -> None:
+            self._deal(unit)
+            with self._lock:
+                said("read", unit.rows)
+
+        def protect(bucket: int) -> None:
+            points = self._part(bucket, transform)
+            with self._lock:
+                said("protect", points)
+
+        with frugal_pool():
+            _each(self.dataset.units, read, cores)
+            pa.default_memory_pool().release_unused()  # of threads that have ended
+            if strict:
+                self.tally().refuse_faults()
+            _each(range(self.buckets), protect, cores)
+        tally = self.tally()
+        if strict:
+            tally.refuse_faults()
+        tally.require_rows()
+        return tally
+
+    def records(self) -> list[SourceRecord]:
+        """Everything recorded of this job."""
+        return list(self.staging.manifest.records.values())
+
+    def tally(self) -> JobTally:
+        """Counts over all steps that are done, in this run or before."""
+        total = JobTally(rows=self.dataset.rows)
+        for record in self.records():
+            total.skipped.update(record.skipped)
+            if record.source.startswith("bucket "):
+                total.released += record.points_out
+                known = json.loads((self.folder / f"{record.source}.json").read_text())
+                total.people += known["people"]
+                total.points_of_people.update({int(points): count for points, count in known["points"].items()})
+                total.notes += [known["note"]] if known["people"] or known["note"] else []
+        return total
+
+    def parts(self) -> Parts:
+        """Every part."""
+        found = [record for record in self.records() if record.output and not record.output.startswith("_")]
+        return sorted((str(record.output), str(record.output_sha256), record.points_out) for record in found)
+
+    def place(self, tally: JobTally, statement: FolderStatement, sign: Sign | None) -> DatasetResult:
+        """The certificate, then every part, then the manifest, which says that all of it is there."""
+        document = statement.document(sign)
+        manifest = manifest_text(self.parts(), tally, read=self.publish_rejects)
+        self.staging.out.mkdir(parents=True, exist_ok=True)
+        self._write(CERTIFICATE_NAME, certificate_text(document))
+        self.staging.place_all(self.records())
+        self._write(MANIFEST_NAME, manifest)
+        counts = (tally.rows, tally.released, tally.people, dict(tally.skipped), len(self.parts()))
+        return DatasetResult(document, *counts)
+
+    def _write(self, name: str, text: str) -> None:
+        """Filled where nobody looks, on the disk, then renamed: a kill leaves nothing beside the release."""
+        write_text(self.staging.staging / name, text, durable=True).replace(self.staging.out / name)
+
+    def _known(self, source: str, beside: Path) -> SourceRecord | None:
+        """What was recorded of a step whose files are there; None where it is to be done."""
+        record = self.staging.manifest.records.get(source)
+        if record is None or record.wish != self.wish:
+            return None
+        there = record.output is None or record.placed or (self.staging.staging / record.output).exists()
+        if there and record.output is not None:
+            self.staging.named(record)
+        return record if there and beside.exists() else None
+
+    def _deal(self, unit: RowGroups) -> None:
+        source = f"unit {unit.number}"
+        if self._known(source, self.folder / spill_name(unit)) is None:
+            rows, left = deal_out(self.dataset, unit, self.layout, self.buckets, self._bucket_of, self.folder)
+            self._record(source, unit.rows, rows, None, left, f"unit-{unit.number:06d}.parquet")
+
+    def _part(self, bucket: int, transform: Transform) -> int:
+        """How many rows came into the bucket's part."""
+        source = f"bucket {bucket}"
+        noted = self.folder / f"{source}.json"
+        if (known := self._known(source, noted)) is not None:
+            return known.points_in
+        mine, name, note = gathered(self.folder, self.dataset.units, bucket, self.buckets), part_name(bucket), Json()
+        filled = self.staging.staging / f".{name}"
+        part = write_pieces(() if mine is None else transform(mine, note), self.dataset, self.layout, filled)
+        said = {"people": part.people, "points": part.points_of_people, "note": note}
+        write_text(noted, json.dumps(said), private=True)
+        if part.rows:
+            filled.replace(self.staging.staging / name)
+        points = 0 if mine is None else mine.rows
+        self._record(source, points, part.rows, name if part.rows else None, part.left_out, name)
+        return points
+
+    def _record(
+        self, source: str, points_in: int, points_out: int, output: str | None, left: LeftOut, named: str
+    ) -> None:
+        """What a step did: first the rows it left out, in a file of that name, then itself."""
+        skipped, rejects = counted(left.faults), f"{REJECTS_NAME}/{named}"
+        records = [self._entry(source, points_in, points_out, output, skipped)]
+        if skipped and self.publish_rejects:
+            write_rejects(self.dataset, left, self.staging.staging / rejects)
+            records.insert(0, self._entry(f"rejects of {source}", 0, 0, rejects, {}))
+        with self._lock:
+            for record in records:
+                if record.output is not None and not self.staging.named(record):
+                    raise InputError(
+                        "A part came out differently when it was done again.", "Nothing is released; report this."
+                    )
+                self.staging.manifest.add(record)
+
+    def _entry(
+        self, source: str, points_in: int, points_out: int, output: str | None, skipped: dict[str, int]
+    ) -> SourceRecord:
+        digest, wish = None if output is None else file_sha256(self.staging.staging / output), self.wish
+        return SourceRecord(source, wish, wish, output, digest, points_in, points_out, (), digest, skipped=skipped)
+
+
+def _each(things: Iterable[T], act: Callable[[T], None], cores: int) -> None:
+    """Every thing once on all cores; the first that fails stops the rest."""
+    if cores == 1:
+        for thing in things:
+            act(thing)
+        return
+    with ThreadPoolExecutor(cores) as pool:
+        futures: list[Future[None]] = [pool.submit(act, thing) for thing in things]
+        done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+        for future in done:
+            if future.exception() is not None:
+                pool.shutdown(wait=False, cancel_futures=True)
+                future.result()
+
+
+def statement_of(
+    parts: Parts, layout: Layout, times: Times, people: Document, *, noise: Document | None, simulation: bool = False
+) -> FolderStatement:
+    """What the certificate of a dataset is made from; where no noise is stated, places were withheld."""
+    shown = set(layout.released)
+    roles = {role: name for role, name in sorted(layout.roles.by_role.items()) if name in shown}
+    files = [{"name": name, "sha256": digest, "points": points} for name, digest, points in parts]
+    simulation = simulation or (noise is not None and bool(noise["simulation"]))
+    kept = sorted(shown - set(roles.values()))
+    return FolderStatement(files, times, kept, noise, noise is None, simulation, roles, people)
+
+
+def manifest_text(parts: Parts, tally: JobTally, *, read: bool = True) -> str:
+    """What is in the folder, for whoever looks: the parts, and rows released; with ``read`` those left out, too."""
+    counts = {"rows_read": tally.rows, "rows_rejected": dict(tally.skipped)} if read else {}
+    said = {
+        "sfumato_dataset": FORMAT,
+        "complete": True,
+        "rows_released": tally.released,
+        **counts,
+        "people": tally.people,
+        "parts": [{"name": name, "sha256": digest, "rows": points} for name, digest, points in parts],
+    }
+    return json.dumps(said, indent=1) + "\n"
+
+
+def finished(out: Path, folder: Path) -> DatasetResult | None:
+    """A job that was killed when all was in place: what was private to it is removed. Other finished ones are refused.
+
+    The manifest is the last file to be written, so where it lies everything does.
+    """
+    if not (out / MANIFEST_NAME).exists():
+        return None
+    if not private_folder(out).exists():
+        raise InputError(*holds_a_release(out))
+    with opened_private(out, [folder]) as private:
+        _forget(private)
+    if not any(private.iterdir()):
+        private.rmdir()
+    document = json.loads((out / CERTIFICATE_NAME).read_text())
+    return DatasetResult.of(document, (out / MANIFEST_NAME).read_text())
+
+
+def holds_a_release(out: object) -> tuple[str, str]:
+    """Why nothing is written to a folder that is complete, and what to do."""
+    return (
+        f"{out} holds a finished release.",
+        "Use another folder. Fresh noise for the same people adds up: announce it (--redraws), or use --state.",
+    )
+
+
+@contextmanager
+def begun(
+    dataset: Dataset, layout: Layout, out: Path, asked: Document, rng: Random, *, publish_rejects: bool = True
+) -> Iterator[DatasetJob]:
+    """The job towards ``out``, begun or taken up again; refused with nothing in place, it leaves nothing behind."""
+    try:
+        with opened_private(out, [dataset.folder]) as private:
+            if not (private / JOB_NAME).exists() and out.exists() and any(out.iterdir()):
+                raise InputError(f"{out} holds other files.", "Use an empty folder, which then opens as a dataset.")
+            roles, zone = sorted(layout.roles.by_role.items()), str(layout.reading.zone)
+            reading = json.loads(json.dumps([roles, zone, layout.released, sorted(asked.items())], default=str))
+            wanted = {"dataset": dataset.fingerprint, "asked": reading, "private files": SPILL_FORMAT}
+            wish = hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()
+            key = _key(private, wish, rng)
+            staging = Staging(out, owner=wish)
+            records = staging.manifest.records
+            try:
+                yield DatasetJob(dataset, layout, staging, wish, key, publish_rejects=publish_rejects)
+            except BaseException as error:
+                staging.manifest.close()
+                if isinstance(error, SfumatoError) and not any(record.placed for record in records.values()):
+                    _forget(private)
+                raise
+            staging.manifest.close()
+            _forget(private)
+    finally:
+        private = private_folder(out)
+        if private.exists() and not any(private.iterdir()):
+            private.rmdir()
+
+
+def usable_cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _key(private: Path, wish: str, rng: Random) -> tuple[bytes, bool]:
+    """The job's key and whether it is a seed's: on the disk, flushed and 0600, before anything is drawn from it."""
+    job = private / JOB_NAME
+    if job.exists():
+        known = json.loads(job.read_text())
+        if known["wish"] != wish:
+            raise InputError(
+                "Another job towards this folder was begun: the dataset or the options have changed since.",
+                f"Go on with the same ones, or remove {private} and begin anew: nothing of it has been shared yet.",
+            )
+        key = bytes.fromhex((private / KEY_NAME).read_text()) if (private / KEY_NAME).exists() else bytes(KEY_BYTES)
+        return key, bool(known["simulation"])
+    (private / KEY_NAME).unlink(missing_ok=True)  # killed before the job was written down: never used
+    (private / RECORDS_NAME).unlink(missing_ok=True)
+    draw = randomness(rng)
+    key = fresh_key(draw)
+    create_text(private / KEY_NAME, key.hex(), private=True)
+    create_text(job, json.dumps({"wish": wish, "simulation": draw.simulation}), private=True)
+    return key, draw.simulation
+
+
+def _forget(private: Path) -> None:
+    """The job's key overwritten and removed, and with it all that was private to the job, half-written files too."""
+    for key in private.glob(f"*{KEY_NAME}*"):
+        with key.open("r+b") as file:
+            file.write(bytes(key.stat().st_size))
+            file.flush()
+            os.fsync(file.fileno())
+        key.unlink()
+    for path in private.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        elif path.name not in (STATE_NAME, "job.lock"):
+            path.unlink(missing_ok=True)
