@@ -10,9 +10,8 @@ import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from importlib.util import find_spec, spec_from_file_location, spec_from_loader
+from importlib.util import find_spec, spec_from_file_location
 from types import ModuleType
 
 # Old name -> where its names are looked for, in turn.
@@ -95,7 +94,7 @@ GONE: dict[str, str] = {
 }
 
 
-class _Moved(MetaPathFinder, Loader):
+class _Moved:
     """Finds the old names: in front of the other finders, which would load a moved file a second time."""
 
     def find_spec(
@@ -110,7 +109,7 @@ class _Moved(MetaPathFinder, Loader):
             real = find_spec("sfumato.collect.client.__main__")
             return None if real is None else spec_from_file_location(fullname, real.origin)
         if fullname in MOVED or (fullname in _PACKAGES and fullname not in _THERE):
-            return spec_from_loader(fullname, self, is_package=fullname in _PACKAGES)
+            return ModuleSpec(fullname, self, is_package=fullname in _PACKAGES)  # type: ignore[arg-type]
         return None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:

@@ -6,7 +6,7 @@ import io
 import os
 import shutil
 import sys
-from importlib import import_module
+from typing import NoReturn
 
 # Before typer is loaded: in a narrow terminal its framed help cuts the names of options off.
 if shutil.get_terminal_size().columns < 60:
@@ -20,22 +20,16 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 from sfumato.base.errors import InputError, SfumatoError  # noqa: E402
 from sfumato.base.version import __version__  # noqa: E402
-from sfumato.cli.output import fail  # noqa: E402
+from sfumato.cli.table import LazyGroup  # noqa: E402
 
 app = typer.Typer(
     name="sfumato",
+    cls=LazyGroup,
     help="Use and share location data without giving anyone away.",
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-# Each module adds its commands to the app; heavy imports happen inside the commands.
-_COMMANDS = (
-    *("tracks.hide", "tracks.places", "tracks.protect", "tracks.check", "tracks.cost", "tracks.estimate"),
-    *("tracks.smooth", "tracks.useful", "tracks.design", "channels.channel", "channels.reading", "collect.collect"),
-    *("reproduce", "collect.serve", "collect.campaign", "collect.collector"),
 )
 
 
@@ -52,10 +46,6 @@ def _root(
     pass
 
 
-for _name in _COMMANDS:
-    import_module(f"sfumato.cli.{_name}").register(app)
-
-
 def main() -> None:
     """Run the command line; an error on purpose becomes one message, its advice and exit code 2."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # names of files and letters that the terminal cannot show
@@ -63,7 +53,13 @@ def main() -> None:
     try:
         app()
     except SfumatoError as error:
-        fail(error, json="--json" in sys.argv)
+        _fail(error)
     except PermissionError as error:
         what = f"Cannot use {error.filename or 'a file'}: {error.strerror}."
-        fail(InputError(what, "Check its permissions, and those of its folder."), json="--json" in sys.argv)
+        _fail(InputError(what, "Check its permissions, and those of its folder."))
+
+
+def _fail(error: SfumatoError) -> NoReturn:
+    from sfumato.cli.output import fail
+
+    fail(error, json="--json" in sys.argv)

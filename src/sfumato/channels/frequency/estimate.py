@@ -66,7 +66,7 @@ def onto_simplex(values: npt.ArrayLike) -> FloatArray:
     if v.size == 0:
         raise InputError("There is nothing to project.", "Give at least one number.")
     # A common shift changes nothing, and what lies more than 1 below the largest comes out as 0: no sum overflows.
-    v = np.maximum(v, v.max() - 2.0) - v.max()
+    v = 2.0 * np.maximum(v / 2.0 - v.max() / 2.0, -1.0)
     ordered = np.sort(v)[::-1]
     over = (np.cumsum(ordered) - 1.0) / np.arange(1, v.size + 1)
     kept = int(np.flatnonzero(ordered > over)[-1]) if np.any(ordered > over) else 0
