@@ -112,7 +112,7 @@ def measured(torch: Any, device: Any, side: int, beta: float, *, updates: int) -
         weights = weights * reference.product(p / reference.product(weights))
         weights /= weights.sum()
     cpu_s = (time.perf_counter() - began) / updates
-    found, _ = on_gpu.blahut_arimoto_steps(kernel, p, updates + 1, None)
+    found = on_gpu.blahut_arimoto_steps(kernel, p, updates + 1)
     shipped, expected = 0.99 * found + 0.01 / p.size, 0.99 * weights + 0.01 / p.size
     # The update: reports through the flat channel, one in a thousand cells without any.
     inverse_z = 1 / reference.product(np.full(p.size, 1.0 / p.size))

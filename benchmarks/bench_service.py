@@ -131,7 +131,7 @@ def relayed(name: str, collector: CollectorProcess, folder: Path) -> bool:
 
 def write_bodies(path: Path, collector: CollectorProcess, *, count: int, cycle: int = 1) -> None:
     """Bodies with tickets of ``count`` devices, issued by the server's own key so that issuing costs no time here."""
-    from sfumato.collect.service import tickets
+    from sfumato.collect.service.rounds.offers import issue_ticket
 
     key = tickets_key(collector.database)
     version = httpx.get(f"{collector.url}/api/v1/campaigns/bench/channel").json()["version"]
@@ -139,7 +139,7 @@ def write_bodies(path: Path, collector: CollectorProcess, *, count: int, cycle: 
     with path.open("w") as file:
         for _ in range(count):
             tag = device_tag("bench", str(cycle), secrets.token_bytes(32))
-            ticket = tickets.issue(
+            ticket = issue_ticket(
                 key, campaign="bench", cycle=cycle, scope=str(cycle), device=tag, expires_at_s=expires
             )
             body = {"cell": secrets.randbelow(36), "version": version, "key": secrets.token_hex(16), "ticket": ticket}

@@ -230,7 +230,7 @@ def closing_once(side: int) -> dict[str, float]:
     """One cycle of a square grid closed, with five reports for each cell."""
     from collector_harness import client, create, fill, run, settings
 
-    from sfumato.collect.service.estimating import estimate_cycle
+    from sfumato.collect.service.rounds.estimating import estimate_cycle
     from sfumato.collect.service.store import Store
 
     with tempfile.TemporaryDirectory() as name:

@@ -19,7 +19,7 @@ import sys
 import numpy as np
 
 import elsewhere
-from sfumato.collect.estimation import Tally, changing, earth_movers_distance, log_smooth
+from sfumato.collect.estimation import Tally, changed_map, earth_movers_distance, log_smooth
 from sfumato.collect.grids.sampling import draw_tally
 from sfumato.collect.loop import Rules, close_cycle, first_channel
 
@@ -44,7 +44,8 @@ def run(name, promise, options, seed):
         kinds.append(closed.verdict.kind)
         channel = closed.next_channel
         if day % 5 == 4 and day >= 7 and not options.alarms:
-            by_class = changing(pool, classes=classes, only_last=True).last
+            alike = [tally for tally, label in zip(pool, classes, strict=True) if label == classes[-1]]
+            by_class = changed_map(alike, log_smooth(pool))
             alone = log_smooth([tallies[-1]])
             maps = (closed.this_cycle, by_class, closed.estimate, alone)
             away.append([earth_movers_distance(one.probabilities, truth, grid) for one in maps])

@@ -18,7 +18,7 @@ from sfumato.base.randomness import randomness
 from sfumato.collect.cities import city
 from sfumato.collect.estimation import Tally, earth_movers_distance
 from sfumato.collect.grids.sampling import draw_tally
-from sfumato.collect.loop import Rules, close_cycle, cohorts, first_channel
+from sfumato.collect.loop import Rules, close_cycle, first_channel
 
 PARIS = city("paris")
 CELL = 150
@@ -29,10 +29,10 @@ def campaign(rules: Rules, *, share: float, begin: int, cycles: int, seed: int) 
     """(stays, earth mover's distance of the map, information + beta distortion of the last channel, alarms)."""
     grid = PARIS.plain_grid
     everyone = np.repeat(np.arange(grid.cells), PARIS.people)
-    groups = cohorts(everyone, cycles, randomness(seed).permutation(everyone.size))
+    shuffled = everyone[randomness(seed).permutation(everyone.size)]
     channel, tallies, alarms = first_channel(grid, rules), [], 0
-    for cycle, group in enumerate(groups):
-        present = group if rules.reporting == "once" else everyone
+    for cycle in range(cycles):
+        present = shuffled[cycle::cycles] if rules.reporting == "once" else everyone
         counts = draw_tally(channel, np.bincount(present, minlength=grid.cells), rng=1000 * seed + cycle)
         if cycle >= begin:
             counts[CELL] += round(share / (1 - share) * present.size)

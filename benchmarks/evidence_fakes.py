@@ -7,7 +7,7 @@ Paris, San Francisco, or a city nothing was tuned on (austin, dallas, stockholm:
 loop of beta 1; a share of forged reports in
 *every* cycle, at a random cell and at the worst, piled on it, spread over 3 x 3 cells, or drawn as if from there.
 Distances in cells. "damage" is between the estimates with and without the forgeries; the forecast was made from the
-honest reports alone. "trimmed" is the distance to the truth after cutting what no map explains. Exits with 1 when the
+honest reports alone. Exits with 1 when the
 mean damage, at random places or at the worst, leaves the printed range.
 """
 
@@ -23,9 +23,9 @@ import numpy as np
 import elsewhere
 from sfumato.base.randomness import randomness
 from sfumato.collect.cities import city
-from sfumato.collect.estimation import Tally, earth_movers_distance, joint, trimmed
+from sfumato.collect.estimation import Tally, earth_movers_distance, joint
 from sfumato.collect.grids.sampling import draw_tally
-from sfumato.collect.loop import Rules, close_cycle, cohorts, first_channel, suspicious_cycles
+from sfumato.collect.loop import Rules, close_cycle, first_channel, judge_cycle
 from sfumato.collect.loop.influence import WAYS, fake_report_influence, with_forged
 
 
@@ -43,8 +43,11 @@ def honest(name, rules, cycles, seed):
     grid, people = place(name)
     everyone = np.repeat(np.arange(grid.cells), people)
     channel, tallies = first_channel(grid, rules), []
-    for number, group in enumerate(cohorts(everyone, cycles, randomness(seed).permutation(everyone.size))):
-        counts = draw_tally(channel, np.bincount(group, minlength=grid.cells), rng=1000 * seed + number)
+    shuffled = everyone[randomness(seed).permutation(everyone.size)]
+    for number in range(cycles):
+        counts = draw_tally(
+            channel, np.bincount(shuffled[number::cycles], minlength=grid.cells), rng=1000 * seed + number
+        )
         tallies.append(Tally(channel, counts))
         if rules.promise == "mutual-information":
             channel = close_cycle(tallies, rules, with_intervals=False, with_influence=False).next_channel
@@ -73,12 +76,10 @@ def forged(name, label, share, cycles, seed):
         for cell in (anywhere, forecast[way].cell):
             lied = [with_forged(tally, share, way, cell) for tally in tallies]
             after = joint(lied).probabilities
-            cut = joint(trimmed(lied)[0]).probabilities
             found += [
                 earth_movers_distance(estimate.probabilities, after, grid),
                 earth_movers_distance(after, truth, grid),
-                earth_movers_distance(cut, truth, grid),
-                len(suspicious_cycles(lied, alarm_p=1e-4)),
+                sum(judge_cycle([one], after, alarm_p=1e-4).alarm for one in lied),
             ]
         rows[way] = [forecast[way].least, forecast[way].moved, *found, clean]
     return rows
@@ -112,13 +113,13 @@ def main() -> int:
             rows = [job.result() for job in waiting]
             for way in WAYS:
                 values = np.mean([row[way] for row in rows], axis=0)
-                low, high, damage, away, cut, seen, worst, worst_away, worst_cut, worst_seen, clean = values
+                low, high, damage, away, seen, worst, worst_away, worst_seen, clean = values
                 good = low <= damage <= high and low <= worst <= high
                 ok &= bool(good) or options.quick
                 print(
                     f"{label:17s} {share:.0%} {way:9s} forecast {low:.3f} .. {high:.3f}: damage {damage:.3f} (random), "
                     f"{worst:.3f} (worst) {'ok' if good else 'OUT'}; to the truth {clean:.3f} honest, {away:.3f} "
-                    f"forged, {cut:.3f} trimmed (worst place {worst_away:.3f}, {worst_cut:.3f}); seen {seen:.1f}, "
+                    f"forged, (worst place {worst_away:.3f}); seen {seen:.1f}, "
                     f"{worst_seen:.1f} of {options.cycles} cycles",
                     flush=True,
                 )

@@ -49,12 +49,13 @@ def campaign(grid, share, people, beta, reporting, promise, seed):
     """(true shares of the reporters, tallies) of one campaign."""
     from sfumato.collect.estimation import Tally, log_smooth
     from sfumato.collect.grids.sampling import draw_tally
-    from sfumato.collect.loop import Rules, cohorts, first_channel, next_channel
+    from sfumato.collect.loop import Rules, first_channel, next_channel
 
     rng = np.random.default_rng(seed)
     present = rng.multinomial(people, share)
     everyone = np.repeat(np.arange(grid.cells), present)
-    groups = cohorts(everyone, CYCLES, rng.permutation(people)) if reporting == "once" else [everyone] * CYCLES
+    shuffled = everyone[rng.permutation(people)]
+    groups = [shuffled[cycle::CYCLES] if reporting == "once" else everyone for cycle in range(CYCLES)]
     rules = Rules(beta=beta, promise=promise, reporting=reporting)
     channel, tallies = first_channel(grid, rules), []
     for cycle, group in enumerate(groups):
@@ -94,7 +95,7 @@ def covered(case, seed):
         if truth[near].sum() > 0 and not near.all():
             discs.append(np.flatnonzero(near))
     present = truth > 0
-    linear = linearised(tallies, smooth.probabilities, reporting, dense=True)
+    linear = linearised(tallies, smooth.probabilities, reporting)
     chosen = np.zeros((len(discs), grid.cells))
     for row, disc in enumerate(discs):
         chosen[row, disc] = 1.0

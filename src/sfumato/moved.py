@@ -18,7 +18,7 @@ from types import ModuleType
 MOVED: dict[str, tuple[str, ...]] = {
     f"sfumato.{old}": tuple(f"sfumato.{new}" for new in homes.split())
     for old, homes in {
-        "accountant.grid_reports": "collect.loop.grid_reports",
+        "accountant.grid_reports": "collect.loop.rhythm",
         "accountant.information_privacy": "channels.posterior_accountant",
         "accountant.trace_losses": "tracks.trace_entries",
         "adversary": "tracks.adversary",
@@ -35,7 +35,7 @@ MOVED: dict[str, tuple[str, ...]] = {
         "client.live": "tracks.live.live_trace",
         "collection": "collect.loop",
         "collection.reported": "collect.loop.reported",
-        "collection.resolution": "collect.loop.resolution",
+        "collection.resolution": "collect.loop.told_areas",
         "collection.simulation": "collect.loop.simulation",
         "engines.local": "tracks.people.local",
         "engines.spark": "tracks.folders.spark.frames_on_spark",

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from fastapi import FastAPI
 
 from sfumato.collect.service.app import create_app
-from sfumato.collect.service.collector import Collector
+from sfumato.collect.service.rounds.collector import Collector
 from sfumato.collect.service.settings import Settings
 from sfumato.collect.service.store import Destination, Outcome, RelayedBatch, Report, Store
 from sfumato.collect.service.store.records import Counted

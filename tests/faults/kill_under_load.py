@@ -37,7 +37,7 @@ import httpx  # noqa: E402
 from collector_harness import CollectorProcess, about, close, create, history, operator  # noqa: E402
 from postgres_server import PostgresServer, postgres_server  # noqa: E402
 
-from sfumato.collect.service import tickets  # noqa: E402
+from sfumato.collect.service.rounds.offers import issue_ticket  # noqa: E402
 from sfumato.collect.service.store import Store  # noqa: E402
 
 CELLS = 36
@@ -125,7 +125,7 @@ class Sender(threading.Thread):
                 time.sleep(0.1)
 
     def _report(self, cell: int) -> str:
-        ticket = tickets.issue(
+        ticket = issue_ticket(
             self.key, campaign="town", cycle=self.cycle, scope=str(self.cycle), device=os.urandom(32).hex(),
             expires_at_s=int(time.time()) + 3600,
         )  # fmt: skip

@@ -21,8 +21,8 @@ from sfumato.channels.designs.geo.planar_laplace import planar_laplace_channel
 from sfumato.channels.designs.lip.closed_forms import resampling_channel
 from sfumato.channels.measures.discrete import geo_epsilon
 from sfumato.collect.grids.grid_channel import GridChannel, uniform_channel
-from sfumato.collect.loop import Rules, close_cycle, grid_reports
-from sfumato.collect.loop.grid_reports import spent
+from sfumato.collect.loop import Rules, close_cycle, rhythm
+from sfumato.collect.loop.rhythm import spent
 from sfumato.collect.loop.simulation import Protocol, simulate_round
 from sfumato.tracks import trace_entries as trace_losses
 
@@ -115,7 +115,7 @@ def test_both_journeys_make_totals_by_one_function(monkeypatch: pytest.MonkeyPat
         asked.append(guarantees[0].notion)
         return composed(guarantees, reporting=reporting)
 
-    for module in (compose, grid_reports, trace_losses):
+    for module in (compose, rhythm, trace_losses):
         monkeypatch.setattr(module, "composed", watched)
     done = sf.protect(Trace([48.0, 48.1], [2.0, 2.1], [0.0, 60.0]), redraws=3, rng=1)
     assert asked

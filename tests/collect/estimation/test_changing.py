@@ -7,9 +7,11 @@ import pytest
 
 from sfumato.base.errors import InputError
 from sfumato.base.things.grid import Grid
-from sfumato.collect.estimation import Tally, changing, earth_movers_distance, log_smooth
+from sfumato.collect.estimation import Tally, changed_map, earth_movers_distance, log_smooth
+from sfumato.collect.estimation.smooth_map import measured_stiffness
 from sfumato.collect.grids.sampling import draw_tally
 from sfumato.collect.grids.tight import tight_channel
+from sfumato.collect.loop.loop import own_map
 
 GRID = Grid.plain(9, 10)
 CHANNEL = tight_channel(GRID, epsilon=2.0).value
@@ -34,38 +36,37 @@ def week(per_cycle, seed=0, weekend=0.35):
 
 def test_a_weekend_cycle_is_nearer_to_the_weekend_than_the_average_and_than_its_own_reports():
     labels, truths, tallies = week(600)
-    found = changing(tallies)
-    away = earth_movers_distance(found.last.probabilities, truths[-1], GRID)
-    assert away < 0.7 * earth_movers_distance(found.average.probabilities, truths[-1], GRID)
+    average = log_smooth(tallies)
+    away = earth_movers_distance(changed_map(tallies[-1:], average).probabilities, truths[-1], GRID)
+    assert away < 0.7 * earth_movers_distance(average.probabilities, truths[-1], GRID)
     assert away < earth_movers_distance(log_smooth([tallies[-1]]).probabilities, truths[-1], GRID)
-    assert found.classes[-1] == "cycle 14"
     assert labels[-1] == "weekend"
 
 
 def test_declared_classes_share_their_reports():
     labels, truths, tallies = week(600)
-    by_class = changing(tallies, classes=labels)
-    assert set(by_class.maps) == {"weekday", "weekend"}
-    away = earth_movers_distance(by_class.last.probabilities, truths[-1], GRID)
-    assert away < earth_movers_distance(changing(tallies).last.probabilities, truths[-1], GRID)
+    average = log_smooth(tallies)
+    weekends = [tally for tally, label in zip(tallies, labels, strict=True) if label == "weekend"]
+    away = earth_movers_distance(changed_map(weekends, average).probabilities, truths[-1], GRID)
+    assert away < earth_movers_distance(changed_map(tallies[-1:], average).probabilities, truths[-1], GRID)
 
 
 def test_without_change_a_cycle_shows_the_average():
     _, _, tallies = week(600, weekend=0.7)
-    found = changing(tallies)
-    stiff = np.array(list(found.stiffness.values()))
-    assert np.median(stiff) > 30
-    moved = [earth_movers_distance(one.probabilities, found.average.probabilities, GRID) for one in found.maps.values()]
+    average = log_smooth(tallies)
+    assert np.median([measured_stiffness([tally], average.probabilities) for tally in tallies]) > 30
+    maps = [changed_map([tally], average) for tally in tallies]
+    moved = [earth_movers_distance(one.probabilities, average.probabilities, GRID) for one in maps]
     assert np.mean(moved) < 0.12
 
 
 def test_a_cycle_without_reports_shows_the_average():
     _, _, tallies = week(300)
-    found = changing([*tallies[:3], Tally(CHANNEL, np.zeros(GRID.cells))])
-    np.testing.assert_array_equal(found.last.probabilities, found.average.probabilities)
+    average = log_smooth(tallies[:3])
+    assert changed_map([Tally(CHANNEL, np.zeros(GRID.cells))], average) is average
 
 
 def test_every_cycle_needs_its_class():
     _, _, tallies = week(300)
     with pytest.raises(InputError, match="classes"):
-        changing(tallies, classes=["weekday"])
+        own_map(tallies, log_smooth(tallies), ["weekday"])

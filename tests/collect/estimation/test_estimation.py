@@ -127,13 +127,6 @@ def test_few_reports_stop_early_and_many_late():
     assert steps_by_thinning(few) < steps_by_thinning(many)
 
 
-def test_smoothing_blurs_and_keeps_the_mass():
-    tallies, _ = some_tallies()
-    plain, soft = joint(tallies, stop=200), joint(tallies, stop=200, smoothing_cells=0.7)
-    assert soft.probabilities.sum() == pytest.approx(1.0)
-    assert soft.probabilities.max() < plain.probabilities.max()
-
-
 def test_the_smooth_estimate_is_the_top_of_its_penalised_likelihood():
     tallies, _ = some_tallies()
     found = log_smooth(tallies).probabilities
@@ -190,7 +183,6 @@ def bad_input():
         "an unknown rule to stop": lambda: joint([(channel, np.ones(6))], stop="soon"),
         "a start that is no distribution": lambda: joint([(channel, np.ones(6))], start=np.ones(6)),
         "a pull of 0": lambda: log_smooth([(channel, np.ones(6))], strength=0.0),
-        "a negative blur": lambda: joint([(channel, np.ones(6))], smoothing_cells=-1.0),
         "a map of another grid": lambda: earth_movers_distance(np.ones(5), np.ones(6), Grid.plain(2, 3)),
         "a map with NaN": lambda: earth_movers_distance(np.full(6, np.nan), np.ones(6), Grid.plain(2, 3)),
         "an empty map": lambda: earth_movers_distance(np.zeros(6), np.ones(6), Grid.plain(2, 3)),
@@ -291,14 +283,6 @@ def test_with_the_floor_that_the_refusal_advises_the_same_reports_are_estimated(
         assert found.probabilities[[0, -1]] == pytest.approx([5 / 9, 4 / 9], abs=0.02)
 
 
-@pytest.mark.parametrize("cells", [[99], [-1], [1.5], []])
-def test_a_region_with_unknown_cells_is_refused_with_advice(cells):
-    channel = uniform_channel(Grid.plain(2, 3), 1.0)
-    with pytest.raises(InputError) as refused:
-        joint([(channel, np.ones(6))]).region(cells)
-    assert refused.value.advice
-
-
 def test_an_estimate_that_ran_out_of_steps_says_so():
     channel = blahut_arimoto(PARIS.probabilities, PARIS.plain_grid, beta=1.0).value
     tallies = [Tally(channel, draw_tally(channel, PARIS.people, rng=0))]
@@ -307,9 +291,6 @@ def test_an_estimate_that_ran_out_of_steps_says_so():
     assert short.stopped_by == "most_steps"
     assert joint(tallies, most_steps=2).stopped_by == "most_steps"
     assert joint(tallies, stop="converge", gap=1e-3).stopped_by == "converge"
-    with pytest.raises(InputError) as refused:
-        joint(tallies, stop="converge", smoothing_cells=0.5)
-    assert refused.value.advice
 
 
 @pytest.mark.parametrize("seed", [44, 45, 58])

@@ -43,15 +43,13 @@ def test_the_certified_gap_bounds_the_distance_to_the_optimum_and_shrinks():
         assert solved.status == "stopped"
         gaps.append(solved.objective - solved.lower_bound)
     assert gaps == sorted(gaps, reverse=True)
-    done = blahut_arimoto(place.probabilities, place.plain_grid, beta=1.0, steps=100_000, tolerance=1e-3, floor=0.0)
-    assert done.status == "converged"
 
 
 def test_no_random_channel_of_that_distortion_leaks_less_than_the_converged_one():
     grid = Grid.plain(3, 4)
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(12))
-    best = blahut_arimoto(p, grid, beta=1.0, steps=20_000, tolerance=1e-10, floor=0.0).value
+    best = blahut_arimoto(p, grid, beta=1.0, steps=20_000, floor=0.0).value
     information, distance = best.mutual_information(p), best.distortion(p)
     distances = grid.distance_matrix()
     for _ in range(300):
@@ -70,12 +68,6 @@ def test_an_epsilon_target_is_met_and_nearly_used_up(floor):
     place = city("paris")
     channel = blahut_arimoto(place.probabilities, place.plain_grid, epsilon=1.5, floor=floor).value
     assert 1.5 - 1e-6 <= channel.epsilon().upper <= 1.5
-
-
-def test_a_distortion_target_is_met_and_nearly_used_up():
-    place = city("paris")
-    channel = blahut_arimoto(place.probabilities, place.plain_grid, distortion=2.0).value
-    assert 2.0 - 1e-6 <= channel.distortion(place.probabilities) <= 2.0
 
 
 def test_the_floor_is_applied_once_after_the_last_step():

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from sfumato.base.errors import InputError
 from sfumato.base.things.grid import Grid
-from sfumato.collect.grids.grid_channel import GridChannel, uniform_channel
-from sfumato.collect.grids.level import neighbour_arcs
+from sfumato.collect.grids.grid_channel import GridChannel, neighbour_arcs, uniform_channel
 
 
 def hostile(grid, seed, kind):

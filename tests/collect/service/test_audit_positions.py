@@ -6,7 +6,7 @@ import asyncio
 import os
 
 from sfumato.collect.service.store import Store
-from sfumato.collect.service.store.audit import Deed
+from sfumato.collect.service.store.operations import Deed
 
 
 async def acts_at_once(database: str, *, servers: int, each: int) -> tuple[list[int], list[BaseException]]:

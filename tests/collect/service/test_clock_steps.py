@@ -23,9 +23,9 @@ from collector_harness import (
 )
 from sqlalchemy import update
 
-from sfumato.collect.service.clock import SteadyClock
-from sfumato.collect.service.collector import Collector
 from sfumato.collect.service.models.requests import CampaignRequest
+from sfumato.collect.service.rounds.collector import Collector
+from sfumato.collect.service.rounds.current import SteadyClock
 from sfumato.collect.service.store import Campaign, StoredCycle
 from sfumato.collect.service.store.schema import cycles
 

@@ -13,9 +13,9 @@ import pytest
 from collector_harness import CollectorProcess, close, create, crowd, report_body, send, ticket
 
 from sfumato.collect.loop.loop import Rules, first_channel, next_channel
-from sfumato.collect.service.estimate_process import EstimateTask, estimated, in_child
 from sfumato.collect.service.models.requests import CampaignRequest
-from sfumato.collect.service.offers import Signer, new_cycle, specification
+from sfumato.collect.service.rounds.estimating import EstimateTask, estimated, in_child
+from sfumato.collect.service.rounds.offers import Signer, new_cycle, specification
 from sfumato.collect.service.settings import Settings
 from sfumato.collect.service.store import CellCounts
 

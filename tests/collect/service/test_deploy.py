@@ -15,7 +15,7 @@ import pytest
 from repository import ROOT
 
 from sfumato.cli.table import COMMANDS
-from sfumato.collect.service.metrics import Metrics
+from sfumato.collect.service.rounds.writer import Metrics
 from sfumato.collect.service.settings import TABLE
 
 DEPLOY = ROOT / "deploy"

@@ -12,8 +12,8 @@ from starlette.requests import Request
 from starlette.testclient import TestClient
 
 from sfumato.collect.service.app import create_app
-from sfumato.collect.service.hot import HotReports
-from sfumato.collect.service.looks import Looks
+from sfumato.collect.service.door.answers import HotReports
+from sfumato.collect.service.door.looks import Looks
 
 JSON = {"content-type": "application/json"}
 

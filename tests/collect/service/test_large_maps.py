@@ -19,8 +19,6 @@ from collector_harness import campaign_request, client, create, operator, refuse
 from sfumato.base.things.grid import Grid
 from sfumato.collect.client.offer import Caps
 from sfumato.collect.grids.grid_channel import uniform_channel
-from sfumato.collect.service.collector import Collector
-from sfumato.collect.service.exports import MapTable, to_csv, to_geojson
 from sfumato.collect.service.models.kept import (
     Alarm,
     ChannelFacts,
@@ -30,9 +28,11 @@ from sfumato.collect.service.models.kept import (
     Residual,
     Specification,
 )
-from sfumato.collect.service.offers import FIRST_PREVIOUS, new_cycle
+from sfumato.collect.service.pages.exports import MapTable, to_csv, to_geojson
+from sfumato.collect.service.pages.views import MAP_CELLS
+from sfumato.collect.service.rounds.collector import Collector
+from sfumato.collect.service.rounds.offers import FIRST_PREVIOUS, new_cycle
 from sfumato.collect.service.store import CellCounts, StoredEstimate
-from sfumato.collect.service.views import MAP_CELLS
 
 SIDES = {3_600: (60, 60), 10_000: (100, 100), 100_000: (250, 400)}
 FACTS = ChannelFacts(
@@ -203,7 +203,7 @@ def test_the_dashboard_is_made_again_only_when_it_would_say_something_else(
         for _ in range(20):
             first = visitor.get("/campaigns/town/dashboard.json")
         assert made == ["town"]
-        monkeypatch.setattr("sfumato.collect.service.looks._FRESH_S", -1.0)
+        monkeypatch.setattr("sfumato.collect.service.door.looks._FRESH_S", -1.0)
         assert visitor.get("/campaigns/town/dashboard.json").content == first.content
         assert made == ["town"], "looked at again, found the same"
         create(visitor, "other")

@@ -35,7 +35,7 @@ from starlette.testclient import TestClient
 
 from sfumato.collect.client import Device, Participant
 from sfumato.collect.client.participant import NotSent
-from sfumato.collect.service.collector import Collector
+from sfumato.collect.service.rounds.collector import Collector
 from sfumato.collect.service.store import Store
 
 

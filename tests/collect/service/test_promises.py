@@ -11,11 +11,10 @@ from alembic.script import ScriptDirectory
 from sfumato.collect.estimation import Tally, blended, earth_movers_distance, joint
 from sfumato.collect.grids.sampling import draw_tally
 from sfumato.collect.loop import first_channel
-from sfumato.collect.service.estimating import _rules, estimate_cycle
-from sfumato.collect.service.first_campaign import demonstration
 from sfumato.collect.service.models.kept import Specification
 from sfumato.collect.service.models.requests import CampaignRequest
-from sfumato.collect.service.offers import Signer, new_cycle, specification
+from sfumato.collect.service.rounds.estimating import _rules, estimate_cycle
+from sfumato.collect.service.rounds.offers import Signer, demonstration, new_cycle, specification
 from sfumato.collect.service.settings import Settings
 from sfumato.collect.service.store import CellCounts
 

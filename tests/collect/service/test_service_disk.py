@@ -16,7 +16,7 @@ import pytest
 from collector_harness import CollectorProcess, client, create, refused, report_body, run, send
 from small_disk import fill_up, remount, small_disk
 
-from sfumato.collect.service.health import Health
+from sfumato.collect.service.rounds.writer import Health
 from sfumato.collect.service.store import Destination, Report, Store, write_ahead
 from sfumato.collect.service.store.faults import fault
 

@@ -18,7 +18,7 @@ import pytest
 from collector_harness import CollectorProcess, channel, client, create, refused, report_body, send
 
 from sfumato.base.errors import InputError
-from sfumato.collect.service.proxies import TrustedProxies, household
+from sfumato.collect.service.door.guard import TrustedProxies, household
 
 _SERVE = [sys.executable, "-c", "from sfumato.cli import main; main()", "serve"]
 

@@ -31,9 +31,8 @@ from starlette.testclient import TestClient
 
 from sfumato.collect.client.wire import channel_version, log_entry, verify_payload, verify_signature
 from sfumato.collect.grids.sampling import draw_reports
-from sfumato.collect.service import tickets
 from sfumato.collect.service.models.requests import BatchRequest, ReportRequest, TicketRequest
-from sfumato.collect.service.offers import channel_from_payload
+from sfumato.collect.service.rounds.offers import TicketRefused, channel_from_payload, check_ticket, issue_ticket
 
 
 @pytest.fixture
@@ -349,7 +348,7 @@ def test_counts_of_the_open_cycle_are_rounded_so_that_nobody_watches_single_arri
 
 def test_the_operators_token_is_stored_only_as_a_hash(tmp_path: Path) -> None:
     from sfumato.collect.service.app import create_app
-    from sfumato.collect.service.collector import Collector
+    from sfumato.collect.service.rounds.collector import Collector
 
     spoken: list[str] = []
     chosen = settings(f"sqlite:///{tmp_path}/x.db", operator_token="")
@@ -369,8 +368,8 @@ def test_the_operators_token_is_stored_only_as_a_hash(tmp_path: Path) -> None:
 
 def test_the_mac_of_a_ticket_covers_every_field() -> None:
     key = b"k" * 32
-    good = tickets.issue(key, campaign="town", cycle=3, scope="3", device="0" * 64, expires_at_s=1000)
-    assert tickets.check(key, good, campaign="town", cycle=3, now_s=999).cycle == 3
+    good = issue_ticket(key, campaign="town", cycle=3, scope="3", device="0" * 64, expires_at_s=1000)
+    assert check_ticket(key, good, campaign="town", cycle=3, now_s=999).cycle == 3
     forged = "not one of this server's"
     attempts: list[tuple[bytes, str, dict[str, Any], str]] = [
         (b"j" * 32, good, {}, forged),
@@ -383,5 +382,5 @@ def test_the_mac_of_a_ticket_covers_every_field() -> None:
         (key, good.replace("-1000-", "-2000-"), {}, forged),
     ]
     for used_key, text, changes, words in attempts:
-        with pytest.raises(tickets.TicketRefused, match=words):
-            tickets.check(used_key, text, **{"campaign": "town", "cycle": 3, "now_s": 999, **changes})
+        with pytest.raises(TicketRefused, match=words):
+            check_ticket(used_key, text, **{"campaign": "town", "cycle": 3, "now_s": 999, **changes})

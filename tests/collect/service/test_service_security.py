@@ -28,7 +28,7 @@ from starlette.testclient import TestClient
 from tile_maker import town_tiles
 
 from sfumato.base.errors import InputError
-from sfumato.collect.service.guard import RateLimit
+from sfumato.collect.service.door.guard import RateLimit
 from sfumato.collect.service.settings import TABLE, Settings
 
 ENVELOPE = {"ok", "error", "errors", "status"}
@@ -99,7 +99,7 @@ def test_an_unexpected_error_is_answered_like_any_other_and_its_message_is_logge
     async def broken(*_: object) -> bool:
         raise ValueError(secret)
 
-    monkeypatch.setattr("sfumato.collect.service.collector.Collector.count_report", broken)
+    monkeypatch.setattr("sfumato.collect.service.rounds.collector.Collector.count_report", broken)
     strict = TestClient(town.app, raise_server_exceptions=True)  # what the server process would log is raised here
     answer = strict.post("/api/v1/campaigns/town/reports", json=report_body(town))
     refused(answer, 500, "The server made a mistake")

@@ -13,10 +13,10 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from sfumato.base.errors import InputError
-from sfumato.collect.service.closing import Closer
-from sfumato.collect.service.collector import Collector
-from sfumato.collect.service.metrics import Metrics
 from sfumato.collect.service.models.requests import CampaignRequest
+from sfumato.collect.service.rounds.closing import Closer
+from sfumato.collect.service.rounds.collector import Collector
+from sfumato.collect.service.rounds.writer import Metrics
 from sfumato.collect.service.store import Destination, Outcome, RelayedBatch, Report, Store
 from sfumato.collect.service.store.schema import metadata
 

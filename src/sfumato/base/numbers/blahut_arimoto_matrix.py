@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from sfumato.base.arrays import FloatArray, Solved, Status, finite, positive, read_only
 from sfumato.base.errors import InputError, NotConverged
+from sfumato.base.numbers.em_step import em_factor
 from sfumato.base.numbers.geo import geo_epsilon_at_most
 from sfumato.base.things.channel import Channel, checked_probabilities
 
@@ -67,7 +68,7 @@ def blahut_arimoto_matrix(
         c = np.full(d.shape[1], 1.0 / d.shape[1]) if first is None else first.copy()
         taken = 1
         while taken < steps and not late():
-            g = kernel.T @ np.divide(p, kernel @ c, out=np.zeros_like(p), where=seen)
+            g = em_factor(p, kernel @ c, kernel.T.dot)
             if tolerance is not None and math.log(float(g[allowed].max())) <= tolerance:
                 break
             c *= g
@@ -75,7 +76,7 @@ def blahut_arimoto_matrix(
             taken += 1
         c = with_floor(c, floor)
         z = kernel @ c
-        g = kernel.T @ np.divide(p, z, out=np.zeros_like(p), where=seen)
+        g = em_factor(p, z, kernel.T.dot)
         gap = max(0.0, math.log(float(g[allowed].max())))
         matrix = _rows(kernel, c, beta * d)
         objective = float(-(p[seen] @ np.log(z[seen])) + beta * (p @ d.min(axis=1)))

@@ -12,11 +12,11 @@ import typer
 
 from sfumato.base.errors import InputError
 from sfumato.base.files import write_text, write_whole
-from sfumato.base.qr import qr_svg
 from sfumato.base.units import bounds_deg, duration_s, length_m
 from sfumato.cli.collect.campaign_day import register_day
 from sfumato.cli.collect.campaign_request import HOME, Json, Name, TokenFile, Told, Url, ask, end_of_day_s, request
 from sfumato.cli.output import print_json, table_console
+from sfumato.collect.qr import qr_svg
 
 campaign = typer.Typer(
     no_args_is_help=True,

@@ -16,8 +16,15 @@ from sfumato.accountant.compose import checked_reporting
 from sfumato.cli.output import print_json, table_console
 from sfumato.collect.cities import CITIES, City, city, city_from_csv
 from sfumato.collect.loop.loop import checked_promise
-from sfumato.collect.loop.simulation import AveragedCycle, Protocol, averaged, checked_estimator, simulate
-from sfumato.collect.loop.starts import first_channel_named, start_named
+from sfumato.collect.loop.simulation import (
+    AveragedCycle,
+    Protocol,
+    averaged,
+    checked_estimator,
+    first_channel_named,
+    simulate,
+    start_named,
+)
 
 # Blahut-Arimoto and update steps of the published experiments.
 _PUBLISHED_STEPS = {"paris": (8, 10), "sf": (5, 5)}

@@ -9,20 +9,20 @@ truth.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.ndimage import gaussian_filter
 
 from sfumato.base.arrays import FloatArray, read_only
 from sfumato.base.errors import InputError, NotCertified
+from sfumato.base.numbers.em_step import dense_em_steps, em_factor
 from sfumato.base.randomness import Random, Randomness, randomness
 from sfumato.base.things.channel import Channel, checked_probabilities
 from sfumato.collect.estimation.likelihood import Likelihood, inverse_normaliser, stacked_weights
-from sfumato.collect.estimation.tally import Tally, checked_counts, checked_region, checked_tallies, merged
+from sfumato.collect.estimation.tally import Tally, checked_counts, checked_tallies, merged
 from sfumato.collect.grids.grid_channel import GridChannel
 from sfumato.collect.grids.on_gpu import attempt, bayesian_updates
 
@@ -49,10 +49,6 @@ class Estimate:
     """What was asked for: predict, converge or a number of steps; "most_steps" where those ran out first."""
     seconds: float = 0.0
 
-    def region(self, cells: npt.ArrayLike) -> float:
-        """The estimated share of people in these cells."""
-        return float(self.probabilities[checked_region(cells, self.probabilities.size)].sum())
-
 
 def joint(
     tallies: Iterable[Tally | tuple[GridChannel, npt.ArrayLike]],
@@ -61,45 +57,30 @@ def joint(
     start: npt.ArrayLike | None = None,
     most_steps: int = MOST_STEPS,
     gap: float = 1e-6,
-    smoothing_cells: float = 0.0,
     rng: Random = _THINNING_SEED,
 ) -> Estimate:
     """Estimate from every cycle's tally together.
 
     ``stop``: "predict" chooses the number of steps by 5 x 5 thinning (5 x 1 above 2,500 cells); "converge" runs SQUAREM
-    until the certified gap is at most ``gap``; a number takes that many steps. ``smoothing_cells`` > 0 blurs each step
-    by that many cells (stable but biased). ``rng`` only thins reports; its default is a fixed seed, so that the same
-    tallies give the same estimate.
+    until the certified gap is at most ``gap``; a number takes that many steps. ``rng`` only thins reports; its default
+    is a fixed seed, so that the same tallies give the same estimate.
     """
     began = time.perf_counter()
     filled = merged(checked_tallies(tallies))
     model = Likelihood.of(filled)
     weights = stacked_weights(filled)
     theta = _starting(start, model.cells)
-    blur = _blur(filled, smoothing_cells)
-    steps = 0
     if stop == "converge":
-        if smoothing_cells:
-            raise InputError("A smoothed step does not converge to the best likelihood.", "Use stop='predict'.")
         theta, steps = squarem(model, theta, weights, gap=gap, most_steps=most_steps)
     else:
+        repeats = REPEATS if model.cells <= _MANY_REPEATS_UP_TO else 1
         steps = (
-            steps_by_thinning(
-                filled,
-                start=theta,
-                most_steps=most_steps,
-                repeats=REPEATS if model.cells <= _MANY_REPEATS_UP_TO else 1,
-                smoothing_cells=smoothing_cells,
-                rng=rng,
-            )
+            steps_by_thinning(filled, start=theta, most_steps=most_steps, repeats=repeats, rng=rng)
             if stop == "predict"
             else _checked_steps(stop)
         )
         for _ in range(steps):
-            g, _level = model.step(theta, weights)
-            theta = theta * g
-            if blur is not None:
-                theta = blur(theta)
+            theta = theta * model.step(theta, weights)[0]
     reason = "most_steps" if isinstance(stop, str) and steps >= most_steps else str(stop)
     return judged(model, theta, weights, filled, steps, reason, began)
 
@@ -126,50 +107,37 @@ def ibu(
     q = n / n.sum()
     theta = _starting(start, matrix.shape[0])[:, 0]
     for _ in range(_checked_steps(steps)):
-        theta = theta * (matrix @ np.divide(q, theta @ matrix, out=np.zeros_like(q), where=q > 0))
+        theta = theta * em_factor(q, theta @ matrix, matrix.dot)
     reported = theta @ matrix
-    g = matrix @ np.divide(q, reported, out=np.zeros_like(q), where=q > 0)
     level = float(np.sum(n[n > 0] * np.log(reported[n > 0])))
-    gap = float(max(0.0, g.max() - 1))
+    gap = float(max(0.0, em_factor(q, reported, matrix.dot).max() - 1))
     seconds = time.perf_counter() - began
     return Estimate(read_only(theta / theta.sum()), gap, int(steps), int(n.sum()), level, str(steps), seconds)
 
 
 def _update_on_grid(tally: Tally, steps: int, start: npt.ArrayLike | None, began: float) -> Estimate:
     """The update with c cancelled: theta <- theta (1/Z) K [ q / K(theta / Z) ]."""
-    channel, counts = tally.channel, tally.counts
-    reports = tally.total
+    channel, counts, reports = tally.channel, tally.counts, tally.total
     if reports == 0:
         raise InputError("No cycle has a report.", "Wait for reports before estimating.")
     kernel, inverse_z = channel.kernel, inverse_normaliser(channel)
-    seen = counts > 0
-    q = counts / reports
+    seen, q = counts > 0, counts / reports
     theta = _starting(start, channel.cells)[:, 0]
     device = kernel.device
     moved = None if device is None else attempt(lambda: bayesian_updates(device, q, inverse_z, theta, steps))
-    taken = steps
     if moved is not None:
-        theta, steps = moved, 0
-    reported = kernel.product(theta * inverse_z)
-    if kernel.form == "dense" and kernel.smallest > 0.0:
-        # Small grids spend their time in calls, and no report has probability 0 here: no masks, no new arrays.
-        factor, shares = np.empty_like(theta), np.empty_like(theta)
+        theta = moved
+    elif kernel.form == "dense" and kernel.smallest > 0.0:
+        dense_em_steps(theta, q, kernel.values, steps, scale=inverse_z)
+    else:
         for _ in range(steps):
-            np.divide(q, reported, out=reported)
-            np.dot(kernel.values, reported, out=factor)
-            factor *= inverse_z
-            theta *= factor
-            np.multiply(theta, inverse_z, out=shares)
-            np.dot(kernel.values, shares, out=reported)
-        steps = 0
-    for _ in range(steps):
-        theta = theta * (kernel.product(np.divide(q, reported, out=np.zeros_like(q), where=seen)) * inverse_z)
-        reported = kernel.product(theta * inverse_z)
-    g = kernel.product(np.divide(q, reported, out=np.zeros_like(q), where=seen)) * inverse_z
+            theta = theta * (em_factor(q, kernel.product(theta * inverse_z), kernel.product) * inverse_z)
+    reported = kernel.product(theta * inverse_z)
+    g = em_factor(q, reported, kernel.product) * inverse_z
     level = float(counts[seen] @ np.log(reported[seen] * channel.output_weights[seen]))
-    theta = theta / theta.sum()
     gap = float(max(0.0, g.max() - 1))
-    return Estimate(read_only(theta), gap, taken, reports, level, str(taken), time.perf_counter() - began)
+    seconds = time.perf_counter() - began
+    return Estimate(read_only(theta / theta.sum()), gap, steps, reports, level, str(steps), seconds)
 
 
 def steps_by_thinning(
@@ -179,7 +147,6 @@ def steps_by_thinning(
     most_steps: int = MOST_STEPS,
     parts: int = PARTS,
     repeats: int = REPEATS,
-    smoothing_cells: float = 0.0,
     rng: Random = _THINNING_SEED,
 ) -> int:
     """The number of steps after which four fifths of the reports predict the last fifth best, over five divisions.
@@ -197,7 +164,6 @@ def steps_by_thinning(
     # With a handful of reports a part may hold them all, which leaves nothing to predict it from.
     held, kept = held[:, :, totals > 0], kept[:, :, totals > 0] / totals[totals > 0]
     theta = np.repeat(_starting(None, model.cells) if start is None else start, held.shape[2], axis=1)
-    blur = _blur(tallies, smoothing_cells)
     own_best, own_level = np.zeros(held.shape[2]), np.full(held.shape[2], -np.inf)
     best_steps, best_level, worth_steps, worth_level, next_check = 0, -np.inf, 0, -np.inf, 0
     negligible = _NEGLIGIBLE_NATS * held.shape[2]
@@ -221,8 +187,6 @@ def steps_by_thinning(
             if taken > 1.5 * min(best_steps, worth_steps) + 20:
                 break
         theta *= g
-        if blur is not None:
-            theta = blur(theta)
     # Each part votes for its own best number: one that rises for ever no longer decides for the others.
     return round(float(np.exp(np.mean(np.log(own_best + 0.5)))) - 0.5)
 
@@ -318,22 +282,3 @@ def _checked_steps(steps: int | str) -> int:
 def _stream(rng: Random, repeat: int) -> Random:
     # A seed gives each repeat its own stream; a source is simply read on.
     return rng + repeat if isinstance(rng, int) else rng
-
-
-def _blur(tallies: Sequence[Tally], smoothing_cells: float) -> Callable[[FloatArray], FloatArray] | None:
-    if not np.isfinite(smoothing_cells) or smoothing_cells < 0:
-        raise InputError(f"smoothing_cells is {smoothing_cells}.", "It is a number of cells, 0 for none.")
-    if smoothing_cells == 0:
-        return None
-
-    rows, columns = tallies[0].channel.grid.shape
-
-    def blur(theta: FloatArray) -> FloatArray:
-        field = theta.reshape(rows, columns, -1)
-        # Reflecting at the edges keeps the mass.
-        soft = gaussian_filter(field, sigma=(smoothing_cells, smoothing_cells, 0), mode="reflect")
-        out: FloatArray = soft.reshape(theta.shape)
-        out /= out.sum(axis=0)
-        return out
-
-    return blur

@@ -15,11 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import NotCertified
+from sfumato.base.numbers.em_step import em_factor
 from sfumato.collect.estimation.tally import Tally
 from sfumato.collect.grids.grid_channel import GridChannel
 from sfumato.collect.grids.kernel import GridKernel
@@ -85,8 +87,8 @@ class Likelihood:
                 judged = (score if whole else score[:, list(group.members), :]).reshape(self.cells, -1)
                 terms = np.where(judged > 0, judged * np.log(np.where(judged > 0, reported, 1.0)), 0.0)
                 level += terms.reshape(self.cells, channels, columns).sum(axis=(0, 1))
-            ratio = np.divide(used, reported, out=np.zeros_like(used), where=used > 0)
-            back = group.kernel.product(ratio, needed=dense).reshape(self.cells, channels, columns)
+            product = partial(group.kernel.product, needed=dense)
+            back = em_factor(used, reported, product).reshape(self.cells, channels, columns)
             back *= inverse_z
             g += back.sum(axis=1)
         return g, level

@@ -19,7 +19,7 @@ law.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -77,11 +77,6 @@ class _Through:
         counts = tally.counts.astype(np.float64)
         return cls(kernel, inverse_z, 1 / spread, weights, weights * spread, counts, float(tally.total), per_person)
 
-    def information(self, v: FloatArray) -> FloatArray:
-        """B v."""
-        inner = self.kernel.signed_product(v * self.inverse_z) * self.output_weights * self.inverse_spread
-        return self.inverse_z * self.kernel.signed_product(inner)
-
     def add_information(self, system: FloatArray, kernel: FloatArray) -> FloatArray:
         """The lower half of ``system`` + n B, in its memory; ``kernel`` is K as a matrix."""
         half = kernel * self.inverse_z[:, None]
@@ -134,8 +129,8 @@ class Linearised:
     channels: tuple[_Through, ...]
     score: FloatArray
     """sum_s W_s n_s - n, each report through its own channel."""
-    inverse: FloatArray | None
-    """(H + P)^-1, or None on large grids, where each sum is solved for by conjugate gradients."""
+    inverse: FloatArray
+    """(H + P)^-1."""
     grouped: bool = False
     """Whether ``channels`` are the means of groups of channels."""
 
@@ -151,7 +146,6 @@ class Linearised:
 
     def cells(self, target: Target) -> Moments:
         """Every cell by itself."""
-        assert self.inverse is not None
         cells = self.theta.size
         parts = []
         for first in range(0, cells, _ROWS_AT_ONCE):
@@ -166,21 +160,7 @@ class Linearised:
 
     def sums(self, chosen: FloatArray, target: Target) -> Moments:
         """The sums over the cells chosen by each 0/1 row of (k, cells)."""
-        if self.inverse is not None:
-            return self._moments(chosen, chosen @ self.inverse, target)
-        return self._moments(chosen, np.stack([self._solved(row) for row in chosen]), target)
-
-    def _solved(self, right: FloatArray) -> FloatArray:
-        """(H + P)^-1 right, in coordinates v = root(theta) w where the system is n (tau I + M), M between 0 and I."""
-        root, n = np.sqrt(self.theta), self.reports
-
-        def apply(w: FloatArray) -> FloatArray:
-            v = root * w
-            total = np.sum([one.total * one.information(v) for one in self.channels], axis=0)
-            out: FloatArray = root * total / n + _TAU * w
-            return out
-
-        return root * conjugate_gradients(apply, root * right / n)
+        return self._moments(chosen, chosen @ self.inverse, target)
 
     def _moments(self, chosen: FloatArray, rows: FloatArray, target: Target, *, first: int | None = None) -> Moments:
         theta, pull, people = self.theta, self.pull, self.people
@@ -231,8 +211,8 @@ class Linearised:
         return out
 
 
-def linearised(tallies: Sequence[Tally], at: FloatArray, reporting: Reporting, *, dense: bool) -> Linearised:
-    """The one-step estimate of these tallies at the map ``at``; ``dense`` holds the inverse of the information."""
+def linearised(tallies: Sequence[Tally], at: FloatArray, reporting: Reporting) -> Linearised:
+    """The one-step estimate of these tallies at the map ``at``."""
     theta = np.maximum(at, 1e-9 / at.size)
     theta = theta / theta.sum()
     totals = [tally.total for tally in tallies]
@@ -243,8 +223,6 @@ def linearised(tallies: Sequence[Tally], at: FloatArray, reporting: Reporting, *
     if grouped:
         each = [_Through.of(tally, theta, tally.total / people) for tally in alike(tallies, most=_GROUPS)]
     channels = tuple(each)
-    if not dense:
-        return Linearised(theta, people, reporting, channels, score, None, grouped)
     system = np.asfortranarray(np.diag(_TAU * sum(totals) / theta))
     kernel, beta = _matrix(channels[0].kernel), channels[0].kernel.beta
     for one in channels:
@@ -253,28 +231,6 @@ def linearised(tallies: Sequence[Tally], at: FloatArray, reporting: Reporting, *
         system = one.add_information(system, kernel)
     del kernel
     return Linearised(theta, people, reporting, channels, score, _inverse(system), grouped)
-
-
-def conjugate_gradients(
-    apply: Callable[[FloatArray], FloatArray], right: FloatArray, *, tolerance: float = 1e-8, most: int = 2_000
-) -> FloatArray:
-    """The solution of apply(x) = right for a positive definite operator."""
-    x = np.zeros_like(right)
-    residual = right.copy()
-    direction = residual.copy()
-    size = float(residual @ residual)
-    goal = tolerance**2 * size
-    for _ in range(most):
-        if size <= goal:
-            break
-        moved = apply(direction)
-        step = size / float(direction @ moved)
-        x += step * direction
-        residual -= step * moved
-        fresh = float(residual @ residual)
-        direction = residual + (fresh / size) * direction
-        size = fresh
-    return x
 
 
 def _inverse(system: FloatArray) -> FloatArray:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betainc
 
-from sfumato.base.arrays import FloatArray, IntArray, read_only
+from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.collect.estimation.tally import Tally
 from sfumato.collect.grids.grid_channel import GridChannel
 
@@ -31,7 +31,6 @@ RINGS: tuple[tuple[tuple[int, int], ...], ...] = (
     tuple((i, j) for i in range(-2, 3) for j in range(-2, 3) if (i, j) != (0, 0)),
 )
 """Offsets (rows, columns) of the four neighbours, of all eight, and of the 24 within two cells."""
-_TRIMMED_AT = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,28 +57,6 @@ def impossible_excess(tallies: Sequence[Tally]) -> Excess:
         if p_value < best.p_value:
             best = Excess(p_value, cell, int(counts[cell]), float(ratio[cell] * around[cell]))
     return best
-
-
-def trimmed(tallies: Sequence[Tally]) -> tuple[Sequence[Tally], int]:
-    """The tallies without what no map explains, and how many reports that were.
-
-    A count is cut to the largest that honest reports exceed with probability at most 1e-4, given its ring: almost
-    nothing of an honest map, nearly all of a pile. Reports forged as if from a place stay.
-    """
-    out, removed = [], 0
-    for tally in tallies:
-        counts = tally.counts.astype(np.float64)
-        limit = np.full(counts.size, np.inf)
-        for around, ratio in _rings([tally], counts):
-            share = ratio / (1 + ratio)
-            # n(v) given n(U): negative binomial; its upper quantile by the normal and a whole report or two.
-            spread = np.sqrt(around * ratio * (1 + ratio))
-            tail = np.log(1 / _TRIMMED_AT)
-            limit = np.minimum(limit, np.ceil(ratio * around + 3.8 * spread + tail / -np.log(np.minimum(share, 0.99))))
-        kept = np.minimum(counts, limit)
-        removed += int((counts - kept).sum())
-        out.append(Tally(tally.channel, read_only(kept, np.int64)) if np.any(kept < counts) else tally)
-    return out, removed
 
 
 def _rings(tallies: Sequence[Tally], counts: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:

@@ -50,17 +50,6 @@ def checked_counts(counts: npt.ArrayLike, cells: int) -> IntArray:
     return out
 
 
-def checked_region(cells: npt.ArrayLike, size: int) -> IntArray:
-    """Distinct cell indexes of a region, all of them whole and on the grid."""
-    values = np.asarray(cells)
-    if values.size == 0 or not np.issubdtype(values.dtype, np.integer) or values.min() < 0 or values.max() >= size:
-        raise InputError(
-            "The region is empty or has unknown cells.", f"Give cell indexes of the grid: 0 .. {size - 1}."
-        )
-    out: IntArray = np.unique(values.astype(np.int64))
-    return out
-
-
 def tally_reports(channel: GridChannel, reports: npt.ArrayLike) -> Tally:
     """Count reports given as cell indexes; an unknown cell is refused."""
     cells = np.asarray(reports)

@@ -10,33 +10,27 @@ The interval holds every share R that the law of the estimate under R cannot ref
 
 a score interval as Wilson's with the exact law (:mod:`.tails`) in the place of the normal one: few people in a cell,
 little noise from them, in skew steps of whole people. Measured coverage: benchmarks/evidence_intervals.py.
-
-``method="bootstrap"`` instead resamples people (not reports) and refits with four times the steps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 
 from sfumato.accountant.compose import Reporting, checked_reporting
 from sfumato.base.arrays import FloatArray, read_only
 from sfumato.base.errors import InputError
-from sfumato.base.randomness import Random
-from sfumato.collect.estimation.joint import Estimate, joint
+from sfumato.collect.estimation.joint import Estimate
 from sfumato.collect.estimation.linear import Linearised, Moments, Target, linearised
-from sfumato.collect.estimation.resampled import refitted
-from sfumato.collect.estimation.smooth import log_smooth
-from sfumato.collect.estimation.tally import Tally, checked_region, checked_tallies
+from sfumato.collect.estimation.smooth_map import log_smooth
+from sfumato.collect.estimation.tally import Tally, checked_tallies
 from sfumato.collect.grids.grid_channel import GridChannel
 
 LARGEST_COVARIANCE = 2_500
-"""Cells up to which intervals of all cells are made; beyond, ask for regions."""
+"""Cells up to which intervals are made."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,35 +43,17 @@ class Intervals:
     """The estimate without its smoothing; it may be slightly negative."""
     target: Target
     level: float
-    method: str
     cycles: int
     """Over how many cycles the share is an average."""
     unclipped: tuple[FloatArray, FloatArray]
     """Lower and upper ends before they are cut at 0 and 1: what coverage is measured with."""
-    linear: Linearised | None = None
-    replicates: FloatArray | None = None
-    """(cells, replicates): kept by the bootstrap so that regions can be asked for."""
+    linear: Linearised
+    """What the interval of any sum of cells is made from."""
 
     @property
     def words(self) -> str:
         """What the intervals are of, for a page."""
         return describe_target(self.target, self.cycles, self.level)
-
-    def region(self, cells: npt.ArrayLike) -> tuple[float, float]:
-        """The interval of the share of people in these cells together."""
-        low, high = self.region_unclipped(cells)
-        return min(1.0, max(0.0, low)), max(0.0, min(1.0, high))
-
-    def region_unclipped(self, cells: npt.ArrayLike) -> tuple[float, float]:
-        """The same before it is cut at 0 and 1."""
-        chosen = np.zeros((1, self.centre.size))
-        chosen[0, checked_region(cells, self.centre.size)] = 1.0
-        if self.linear is not None:
-            low, high = interval_ends(self.linear.sums(chosen, self.target), self.level)
-        else:
-            assert self.replicates is not None
-            low, high = _percentiles(chosen @ self.replicates, self.level)
-        return float(low[0]), float(high[0])
 
 
 def describe_target(target: Target, cycles: int, level: float) -> str:
@@ -98,33 +74,20 @@ def intervals(
     target: Target = "reporters",
     reporting: Reporting = "once",
     level: float = 0.95,
-    method: Literal["score", "bootstrap"] = "score",
-    replicates: int = 200,
-    rng: Random = 0,
 ) -> Intervals:
-    """Intervals for every cell; :meth:`Intervals.region` gives any region. Above 2,500 cells use
-    :func:`region_interval`.
+    """Intervals for every cell, up to 2,500 of them.
 
     ``reporting`` says whether a person reports once or in every cycle: it decides what varies. ``smooth`` is the
-    log-smooth map of these tallies where it is known already. ``rng`` serves the bootstrap only.
+    log-smooth map of these tallies where it is known already.
     """
     filled = checked_tallies(tallies)
     _checked(target, reporting, level)
-    if method == "bootstrap":
-        if replicates < 2:
-            raise InputError(f"{replicates} replicates were asked for.", "Take at least 2; 200 is usual.")
-        centre, maps = refitted(filled, joint(filled), target, reporting, replicates, rng)
-        low, high = _percentiles(maps, level)
-        low, high = read_only(np.minimum(low, centre)), read_only(np.maximum(high, centre))
-        return Intervals(low, high, centre, target, level, method, len(filled), (low, high), None, read_only(maps))
-    if method != "score":
-        raise InputError(f"There is no method '{method}'.", "Use score or bootstrap.")
     if filled[0].channel.cells > LARGEST_COVARIANCE:
         raise InputError(
             f"Intervals of {filled[0].channel.cells} cells at once are too many.",
-            "Ask for regions with region_interval, or use larger cells.",
+            "Use larger cells.",
         )
-    linear = linearised(filled, _linearised_at(smooth, filled), reporting, dense=True)
+    linear = linearised(filled, _linearised_at(smooth, filled), reporting)
     moments = linear.cells(target)
     low, high = interval_ends(moments, level)
     return Intervals(
@@ -133,53 +96,16 @@ def intervals(
         read_only(moments.centre),
         target,
         level,
-        method,
         len(filled),
         (read_only(low), read_only(high)),
         linear,
     )
 
 
-def region_interval(
-    tallies: Iterable[Tally | tuple[GridChannel, npt.ArrayLike]],
-    cells: npt.ArrayLike,
-    *,
-    smooth: Estimate | None = None,
-    target: Target = "reporters",
-    reporting: Reporting = "once",
-    level: float = 0.95,
-) -> tuple[float, float]:
-    """One region on a grid of any size: the same interval with conjugate gradients, never holding a matrix."""
-    filled = checked_tallies(tallies)
-    _checked(target, reporting, level)
-    at = _linearised_at(smooth, filled)
-    chosen = np.zeros((1, at.size))
-    chosen[0, checked_region(cells, at.size)] = 1.0
-    linear = linearised(filled, at, reporting, dense=False)
-    low, high = interval_ends(linear.sums(chosen, target), level)
-    return min(1.0, max(0.0, float(low[0]))), max(0.0, min(1.0, float(high[0])))
-
-
 def interval_ends(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]:
     """Every share that the estimate does not refuse at ``level``, not cut at 0 and 1."""
     centre, expected, law = moments.centre, moments.expected, moments.law
     return law.end(centre, expected, 0.5 + level / 2), law.end(centre, expected, 0.5 - level / 2)
-
-
-def multinomial_width(probabilities: npt.ArrayLike, people: int, level: float = 0.95) -> FloatArray:
-    """The width an interval would have if everyone's true cell were known for a sample of ``people``."""
-    p = np.asarray(probabilities, dtype=np.float64)
-    width: FloatArray = 2 * _normal_quantile(level) * np.sqrt(p * (1 - p) / people)
-    return width
-
-
-def _percentiles(values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=-1)
-    return low, high
-
-
-def _normal_quantile(level: float) -> float:
-    return float(ndtri(0.5 + level / 2))
 
 
 def _linearised_at(smooth: Estimate | None, tallies: Sequence[Tally]) -> FloatArray:

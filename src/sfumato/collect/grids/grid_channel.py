@@ -9,30 +9,99 @@ For the grid's own metric d and any c >= 0 the exact geo-indistinguishability is
 
 so 2 beta holds for every channel of this shape, whoever chose c, as long as the client builds its row from (beta, c)
 in logarithms. The guarantee is between cells: two places either side of a border get the factor of adjacent cells.
+
+With weights of 0 the right side is still an upper bound. Several reports of one place are one report of the product
+channel, whose level is that of sum_t beta_t and sum_t log Z_t, so the same functions serve one channel and many.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.base.arrays import FloatArray, finite, positive, read_only
+from sfumato.base.arrays import FloatArray, IntArray, finite, positive, read_only
 from sfumato.base.errors import InputError, NotCertified
 from sfumato.base.numbers.rounding import UNIT
 from sfumato.base.things.channel import Channel, checked_probabilities
 from sfumato.base.things.grid import Grid
 from sfumato.base.things.guarantees import Guarantee
 from sfumato.collect.grids.kernel import GridKernel, grid_kernel, offset_distances
-from sfumato.collect.grids.level import (
-    EXACT_UP_TO,
-    EpsilonRange,
-    level_from_normaliser,
-    level_without_normaliser,
+from sfumato.collect.grids.loops import (
+    largest_log_ratio,
+    lipschitz_all_pairs,
+    lipschitz_arcs,
+    log_sums,
+    stencil_product,
 )
-from sfumato.collect.grids.loops import largest_log_ratio, log_sums, stencil_product
+
+EXACT_UP_TO = 5_000
+"""Cells up to which log Z and epsilon are computed exactly, over all pairs."""
+
+
+@dataclass(frozen=True, slots=True)
+class EpsilonRange:
+    """The exact level lies in [lower, upper], per unit of the grid; the two agree where it was computed exactly."""
+
+    lower: float
+    upper: float
+    unit: str = "cell"
+
+    @property
+    def exact(self) -> bool:
+        """Whether the level is known to 1e-9."""
+        return self.upper - self.lower <= 1e-9 * max(1.0, self.upper)
+
+    def to_dict(self) -> dict[str, float | bool | str]:
+        """Plain values."""
+        return {"lower": self.lower, "upper": self.upper, "exact": self.exact, "unit": f"1/{self.unit}"}
+
+
+def level_without_normaliser(grid: Grid, beta: float, *, everywhere: bool) -> EpsilonRange:
+    """2 beta needs no Z; nothing sharper can be said from one that is noise."""
+    positive(beta, "beta")
+    return EpsilonRange(beta if everywhere else 0.0, 2 * beta, grid.unit)
+
+
+def level_from_normaliser(
+    grid: Grid, beta: float, log_z: FloatArray, *, everywhere: bool, relative_error: Callable[[], float]
+) -> EpsilonRange:
+    """beta + Lip(log Z): over all pairs up to 5,000 cells, beyond from neighbours, with the error of log Z added.
+
+    ``everywhere``: whether every weight is above 0; ``relative_error`` of Z, asked for on large grids only.
+    """
+    if grid.cells == 1:
+        return EpsilonRange(0.0, 0.0, grid.unit)
+    if grid.cells <= EXACT_UP_TO:
+        level = min(2 * beta, beta + lipschitz_all_pairs(log_z, offset_distances(grid), grid.columns))
+        return EpsilonRange(level if everywhere else 0.0, level, grid.unit)
+    arcs, lengths, ratio = neighbour_arcs(grid)
+    slope = lipschitz_arcs(log_z, grid.rows, grid.columns, arcs, lengths)
+    error = 2 * relative_error() / float(lengths.min())
+    lower = max(beta, beta + slope - error) if everywhere else 0.0
+    return EpsilonRange(min(lower, 2 * beta), min(2 * beta, beta + ratio * (slope + error)), grid.unit)
+
+
+def neighbour_arcs(grid: Grid) -> tuple[IntArray, FloatArray, float]:
+    """Offsets to 32 neighbours (half of them), their lengths, and r: a path of arcs is at most r times the distance.
+
+    Consecutive arcs have determinant 1, so every offset is a non-negative whole combination of two of them and the path
+    stays in the rectangle they span; r = 1 / cos(half the largest angle between consecutive arcs), in scaled
+    coordinates.
+    """
+    quarter = [(0, 1), (1, 3), (1, 2), (2, 3), (1, 1), (3, 2), (2, 1), (3, 1), (1, 0)]
+    angles = [math.atan2(down * grid.cell_height, right * grid.cell_width) for down, right in quarter]
+    largest = max(b - a for a, b in pairwise(angles))
+    mirrored = [*quarter, *((down, -right) for down, right in quarter[1:-1])]
+    kept = [(down, right) for down, right in mirrored if down < grid.rows and abs(right) < grid.columns]
+    arcs: IntArray = np.array(kept, dtype=np.int64)
+    lengths = np.hypot(arcs[:, 0] * grid.cell_height, arcs[:, 1] * grid.cell_width)
+    return arcs, lengths, 1 / math.cos(largest / 2)
+
 
 _EXACT_WITH_ZEROS_UP_TO = 700
 _LINEAR_IS_SAFE = 1e-290

@@ -179,25 +179,18 @@ def products(kernel: DeviceKernel, f: FloatArray) -> FloatArray:
     return out
 
 
-def blahut_arimoto_steps(
-    kernel: DeviceKernel, p: FloatArray, steps: int, tolerance: float | None
-) -> tuple[FloatArray, int]:
-    """``steps`` - 1 updates from uniform, or fewer once log max g <= tolerance; the weights before any floor."""
+def blahut_arimoto_steps(kernel: DeviceKernel, p: FloatArray, steps: int) -> FloatArray:
+    """``steps`` - 1 updates from uniform: the weights before any floor."""
     torch, device = _torch()
     prior = _sent(p)
     seen = prior > 0
     everywhere = bool(seen.all())
     c = torch.full((kernel.cells,), 1.0 / kernel.cells, dtype=torch.float64, device=device)
-    taken = 1
-    while taken < steps:
-        g = update_factor(kernel, c, prior, True if everywhere else seen)
-        if tolerance is not None and math.log(float(g.max())) <= tolerance:
-            break
-        c *= g
+    for _ in range(steps - 1):
+        c *= update_factor(kernel, c, prior, True if everywhere else seen)
         c /= c.sum()
-        taken += 1
     out: FloatArray = c.cpu().numpy()
-    return out, taken
+    return out
 
 
 def update_factor(kernel: DeviceKernel, c: Tensor, prior: Tensor, seen: Tensor | bool) -> Tensor:

@@ -1,19 +1,10 @@
-"""Exact draws from a grid channel: one report on a device, or millions in a simulation; the OS's entropy by default.
+"""Exact draws from a grid channel by the million, for simulations (a device draws by :mod:`...client.draw`).
 
-*One report* (:func:`draw_report`) has one shape whatever the place: every cell's weight w_x(y), relative to the
-heaviest, is formed in logarithms, lifted to 2^-139 where it is smaller, rounded once to 53 bits, and one 256-bit word
-picks a position below their sum by multiplication. Rounding moves each log-probability by less than 1e-12. Lifting to t
-keeps epsilon: let W_x be the sum over y. The report that x makes most often has w_x = 1 >= w_z, hence
-W_z / W_x <= P_x / P_z <= exp(epsilon d) there; and where P_x / P_z = (w_x / w_z) (W_z / W_x) is changed by lifting, its
-first factor either falls (w_z lifted) or is at most 1 (w_x lifted). The sums change by less than cells 2^-139. So
-epsilon, as certified, holds at every distance up to 1e-12 in the logarithm.
-
-*Millions* (:func:`draw_reports`): alias tables up to about 1,500 cells, one 64-bit word per report; half of it chooses
-the column, half is compared with the column's threshold, and where those bits tie more are drawn, so outcomes below
-2^-53 are kept. Larger grids: a window around the place is enumerated and the rest is reached by rejection from c
-under the envelope exp(-beta (R+1) min(cell sides)); it needs no normaliser. The window's sums are doubles: an
-outcome in it below 2^-53 of its row is never drawn, so the window sampler is for simulation and :func:`draw_report`
-for people.
+Alias tables up to about 1,500 cells, one 64-bit word per report: half of it chooses the column, half is compared with
+the column's threshold, and where those bits tie more are drawn, so outcomes below 2^-53 are kept. On larger grids a
+window around the place is enumerated and the rest is reached by rejection from c under the envelope
+exp(-beta (R+1) min(cell sides)); it needs no normaliser. The window's sums are doubles: an outcome in it below 2^-53 of
+its row is never drawn.
 """
 
 from __future__ import annotations
@@ -25,47 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.base.arrays import FloatArray, IntArray, finite
+from sfumato.base.compiled import compiled
 from sfumato.base.errors import InputError
-from sfumato.base.randomness import Random, Randomness, randomness
+from sfumato.base.randomness import Random, Randomness, Words, randomness
 from sfumato.base.things.grid import Grid
 from sfumato.collect.grids.grid_channel import GridChannel
 from sfumato.collect.grids.kernel import matrix_from_table, offset_distances
-from sfumato.collect.grids.sampling_loops import alias_build, alias_draw, first_above, whole_weights, window_draw
 
 ALIAS_UP_TO = 1_500
-FRACTION_BITS = 192
-_WORD_BITS = 256
-
-
-def draw_report(channel: GridChannel, cell: int, *, rng: Random = None) -> int:
-    """One report of ``cell``: the same number of operations and random bits for every place."""
-    if isinstance(cell, bool) or not isinstance(cell, int | np.integer):
-        raise InputError("The cell is not a whole number.", "Give a cell index, for example from Grid.locate.")
-    if not 0 <= cell < channel.cells:
-        raise InputError("The place is outside the grid.", "Drop it, or locate it with snap=True.")
-    log_weights = relative_log_weights(channel, int(cell))
-    word = int.from_bytes(randomness(rng).words(_WORD_BITS // 64).astype("<u8").tobytes(), "little")
-    return pick(log_weights, word)
-
-
-def relative_log_weights(channel: GridChannel, cell: int) -> FloatArray:
-    """log c(y) - beta d(x, y) minus its largest value: what decides the report of x."""
-    if float(channel.output_weights.min()) <= 0:
-        raise InputError(
-            "This channel never reports some cells.", "A device accepts only weights above 0: ask for a floor."
-        )
-    logits = np.log(channel.output_weights) - channel.beta * channel.grid.distances_from(cell)
-    out: FloatArray = logits - logits.max()
-    return out
-
-
-def pick(log_weights: FloatArray, word: int) -> int:
-    """The cell that a 256-bit ``word`` selects: the first whose running sum exceeds word * (sum of all) / 2^256."""
-    limbs = np.empty((log_weights.size, 4), dtype=np.uint64)
-    total = np.zeros(4, dtype=np.uint64)
-    whole_weights(log_weights, limbs, total)
-    target = (word * _joined(total)) >> _WORD_BITS
-    return int(first_above(limbs, _limbs(target)))
 
 
 def draw_reports(channel: GridChannel, cells: npt.ArrayLike, *, rng: Random = None) -> IntArray:
@@ -141,28 +99,150 @@ def _window(channel: GridChannel, places: IntArray, source: Randomness) -> IntAr
     start = 0
     while start < waiting.size:
         words = source.uniforms(max(64, 8 * min(waiting.size - start, 1 << 18)))
-        start = int(
-            window_draw(
-                waiting,
-                c,
-                cumulative,
-                kernel,
-                grid.rows,
-                grid.columns,
-                reach,
-                channel.beta * side,
-                words,
-                start,
-                drawn,
-            )
-        )
+        shape = (grid.rows, grid.columns, reach, channel.beta * side)
+        start = int(window_draw(waiting, c, cumulative, kernel, *shape, words, start, drawn))
     out[order] = drawn
     return out
 
 
-def _joined(limbs: npt.NDArray[np.uint64]) -> int:
-    return int.from_bytes(limbs.astype("<u8").tobytes(), "little")
+@compiled()
+def alias_build(rows: FloatArray, other: npt.NDArray[np.int32]) -> None:
+    """Turn each row of probabilities into thresholds (in place) and aliases: Walker's tables, by Vose's method."""
+    count, cells = rows.shape
+    small = np.empty(cells, dtype=np.int32)
+    large = np.empty(cells, dtype=np.int32)
+    for r in range(count):
+        smalls, larges = 0, 0
+        for k in range(cells):
+            rows[r, k] *= cells
+            if rows[r, k] < 1.0:
+                small[smalls] = k
+                smalls += 1
+            else:
+                large[larges] = k
+                larges += 1
+        while smalls > 0 and larges > 0:
+            smalls -= 1
+            light, heavy = small[smalls], large[larges - 1]
+            other[r, light] = heavy
+            rows[r, heavy] -= 1.0 - rows[r, light]
+            if rows[r, heavy] < 1.0:
+                larges -= 1
+                small[smalls] = heavy
+                smalls += 1
+        for k in range(larges):
+            rows[r, large[k]] = 1.0
+        for k in range(smalls):
+            rows[r, small[k]] = 1.0
 
 
-def _limbs(number: int) -> npt.NDArray[np.uint64]:
-    return np.frombuffer(number.to_bytes(32, "little"), dtype="<u8").astype(np.uint64)
+@compiled()
+def alias_draw(
+    places: IntArray, stay: FloatArray, other: npt.NDArray[np.int32], words: Words, spare: Words, out: IntArray
+) -> int:
+    """One report per place from one word each; ties and the rejected sliver read ``spare``. -1 if that runs out."""
+    cells = np.uint64(stay.shape[1])
+    low32 = np.uint64(0xFFFFFFFF)
+    # Column = high 32 bits * cells >> 32, redrawn on the sliver that would make it uneven (Lemire).
+    sliver = (np.uint64(4294967296) - cells) % cells
+    used = 0
+    for i in range(places.size):
+        word = words[i]
+        scaled = (word >> np.uint64(32)) * cells
+        while (scaled & low32) < sliver:
+            if used >= spare.size:
+                return -1
+            word = spare[used]
+            used += 1
+            scaled = (word >> np.uint64(32)) * cells
+        column = int(scaled >> np.uint64(32))
+        threshold = stay[places[i], column]
+        bits = word & low32
+        chunk = 4294967296.0
+        kept = True
+        while threshold < 1.0:
+            # threshold * 2^32 = whole + rest exactly; bits decide unless they equal the whole part.
+            grown = threshold * chunk
+            whole = np.floor(grown)
+            value = float(bits)
+            if value < whole:
+                break
+            if value > whole:
+                kept = False
+                break
+            threshold = grown - whole
+            if threshold == 0.0:
+                kept = False
+                break
+            if used >= spare.size:
+                return -1
+            bits = spare[used] & low32
+            used += 1
+        out[i] = column if kept else other[places[i], column]
+    return used
+
+
+@compiled()
+def window_draw(
+    places: IntArray,
+    c: FloatArray,
+    cumulative: FloatArray,
+    kernel: FloatArray,
+    rows: int,
+    columns: int,
+    reach: int,
+    beta_side: float,
+    uniforms: FloatArray,
+    start: int,
+    out: IntArray,
+) -> int:
+    """Reports for ``places`` (sorted, so that a window serves all in it) from ``start``; where uniforms ran out."""
+    partial = np.empty(rows * columns)
+    used, previous = 0, -1
+    top, left, bottom, right, inside, tail, envelope, radius, count = 0, 0, 0, 0, 0.0, 0.0, 0.0, reach, 0
+    for s in range(start, places.size):
+        x = places[s]
+        row, column = x // columns, x % columns
+        if x != previous:
+            radius = reach
+            while True:
+                top, bottom = max(0, row - radius), min(rows - 1, row + radius)
+                left, right = max(0, column - radius), min(columns - 1, column + radius)
+                inside, count = 0.0, 0
+                for i in range(top, bottom + 1):
+                    for j in range(left, right + 1):
+                        inside += c[i * columns + j] * kernel[abs(i - row), abs(j - column)]
+                        partial[count] = inside
+                        count += 1
+                whole = top == 0 and left == 0 and bottom == rows - 1 and right == columns - 1
+                if whole:
+                    tail = 0.0
+                    break
+                # The envelope covers c everywhere; a proposal inside the window is refused and all is drawn again.
+                envelope = np.exp(-beta_side * (radius + 1)) * (1 + 1e-9)
+                tail = cumulative[-1] * envelope
+                if tail <= inside:
+                    break
+                radius *= 2
+            previous = x
+        wide = right - left + 1
+        y = -1
+        while y < 0:
+            if used + 3 > uniforms.size:
+                return s
+            u = uniforms[used] * (inside + tail)
+            used += 1
+            if u < inside:
+                k = np.searchsorted(partial[:count], u, side="right")
+                y = (top + k // wide) * columns + left + k % wide
+            else:
+                k = np.searchsorted(cumulative, uniforms[used] * cumulative[-1], side="right")
+                used += 1
+                i, j = k // columns, k % columns
+                if top <= i <= bottom and left <= j <= right:
+                    continue
+                if uniforms[used] * envelope < kernel[abs(i - row), abs(j - column)]:
+                    y = k
+                used += 1
+        out[s] = y
+    return len(places)

@@ -1,7 +1,7 @@
 """Classes of cycles that a campaign declares: weekday and weekend, parts of the day, or both, in its own time zone.
 
 People are elsewhere at night and on Sundays, again and again. Cycles of one class share their reports
-(:mod:`sfumato.collect.estimation.changing`), and a weekend is judged beside weekends. A class belongs to the clock of
+(:mod:`sfumato.collect.estimation.smooth_map`), and a weekend is judged beside weekends. A class belongs to the clock of
 the place, not to the reports: it is declared before anybody reports and cannot be chosen to suit the data.
 """
 

@@ -19,23 +19,19 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.base.arrays import FloatArray, IntArray, positive
+from sfumato.base.arrays import FloatArray, positive
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.blahut_arimoto_matrix import checked_floor
 from sfumato.base.things.grid import Grid
 from sfumato.base.things.guarantees import Guarantee
-from sfumato.collect.estimation.changing import changing
 from sfumato.collect.estimation.joint import Estimate, joint
-from sfumato.collect.estimation.rings import trimmed
-from sfumato.collect.estimation.smooth import blend, log_smooth
+from sfumato.collect.estimation.smooth_map import blend, changed_map, log_smooth
 from sfumato.collect.estimation.tally import Tally, checked_tallies, merged
 from sfumato.collect.estimation.uncertainty import LARGEST_COVARIANCE, Intervals, intervals
 from sfumato.collect.grids.blahut_arimoto import DEFAULT_FLOOR, DEFAULT_STEPS, blahut_arimoto
-from sfumato.collect.grids.grid_channel import GridChannel
-from sfumato.collect.grids.level import EpsilonRange
+from sfumato.collect.grids.grid_channel import EpsilonRange, GridChannel
 from sfumato.collect.grids.tight import tight_channel
-from sfumato.collect.loop.cycle_verdict import CycleVerdict, judge_cycle
-from sfumato.collect.loop.defences import DEFAULT_ALARM_P, ResidualTest, capped_weights
+from sfumato.collect.loop.defences import DEFAULT_ALARM_P, CycleVerdict, ResidualTest, capped_weights, judge_cycle
 from sfumato.collect.loop.influence import Influence, fake_report_influence, monitored_distance
 from sfumato.collect.loop.rhythm import Rhythm, as_reporting, checked_rhythm, spent_by
 
@@ -121,25 +117,18 @@ class ClosedCycle:
     """The average over all these cycles, every report in it."""
     this_cycle: Estimate
     """The last cycle's own map, held to that of its class (or the average) as far as its reports do not object."""
-    this_class: Estimate | None
-    """The map of the last cycle's class, held to the average; None where no classes are declared."""
     intervals: Intervals | None
     """Of the average; None where they were not asked for, or above 2,500 cells (then ask for regions)."""
     next_channel: GridChannel
     verdict: CycleVerdict
     without_suspicious: Estimate | None
     """The average without the cycles named suspicious and, after an alarm, without this one; None if none is left."""
-    without_excess: Estimate | None
-    """After an alarm: the average without the reports that no map explains."""
     influence: tuple[Influence, ...]
     epsilon: EpsilonRange
     spent: EpsilonRange
     """What one person who stays in one place has spent over all cycles, by the accountant."""
     guarantee: Guarantee
     """The accountant's statement for those reports together."""
-    mutual_information_nats: float
-    """Of the last channel, for the estimated map."""
-    distortion: float
     moved: float | None
     """Earth mover's distance to the previous estimate, in the grid's unit (from blocks above 1,000 cells)."""
     capped: bool
@@ -159,7 +148,6 @@ def close_cycle(
     rules: Rules,
     *,
     previous: npt.ArrayLike | None = None,
-    channels: Sequence[GridChannel] | None = None,
     suspicious: Sequence[int] = (),
     classes: Sequence[str] | None = None,
     first_cycle: int = 1,
@@ -168,12 +156,10 @@ def close_cycle(
 ) -> ClosedCycle:
     """Estimate from all tallies (oldest first), judge the last one, and make the next channel.
 
-    ``previous`` is the previous cycle's estimate, where there is one. ``channels``: those of *every* cycle since the
-    start, where older ones are no longer pooled: spending is over all of them. ``suspicious``: the tallies (by index)
-    that raised an alarm when they were closed. ``first_cycle`` numbers the first of them, for epochs. ``classes`` names
-    each tally's class of cycles, such as weekday and weekend (:mod:`.calendar`): the last cycle is then held to its
-    class, and judged beside it. After an alarm a channel that follows the map is kept. The estimate itself holds every
-    report.
+    ``previous`` is the previous cycle's estimate, where there is one. ``suspicious``: the tallies (by index) that
+    raised an alarm when they were closed. ``first_cycle`` numbers the first of them, for epochs. ``classes`` names each
+    tally's class of cycles, such as weekday and weekend (:mod:`.calendar`): the last cycle is then held to its class,
+    and judged beside it. After an alarm a channel that follows the map is kept. The estimate itself holds every report.
     """
     entries = [entry if isinstance(entry, Tally) else Tally(entry[0], np.asarray(entry[1])) for entry in tallies]
     filled = checked_tallies(entries)
@@ -182,13 +168,14 @@ def close_cycle(
     last = filled[-1]
     estimate, smooth = average_map(filled)
     theta = estimate.probabilities
-    own = own_map(entries, smooth, classes)
-    verdict = judge_cycle(filled, theta, alarm_p=rules.alarm_p, beside=own.beside)
+    own, beside = own_map(entries, smooth, classes)
+    verdict = judge_cycle(filled, theta, alarm_p=rules.alarm_p, beside=beside)
     kept = " The channel is kept." if rules.promise == "mutual-information" else ""
     following = last.channel if verdict.alarm else next_channel(last.channel, theta, rules)
     small = last.channel.cells <= LARGEST_COVARIANCE
-    used = list(channels) if channels is not None else [entry.channel for entry in entries]
-    account = spent_by(used, rules.reporting, rules.epoch_cycles, first_cycle=first_cycle)
+    account = spent_by(
+        [entry.channel for entry in entries], rules.reporting, rules.epoch_cycles, first_cycle=first_cycle
+    )
     doubted = {index for index in suspicious if 0 <= index < len(entries)} | (
         {len(entries) - 1} if verdict.alarm else set()
     )
@@ -198,21 +185,17 @@ def close_cycle(
     )
     return ClosedCycle(
         estimate=estimate,
-        this_cycle=own.cycle,
-        this_class=own.of_class,
+        this_cycle=own,
         intervals=shown,
         next_channel=following,
         verdict=verdict,
         without_suspicious=average_map(trusted)[0] if doubted and trusted else None,
-        without_excess=average_map(trimmed(filled)[0])[0] if verdict.alarm else None,
         influence=fake_report_influence(filled, estimate, candidates=4 if last.channel.cells <= _WATCHED_WELL else 1)
         if with_influence
         else (),
         epsilon=last.channel.epsilon(),
         spent=account.level,
         guarantee=account.guarantee,
-        mutual_information_nats=last.channel.mutual_information(theta),
-        distortion=last.channel.distortion(theta),
         moved=None if previous is None else monitored_distance(previous, theta, last.channel.grid),
         capped=rules.max_log_change is not None and _cap_binds(last.channel, following, rules.max_log_change),
         alarms=(verdict.words + kept,) if verdict.alarm else (),
@@ -220,24 +203,24 @@ def close_cycle(
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OwnMap:
-    """The last cycle's map, its class's, and what it is judged beside: (cycles of its class, their map)."""
-
-    cycle: Estimate
-    of_class: Estimate | None
-    beside: tuple[Sequence[Tally], FloatArray] | None
+Beside = tuple[Sequence[Tally], FloatArray]
+"""What a cycle is judged beside: the cycles of its class, it among them, and their map."""
 
 
-def own_map(entries: Sequence[Tally], average: Estimate, classes: Sequence[str] | None) -> OwnMap:
-    """The last cycle held to its class, the class held to ``average``, each as far as its reports do not object."""
+def own_map(
+    entries: Sequence[Tally], average: Estimate, classes: Sequence[str] | None
+) -> tuple[Estimate, Beside | None]:
+    """The last cycle's map, held to its class's (that held to ``average``) as far as its reports do not object."""
     if classes is None:
-        return OwnMap(changing(entries, average=average, only_last=True).last, None, None)
-    of_class = changing(entries, classes=classes, average=average, only_last=True).last
-    cycle = changing([entries[-1]], average=of_class).last
+        return changed_map(entries[-1:], average), None
+    if len(classes) != len(entries):
+        raise InputError(
+            f"There are {len(classes)} classes for {len(entries)} cycles.", "Name the class of every cycle."
+        )
     alike = [entry for entry, name in zip(entries, classes, strict=True) if name == classes[-1] and entry.total]
+    of_class = changed_map(alike, average)
     # The only cycle of its class has nothing beside it but the average.
-    return OwnMap(cycle, of_class, (alike, of_class.probabilities) if len(alike) > 1 else None)
+    return changed_map(entries[-1:], of_class), (alike, of_class.probabilities) if len(alike) > 1 else None
 
 
 def average_map(tallies: Sequence[Tally]) -> tuple[Estimate, Estimate]:
@@ -257,13 +240,3 @@ def _cap_binds(previous: GridChannel, following: GridChannel, cap: float) -> boo
     used = previous.output_weights > 0  # a weight of 0 stays 0
     change = np.abs(np.log(following.output_weights[used]) - np.log(previous.output_weights[used]))
     return bool(change.max() >= cap * (1 - 1e-9))
-
-
-def cohorts(people: IntArray, cycles: int, order: IntArray) -> list[IntArray]:
-    """Disjoint cohorts: ``people`` are the true cells, ``order`` a random permutation of them; one part per cycle."""
-    if order.shape != people.shape or not np.array_equal(np.sort(order), np.arange(people.size)):
-        raise InputError("The order does not fit the people.", "Give a permutation of all of them.")
-    if cycles < 1:
-        raise InputError(f"{cycles} cycles were asked for.", "Take at least 1.")
-    shuffled = people[order]
-    return [shuffled[cycle::cycles] for cycle in range(cycles)]

@@ -1,9 +1,14 @@
-"""What a campaign would promise, tell and cost before it starts: its channel, and how long a device can take part.
+"""What a campaign would promise, tell and cost before it starts: its channel, how long a device can take part, its map.
 
 A device keeps one budget for everything it ever sends and stops for good when it is spent: at 2 per km and report,
 after 15 reports of 30 per km. A campaign of daily reports is over for its people in a fortnight. So a plan says it, and
 offers what lasts: one report in the campaign's life, or one per epoch of so many cycles that the budget lasts as
 long as asked (:mod:`.rhythm`).
+
+A forecast and the headline of the map that comes of it are the same function (:func:`.told_areas.told_apart`) of the
+channel and the number of reports: what was promised is what is drawn, but for what later channels change. Above
+:data:`.told_areas.DRAWN_UP_TO` cells no areas are drawn; the forecast then says so, and its widths are
+:func:`.told_areas.resolution`'s alone.
 """
 
 from __future__ import annotations
@@ -15,10 +20,15 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.base.arrays import positive
+from sfumato.base.errors import InputError
 from sfumato.base.things.grid import Grid
+from sfumato.base.units import format_duration, format_length
+from sfumato.collect.estimation.tally import Tally
 from sfumato.collect.grids.grid_channel import GridChannel
 from sfumato.collect.grids.tight import POSITIVE_FROM
 from sfumato.collect.loop.loop import Promise, Rules, first_channel, next_channel
+from sfumato.collect.loop.rhythm import Rhythm, as_reporting, checked_rhythm
+from sfumato.collect.loop.told_areas import DRAWN_UP_TO, Resolution, resolution, told_apart
 
 SECONDS_PER_DAY = 86_400.0
 
@@ -82,3 +92,97 @@ def plan(
         for_ever=reports * level,
         smallest_tight_cell=POSITIVE_FROM / epsilon,
     )
+
+
+_ROUND = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Forecast:
+    """A plan with so many people in it; widths in metres, epsilon per km."""
+
+    people: int
+    reports: int
+    after_s: float
+    width_m: float | None
+    """Areas so wide are told apart; None if not even halves of the map are."""
+    epsilon_per_km: float
+    finer: tuple[tuple[float, int], ...]
+    """(width in metres, people): how many people it takes for other widths, narrowest first."""
+    drawn: bool = True
+    """Whether the map is cut into areas: not above :data:`.areas.DRAWN_UP_TO` cells."""
+
+    @property
+    def words(self) -> str:
+        """What the operator reads before anybody is asked."""
+        people = f"With about {self.people:,} people"
+        cost = f"Each report costs {self.epsilon_per_km:.3g} per km."
+        after = format_duration(self.after_s)
+        if self.width_m is None:
+            return f"{people} this map cannot even tell its halves apart after {after}. {cost}"
+        wide = format_length(_rounded(self.width_m))
+        if not self.drawn:
+            squares = f"the map draws areas up to {DRAWN_UP_TO:,} cells, and has more: it will show single squares."
+            return f"{people} the reports could tell areas about {wide} wide apart after {after}; but {squares} {cost}"
+        return f"{people} you will be able to tell areas about {wide} wide apart after {after}. {cost}"
+
+
+def forecast(
+    plan: CampaignPlan,
+    *,
+    people: int,
+    after_s: float,
+    cycle_s: float,
+    reporting: Rhythm = "once",
+    epoch_cycles: int | None = None,
+) -> Forecast:
+    """What ``people`` would draw in ``after_s``, on a grid in metres."""
+    if plan.channel.grid.unit != "m":
+        raise InputError("The forecast needs a grid in metres.", "Give the cells' size, or a rectangle on the earth.")
+    checked_rhythm(reporting, epoch_cycles)
+    each = _reports_each(plan, positive(after_s, "The time"), cycle_s, reporting, epoch_cycles)
+    drawn = plan.channel.cells <= DRAWN_UP_TO
+    found = _as_drawn(plan, max(1, each), reporting) if drawn else resolution(plan.channel)
+    reports = math.floor(positive(people, "The number of people")) * each
+    return Forecast(
+        people=people,
+        reports=reports,
+        after_s=after_s,
+        width_m=found.width_told_apart(reports) if reports else None,
+        epsilon_per_km=1000 * plan.epsilon,
+        finer=_finer(found, each) if each else (),
+        drawn=drawn,
+    )
+
+
+def _as_drawn(plan: CampaignPlan, each: int, reporting: Rhythm) -> Resolution:
+    """By the very rule that cuts the map into areas: as many reports of every device, all through this channel."""
+    once = Tally(plan.channel, np.where(plan.channel.output_weights > 0, 1, 0).astype(np.int64))
+    return told_apart([once] * each, as_reporting(reporting))
+
+
+def _reports_each(
+    plan: CampaignPlan, after_s: float, cycle_s: float, reporting: Rhythm, epoch_cycles: int | None
+) -> int:
+    """How many reports one device sends in that time, before its budget is spent."""
+    if reporting == "once":
+        return min(1, plan.reports_until_stop)
+    turn_s = cycle_s * (epoch_cycles or 1)
+    return min(max(1, math.floor(after_s / turn_s * (1 + 1e-12))), plan.reports_until_stop)
+
+
+def _finer(found: Resolution, each: int) -> tuple[tuple[float, int], ...]:
+    """Round widths that the map can have, and how many people they take."""
+    rounds = (part * 10.0**power for power in range(1, 7) for part in _ROUND)
+    needed = ((width, found.reports_for(width)) for width in rounds)
+    return tuple((width, _two_digits(reports / each)) for width, reports in needed if reports is not None)
+
+
+def _rounded(width_m: float) -> float:
+    """To two digits: the formula is no better than that."""
+    return float(f"{width_m:.2g}")
+
+
+def _two_digits(count: float) -> int:
+    step: int = 10 ** max(0, math.floor(math.log10(max(1.0, count))) - 1)
+    return math.ceil(count / step - 1e-9) * step

@@ -3,17 +3,87 @@
 An epoch is ``epoch_cycles`` cycles. Within it a person reports in one cycle at most and pays the dearest of its
 channels; epochs add up like reports of one place. Between "once", after which nobody can report again, and
 "every-cycle", after which a budget is spent in a fortnight, it is the plan that lasts.
+
+T reports of one place are one report of a product channel, whose exact level is T beta + Lip(sum_t log Z_t) when every
+c > 0 (beta may differ: sum_t beta_t), at most sum_t 2 beta_t and at most the sum of the levels: the slopes of
+different cycles rarely add in one place. A person who moves pays sum_t 2 beta_t d(x_t, x'_t). Who reports once, in one
+of several disjoint cohorts, pays the dearest channel.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
-from sfumato.accountant.compose import Reporting
-from sfumato.base.errors import InputError
-from sfumato.collect.grids.grid_channel import GridChannel
-from sfumato.collect.loop.grid_reports import Spent, spent, spent_in_epochs
+import numpy as np
+
+from sfumato.accountant.compose import Reporting, checked_reporting, composed, geo_total
+from sfumato.base.errors import InputError, NotCertified
+from sfumato.base.things.guarantees import Guarantee
+from sfumato.collect.grids.grid_channel import (
+    EpsilonRange,
+    GridChannel,
+    level_from_normaliser,
+    level_without_normaliser,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spent:
+    """What a person has spent: the level, or a certified bracket of it, and the statement at its upper end."""
+
+    level: EpsilonRange
+    guarantee: Guarantee
+
+
+def spent(channels: Sequence[GridChannel], *, reporting: Reporting) -> Spent:
+    """What one person who stays in one place has spent at most on reports through ``channels``, at least one."""
+    checked_reporting(reporting)
+    if any(channel.grid != channels[0].grid for channel in channels):
+        raise InputError("The channels belong to different grids.", "Compose channels of one grid only.")
+    statements = [channel.guarantee() for channel in channels]
+    by_rule = composed(statements, reporting=reporting)
+    levels = [channel.epsilon() for channel in channels]
+    unit = levels[0].unit
+    if reporting == "once" or len(channels) == 1:
+        level = EpsilonRange(max(one.lower for one in levels), max(one.upper for one in levels), unit)
+        return Spent(level, by_rule)
+    level = _product_level(channels)
+    return Spent(level, geo_total(statements, reporting, unit=unit, epsilon=level.upper))
+
+
+def spent_in_epochs(epochs: Sequence[Sequence[GridChannel]]) -> Spent:
+    """What a person spent who reported at most once in each epoch, through any one of its channels.
+
+    At most the sum of the dearest levels; at least what the dearest channels cost together.
+    """
+    each = [spent(channels, reporting="once") for channels in epochs]
+    dearest = [max(channels, key=lambda channel: channel.epsilon().upper) for channels in epochs]
+    together = spent(dearest, reporting="every-cycle")
+    total = math.fsum(one.level.upper for one in each)
+    level = EpsilonRange(together.level.lower, max(total, together.level.lower), together.level.unit)
+    statements = [one.guarantee for one in each]
+    return Spent(level, geo_total(statements, "every-cycle", unit=level.unit, epsilon=level.upper))
+
+
+def _product_level(channels: Sequence[GridChannel]) -> EpsilonRange:
+    grid = channels[0].grid
+    beta = sum(channel.beta for channel in channels)
+    everywhere = all(channel.reports_every_cell for channel in channels)
+    try:
+        log_z = np.sum([channel.log_normaliser() for channel in channels], axis=0)
+    except NotCertified:
+        return level_without_normaliser(grid, beta, everywhere=everywhere)
+    return level_from_normaliser(
+        grid,
+        beta,
+        log_z,
+        everywhere=everywhere,
+        relative_error=lambda: math.fsum(channel.normaliser_error() for channel in channels),
+    )
+
 
 Rhythm = Literal["once", "every-cycle", "once-per-epoch"]
 RHYTHMS: tuple[Rhythm, ...] = ("once", "every-cycle", "once-per-epoch")

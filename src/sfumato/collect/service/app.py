@@ -16,15 +16,14 @@ from starlette.staticfiles import StaticFiles
 
 from sfumato.base.errors import SfumatoError
 from sfumato.base.version import __version__
-from sfumato.collect.service import answers
-from sfumato.collect.service.collector import Collector
-from sfumato.collect.service.ends import watch_ends
-from sfumato.collect.service.ground import Ground
-from sfumato.collect.service.guard import Guard
-from sfumato.collect.service.hot import HotReports
-from sfumato.collect.service.looks import Looks
-from sfumato.collect.service.proxies import TrustedProxies
-from sfumato.collect.service.routes import day, operate, pages, participate, read, screens, tiles
+from sfumato.collect.service.door import answers
+from sfumato.collect.service.door.answers import HotReports
+from sfumato.collect.service.door.guard import Guard, TrustedProxies
+from sfumato.collect.service.door.looks import Looks
+from sfumato.collect.service.operating.lifecycle import watch_ends
+from sfumato.collect.service.pages.maps import Ground
+from sfumato.collect.service.rounds.collector import Collector
+from sfumato.collect.service.routes import operate, pages, public
 from sfumato.collect.service.settings import Settings
 from sfumato.collect.service.store.engine import UNREACHABLE
 from sfumato.collect.service.store.faults import fault
@@ -74,8 +73,8 @@ def create_app(settings: Settings | None = None, *, collector: Collector | None 
     app.state.ground = Ground.of(chosen)
     app.state.looks = Looks(lambda: running.writer.counting)
     answers.install(app, pages.missing)
-    for part in (participate, operate, day, screens, read, pages, tiles):
-        app.include_router(part.router)
+    for router in (public.devices, operate.router, public.readers, pages.router):
+        app.include_router(router)
     static = Path(str(files("sfumato.collect.service") / "static"))
     if static.is_dir():
         app.mount("/static", StaticFiles(directory=static), name="static")

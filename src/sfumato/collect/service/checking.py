@@ -15,15 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sfumato.base.errors import InputError, SfumatoError
-from sfumato.collect.service.notify import ways
-from sfumato.collect.service.operators import LEAST_LENGTH
+from sfumato.collect.service.door.guard import TrustedProxies
 from sfumato.collect.service.pages.layout import has_bundle, has_entry
-from sfumato.collect.service.proxies import TrustedProxies
+from sfumato.collect.service.rounds.operators import LEAST_LENGTH, ways
 from sfumato.collect.service.settings import Settings
-from sfumato.collect.service.store.engine import UNREACHABLE, forgetful
+from sfumato.collect.service.store.engine import SIDE_FILES, UNREACHABLE, forgetful
 from sfumato.collect.service.store.faults import fault
 from sfumato.collect.service.store.inspection import Inspected, inspected, sqlite_file, versions
-from sfumato.collect.service.store.scrubbing import SIDE_FILES
 
 _LEAST_DIFFERENT = 10
 _ROOM_BYTES = 200_000_000

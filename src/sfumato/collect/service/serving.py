@@ -15,8 +15,8 @@ from collections.abc import Callable
 import uvicorn
 
 from sfumato.base.errors import InputError, SfumatoError
-from sfumato.collect.service.ground import Ground
 from sfumato.collect.service.pages.layout import has_bundle
+from sfumato.collect.service.pages.maps import Ground
 from sfumato.collect.service.settings import Settings
 from sfumato.collect.service.store import Store
 from sfumato.collect.service.store.engine import UNREACHABLE
@@ -72,7 +72,7 @@ def serve(*, host: str, port: int, workers: int, announce: Callable[[str], None]
         limit_concurrency=_CONNECTIONS,
         timeout_keep_alive=30,
         h11_max_incomplete_event_size=65536,
-        http="sfumato.collect.service.connections:TimedConnection",
+        http="sfumato.collect.service.door.connections:TimedConnection",
     )
     if workers == 1:
         server = _Announcing(config, lambda: announce(url))

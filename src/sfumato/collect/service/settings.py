@@ -12,6 +12,9 @@ from dataclasses import dataclass
 
 from sfumato.base.errors import InputError
 
+LOOPBACK = ("127.0.0.1", "::1")
+"""This machine: it has no limits, and may look at the metrics."""
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:

@@ -17,9 +17,9 @@ from sfumato.base.arrays import FloatArray
 from sfumato.collect.cities import city
 from sfumato.collect.grids.blahut_arimoto import blahut_arimoto
 from sfumato.collect.grids.grid_channel import uniform_channel
-from sfumato.collect.loop.elastic import elasticity
 from sfumato.papers import Reproduction, Row
 from sfumato.papers.claims import check, near
+from sfumato.papers.privic.elastic import elasticity
 from sfumato.papers.privic.privic_picture import maps
 
 VULNERABLE, STRONG = 93, 52

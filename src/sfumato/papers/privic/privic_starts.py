@@ -18,8 +18,7 @@ from sfumato.base.things.grid import Grid
 from sfumato.collect.cities import City, city
 from sfumato.collect.estimation.earth_mover import earth_movers_distance
 from sfumato.collect.estimation.joint import joint
-from sfumato.collect.loop.simulation import SimulatedCycle, simulate
-from sfumato.collect.loop.starts import start_named
+from sfumato.collect.loop.simulation import SimulatedCycle, simulate, start_named
 from sfumato.papers import Reproduction, Row
 from sfumato.papers.claims import Claim, check
 from sfumato.papers.privic.privic_picture import lines

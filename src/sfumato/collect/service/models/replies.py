@@ -1,20 +1,187 @@
-"""The envelope of every JSON answer, and what each answer holds in it."""
+"""What is said: how campaigns, cycles and the log look to the outside, and the envelope of every JSON answer."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from sfumato.collect.service.models.shown import (
-    CampaignView,
-    ClosedCycleView,
-    CountedCycleView,
-    DashboardCampaignView,
-    LogEntryView,
-    MapView,
-    ServerView,
-)
+from sfumato.collect.service.models.kept import CampaignState, ChannelFacts, EstimateFacts, Record, Specification, State
+
+
+class OpenCycleView(ChannelFacts):
+    """A campaign's current cycle; its counts are rounded down to tens."""
+
+    number: int
+    version: str
+    state: State
+    opened_at_s: int
+    due_at_s: int | None
+    tickets: int
+    reports: int
+    relayed_reports: int
+    merged_periods: int
+
+
+class CampaignView(Specification):
+    """A campaign and its current cycle."""
+
+    name: str
+    cells: int
+    two_beta_per_km: float
+    created_at_s: int
+    cycle: OpenCycleView
+    state: CampaignState
+
+
+class DashboardCampaignView(CampaignView):
+    """The same with the address of the dashboard's map tiles, where the operator chose one."""
+
+    tile_url: str | None
+
+
+class ClosedCycleView(EstimateFacts):
+    """A closed cycle in numbers."""
+
+    cycle: int
+    version: str
+    opened_at_s: int
+    closed_at_s: int | None
+    tickets: int
+    reports: int
+    relayed_reports: int
+    merged_periods: int
+    two_beta_per_km: float
+    excluded: bool
+    headline: str
+    """What the map can tell, in one sentence; empty where it was not computed."""
+
+
+class AreaView(Record):
+    """Cells put together until they can be told from their neighbours: a share of the average, and its interval."""
+
+    row: int
+    column: int
+    rows: int
+    columns: int
+    share: float
+    low: float
+    high: float
+
+
+class EstimatedCycleView(ClosedCycleView):
+    """A closed cycle with its estimate and, where there is one, its interval per cell."""
+
+    estimate: list[float]
+    """The average over the pooled cycles."""
+    this_cycle: list[float] | None
+    without_suspicious: list[float] | None
+    """The cycle's own map; None for cycles closed before it was kept."""
+    low: list[float | None]
+    high: list[float | None]
+    areas: list[AreaView] | None
+    """The average in areas that can be told apart; None where there are none."""
+
+
+class MapView(Record):
+    """One page of a closed cycle's map: the cells from ``first_cell`` on."""
+
+    cycle: int
+    page: int
+    pages: int
+    first_cell: int
+    estimate: list[float]
+    """The average over the pooled cycles."""
+    this_cycle: list[float] | None
+    """The cycle's own map; None for cycles closed before it was kept."""
+    low: list[float] | None
+    high: list[float] | None
+    """Where there are intervals; there are none above 2,500 cells."""
+    areas: list[AreaView] | None
+    """Of the whole map, on every page; None for cycles closed before there were any, and above 2,500 cells."""
+
+
+class CountedCycleView(EstimatedCycleView):
+    """A closed cycle with everything: also its reports per cell and its output weights."""
+
+    counts: list[int]
+    relayed_counts: list[int]
+    output_weights: list[float]
+
+
+class LogEntryView(Record):
+    """One entry of the public log: a channel version, chained to the entry before and signed."""
+
+    index: int
+    campaign: str
+    cycle: int
+    version: str
+    previous: str
+    entry: str
+    signature: str
+
+
+class ServerView(Record):
+    """What this server is and the key it signs with."""
+
+    name: Literal["sfumato"]
+    version: str
+    public_key: str
+    tile_url: str | None
+
+
+class OperatorView(Record):
+    """An operator's name and since when (None: from the start)."""
+
+    name: str
+    created_at_s: int | None
+
+
+class AuditView(Record):
+    """One line of the audit log; ``detail`` is a JSON object as text."""
+
+    position: int
+    at_s: int
+    operator: str
+    action: str
+    campaign: str | None
+    detail: str
+
+
+class WidthView(Record):
+    """How many people it takes to tell areas of this width apart."""
+
+    width_m: float
+    people: int
+
+
+class PlanView(Record):
+    """What so many people would draw, and what each report would cost them."""
+
+    rows: int
+    columns: int
+    cells: int
+    cells_limit: int
+    epsilon_per_km: float
+    displacement_m: float
+    two_cell_success: float | None
+    reports_until_stop: int
+    people: int
+    reports: int
+    after_s: float
+    width_m: float | None
+    finer: list[WidthView]
+    words: str
+    advice: list[str]
+
+
+class BackupView(Record):
+    """One backup on the server's own disk."""
+
+    name: str
+    made_at_s: int
+    bytes: int
 
 
 class Answer(BaseModel):
@@ -34,6 +201,19 @@ class Refusal(Answer):
     """What went wrong and what to do."""
 
     ok: Literal[False] = False
+
+
+class Refused(Exception):
+    """A request the server will not serve: status, sentence, details and headers."""
+
+    def __init__(
+        self, status: int, error: str, *, errors: Sequence[str] = (), headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(error)
+        self.status = status
+        self.error = error
+        self.errors = tuple(errors) or (error,)
+        self.headers = dict(headers or {})
 
 
 class ReportAnswer(Answer):
@@ -130,3 +310,69 @@ class StateAnswer(Answer):
     """Whether the server is alive or ready."""
 
     state: Literal["alive", "ready"]
+
+
+class EndAnswer(CampaignAnswer):
+    """The campaign has ended; whether its last cycle was published, or why not."""
+
+    published: bool
+    reason: str
+
+
+class DeletedAnswer(Answer):
+    """Everything of that campaign is deleted."""
+
+    deleted: str
+
+
+class LeftOutAnswer(Answer):
+    """The cycles that are left out now, and the cycle whose map was estimated again."""
+
+    excluded: list[int]
+    revised_cycle: int | None
+
+
+class OperatorsAnswer(Answer):
+    """Everybody who may operate, and who asked."""
+
+    operators: list[OperatorView]
+    you: str
+
+
+class TokenAnswer(Answer):
+    """A token, shown once."""
+
+    operator: str
+    token: str
+
+
+class AuditAnswer(Answer):
+    """Who did what, oldest first."""
+
+    entries: list[AuditView]
+
+
+class NoticesAnswer(Answer):
+    """The ways a test notice was put on."""
+
+    ways: list[str]
+
+
+class PlanAnswer(Answer):
+    """A plan."""
+
+    plan: PlanView
+
+
+class CodeAnswer(Answer):
+    """A QR code as an SVG picture."""
+
+    address: str
+    svg: str
+
+
+class BackupsAnswer(Answer):
+    """The backups there are, newest first, and the folder they are in (None: none are made here)."""
+
+    backups: list[BackupView]
+    folder: str | None

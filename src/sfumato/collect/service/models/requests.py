@@ -14,9 +14,9 @@ from sfumato.collect.loop.calendar import CycleClasses
 from sfumato.collect.loop.loop import DEFAULT_PROMISE, Promise
 from sfumato.collect.loop.rhythm import Rhythm
 from sfumato.collect.service.models.kept import Language
-from sfumato.collect.service.tickets import TICKET_PATTERN
 
 LARGEST_GRID = 1_000_000
+TICKET_PATTERN = r"^1-[0-9]{1,9}-[0-9]{1,12}-[0-9a-f]{32}-[0-9a-f]{64}$"
 
 
 def _integral(value: object) -> object:
@@ -118,3 +118,56 @@ class CampaignRequest(Request):
 
 class CloseRequest(Request):
     """Nothing to say: close the cycle if it may be closed."""
+
+
+Reason = Annotated[str, StringConstraints(max_length=500), Field(description="Why, for the audit log.")]
+OperatorName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", max_length=63)]
+
+
+class ActRequest(Request):
+    """An act that needs nothing but, if you like, its reason."""
+
+    reason: Reason = ""
+
+
+class TextsRequest(Request):
+    """What is said about a campaign; a text that is left out stays."""
+
+    title: Annotated[str | None, StringConstraints(min_length=1, max_length=200)] = None
+    question: ShortText | None = None
+    description: Description | None = None
+    organiser: ShortText | None = None
+    contact: ShortText | None = None
+    language: Language | None = None
+    ends_at_s: EndsAt = None
+
+
+class DeleteRequest(Request):
+    """To delete a campaign, write its name again."""
+
+    confirm: CampaignName
+
+
+class OperatorRequest(Request):
+    """A colleague with a token of their own."""
+
+    name: OperatorName
+
+
+class PlanRequest(Request):
+    """A campaign that is thought about: its area, its promise, and about how many people for how long."""
+
+    grid: GridRequest
+    epsilon_per_km: Annotated[float, Field(gt=0, le=20_000, allow_inf_nan=False)] = 2.0
+    people: Annotated[int, Field(ge=1, le=1_000_000_000), INTEGRAL] = 500
+    after_s: Annotated[int, Field(ge=1, le=315_576_000), INTEGRAL] = 604_800
+    cycle_duration_s: Annotated[int, Field(ge=1, le=31_557_600), INTEGRAL] = 86_400
+    reporting: Rhythm = "once"
+    epoch_cycles: Annotated[int | None, Field(ge=2, le=100_000), INTEGRAL] = None
+    promise: Promise = DEFAULT_PROMISE
+
+
+class CodeRequest(Request):
+    """The address of a campaign's page as people will type it."""
+
+    address: Annotated[str, StringConstraints(pattern=r"^https?://[!-~]+$", max_length=200)]

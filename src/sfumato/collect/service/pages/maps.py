@@ -1,21 +1,86 @@
-"""Maps drawn by the server as SVG: the same for everybody, so no request ever depends on a place."""
+"""Maps drawn by the server as SVG, and the operator's own streets and outline under them; never of another host.
+
+Pictures are the same for everybody, so no request ever depends on a place. A page asks for all tiles of its campaign's
+rectangle at once and for nothing else, whatever somebody looks at: which tiles a browser asks for would otherwise tell
+the operator where its reader lives.
+"""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 
 from sfumato.base.arrays import FloatArray
+from sfumato.base.errors import InputError
 from sfumato.base.things.grid import Grid
-from sfumato.collect.service.ground import Ground
-from sfumato.collect.service.models.shown import AreaView
+from sfumato.collect.service.models.replies import AreaView
 from sfumato.collect.service.pages.layout import text
 from sfumato.collect.service.pages.words import Words, words
+from sfumato.collect.service.settings import Settings
+
+TILES, OUTLINE = "/tiles/map.pmtiles", "/tiles/outline.json"
+_MAGIC = b"PMTiles\x03"
+_LARGEST_OUTLINE = 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """The files, checked; ``tiles`` and ``outline`` are the addresses pages are told, empty where there is nothing."""
+
+    tiles: str = ""
+    outline: str = ""
+    tiles_file: Path | None = None
+    outline_file: Path | None = None
+
+    @classmethod
+    def of(cls, settings: Settings) -> Ground:
+        """Looked at once, when the server starts: a file that is no map is refused then, not in somebody's browser."""
+        url, tiles, outline = (settings.text(name) for name in ("tile_url", "tiles", "outline"))
+        if url and (not url.startswith("/") or url.startswith("//") or not all(f"{{{one}}}" in url for one in "zxy")):
+            raise InputError(
+                "tile_url is no path of this site.",
+                "Pages ask no other host: give --tiles FILE.pmtiles, or a path such as /streets/{z}/{x}/{y}.pbf that "
+                "your proxy answers.",
+            )
+        if url and tiles:
+            raise InputError("Both tiles and tile_url are given.", "Choose one of them.")
+        return cls(
+            TILES if tiles else url,
+            OUTLINE if outline else "",
+            _pmtiles(Path(tiles)) if tiles else None,
+            _geojson(Path(outline)) if outline else None,
+        )
+
+
+def _pmtiles(path: Path) -> Path:
+    if not path.is_file():
+        raise InputError(f"There is no file {path.name} with tiles.", "Give --tiles the path of a PMTiles file.")
+    with path.open("rb") as file:
+        if file.read(len(_MAGIC)) != _MAGIC:
+            raise InputError(f"{path.name} is no PMTiles file of version 3.", "Make one with planetiler or pmtiles.")
+    return path
+
+
+def _geojson(path: Path) -> Path:
+    if not path.is_file():
+        raise InputError(f"There is no file {path.name} with an outline.", "Give --outline the path of a GeoJSON file.")
+    if path.stat().st_size > _LARGEST_OUTLINE:
+        raise InputError(f"{path.name} is larger than 4 MB.", "Simplify the outline: it is drawn at a city's scale.")
+    try:
+        kind = json.loads(path.read_text(encoding="utf-8")).get("type")
+    except (ValueError, AttributeError) as error:
+        raise InputError(f"{path.name} is no GeoJSON.", "Give a GeoJSON file with the city's outline.") from error
+    if not isinstance(kind, str):
+        raise InputError(f"{path.name} is no GeoJSON.", "Give a GeoJSON file with the city's outline.")
+    return path
+
 
 LARGEST_DRAWN = 4_096
 SHADES = 9

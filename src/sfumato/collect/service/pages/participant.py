@@ -14,11 +14,10 @@ import numpy as np
 from sfumato.accountant.device import DEFAULT_CAP_PER_KM
 from sfumato.base.things.grid import Grid
 from sfumato.collect.client.reveals import Reveals, reveals
-from sfumato.collect.service.ground import Ground
 from sfumato.collect.service.models.kept import PublishedChannel
-from sfumato.collect.service.models.shown import CampaignView
+from sfumato.collect.service.models.replies import CampaignView
 from sfumato.collect.service.pages.layout import facts, fold, has_bundle, page, switch, text
-from sfumato.collect.service.pages.maps import grid_map, under
+from sfumato.collect.service.pages.maps import Ground, grid_map, under
 from sfumato.collect.service.pages.words import Words, words
 
 _LARGEST_REVEALED = 2_500

@@ -11,7 +11,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Literal, get_args
 
-from sfumato.collect.service.models.shown import CampaignView
+from sfumato.collect.service.models.replies import CampaignView
 from sfumato.collect.service.pages.layout import text
 from sfumato.collect.service.pages.words import words
 

@@ -6,11 +6,14 @@ The bundle reads the same files, so that the server's page and the live one say 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 
 from sfumato.base.units import format_length
+from sfumato.collect.service.models.kept import SharpnessFacts
+from sfumato.collect.service.models.replies import ClosedCycleView
 
 LANGUAGES = ("en", "fr", "de", "es")
 _MARKS = {"en": ",.", "fr": "\u202f,", "de": ".,", "es": "\u202f,"}
@@ -85,3 +88,49 @@ def chosen_language(asked: str | None, campaign: str, accepted: str) -> str:
             weight = 0.0
         weighed.append((-weight, position, tag.split("-")[0].lower()))
     return next((tag for weight, _, tag in sorted(weighed) if tag in LANGUAGES and weight < 0), "en")
+
+
+def headline(told: SharpnessFacts, said: Words | None = None) -> str:
+    """What so many reports can tell apart, and what finer would take."""
+    tongue = said or words("en")
+    known = {"reports": tongue.reports(told.reports)}
+    if told.width_m is not None:
+        known["width"] = _about(told.width_m, tongue)
+    if told.more_reports is not None and told.finer_width_m is not None:
+        known["more"] = tongue.count(_two_digits(told.more_reports))
+        known["finer"] = _about(told.finer_width_m, tongue)
+    if told.width_m is None:
+        return tongue.say("head_not_yet_more" if "more" in known else "head_not_yet", **known)
+    return tongue.say("head_apart" if "more" in known else "head_finest", **known)
+
+
+def averaged(cycle: ClosedCycleView, said: Words) -> str:
+    """The pooled map, called what it is: an average over rounds, where it is one."""
+    if cycle.averaged_cycles <= 1:
+        return said.say("when_round", round=cycle.cycle)
+    out, first, missing = set(cycle.excluded_cycles), cycle.cycle, cycle.averaged_cycles - 1
+    while missing and first > 1:
+        first -= 1
+        missing -= first not in out
+    between = sorted(one for one in out if first < one < cycle.cycle)
+    if not between:
+        return said.say("when_average", first=first, last=cycle.cycle)
+    return said.say("when_without", first=first, last=cycle.cycle, out=listed(between, said))
+
+
+def listed(rounds: Sequence[int], said: Words) -> str:
+    """2, 5 and 7."""
+    numbers = [str(one) for one in rounds]
+    if len(numbers) < 2:
+        return "".join(numbers)
+    return said.say("and", most=", ".join(numbers[:-1]), last=numbers[-1])
+
+
+def _two_digits(count: int) -> int:
+    """Rounded up: what is said to be enough is enough."""
+    size = int("1".ljust(len(str(count)) - 1, "0"))
+    return -(-count // size) * size
+
+
+def _about(metres: float, said: Words) -> str:
+    return said.length(float(f"{metres:.2g}"))

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any, TypeVar
 
-from fastapi import Depends, Path, Request
+from fastapi import APIRouter, Depends, Path, Request
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 from starlette.responses import Response
 
-from sfumato.collect.service.answers import Refused, from_validation
-from sfumato.collect.service.collector import Collector
-from sfumato.collect.service.ground import Ground
-from sfumato.collect.service.looks import Looks
-from sfumato.collect.service.models.replies import Refusal
+from sfumato.collect.service.door.answers import Model, checked_body
+from sfumato.collect.service.door.looks import Looks
+from sfumato.collect.service.models.replies import Answer, Refusal, Refused
+from sfumato.collect.service.pages.maps import Ground
+from sfumato.collect.service.rounds.collector import Collector
 
-Model = TypeVar("Model", bound=BaseModel)
+Handler = TypeVar("Handler", bound=Callable[..., object])
 Responses = dict[int | str, dict[str, Any]]  # as FastAPI takes them
 Name = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", max_length=63, description="A campaign's name.")]
 bearer = HTTPBearer(auto_error=False, description="The operator's token.")
@@ -80,19 +80,6 @@ async def read_body(request: Request, model: type[Model]) -> Model:
     return checked_body(request.headers.get("content-type", ""), await request.body(), model)
 
 
-def checked_body(kind: str, body: bytes, model: type[Model]) -> Model:
-    """The body as ``model``: parsed and validated in one pass that knows its own depth and size limits.
-
-    Only JSON that calls itself JSON is read: another page can make a browser send text/plain anywhere without asking.
-    """
-    if kind != "application/json" and kind.partition(";")[0].strip().lower() != "application/json":
-        raise Refused(415, "The body must be JSON: Content-Type: application/json.")
-    try:
-        return model.model_validate_json(body)
-    except ValidationError as error:
-        raise from_validation(error) from None
-
-
 def body_of(model: type[BaseModel]) -> dict[str, Any]:
     """The OpenAPI description of a body that :func:`read_body` reads."""
     schema = model.model_json_schema()
@@ -115,3 +102,16 @@ def refusals(*statuses: int) -> Responses:
     """The OpenAPI description of the errors a route answers with; what may not be there may also be gone (410)."""
     gone = (410,) if 404 in statuses else ()
     return {status: {"model": Refusal} for status in (*statuses, *gone, 429)}
+
+
+def post(
+    router: APIRouter, path: str, body: type[BaseModel], answer: type[Answer], *statuses: int, made: bool = False
+) -> Callable[[Handler], Handler]:
+    """``POST path`` as the contract describes it: its body, its answer, and beside the usual refusals ``statuses``."""
+    return router.post(
+        path,
+        status_code=201 if made else None,
+        response_model=answer,
+        responses=refusals(*sorted({400, 409, 413, 415, 422, *statuses})),
+        openapi_extra=body_of(body),
+    )

@@ -1,62 +1,210 @@
-"""What the operator asks: a new campaign, a relayed batch, to close a cycle."""
+"""What operators ask, each with a token and each act in the audit log: about campaigns, cycles, colleagues, backups."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Depends, Request
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query, Request
 from starlette.responses import Response
 
-from sfumato.collect.service import views
-from sfumato.collect.service.answers import respond
-from sfumato.collect.service.models.replies import BatchAnswer, CampaignAnswer, CloseAnswer
-from sfumato.collect.service.models.requests import BatchRequest, CampaignRequest, CloseRequest
-from sfumato.collect.service.routes.common import (
-    Act,
-    Name,
-    Operator,
-    Running,
-    body_of,
-    operator_only,
-    read_body,
-    refusals,
-)
+from sfumato.collect.qr import qr_svg
+from sfumato.collect.service.door.answers import respond
+from sfumato.collect.service.models import replies, requests
+from sfumato.collect.service.models.requests import ActRequest
+from sfumato.collect.service.operating import backups, lifecycle
+from sfumato.collect.service.operating.plans import planned
+from sfumato.collect.service.pages.views import campaign_view
+from sfumato.collect.service.rounds.collector import Collector
+from sfumato.collect.service.routes.common import Act, Name, Operator, Running, operator_only, post, read_body, refusals
 
-router = APIRouter(prefix="/api/v1/campaigns", tags=["operate"], dependencies=[Depends(operator_only)], route_class=Act)
+router = APIRouter(prefix="/api/v1", tags=["operate"], dependencies=[Depends(operator_only)], route_class=Act)
+ClosedCycle = Annotated[int, Path(ge=1, le=999_999_999, description="A closed cycle.")]
+OperatorsName = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", max_length=63, description="An operator.")]
+BackupName = Annotated[str, Path(pattern=backups.NAME, max_length=40, description="A backup's name.")]
+_ACTS = {
+    "pause": (lifecycle.pause, "Take no report until resumed."),
+    "resume": (lifecycle.resume, "Take reports again."),
+    "archive": (lifecycle.archive, "Take an ended campaign out of the lists."),
+    "reschedule": (lifecycle.reschedule, "Begin the open cycle's time again now: after a clock was wrong."),
+}
+_UNSEEN = {"cache-control": "no-store"}
 
 
-@router.post(
-    "",
-    status_code=201,
-    response_model=CampaignAnswer,
-    responses=refusals(400, 401, 409, 413, 415, 422),
-    openapi_extra=body_of(CampaignRequest),
-)
+@post(router, "/campaigns", requests.CampaignRequest, replies.CampaignAnswer, 401, made=True)
 async def create(collector: Running, who: Operator, request: Request) -> Response:
     """A new campaign, with its first cycle open."""
-    campaign, cycle = await collector.create_campaign(await read_body(request, CampaignRequest), who=who)
-    return respond(CampaignAnswer(status=201, campaign=views.campaign_view(campaign, cycle)))
+    found = await collector.create_campaign(await read_body(request, requests.CampaignRequest), who=who)
+    return respond(replies.CampaignAnswer(status=201, campaign=campaign_view(*found)))
 
 
-@router.post(
-    "/{campaign}/report-batches",
-    response_model=BatchAnswer,
-    responses=refusals(400, 401, 403, 404, 409, 410, 413, 415, 422, 503),
-    openapi_extra=body_of(BatchRequest),
-)
+_RELAY = (401, 403, 404, 410, 503)
+
+
+@post(router, "/campaigns/{campaign}/report-batches", requests.BatchRequest, replies.BatchAnswer, *_RELAY)
 async def relay(campaign: Name, collector: Running, request: Request) -> Response:
     """Count relayed reports, apart from the others and up to a cap, in campaigns that allow it."""
-    asked = await read_body(request, BatchRequest)
+    asked = await read_body(request, requests.BatchRequest)
     duplicate = await collector.count_batch(campaign, asked)
-    return respond(BatchAnswer(duplicate=duplicate, reports=len(asked.cells)))
+    return respond(replies.BatchAnswer(duplicate=duplicate, reports=len(asked.cells)))
 
 
-@router.post(
-    "/{campaign}/close",
-    response_model=CloseAnswer,
-    responses=refusals(400, 401, 404, 409, 413, 415, 422),
-    openapi_extra=body_of(CloseRequest),
-)
+@post(router, "/campaigns/{campaign}/close", requests.CloseRequest, replies.CloseAnswer, 401, 404)
 async def close(campaign: Name, collector: Running, who: Operator, request: Request) -> Response:
     """Close the open cycle now, if it has its minimum of tickets and time."""
-    await read_body(request, CloseRequest)
+    await read_body(request, requests.CloseRequest)
     closed, cycle, reason = await collector.close_cycle(campaign, who=who)
-    return respond(CloseAnswer(closed=closed, cycle=cycle, reason=reason))
+    return respond(replies.CloseAnswer(closed=closed, cycle=cycle, reason=reason))
+
+
+def _act_route(name: str) -> None:
+    act, words = _ACTS[name]
+
+    async def route(campaign: Name, collector: Running, who: Operator, request: Request) -> Response:
+        asked = await read_body(request, ActRequest)
+        found = await act(collector, campaign, who=who, reason=asked.reason)
+        return respond(replies.CampaignAnswer(campaign=campaign_view(*found)))
+
+    route.__doc__, route.__name__ = words, name
+    post(router, f"/campaigns/{{campaign}}/{name}", ActRequest, replies.CampaignAnswer, 401, 404, 503)(route)
+
+
+for _name in _ACTS:
+    _act_route(_name)
+
+
+@post(router, "/campaigns/{campaign}/texts", requests.TextsRequest, replies.CampaignAnswer, 401, 404, 503)
+async def texts(campaign: Name, collector: Running, who: Operator, request: Request) -> Response:
+    """Change title, question, organiser, contact, language or end; what the campaign promises never changes."""
+    found = await lifecycle.edit(collector, campaign, await read_body(request, requests.TextsRequest), who=who)
+    return respond(replies.CampaignAnswer(campaign=campaign_view(*found)))
+
+
+@post(router, "/campaigns/{campaign}/end", ActRequest, replies.EndAnswer, 401, 404, 503)
+async def end(campaign: Name, collector: Running, who: Operator, request: Request) -> Response:
+    """Never take another report; the open cycle is published if it has its minimum of tickets and time."""
+    asked = await read_body(request, ActRequest)
+    done = await lifecycle.end(collector, campaign, who=who, reason=asked.reason)
+    view = campaign_view(done.campaign, done.cycle)
+    return respond(replies.EndAnswer(campaign=view, published=done.published, reason=done.reason))
+
+
+@post(router, "/campaigns/{campaign}/delete", requests.DeleteRequest, replies.DeletedAnswer, 401, 404, 503)
+async def delete(campaign: Name, collector: Running, who: Operator, request: Request) -> Response:
+    """Delete everything of a campaign that takes no reports. Backups keep what they hold."""
+    asked = await read_body(request, requests.DeleteRequest)
+    await lifecycle.delete(collector, campaign, confirm=asked.confirm, who=who)
+    return respond(replies.DeletedAnswer(deleted=campaign))
+
+
+@post(router, "/campaigns/{campaign}/cycles/{number}/exclude", ActRequest, replies.LeftOutAnswer, 401, 404, 503)
+async def exclude(campaign: Name, number: ClosedCycle, collector: Running, who: Operator, request: Request) -> Response:
+    """Leave a closed cycle out of the map, which is estimated again without it."""
+    return await _leave_out(collector, campaign, number, who, request, yes=True)
+
+
+@post(router, "/campaigns/{campaign}/cycles/{number}/include", ActRequest, replies.LeftOutAnswer, 401, 404, 503)
+async def include(campaign: Name, number: ClosedCycle, collector: Running, who: Operator, request: Request) -> Response:
+    """Take a cycle that was left out into the map again."""
+    return await _leave_out(collector, campaign, number, who, request, yes=False)
+
+
+async def _leave_out(
+    collector: Collector, campaign: str, number: int, who: str, request: Request, *, yes: bool
+) -> Response:
+    asked = await read_body(request, ActRequest)
+    out, revised = await lifecycle.leave_out(collector, campaign, number, yes=yes, who=who, reason=asked.reason)
+    return respond(replies.LeftOutAnswer(excluded=out, revised_cycle=revised))
+
+
+@router.get("/audit", response_model=replies.AuditAnswer, responses=refusals(401, 422))
+async def audit(
+    collector: Running,
+    campaign: Annotated[str | None, Query(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", max_length=63)] = None,
+    latest: Annotated[int, Query(ge=1, le=10_000)] = 1000,
+) -> Response:
+    """Who did what (to one campaign), oldest first."""
+    return respond(replies.AuditAnswer(entries=await collector.store.audit.entries(campaign=campaign, latest=latest)))
+
+
+@router.get("/operators", response_model=replies.OperatorsAnswer, responses=refusals(401))
+async def operators(collector: Running, who: Operator) -> Response:
+    """Everybody who may operate this collector."""
+    everybody = await collector.operators.since()
+    found = [replies.OperatorView(name=name, created_at_s=since) for name, since in everybody]
+    return respond(replies.OperatorsAnswer(operators=found, you=who))
+
+
+@post(router, "/operators", requests.OperatorRequest, replies.TokenAnswer, 401, 503, made=True)
+async def add_operator(collector: Running, who: Operator, request: Request) -> Response:
+    """A colleague's token, shown once."""
+    asked = await read_body(request, requests.OperatorRequest)
+    token = await collector.operators.add(asked.name, who=who)
+    return respond(replies.TokenAnswer(status=201, operator=asked.name, token=token), headers=_UNSEEN)
+
+
+@post(router, "/operators/{operator}/rotate", ActRequest, replies.TokenAnswer, 401, 404, 503)
+async def rotate(operator: OperatorsName, collector: Running, who: Operator, request: Request) -> Response:
+    """Another token for an operator, shown once; the old one stops working within a second."""
+    await read_body(request, ActRequest)
+    token = await collector.operators.rotate(operator, who=who)
+    return respond(replies.TokenAnswer(operator=operator, token=token), headers=_UNSEEN)
+
+
+@post(router, "/operators/{operator}/remove", ActRequest, replies.OperatorsAnswer, 401, 404, 503)
+async def remove_operator(operator: OperatorsName, collector: Running, who: Operator, request: Request) -> Response:
+    """Take a colleague's right away."""
+    await read_body(request, ActRequest)
+    await collector.operators.remove(operator, who=who)
+    return await operators(collector, who)
+
+
+@post(router, "/notices/test", ActRequest, replies.NoticesAnswer, 401, 404, 503)
+async def notices_test(collector: Running, who: Operator, request: Request) -> Response:
+    """Put a test notice on every way there is (webhook, e-mail)."""
+    await read_body(request, ActRequest)
+    await collector.notifier.announce("test", name="test", title=f"asked for by {who}", now_s=collector.now())
+    return respond(replies.NoticesAnswer(ways=list(collector.notifier.ways)))
+
+
+@post(router, "/plans", requests.PlanRequest, replies.PlanAnswer, 401)
+async def plan(collector: Running, request: Request) -> Response:
+    """How fine a map so many people would draw, and what each report costs; nothing is created."""
+    asked = await read_body(request, requests.PlanRequest)
+    return respond(replies.PlanAnswer(plan=await asyncio.to_thread(planned, asked, collector.settings)))
+
+
+@post(router, "/codes", requests.CodeRequest, replies.CodeAnswer, 401)
+async def code(request: Request) -> Response:
+    """An address as a QR code."""
+    asked = await read_body(request, requests.CodeRequest)
+    svg = await asyncio.to_thread(qr_svg, asked.address, label=f"QR code of {asked.address}")
+    return respond(replies.CodeAnswer(address=asked.address, svg=svg))
+
+
+@router.get("/backups", response_model=replies.BackupsAnswer, responses=refusals(401))
+async def list_backups(collector: Running) -> Response:
+    """The backups on the server's disk, newest first."""
+    return _backups(collector)
+
+
+@post(router, "/backups", ActRequest, replies.BackupsAnswer, 401, 503, made=True)
+async def make_backup(collector: Running, who: Operator, request: Request) -> Response:
+    """Back the database up, on the server's disk."""
+    await read_body(request, ActRequest)
+    await backups.make(collector, who=who)
+    return _backups(collector, status=201)
+
+
+@post(router, "/backups/{name}/delete", ActRequest, replies.BackupsAnswer, 401, 404, 503)
+async def delete_backup(name: BackupName, collector: Running, who: Operator, request: Request) -> Response:
+    """Delete a backup."""
+    await read_body(request, ActRequest)
+    await backups.remove(collector, name, who=who)
+    return _backups(collector)
+
+
+def _backups(collector: Collector, *, status: int = 200) -> Response:
+    folder = backups.folder_of(collector)
+    kept = None if folder is None else str(folder)
+    return respond(replies.BackupsAnswer(status=status, backups=backups.listed(collector), folder=kept))

@@ -1,27 +1,33 @@
-"""The pages and their JSON twins. No page's address ever depends on a location."""
+"""The pages, their JSON twins, and the streets under their maps. No page's address ever depends on a location."""
 
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path as FilePath
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, Response
 
-from sfumato.collect.service import pages, views
-from sfumato.collect.service.answers import Refused, respond
-from sfumato.collect.service.collector import Collector
-from sfumato.collect.service.models.replies import CampaignAnswer, CampaignsAnswer, DashboardAnswer, MapAnswer
-from sfumato.collect.service.models.shown import ClosedCycleView, DashboardCampaignView
+from sfumato.collect.service import pages
+from sfumato.collect.service.door.answers import respond
+from sfumato.collect.service.models import replies
+from sfumato.collect.service.models.replies import Refused
+from sfumato.collect.service.pages import views
+from sfumato.collect.service.pages.maps import OUTLINE, TILES
 from sfumato.collect.service.pages.privacy import NoticeLanguage
 from sfumato.collect.service.pages.words import chosen_language
+from sfumato.collect.service.rounds.collector import Collector
 from sfumato.collect.service.routes.common import Name, Responses, Running, ground_of, looks_of, refusals
-from sfumato.collect.service.routes.read import PathNumber, all_campaigns
+from sfumato.collect.service.routes.public import PathNumber, all_campaigns
 
 router = APIRouter(tags=["pages"])
 PageNumber = Annotated[int, Path(ge=1, le=999_999, description="A page of a map, from 1.")]
 _SHOWN_CYCLES = 60
 _HTML: Responses = {200: {"content": {"text/html": {}}, "description": "A page."}}
+_KEPT = {"cache-control": "public, max-age=3600"}
+_TILES: Responses = {200: {"content": {"application/vnd.pmtiles": {}}, "description": "The file; ranges are answered."}}
+_OUTLINE: Responses = {200: {"content": {"application/geo+json": {}}, "description": "The file."}}
 
 
 @router.get("/", response_class=Response, responses={**_HTML, **refusals(422)})
@@ -47,16 +53,16 @@ async def privacy_notice(campaign: Name, collector: Running, language: NoticeLan
     return _page(pages.privacy_notice(view, language or view.language or "en"))
 
 
-@router.get("/index.json", response_model=CampaignsAnswer, responses=refusals())
+@router.get("/index.json", response_model=replies.CampaignsAnswer, responses=refusals())
 async def home_twin(collector: Running) -> Response:
     """What the first page shows, as JSON."""
-    return respond(CampaignsAnswer(campaigns=await all_campaigns(collector)))
+    return respond(replies.CampaignsAnswer(campaigns=await all_campaigns(collector)))
 
 
-@router.get("/campaigns/{campaign}.json", response_model=CampaignAnswer, responses=refusals(404, 422))
+@router.get("/campaigns/{campaign}.json", response_model=replies.CampaignAnswer, responses=refusals(404, 422))
 async def participant_twin(campaign: Name, collector: Running) -> Response:
     """What a campaign's page shows, as JSON."""
-    return respond(CampaignAnswer(campaign=views.campaign_view(*await collector.fresh(campaign))))
+    return respond(replies.CampaignAnswer(campaign=views.campaign_view(*await collector.fresh(campaign))))
 
 
 @router.get("/campaigns/{campaign}", response_class=Response, responses={**_HTML, **refusals(404, 422)})
@@ -67,21 +73,25 @@ async def participant(
     return await _participant(collector, campaign, request, language)
 
 
-@router.get("/campaigns/{campaign}/dashboard.json", response_model=DashboardAnswer, responses=refusals(404, 422))
+@router.get(
+    "/campaigns/{campaign}/dashboard.json", response_model=replies.DashboardAnswer, responses=refusals(404, 422)
+)
 async def dashboard_twin(campaign: Name, collector: Running, request: Request) -> Response:
     """The dashboard's numbers as JSON: the campaign and its latest cycles; maps are pages of their own."""
 
     async def make() -> bytes:
         about, closed = await _numbers(collector, campaign)
         pages_of_map = views.map_pages(about.cells)
-        answer = DashboardAnswer(campaign=about, history=closed, map_pages=pages_of_map)
+        answer = replies.DashboardAnswer(campaign=about, history=closed, map_pages=pages_of_map)
         return (await asyncio.to_thread(answer.model_dump_json)).encode("utf-8")
 
     key = ("dashboard.json", campaign)
     return await looks_of(request).answer(request, key, lambda: _stamp(collector, campaign), make)
 
 
-@router.get("/campaigns/{campaign}/maps/{number}/{page}.json", response_model=MapAnswer, responses=refusals(404, 422))
+@router.get(
+    "/campaigns/{campaign}/maps/{number}/{page}.json", response_model=replies.MapAnswer, responses=refusals(404, 422)
+)
 async def map_page(
     campaign: Name, number: PathNumber, page: PageNumber, collector: Running, request: Request
 ) -> Response:
@@ -95,7 +105,7 @@ async def map_page(
         closed = await collector.store.closed_cycle(found.id, number)
         if closed is None or page > views.map_pages(found.specification.cell_count):
             raise Refused(404, "That cycle is not closed (yet), or its map has fewer pages.")
-        return MapAnswer(map=views.map_view(closed[1], page)).model_dump_json().encode("utf-8")
+        return replies.MapAnswer(map=views.map_view(closed[1], page)).model_dump_json().encode("utf-8")
 
     return await looks_of(request).answer(request, ("map", found.id, number, page), stamp, make)
 
@@ -126,6 +136,24 @@ async def dashboard(
     return await looks.answer(request, key, lambda: _stamp(collector, campaign), make, media_type=kind, headers=varies)
 
 
+@router.get(TILES, response_class=Response, responses={**_TILES, **refusals(404)})
+async def tiles(request: Request) -> Response:
+    """The operator's PMTiles file, where there is one; ask for ranges."""
+    return _sent(ground_of(request).tiles_file, "application/vnd.pmtiles")
+
+
+@router.get(OUTLINE, response_class=Response, responses={**_OUTLINE, **refusals(404)})
+async def outline(request: Request) -> Response:
+    """The city's outline as GeoJSON, where there is one."""
+    return _sent(ground_of(request).outline_file, "application/geo+json")
+
+
+def _sent(file: FilePath | None, media_type: str) -> Response:
+    if file is None or not file.is_file():
+        raise Refused(404, "This server has no such file.")
+    return FileResponse(file, media_type=media_type, headers=_KEPT)
+
+
 def missing(request: Request, status: int) -> Response | None:
     """A page for a person whose link leads nowhere; None for programs, which get the envelope."""
     program = request.url.path.startswith(("/api/", "/static/", "/tiles/")) or request.url.path.endswith(".json")
@@ -151,14 +179,16 @@ def _kept(asked: str | None) -> str:
     return f"?language={asked}" if asked else ""
 
 
-async def _numbers(collector: Collector, name: str) -> tuple[DashboardCampaignView, list[ClosedCycleView]]:
+async def _numbers(
+    collector: Collector, name: str
+) -> tuple[replies.DashboardCampaignView, list[replies.ClosedCycleView]]:
     about = await _about(collector, name)
     campaign = await collector.campaign(name)
     closed = await collector.store.closed_facts(campaign.id, latest=_SHOWN_CYCLES)
     return about, [views.closed_view(campaign, *pair) for pair in closed]
 
 
-async def _about(collector: Collector, name: str) -> DashboardCampaignView:
+async def _about(collector: Collector, name: str) -> replies.DashboardCampaignView:
     return views.dashboard_view(*await collector.fresh(name), tile_url=collector.settings.text("tile_url") or None)
 
 

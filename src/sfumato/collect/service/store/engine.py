@@ -1,9 +1,19 @@
-"""Reaching the database: SQLite in WAL mode or PostgreSQL, durable either way, and migrated before first use."""
+"""Reaching the database: SQLite in WAL mode or PostgreSQL, durable either way, migrated before first use, kept private.
+
+*Deleted secrets in SQLite's files.* ``secure_delete`` overwrites what is deleted within the database's pages. The
+write-ahead log still holds the pages as they were: it is copied into the database and cut to nothing
+(``wal_checkpoint(TRUNCATE)``) after every forgetting, and at the start, for a server that died in between. PostgreSQL
+offers neither; docs/operator_threats.md says what that means.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import os
 import re
 import sqlite3
+import stat
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,7 +23,7 @@ import asyncpg
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, event, text
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
@@ -142,3 +152,46 @@ def _upgrade(connection: Connection) -> None:
     config.set_main_option("script_location", "sfumato.collect.service:migrations")
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
+
+
+_WAIT_MS = 500
+SIDE_FILES = ("", "-wal", "-shm", "-journal")
+"""What SQLite puts after the database's name."""
+
+
+async def scrubbed(database: Database) -> bool:
+    """Empty the write-ahead log; False if somebody was reading from it, so that it must be tried again."""
+    if database.dialect != "sqlite":
+        return True
+    return await asyncio.to_thread(_truncated, Path(str(database.engine.url.database)))
+
+
+def _truncated(file: Path) -> bool:
+    connection = sqlite3.connect(file, isolation_level=None)
+    try:
+        connection.execute(f"PRAGMA busy_timeout={_WAIT_MS}")
+        connection.execute("PRAGMA secure_delete=ON")
+        busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return not busy
+    finally:
+        connection.close()
+
+
+def make_private(url: URL) -> None:
+    """Make the database's file for its owner alone, or refuse one that others can read.
+
+    SQLite gives the side files the mode of the database.
+    """
+    file = Path(str(url.database))
+    # Whatever stands in the way is said by the first statement, with the advice that fits.
+    with contextlib.suppress(OSError):
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    if os.name != "posix":
+        return
+    for side in SIDE_FILES:
+        one = Path(f"{file}{side}")
+        if one.is_file() and stat.S_IMODE(one.stat().st_mode) & stat.S_IRWXO:
+            raise InputError(
+                f"Everybody on this machine can read {one.name}, which holds the keys that sign channels and tickets.",
+                f"Close it to others first: chmod 600 {file.name}*",
+            )

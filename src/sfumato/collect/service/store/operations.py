@@ -1,27 +1,178 @@
-"""What an operator changes about a campaign: its state, its texts, which cycles count, its times, that it is there.
+"""What operators do and are told: their acts on campaigns, the append-only audit log, who may act, notices under way.
 
-Each change and its line in the audit log are one transaction.
+Each change and its line in the audit log are one transaction. Notices are kept until delivered, so that no restart and
+no full mailbox loses one.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import numpy as np
-from sqlalchemy import delete, select, text, update
+from sqlalchemy import delete, func, insert, select, text, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from sfumato.base.arrays import FloatArray
+from sfumato.base.errors import InputError
 from sfumato.collect.service.models.kept import CampaignState, EstimateFacts, Specification
-from sfumato.collect.service.store.audit import Deed, write_deed
+from sfumato.collect.service.models.replies import AuditView
 from sfumato.collect.service.store.engine import Database
 from sfumato.collect.service.store.records import StoredCycle, StoredEstimate
 from sfumato.collect.service.store.schema import (
+    audit_log,
     campaigns,
     channel_log,
     cycles,
     estimates,
+    notices,
+    operators,
     report_keys,
     spent_tickets,
     tallies,
 )
+
+# Any fixed number does, as long as every server that shares a database uses the same.
+_LOG_LOCK = 0x5F0A_71
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """One act of one operator: when, who, what, on which campaign, and what it said."""
+
+    at_s: int
+    operator: str
+    action: str
+    campaign: str | None = None
+    detail: Mapping[str, object] | None = None
+
+
+async def write_deed(connection: AsyncConnection, deed: Deed) -> None:
+    """Append a deed, in the transaction that does it: neither is there without the other.
+
+    Whoever writes takes the next position, so writers take turns. SQLite has one writer at a time anyhow; in PostgreSQL
+    the last one's line is not seen before it is committed, and the turn lasts until then. It is asked for last in every
+    transaction, after all rows it changes: nobody who holds it waits for anybody.
+    """
+    if connection.dialect.name == "postgresql":
+        await connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOG_LOCK})
+    last = select(func.coalesce(func.max(audit_log.c.position), 0) + 1).scalar_subquery()
+    detail = json.dumps(dict(deed.detail or {}), ensure_ascii=False, sort_keys=True)
+    values = {"at_s": deed.at_s, "operator": deed.operator, "action": deed.action, "campaign": deed.campaign}
+    await connection.execute(insert(audit_log).values(position=last, detail=detail, **values))
+
+
+class AuditLog:
+    """The log and the operators of one database."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    async def write(self, deed: Deed) -> None:
+        """Append a deed that changes nothing else here."""
+        async with self.database.writing() as connection:
+            await write_deed(connection, deed)
+
+    async def entries(self, *, campaign: str | None = None, latest: int = 1000) -> list[AuditView]:
+        """The latest entries (of one campaign), oldest first."""
+        statement = select(audit_log).order_by(audit_log.c.position.desc()).limit(latest)
+        if campaign is not None:
+            statement = statement.where(audit_log.c.campaign == campaign)
+        async with self.database.reading() as connection:
+            rows = list(await connection.execute(statement))
+        return [AuditView(**row._mapping) for row in reversed(rows)]
+
+    async def deleted(self, name: str) -> bool:
+        """Whether a campaign of this name was deleted here."""
+        which = (audit_log.c.action == "delete") & (audit_log.c.campaign == name)
+        async with self.database.reading() as connection:
+            return (await connection.execute(select(audit_log.c.position).where(which).limit(1))).first() is not None
+
+    async def operators(self) -> dict[str, tuple[bytes, int]]:
+        """Every named operator's token hash and since when."""
+        async with self.database.reading() as connection:
+            rows = await connection.execute(select(operators).order_by(operators.c.created_at_s))
+            return {row.name: (bytes(row.token_sha256), row.created_at_s) for row in rows}
+
+    async def add_operator(self, name: str, token_sha256: bytes, deed: Deed) -> None:
+        """A new operator."""
+        try:
+            async with self.database.writing() as connection:
+                values = {"name": name, "token_sha256": token_sha256, "created_at_s": deed.at_s}
+                await connection.execute(insert(operators).values(**values))
+                await write_deed(connection, deed)
+        except IntegrityError as error:
+            raise InputError(
+                f"There is already an operator '{name}'.", "Rotate its token, or choose a name."
+            ) from error
+
+    async def replace_token(self, name: str, token_sha256: bytes, deed: Deed) -> bool:
+        """A new token for an operator; False if there is none of that name."""
+        async with self.database.writing() as connection:
+            change = update(operators).where(operators.c.name == name).values(token_sha256=token_sha256)
+            if (await connection.execute(change)).rowcount != 1:
+                return False
+            await write_deed(connection, deed)
+            return True
+
+    async def remove_operator(self, name: str, deed: Deed) -> bool:
+        """Take an operator's right away; False if there is none of that name."""
+        async with self.database.writing() as connection:
+            if (await connection.execute(delete(operators).where(operators.c.name == name))).rowcount != 1:
+                return False
+            await write_deed(connection, deed)
+            return True
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One notice to one place: ``way`` is webhook or email."""
+
+    id: int
+    way: str
+    subject: str
+    body: str
+    created_at_s: int
+    attempts: int
+
+
+class Outbox:
+    """The notices of one database."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    async def put(self, ways: tuple[str, ...], *, subject: str, body: str, now_s: int) -> None:
+        """A notice for each way."""
+        common = {"subject": subject, "body": body, "created_at_s": now_s, "attempts": 0, "next_try_at_s": float(now_s)}
+        async with self.database.writing() as connection:
+            for way in ways:
+                await connection.execute(insert(notices).values(way=way, state="waiting", **common))
+
+    async def take(self, *, now_s: float, pauses_s: tuple[float, ...]) -> list[Notice]:
+        """The notices that are due, each counted as one more attempt and put off, so that no other server takes it."""
+        due = (notices.c.state == "waiting") & (notices.c.next_try_at_s <= now_s)
+        columns = [notices.c[name] for name in Notice.__dataclass_fields__]
+        async with self.database.reading() as connection:
+            found = [Notice(*row) for row in await connection.execute(select(*columns).where(due).limit(20))]
+        mine = []
+        for one in found:
+            last = one.attempts + 1 >= len(pauses_s)
+            later = {"attempts": one.attempts + 1, "next_try_at_s": now_s + pauses_s[one.attempts]}
+            change = update(notices).where(notices.c.id == one.id, notices.c.attempts == one.attempts)
+            async with self.database.writing() as connection:
+                done = await connection.execute(change.values(state="failed" if last else "waiting", **later))
+                if done.rowcount == 1:
+                    mine.append(one)
+        return mine
+
+    async def delivered(self, notice: Notice) -> None:
+        """It arrived."""
+        async with self.database.writing() as connection:
+            await connection.execute(update(notices).where(notices.c.id == notice.id).values(state="sent"))
+
 
 _OF_CAMPAIGN = (tallies, report_keys, spent_tickets, estimates)
 # No lease and no time for late reports reaches farther (see their settings): a clock was wrong when it was written.

@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from sfumato.collect.service.store.engine import Database
 from sfumato.collect.service.store.fast import FastCounter, fast_counter
-from sfumato.collect.service.store.records import Counted, Destination, Outcome, RelayedBatch, Report, gathered
+from sfumato.collect.service.store.records import LATE, Counted, Destination, Outcome, RelayedBatch, Report, gathered
 from sfumato.collect.service.store.schema import cycles, report_keys, spent_tickets, tallies
 
 _CYCLE = (cycles.c.campaign_id == bindparam("b_campaign")) & (cycles.c.number == bindparam("b_cycle"))
@@ -27,8 +27,6 @@ _LOCK_CYCLE = (
     .where(_CYCLE)
     .with_for_update()
 )
-LATE = 2
-"""Late reports are tallied as kinds 2 (through tickets) and 3 (relayed)."""
 _LATE_RELAYED = select(func.coalesce(func.sum(tallies.c.reports), 0)).where(
     tallies.c.campaign_id == bindparam("b_campaign"),
     tallies.c.cycle == bindparam("b_cycle"),

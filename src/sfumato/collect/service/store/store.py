@@ -13,11 +13,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from sfumato.base.errors import InputError
 from sfumato.collect.service.models.kept import EstimateFacts, Specification
-from sfumato.collect.service.store.audit import AuditLog, Deed, write_deed
-from sfumato.collect.service.store.engine import Database
-from sfumato.collect.service.store.operations import Operations
-from sfumato.collect.service.store.outbox import Outbox
+from sfumato.collect.service.store.engine import Database, make_private, scrubbed
+from sfumato.collect.service.store.operations import AuditLog, Deed, Operations, Outbox, write_deed
 from sfumato.collect.service.store.records import (
+    CYCLE_COLUMNS,
     Campaign,
     CellCounts,
     CycleProgress,
@@ -25,10 +24,6 @@ from sfumato.collect.service.store.records import (
     NewCycle,
     StoredCycle,
     StoredEstimate,
-)
-from sfumato.collect.service.store.reports import ReportCounter
-from sfumato.collect.service.store.rows import (
-    CYCLE_COLUMNS,
     bytes_of,
     campaign_of,
     closed_with_estimates,
@@ -39,6 +34,7 @@ from sfumato.collect.service.store.rows import (
     open_cycle,
     read_record,
 )
+from sfumato.collect.service.store.reports import ReportCounter
 from sfumato.collect.service.store.schema import (
     campaigns,
     channel_log,
@@ -49,7 +45,6 @@ from sfumato.collect.service.store.schema import (
     spent_tickets,
     tallies,
 )
-from sfumato.collect.service.store.scrubbing import make_private, scrubbed
 
 _PROGRESS_COLUMNS = [cycles.c[name] for name in CycleProgress.__dataclass_fields__]
 _LOG_COLUMNS = [channel_log.c[name] for name in LoggedVersion.__dataclass_fields__]

@@ -1,0 +1,1 @@
+"""What an operator does beside watching: change campaigns, plan them, back the database up."""

@@ -1,0 +1,100 @@
+"""A plan for the operator's screens: what a campaign that is thought about would promise, tell and cost."""
+
+from __future__ import annotations
+
+import math
+
+from sfumato.accountant.device import DEFAULT_CAP_PER_KM
+from sfumato.base.things.grid import Grid
+from sfumato.base.units import format_length
+from sfumato.collect.client.offer import Caps
+from sfumato.collect.client.reveals import reveals
+from sfumato.collect.loop.planning import forecast, plan
+from sfumato.collect.loop.told_areas import DRAWN_UP_TO
+from sfumato.collect.service.models.replies import PlanView, WidthView
+from sfumato.collect.service.models.requests import PlanRequest
+from sfumato.collect.service.settings import Settings
+
+_LARGEST_PLANNED = 2_500
+"""Cells; a finer grid is planned with larger cells, which changes nothing about areas much wider than a cell."""
+
+
+def planned(asked: PlanRequest, settings: Settings) -> PlanView:
+    """The plan; takes up to a second or two."""
+    grid = Grid.from_bounds(**dict(asked.grid))
+    coarser = max(1.0, math.sqrt(grid.cells / _LARGEST_PLANNED))
+    shown = grid if coarser == 1 else _with_cells_of(asked, asked.grid.cell_size_m * coarser * 1.01)
+    made = plan(
+        shown,
+        epsilon=asked.epsilon_per_km / 1000,
+        promise=asked.promise,
+        budget=DEFAULT_CAP_PER_KM / 1000,
+        cycle_s=asked.cycle_duration_s,
+        lasting_s=asked.after_s,
+    )
+    found = forecast(
+        made,
+        people=asked.people,
+        after_s=asked.after_s,
+        cycle_s=asked.cycle_duration_s,
+        reporting=asked.reporting,
+        epoch_cycles=asked.epoch_cycles,
+    )
+    told = reveals(shown, made.channel.output_weights, beta_per_m=made.channel.beta)
+    return PlanView(
+        rows=grid.rows,
+        columns=grid.columns,
+        cells=grid.cells,
+        cells_limit=_limit(settings),
+        epsilon_per_km=found.epsilon_per_km,
+        displacement_m=made.distortion,
+        two_cell_success=told.two_cell_success,
+        reports_until_stop=made.reports_until_stop,
+        people=found.people,
+        reports=found.reports,
+        after_s=found.after_s,
+        width_m=found.width_m,
+        finer=[WidthView(width_m=width, people=people) for width, people in found.finer],
+        words=found.words,
+        advice=_advice(asked, grid, found.width_m, settings, smallest_m=made.smallest_tight_cell),
+    )
+
+
+def _with_cells_of(asked: PlanRequest, size_m: float) -> Grid:
+    return Grid.from_bounds(**{**dict(asked.grid), "cell_size_m": size_m})
+
+
+def _limit(settings: Settings) -> int:
+    return min(settings.whole("cells_limit"), Caps().cells)
+
+
+def _advice(
+    asked: PlanRequest, grid: Grid, width_m: float | None, settings: Settings, *, smallest_m: float
+) -> list[str]:
+    """What to change, if anything."""
+    found = []
+    side = asked.grid.cell_size_m
+    limit, least = _limit(settings), settings.whole("minimum_tickets")
+    if grid.cells > limit:
+        enough = format_length(float(f"{side * math.sqrt(grid.cells / limit) * 1.05:.2g}"))
+        found.append(f"The grid has {grid.cells:,} cells; this server allows {limit:,}. Use cells of {enough} or more.")
+    if grid.cells > DRAWN_UP_TO:
+        enough = format_length(float(f"{side * math.sqrt(grid.cells / DRAWN_UP_TO) * 1.05:.2g}"))
+        found.append(f"The map draws areas up to {DRAWN_UP_TO:,} cells: use cells of {enough} or more.")
+    if width_m is None:
+        found.append("Ask more people, cover a smaller area, use larger cells, or allow each report to cost more.")
+    elif width_m > 4 * side:
+        wide = format_length(float(f"{width_m / 2:.1g}"))
+        found.append(f"Cells of {format_length(side)} are finer than this map can tell; {wide} would do.")
+    if asked.promise == "epsilon" and side < smallest_m:
+        found.append(
+            f"Cells narrower than {format_length(smallest_m)} cost part of the promise: larger cells are sharper."
+        )
+    if asked.people < least:
+        found.append(f"No cycle is published with fewer than {least} people.")
+    found += [
+        f"No device would take part. {line}" for line in Caps().too_much(grid, epsilon_per_km=asked.epsilon_per_km)
+    ]
+    if 8 < asked.epsilon_per_km <= Caps().two_beta_per_km:
+        found.append("At this level a report gives away the street, more or less: 2 per km is the usual choice.")
+    return found

@@ -1,0 +1,361 @@
+"""The service's only calls into the mathematics: the first channel, and what a closed cycle publishes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import os
+import pickle
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import chdtrc
+
+from sfumato.base.arrays import FloatArray, IntArray
+from sfumato.collect import loop as collection
+from sfumato.collect.estimation.tally import checked_tallies
+from sfumato.collect.grids.grid_channel import GridChannel
+from sfumato.collect.loop.rhythm import as_reporting
+from sfumato.collect.loop.told_areas import DRAWN_UP_TO
+from sfumato.collect.service.models.kept import (
+    Alarm,
+    ChannelFacts,
+    EstimateFacts,
+    InfluenceRange,
+    LevelPerKm,
+    Residual,
+    SharpnessFacts,
+    Specification,
+)
+from sfumato.collect.service.rounds.offers import channel_from_payload
+from sfumato.collect.service.settings import Settings
+from sfumato.collect.service.store.records import CellCounts, StoredCycle, StoredEstimate
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CycleResult:
+    """What a closed cycle publishes."""
+
+    facts: EstimateFacts
+    probabilities: FloatArray
+    """The average over the pooled cycles."""
+    this_cycle: FloatArray
+    """The last cycle's own map."""
+    without_suspicious: FloatArray | None
+    """The average without the cycles that raised the alarm, where some did and others are left."""
+    low: FloatArray
+    high: FloatArray
+    areas: FloatArray | None
+    """Row, column, rows, columns, share, low and high of each area told apart; None where there are none."""
+
+
+def first_channel(specification: Specification) -> GridChannel:
+    """The channel of a campaign's first cycle, when nothing is known."""
+    return collection.first_channel(specification.grid.to_grid(), _rules(specification, max_log_change=None))
+
+
+def channel_facts(channel: GridChannel, prior: npt.ArrayLike | None) -> ChannelFacts:
+    """What a channel reveals: its exact level per km, and information and distortion for ``prior`` (None: uniform)."""
+    level = channel.epsilon()
+    assumed = np.full(channel.cells, 1.0 / channel.cells) if prior is None else prior
+    return ChannelFacts(
+        epsilon_per_km=LevelPerKm(lower=1000 * level.lower, upper=1000 * level.upper, exact=bool(level.exact)),
+        mutual_information_nats=float(channel.mutual_information(assumed)),
+        distortion_m=float(channel.distortion(assumed)),
+    )
+
+
+def following_channel(
+    specification: Specification, cycle: StoredCycle, latest: StoredEstimate | None, settings: Settings
+) -> tuple[GridChannel, ChannelFacts]:
+    """The channel after that of ``cycle``: it follows the latest estimate there is, under the caps.
+
+    The tight channel stays as it is, and no channel follows reports that raised an alarm, of whichever test.
+    """
+    channel = channel_from_payload(cycle.payload)
+    if latest is not None and specification.promise == "epsilon":
+        known = latest.facts.model_dump()
+        return channel, ChannelFacts.model_validate({name: known[name] for name in ChannelFacts.model_fields})
+    if latest is None or latest.facts.alarm.raised:
+        return channel, cycle.facts
+    rules = _rules(specification, max_log_change=settings.number("log_weight_change_cap_nats"))
+    following = collection.next_channel(channel, latest.probabilities, rules)
+    return following, channel_facts(following, latest.probabilities)
+
+
+def estimate_cycle(
+    specification: Specification,
+    counts: Sequence[CellCounts],
+    *,
+    previous: FloatArray | None,
+    settings: Settings,
+    spent_before_per_km: float | None = None,
+    now_s: float | None = None,
+    suspicious: Sequence[int] = (),
+    excluded: Sequence[int] = (),
+) -> CycleResult:
+    """Estimate from the pooled cycles and judge the last one.
+
+    Late reports of earlier cycles count through the channel they were drawn from; those of the last are still coming in
+    and count the next time. ``spent_before_per_km`` is what the cycle before published as spent: spending never forgets
+    cycles that are no longer pooled. ``now_s`` ends a cycle that is still open, for its class. ``suspicious`` names
+    earlier cycles that raised the alarm: the average is also given without them. ``excluded`` names those that are not
+    in ``counts`` because the operator left them out.
+    """
+    pairs = [(channel_from_payload(one.payload), one.everything) for one in counts[:-1]]
+    pairs.append((channel_from_payload(counts[-1].payload), counts[-1].direct + counts[-1].relayed))
+    alarm_p = settings.number("residual_alarm_p")
+    rules = _rules(specification, max_log_change=settings.number("log_weight_change_cap_nats"), alarm_p=alarm_p)
+    classes = _classes(specification, counts, now_s)
+    doubted = [index for index, one in enumerate(counts) if one.cycle in suspicious]
+    closed = collection.close_cycle(
+        pairs, rules, previous=previous, classes=classes, first_cycle=max(1, counts[0].cycle), suspicious=doubted
+    )
+    alarm = _alarm(closed, counts[-1], alarm_p)
+    unknown = np.full(pairs[-1][0].cells, np.nan)
+    theta = closed.estimate.probabilities
+    told, areas = _told(closed, pairs, rules)
+    facts = EstimateFacts(
+        sharpness=told,
+        emd_to_previous_m=None if closed.moved is None else float(closed.moved),
+        residual=Residual(statistic=float(closed.residual.statistic), p_value=float(closed.residual.p_value)),
+        alarm=alarm,
+        change_capped=bool(closed.capped) and not alarm.raised,
+        influence=_worst_by_share(closed),
+        spent_epsilon_per_km=_spent_per_km(specification, closed, counts, spent_before_per_km),
+        gap_nats_per_report=float(closed.estimate.gap),
+        target="reporters",
+        interval_level=None if closed.intervals is None else float(closed.intervals.level),
+        verdict=closed.verdict.kind,
+        notices=closed.notices,
+        averaged_cycles=len(counts),
+        excluded_cycles=tuple(sorted(excluded)),
+        suspicious_cycles=_doubted(counts, suspicious, closed),
+        cycle_class="" if classes is None else classes[-1],
+        class_cycles=1 if classes is None else classes.count(classes[-1]),
+        interval_words="" if closed.intervals is None else closed.intervals.words,
+        influence_ranges=tuple(
+            InfluenceRange(share=one.share, way=one.way, least_m=float(one.least), most_m=float(one.moved))
+            for one in closed.influence
+        ),
+        **dict(channel_facts(pairs[-1][0], theta)),
+    )
+    return CycleResult(
+        facts=facts,
+        probabilities=theta,
+        this_cycle=closed.this_cycle.probabilities,
+        without_suspicious=None if closed.without_suspicious is None else closed.without_suspicious.probabilities,
+        # The estimate is smoothed and the interval is not: it is widened where it would leave its own estimate out.
+        low=unknown if closed.intervals is None else np.minimum(closed.intervals.lower, theta),
+        high=unknown if closed.intervals is None else np.maximum(closed.intervals.upper, theta),
+        areas=areas,
+    )
+
+
+def _told(
+    closed: collection.ClosedCycle, pairs: Sequence[tuple[GridChannel, IntArray]], rules: collection.Rules
+) -> tuple[SharpnessFacts | None, FloatArray | None]:
+    """How fine the map is, and its areas: where they lie follows from the channels and the number of reports alone."""
+    if closed.intervals is None or closed.estimate.probabilities.size > DRAWN_UP_TO:
+        return None, None
+    tallies = checked_tallies(pairs)
+    grid, reports = tallies[-1].channel.grid, sum(one.total for one in tallies)
+    known = collection.told_apart(tallies, as_reporting(rules.reporting))
+    found = collection.sharpness(known, math.sqrt(grid.cell_height * grid.cell_width), reports)
+    told = collection.areas(grid, collection.cut(grid, found.width), closed.estimate.probabilities, closed.intervals)
+    facts = SharpnessFacts(
+        reports=reports, width_m=found.width, finer_width_m=found.finer_width, more_reports=found.more_reports
+    )
+    return facts, np.column_stack([told.boxes, told.share, told.low, told.high]).ravel()
+
+
+def _doubted(
+    counts: Sequence[CellCounts], suspicious: Sequence[int], closed: collection.ClosedCycle
+) -> tuple[int, ...]:
+    """The pooled cycles that the map without suspicious ones leaves out."""
+    this = {counts[-1].cycle} if closed.verdict.alarm else set()
+    return tuple(sorted(this | {one.cycle for one in counts if one.cycle in suspicious}))
+
+
+def _worst_by_share(closed: collection.ClosedCycle) -> dict[str, float]:
+    """The farthest that any way of lying moves the map, by share."""
+    worst: dict[str, float] = {}
+    for one in closed.influence:
+        key = f"{one.share:g}"
+        worst[key] = max(worst.get(key, 0.0), float(one.moved))
+    return worst
+
+
+def _spent_per_km(
+    specification: Specification,
+    closed: collection.ClosedCycle,
+    counts: Sequence[CellCounts],
+    before: float | None,
+) -> float:
+    """Over all cycles since the start: exact while all are pooled, then this cycle's level added to what was spent."""
+    pooled = 1000 * float(closed.spent.upper)
+    if before is None or len(counts) >= counts[-1].cycle:
+        return pooled
+    this_cycle = 1000 * float(closed.epsilon.upper)
+    if specification.once:
+        return max(before, this_cycle)
+    scope = specification.ticket_scope
+    within = [one for one in counts[:-1] if scope(one.cycle) == scope(counts[-1].cycle)]
+    # Of an epoch only its dearest cycle counts; what is no longer pooled is taken for free, so that the sum is no less.
+    already = max((1000 * channel_from_payload(one.payload).epsilon().upper for one in within), default=0.0)
+    return max(pooled, before + max(0.0, this_cycle - already))
+
+
+def _alarm(closed: collection.ClosedCycle, last: CellCounts, alarm_p: float) -> Alarm:
+    reasons = list(closed.alarms)
+    if last.relayed.any() and last.direct.any():
+        p_value = relayed_differ_p(last.direct, last.relayed)
+        if p_value < alarm_p:
+            reasons.append(
+                f"Relayed reports differ from those sent with tickets (p = {p_value:.1e}). The channel is kept."
+            )
+    return Alarm(raised=bool(reasons), reasons=tuple(reasons))
+
+
+def relayed_differ_p(direct: npt.ArrayLike, relayed: npt.ArrayLike) -> float:
+    """Pearson's test that two tallies through one channel come from one distribution; cells under 10 are pooled."""
+    table = np.stack([np.asarray(direct), np.asarray(relayed)]).astype(np.float64)
+    many = table.sum(axis=0) >= 10
+    table = np.column_stack([table[:, many], table[:, ~many].sum(axis=1)])
+    table = table[:, table.sum(axis=0) > 0]
+    if table.shape[1] < 2:
+        return 1.0
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+    return float(chdtrc(table.shape[1] - 1, np.sum((table - expected) ** 2 / expected)))
+
+
+def _classes(specification: Specification, counts: Sequence[CellCounts], now_s: float | None) -> tuple[str, ...] | None:
+    """The class of every pooled cycle, by when it was open."""
+
+    def ended(one: CellCounts) -> float:
+        known = one.closed_at_s if one.closed_at_s is not None else now_s
+        return float(one.opened_at_s if known is None else known)
+
+    return specification.calendar.classes_of([(one.opened_at_s, ended(one)) for one in counts])
+
+
+def _rules(specification: Specification, *, max_log_change: float | None, alarm_p: float = 0.0) -> collection.Rules:
+    return collection.Rules(
+        beta=specification.beta_per_m,
+        promise=specification.promise,
+        floor=specification.floor,
+        max_log_change=max_log_change,
+        reporting=specification.reporting,
+        alarm_p=alarm_p,
+        epoch_cycles=specification.epoch_cycles,
+    )
+
+
+_IN_A_THREAD_UP_TO = 1_000
+"""Cells times cycles."""
+_CHILD = "from sfumato.collect.service.rounds.estimating import child; child()"
+_NICER = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EstimateTask:
+    """A snapshot of what :func:`~sfumato.collect.service.rounds.estimating.estimate_cycle` needs."""
+
+    specification: Specification
+    counts: tuple[CellCounts, ...]
+    previous: FloatArray | None
+    settings: Settings
+    spent_before_per_km: float | None
+    suspicious: tuple[int, ...] = ()
+    """Cycles that raised the alarm when they were closed."""
+    excluded: tuple[int, ...] = ()
+    """Earlier cycles that the operator left out: none of ``counts``."""
+
+    def run(self) -> CycleResult:
+        """The estimate, here and now."""
+        return estimate_cycle(
+            self.specification,
+            self.counts,
+            previous=self.previous,
+            settings=self.settings,
+            spent_before_per_km=self.spent_before_per_km,
+            suspicious=self.suspicious,
+            excluded=self.excluded,
+        )
+
+
+async def estimated(task: EstimateTask) -> CycleResult:
+    """The estimate, off the event loop: in a thread if it is small, else in another process."""
+    if task.specification.cell_count * len(task.counts) <= _IN_A_THREAD_UP_TO:
+        return await in_daemon_thread(task.run)
+    return await in_child(task)
+
+
+async def in_child(task: EstimateTask) -> CycleResult:
+    """The estimate in a process of its own, killed if nobody waits for it any more."""
+    one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-P",
+        "-c",
+        _CHILD,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env={**os.environ, **one_thread},
+    )
+    try:
+        answer, _ = await process.communicate(pickle.dumps(task))
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+    if process.returncode != 0:
+        # The child names the type of its error only: a message could quote data.
+        name = answer.decode("ascii", "replace")[:80] or f"exit code {process.returncode}"
+        raise RuntimeError(f"The process that estimates ended with {name}.")
+    found = pickle.loads(answer)
+    assert isinstance(found, CycleResult)
+    return found
+
+
+def child() -> None:
+    """The other process: read a task, estimate, write the result."""
+    if hasattr(os, "nice"):
+        os.nice(_NICER)
+    try:
+        task = pickle.load(sys.stdin.buffer)
+        assert isinstance(task, EstimateTask)
+        answer = pickle.dumps(task.run())
+    except BaseException as error:
+        sys.stdout.write(type(error).__name__)
+        sys.stdout.flush()
+        raise SystemExit(1) from None
+    sys.stdout.buffer.write(answer)
+    sys.stdout.buffer.flush()
+
+
+async def in_daemon_thread(work: Callable[[], CycleResult]) -> CycleResult:
+    """Run ``work`` in a thread that does not keep the process alive: a stop never waits for an estimate."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[CycleResult] = loop.create_future()
+
+    def settle(value: CycleResult | None, error: BaseException | None) -> None:
+        if not future.done():
+            future.set_exception(error) if error is not None else future.set_result(value)  # type: ignore[arg-type]
+
+    def run() -> None:
+        try:
+            value, error = work(), None
+        except BaseException as caught:
+            value, error = None, caught
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(settle, value, error)
+
+    threading.Thread(target=run, name="estimate", daemon=True).start()
+    return await future

@@ -1,0 +1,229 @@
+"""What a campaign offers: its specification, each cycle's signed channel, and tickets to report through it.
+
+A channel is offered as text (grid, beta, output weights, cycle), never as rows: a device builds its own row, so the
+bound 2 beta holds whatever the weights are. A ticket is the right to one report per device and cycle, signed by the
+server and issued without writing anything:
+
+    nonce  = HMAC(key, "nonce"  | campaign | scope | device tag), 128 bits: the same device gets the same nonce again
+    ticket = 1-cycle-expiry-nonce-HMAC(key, "ticket" | campaign | cycle | expiry | nonce)
+
+``scope`` is the cycle's number, or "once" where each device reports once. Issuing leaves no row, no time and no order
+behind that could be compared with the reports. What is not hidden: the server computes the nonce from the tag, so an
+operator who keeps a log of both endpoints can link a ticket to a report.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from sfumato.base.errors import InputError, SfumatoError
+from sfumato.base.things.grid import Grid
+from sfumato.collect.cities import city as city_counts
+from sfumato.collect.client.offer import Caps
+from sfumato.collect.client.wire import canonical_json, channel_version, log_entry, to_base64url
+from sfumato.collect.grids.grid_channel import GridChannel
+from sfumato.collect.loop.calendar import Calendar
+from sfumato.collect.loop.loop import DEFAULT_PROMISE
+from sfumato.collect.loop.rhythm import checked_rhythm
+from sfumato.collect.service.models.kept import ChannelFacts, GridFields, PublishedChannel, Specification
+from sfumato.collect.service.models.requests import TICKET_PATTERN, CampaignRequest
+from sfumato.collect.service.settings import Settings
+from sfumato.collect.service.store import NewCycle
+
+FIRST_PREVIOUS = "0" * 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Signer:
+    """The server's Ed25519 key."""
+
+    key: Ed25519PrivateKey
+
+    @classmethod
+    def from_seed(cls, seed: bytes) -> Signer:
+        """The key with this 32-byte seed."""
+        return cls(Ed25519PrivateKey.from_private_bytes(seed))
+
+    @property
+    def public_key(self) -> str:
+        """The key that verifies, as base64url."""
+        return to_base64url(self.key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw))
+
+    def sign(self, message: bytes) -> str:
+        """The signature as base64url."""
+        return to_base64url(self.key.sign(message))
+
+
+def specification(request: CampaignRequest, settings: Settings) -> Specification:
+    """A campaign's plain description: the request with the settings' defaults filled in, and checked."""
+    if request.beta_per_m is not None and request.epsilon_per_km is None:
+        beta_per_m = request.beta_per_m
+    elif request.epsilon_per_km is not None and request.beta_per_m is None:
+        # Any output weights give at most 2 beta, so half of epsilon is safe for every cycle to come.
+        beta_per_m = request.epsilon_per_km / 2000
+    else:
+        raise InputError("A campaign has either beta_per_m or epsilon_per_km.", "Give one of them.")
+    grid = Grid.from_bounds(**dict(request.grid))
+    limit, accepted = settings.whole("cells_limit"), Caps().cells
+    if grid.cells > accepted:
+        raise InputError(f"The grid has {grid.cells} cells; devices accept {accepted}.", "Use larger cells.")
+    if grid.cells > limit:
+        raise InputError(f"The grid has {grid.cells} cells; this server allows {limit}.", "Use larger cells.")
+    duration_s = request.cycle_duration_s
+    if duration_s is None and request.cycle_reports is None:
+        duration_s = settings.whole("cycle_duration_s")
+
+    calendar = Calendar(request.cycle_classes, request.time_zone)
+    calendar.check_cycle(duration_s)
+    checked_rhythm(request.reporting, request.epoch_cycles)
+
+    def chosen(asked: int | None, name: str) -> int:
+        return settings.whole(name) if asked is None else asked
+
+    return Specification(
+        title=request.title or request.name,
+        grid=GridFields.of(grid),
+        beta_per_m=beta_per_m,
+        cycle_duration_s=duration_s,
+        cycle_reports=request.cycle_reports,
+        minimum_cycle_s=chosen(request.minimum_cycle_s, "minimum_cycle_s"),
+        minimum_tickets=chosen(request.minimum_tickets, "minimum_tickets"),
+        floor=settings.number("floor") if request.floor is None else request.floor,
+        reporting=request.reporting,
+        epoch_cycles=request.epoch_cycles,
+        cycle_classes=request.cycle_classes,
+        time_zone=request.time_zone,
+        promise=request.promise,
+        description=request.description,
+        contact=request.contact,
+        question=request.question,
+        organiser=request.organiser,
+        language=request.language,
+        ends_at_s=request.ends_at_s,
+        relayed=request.relayed,
+        relayed_cap_reports=chosen(request.relayed_cap_reports, "relayed_cap_reports"),
+    )
+
+
+def channel_from_payload(payload: str) -> GridChannel:
+    """The channel that a published text describes."""
+    published = PublishedChannel.model_validate_json(payload)
+    return GridChannel(published.grid.to_grid(), published.beta_per_m, np.array(published.output_weights))
+
+
+def new_cycle(
+    signer: Signer,
+    *,
+    name: str,
+    specification: Specification,
+    number: int,
+    channel: GridChannel,
+    facts: ChannelFacts,
+    previous: str,
+    now_s: int,
+) -> NewCycle:
+    """A cycle ready to be opened: its text, version, signature and its entry in the log."""
+    published = PublishedChannel(
+        campaign=name,
+        cycle=number,
+        grid=GridFields.of(channel.grid),
+        beta_per_m=channel.beta,
+        output_weights=tuple(channel.output_weights.tolist()),
+        floor=specification.floor,
+        reporting=specification.reporting,
+        epoch_cycles=specification.epoch_cycles,
+    )
+    # What is not asked is not said: the text of a campaign without epochs is what devices have always read.
+    payload = canonical_json(published.model_dump(exclude_none=True))
+    version = channel_version(payload)
+    entry = log_entry(campaign=name, index=number - 1, cycle=number, version=version, previous=previous)
+    duration_s = specification.cycle_duration_s
+    return NewCycle(
+        number=number,
+        version=version,
+        payload=payload.decode("utf-8"),
+        signature=signer.sign(payload),
+        facts=facts,
+        opened_at_s=now_s,
+        due_at_s=None if duration_s is None else now_s + duration_s,
+        previous=previous,
+        entry=entry,
+        entry_signature=signer.sign(entry.encode("ascii")),
+    )
+
+
+_TITLES = {"paris": "Demonstration: Paris", "sf": "Demonstration: San Francisco"}
+_BETA_PER_M = 0.001
+
+
+def demonstration(city: str, settings: Settings) -> tuple[str, Specification]:
+    """The name and specification of the demonstration campaign of ``city``."""
+    if city not in _TITLES:
+        raise InputError(f"There is no demonstration of '{city}'.", "Choose paris, sf or none.")
+    grid = city_counts(city).grid
+    assert grid is not None
+    return city, Specification(
+        title=_TITLES[city],
+        grid=GridFields.of(grid),
+        beta_per_m=_BETA_PER_M,
+        cycle_duration_s=settings.whole("cycle_duration_s"),
+        cycle_reports=10_000,
+        minimum_cycle_s=5,
+        minimum_tickets=settings.whole("minimum_tickets"),
+        floor=settings.number("floor"),
+        reporting="once",
+        promise=DEFAULT_PROMISE,
+        relayed=False,
+        relayed_cap_reports=settings.whole("relayed_cap_reports"),
+    )
+
+
+_TICKET = re.compile(TICKET_PATTERN, re.ASCII)
+
+
+class TicketRefused(SfumatoError, PermissionError):
+    """A ticket that is forged, expired or of another cycle."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """An accepted ticket's cycle and nonce."""
+
+    cycle: int
+    nonce: bytes
+
+
+def issue_ticket(key: bytes, *, campaign: str, cycle: int, scope: str, device: str, expires_at_s: int) -> str:
+    """The ticket of the device with tag ``device``."""
+    nonce = _mac(key, f"nonce|{campaign}|{scope}|{device}")[:32]
+    return f"1-{cycle}-{expires_at_s}-{nonce}-{_ticket_mac(key, campaign, cycle, expires_at_s, nonce)}"
+
+
+def check_ticket(key: bytes, ticket: str, *, campaign: str, cycle: int, now_s: float) -> Ticket:
+    """The ticket if this server signed it for this campaign and cycle and it has not expired."""
+    if _TICKET.fullmatch(ticket) is None:
+        raise TicketRefused("The ticket is not one of this server's.", "Ask for a ticket.")
+    _, ticket_cycle, expires_at_s, nonce, mac = ticket.split("-")
+    wanted = _ticket_mac(key, campaign, int(ticket_cycle), int(expires_at_s), nonce)
+    if not hmac.compare_digest(mac, wanted):
+        raise TicketRefused("The ticket is not one of this server's.", "Ask for a ticket.")
+    if int(ticket_cycle) != cycle:
+        raise TicketRefused("The ticket is of another cycle.", "Ask for a ticket of the report's cycle.")
+    if int(expires_at_s) < now_s:
+        raise TicketRefused("The ticket has expired.", "Ask for another and send the same report with the same key.")
+    return Ticket(cycle, bytes.fromhex(nonce))
+
+
+def _ticket_mac(key: bytes, campaign: str, cycle: int, expires_at_s: int, nonce: str) -> str:
+    return _mac(key, f"ticket|{campaign}|{cycle}|{expires_at_s}|{nonce}")
+
+
+def _mac(key: bytes, message: str) -> str:
+    return hmac.digest(key, message.encode("utf-8"), hashlib.sha256).hex()

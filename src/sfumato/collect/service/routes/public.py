@@ -1,0 +1,230 @@
+"""What devices and readers ask: the channel, a ticket, to count a report; maps, files, the log, how the server is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request
+from starlette.responses import Response, StreamingResponse
+
+from sfumato.base.version import __version__
+from sfumato.collect.service.door.answers import respond
+from sfumato.collect.service.door.looks import has_already, packed_pieces
+from sfumato.collect.service.models import replies
+from sfumato.collect.service.models.replies import Refused
+from sfumato.collect.service.models.requests import ReportRequest, TicketRequest
+from sfumato.collect.service.pages import exports, views
+from sfumato.collect.service.rounds.collector import Collector
+from sfumato.collect.service.routes.common import (
+    Name,
+    Running,
+    bearer,
+    collector_of,
+    looks_of,
+    operator_only,
+    post,
+    read_body,
+    refusals,
+)
+from sfumato.collect.service.settings import LOOPBACK
+from sfumato.collect.service.store import Campaign, CellCounts, StoredCycle, StoredEstimate
+
+devices = APIRouter(prefix="/api/v1/campaigns/{campaign}", tags=["take part"])
+readers = APIRouter(tags=["read"])
+PathNumber = Annotated[int, Path(ge=1, le=999_999_999, description="A closed cycle.")]
+CycleNumber = Annotated[int | None, Query(ge=1, le=999_999_999, description="A closed cycle; the latest if left out.")]
+
+_FILES: dict[str, tuple[str, Callable[[exports.MapTable], Iterator[bytes]]]] = {
+    "csv": ("text/csv; charset=utf-8", exports.to_csv),
+    "geojson": ("application/geo+json", exports.to_geojson),
+    "parquet": ("application/vnd.apache.parquet", exports.to_geoparquet),
+}
+
+
+@devices.get("/channel", response_model=replies.ChannelAnswer, responses=refusals(404, 409, 422))
+async def channel(campaign: Name, collector: Running) -> Response:
+    """The open cycle's channel as signed text: the same for everybody, no ticket needed."""
+    offer = await collector.open_offer(campaign)
+    found = views.channel_answer(offer.cycle, collector.signer.public_key)
+    return respond(found, headers={"cache-control": "no-cache", "etag": f'"{offer.cycle.version}"'})
+
+
+@post(devices, "/tickets", TicketRequest, replies.TicketAnswer, 404)
+async def ticket(campaign: Name, request: Request) -> Response:
+    """The device's ticket for one report in this cycle; asking again gives the same right, not another."""
+    asked = await read_body(request, TicketRequest)
+    issued, expires_at_s = await collector_of(request).issue_ticket(campaign, asked)
+    return respond(
+        replies.TicketAnswer(ticket=issued, expires_at_s=expires_at_s), headers={"cache-control": "no-store"}
+    )
+
+
+@post(devices, "/reports", ReportRequest, replies.ReportAnswer, 401, 404, 410, 503)
+async def report(campaign: Name, request: Request) -> Response:
+    """Count one obfuscated report; the answer comes after it is on disk."""
+    asked = await read_body(request, ReportRequest)
+    return respond(replies.ReportAnswer(duplicate=await collector_of(request).count_report(campaign, asked)))
+
+
+@readers.get("/api/v1/server", response_model=replies.ServerAnswer, responses=refusals())
+async def server(collector: Running) -> Response:
+    """What this server is and the key it signs with."""
+    tile_url = collector.settings.text("tile_url") or None
+    key = collector.signer.public_key
+    about = replies.ServerView(name="sfumato", version=__version__, public_key=key, tile_url=tile_url)
+    return respond(replies.ServerAnswer(server=about))
+
+
+@readers.get("/api/v1/campaigns", response_model=replies.CampaignsAnswer, responses=refusals(422))
+async def campaigns(
+    collector: Running, archived: Annotated[bool, Query(description="Archived ones too.")] = False
+) -> Response:
+    """Every campaign that is not archived."""
+    return respond(replies.CampaignsAnswer(campaigns=await all_campaigns(collector, archived=archived)))
+
+
+@readers.get("/api/v1/campaigns/{campaign}", response_model=replies.CampaignAnswer, responses=refusals(404, 422))
+async def campaign(campaign: Name, collector: Running) -> Response:
+    """One campaign and its current cycle."""
+    return respond(replies.CampaignAnswer(campaign=views.campaign_view(*await collector.fresh(campaign))))
+
+
+@readers.get("/api/v1/campaigns/{campaign}/log", response_model=replies.LogAnswer, responses=refusals(404, 422))
+async def log(campaign: Name, collector: Running) -> Response:
+    """Every channel version this campaign ever published, chained and signed."""
+    found = await collector.campaign(campaign)
+    return respond(replies.LogAnswer(log=views.log_view(found, await collector.store.log(found.id))))
+
+
+@readers.get("/api/v1/campaigns/{campaign}/cycles", response_model=replies.HistoryAnswer, responses=refusals(404, 422))
+async def cycles(campaign: Name, collector: Running) -> Response:
+    """The closed cycles, without their arrays."""
+    found = await collector.campaign(campaign)
+    closed = await collector.store.closed_facts(found.id)
+    return respond(replies.HistoryAnswer(history=[views.closed_view(found, *pair) for pair in closed]))
+
+
+@readers.get(
+    "/api/v1/campaigns/{campaign}/cycles/{number}", response_model=replies.CycleAnswer, responses=refusals(404, 422)
+)
+async def cycle(campaign: Name, number: PathNumber, collector: Running, request: Request) -> Response:
+    """One closed cycle with its estimate, intervals, counts and output weights."""
+    return await _cycle_answer(request, collector, campaign, number)
+
+
+@readers.get("/api/v1/campaigns/{campaign}/estimate", response_model=replies.CycleAnswer, responses=refusals(404, 422))
+@readers.get(
+    "/api/v1/campaigns/{campaign}/estimate.json", response_model=replies.CycleAnswer, responses=refusals(404, 422)
+)
+async def estimate(campaign: Name, collector: Running, request: Request, cycle: CycleNumber = None) -> Response:
+    """The latest estimate (or that of ``cycle``) with everything that belongs to it."""
+    return await _cycle_answer(request, collector, campaign, cycle)
+
+
+async def _cycle_answer(request: Request, collector: Collector, name: str, number: int | None) -> Response:
+    """Made once per change, off the loop."""
+    found = await collector.campaign(name)
+    chosen = await collector.store.last_closed(found.id) if number is None else number
+
+    async def stamp() -> str:
+        return await collector.store.shown_stamp(found.id, number=chosen)
+
+    async def make() -> bytes:
+        whole = await full_cycle(collector, found, chosen)
+        return await asyncio.to_thread(
+            lambda: replies.CycleAnswer(cycle=views.counted_view(found, *whole)).model_dump_json().encode("utf-8")
+        )
+
+    return await looks_of(request).answer(request, ("cycle", found.id, chosen), stamp, make)
+
+
+def _file_route(ending: str) -> Callable[..., Awaitable[Response]]:
+    media_type, write = _FILES[ending]
+
+    async def estimate_file(
+        campaign: Name, collector: Running, request: Request, cycle: CycleNumber = None
+    ) -> Response:
+        found = await collector.campaign(campaign)
+        chosen = await collector.store.last_closed(found.id) if cycle is None else cycle
+        closed, estimate, counts = await full_cycle(collector, found, chosen)
+        name = f"{campaign}-cycle-{closed.number}.{ending}"
+        headers = {
+            "content-disposition": f'attachment; filename="{name}"',
+            "etag": f'W/"{await collector.store.shown_stamp(found.id, number=chosen)}.{ending}"',
+            "cache-control": "no-cache",
+            "vary": "accept-encoding",
+        }
+        if has_already(request.headers.get("if-none-match", ""), headers["etag"]):
+            return Response(status_code=304, headers=headers)
+        pieces = write(exports.MapTable.of(found.specification.grid, estimate, counts))
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            headers["content-encoding"] = "gzip"
+            pieces = packed_pieces(pieces)
+        # Made in a thread, piece by piece, as fast as the reader takes them.
+        return StreamingResponse(pieces, media_type=media_type, headers=headers)
+
+    estimate_file.__doc__ = f"The estimate per cell as {ending}, sent while it is made."
+    return estimate_file
+
+
+for _ending, (_media_type, _) in _FILES.items():
+    _content = {_media_type.partition(";")[0]: {"schema": {"type": "string", "format": "binary"}}}
+    readers.add_api_route(
+        f"/api/v1/campaigns/{{campaign}}/estimate.{_ending}",
+        _file_route(_ending),
+        methods=["GET"],
+        name=f"estimate_{_ending}",
+        response_class=Response,
+        responses={200: {"content": _content, "description": "The file."}, **refusals(404, 422)},
+    )
+
+
+@readers.get("/health", response_model=replies.StateAnswer, responses=refusals(), tags=["watch"])
+async def health() -> Response:
+    """The process is alive."""
+    return respond(replies.StateAnswer(state="alive"))
+
+
+@readers.get("/ready", response_model=replies.StateAnswer, responses=refusals(503), tags=["watch"])
+async def ready(collector: Running) -> Response:
+    """A report sent now would be kept: found out by writing one row where reports are written."""
+    if await collector.health.ready() and collector.writer.takes_reports:
+        return respond(replies.StateAnswer(state="ready"))
+    trouble = collector.health.trouble
+    what = "Reports are not being written." if trouble is None else trouble.what
+    raise Refused(503, what, headers={"retry-after": "1"})
+
+
+@readers.get(
+    "/metrics",
+    response_class=Response,
+    tags=["watch"],
+    responses={200: {"content": {"text/plain": {}}}, **refusals(401)},
+)
+async def metrics(collector: Running, request: Request) -> Response:
+    """Prometheus metrics of this process, for the operator's machine or token: exact totals show single arrivals."""
+    if not (request.client and request.client.host in LOOPBACK):
+        await operator_only(collector, await bearer(request))
+    collector.metrics.alarms.set(await collector.store.alarms())
+    return Response(collector.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+async def all_campaigns(collector: Collector, *, archived: bool = False) -> list[replies.CampaignView]:
+    """Every campaign's view, without the archived ones unless asked for."""
+    offers = [one for one in await collector.offers() if archived or one.campaign.state != "archived"]
+    found = [await collector.fresh(offer.campaign.name) for offer in offers]
+    return [views.campaign_view(*pair) for pair in found]
+
+
+async def full_cycle(
+    collector: Collector, campaign: Campaign, number: int
+) -> tuple[StoredCycle, StoredEstimate, CellCounts]:
+    """One closed cycle with everything; 404 if there is none."""
+    closed = await collector.store.closed_cycle(campaign.id, number)
+    if closed is None:
+        raise Refused(404, "That cycle is not closed (yet).")
+    cells = campaign.specification.cell_count
+    [counts] = await collector.store.counts(campaign.id, cells=cells, up_to=number, pooled=1)
+    return *closed, counts
