@@ -17,9 +17,8 @@ import numpy as np
 
 from sfumato.tracks.designs.convex import least_loss
 from sfumato.tracks.designs.covariance_products import kernel_product
-from sfumato.tracks.designs.one_compound import one_compound
+from sfumato.tracks.designs.exact_designs import joint, joint_long, one_compound
 from sfumato.tracks.designs.published import exact_sdp, multiple_secrets, sdp_a
-from sfumato.tracks.designs.rank_one import joint, joint_long
 from sfumato.tracks.priors.kernels import RBF, Matern32, White
 
 FAILED: list[str] = []

@@ -46,7 +46,7 @@ def smoothing() -> bool:
 
 
 def averaging(repeats: int) -> bool:
-    from sfumato.tracks.adversary.attacks import average_of, rms_m
+    from sfumato.tracks.adversary.repetition import average_of, rms_m
 
     times = np.arange(0, 3600, 60.0)
     fresh, same = multiscale(), multiscale().keyed(bytes(range(32)))
@@ -64,7 +64,7 @@ def averaging(repeats: int) -> bool:
 
 
 def nights() -> bool:
-    from sfumato.tracks.adversary.attacks import stay_attack, stay_times
+    from sfumato.tracks.adversary.repetition import stay_attack, stay_times
     from sfumato.tracks.priors.kernels import kernel_from_dict
 
     print("\nNights at one place, 8 h each, a report every 10 min: loss over the floor 1/o, and the error left")
@@ -89,7 +89,7 @@ def nights() -> bool:
 
 
 def zones(repeats: int) -> bool:
-    from sfumato.tracks.adversary.attacks import circle_through
+    from sfumato.tracks.adversary.places.circle import circle_through
 
     print("\nZone inversion: distance from the fitted centre to the hidden home (median), 400 m zone")
     print(f"  {'tracks':>7}{'cut out':>12}{'cut out, 5 m GPS':>19}{'multiscale':>13}")

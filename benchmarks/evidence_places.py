@@ -91,7 +91,7 @@ def attack(found: list[Case], *, cross_fit: bool) -> None:
             elif name == "learned, nearest":
                 guess = belief.nearest_on_average()
             else:
-                guess = attacker.guess(case.view)
+                guess = attacker.attack(case.view)
             if guess is not None:
                 case.errors[name] = float(np.hypot(*(guess - case.home_m)))
         case.errors["odds"] = belief.odds(case.home_m)

@@ -25,7 +25,7 @@ from sfumato.channels.designs.named_design import ChannelTask
 from sfumato.tracks.answers.usefulness.preview import Choice, Preview
 from sfumato.tracks.answers.usefulness.quality import Quality
 from sfumato.tracks.answers.usefulness.utility import Utility
-from sfumato.tracks.designs.rank_one import joint
+from sfumato.tracks.designs.exact_designs import joint
 from sfumato.tracks.priors.kernels import RBF
 
 TIMES = 1.7e9 + 30.0 * np.arange(40)

@@ -23,7 +23,7 @@ from sfumato.papers.cip.theorems import (
     prior_posterior_gap,
     redrawn_noise,
 )
-from sfumato.tracks.designs.rank_one import block, joint
+from sfumato.tracks.designs.exact_designs import block, joint
 from sfumato.tracks.losses.loss import loss_matrix, odds_at
 from sfumato.tracks.priors.kernels import RBF, Matern32
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import sfumato as sf
 from sfumato.cli import app
-from sfumato.tracks.certificates.clean_frames import written_otherwise
+from sfumato.tracks.certificates.clean import written_otherwise
 from sfumato.tracks.people.door import ProtectedFrame
 
 pd = pytest.importorskip("pandas")

@@ -8,11 +8,9 @@ import pytest
 from sfumato.base.errors import InputError
 from sfumato.tracks.designs.barrier import Program, centre
 from sfumato.tracks.designs.convex import design_within, least_loss, least_noise
-from sfumato.tracks.designs.design import design
+from sfumato.tracks.designs.design import design, least_loss_two_axes, stacked_prior
+from sfumato.tracks.designs.exact_designs import block_compound, most_weighted_variance, one_compound
 from sfumato.tracks.designs.lower_bound import dual_terms
-from sfumato.tracks.designs.one_compound import block_compound, one_compound
-from sfumato.tracks.designs.two_axes import least_loss_two_axes, stacked_prior
-from sfumato.tracks.designs.weighted_variance import most_weighted_variance
 from sfumato.tracks.priors.kernels import RBF, Matern32
 from sfumato.tracks.secret import basic
 

@@ -7,8 +7,8 @@ import pytest
 
 from sfumato.papers.cip.theorems import gp_loss_bound
 from sfumato.tracks.designs.convex import least_loss
+from sfumato.tracks.designs.exact_designs import joint
 from sfumato.tracks.designs.published import concentrated, multiple_secrets, sdp_a, sdp_a_basic, sdp_b, uniform
-from sfumato.tracks.designs.rank_one import joint
 from sfumato.tracks.priors.kernels import RBF, Periodic
 
 pytest.importorskip("cvxpy")

@@ -7,8 +7,8 @@ import pytest
 
 from sfumato.base.errors import InputError
 from sfumato.tracks.designs.covariance_products import kernel_product, statespace_product, toeplitz_product
+from sfumato.tracks.designs.exact_designs import block, joint, joint_long
 from sfumato.tracks.designs.published import sdp_a_basic, uniform
-from sfumato.tracks.designs.rank_one import block, block_long, joint, joint_long
 from sfumato.tracks.losses.loss import loss_matrix
 from sfumato.tracks.priors.kernels import RBF, Constant, Matern12, Matern32, Matern52, Periodic, White
 
@@ -94,8 +94,6 @@ def test_long_traces_agree_with_the_dense_closed_form_and_certify_their_gap():
     assert found.objective >= exact * (1 - 1e-9)
     assert found.gap < 1e-4
     assert found.value.trace == pytest.approx(2.0)
-    loss, _ = block_long(kernel_product(np.arange(200.0), RBF(6)), 77, budget=2.0)
-    assert loss == pytest.approx(block(prior, 77, budget=2.0).objective, rel=1e-6)
 
 
 def test_a_hundred_thousand_regular_times_take_seconds():

@@ -92,7 +92,7 @@ def design_command(
     from sfumato.tracks.secret import parse
 
     if points < 1 or points > 5000:
-        raise InputError(f"points is {points}.", "Give 1 .. 5000; for longer traces see mechanisms.designs.rank_one.")
+        raise InputError(f"points is {points}.", "Give 1 .. 5000; for longer traces see tracks.designs.exact_designs.")
     if output is not None and output.suffix != ".npy":
         raise InputError(f"The noise cannot be written as '{output.name}'.", f"Use {output.stem or 'noise'}.npy.")
     if mse is None and not target:

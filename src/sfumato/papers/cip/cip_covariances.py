@@ -8,10 +8,9 @@ from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.base.drawing.panels import HeatMap, svg
 from sfumato.papers import Reproduction, Row
 from sfumato.papers.claims import Claim, check, unchecked
+from sfumato.tracks.designs.exact_designs import joint, one_compound
 from sfumato.tracks.designs.noise_design import NoiseDesign
-from sfumato.tracks.designs.one_compound import one_compound
 from sfumato.tracks.designs.published import concentrated, multiple_secrets, sdp_a, sdp_a_basic, uniform
-from sfumato.tracks.designs.rank_one import joint
 from sfumato.tracks.priors.kernels import RBF, Periodic
 
 NUGGET = 1e-6

@@ -18,10 +18,9 @@ from sfumato.papers import Reproduction
 from sfumato.papers.claims import Claim, check
 from sfumato.papers.temperatures import quartiles
 from sfumato.tracks.designs.design import design_for
+from sfumato.tracks.designs.exact_designs import joint, one_compound
 from sfumato.tracks.designs.noise_design import NoiseDesign
-from sfumato.tracks.designs.one_compound import one_compound
 from sfumato.tracks.designs.published import concentrated, multiple_secrets, sdp_a, sdp_a_basic, uniform
-from sfumato.tracks.designs.rank_one import joint
 from sfumato.tracks.priors.kernels import RBF, Kernel, Periodic
 from sfumato.tracks.secret import Secret
 

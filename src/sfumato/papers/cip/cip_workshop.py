@@ -14,7 +14,7 @@ from sfumato.base.drawing.panels import Panel, svg
 from sfumato.papers import Reproduction
 from sfumato.papers.cip.theorems import gp_loss_bound
 from sfumato.papers.claims import check, near
-from sfumato.tracks.designs.one_compound import one_compound
+from sfumato.tracks.designs.exact_designs import one_compound
 from sfumato.tracks.losses.loss import loss_matrix, worst_direction
 from sfumato.tracks.priors.kernels import RBF
 

@@ -8,28 +8,33 @@ yes.
 *Protection* is judged by the worst of the odds the certificate states (moments, one place stayed at, chosen secrets
 over their class, one point), at the stated radius or 100 m, whichever is more, so that a tiny radius cannot flatter.
 Under a Gaussian loss μ is linear in the radius; under geo-indistinguishability the logarithm of the odds is.
+
+A reader may require more: ``odds=5,radius=200m,class=day,no-kept,signed,releases``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sfumato.base.errors import OtherVersion, VerificationFailed
+from sfumato.base.errors import InputError, OtherVersion, VerificationFailed
 from sfumato.base.things.frames import unroll
 from sfumato.base.things.traces import PointsRead, Trace
+from sfumato.base.units import length_m
 from sfumato.tracks.certificates.clean import more_than_certified
 from sfumato.tracks.certificates.document import LEAST_RADIUS_M, SIGNATURE, Certificate, stated_protection, worst_odds
-from sfumato.tracks.certificates.requirements import parse_requirements, unmet
-from sfumato.tracks.certificates.verify import Document, read_release, verify
+from sfumato.tracks.certificates.verify import Document, people_of, verify
 from sfumato.tracks.noise.plausibility import REFUSED_BELOW
+from sfumato.tracks.priors.classes import PRIOR_CLASSES
 
 Answer = bool | None  # None: cannot be told
+_VALUED, _PLAIN = ("odds", "radius", "class"), ("no-kept", "signed", "releases")
+_ADVICE = "For instance --require odds=5,radius=200m,class=day,no-kept,signed,releases."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,13 +150,10 @@ def judge(
     reasons = dict(verdict.reasons)
     clean: bool = True
     if isinstance(release, str | Path):
-        kept = record.kept
-        more = more_than_certified(Path(release), people=record.people, kept=kept, format=format)
+        more = more_than_certified(Path(release), people=record.people, kept=record.kept, format=format)
         clean = more is None
         reasons |= {} if more is None else {"clean": more}
-        people = read_release(release, fleet=record.people != 1, format=format)
-    else:
-        people = [(None, release)] if isinstance(release, Trace) else list(release)
+    people = people_of(release, document, format=format)
     plausible, why = plausible_release(record, [trace for _, trace in people])
     reasons |= {"plausible": why} if why else {}
     return replace(
@@ -219,3 +221,50 @@ def plausible_release(record: Certificate, traces: Sequence[Trace]) -> tuple[Ans
     if len(told) < len(found):
         return None, f"{len(found) - len(told)} of {len(found)} tracks have too few points, or too coarse a grid."
     return True, ""
+
+
+def parse_requirements(text: str) -> dict[str, str]:
+    """The demands by name; an unknown one is refused, so that a slip of the pen never passes for a check."""
+    asked: dict[str, str] = {}
+    for part in (piece.strip() for piece in text.split(",")):
+        name, equals, value = part.partition("=")
+        if name in asked or (name not in _VALUED if equals else name not in _PLAIN) or (equals and not value):
+            raise InputError(f"'{part}' cannot be required.", _ADVICE)
+        asked[name] = value
+    if "class" in asked and asked["class"] not in PRIOR_CLASSES:
+        raise InputError(f"There is no class '{asked['class']}'.", f"Classes: {', '.join(PRIOR_CLASSES)}.")
+    if "odds" in asked:
+        try:
+            if not float(asked["odds"]) > 1:
+                raise ValueError
+        except ValueError:
+            raise InputError("The odds required are not a number above 1.", _ADVICE) from None
+    return asked
+
+
+def unmet(text: str, document: Mapping[str, Any], *, worst: Callable[[float | None], float | None]) -> tuple[str, ...]:
+    """Which demands the certificate does not meet; ``worst`` gives its worst odds at a radius."""
+    asked = parse_requirements(text)
+    out: list[str] = []
+    radius_m = length_m(asked["radius"]) if "radius" in asked else None
+    if radius_m is not None and "odds" not in asked and float(document["radius_m"]) < radius_m * (1 - 1e-9):
+        out.append(f"radius={asked['radius']}: it promises {document['radius_m']:g} m")
+    if "odds" in asked:
+        odds = worst(radius_m)
+        if odds is None or not odds <= float(asked["odds"]) * (1 + 1e-6):
+            at = "" if radius_m is None else f" at {asked['radius']}"
+            out.append(f"odds={asked['odds']}{at}: it states {'none' if odds is None else f'{odds:.4g}'}")
+    if "class" in asked:
+        members = document.get("prior_class") or {}
+        order = list(PRIOR_CLASSES)
+        name = members.get("name")
+        if name not in order or order.index(name) < order.index(asked["class"]):
+            out.append(f"class={asked['class']}: it holds over {name or 'no class'}")
+    if "no-kept" in asked and document["kept"]:
+        out.append(f"no-kept: it holds {', '.join(document['kept'])}")
+    if "signed" in asked and not document.get(SIGNATURE):
+        out.append("signed: nobody signed it")
+    mode = document["releases"]
+    if "releases" in asked and mode["mode"] == "redrawn" and int(mode.get("redraws", 1)) < 2:
+        out.append("releases: of how many releases this is one, nobody knows")
+    return tuple(out)

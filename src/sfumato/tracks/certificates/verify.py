@@ -114,25 +114,18 @@ def verify(
         raise VerificationFailed(
             "The certificate's text is not what was written, though it means the same.", "A byte of it was changed."
         )
-    file: dict[str, Any] = {}
     recorded = document.get("release")
     if not isinstance(recorded, dict):
         raise VerificationFailed("The certificate names no release.", "It was changed.")
+    file = {key: value for key, value in recorded.items() if key != "content_sha256"}
     if isinstance(release, str | Path):
-        if "file_sha256" in recorded:
-            file = file_facts(release)
-            if file["file_sha256"] != recorded["file_sha256"]:
-                raise VerificationFailed(
-                    "The release is not the file that was certified: its bytes differ.", "Use the original file."
-                )
-            checks.append("every byte of the release")
-        people = read_release(release, fleet=document.get("people") != 1, format=format)
-    elif isinstance(release, Trace):
-        people = [(None, release)]
-        file = {key: value for key, value in recorded.items() if key != "content_sha256"}
-    else:
-        people = list(release)
-        file = {key: value for key, value in recorded.items() if key != "content_sha256"}
+        file = file_facts(release) if "file_sha256" in recorded else {}
+        if file and file["file_sha256"] != recorded["file_sha256"]:
+            raise VerificationFailed(
+                "The release is not the file that was certified: its bytes differ.", "Use the original file."
+            )
+        checks += ["every byte of the release"] if file else []
+    people = people_of(release, document, format=format)
     released = released_of(people)
     if released.digest() != recorded.get("content_sha256"):
         raise VerificationFailed(
@@ -236,9 +229,8 @@ def _stays_of_the_first_edition(document: Document, again: dict[str, Any]) -> li
 def _checked_signer(document: Document, signer: str | Path | None) -> str | None:
     if SIGNATURE not in document and signer is None:
         return None
-    from sfumato.tracks.certificates.sign import (
-        check_signer,  # the cipher's library loads only where there is a signature
-    )
+    # The cipher's library loads only where there is a signature.
+    from sfumato.tracks.certificates.sign import check_signer
 
     return check_signer(document, signer)
 
@@ -272,17 +264,23 @@ def opened(
     """
     document = read_certificate(source)
     _check_seal(document)
-    recorded = document.get("release")
-    fleet = document.get("people") != 1
-    if isinstance(release, str | Path):
-        people = read_release(release, fleet=fleet, format=format)
-    else:
-        people = [(None, release)] if isinstance(release, Trace) else list(release)
+    recorded, people = document.get("release"), people_of(release, document, format=format)
     if not isinstance(recorded, dict) or released_of(people).digest() != recorded.get("content_sha256"):
         raise VerificationFailed(
             "The certificate is not this release's: positions or times differ.", "Give the certificate it came with."
         )
     return terms_of(document), people
+
+
+def people_of(
+    release: str | Path | Trace | Sequence[tuple[str | None, Trace]], document: Document, *, format: str | None = None
+) -> list[tuple[str | None, Trace]]:
+    """The people of a release, read where it is a file."""
+    if isinstance(release, Trace):
+        return [(None, release)]
+    if isinstance(release, str | Path):
+        return read_release(release, fleet=document.get("people") != 1, format=format)
+    return list(release)
 
 
 def read_release(path: str | Path, *, fleet: bool, format: str | None = None) -> list[tuple[str | None, Trace]]:

@@ -1,6 +1,6 @@
 """The engine behind `convex`: a barrier Newton method for any set of secrets, on as few unknowns as they need.
 
-With U the union of the secrets, the design is Γ = (H_U M H_Uᵀ - P_U)₊ for a matrix M ⪰ 0 over U alone (`compound`),
+With U the union of the secrets, the design is Γ = (H_U M H_Uᵀ - P_U)₊ for a matrix M ⪰ 0 over U (`exact_designs`),
 and its trace φ(M) is convex in M: |U|(|U|+1)/2 unknowns however long the trace is. With Z = M + Σ_UU and
 V_k = Σ_kk - Σ_kU Z⁻¹ Σ_Uk, secret k keeps λ_max(J_k) ≤ t·e_k exactly when Q_k = V_k - (Σ_kk⁻¹ + t·e_k·I)⁻¹ ⪰ 0.
 So minimise
@@ -12,7 +12,7 @@ for growing τ. Derivatives: φ' = Hᵀ Π H with Π the projector on the positi
 φ''[dM,dM] = 2 Σ_{i+,j-} (g_iᵀH dM Hᵀg_j)²/(c_i - c_j); dQ_k = Y_kᵀ dM Y_k and d²Q_k = -2Y_kᵀ dM Z⁻¹ dM Y_k with
 Y_k = Z⁻¹Σ_{Uk}. Several priors at once have no common reduction: then U is every point, M = Γ and φ = tr.
 In the coordinates dR = Aᵀ dM A, A = Hᵀ[g_1 ...], φ'' falls apart into one small matrix per row of dR.
-The multipliers of a stage, D_k = X_kX_kᵀ with X_k = (Σ+Γ)⁻¹Σ_{:k} Q_k^{-1/2}, give the lower bound (`certificates`).
+The multipliers of a stage, D_k = X_kX_kᵀ with X_k = (Σ+Γ)⁻¹Σ_{:k} Q_k^{-1/2}, give the lower bound (`lower_bound`).
 """
 
 from __future__ import annotations

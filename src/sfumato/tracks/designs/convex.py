@@ -1,11 +1,11 @@
 """The best noise for any set of secrets, basic and compound, with a certified gap, in both directions.
 
 ``least_loss``: the least worst loss max_k λ_max(J_k)/e_k at a budget tr Γ = B. ``least_noise``: the least tr Γ with
-λ_max(J_k) ≤ e_k. Both are convex in Γ (J_k is matrix-convex). One secret is closed form (`rank_one`, `compound`);
+λ_max(J_k) ≤ e_k. Both are convex in Γ (J_k is matrix-convex). One secret is closed form (`exact_designs`);
 every point under a constant prior variance is closed form (Γ ∝ Σ, the floor 1/o [docs/derivations/designs.md]);
-otherwise `secrets_barrier`, or `first_order` where the secrets together cover too many points for it. Whatever found
+otherwise `barrier`, or `first_order` where the secrets together cover too many points for it. Whatever found
 the design, its losses are recomputed from the very covariance returned and the gap is to a proved lower bound
-(`certificates`). Several priors at once make it minimax over a class.
+(`lower_bound`). Several priors at once make it minimax over a class.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy.typing as npt
 from sfumato.base.arrays import FloatArray, IntArray, Solved, finite, positive, read_only
 from sfumato.base.errors import InputError
 from sfumato.tracks.designs.barrier import Program, centre, union_size
-from sfumato.tracks.designs.enough_noise import just_enough, met
+from sfumato.tracks.designs.exact_designs import least_noise_covering, one_compound
 from sfumato.tracks.designs.first_order import descend
 from sfumato.tracks.designs.lower_bound import DualTerms, Multipliers, dual_terms
 from sfumato.tracks.designs.noise_design import (
@@ -30,10 +30,11 @@ from sfumato.tracks.designs.noise_design import (
     checked_prior,
     checked_secrets,
     checked_target,
+    just_enough,
     losses_of,
+    met,
     regression,
 )
-from sfumato.tracks.designs.one_compound import least_noise_covering, one_compound
 from sfumato.tracks.losses.certain_loss import losses_at_most
 
 LARGEST_UNION = 90

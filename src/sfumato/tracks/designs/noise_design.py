@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from sfumato.base.arrays import FloatArray, IntArray, finite, positive, read_only
@@ -111,7 +112,7 @@ class NoiseDesign(Shown):
 
     ``priors`` are the covariances an adversary may believe (several = a class), ``secrets`` index sets,
     ``jitter`` the white variance already inside ``noise_covariance`` that keeps ill-conditioned kernels certifiable.
-    ``proof`` holds the dual factors X, priors x secrets, from which anyone recomputes the lower bound (`certificates`).
+    ``proof`` holds the dual factors X, priors x secrets, from which anyone recomputes the lower bound (`lower_bound`).
     """
 
     noise_covariance: FloatArray
@@ -281,3 +282,44 @@ def _top_of_inverse(matrix: FloatArray) -> float:
     least = float(np.linalg.eigvalsh(matrix)[0])
     floor = 1e-14 * max(float(np.max(np.diag(matrix))), 1e-300)
     return 1.0 / least if least > floor else math.inf
+
+
+def just_enough(
+    noise: FloatArray, priors: tuple[FloatArray, ...], secrets: tuple[IntArray, ...], targets: FloatArray
+) -> tuple[FloatArray, float]:
+    """``noise`` scaled to meet the targets exactly, rounded toward privacy, and its trace."""
+
+    def excess(log_scale: float) -> float:
+        return float(np.log(np.max(losses_of(priors, noise * np.exp(log_scale), secrets) / targets)))
+
+    low, high = -1e-6, 1e-6
+    while excess(high) > 0:
+        high = high * 8 + 1e-9
+    while excess(low) < 0 and low > -20:
+        low *= 8
+    root = scipy.optimize.brentq(excess, low, high, xtol=1e-13)
+    while excess(root) > 0:  # round toward privacy
+        root += 1e-12 + 1e-9 * abs(root)
+    scaled = noise * np.exp(root)
+    return scaled, float(np.trace(scaled))
+
+
+def met(
+    noise: FloatArray, priors: tuple[FloatArray, ...], secrets: tuple[IntArray, ...], targets: FloatArray
+) -> tuple[FloatArray, FloatArray | None]:
+    """The noise as it will be drawn, enlarged until its losses certainly meet the targets, and those losses.
+
+    The last operation on the noise is here, and the check after it. None where no loss is certain (a prior without
+    nugget): the closed form then stands, and what is drawn gets a jitter (``NoiseDesign.certified``).
+    """
+    scale = 1.0
+    for _ in range(60):
+        drawn = read_only(scale * (noise + noise.T) / 2)
+        losses = losses_at_most(priors, drawn, secrets)
+        over = float(np.max(losses / targets))
+        if over <= 1:
+            return drawn, read_only(losses)
+        if not over < 1.5:
+            break
+        scale *= 1 + 2 * (over - 1) + 1e-15
+    return read_only((noise + noise.T) / 2), None

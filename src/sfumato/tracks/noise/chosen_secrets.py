@@ -36,7 +36,7 @@ from sfumato.tracks.noise.secret_limits import (
     runs,
     whole_path_loss,
 )
-from sfumato.tracks.noise.secret_recipes import Recipe, least_recipe, weighted_losses
+from sfumato.tracks.noise.secret_recipes import Recipe, SecretWish, least_recipe, weighted_losses
 from sfumato.tracks.plan import Plan, Target
 from sfumato.tracks.priors.classes import DAY, PriorClass, prior_class_named
 from sfumato.tracks.priors.kernels import Kernel, kernel_from_dict
@@ -157,21 +157,13 @@ class SecretNoise(GaussianNoise):
         indices = tuple(read_only(np.unique(back[s.indices]), np.int64) for s in secrets)
         radii = tuple(float(s.radius_m or target.radius_m) / target.radius_m for s in secrets)
         allowed = None if target.mu is None else (target.mu / target.radius_m) ** 2 / together(1.0) * (1 - 1e-9)
-        recipe = cls.recipe(times, prior, indices, radii, allowed, target)
+        recipe = cls.recipe(SecretWish(times, prior, indices, radii, allowed, target.noise_m))
         return cls(prior, read_only(times), indices, radii, recipe, fitted, redraws, checked_class)
 
     @classmethod
-    def recipe(
-        cls,
-        times_s: FloatArray,
-        prior: Kernel,
-        secrets: tuple[IntArray, ...],
-        radii: tuple[float, ...],
-        allowed: float | None,
-        target: Target,
-    ) -> Recipe:
-        """How the noise is found: the least whose weighted losses stay within ``allowed``."""
-        return least_recipe(times_s, prior, secrets, radii, allowed, target)
+    def recipe(cls, wish: SecretWish) -> Recipe:
+        """How the noise is found: the least whose weighted losses are allowed."""
+        return least_recipe(wish)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:

@@ -10,6 +10,7 @@ Sizes: one moment is a closed form, up to 3,000 times; a compound secret or seve
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,9 +20,7 @@ from sfumato.base.arrays import FloatArray, IntArray, read_only
 from sfumato.base.errors import InputError, NotCertified
 from sfumato.tracks.designs.published import multiple_secrets, sdp_a, sdp_a_basic
 from sfumato.tracks.noise.chosen_secrets import SecretNoise
-from sfumato.tracks.noise.secret_recipes import FLOOR_M2, Recipe, weighted_losses
-from sfumato.tracks.plan import Target
-from sfumato.tracks.priors.kernels import Kernel
+from sfumato.tracks.noise.secret_recipes import Recipe, SecretWish, factor_of
 
 MOST_SOLVED_TIMES, MOST_SECRETS = 120, 60
 
@@ -34,26 +33,12 @@ class PublishedNoise(SecretNoise):
     summary: ClassVar[str] = "the published noise for chosen times (SDP_A, Multiple Secrets), certified by exact loss"
 
     @classmethod
-    def recipe(
-        cls,
-        times_s: FloatArray,
-        prior: Kernel,
-        secrets: tuple[IntArray, ...],
-        radii: tuple[float, ...],
-        allowed: float | None,
-        target: Target,
-    ) -> Recipe:
-        """The published shape at the least size that keeps ``allowed``, or at the noise asked for."""
-        covariance = prior.covariance(times_s)
-        shape = _shape(covariance, secrets)
-        values, vectors = np.linalg.eigh(shape)
-        kept = values > 1e-12 * values[-1]
-        factor = vectors[:, kept] * np.sqrt(values[kept])
+    def recipe(cls, wish: SecretWish) -> Recipe:
+        """The published shape at the least size that is allowed, or at the noise asked for."""
+        prior = wish.prior.covariance(wish.times_s)
+        factor = factor_of(_shape(prior, wish.secrets))
         factor = factor / np.sqrt(np.mean(np.sum(factor**2, axis=1)))  # one metre per point, root mean square
-        if allowed is None:
-            assert target.noise_m is not None
-            return Recipe("factor", factor=read_only(factor * np.sqrt(max(target.noise_m**2 - FLOOR_M2, 1e-6))))
-        size = _least_size(covariance, factor, secrets, radii, allowed)
+        size = math.sqrt(wish.drawn_m2) if wish.allowed is None else _least_size(prior, factor, wish, wish.allowed)
         return Recipe("factor", factor=read_only(factor * size))
 
 
@@ -74,15 +59,12 @@ def _shape(prior: FloatArray, secrets: tuple[IntArray, ...]) -> FloatArray:
     return multiple_secrets(unit, list(secrets), budget=budget).value.noise_covariance
 
 
-def _least_size(
-    prior: FloatArray, factor: FloatArray, secrets: tuple[IntArray, ...], radii: tuple[float, ...], allowed: float
-) -> float:
+def _least_size(prior: FloatArray, factor: FloatArray, wish: SecretWish, allowed: float) -> float:
     """The least size in metres (to .1 %) whose exact loss, with the floor, is at most ``allowed``."""
-    floor = FLOOR_M2 * np.eye(len(prior))
 
     def worst(size: float) -> float:
         scaled = size * factor
-        return float(np.max(weighted_losses(prior, scaled @ scaled.T + floor, secrets, radii)))
+        return wish.worst(prior, scaled @ scaled.T)
 
     low, high = 0.0, 1.0
     while worst(high) > allowed:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -19,11 +19,9 @@ import numpy as np
 from sfumato.base.arrays import FloatArray, IntArray, read_only
 from sfumato.base.errors import InputError, NotCertified
 from sfumato.tracks.designs.convex import LARGEST_UNION, least_loss, least_noise
-from sfumato.tracks.designs.envelope import envelope, envelope_noise
 from sfumato.tracks.designs.noise_design import losses_of
 from sfumato.tracks.noise.interface import Json
 from sfumato.tracks.noise.secret_limits import longest_scale_s
-from sfumato.tracks.plan import Target
 from sfumato.tracks.priors.kernels import Kernel
 
 CONVEX_TIMES, CONVEX_UNION = 400, 60
@@ -81,18 +79,49 @@ class Recipe:
         return cls("envelope", None, float(values["size_m"]), width, float(values["white_share"]), gap)
 
 
-def least_recipe(
-    times_s: FloatArray,
-    prior: Kernel,
-    secrets: tuple[IntArray, ...],
-    radii: tuple[float, ...],
-    allowed: float | None,
-    target: Target,
-) -> Recipe:
-    """The least noise found whose weighted losses stay within ``allowed`` (None: within the target's noise)."""
-    if times_s.size <= CONVEX_TIMES and np.unique(np.concatenate(secrets)).size <= min(CONVEX_UNION, LARGEST_UNION):
-        return _by_convex(prior.covariance(times_s), secrets, radii, allowed, target)
-    return _by_envelope(times_s, prior, secrets, radii, allowed, target)
+@dataclass(frozen=True, slots=True, eq=False)
+class SecretWish:
+    """What noise is sought for: secrets (indices of distinct times) with their radii relative to the release's.
+
+    ``allowed`` is the most that the weighted losses may be; where it is None, ``noise_m`` fixes the noise instead.
+    """
+
+    times_s: FloatArray
+    prior: Kernel
+    secrets: tuple[IntArray, ...]
+    radii: tuple[float, ...]
+    allowed: float | None
+    noise_m: float | None
+
+    @property
+    def protected(self) -> int:
+        """How many times the secrets cover."""
+        return int(np.unique(np.concatenate(self.secrets)).size)
+
+    @property
+    def drawn_m2(self) -> float:
+        """The variance per point that is left for the design where the noise is fixed: without the floor."""
+        return max(float(self.noise_m or 0.0) ** 2 - FLOOR_M2, 1e-6)
+
+    def worst(self, prior_m2: FloatArray, noise_m2: FloatArray) -> float:
+        """The largest weighted loss of noise with the floor added."""
+        return float(
+            np.max(weighted_losses(prior_m2, noise_m2 + FLOOR_M2 * np.eye(len(prior_m2)), self.secrets, self.radii))
+        )
+
+
+def least_recipe(wish: SecretWish) -> Recipe:
+    """The least noise found whose weighted losses are allowed (or the best of the noise that was fixed)."""
+    if wish.times_s.size <= CONVEX_TIMES and wish.protected <= min(CONVEX_UNION, LARGEST_UNION):
+        return _by_convex(wish)
+    return _by_envelope(wish)
+
+
+def factor_of(covariance_m2: FloatArray) -> FloatArray:
+    """F (n, rank) with FFᵀ the covariance; what is a trillionth of its largest part is left out."""
+    values, vectors = np.linalg.eigh(covariance_m2)
+    kept = values > 1e-12 * values[-1]
+    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
 
 
 def weighted_losses(
@@ -103,83 +132,63 @@ def weighted_losses(
     return np.asarray(losses_of([prior], noise, secrets) * sizes * np.asarray(radii) ** 2)
 
 
-def _by_convex(
-    prior: FloatArray, secrets: tuple[IntArray, ...], radii: tuple[float, ...], allowed: float | None, target: Target
-) -> Recipe:
+def _by_convex(wish: SecretWish) -> Recipe:
     """The convex optimum against Σ + floor (the floor is part of what is released), to a gap of 1% (3% if large)."""
-    gap = _GAP if np.unique(np.concatenate(secrets)).size <= _LARGE_UNION else _LARGE_GAP
+    prior, secrets, allowed = wish.prior.covariance(wish.times_s), wish.secrets, wish.allowed
+    gap = _GAP if wish.protected <= _LARGE_UNION else _LARGE_GAP
     # Released: X + F z + floor. The floor only lowers every loss, so designing without it is safe.
-    weights = [1.0 / (len(s) * r * r) for s, r in zip(secrets, radii, strict=True)]
+    weights = [1.0 / (len(s) * r * r) for s, r in zip(secrets, wish.radii, strict=True)]
     if allowed is None:
-        assert target.noise_m is not None
-        budget = len(prior) * max(target.noise_m**2 - FLOOR_M2, 1e-6)
-        solved = least_loss(prior, secrets, budget=budget, targets=weights, gap=gap)
+        solved = least_loss(prior, secrets, budget=len(prior) * wish.drawn_m2, targets=weights, gap=gap)
     else:
         solved = least_noise(prior, secrets, targets=[allowed * w for w in weights], gap=gap)
-    noise = solved.value.noise_covariance
-    values, vectors = np.linalg.eigh(noise)
-    kept = values > 1e-12 * values[-1]
-    factor = vectors[:, kept] * np.sqrt(values[kept])
-    grown = factor
+    factor = factor_of(solved.value.noise_covariance)
     if allowed is not None:  # rounding toward privacy, on the very factor that is stored
         for _ in range(60):
-            found = weighted_losses(prior, grown @ grown.T + FLOOR_M2 * np.eye(len(prior)), secrets, radii)
-            if float(np.max(found)) <= allowed:
+            if wish.worst(prior, factor @ factor.T) <= allowed:
                 break
-            grown = grown * 1.0005
+            factor = factor * 1.0005
         else:
             raise NotCertified("The design does not keep what was asked for.", "Ask for larger odds.")
-    return Recipe("factor", factor=read_only(grown), gap=solved.gap)
+    return Recipe("factor", factor=read_only(factor), gap=solved.gap)
 
 
-def _by_envelope(
-    times_s: FloatArray,
-    prior: Kernel,
-    secrets: tuple[IntArray, ...],
-    radii: tuple[float, ...],
-    allowed: float | None,
-    target: Target,
-) -> Recipe:
-    scale_s = longest_scale_s(prior)
-    some = _around_first_secret(times_s, secrets, radii)
+def _by_envelope(wish: SecretWish) -> Recipe:
+    scale_s = longest_scale_s(wish.prior)
+    some = _around_first_secret(wish)
 
-    def worst(size_m: float, width_s: float | None, white: float, *, few: bool = False) -> float:
-        times, chosen, their_radii = some if few else (times_s, secrets, radii)
-        noise = envelope_noise(times, prior, chosen, size_m, width_s, white) + FLOOR_M2 * np.eye(times.size)
-        return float(np.max(weighted_losses(prior.covariance(times), noise, chosen, their_radii)))
+    def worst(size_m: float, width_s: float | None, white: float, of: SecretWish = wish) -> float:
+        noise = envelope_noise(of.times_s, of.prior, of.secrets, size_m, width_s, white)
+        return of.worst(of.prior.covariance(of.times_s), noise)
 
-    start = math.sqrt(1.0 / allowed) if allowed is not None else float(target.noise_m or 1.0)
-    best: tuple[float, float | None, float] | None = None
-    least = math.inf
+    start = math.sqrt(1.0 / wish.allowed) if wish.allowed is not None else float(wish.noise_m or 1.0)
+    least, width_s, white = math.inf, None, 0.0
     for width in _WIDTHS:
-        width_s = None if math.isinf(width) else width * scale_s
-        for white in _WHITE:
+        tried_s = None if math.isinf(width) else width * scale_s
+        trace = float(np.sum(envelope(wish.times_s, wish.secrets, tried_s) ** 2))
+        for share in _WHITE:
             # Loss falls about as 1/size², so loss x trace at one size ranks the candidates.
-            trace = float(np.sum(envelope(times_s, secrets, width_s) ** 2))
-            price = worst(start, width_s, white, few=True) * trace
+            price = worst(start, tried_s, share, some) * trace
             if price < least:
-                best, least = (start, width_s, white), price
-    assert best is not None
-    _, width_s, white = best
-    if allowed is None:
-        unit = float(np.mean(np.diag(envelope_noise(times_s, prior, secrets, 1.0, width_s, white))))
-        size = math.sqrt(max(float(target.noise_m or 0.0) ** 2 - FLOOR_M2, 1e-6) / unit)
+                least, width_s, white = price, tried_s, share
+    if wish.allowed is None:
+        unit = float(np.mean(np.diag(envelope_noise(wish.times_s, wish.prior, wish.secrets, 1.0, width_s, white))))
+        size = math.sqrt(wish.drawn_m2 / unit)
     else:
-        size = _least_size(lambda s: worst(s, width_s, white), allowed, start)
+        size = _least_size(lambda s: worst(s, width_s, white), wish.allowed, start)
     return Recipe("envelope", size_m=size, width_s=width_s, white_share=white)
 
 
-def _around_first_secret(
-    times_s: FloatArray, secrets: tuple[IntArray, ...], radii: tuple[float, ...]
-) -> tuple[FloatArray, tuple[IntArray, ...], tuple[float, ...]]:
+def _around_first_secret(wish: SecretWish) -> SecretWish:
     """At most 400 consecutive times with the secrets wholly among them: enough to rank candidate shapes."""
-    if times_s.size <= 400:
-        return times_s, secrets, radii
-    largest = max(secrets, key=len)
-    first = int(np.clip(largest[0] - 100, 0, times_s.size - 400))
+    if wish.times_s.size <= 400:
+        return wish
+    largest = max(wish.secrets, key=len)
+    first = int(np.clip(largest[0] - 100, 0, wish.times_s.size - 400))
     stop = max(first + 400, int(largest[-1]) + 1)
-    inside = [k for k, s in enumerate(secrets) if s[0] >= first and s[-1] < stop]
-    return times_s[first:stop], tuple(secrets[k] - first for k in inside), tuple(radii[k] for k in inside)
+    inside = [k for k, s in enumerate(wish.secrets) if s[0] >= first and s[-1] < stop]
+    secrets, radii = tuple(wish.secrets[k] - first for k in inside), tuple(wish.radii[k] for k in inside)
+    return replace(wish, times_s=wish.times_s[first:stop], secrets=secrets, radii=radii)
 
 
 def _least_size(worst: Callable[[float], float], allowed: float, start: float) -> float:
@@ -193,3 +202,31 @@ def _least_size(worst: Callable[[float], float], allowed: float, start: float) -
             return size
         size, loss = guess, worst(guess)
     raise NotCertified("The size of the noise was not found.", "Ask for larger odds.")
+
+
+def envelope_noise(
+    times_s: FloatArray,
+    prior: Kernel,
+    secrets: Sequence[IntArray],
+    size_m: float,
+    width_s: float | None,
+    white_share: float,
+) -> FloatArray:
+    """size²·[(1-φ)·DKD + φ·D²]; ``width_s`` None is no envelope."""
+    reach = envelope(times_s, secrets, width_s)
+    shape = (1 - white_share) * prior.covariance(times_s) / prior.variance_m2
+    shape.flat[:: times_s.size + 1] += white_share
+    shape *= size_m**2 * reach
+    shape *= reach[:, None]
+    return np.asarray(shape)
+
+
+def envelope(times_s: FloatArray, secrets: Sequence[IntArray], width_s: float | None) -> FloatArray:
+    """exp(-½(distance to the nearest secret time/width)²), 1 everywhere for no width."""
+    if width_s is None:
+        return np.ones(times_s.size)
+    chosen = times_s[np.unique(np.concatenate(secrets))]
+    after = np.searchsorted(chosen, times_s)
+    left = np.abs(times_s - chosen[np.clip(after - 1, 0, chosen.size - 1)])
+    right = np.abs(chosen[np.clip(after, 0, chosen.size - 1)] - times_s)
+    return np.asarray(np.exp(-0.5 * (np.minimum(left, right) / width_s) ** 2))

@@ -1,10 +1,18 @@
-"""The attacker who fits a circle of the known radius through the cut points: a centred zone's middle is the place."""
+"""Attackers who fit a circle through the points where rides are cut: a centred zone's middle is the place.
+
+:func:`guess` knows the zone's radius, :func:`circle_through` nothing of it; :func:`centre` does not even look.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+import math
+from dataclasses import dataclass
 
-from sfumato.base.arrays import FloatArray
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.base.arrays import FloatArray, finite, read_only
+from sfumato.base.errors import InputError
 from sfumato.tracks.adversary.places.view import ZoneView
 
 _SCALE_M = 40.0
@@ -40,3 +48,48 @@ def _fitted(gates: FloatArray, centre: FloatArray, radius: float) -> FloatArray:
         if float(np.hypot(*step)) < 0.1:
             break
     return np.asarray(centre)
+
+
+def centre(view: ZoneView) -> FloatArray:
+    """The zone's centre: what anybody can guess without a ride."""
+    return np.zeros(2)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FittedCircle:
+    """A circle through points, and how far they lie from it (root mean square)."""
+
+    centre_m: FloatArray
+    radius_m: float
+    rms_residual_m: float
+
+
+def circle_through(points_m: npt.ArrayLike) -> FittedCircle:
+    """The circle nearest to the points where a track enters and leaves a hidden zone: its centre is the hidden place.
+
+    Least squares on |p|² = 2 c·p + (R² - |c|²), then Gauss-Newton on the distances. Cutting a fixed circle out of every
+    track gives its middle away after a few tracks.
+    """
+    points = finite(points_m, "points_m", dimensions=2)
+    if len(points) < 3 or points.shape[1] != 2:
+        raise InputError(f"{len(points)} points do not fix a circle.", "Give at least three (east, north) points.")
+    shift = points.mean(axis=0)
+    moved = points - shift
+    design = np.column_stack([2 * moved, np.ones(len(moved))])
+    solution, _, rank, _ = np.linalg.lstsq(design, np.sum(moved**2, axis=1), rcond=None)
+    if rank < 3:
+        raise InputError("The points lie on a line.", "A circle needs points that do not.")
+    centre = solution[:2]
+    radius = math.sqrt(max(float(solution[2] + centre @ centre), 0.0))
+    for _ in range(50):
+        away = moved - centre
+        distance = np.linalg.norm(away, axis=1)
+        if np.any(distance == 0):
+            break
+        jacobian = np.column_stack([-away / distance[:, None], -np.ones(len(moved))])
+        step = np.linalg.lstsq(jacobian, -(distance - radius), rcond=None)[0]
+        centre, radius = centre + step[:2], radius + float(step[2])
+        if np.linalg.norm(step) < 1e-10 * max(radius, 1.0):
+            break
+    residual = np.linalg.norm(moved - centre, axis=1) - radius
+    return FittedCircle(read_only(centre + shift), radius, float(np.sqrt(np.mean(residual**2))))

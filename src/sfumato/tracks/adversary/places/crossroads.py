@@ -33,6 +33,11 @@ def guess(view: ZoneView) -> FloatArray | None:
     return np.asarray(weight[close] @ points[close] / weight[close].sum())
 
 
+def guess_from_far(view: ZoneView) -> FloatArray | None:
+    """The same with the last kilometre's direction instead of the last hundred metres'."""
+    return guess(view.seen_from_far())
+
+
 def crossings_m(view: ZoneView) -> tuple[FloatArray, FloatArray]:
     """Where two lines of travel meet ahead of both gates, inside the inner disc, and what each crossing counts."""
     stops = view.of_stops()

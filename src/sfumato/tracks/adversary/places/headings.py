@@ -25,6 +25,11 @@ def mean(view: ZoneView, kappa: float = 2.0) -> FloatArray | None:
     return np.asarray(weight @ places / weight.sum())
 
 
+def sharp_mean(view: ZoneView) -> FloatArray | None:
+    """The posterior mean for rides that head home straight: κ = 8."""
+    return mean(view, 8.0)
+
+
 def mode(view: ZoneView) -> FloatArray | None:
     """The likeliest place, the same for every κ."""
     if not view.seen:

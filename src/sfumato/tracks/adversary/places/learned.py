@@ -104,6 +104,18 @@ def believe(view: ZoneView, weights: Weights | None = None) -> Learned | None:
     return Learned(read_only(places), read_only(share / share.sum()), view.inner_radius_m)
 
 
+def likeliest(view: ZoneView) -> FloatArray | None:
+    """The place with the most belief within 100 m."""
+    belief = believe(view)
+    return None if belief is None else belief.likeliest()
+
+
+def nearest(view: ZoneView) -> FloatArray | None:
+    """The place with the least expected distance."""
+    belief = believe(view)
+    return None if belief is None else belief.nearest_on_average()
+
+
 def fit(views: Sequence[tuple[ZoneView, FloatArray]], *, fitted_on: str, ridge: float = 0.1) -> Weights:
     """Maximum-likelihood weights from (view, true place) pairs, with a ridge on standardised features."""
     tables, truths = [], []

@@ -24,9 +24,8 @@ from sfumato.tracks.answers.ways.smooth import SmoothTracks, smooth
 from sfumato.tracks.certificates.build import FORMAT, SMOOTHED, released_of
 from sfumato.tracks.certificates.clean import more_than_certified
 from sfumato.tracks.certificates.document import SEAL, SIGNATURE, certificate_text, file_facts, sealed, worst_odds
-from sfumato.tracks.certificates.requirements import unmet
 from sfumato.tracks.certificates.sign import check_signer
-from sfumato.tracks.certificates.verdict import Verdict, judge, refused, stated_verdict
+from sfumato.tracks.certificates.verdict import Verdict, judge, refused, stated_verdict, unmet
 from sfumato.tracks.certificates.verify import check_opening, check_recomputed, read_certificate, read_release, terms_of
 
 HOW = "smoothed from the release; prior fitted to the release"

@@ -1,5 +1,7 @@
-"""Attacks that people really try: averaging repeated releases, waiting outside a home for many nights, fitting a circle
-to a hidden zone. Each returns the number it reaches, so that what a design does against it can be seen."""
+"""Whoever waits for repetition: averaging releases of the same moments, and looking at one home for many nights.
+
+Each returns the number it reaches, so that what a design does against it can be seen.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.base.arrays import FloatArray, finite, positive, read_only
+from sfumato.base.arrays import FloatArray, finite, positive
 from sfumato.base.errors import InputError
 from sfumato.tracks.priors.kernels import Constant, Kernel
 from sfumato.tracks.priors.statespace import is_markov, posterior_variances
@@ -77,43 +79,3 @@ def redrawn_stay_attack(times_s: Sequence[npt.ArrayLike], noise: Kernel, *, plac
     total = float(sum(stay.loss_per_m2 for stay in losses))
     remaining = 1.0 / (total + 1.0 / place_sd_m**2)
     return Stay(total, total * noise.variance_m2, math.sqrt(remaining), sum(stay.reports for stay in losses))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FittedCircle:
-    """A circle through points, and how far they lie from it (root mean square)."""
-
-    centre_m: FloatArray
-    radius_m: float
-    rms_residual_m: float
-
-
-def circle_through(points_m: npt.ArrayLike) -> FittedCircle:
-    """The circle nearest to the points where a track enters and leaves a hidden zone: its centre is the hidden place.
-
-    Least squares on |p|² = 2 c·p + (R² - |c|²), then Gauss-Newton on the distances. Cutting a fixed circle out of every
-    track gives its middle away after a few tracks.
-    """
-    points = finite(points_m, "points_m", dimensions=2)
-    if len(points) < 3 or points.shape[1] != 2:
-        raise InputError(f"{len(points)} points do not fix a circle.", "Give at least three (east, north) points.")
-    shift = points.mean(axis=0)
-    moved = points - shift
-    design = np.column_stack([2 * moved, np.ones(len(moved))])
-    solution, _, rank, _ = np.linalg.lstsq(design, np.sum(moved**2, axis=1), rcond=None)
-    if rank < 3:
-        raise InputError("The points lie on a line.", "A circle needs points that do not.")
-    centre = solution[:2]
-    radius = math.sqrt(max(float(solution[2] + centre @ centre), 0.0))
-    for _ in range(50):
-        away = moved - centre
-        distance = np.linalg.norm(away, axis=1)
-        if np.any(distance == 0):
-            break
-        jacobian = np.column_stack([-away / distance[:, None], -np.ones(len(moved))])
-        step = np.linalg.lstsq(jacobian, -(distance - radius), rcond=None)[0]
-        centre, radius = centre + step[:2], radius + float(step[2])
-        if np.linalg.norm(step) < 1e-10 * max(radius, 1.0):
-            break
-    residual = np.linalg.norm(moved - centre, axis=1) - radius
-    return FittedCircle(read_only(centre + shift), radius, rms_m(residual))
