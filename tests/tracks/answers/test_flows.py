@@ -8,7 +8,7 @@ from city import BOUNDS, fleet, received
 
 from sfumato.base.errors import InputError
 from sfumato.base.things.traces import Trace
-from sfumato.cli.tracks.estimated import pauses_said
+from sfumato.cli.tracks.estimate_options import pauses_said
 from sfumato.tracks.answers.flows.flows import Flows, estimate_flows
 from sfumato.tracks.answers.flows.trips import paused
 from sfumato.tracks.answers.received import NoiseLaw, Received

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
+from sfumato.base.errors import InputError
+from sfumato.base.progress import progress
+from sfumato.base.things.estimated_map import EstimatedMap, Weight
+from sfumato.base.things.grid import Grid
+from sfumato.base.units import bounds_deg, count_of, format_length, length_m
+from sfumato.cli.output import print_json
 from sfumato.cli.tracks.estimate_options import (
     AreasFile,
     BoundsText,
@@ -22,14 +29,28 @@ from sfumato.cli.tracks.estimate_options import (
     Question,
     Releases,
     WhichCells,
+    count_people,
+    pauses_said,
+    received_from,
+    seeded_said,
 )
+from sfumato.cli.tracks.estimate_reports import map_of_reports
+from sfumato.cli.tracks.estimate_ways import register_ways
+from sfumato.tracks.answers.flows.flows import USUAL_STEPS as FLOWS_STEPS
+from sfumato.tracks.answers.flows.flows import Flows, estimate_flows
+from sfumato.tracks.answers.maps.areas import Areas
+from sfumato.tracks.answers.maps.heatmap import BY_PEOPLE, estimate_heatmap
+from sfumato.tracks.answers.maps.heatmap import USUAL_STEPS as HEATMAP_STEPS
+from sfumato.tracks.answers.maps.picture import write_picture
+from sfumato.tracks.answers.written import write_answer
 
-FROM_PATHS = {
-    "speeds": "How fast, from paths drawn given the release. Says when the answer is mostly the model: where the "
-    "release tells less than half of the squared steps, or less than four fifths of the length.",
-    "stays": "How many stays and how long (at least five minutes within 200 m of where it began), from paths drawn "
-    "given the release. Says when the answer is mostly the model.",
-}
+SMOOTHER_THAN_COUNTING = 2  # steps
+MOSTLY_ONE = 0.3  # of the points
+MEANING = (
+    "Corrected for noise whose law is on the certificate; nobody's own place is any less hidden. Intervals are for the "
+    "shares of people like these over the released period; they do not say that cells finer than the noise can be told "
+    "apart, nor on which side of a line between cells a street along it lies."
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -40,9 +61,7 @@ def register(app: typer.Typer) -> None:
     )
     questions.command("heatmap", help="Where people are: the share of each cell, with intervals over people.")(heatmap)
     questions.command("flows", help="From where to where: shares of trips between cells, with intervals.")(flows)
-    questions.command("distances", help="How far: squared displacement without bias, and lengths of trips.")(distances)
-    for question, said in FROM_PATHS.items():
-        questions.command(question, help=said)(asked_of_paths(question))
+    register_ways(questions)
     app.add_typer(questions, name="estimate")
 
 
@@ -62,10 +81,30 @@ def heatmap(
     json: Json = False,
 ) -> None:
     """``lat, lon, share, low, high`` for every cell, 500 m wide if unsaid."""
-    from sfumato.cli.tracks.estimated import answer_heatmap
-
     asked = Question(release, certificate, confidence, each_file_a_person, output, json, picture)
-    answer_heatmap(asked, WhichCells(cell, h3, areas, bounds), weight, channel)
+    cells = WhichCells(cell, h3, areas, bounds)
+    if channel:
+        found = map_of_reports(asked, cells, channel)
+        _tell(
+            found,
+            asked,
+            f"{count_people(found.points, 'reports')} of {count_people(found.people, 'people')}",
+            0,
+            "reports",
+        )
+        return
+    received = received_from(asked)
+    with progress("Taking the blur out", HEATMAP_STEPS, quiet=asked.json) as step:
+        found = estimate_heatmap(
+            received,
+            **_cells(cells, "500m"),
+            weight=_weight(weight),
+            confidence=asked.confidence,
+            each_release_a_person=asked.each,
+            on_step=step,
+        )
+    what = f"{count_people(found.points, 'points')} of {count_people(found.people, 'people')}"
+    _tell(found, asked, what, found.outside, "points", seeded_said(asked))
 
 
 def flows(
@@ -82,42 +121,78 @@ def flows(
     json: Json = False,
 ) -> None:
     """A trip is one segment of a track, from its first to its last point; cells are 1500 m wide if unsaid."""
-    from sfumato.cli.tracks.estimated import answer_flows
-
     asked = Question(release, certificate, confidence, each_file_a_person, output, json, picture)
-    answer_flows(asked, WhichCells(cell, h3, areas, bounds))
+    cells = WhichCells(cell, h3, areas, bounds)
+    received = received_from(asked)
+    with progress("Taking the blur out of both ends", FLOWS_STEPS, quiet=asked.json) as step:
+        found = estimate_flows(
+            received,
+            **_cells(cells, "1500m"),
+            confidence=asked.confidence,
+            each_release_a_person=asked.each,
+            on_step=step,
+        )
+    what = f"{count_people(found.trips, 'trips')} of {count_people(found.people, 'people')}"
+    _tell(found, asked, what, found.outside, "trips", [*pauses_said(received), *seeded_said(asked)])
 
 
-def distances(
-    release: Releases,
-    certificate: Certificates = None,
-    lags: Annotated[str, typer.Option(help="Times between two points whose distance is squared.")] = "1min,10min,1h",
-    confidence: Confidence = 0.9,
-    each_file_a_person: EachAPerson = False,
-    output: Output = None,
-    json: Json = False,
+def _tell(
+    found: EstimatedMap | Flows, asked: Question, what: str, outside: int, things: str, notes: Sequence[str] = ()
 ) -> None:
-    """Squares have the noise taken out exactly; lengths are read off paths drawn given the release."""
-    _moving("distances", Question(release, certificate, confidence, each_file_a_person, output, json), lags)
+    if asked.output is not None:
+        write_answer(found, asked.output)
+    if asked.picture is not None:
+        write_picture(found, asked.picture)
+    moved = 0.5 * float(np.abs(found.share - found.naive).sum())
+    written = {"output": asked.output and str(asked.output), "picture": asked.picture and str(asked.picture)}
+    if asked.json:
+        print_json({"ok": True, **found.to_dict(), "moved_from_naive": moved, **written})
+        return
+    steps = count_of(found.steps, "step")
+    lines = [
+        f"{what}, {_words(found)}, worked out on cells of {format_length(found.latent_m)} in {steps} "
+        f"({found.steps_by}).",
+        f"The correction moves {100 * moved:.1f} % of the map, compared with counting released {things}.",
+        f"Intervals of {100 * found.confidence:g} % over people."
+        if np.isfinite(found.low).any()
+        else "No intervals: they are over people, and there are too few here.",
+    ]
+    if isinstance(found, EstimatedMap) and found.steps_by == BY_PEOPLE and found.steps <= SMOOTHER_THAN_COUNTING:
+        lines.append(
+            "People left out look so unlike the others that the map is smoother than counting: it is one of people "
+            "like these; counting may come nearer to these."
+        )
+    if found.people > 1 and found.largest_person > MOSTLY_ONE:
+        lines.append(
+            f"One person has {100 * found.largest_person:.0f} % of the {things}: the map is mostly of that person."
+        )
+    if outside:
+        lines.append(f"{outside} {things} lie outside the rectangle and were left out.")
+    lines += [*notes, MEANING]
+    lines += [f"Written: {path}" for path in written.values() if path]
+    typer.echo("\n".join(lines))
 
 
-def asked_of_paths(question: str) -> Callable[..., None]:
-    """The command of a question that is read off drawn paths alone."""
-
-    def ask(
-        release: Releases,
-        certificate: Certificates = None,
-        confidence: Confidence = 0.9,
-        each_file_a_person: EachAPerson = False,
-        output: Output = None,
-        json: Json = False,
-    ) -> None:
-        _moving(question, Question(release, certificate, confidence, each_file_a_person, output, json))
-
-    return ask
+def _words(found: EstimatedMap | Flows) -> str:
+    grid = found.grid
+    if isinstance(found.cells, Grid):
+        return f"{grid.rows} x {grid.columns} cells of {format_length(grid.cell_height)}"
+    return f"{found.cells.cells} {'areas' if isinstance(found.cells, Areas) else 'hexagons'}"
 
 
-def _moving(question: str, asked: Question, lags: str = "") -> None:
-    from sfumato.cli.tracks.moving import answer_moving
+def _cells(asked: WhichCells, otherwise: str) -> dict[str, Any]:
+    named = asked.h3 is not None or asked.areas is not None
+    return {
+        "cell_m": length_m(asked.cell or otherwise) if asked.cell or not named else None,
+        "h3": asked.h3,
+        "areas": None if asked.areas is None else Areas.read(asked.areas),
+        "bounds": bounds_deg(asked.bounds) if asked.bounds else None,
+    }
 
-    answer_moving(question, asked, lags)
+
+def _weight(text: str) -> Weight:
+    if text == "points":
+        return "points"
+    if text == "time":
+        return "time"
+    raise InputError(f"There is no weight '{text}'.", "Use points, or time.")

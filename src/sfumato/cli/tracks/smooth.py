@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import typer
 
 from sfumato.base.errors import InputError
+from sfumato.base.files import write_text
+from sfumato.base.progress import progress
+from sfumato.base.things.traces import Trace
+from sfumato.base.units import count_of, format_length
+from sfumato.cli.output import print_json
+from sfumato.tracks.answers.ways.live import live_circles
+from sfumato.tracks.answers.ways.smooth import smooth as likeliest_tracks
+from sfumato.tracks.answers.ways.smooth import walked
+from sfumato.tracks.answers.ways.smoothed import HOW, MEANING, smoothed_certificate
+from sfumato.tracks.answers.written import write_answer
+from sfumato.tracks.certificates.document import certificate_text
+from sfumato.tracks.certificates.verify import read_certificate, read_release
+
+_TABLES = (".csv", ".parquet", ".json")
+LIVE = (
+    "Each place is the likeliest given what was released by then; the circle (radius_68_m) holds the true one 68 times "
+    "in 100, as far as people move like the fitted kernel. Computed from the release and its certificate alone."
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -36,8 +54,69 @@ def smooth(
         raise InputError(
             "Without its certificate the noise of a release has no known law.", "Give it: --certificate c.json."
         )
-    faces = import_module("sfumato.cli.tracks.smoothed")
     if live:
-        faces.write_live(release, certificate, output, (new_certificate, format), json=json)
+        if new_certificate is not None or format is not None or output.suffix not in _TABLES:
+            raise InputError(
+                "Live circles are a table without a certificate of its own.",
+                f"Name an output ending in {', '.join(_TABLES)}, and leave --new-certificate and --format out.",
+            )
+        write_live(release, certificate, output, json=json)
     else:
-        faces.write_smooth(release, certificate, output, new_certificate, format, json=json)
+        write_smooth(release, certificate, output, new_certificate, format, json=json)
+
+
+def write_smooth(
+    release: Path, certificate: Path, output: Path, new_certificate: Path | None, format: str | None, *, json: bool
+) -> None:
+    """Smooth, write both files, and say what changed."""
+    beside = new_certificate or output.with_name(f"{output.name}.certificate.json")
+    if len({path.resolve() for path in (release, certificate, output, beside)}) < 4:
+        raise InputError("A file would be written over one that is read or written.", "Name other files.")
+    with progress("Smoothing", _people(certificate), quiet=json) as step:
+        made = likeliest_tracks(release, certificate, step=step)
+    made.write(output, format=format)
+    document = smoothed_certificate(made, output)
+    write_text(beside, certificate_text(document))
+    raw = read_release(release, fleet=read_certificate(certificate).get("people") != 1)
+    before, after = (sum(_length_m(trace) for _, trace in people) for people in (raw, made.people))
+    unfitted = sum(not movement.fitted for movement in made.movements)
+    if json:
+        said = {"ok": True, "output": str(output), "certificate": str(beside), "people": len(made.people)}
+        movements = [{**one.kernel.to_dict(), "fitted": one.fitted} for one in made.movements]
+        lengths = {"length_released_m": before, "length_smooth_m": after}
+        print_json({**said, **lengths, "movements": movements, "how": HOW, "meaning": MEANING})
+        return
+    typer.echo(f"{count_of(len(made.people), 'track')}, {HOW}.")
+    typer.echo(f"Length as released {format_length(before)}, smooth {format_length(after)}.")
+    if unfitted:
+        typer.echo(f"{count_of(unfitted, 'track')} with too few points to fit: hardly changed.")
+    typer.echo(MEANING)
+    typer.echo(f"Written: {output}, {beside}")
+    typer.echo(f"To check both: sfumato verify {beside} --release {output} --raw {release}")
+
+
+def write_live(release: Path, certificate: Path, output: Path, *, json: bool) -> None:
+    """Places as they were known at each moment, with their circles."""
+    if len({path.resolve() for path in (release, certificate, output)}) < 3:
+        raise InputError("A file would be written over one that is read.", "Name another file.")
+    with progress("Watching", _people(certificate), quiet=json) as step:
+        made = live_circles(release, certificate, step=step)
+    write_answer(made, output)
+    if json:
+        print_json({"ok": True, "output": str(output), **made.to_dict(), "meaning": LIVE})
+        return
+    typer.echo(f"{count_of(len(made.people), 'track')}, as known at each moment.")
+    typer.echo(f"Half of the circles are wider than {format_length(made.median_radius_m)} in radius.")
+    typer.echo(LIVE)
+    typer.echo(f"Written: {output}")
+
+
+def _people(certificate: Path) -> int:
+    people = read_certificate(certificate).get("people")
+    return people if isinstance(people, int) else 1
+
+
+def _length_m(trace: Trace) -> float:
+    order, _, path = walked(trace)
+    same = np.diff(trace.segment[order]) == 0
+    return float(np.linalg.norm(np.diff(path, axis=0), axis=1)[same].sum())

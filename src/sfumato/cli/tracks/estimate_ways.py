@@ -1,9 +1,10 @@
-"""What ``estimate distances``, ``speeds`` and ``stays`` do and say."""
+"""``estimate distances``, ``speeds`` and ``stays``: how people move, from paths drawn given their releases."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -12,8 +13,18 @@ from rich.progress import Progress
 from sfumato.base.things.estimated_map import LEAST_PEOPLE
 from sfumato.base.units import duration_s, format_duration, format_length
 from sfumato.cli.output import print_json
-from sfumato.cli.tracks.estimate_options import Question
-from sfumato.cli.tracks.estimated import pauses_said, received_from, seeded_said
+from sfumato.cli.tracks.estimate_options import (
+    Certificates,
+    Confidence,
+    EachAPerson,
+    Json,
+    Output,
+    Question,
+    Releases,
+    pauses_said,
+    received_from,
+    seeded_said,
+)
 from sfumato.tracks.answers.over_people import OverPeople
 from sfumato.tracks.answers.ways.displacement import Displacements
 from sfumato.tracks.answers.ways.movement import LEAST_ALIKE, MOSTLY_MODEL
@@ -34,7 +45,51 @@ DRAWN = (
 )
 
 
-def answer_moving(question: str, asked: Question, lags: str) -> None:
+FROM_PATHS = {
+    "speeds": "How fast, from paths drawn given the release. Says when the answer is mostly the model: where the "
+    "release tells less than half of the squared steps, or less than four fifths of the length.",
+    "stays": "How many stays and how long (at least five minutes within 200 m of where it began), from paths drawn "
+    "given the release. Says when the answer is mostly the model.",
+}
+
+
+def register_ways(questions: typer.Typer) -> None:
+    """Add the three questions to ``estimate``."""
+    questions.command("distances", help="How far: squared displacement without bias, and lengths of trips.")(distances)
+    for question, said in FROM_PATHS.items():
+        questions.command(question, help=said)(question_of_paths(question))
+
+
+def distances(
+    release: Releases,
+    certificate: Certificates = None,
+    lags: Annotated[str, typer.Option(help="Times between two points whose distance is squared.")] = "1min,10min,1h",
+    confidence: Confidence = 0.9,
+    each_file_a_person: EachAPerson = False,
+    output: Output = None,
+    json: Json = False,
+) -> None:
+    """Squares have the noise taken out exactly; lengths are read off paths drawn given the release."""
+    answer_ways("distances", Question(release, certificate, confidence, each_file_a_person, output, json), lags)
+
+
+def question_of_paths(question: str) -> Callable[..., None]:
+    """The command of a question that is read off drawn paths alone."""
+
+    def ask(
+        release: Releases,
+        certificate: Certificates = None,
+        confidence: Confidence = 0.9,
+        each_file_a_person: EachAPerson = False,
+        output: Output = None,
+        json: Json = False,
+    ) -> None:
+        answer_ways(question, Question(release, certificate, confidence, each_file_a_person, output, json))
+
+    return ask
+
+
+def answer_ways(question: str, asked: Question, lags: str = "") -> None:
     """How far, how fast, how many stays."""
     received = received_from(asked)
     with Progress(console=Console(stderr=True), transient=True) as bar:
