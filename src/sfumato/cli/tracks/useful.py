@@ -2,11 +2,38 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import typer
 
+from sfumato.base.errors import InputError
+from sfumato.base.files import write_text
+from sfumato.base.numbers.odds import odds_words
+from sfumato.base.progress import progress
+from sfumato.base.things.traces import PointsRead
+from sfumato.base.units import bounds_deg, format_length, length_m
+from sfumato.cli.output import print_json
+from sfumato.cli.tracks.protect import named_columns, read_people
+from sfumato.pages.report.usefulness_page import error_words, preview_page, utility_page
+from sfumato.tracks.answers.received import Received, law_of, receive
+from sfumato.tracks.answers.usefulness.measures import MapsAsked
+from sfumato.tracks.answers.usefulness.preview import Preview, simulations
+from sfumato.tracks.answers.usefulness.preview import preview as simulate_releases
+from sfumato.tracks.answers.usefulness.quality import People
+from sfumato.tracks.answers.usefulness.utility import PRIVATE, Utility, as_people, matched, shown_people, useful
+from sfumato.tracks.answers.usefulness.wishes import parse_wish
+from sfumato.tracks.certificates.build import rounded_times
+from sfumato.tracks.certificates.verify import read_certificate, read_release, terms_of
+from sfumato.tracks.folders.audit_archive import shared_pairs
+from sfumato.tracks.folders.rides.ride_job import SourceReading
+from sfumato.tracks.folders.statement import joined
+from sfumato.tracks.io.archive import members, only_track
+from sfumato.tracks.io.formats import is_archive
+
+Found = TypeVar("Found", Preview, Utility)
 _ORIGINAL = "The original: a track, a table of people, or one person's archive (folders, files, .gz, .zip)."
 _CELLS = typer.Option("500m,1km,2km", help="Sides of the cells of heat maps.")
 _FLOW_CELLS = typer.Option("1500m,3km,6km", help="Sides of the cells of flows; a trip is one segment of a track.")
@@ -22,6 +49,40 @@ def register(app: typer.Typer) -> None:
     """Add ``preview`` and ``utility`` to the app."""
     app.command("preview", help="Before a release: what each size of noise promises, and what it leaves.")(preview)
     app.command("utility", help="After a release: how far its answers are from the truth. Private.")(utility)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How originals are read, as it was typed."""
+
+    time_zone: str | None
+    column: list[str]
+    one_person: bool
+
+    def of_sources(self) -> SourceReading:
+        """The same for the files of an archive."""
+        return SourceReading(None, self.time_zone, named_columns(self.column), one_person=self.one_person)
+
+    def originals(self, sources: list[Path]) -> People:
+        """The people of a track, a table, or an archive (one person, all files together)."""
+        packed = len(sources) == 1 and sources[0].is_file() and sources[0].suffix.lower() == ".gz"
+        if not is_archive(sources) or packed:
+            with only_track(sources[0]) as source:
+                columns = named_columns(self.column)
+                return read_people(
+                    source, format=None, zone=self.time_zone, columns=columns, one_person=self.one_person
+                )
+        found, how = [], self.of_sources()
+        for member in members(sources):
+            if member.skipped is None:
+                with member.path() as path:
+                    try:
+                        found.append(rounded_times(how.read(path)[1]))
+                    except InputError:
+                        continue  # no track: protect says which
+        if not found:
+            raise InputError("There is no track in these files.", "Give files with positions and times.")
+        return [(None, joined(sorted(found, key=lambda trace: float(trace.times_s[0]))))]
 
 
 def preview(
@@ -49,16 +110,25 @@ def preview(
 
     What is shown was computed from the original: keep it to yourself.
     """
-    import_module("sfumato.cli.tracks.useful_shown").show_preview(
-        original,
-        noise,
-        (radius, odds, mechanism, prior_class),
-        wish,
-        (cells, flow_cells, bounds),
-        report,
-        (time_zone, column, one_person),
-        json=json,
-    )
+    reading, maps = Reading(time_zone, column, one_person), _maps(cells, flow_cells, bounds)
+    radius_m, sizes = length_m(radius), [length_m(part) for part in noise.split(",")]
+    wishes = [parse_wish(text, radius_m, odds) for text in wish]
+    people = reading.originals(original)
+    with progress("Simulating releases", simulations(len(sizes), len(people)), quiet=json) as step:
+        found = simulate_releases(
+            people,
+            noise_m=sizes,
+            radius_m=radius_m,
+            odds=odds,
+            mechanism=mechanism,
+            prior_class=prior_class,
+            wishes=wishes,
+            heat_cells_m=maps.heat_cells_m,
+            flow_cells_m=maps.flow_cells_m,
+            bounds=maps.bounds,
+            step=step,
+        )
+    _tell(found, people, preview_page, _say_preview, report, json=json)
 
 
 def utility(
@@ -82,6 +152,123 @@ def utility(
     json: bool = _JSON,
 ) -> None:
     """Naive reads the release as if it were the truth; corrected is what a receiver gets with the certificate."""
-    import_module("sfumato.cli.tracks.useful_shown").show_utility(
-        paths, certificate, (cells, flow_cells, bounds), report, (time_zone, column, one_person), json=json
-    )
+    reading = Reading(time_zone, column, one_person)
+    first = len(paths) - max(len(certificate), 1)
+    if first < 1:
+        raise InputError(
+            "Originals and releases are compared.", "Name the original, then a release for each certificate."
+        )
+    sources = paths[:first]
+    if len(certificate) > 1:
+        received: Sequence[Received] = [receive(*pair) for pair in zip(paths[first:], certificate, strict=True)]
+        others: People = [person for one in received for person in one.people]
+        people = matched(as_people(reading.originals(sources)), others)
+    else:
+        people, others, received = _pair(sources, paths[-1], certificate[0] if certificate else None, reading)
+    with progress("Measuring", 1 + len(shown_people(len(people))), quiet=json) as step:
+        found = useful(people, others, received, _maps(cells, flow_cells, bounds), step)
+    _tell(found, people, utility_page, _say_utility, report, json=json)
+
+
+def _tell(
+    found: Found,
+    people: People,
+    page: Callable[[Found], str],
+    say: Callable[[Found], None],
+    report: Path | None,
+    *,
+    json: bool,
+) -> None:
+    """The page if it was asked for, then one JSON object or words."""
+    if report is not None:
+        write_text(report, page(found), private=True)
+    if json:
+        print_json({"ok": True, **found.to_dict()})
+        return
+    say(found)
+    if words := PointsRead.of(trace for _, trace in people).sentence():
+        typer.echo(f"Note: {words}")
+    if report is not None:
+        typer.echo(f"Report (private): {report}")
+
+
+def _say_preview(found: Preview) -> None:
+    typer.echo(PRIVATE)
+    count = found.choices[0].utility.people
+    crowd = f"{count} people" if count > 1 else "one person"
+    typer.echo(f"{crowd}, {found.mechanism} noise; errors are naive -> corrected. Nothing was released.\n")
+    heads = [format_length(choice.noise_m) for choice in found.choices]
+    rows: list[tuple[str, list[str]]] = [
+        (
+            f"radius at odds of {found.odds:g} : 1",
+            [format_length(choice.radius_at_m[found.odds]) for choice in found.choices],
+        ),
+        (f"odds at {format_length(found.radius_m)}", [odds_words(choice.odds) or "-" for choice in found.choices]),
+        ("median distance from the truth", [format_length(choice.utility.error_m) for choice in found.choices]),
+    ]
+    for k, row in enumerate(found.choices[0].utility.measures):
+        if row.best is not None:
+            rows.append((row.name, [error_words(choice.utility.measures[k]) for choice in found.choices]))
+    _table("noise per coordinate", heads, rows)
+    for one in found.wishes:
+        typer.echo(f"- {one.sentence}")
+    _notes(found.notes, [row.note for choice in found.choices for row in choice.utility.measures])
+
+
+def _say_utility(found: Utility) -> None:
+    typer.echo(PRIVATE)
+    crowd = f"{found.people} people, " if found.people > 1 else ""
+    away = format_length(found.error_m)
+    typer.echo(f"{crowd}{found.points} points; the median released point lies {away} from the truth.\n")
+    there = [(row.name, [error_words(row)]) for row in found.measures if row.best is not None]
+    _table("error", ["naive -> corrected"], there)
+    if found.persons:
+        heads = ["points", "distance", "trip length", "median speed"]
+        rows = [
+            (str(one.person), [str(one.points), format_length(one.error_m), *map(error_words, one.measures[:2])])
+            for one in sorted(found.persons, key=lambda one: -one.error_m)[:20]
+        ]
+        _table("person", heads, rows)
+        if len(found.persons) > len(rows):
+            typer.echo(f"... and {len(found.persons) - len(rows)} more: --report or --json shows them.")
+    _notes(found.notes, [row.note for row in found.measures])
+
+
+def _pair(
+    sources: list[Path], release: Path, certificate: Path | None, reading: Reading
+) -> tuple[People, People, Sequence[Received]]:
+    if release.is_dir():
+        if certificate is None:
+            raise InputError("A shared folder is read by its certificate.", "Give it: --certificate.")
+        one, other, noise = shared_pairs(sources, release, certificate, reading.of_sources())
+        terms = terms_of(noise)
+        law = law_of(terms.mechanism, terms.snap_m)
+        released = ((None, other),)
+        return [(None, one)], released, [Received(released, law, terms.mechanism.name, terms.mechanism.continuing)]
+    people = as_people(reading.originals(sources))
+    if certificate is None:
+        return people, as_people(read_release(release, fleet=len(people) > 1)), ()
+    document = read_certificate(certificate)
+    inner = document.get("source")
+    if isinstance(inner, dict):  # a smooth release: it is read as it is, and there is no noise to take out
+        return people, as_people(read_release(release, fleet=inner.get("people") != 1)), ()
+    received = receive(release, document)
+    return people, received.people, [received]
+
+
+def _maps(cells: str, flow_cells: str, bounds: str | None) -> MapsAsked:
+    heat, flows = (tuple(length_m(part) for part in text.split(",") if part) for text in (cells, flow_cells))
+    return MapsAsked(heat, flows, bounds_deg(bounds) if bounds else None)
+
+
+def _table(corner: str, heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> None:
+    first = max(len(corner), *(len(name) for name, _ in rows))
+    widths = [max(len(head), *(len(row[k]) for _, row in rows)) for k, head in enumerate(heads)]
+    for name, cells in [(corner, heads), *rows]:
+        typer.echo(f"{name:<{first}}  " + "  ".join(f"{cell:>{w}}" for cell, w in zip(cells, widths, strict=True)))
+    typer.echo("")
+
+
+def _notes(notes: Sequence[str], measures: Sequence[str]) -> None:
+    for note in dict.fromkeys([*notes, *(f"{note[0].upper()}{note[1:]}." for note in measures if note)]):
+        typer.echo(f"Note: {note}" if note.endswith(".") else f"Note: {note}.")
