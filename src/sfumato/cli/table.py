@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-Command = Click = Any  # Typer carries its own Click, or uses the installed one, by its version
+Command = Any  # Typer carries its own Click, or uses the installed one, by its version
+Click = Any
 
 
 class Row(NamedTuple):
