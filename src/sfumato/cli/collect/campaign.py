@@ -1,22 +1,42 @@
-"""``sfumato campaign``: everything an operator does with campaigns of a running collector."""
+"""``sfumato campaign``: everything an operator does with campaigns of a running collector, and who may do so."""
 
 from __future__ import annotations
 
+import json as json_module
 import re
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
 import typer
+from rich.table import Table
 
 from sfumato.base.errors import InputError
 from sfumato.base.files import write_text, write_whole
 from sfumato.base.units import bounds_deg, duration_s, length_m
-from sfumato.cli.collect.campaign_day import register_day
-from sfumato.cli.collect.campaign_request import HOME, Json, Name, TokenFile, Told, Url, ask, end_of_day_s, request
+from sfumato.cli.collect.campaign_door import Door, Told, asking
 from sfumato.cli.output import print_json, table_console
 from sfumato.collect.qr import qr_svg
+
+_READ, _CYCLES = "What people read", "When cycles close"
+Name = Annotated[str, typer.Argument(help="The campaign's name.")]
+Reason = Annotated[str, typer.Option(help="Why, for the audit log.")]
+Cycle = Annotated[int, typer.Argument(min=1, help="The closed cycle's number.")]
+Title = Annotated[str | None, typer.Option(help="Its title on the page.", rich_help_panel=_READ)]
+Question = Annotated[str | None, typer.Option(help="What people are asked, in one sentence.", rich_help_panel=_READ)]
+Description = Annotated[str | None, typer.Option(help="What it is for, shown on its page.", rich_help_panel=_READ)]
+Organiser = Annotated[str | None, typer.Option(help="Who is responsible for it, by name.", rich_help_panel=_READ)]
+Contact = Annotated[
+    str | None, typer.Option(help="Whom to ask: an address people can write to.", rich_help_panel=_READ)
+]
+Language = Annotated[
+    str | None, typer.Option(help="Of its pages: en, fr, de or es; empty: the reader's.", rich_help_panel=_READ)
+]
+Ends = Annotated[
+    str | None, typer.Option(help="The day it ends by itself, for example 2027-06-30 (its end, UTC), or never.")
+]
 
 campaign = typer.Typer(
     no_args_is_help=True,
@@ -26,200 +46,347 @@ campaign = typer.Typer(
 
 def register(app: typer.Typer) -> None:
     """Add ``campaign`` and its commands."""
-    register_day(campaign)
     app.add_typer(campaign, name="campaign")
 
 
 @campaign.command()
+@asking()
 def create(
+    at: Door,
     name: Name,
     bounds: Annotated[str, typer.Option(help="The region: south,west,north,east in degrees.")],
     cell: Annotated[str, typer.Option(help="Side of a cell, for example 500m.")] = "500m",
     epsilon_per_km: Annotated[float, typer.Option(help="What a report may give away at most, per km.")] = 2.0,
-    title: Annotated[str, typer.Option(help="Its title on the page.")] = "",
-    question: Annotated[str, typer.Option(help="What people are asked, in one sentence.")] = "",
-    description: Annotated[str, typer.Option(help="What it is for, shown on its page.")] = "",
-    organiser: Annotated[str, typer.Option(help="Who is responsible for it, by name.")] = "",
-    contact: Annotated[str, typer.Option(help="Whom to ask: an address people can write to.")] = "",
-    language: Annotated[str, typer.Option(help="Of its pages: en, fr, de or es; empty: the reader's.")] = "",
-    ends: Annotated[str, typer.Option(help="The day it ends by itself, for example 2027-06-30 (its end, UTC).")] = "",
-    cycle: Annotated[str, typer.Option(help="A cycle is due after this long; 0: by reports only.")] = "1d",
-    cycle_reports: Annotated[int, typer.Option(help="A cycle is due with this many tickets; 0: by time only.")] = 0,
+    title: Title = None,
+    question: Question = None,
+    description: Description = None,
+    organiser: Organiser = None,
+    contact: Contact = None,
+    language: Language = None,
+    ends: Ends = None,
+    cycle: Annotated[
+        str, typer.Option(help="A cycle is due after this long; 0: by reports only.", rich_help_panel=_CYCLES)
+    ] = "1d",
+    cycle_reports: Annotated[
+        int, typer.Option(help="A cycle is due with this many tickets; 0: by time only.", rich_help_panel=_CYCLES)
+    ] = 0,
     reporting: Annotated[str, typer.Option(help="once, every-cycle, or once-per-epoch with --epoch-cycles.")] = "once",
     epoch_cycles: Annotated[
         int, typer.Option(help="Cycles that share one report of a device; collect plan says which lasts.")
     ] = 0,
     promise: Annotated[str, typer.Option(help="epsilon or mutual-information.")] = "epsilon",
     minimum_tickets: Annotated[
-        int | None, typer.Option(help="No cycle closes with fewer tickets [default: the collector's setting].")
+        int | None,
+        typer.Option(
+            help="No cycle closes with fewer tickets; left out: the collector's setting.", rich_help_panel=_CYCLES
+        ),
     ] = None,
     minimum_cycle: Annotated[
-        str | None, typer.Option(help="No cycle closes sooner, for example 6h [default: the collector's setting].")
+        str | None,
+        typer.Option(
+            help="No cycle closes sooner, for example 6h; left out: the collector's setting.", rich_help_panel=_CYCLES
+        ),
     ] = None,
-    url: Url = HOME,
-    token_file: TokenFile = "",
-    json: Json = False,
 ) -> None:
     """Create a campaign; its first cycle is open at once."""
     south, west, north, east = bounds_deg(bounds)
+    given = {
+        "cycle_duration_s": round(duration_s(cycle)) or None,
+        "cycle_reports": cycle_reports or None,
+        "epoch_cycles": epoch_cycles or None,
+        "minimum_tickets": minimum_tickets,
+        "minimum_cycle_s": None if minimum_cycle is None else round(duration_s(minimum_cycle)),
+        **_texts(title, question, description, organiser, contact, language, None if ends in ("", "never") else ends),
+    }
     body: Told = {
         "name": name,
-        "title": title,
-        "question": question,
-        "description": description,
-        "organiser": organiser,
-        "contact": contact,
-        "language": language,
         "grid": {"south": south, "west": west, "north": north, "east": east, "cell_size_m": length_m(cell)},
         "epsilon_per_km": epsilon_per_km,
         "reporting": reporting,
         "promise": promise,
-        "cycle_duration_s": round(duration_s(cycle)) or None,
-        "cycle_reports": cycle_reports or None,
+        **{key: value for key, value in given.items() if value is not None},
     }
-    given = {
-        "ends_at_s": end_of_day_s(ends) if ends else None,
-        "epoch_cycles": epoch_cycles or None,
-        "minimum_tickets": minimum_tickets,
-        "minimum_cycle_s": None if minimum_cycle is None else round(duration_s(minimum_cycle)),
-    }
-    body |= {key: value for key, value in given.items() if value is not None}
     if not re.fullmatch("[a-z0-9][a-z0-9-]{0,62}", name):
         raise InputError(
             f"'{name}' cannot be a campaign's name, which is part of its address.",
             "Use small letters a to z, digits and hyphens; the --title may be anything.",
         )
-    answer = ask(url, "/api/v1/campaigns", body=body, token_file=token_file)
-    _said(answer, f"{name}: {answer['campaign']['cells']} cells; page: {_page(url, name)}", json=json)
+    answer = at.ask("/api/v1/campaigns", body)
+    at.say(answer, f"{name}: {answer['campaign']['cells']} cells; page: {at.address(f'/campaigns/{name}')}")
     from sfumato.cli.collect.collect_plan import no_device
 
     no_device(bounds, cell, epsilon_per_km)
 
 
+@campaign.command()
+@asking()
+def edit(
+    at: Door,
+    name: Name,
+    title: Title = None,
+    question: Question = None,
+    description: Description = None,
+    organiser: Organiser = None,
+    contact: Contact = None,
+    language: Language = None,
+    ends: Ends = None,
+) -> None:
+    """Change what is said about a campaign. What it promises never changes."""
+    _act(at, name, "texts", _texts(title, question, description, organiser, contact, language, ends))
+
+
+def _texts(
+    title: str | None,
+    question: str | None,
+    description: str | None,
+    organiser: str | None,
+    contact: str | None,
+    language: str | None,
+    ends: str | None,
+) -> Told:
+    """What is said about a campaign, without what is not given."""
+    texts = {"title": title, "question": question, "description": description, "organiser": organiser}
+    texts |= {"contact": contact, "language": language}
+    said: Told = {key: value for key, value in texts.items() if value is not None}
+    return said if ends is None else {**said, "ends_at_s": 0 if ends == "never" else _end_of_day_s(ends)}
+
+
 @campaign.command("list")
+@asking(operator=False)
 def list_campaigns(
-    archived: Annotated[bool, typer.Option("--archived", help="Archived ones too.")] = False,
-    url: Url = HOME,
-    json: Json = False,
+    at: Door, archived: Annotated[bool, typer.Option("--archived", help="Archived ones too.")] = False
 ) -> None:
     """The campaigns, their states and their open cycles."""
-    answer = ask(url, f"/api/v1/campaigns?archived={str(archived).lower()}", operator=False)
-    if json:
+    answer = at.ask(f"/api/v1/campaigns?archived={str(archived).lower()}")
+    if at.json:
         print_json(answer)
         return
-    from rich.table import Table
-
     table = Table("name", "state", "cycle", "reports, about", "due", "title")
     for one in answer["campaigns"]:
         cycle = one["cycle"]
-        table.add_row(
-            one["name"],
-            one["state"],
-            str(cycle["number"]),
-            str(cycle["reports"]),
-            _when(cycle["due_at_s"]),
-            one["title"],
-        )
+        numbers = (str(cycle["number"]), str(cycle["reports"]), _when(cycle["due_at_s"]))
+        table.add_row(one["name"], one["state"], *numbers, one["title"])
     table_console().print(table)
 
 
 @campaign.command()
-def show(name: Name, url: Url = HOME, json: Json = False) -> None:
+@asking(operator=False)
+def show(at: Door, name: Name) -> None:
     """One campaign: what it promises, its open cycle, its last closed cycles and the cycles left out."""
-    answer = ask(url, f"/api/v1/campaigns/{name}", operator=False)
-    history = ask(url, f"/api/v1/campaigns/{name}/cycles", operator=False)["history"]
-    if json:
-        print_json({**answer, "history": history})
-        return
+    answer = at.ask(f"/api/v1/campaigns/{name}")
+    history = at.ask(f"/api/v1/campaigns/{name}/cycles")["history"]
     one = answer["campaign"]
-    typer.echo(f"{one['title']} ({name}): {one['state']}, {one['cells']} cells, {one['reporting']}")
+    lines = [f"{one['title']} ({name}): {one['state']}, {one['cells']} cells, {one['reporting']}"]
     if one["state"] in ("running", "paused"):
-        typer.echo(f"at most {one['two_beta_per_km']:g} per km; open cycle {one['cycle']['number']}")
-        typer.echo(f"due {_when(one['cycle']['due_at_s'])}, about {one['cycle']['reports']} reports")
+        lines.append(f"at most {one['two_beta_per_km']:g} per km; open cycle {one['cycle']['number']}")
+        lines.append(f"due {_when(one['cycle']['due_at_s'])}, about {one['cycle']['reports']} reports")
     else:
-        typer.echo(f"at most {one['two_beta_per_km']:g} per km; it takes no more reports")
+        lines.append(f"at most {one['two_beta_per_km']:g} per km; it takes no more reports")
     for cycle in history[-5:]:
         said = "ALARM" if cycle["alarm"]["raised"] else cycle["verdict"]
         out = ", left out" if cycle["excluded"] else ""
-        typer.echo(f"  cycle {cycle['cycle']}: {cycle['reports']} reports, {said}{out}")
+        lines.append(f"  cycle {cycle['cycle']}: {cycle['reports']} reports, {said}{out}")
+    at.say({**answer, "history": history}, "\n".join(lines))
 
 
 @campaign.command()
+@asking(operator=False)
 def link(
+    at: Door,
     name: Name,
     qr: Annotated[str, typer.Option(help="Write the page's address as a QR code to this SVG file.")] = "",
-    url: Url = HOME,
-    json: Json = False,
 ) -> None:
     """The addresses to give away: the page people take part on, the dashboard, the files; and a QR code."""
-    ask(url, f"/api/v1/campaigns/{name}", operator=False)
-    page = _page(url, name)
-    files = {ending: f"{url.rstrip('/')}/api/v1/campaigns/{name}/estimate.{ending}" for ending in ("csv", "geojson")}
+    at.ask(f"/api/v1/campaigns/{name}")
+    page = at.address(f"/campaigns/{name}")
+    files = {ending: at.address(f"/api/v1/campaigns/{name}/estimate.{ending}") for ending in ("csv", "geojson")}
     found = {"page": page, "dashboard": f"{page}/dashboard", "privacy": f"{page}/privacy-notice", **files}
     if qr:
         write_text(qr, qr_svg(page, label=f"QR code of {page}"))
         found["qr"] = qr
-        if urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1"):
+        if urlsplit(at.url).hostname in ("127.0.0.1", "localhost", "::1"):
             typer.echo("Warning: the code leads to this very machine. Print one with your site's --url.", err=True)
-    if json:
-        print_json({"ok": True, **found})
-        return
-    for what, address in found.items():
-        typer.echo(f"{what:10} {address}")
+    at.say({"ok": True, **found}, "\n".join(f"{what:10} {address}" for what, address in found.items()))
 
 
 @campaign.command()
+@asking(operator=False)
 def export(
+    at: Door,
     name: Name,
     output: Annotated[str, typer.Option("--output", "-o", help="File to write: .csv, .geojson, .parquet or .json.")],
     cycle: Annotated[int, typer.Option(help="A closed cycle; 0: the latest.")] = 0,
-    url: Url = HOME,
-    json: Json = False,
 ) -> None:
     """Write the map as a file, one row per cell."""
     ending = Path(output).suffix.lstrip(".")
     if ending not in ("csv", "geojson", "parquet", "json"):
         raise InputError(f"There is no export as '{ending}'.", "Choose .csv, .geojson, .parquet or .json.")
-    asked = f"/api/v1/campaigns/{name}/estimate.{ending}" + (f"?cycle={cycle}" if cycle else "")
-    content = request(url, asked, operator=False)
-    write_whole(output, lambda path: path.write_bytes(content))
-    _said({"ok": True, "output": output, "bytes": len(content)}, f"{output}: {len(content)} bytes", json=json)
+    size = _kept(at, f"/api/v1/campaigns/{name}/estimate.{ending}" + (f"?cycle={cycle}" if cycle else ""), output)
+    at.say({"ok": True, "output": output, "bytes": size}, f"{output}: {size} bytes")
 
 
 @campaign.command()
+@asking(operator=False)
 def notice(
+    at: Door,
     name: Name,
     output: Annotated[str, typer.Option("--output", "-o", help="HTML file to write.")],
     language: Annotated[str, typer.Option(help="en, fr, de or es; empty: the campaign's.")] = "",
-    url: Url = HOME,
-    json: Json = False,
 ) -> None:
     """Write a privacy notice for the campaign: a template to complete, filled in with what the campaign does."""
-    asked = f"/campaigns/{name}/privacy-notice" + (f"?language={language}" if language else "")
-    content = request(url, asked, operator=False)
-    write_whole(output, lambda path: path.write_bytes(content))
-    _said({"ok": True, "output": output, "bytes": len(content)}, f"{output}: complete what is in brackets", json=json)
+    size = _kept(at, f"/campaigns/{name}/privacy-notice" + (f"?language={language}" if language else ""), output)
+    at.say({"ok": True, "output": output, "bytes": size}, f"{output}: complete what is in brackets")
 
 
 @campaign.command()
-def close(name: Name, url: Url = HOME, token_file: TokenFile = "", json: Json = False) -> None:
+@asking()
+def close(at: Door, name: Name) -> None:
     """Close the open cycle now, if it has its minimum of tickets and time. Exit 1 if it was not closed."""
-    answer = ask(url, f"/api/v1/campaigns/{name}/close", body={}, token_file=token_file)
+    answer = at.ask(f"/api/v1/campaigns/{name}/close", {})
     done = "closed" if answer["closed"] else f"not closed ({answer['reason']})"
-    _said(answer, f"cycle {answer['cycle']}: {done}", json=json)
+    at.say(answer, f"cycle {answer['cycle']}: {done}")
     if not answer["closed"]:
         raise typer.Exit(1)
 
 
-def _said(answer: Told, words: str, *, json: bool) -> None:
-    if json:
-        print_json(answer)
-    else:
-        typer.echo(words)
+@campaign.command()
+@asking()
+def pause(at: Door, name: Name, reason: Reason = "") -> None:
+    """Take no reports until resumed; devices keep theirs and send them later."""
+    _act(at, name, "pause", {"reason": reason})
 
 
-def _page(url: str, name: str) -> str:
-    return f"{url.rstrip('/')}/campaigns/{name}"
+@campaign.command()
+@asking()
+def resume(at: Door, name: Name, reason: Reason = "") -> None:
+    """Take reports again; the open cycle is due as much later as the pause lasted."""
+    _act(at, name, "resume", {"reason": reason})
+
+
+@campaign.command()
+@asking()
+def archive(at: Door, name: Name, reason: Reason = "") -> None:
+    """Take an ended campaign out of the lists; its pages and files stay."""
+    _act(at, name, "archive", {"reason": reason})
+
+
+@campaign.command()
+@asking()
+def reschedule(at: Door, name: Name, reason: Reason = "") -> None:
+    """Begin the open cycle's time again now, by the machine's clock: the way out after a clock was wrong."""
+    _act(at, name, "reschedule", {"reason": reason})
+
+
+@campaign.command()
+@asking()
+def end(at: Door, name: Name, reason: Reason = "") -> None:
+    """Never take another report. The open cycle is published if it may be; otherwise it never is."""
+    answer = at.ask(f"/api/v1/campaigns/{name}/end", {"reason": reason})
+    last = "is published" if answer["published"] else f"is not published: {answer['reason']}"
+    at.say(answer, f"{name} has ended; its last cycle {last}")
+
+
+@campaign.command()
+@asking()
+def delete(at: Door, name: Name, confirm: Annotated[str, typer.Option(help="The campaign's name again.")]) -> None:
+    """Delete everything of a campaign that takes no reports. Backups keep what they hold; the name is never reused."""
+    answer = at.ask(f"/api/v1/campaigns/{name}/delete", {"confirm": confirm})
+    at.say(answer, f"{name} is deleted. Backups made before still hold it: delete those too.")
+
+
+@campaign.command()
+@asking()
+def exclude(at: Door, name: Name, cycle: Cycle, reason: Reason = "") -> None:
+    """Leave a closed cycle out of the map, which is estimated again without it."""
+    _leave_out(at, name, cycle, "exclude", reason)
+
+
+@campaign.command()
+@asking()
+def include(at: Door, name: Name, cycle: Cycle, reason: Reason = "") -> None:
+    """Take a cycle that was left out into the map again."""
+    _leave_out(at, name, cycle, "include", reason)
+
+
+@campaign.command()
+@asking()
+def rotate(
+    at: Door,
+    operator: Annotated[str, typer.Argument(help="Whose token; 'operator' is the first one.")] = "operator",
+) -> None:
+    """Another token for an operator, printed once; the old one stops working within a second."""
+    answer = at.ask(f"/api/v1/operators/{operator}/rotate", {})
+    at.say(answer, f"Token of {operator} (shown once, keep it): {answer['token']}")
+
+
+@campaign.command()
+@asking()
+def operators(
+    at: Door,
+    add: Annotated[str, typer.Option(help="Name of a new operator; its token is printed once.")] = "",
+    remove: Annotated[str, typer.Option(help="Name of an operator whose right ends.")] = "",
+) -> None:
+    """Who may operate this collector; add or remove a colleague."""
+    if add and remove:
+        raise InputError("Add or remove, not both.", "Say it in two commands.")
+    if add:
+        answer = at.ask("/api/v1/operators", {"name": add})
+        at.say(answer, f"Token of {add} (shown once, keep it): {answer['token']}")
+        return
+    answer = at.ask(f"/api/v1/operators/{remove}/remove", {}) if remove else at.ask("/api/v1/operators")
+    at.say(answer, "\n".join(one["name"] for one in answer["operators"]))
+
+
+@campaign.command()
+@asking()
+def log(at: Door, name: Annotated[str, typer.Argument(help="Only this campaign.")] = "") -> None:
+    """The audit log: who did what, oldest first."""
+    answer = at.ask("/api/v1/audit" + (f"?campaign={name}" if name else ""))
+    lines = []
+    for one in answer["entries"]:
+        when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(one["at_s"]))
+        detail = " ".join(f"{key}={value}" for key, value in json_module.loads(one["detail"]).items())
+        lines.append(f"{when}  {one['operator']}  {one['action']}  {one['campaign'] or ''}  {detail}".rstrip())
+    at.say(answer, "\n".join(lines))
+
+
+@campaign.command()
+@asking()
+def notify(at: Door, test: Annotated[bool, typer.Option("--test", help="Send a test notice.")] = False) -> None:
+    """Send a test notice by every way the collector is set up for (webhook, e-mail)."""
+    if not test:
+        raise InputError("There is one thing to do here.", "Say --test to send a test notice.")
+    answer = at.ask("/api/v1/notices/test", {})
+    ways = ", ".join(answer["ways"]) or "nowhere: set SFUMATO_WEBHOOK_URL or SFUMATO_SMTP_URL"
+    at.say(answer, f"A test notice is on its way: {ways}")
+
+
+def _act(at: Door, name: str, act: str, body: Told) -> None:
+    answer = at.ask(f"/api/v1/campaigns/{name}/{act}", body)
+    one = answer["campaign"]
+    at.say(answer, f"{one['title']} ({name}): {one['state']}, cycle {one['cycle']['number']}")
+
+
+def _leave_out(at: Door, name: str, cycle: int, act: str, reason: str) -> None:
+    answer = at.ask(f"/api/v1/campaigns/{name}/cycles/{cycle}/{act}", {"reason": reason})
+    out = ", ".join(map(str, answer["excluded"])) or "none"
+    at.say(answer, f"cycles left out: {out}; the map of cycle {answer['revised_cycle']} was estimated again")
+
+
+def _kept(at: Door, path: str, output: str) -> int:
+    """Write what is answered there to a file, and how many bytes that were."""
+    content = at.content(path)
+    write_whole(output, lambda file: file.write_bytes(content))
+    return len(content)
+
+
+def _end_of_day_s(day: str) -> int:
+    """The end of a day written like 2027-06-30, in UTC, as Unix seconds."""
+    try:
+        first = datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError as error:
+        raise InputError(f"'{day}' is no day.", "Write it like 2027-06-30.") from error
+    return int(first.timestamp()) + 86_400
 
 
 def _when(seconds: int | None) -> str:

@@ -1,21 +1,45 @@
-"""``sfumato collect``: simulate an incremental collection, or drive a real server with a crowd."""
+"""``sfumato collect``: simulate an incremental collection, plan a campaign, or drive a real server with a crowd."""
 
 from __future__ import annotations
 
 import contextlib
-from importlib import import_module
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from sfumato.accountant.compose import checked_reporting
+from sfumato.cli.collect.collect_crowd import crowd_command
+from sfumato.cli.collect.collect_plan import plan_command
+from sfumato.cli.output import print_json, table_console
+from sfumato.collect.cities import CITIES, City, city_from_csv
+from sfumato.collect.cities import city as city_counts
+from sfumato.collect.loop.loop import checked_promise
+from sfumato.collect.loop.simulation import (
+    AveragedCycle,
+    Protocol,
+    averaged,
+    checked_estimator,
+    first_channel_named,
+    simulate,
+    start_named,
+)
+
+_FORGED, _LOOP = "Forged reports, and what stands against them", "The published loop"
+# Blahut-Arimoto and update steps of the published experiments.
+_PUBLISHED_STEPS = {"paris": (8, 10), "sf": (5, 5)}
 
 
 def register(app: typer.Typer) -> None:
     """Add ``collect`` to the app."""
     collect = typer.Typer(help="Collect obfuscated locations cycle by cycle.", no_args_is_help=True)
-    collect.command("simulate")(simulate_command)
-    collect.command("plan")(plan_command)
-    with contextlib.suppress(ModuleNotFoundError):
-        import_module("sfumato.cli.collect.crowd").register_crowd(collect)
+    for name, command in (("simulate", simulate_command), ("plan", plan_command), ("crowd", crowd_command)):
+        collect.command(name)(command)
     app.add_typer(collect, name="collect")
 
 
@@ -47,33 +71,49 @@ def simulate_command(
     rounds: Annotated[int, typer.Option(help="Independent repetitions; round r is seeded with seed + r.")] = 5,
     seed: Annotated[int, typer.Option(help="First seed; a simulation is always seeded.")] = 0,
     feedback: Annotated[
-        bool, typer.Option("--feedback", help="Let the joint estimate choose the next channel.")
+        bool, typer.Option("--feedback", help="Let the joint estimate choose the next channel.", rich_help_panel=_LOOP)
     ] = False,
-    ba_steps: Annotated[int | None, typer.Option(help="Blahut-Arimoto steps per cycle (8 Paris, 5 SF).")] = None,
-    ibu_steps: Annotated[int | None, typer.Option(help="Bayesian update steps per cycle (10 Paris, 5 SF).")] = None,
+    ba_steps: Annotated[
+        int | None, typer.Option(help="Blahut-Arimoto steps per cycle (8 Paris, 5 SF).", rich_help_panel=_LOOP)
+    ] = None,
+    ibu_steps: Annotated[
+        int | None, typer.Option(help="Bayesian update steps per cycle (10 Paris, 5 SF).", rich_help_panel=_LOOP)
+    ] = None,
     floor: Annotated[
-        float | None, typer.Option(help="Share of uniform in the weights (0; 0.01 with --feedback).")
+        float | None,
+        typer.Option(help="Share of uniform in the weights (0; 0.01 with --feedback).", rich_help_panel=_LOOP),
     ] = None,
     start: Annotated[
         str,
         typer.Option(
             help="The first map: uniform, spike:CELL (nine tenths there) or spike:CELL:SHARE, random (of the seed), or "
-            "a file of one value per cell."
+            "a file of one value per cell.",
+            rich_help_panel=_LOOP,
         ),
     ] = "uniform",
     first_channel: Annotated[
         str,
         typer.Option(
-            help="The channel of the first cycle: blahut-arimoto (of the first map), laplace:EPSILON (exact) or rate:K."
+            help="The channel of the first cycle: blahut-arimoto (of the first map), laplace:EPSILON (exact), rate:K.",
+            rich_help_panel=_LOOP,
         ),
     ] = "blahut-arimoto",
-    fake_share: Annotated[float, typer.Option(help="Share of forged reports in every cycle.")] = 0.0,
-    fake_cell: Annotated[int | None, typer.Option(help="The cell that forged reports name.")] = None,
+    fake_share: Annotated[
+        float, typer.Option(help="Share of forged reports in every cycle.", rich_help_panel=_FORGED)
+    ] = 0.0,
+    fake_cell: Annotated[
+        int | None, typer.Option(help="The cell that forged reports name.", rich_help_panel=_FORGED)
+    ] = None,
     max_log_change: Annotated[
-        float | None, typer.Option(help="Cap on the change of log c between cycles (none).")
+        float | None, typer.Option(help="Cap on the change of log c between cycles (none).", rich_help_panel=_FORGED)
     ] = None,
     hold_on_alarm: Annotated[
-        bool, typer.Option("--hold-on-alarm", help="Keep the channel after a cycle that raises the residual alarm.")
+        bool,
+        typer.Option(
+            "--hold-on-alarm",
+            help="Keep the channel after a cycle that raises the residual alarm.",
+            rich_help_panel=_FORGED,
+        ),
     ] = False,
     last_only: Annotated[
         bool, typer.Option("--last-only", help="With joint: estimate after the last cycle only (faster).")
@@ -85,77 +125,84 @@ def simulate_command(
     Cycle 0 is the start (uniform: the paper's row N = 1): nothing is reported, so its epsilon, information, distortion
     and spending are 0. Distances are in cells, epsilon per cell; epsilon and spending are the largest over rounds.
     """
-    from sfumato.cli.collect.collect_simulated import SimulationOptions, simulated
-
-    simulated(
-        SimulationOptions(
-            city=city,
-            beta=beta,
-            promise=promise,
-            cycles=cycles,
-            estimator=estimator,
-            reporting=reporting,
+    place = city_counts(city) if city in CITIES else city_from_csv(city)
+    steps = _PUBLISHED_STEPS.get(city, (8, 10))
+    protocol = Protocol(
+        beta=beta,
+        promise=checked_promise(promise),
+        cycles=cycles,
+        ba_steps=steps[0] if ba_steps is None else ba_steps,
+        ibu_steps=steps[1] if ibu_steps is None else ibu_steps,
+        estimator=checked_estimator(estimator),
+        reporting=checked_reporting(reporting),
+        floor=(0.01 if feedback else 0.0) if floor is None else floor,
+        feedback=feedback,
+        max_log_change=max_log_change,
+        fake_share=fake_share,
+        fake_cell=fake_cell,
+        last_only=last_only,
+        hold_on_alarm=hold_on_alarm,
+    )
+    with _progress(rounds * cycles) as advance:
+        finished = simulate(
+            place.people,
+            place.plain_grid,
+            protocol,
             rounds=rounds,
             seed=seed,
-            feedback=feedback,
-            ba_steps=ba_steps,
-            ibu_steps=ibu_steps,
-            floor=floor,
-            start=start,
-            first_channel=first_channel,
-            fake_share=fake_share,
-            fake_cell=fake_cell,
-            max_log_change=max_log_change,
-            hold_on_alarm=hold_on_alarm,
-            last_only=last_only,
-        ),
-        json=json,
+            progress=advance,
+            start=start_named(start, place.plain_grid, seed=seed),
+            first_channel=first_channel_named(first_channel, place.plain_grid),
+        )
+    rows = averaged(finished)
+    if not json:
+        _print(place, protocol, rows, rounds)
+        return
+    print_json(
+        {
+            "ok": True,
+            "simulation": True,
+            "city": place.name,
+            "people": int(place.people.sum()),
+            "grid": {"rows": place.plain_grid.rows, "columns": place.plain_grid.columns, "unit": "cell"},
+            "beta": beta,
+            "promise": promise,
+            "promised_epsilon": 2 * beta,
+            "estimator": estimator,
+            "reporting": reporting,
+            "feedback": feedback,
+            "start": start,
+            "first_channel": first_channel,
+            "ba_steps": protocol.ba_steps,
+            "ibu_steps": protocol.ibu_steps,
+            "floor": protocol.floor,
+            "rounds": rounds,
+            "seed": seed,
+            "cycles": [asdict(row) for row in rows],
+            "last_emd_standard_error": rows[-1].emd_sd / rounds**0.5,
+        }
     )
 
 
-def plan_command(
-    place: Annotated[str, typer.Option("--city", help="paris or sf; or give --cell, --rows and --columns.")] = "paris",
-    cell: Annotated[str | None, typer.Option(help="The side of square cells, for example 500m.")] = None,
-    rows: Annotated[int, typer.Option(min=1, help="Rows of cells, with --cell.")] = 20,
-    columns: Annotated[int, typer.Option(min=1, help="Columns of cells, with --cell.")] = 20,
-    epsilon: Annotated[float, typer.Option(help="What one report may cost at most: epsilon per km.")] = 2.0,
-    promise: Annotated[
-        str | None, typer.Option(help="epsilon or mutual-information; both are shown when it is left out.")
-    ] = None,
-    cycle: Annotated[str, typer.Option(help="How long a cycle lasts, for example 1day.")] = "1day",
-    lasting: Annotated[str, typer.Option(help="How long people should be able to take part.")] = "2year",
-    people: Annotated[int, typer.Option(min=1, help="About how many people will take part.")] = 500,
-    after: Annotated[str, typer.Option(help="When the map is looked at, for example 7day.")] = "7day",
-    reporting: Annotated[str, typer.Option(help="once, every-cycle, or once-per-epoch with --epoch-cycles.")] = "once",
-    epoch_cycles: Annotated[int, typer.Option(help="Cycles that share one report of a device.")] = 0,
-    bounds: Annotated[
-        str | None, typer.Option(help="SOUTH,WEST,NORTH,EAST in degrees, with --cell, instead of rows and columns.")
-    ] = None,
-    budget: Annotated[
-        float | None, typer.Option(help="A device's budget, epsilon per km; as devices have it when left out.")
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
-) -> None:
-    """Compare what a campaign could promise before anybody takes part, and plan how often people can report.
+@contextlib.contextmanager
+def _progress(total: int) -> Iterator[Callable[[], None] | None]:
+    if not sys.stderr.isatty():
+        yield None
+        return
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("cycles", total=total)
+        yield lambda: bar.advance(task)
 
-    Says how fine a map that many people would draw. Two neighbouring areas, one with twice as many people, are told
-    apart when the fuller one comes out fuller in 95 of 100 campaigns.
-    A device stops for good when its budget is spent. "once" costs one report in a campaign's life;
-    "once-per-epoch" with the epoch shown lasts as long as asked.
-    """
-    from sfumato.cli.collect.collect_plan import Crowd, planned
 
-    planned(
-        place=place,
-        cell=cell,
-        rows=rows,
-        columns=columns,
-        epsilon=epsilon,
-        promise=promise,
-        cycle=cycle,
-        lasting=lasting,
-        crowd=Crowd(people, after, reporting, epoch_cycles or None),
-        bounds=bounds,
-        budget=budget,
-        json=json,
-    )
+def _print(place: City, protocol: Protocol, rows: list[AveragedCycle], rounds: int) -> None:
+    promised = f"promise of {protocol.promise}, epsilon {2 * protocol.beta:g} per cell"
+    table = Table(title=f"{place.name}, {promised}, {protocol.estimator}, {protocol.reporting}")
+    for name in ("cycle", "EMD", "± sd", "epsilon", "MI (nats)", "distortion", "spent"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        numbers = (row.epsilon, row.mutual_information_nats, row.distortion, row.spent_epsilon)
+        away = (f"{row.emd_mean:.4f}", f"{row.emd_sd:.4f}")
+        table.add_row(str(row.cycle), *away, *(f"{number:.3f}" for number in numbers))
+    table_console().print(table)
+    typer.echo("EMD and distortion in cells, epsilon and spending per cell; a seeded simulation,")
+    typer.echo(f"mean of {rounds} rounds of {int(place.people.sum())} people.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -21,23 +21,42 @@ from sfumato.collect.loop.loop import PROMISES, checked_promise
 from sfumato.collect.loop.planning import CampaignPlan, Forecast, forecast, plan
 from sfumato.collect.loop.rhythm import checked_rhythm
 
+_AREA = "Another area"
 
-def planned(
-    *,
-    place: str,
-    cell: str | None,
-    rows: int,
-    columns: int,
-    epsilon: float,
-    promise: str | None,
-    cycle: str,
-    lasting: str,
-    crowd: Crowd,
-    bounds: str | None,
-    budget: float | None,
-    json: bool,
+
+def plan_command(
+    place: Annotated[str, typer.Option("--city", help="paris or sf; or give --cell, --rows and --columns.")] = "paris",
+    cell: Annotated[str | None, typer.Option(help="The side of square cells, for example 500m.")] = None,
+    rows: Annotated[int, typer.Option(min=1, help="Rows of cells, with --cell.", rich_help_panel=_AREA)] = 20,
+    columns: Annotated[int, typer.Option(min=1, help="Columns of cells, with --cell.", rich_help_panel=_AREA)] = 20,
+    epsilon: Annotated[float, typer.Option(help="What one report may cost at most: epsilon per km.")] = 2.0,
+    promise: Annotated[
+        str | None, typer.Option(help="epsilon or mutual-information; both are shown when it is left out.")
+    ] = None,
+    cycle: Annotated[str, typer.Option(help="How long a cycle lasts, for example 1day.")] = "1day",
+    lasting: Annotated[str, typer.Option(help="How long people should be able to take part.")] = "2year",
+    people: Annotated[int, typer.Option(min=1, help="About how many people will take part.")] = 500,
+    after: Annotated[str, typer.Option(help="When the map is looked at, for example 7day.")] = "7day",
+    reporting: Annotated[str, typer.Option(help="once, every-cycle, or once-per-epoch with --epoch-cycles.")] = "once",
+    epoch_cycles: Annotated[int, typer.Option(help="Cycles that share one report of a device.")] = 0,
+    bounds: Annotated[
+        str | None,
+        typer.Option(
+            help="SOUTH,WEST,NORTH,EAST in degrees, with --cell, instead of rows and columns.", rich_help_panel=_AREA
+        ),
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option(help="A device's budget, epsilon per km; as devices have it when left out.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
-    """Print what a campaign could promise, and how often people could report."""
+    """Compare what a campaign could promise before anybody takes part, and plan how often people can report.
+
+    Says how fine a map that many people would draw. Two neighbouring areas, one with twice as many people, are told
+    apart when the fuller one comes out fuller in 95 of 100 campaigns.
+    A device stops for good when its budget is spent. "once" costs one report in a campaign's life;
+    "once-per-epoch" with the epoch shown lasts as long as asked.
+    """
     budget = DEFAULT_CAP_PER_KM if budget is None else budget
     if not (math.isfinite(epsilon) and epsilon > 0):
         raise InputError(f"--epsilon is {epsilon:g} per km.", "It must be a finite number greater than 0.")
@@ -61,7 +80,12 @@ def planned(
         )
         for one in chosen
     ]
-    expected = [crowd.forecast(one, duration_s(cycle)) for one in plans]
+    epoch = epoch_cycles or None
+    rhythm, each_s, within_s = checked_rhythm(reporting, epoch), duration_s(cycle), duration_s(after)
+    expected = [
+        forecast(one, people=people, after_s=within_s, cycle_s=each_s, reporting=rhythm, epoch_cycles=epoch)
+        for one in plans
+    ]
     if json:
         told = [{**_plain(one, grid), **_forecast(that)} for one, that in zip(plans, expected, strict=True)]
         print_json({"ok": True, "budget_per_km": budget, "plans": told})
@@ -77,28 +101,6 @@ def no_device(bounds: str, cell: str, epsilon_per_km: float) -> None:
     """Warn of a campaign that every device would refuse."""
     for line in Caps().too_much(_bounded(bounds, length_m(cell)), epsilon_per_km=epsilon_per_km):
         typer.echo(f"Warning: no device would take part. {line}", err=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Crowd:
-    """Who will take part: how many people, until when, how often."""
-
-    people: int
-    after: str
-    reporting: str
-    epoch_cycles: int | None
-
-    def forecast(self, one: CampaignPlan, cycle_s: float) -> Forecast:
-        """What they would draw."""
-        rhythm = checked_rhythm(self.reporting, self.epoch_cycles)
-        return forecast(
-            one,
-            people=self.people,
-            after_s=duration_s(self.after),
-            cycle_s=cycle_s,
-            reporting=rhythm,
-            epoch_cycles=self.epoch_cycles,
-        )
 
 
 def _forecast(one: Forecast) -> dict[str, object]:

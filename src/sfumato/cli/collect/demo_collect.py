@@ -40,15 +40,8 @@ def main() -> int:
             home = city(chosen.city)
             assert home.grid is not None
             print(f"{chosen.people} simulated people of {chosen.city} report to {url} ...", flush=True)
-            for one in drive(
-                url,
-                chosen.city,
-                shares=home.probabilities,
-                grid=home.grid,
-                people=chosen.people,
-                cycles=chosen.cycles,
-                token=token,
-            ):
+            crowd = {"people": chosen.people, "cycles": chosen.cycles, "token": token}
+            for one in drive(url, chosen.city, shares=home.probabilities, grid=home.grid, **crowd):
                 print(f"  cycle {one.cycle}: {one.counted} reports in {one.seconds:.1f} s", flush=True)
             dashboard = f"{url}/campaigns/{chosen.city}/dashboard"
             print(f"Take part:  {url}/\nThe map:    {dashboard}", flush=True)
@@ -65,20 +58,9 @@ def main() -> int:
 
 @contextlib.contextmanager
 def _server(port: int, folder: str, name: str, token_file: Path) -> Iterator[None]:
-    command = [
-        sys.executable,
-        "-c",
-        "from sfumato.cli import main; main()",
-        "serve",
-        "--port",
-        str(port),
-        "--database",
-        f"sqlite:///{folder}/demo.db",
-        "--city",
-        name,
-        "--token-file",
-        str(token_file),
-    ]
+    options = {"port": port, "database": f"sqlite:///{folder}/demo.db", "city": name, "token-file": token_file}
+    said = [word for option, value in options.items() for word in (f"--{option}", str(value))]
+    command = [sys.executable, "-c", "from sfumato.cli import main; main()", "serve", *said]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SFUMATO_")}
     process = subprocess.Popen(command, env=environment)
     try:

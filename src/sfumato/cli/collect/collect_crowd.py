@@ -9,12 +9,7 @@ import typer
 from sfumato.cli.output import print_json
 
 
-def register_crowd(collect: typer.Typer) -> None:
-    """Add ``crowd`` to ``sfumato collect``."""
-    collect.command("crowd")(crowd)
-
-
-def crowd(
+def crowd_command(
     url: Annotated[str, typer.Option(envvar="SFUMATO_URL", help="The collector's address.")] = "http://127.0.0.1:8000",
     city: Annotated[
         str, typer.Option(help="Where the people are: paris or sf (counts of check-ins per cell).")
