@@ -1,9 +1,9 @@
 """The files on the six ways through the house: those that do something in a real run.
 
 A file is on the way when one of its functions runs between the command's call and its end (of the service: between its
-start and its stop). What only runs while modules are imported (constants, classes, the registration of commands) does
-nothing for this track and is not counted; compiled loops are counted with the file that calls them. A change of room is
-a file that first acts after a file of another folder. A mutual pair is two files of one way that import each other.
+start and its stop). What only runs while modules are imported, or while commands are registered and looked up, does
+nothing for this track and is not counted; compiled loops are counted with the file that calls them. A change of room
+is a file that first acts after a file of another folder. A mutual pair is two files of one way that import each other.
 
     python scripts/journey.py             the files in the order in which they first act
     python scripts/journey.py TRACE HIDE  of these ways only
@@ -30,6 +30,8 @@ from house_source import Module, modules
 from journey_ways import WAYS
 
 Journey = dict[str, str]
+# Where click and typer make the commands that there are, and find the one that was called.
+_LOOKING_UP = frozenset(("get_command", "get_group", "get_group_from_info", "resolve_command"))
 
 
 def walked(act: Callable[[], object]) -> Journey:
@@ -65,10 +67,12 @@ def _compiled(frame: FrameType) -> bool:
 
 
 def _importing(frame: FrameType | None, home: str) -> bool:
-    """Whether this call happens because a module is looked for, or one of sfumato (or a class in one) is executed."""
+    """Whether this call happens because a module is imported, or because commands are registered and looked up."""
     while frame is not None:
-        file = frame.f_code.co_filename
-        if file.startswith("<frozen importlib") or (frame.f_code.co_name == "<module>" and file.startswith(home)):
+        file, name = frame.f_code.co_filename, frame.f_code.co_name
+        if file.startswith("<frozen importlib") or (name == "<module>" and file.startswith(home)):
+            return True
+        if name in _LOOKING_UP and {"click", "typer"} & set(Path(file).parts):
             return True
         frame = frame.f_back
     return False

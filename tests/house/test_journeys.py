@@ -29,6 +29,7 @@ def test_a_journey_is_short_and_no_two_files_of_it_import_each_other(name: str, 
     files = journey.journey_of(name)
     assert set(files) <= {room.file for room in rooms}
     assert "cli/__init__.py" in files or name == "SERVICE"
+    assert "register" not in files.values(), "looking a command up is not on the way"
     assert journey.too_long({name: files}, rooms, house_numbers.numbers().journeys) == []
 
 
