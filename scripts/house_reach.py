@@ -251,11 +251,16 @@ def exported(module: Module) -> list[str]:
 
 
 def _called_from_outside(node: Definition) -> bool:
-    """Whether a library calls this: a command or route, a special method, a migration, or a notebook's own hook."""
-    registered = any(
-        isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) for each in node.decorator_list
-    )
-    return registered or bool(re.fullmatch(r"__\w+__|_(repr|ipython)_\w+_|upgrade|downgrade", node.name))
+    """Whether a library calls it: a command or route, special method, migration, hook of a notebook or of imports."""
+    hooks = r"__\w+__|_(repr|ipython)_\w+_|upgrade|downgrade|find_spec|create_module|exec_module"
+    return any(map(_registers, node.decorator_list)) or bool(re.fullmatch(hooks, node.name))
+
+
+def _registers(decorator: ast.expr) -> bool:
+    """Whether a decorator hands what it decorates to something: ``@app.command(...)`` or ``@post(router, ...)``."""
+    if not isinstance(decorator, ast.Call):
+        return False
+    return isinstance(decorator.func, ast.Attribute) or bool(decorator.args and isinstance(decorator.args[0], ast.Name))
 
 
 def unreached_places(reach: Reach, roots: Iterable[str]) -> list[tuple[str, int, str]]:

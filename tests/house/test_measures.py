@@ -176,7 +176,9 @@ def test_names_that_only_they_themselves_or_the_unused_use_are_found() -> None:
 
 
 def test_commands_and_what_a_library_calls_are_used() -> None:
-    registered = "@app.command()\ndef said_by_a_person():\n    pass\n"
+    registered = "@app.command()\ndef said_by_a_person():\n    pass\n@post(router, '/x')\ndef asked():\n    pass\n"
+    compiled = "@loop(cache=True)\ndef swept():\n    pass\n"
+    assert unused({"a.py": compiled}) == ["swept"], "a decorator that only changes it is no user"
     protocol = "class Wire(asyncio.Protocol):\n    def data_received(self):\n        pass\nWire()\n"
     public = "class Trace:\n    def cut(self):\n        pass\n    def _own(self):\n        pass\n"
     assert unused({"a.py": registered + protocol}) == []
