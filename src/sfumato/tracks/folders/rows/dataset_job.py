@@ -30,10 +30,9 @@ from sfumato.base.pool import frugal_pool
 from sfumato.base.randomness import Random, randomness
 from sfumato.tracks.certificates.document import certificate_text
 from sfumato.tracks.certificates.verify import Document
-from sfumato.tracks.folders.rows.buckets import Bucket, gathered
 from sfumato.tracks.folders.rows.dataset import Dataset, RowGroups
 from sfumato.tracks.folders.rows.parts import LeftOut, Pieces, part_name, write_pieces, write_rejects
-from sfumato.tracks.folders.rows.spill import SPILL_FORMAT, deal_out, into_buckets, spill_name
+from sfumato.tracks.folders.rows.spill import SPILL_FORMAT, Bucket, deal_out, gathered, into_buckets, spill_name
 from sfumato.tracks.folders.staging import (
     RECORDS_NAME,
     STATE_NAME,

@@ -20,10 +20,10 @@ from sfumato.base.errors import InputError
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.certificates.person_ids import canonical_id, distinct_ids
 from sfumato.tracks.folders.rides.hide import Hiding
-from sfumato.tracks.folders.rows.buckets import Bucket
 from sfumato.tracks.folders.rows.dataset import DatasetReading, open_dataset
 from sfumato.tracks.folders.rows.dataset_job import DatasetResult, Step, begun, finished, statement_of
 from sfumato.tracks.folders.rows.people_losses import BLOCK, NO_NOISE, not_stated
+from sfumato.tracks.folders.rows.spill import Bucket
 from sfumato.tracks.folders.statement import Sign, over_people
 from sfumato.tracks.io.draft import canonical
 from sfumato.tracks.noise.interface import Json

@@ -14,7 +14,6 @@ from sfumato.tracks.certificates.build import ReleasedFiles, certificate_body, r
 from sfumato.tracks.certificates.person_ids import distinct_ids
 from sfumato.tracks.certificates.state import NoiseState
 from sfumato.tracks.certificates.verify import Document
-from sfumato.tracks.folders.rows.buckets import Bucket
 from sfumato.tracks.folders.rows.dataset import DatasetReading, open_dataset
 from sfumato.tracks.folders.rows.dataset_job import (
     DatasetResult,
@@ -26,6 +25,7 @@ from sfumato.tracks.folders.rows.dataset_job import (
     statement_of,
 )
 from sfumato.tracks.folders.rows.people_losses import BLOCK, Sample, losses_over_people, reason_against
+from sfumato.tracks.folders.rows.spill import Bucket
 from sfumato.tracks.folders.statement import FolderStatement, Sign, over_people
 from sfumato.tracks.noise.interface import Json
 from sfumato.tracks.people.layout import Layout

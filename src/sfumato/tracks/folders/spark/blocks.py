@@ -14,29 +14,30 @@ import hashlib
 import json
 import os
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sfumato.base.errors import InputError
+from sfumato.base.errors import InputError, SfumatoError
 from sfumato.tracks.folders.rows.dataset import ROUND_ROWS, ROW, Dataset
 from sfumato.tracks.folders.rows.parts import LeftOut, part_name, write_pieces, write_rejects
 from sfumato.tracks.folders.rows.people_losses import Sample, reason_against
 from sfumato.tracks.folders.rows.spill import bucket_of
-from sfumato.tracks.folders.spark.groups import quietly
 from sfumato.tracks.people.layout import Layout
 from sfumato.tracks.people.noise import TableNoise
 from sfumato.tracks.people.protecting import ProtectedRows, protect_rows
 from sfumato.tracks.people.rows import Rows, label_of, read_rows
 from sfumato.tracks.people.rows_loops import by_person, floats_at, ints_at, repeated
 
+T = TypeVar("T")
 BLOCKS = "bucket int, good boolean, block binary"
 FILES = "kind string, content binary"
 FILE, INDEX = "_sfumato_file", "_sfumato_index"
@@ -186,6 +187,16 @@ class DatasetWork:
         done = protect_rows(table, self.layout, self.noise, by_people=True, rows=rows, schema=schema)
         sample.add(done.labels, done.starts, done.times_ms)
         return done
+
+
+def quietly(work: Callable[[], T]) -> T:
+    """Spark writes a worker's errors to its logs: ours have no coordinates in them, others' might."""
+    try:
+        return work()
+    except (SfumatoError, MemoryError):
+        raise
+    except Exception as error:
+        raise RuntimeError(f"A group of people failed with {type(error).__name__}; its text is not shown.") from None
 
 
 def _local_folder() -> str | None:

@@ -7,14 +7,14 @@ group that is done again, after a worker or an executor was lost, comes out the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import pyarrow as pa
 
-from sfumato.base.errors import InputError, MissingExtra, SfumatoError
+from sfumato.base.errors import InputError, MissingExtra
 from sfumato.tracks.certificates.person_ids import merging_id
+from sfumato.tracks.folders.spark.blocks import quietly
 from sfumato.tracks.people.layout import Layout
 from sfumato.tracks.people.noise import TableNoise
 from sfumato.tracks.people.protecting import ProtectedRows, protect_rows
@@ -26,7 +26,6 @@ try:
 except ImportError as error:
     raise MissingExtra("pyspark", "spark") from error
 
-T = TypeVar("T")
 GROUP, REASON = "_sfumato_group", "reason"
 SUMMED = "group long, people long, points long, sha256 string"
 _GROUPS_PER_PART = 8  # people are dealt by hashes: several groups make parts more alike
@@ -111,16 +110,6 @@ def _reasons(done: ProtectedRows) -> pa.Array:
 
 def _plain(table: pa.Table) -> pa.Table:
     return table.replace_schema_metadata(None)
-
-
-def quietly(work: Callable[[], T]) -> T:
-    """Spark writes a worker's errors to its logs: ours have no coordinates in them, others' might."""
-    try:
-        return work()
-    except (SfumatoError, MemoryError):
-        raise
-    except Exception as error:
-        raise RuntimeError(f"A group of people failed with {type(error).__name__}; its text is not shown.") from None
 
 
 def refuse_two_spellings(frame: DataFrame, person: str) -> None:
