@@ -2,6 +2,8 @@
  * Tiles out of one PMTiles file (version 3), read by ranges: a header, directories of (tile, offset, length), tiles.
  * What is asked for depends on the rectangle alone, never on what somebody looks at: everybody asks for the same bytes.
  */
+import { Compression, type Entry, findTile, SharedPromiseCache, TileType, zxyToTileId } from "pmtiles";
+
 export interface Tile {
   readonly z: number;
   readonly x: number;
@@ -21,29 +23,9 @@ export interface Source {
 }
 export type Bounds = readonly [west: number, south: number, east: number, north: number];
 
-const HEADER = 127;
-const FIRST_BYTES = 16_384;
 const MOST_TILES = 48;
 const MOST_BYTES = 6_000_000;
 const GAP = 16_384;
-
-interface Entry {
-  readonly id: number;
-  readonly offset: number;
-  readonly length: number;
-  readonly run: number;
-}
-interface Header {
-  readonly root: [number, number];
-  readonly leaves: number;
-  readonly data: number;
-  readonly directoriesZipped: boolean;
-  readonly tilesZipped: boolean;
-  readonly kind: number;
-  readonly minZoom: number;
-  readonly maxZoom: number;
-  readonly extent: Bounds;
-}
 
 async function unzipped(bytes: Uint8Array, zipped: boolean): Promise<Uint8Array> {
   if (!zipped) return bytes;
@@ -51,70 +33,10 @@ async function unzipped(bytes: Uint8Array, zipped: boolean): Promise<Uint8Array>
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-function header(bytes: Uint8Array): Header {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const magic = new TextDecoder().decode(bytes.subarray(0, 7));
-  if (bytes.length < HEADER || magic !== "PMTiles" || bytes[7] !== 3)
-    throw new Error("This is no PMTiles file, version 3.");
-  const long = (at: number) => Number(view.getBigUint64(at, true));
-  const zipped = (at: number) => {
-    if (bytes[at] !== 1 && bytes[at] !== 2)
-      throw new Error("The PMTiles file is packed in a way no browser unpacks; use gzip.");
-    return bytes[at] === 2;
-  };
-  return {
-    root: [long(8), long(16)],
-    leaves: long(40),
-    data: long(56),
-    directoriesZipped: zipped(97),
-    tilesZipped: zipped(98),
-    kind: bytes[99]!,
-    minZoom: bytes[100]!,
-    maxZoom: bytes[101]!,
-    extent: [102, 106, 110, 114].map((at) => view.getInt32(at, true) / 1e7) as unknown as Bounds,
-  };
-}
-
-function directory(bytes: Uint8Array): Entry[] {
-  let at = 0;
-  const number = () => {
-    let [value, factor] = [0, 1];
-    for (;;) {
-      const byte = bytes[at++]!;
-      value += (byte & 127) * factor;
-      if (byte < 128) return value;
-      factor *= 128;
-    }
-  };
-  const count = number();
-  const each = () => Array.from({ length: count }, number);
-  let last = 0;
-  const ids = each().map((step) => {
-    last += step;
-    return last;
-  });
-  const [runs, lengths, offsets] = [each(), each(), each()];
-  const entries: Entry[] = [];
-  for (let i = 0; i < count; i++) {
-    const before = entries[i - 1];
-    const offset = offsets[i] === 0 && before ? before.offset + before.length : offsets[i]! - 1;
-    entries.push({ id: ids[i]!, offset, length: lengths[i]!, run: runs[i]! });
-  }
-  return entries;
-}
-
-/** A tile's number along the Hilbert curve, after all tiles of lower zooms. */
-export function tileId(z: number, x: number, y: number): number {
-  let [id, a, b] = [(4 ** z - 1) / 3, x, y];
-  for (let side = 2 ** (z - 1); side >= 1; side /= 2) {
-    const [right, down] = [a & side ? 1 : 0, b & side ? 1 : 0];
-    id += side * side * ((3 * right) ^ down);
-    if (down === 0) {
-      if (right === 1) [a, b] = [side - 1 - (a & (side - 1)), side - 1 - (b & (side - 1))];
-      [a, b] = [b, a];
-    }
-  }
-  return id;
+function isZipped(packed: Compression): boolean {
+  if (packed !== Compression.None && packed !== Compression.Gzip)
+    throw new Error("The PMTiles file is packed in a way no browser unpacks; use gzip.");
+  return packed === Compression.Gzip;
 }
 
 /** The tiles over a rectangle at one zoom. */
@@ -141,35 +63,35 @@ export async function bytesOf(address: string, from: number, length: number): Pr
   return new Uint8Array(await reply.arrayBuffer());
 }
 
-/** One PMTiles file; its header is read once. */
+/** One PMTiles file; its header and directories are read once. */
 export async function archive(address: string): Promise<Source> {
-  const first = await bytesOf(address, 0, FIRST_BYTES);
-  const about = header(first);
-  const read = async (from: number, length: number) =>
-    from + length <= first.length ? first.subarray(from, from + length) : bytesOf(address, from, length);
-  const entriesAt = async (from: number, length: number) =>
-    directory(await unzipped(await read(from, length), about.directoriesZipped));
-  const root = await entriesAt(...about.root);
-  const leaves = new Map<number, Promise<Entry[]>>();
+  const file = {
+    getKey: () => address,
+    getBytes: async (from: number, length: number) => ({
+      data: (await bytesOf(address, from, length)).buffer as ArrayBuffer,
+    }),
+  };
+  const read = new SharedPromiseCache(1000, false, async (bytes, packed) => {
+    return (await unzipped(new Uint8Array(bytes), isZipped(packed))).buffer as ArrayBuffer;
+  });
+  const about = await read.getHeader(file);
+  const tilesZipped = isZipped(about.tileCompression);
   const find = async (id: number): Promise<Entry | undefined> => {
-    let entries = root;
+    let [from, length] = [about.rootDirectoryOffset, about.rootDirectoryLength];
     for (let depth = 0; depth < 4; depth++) {
-      const found = entries.findLast((entry) => entry.id <= id);
-      if (found === undefined) return undefined;
-      if (found.run > 0) return id < found.id + found.run ? found : undefined;
-      const leaf = leaves.get(found.offset) ?? entriesAt(about.leaves + found.offset, found.length);
-      leaves.set(found.offset, leaf);
-      entries = await leaf;
+      const found = findTile(await read.getDirectory(file, from, length, about), id);
+      if (found === null || found.runLength > 0) return found ?? undefined;
+      [from, length] = [about.leafDirectoryOffset + found.offset, found.length];
     }
     return undefined;
   };
-  const kind = about.kind === 1 ? "vector" : "raster";
+  const kind = about.tileType === TileType.Mvt ? "vector" : "raster";
   const over = async (bounds: Bounds): Promise<Archive> => {
     for (let z = about.maxZoom; z >= about.minZoom; z--) {
       const places = covering(bounds, z);
       if (places.length > MOST_TILES) continue;
       const found = (
-        await Promise.all(places.map(async ([x, y]) => ({ x, y, entry: await find(tileId(z, x, y)) })))
+        await Promise.all(places.map(async ([x, y]) => ({ x, y, entry: await find(zxyToTileId(z, x, y)) })))
       ).flatMap(({ x, y, entry }) => (entry ? [{ x, y, ...entry }] : []));
       if (found.reduce((sum, { length }) => sum + length, 0) > MOST_BYTES && z > about.minZoom) continue;
       const ordered = found.sort((one, other) => one.offset - other.offset);
@@ -180,13 +102,13 @@ export async function archive(address: string): Promise<Source> {
         for (; end < ordered.length && ordered[end]!.offset <= until + GAP; end++)
           until = Math.max(until, ordered[end]!.offset + ordered[end]!.length);
         const start = ordered[begin]!.offset;
-        const part = await bytesOf(address, about.data + start, until - start);
+        const part = await bytesOf(address, about.tileDataOffset + start, until - start);
         for (const { x, y, offset, length } of ordered.slice(begin, end))
           tiles.push({
             z,
             x,
             y,
-            bytes: await unzipped(part.slice(offset - start, offset - start + length), about.tilesZipped),
+            bytes: await unzipped(part.slice(offset - start, offset - start + length), tilesZipped),
           });
         begin = end;
       }
@@ -194,7 +116,7 @@ export async function archive(address: string): Promise<Source> {
     }
     return { kind, tiles: [] };
   };
-  return { extent: about.extent, over };
+  return { extent: [about.minLon, about.minLat, about.maxLon, about.maxLat], over };
 }
 
 /** The same from a server of tiles behind this site's own address, such as /streets/{z}/{x}/{y}.pbf. */
