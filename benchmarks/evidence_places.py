@@ -74,7 +74,7 @@ def cases(people, radii, draws: int, seed: int, *, centred: bool = True) -> list
 
 def attack(found: list[Case], *, cross_fit: bool) -> None:
     """Every attacker's error; learned ones with weights from the other half of the people, or the shipped ones."""
-    weights = [learned.shipped()] * 2
+    weights = [learned.shipped_weights()] * 2
     if cross_fit:
         weights = [
             learned.fit([(c.view, c.home_m) for c in found if c.person % 2 != half and not c.centred],

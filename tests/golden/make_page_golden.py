@@ -153,7 +153,7 @@ def _cut(name: str, text: str, ending: str, places: Places, folder: Path) -> dic
 def _guesses(zone: Any, trace: Trace) -> dict[str, list[float]]:
     view = look(stretches(zone, trace), radius_m=zone.radius_m, inner_radius_m=zone.inner_radius_m)
     asked = {name: one for name, one in ATTACKERS.items() if view.seen and not one.learned_from}
-    found = {name: attacker.attack(view.thinned()) for name, attacker in asked.items()}
+    found = {name: attacker.attack(view.thin()) for name, attacker in asked.items()}
     return {name: guess.tolist() for name, guess in found.items() if guess is not None}
 
 

@@ -8,7 +8,7 @@ import pytest
 from sfumato.papers.cip.theorems import gp_loss_bound
 from sfumato.tracks.designs.convex import least_loss
 from sfumato.tracks.designs.exact_designs import joint
-from sfumato.tracks.designs.published import concentrated, multiple_secrets, sdp_a, sdp_a_basic, sdp_b, uniform
+from sfumato.tracks.designs.published import concentrated_noise, multiple_secrets, sdp_a, sdp_a_basic, sdp_b, uniform
 from sfumato.tracks.priors.kernels import RBF, Periodic
 
 pytest.importorskip("cvxpy")
@@ -78,7 +78,7 @@ def test_the_baselines_spend_their_budget_where_they_say():
     prior = prior_of(RBF(6), 50, 1e-9)
     even = uniform(prior, [[i] for i in range(50)], budget=50 * 0.347)
     assert np.max(even.losses()) == pytest.approx(19.49, rel=2e-3)
-    there = concentrated(prior, [[3, 4]], budget=1.0)
+    there = concentrated_noise(prior, [[3, 4]], budget=1.0)
     assert np.flatnonzero(np.diag(there.noise_covariance)).tolist() == [3, 4]
     assert there.trace == pytest.approx(1.0)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sfumato.base.errors import InputError
 from sfumato.tracks.losses.loss import mu_of, odds_at, renyi_epsilon
-from sfumato.tracks.noise.gaussian_noise import calibrated_noise_m, fulfilled, rounded_up
+from sfumato.tracks.noise.gaussian_noise import calibrated_noise_m, fulfils, rounded_up
 from sfumato.tracks.plan import LEVELS, Plan, Target
 
 
@@ -29,7 +29,7 @@ def test_calibrated_noise_keeps_the_odds_and_a_centimetre_less_would_not(
         return
     assert odds_at(mu_of(unit / noise_m**2, radius), 0.01) <= odds
     if noise_m > 0.05:
-        assert not fulfilled(target, unit / (noise_m - 0.011) ** 2)
+        assert not fulfils(target, unit / (noise_m - 0.011) ** 2)
 
 
 @settings(max_examples=100, deadline=None)

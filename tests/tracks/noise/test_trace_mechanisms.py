@@ -12,7 +12,7 @@ from sfumato.tracks.losses.loss import basic_losses, loss_matrix
 from sfumato.tracks.noise.lookup import mechanism_from_dict
 from sfumato.tracks.noise.mixed import MixedNoise
 from sfumato.tracks.noise.planar_laplace import LaplaceNoise
-from sfumato.tracks.noise.prior_shaped import PriorShapedNoise, scaled
+from sfumato.tracks.noise.prior_shaped import PriorShapedNoise, scale_to
 from sfumato.tracks.priors.kernels import RBF, Matern32, Periodic, White
 
 PRIOR = Matern32(66.0, 120.0) + White(1.0)
@@ -103,7 +103,7 @@ def test_a_long_trace_without_a_fast_form_is_refused_with_advice() -> None:
 
 def test_scaling_changes_the_size_and_keeps_the_shape() -> None:
     for kernel in (PRIOR, RBF(3.0, 2.0) * Periodic(9.0, 1.0, 3.0)):
-        big = scaled(kernel, 500.0)
+        big = scale_to(kernel, 500.0)
         assert big.variance_m2 == pytest.approx(500.0)
         lags = np.array([0.0, 1.0, 7.0])
         np.testing.assert_allclose(big(lags) / 500.0, kernel(lags) / kernel.variance_m2, rtol=1e-12)

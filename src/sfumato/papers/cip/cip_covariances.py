@@ -10,7 +10,7 @@ from sfumato.papers import Reproduction, Row
 from sfumato.papers.claims import Claim, check, unchecked
 from sfumato.tracks.designs.exact_designs import joint, one_compound
 from sfumato.tracks.designs.noise_design import NoiseDesign
-from sfumato.tracks.designs.published import concentrated, multiple_secrets, sdp_a, sdp_a_basic, uniform
+from sfumato.tracks.designs.published import concentrated_noise, multiple_secrets, sdp_a, sdp_a_basic, uniform
 from sfumato.tracks.priors.kernels import RBF, Periodic
 
 NUGGET = 1e-6
@@ -23,8 +23,8 @@ def run(*, quick: bool = False) -> Reproduction:
     rbf = RBF(6.0).covariance(np.arange(50.0)) + NUGGET * np.eye(50)
     every = [np.array([i]) for i in range(50)]
     designs["uniform"] = uniform(rbf, [[24]], budget=1.0)
-    designs["concentrated, basic"] = concentrated(rbf, [[24]], budget=1.0)
-    designs["concentrated, compound"] = concentrated(rbf, [[12, 24, 36]], budget=1.0)
+    designs["concentrated, basic"] = concentrated_noise(rbf, [[24]], budget=1.0)
+    designs["concentrated, compound"] = concentrated_noise(rbf, [[12, 24, 36]], budget=1.0)
     _add(designs, "RBF", rbf, [24, 25], None if quick else every)
     periodic = Periodic(24, 1.1).covariance(np.arange(48.0)) + NUGGET * np.eye(48)
     _add(designs, "periodic", periodic, [16, 32], None if quick else every[:48])

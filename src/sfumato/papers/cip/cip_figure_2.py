@@ -20,7 +20,7 @@ from sfumato.papers.temperatures import quartiles
 from sfumato.tracks.designs.design import design_for
 from sfumato.tracks.designs.exact_designs import joint, one_compound
 from sfumato.tracks.designs.noise_design import NoiseDesign
-from sfumato.tracks.designs.published import concentrated, multiple_secrets, sdp_a, sdp_a_basic, uniform
+from sfumato.tracks.designs.published import concentrated_noise, multiple_secrets, sdp_a, sdp_a_basic, uniform
 from sfumato.tracks.priors.kernels import RBF, Kernel, Periodic
 from sfumato.tracks.secret import Secret
 
@@ -108,7 +108,7 @@ def _one_secret(name: str, length: float, secret: list[int], *, noisy: bool = Fa
         "l": float(length),
         "published": _width(published),
         "uniform": _width(uniform(prior, [secret], budget=budget)),
-        "concentrated": _width(concentrated(prior, [secret], budget=budget)),
+        "concentrated": _width(concentrated_noise(prior, [secret], budget=budget)),
         "ours": _width(ours.value),
         **(_band(name, length, secret, budget) if noisy else {}),
     }

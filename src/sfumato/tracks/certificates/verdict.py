@@ -121,7 +121,7 @@ def _word(answer: Answer, reason: str | None) -> str:
     return f"{word}. {reason}" if reason else word
 
 
-def refused(error: VerificationFailed) -> Verdict:
+def refusal(error: VerificationFailed) -> Verdict:
     """The verdict where something disagrees; what another version wrote is not called changed."""
     why = f"{error.what} {error.advice or ''}".strip()
     if isinstance(error, OtherVersion):
@@ -144,7 +144,7 @@ def judge(
     try:
         found = verify(source, release=release, format=format, signer=signer, ignore_wording=ignore_wording)
     except VerificationFailed as error:
-        return refused(error)
+        return refusal(error)
     document, record = found.certificate, Certificate.of(found.certificate)
     verdict = stated_verdict(document)
     reasons = dict(verdict.reasons)

@@ -42,7 +42,7 @@ class _Group:
     vectors: FloatArray
     targets: FloatArray
 
-    def allowed(self, t: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def limits_at(self, t: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """F = (Σ_kk⁻¹ + t·e·I)⁻¹ and its first and second derivative in t, each (K, p, p), the signs of -F."""
         e = self.targets[:, None]
         f = 1.0 / (1.0 / self.values + t * e)
@@ -108,7 +108,7 @@ class Program:
         return len(self.priors) * sum(len(s) for s in self.secrets) + len(self.union) + 1
 
     # ------------------------------------------------------------------ the objective
-    def needed(self, m: FloatArray) -> FloatArray:
+    def indefinite_noise(self, m: FloatArray) -> FloatArray:
         """N = HMHᵀ - P, (n, n), whose positive part is the noise."""
         if self.slopes is None or self.rest is None:
             return m
@@ -121,11 +121,11 @@ class Program:
             return float(np.trace(m))
 
         n, u = len(self.slopes), len(self.union)
-        return float(np.sum(np.maximum(eigvalsh(self.needed(m), subset_by_index=[n - u, n - 1]), 0.0)))
+        return float(np.sum(np.maximum(eigvalsh(self.indefinite_noise(m), subset_by_index=[n - u, n - 1]), 0.0)))
 
     def noise(self, m: FloatArray) -> FloatArray:
         """Γ = N₊, (n, n)."""
-        values, vectors = np.linalg.eigh(self.needed(m))
+        values, vectors = np.linalg.eigh(self.indefinite_noise(m))
         kept = values > 0
         return np.asarray((vectors[:, kept] * values[kept]) @ vectors[:, kept].T)
 
@@ -137,7 +137,7 @@ class Program:
             spreads = [prior - prior @ np.linalg.solve(m + prior, prior) for prior in self.inner]
             for group in self.groups:
                 spread = spreads[group.prior][group.places[:, :, None], group.places[:, None, :]]
-                factor = np.linalg.cholesky(spread - group.allowed(t)[0])
+                factor = np.linalg.cholesky(spread - group.limits_at(t)[0])
                 total -= 2.0 * float(np.sum(np.log(np.diagonal(factor, axis1=1, axis2=2))))
         except np.linalg.LinAlgError:
             return np.inf
@@ -185,7 +185,7 @@ class Program:
             basis = (vectors / np.sqrt(values)).T  # any square root balances the unknowns
             first = self._flat(basis @ basis.T)
         else:
-            values, vectors = np.linalg.eigh(self.needed(m))
+            values, vectors = np.linalg.eigh(self.indefinite_noise(m))
             seen = self.slopes.T @ vectors
             basis = np.linalg.inv(seen[:, -u:])
             hidden = basis @ seen[:, :-u]
@@ -205,7 +205,7 @@ class Program:
         """Add -log det Q_k of a group; returns Σ Y_kQ_k⁻¹Y_kᵀ, (u, u)."""
         with_t = self.budget is not None
         places = group.places
-        allowed, first, second = group.allowed(t)
+        allowed, first, second = group.limits_at(t)
         room = spread[places[:, :, None], places[:, None, :]] - allowed
         root = np.linalg.inv(np.linalg.cholesky((room + room.transpose(0, 2, 1)) / 2))  # (K, p, p)
         y = np.einsum("ikp,kqp->kiq", reach[:, places], root)  # (K, u, p)
@@ -267,7 +267,7 @@ class Program:
             moved = None if change is None else seen.T @ change @ seen
             for group in (g for g in self.groups if g.prior == number):
                 block = (group.places[:, :, None], group.places[:, None, :])
-                allowed, slide, _ = group.allowed(t)
+                allowed, slide, _ = group.limits_at(t)
                 values, vectors = np.linalg.eigh(spread[block] - allowed)
                 floor = 1e-15 * np.maximum(values[:, -1:], 1e-300)
                 roots = vectors / np.sqrt(np.maximum(values, floor))[:, None, :]
@@ -283,7 +283,7 @@ class Program:
         """(Σ+Γ)⁻¹Σ_{:U} = G(MA)⁻¹V_UU without inverting Σ+Γ, G the positive eigenvectors and A = HᵀG."""
         assert self.slopes is not None
         u = len(self.union)
-        _, vectors = np.linalg.eigh(self.needed(m))
+        _, vectors = np.linalg.eigh(self.indefinite_noise(m))
         positive = vectors[:, -u:]
         spread = inner - inner @ np.linalg.solve(m + inner, inner)
         return np.asarray(positive @ np.linalg.solve(m @ (self.slopes.T @ positive), spread))

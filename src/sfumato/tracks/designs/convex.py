@@ -32,7 +32,7 @@ from sfumato.tracks.designs.noise_design import (
     checked_target,
     just_enough,
     losses_of,
-    met,
+    meet_targets,
     regression,
 )
 from sfumato.tracks.losses.certain_loss import losses_at_most
@@ -114,7 +114,7 @@ def least_noise(
     if len(covariances) == 1 and len(indices) == 1:
         slopes, rest = regression(covariances[0], indices[0])
         values, vectors = least_noise_covering(slopes, rest, float(wanted[0]) * np.eye(len(indices[0])))
-        noise, losses = met((vectors * values) @ vectors.T, covariances, indices, wanted)
+        noise, losses = meet_targets((vectors * values) @ vectors.T, covariances, indices, wanted)
         bound = dual_terms(covariances, indices, wanted, Multipliers((vectors,))).budget_for()
         known = read_only(wanted) if losses is None else losses
         design = NoiseDesign(noise, covariances, indices, "convex", nugget, known_losses=known, proof=(vectors,))
@@ -123,7 +123,7 @@ def least_noise(
     if len(covariances) == 1 and _floor_applies(covariances[0], indices, wanted):
         budget = len(covariances[0]) / float(wanted[0])
         shaped = least_loss(covariances[0], indices, budget=budget * (1 + 1e-15), nugget=nugget).value
-        noise, losses = met(shaped.noise_covariance, covariances, indices, wanted)
+        noise, losses = meet_targets(shaped.noise_covariance, covariances, indices, wanted)
         shaped = replace(shaped, noise_covariance=noise, known_losses=shaped.losses() if losses is None else losses)
         # Every Γ_ii ≥ 1/e, since Z_i alone reveals 1/Γ_ii: the trace n/e is the least there is.
         gap = max((shaped.trace - budget) / shaped.trace, 0.0)
@@ -320,7 +320,7 @@ def _finished(
         )
     proof = () if best.multipliers is None else best.multipliers.factors
     if best.form == "noise":
-        noise, losses = met(best.noise, priors, secrets, targets)
+        noise, losses = meet_targets(best.noise, priors, secrets, targets)
         upper = float(np.trace(noise))
     else:
         noise = read_only((best.noise + best.noise.T) / 2)

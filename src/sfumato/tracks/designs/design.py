@@ -198,7 +198,7 @@ def _at_budget(
         known = read_only([np.trace(prior) / (budget * prior[s[0], s[0]]) for s in secrets]) if basic else None
         solved = Solved(NoiseDesign(noise, (prior,), secrets, method, nugget, known_losses=known), "exact")
     else:
-        maker = published.uniform if method == "uniform" else published.concentrated
+        maker = published.uniform if method == "uniform" else published.concentrated_noise
         solved = Solved(maker(prior, secrets, budget=budget, nugget=nugget), "exact")
     seconds = time.perf_counter() - started
     loss = float(np.max(solved.value.losses()))

@@ -304,7 +304,7 @@ def just_enough(
     return scaled, float(np.trace(scaled))
 
 
-def met(
+def meet_targets(
     noise: FloatArray, priors: tuple[FloatArray, ...], secrets: tuple[IntArray, ...], targets: FloatArray
 ) -> tuple[FloatArray, FloatArray | None]:
     """The noise as it will be drawn, enlarged until its losses certainly meet the targets, and those losses.

@@ -45,7 +45,7 @@ def uniform(
     return NoiseDesign(noise, (covariance,), checked_secrets(secrets, n), "uniform", nugget)
 
 
-def concentrated(
+def concentrated_noise(
     prior: npt.ArrayLike, secrets: Sequence[npt.ArrayLike], *, budget: float, nugget: float = 0.0
 ) -> NoiseDesign:
     """Independent noise at the secret times only, the whole budget shared equally among them."""

@@ -137,7 +137,7 @@ def _dual(x: FloatArray, y: FloatArray, move: FloatArray) -> float:
     d = np.einsum("ij,ij->i", gradient, move)
     scale = float(np.mean(np.abs(d))) or 1.0
 
-    def lifted(d: FloatArray) -> tuple[float, FloatArray]:
+    def lift(d: FloatArray) -> tuple[float, FloatArray]:
         """(Σd after lifting d until feasible, the eigenvector of the worst violation)."""
         worst, vector = -math.inf, np.zeros(len(d))
         for matrix in (x, y):
@@ -147,7 +147,7 @@ def _dual(x: FloatArray, y: FloatArray, move: FloatArray) -> float:
         # Lifting may be negative too: d can be larger than needed. The margin covers the eigenvalue's rounding.
         return float(np.sum(d)) + len(d) * (worst + 1e-13 * scale), vector
 
-    best, vector = lifted(d)
+    best, vector = lift(d)
     for step in range(400):
         # Subgradient of Σd + |S| λ_max(J - diag d): 1 - |S| v².
         subgradient = 1.0 - len(d) * vector**2
@@ -155,6 +155,6 @@ def _dual(x: FloatArray, y: FloatArray, move: FloatArray) -> float:
         if norm < 1e-12:
             break
         d = d - scale * 0.3 / (1 + step) ** 0.75 * subgradient / norm
-        value, vector = lifted(d)
+        value, vector = lift(d)
         best = min(best, value)
     return best

@@ -121,7 +121,7 @@ class SecretNoise(GaussianNoise):
         found = resolve(rules, trace.times_s, lat_deg=trace.lat_deg, lon_deg=trace.lon_deg)
         default = (preset_named(DEFAULT_PRESET).prior, False)
         kernel, fitted = default if plan.prior is None else prior_for(plan, traces)
-        return cls.designed(
+        return cls.for_secrets(
             trace.times_s,
             found,
             kernel,
@@ -133,7 +133,7 @@ class SecretNoise(GaussianNoise):
         )
 
     @classmethod
-    def designed(
+    def for_secrets(
         cls,
         times_s: FloatArray,
         secrets: Sequence[Secret],

@@ -70,7 +70,7 @@ class GaussianNoise(AdditiveNoise):
         )
 
     def meets(self, losses: Losses, target: Target) -> bool:
-        return losses.basis is not None and fulfilled(target, losses.basis)
+        return losses.basis is not None and fulfils(target, losses.basis)
 
     def is_own(self, losses: Losses, target: Target) -> bool:
         if target.noise_m is not None:
@@ -231,7 +231,7 @@ class SizedNoise(GaussianNoise):
     def noise_m(self) -> float:
         return self.size_m
 
-    def sized(self, noise_m: float) -> Self:
+    def with_size(self, noise_m: float) -> Self:
         """The same mechanism with another noise level."""
         return replace(self, size_m=noise_m)  # type: ignore[type-var]
 
@@ -260,7 +260,7 @@ def calibrated_noise_m(target: Target, unit_loss: float, together: Together = al
     mu = target.mu
     assert mu is not None
     noise_m = rounded_up(target.radius_m * math.sqrt(together(unit_loss)) / mu)
-    while not fulfilled(target, together(unit_loss / noise_m**2)):  # rounding above must not break the promise
+    while not fulfils(target, together(unit_loss / noise_m**2)):  # rounding above must not break the promise
         noise_m = rounded_up(noise_m + NOISE_STEP_M / 2)
     if noise_m > MOST_NOISE_M:
         raise InputError(
@@ -270,7 +270,7 @@ def calibrated_noise_m(target: Target, unit_loss: float, together: Together = al
     return noise_m
 
 
-def fulfilled(target: Target, loss_per_m2: float) -> bool:
+def fulfils(target: Target, loss_per_m2: float) -> bool:
     """The explicit check at the end: does this loss keep what was asked for?"""
     mu = mu_of(loss_per_m2, target.radius_m)
     if target.odds is not None:

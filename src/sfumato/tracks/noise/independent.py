@@ -65,7 +65,7 @@ class IndependentNoise(SizedNoise):
             )
         unit = cls(1.0, prior_class_named(plan.prior_class), plan.redraws)
         loss = unit.losses([trace.times_s for trace in traces]).basis or math.inf
-        return unit.sized(calibrated_noise_m(plan.target, loss, together))
+        return unit.with_size(calibrated_noise_m(plan.target, loss, together))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:

@@ -17,7 +17,7 @@ from sfumato.base.things.traces import Trace
 from sfumato.tracks.losses.loss import basic_losses
 from sfumato.tracks.noise.gaussian_noise import calibrated_noise_m
 from sfumato.tracks.noise.interface import Json
-from sfumato.tracks.noise.prior_shaped import ShapedNoise, prior_for, scaled, with_white
+from sfumato.tracks.noise.prior_shaped import ShapedNoise, prior_for, scale_to, with_white
 from sfumato.tracks.plan import Plan
 from sfumato.tracks.priors.kernels import Kernel, kernel_from_dict
 
@@ -50,7 +50,7 @@ class MixedNoise(ShapedNoise):
         prior, fitted = prior_for(plan, traces)
         share = WHITE_SHARE if plan.white_share is None else plan.white_share
         unit = cls(prior, 1.0, share, fitted, plan.redraws)
-        return unit.sized(calibrated_noise_m(plan.target, 1.0 / (1 - share), together))
+        return unit.with_size(calibrated_noise_m(plan.target, 1.0 / (1 - share), together))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -59,7 +59,7 @@ class MixedNoise(ShapedNoise):
 
     def kernel(self) -> Kernel:
         variance = self.size_m**2
-        return with_white(scaled(self.prior, (1 - self.white_share) * variance), self.white_share * variance)
+        return with_white(scale_to(self.prior, (1 - self.white_share) * variance), self.white_share * variance)
 
     def parameters(self) -> Json:
         return {
@@ -92,5 +92,5 @@ class MixedNoise(ShapedNoise):
     def _exact(self, times_s: FloatArray) -> float:
         """The largest point's loss under the stated prior at a small sd, where it is largest."""
         times, _ = distinct(times_s)
-        prior = scaled(self.prior, (0.01 * self.size_m) ** 2)
+        prior = scale_to(self.prior, (0.01 * self.size_m) ** 2)
         return float(basic_losses(prior.covariance(times), self.kernel().covariance(times)).max())

@@ -126,7 +126,7 @@ class PriorShapedNoise(ShapedNoise):
         return cls(prior, float(values["noise_m"]), bool(values["fitted"]), int(values["redraws"]))
 
     def kernel(self) -> Kernel:
-        return scaled(self.prior, self.size_m**2)
+        return scale_to(self.prior, self.size_m**2)
 
     def parameters(self) -> Json:
         return {
@@ -150,7 +150,7 @@ class PriorShapedNoise(ShapedNoise):
         )
 
 
-def scaled(kernel: Kernel, variance_m2: float) -> Kernel:
+def scale_to(kernel: Kernel, variance_m2: float) -> Kernel:
     """The same shape with another total variance."""
     factor = math.sqrt(variance_m2 / kernel.variance_m2)
 

@@ -128,10 +128,10 @@ class LeakTest:
         if zone is None:
             return PlaceLeak(place.name, None, 0, {}, None, None, None, None, None, None, None, None)
         truth = zone.around.to_metres(place.lat_deg, place.lon_deg)[0]
-        view = ZoneView.joined(seen.after) if seen.after else None
+        view = ZoneView.join(seen.after) if seen.after else None
         errors = _errors(view, truth)
         best, best_m = _least(errors)
-        centred_view = ZoneView.joined(seen.centred) if seen.centred else None
+        centred_view = ZoneView.join(seen.centred) if seen.centred else None
         usual, usual_m = _least(_errors(centred_view, np.zeros(2), but="centre"))
         belief = None if view is None else believe(view)
         luck = None if best_m is None else 1.0 - (1.0 - min(best_m / zone.inner_radius_m, 1.0) ** 2) ** len(errors)

@@ -91,7 +91,7 @@ def _flatten(kind: type[Sum] | type[Product], *kernels: Kernel) -> tuple[Kernel,
     parts: list[Kernel] = []
     for kernel in kernels:
         if not isinstance(kernel, Kernel):
-            raise InputError(f"A kernel cannot be combined with {type(kernel).__name__}.", "Use Constant(sd_m).")
+            raise InputError(f"A kernel cannot be density_of_both with {type(kernel).__name__}.", "Use Constant(sd_m).")
         parts.extend(kernel.parts if isinstance(kernel, kind) else (kernel,))
     return tuple(parts)
 
@@ -340,7 +340,7 @@ def _crossed(a: tuple[FloatArray, FloatArray], b: tuple[FloatArray, FloatArray])
 def _convolved(density: _Density, lines: _Lines, part: Kernel) -> tuple[_Density, _Lines]:
     part_lines = part.spectral_lines()
 
-    def combined(omega: npt.ArrayLike) -> FloatArray:
+    def density_of_both(omega: npt.ArrayLike) -> FloatArray:
         w = np.asarray(omega, dtype=np.float64)
         total = np.zeros_like(w)
         for frequency, mass in zip(*part_lines, strict=True):
@@ -349,7 +349,7 @@ def _convolved(density: _Density, lines: _Lines, part: Kernel) -> tuple[_Density
             total = total + 0.5 * mass * (part.spectral_density(w - frequency) + part.spectral_density(w + frequency))
         return total + _density_convolution(density, part.spectral_density, w)
 
-    return combined, _crossed(lines, part_lines)
+    return density_of_both, _crossed(lines, part_lines)
 
 
 def _density_convolution(a: _Density, b: _Density, omega: FloatArray) -> FloatArray:

@@ -7,7 +7,7 @@ import pytest
 
 from sfumato.tracks.adversary.places import ATTACKERS, Stretch, guesses_m, look
 from sfumato.tracks.adversary.places.arrival import arrival_loss_per_m2
-from sfumato.tracks.adversary.places.learned import FEATURES, Weights, believe, features, fit, shipped
+from sfumato.tracks.adversary.places.learned import FEATURES, Weights, believe, features, fit, shipped_weights
 from sfumato.tracks.adversary.places.view import candidates_m
 from sfumato.tracks.priors.kernels import Matern32, White
 
@@ -102,8 +102,8 @@ def test_the_learned_attacker_is_a_distribution_and_learns_what_it_is_taught():
 
 
 def test_the_shipped_weights_say_on_whom_they_were_fitted():
-    assert "development people" in shipped().fitted_on
-    assert len(shipped().values) == len(FEATURES)
+    assert "development people" in shipped_weights().fitted_on
+    assert len(shipped_weights().values) == len(FEATURES)
     view = seen(radial([100.0, 100.0]))
     assert features(view, candidates_m(INNER_M)).shape == (len(candidates_m(INNER_M)), len(FEATURES))
 
@@ -125,7 +125,7 @@ def test_the_loss_of_a_withheld_arrival_falls_with_the_time_since_the_last_point
 
 def test_an_archive_of_ten_thousand_rides_is_attacked_in_bounded_memory():
     one = seen(radial([200.0, 100.0], 40))
-    many = type(one).joined([one] * 250)
+    many = type(one).join([one] * 250)
     assert len(many.gates_m) == 10_000
-    assert len(many.thinned().gates_m) <= 1500
+    assert len(many.thin().gates_m) <= 1500
     assert np.hypot(*(guesses_m(many)["crossing"] - [200.0, 100.0])) < 10

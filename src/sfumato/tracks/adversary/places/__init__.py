@@ -19,6 +19,6 @@ ATTACKERS = {name: attacker for name, attacker in _EVERY.items() if attacker.aga
 
 def guesses_m(view: ZoneView) -> dict[str, FloatArray]:
     """Every attacker's guess in metres around the zone's centre; those with nothing to go by are left out."""
-    few = view.thinned()
+    few = view.thin()
     found = {name: cast("FloatArray | None", attacker.attack(few)) for name, attacker in ATTACKERS.items()}
     return {name: guess for name, guess in found.items() if guess is not None}

@@ -67,7 +67,7 @@ def _distances() -> FloatArray:
 
 
 @lru_cache(maxsize=1)
-def shipped() -> Weights:
+def shipped_weights() -> Weights:
     """The weights that ship with the package, fitted on development people only."""
     text = resources.files("sfumato").joinpath("data", "zone_attacker.json").read_text("utf-8")
     found = json.loads(text)
@@ -99,7 +99,7 @@ def believe(view: ZoneView, weights: Weights | None = None) -> Learned | None:
     if not view.seen:
         return None
     places = candidates_m(view.inner_radius_m)
-    value = features(view.thinned(), places) @ (weights or shipped()).values
+    value = features(view.thin(), places) @ (weights or shipped_weights()).values
     share = np.exp(value - value.max())
     return Learned(read_only(places), read_only(share / share.sum()), view.inner_radius_m)
 

@@ -48,7 +48,7 @@ class ZoneView:
         """Whether any ride touches the zone at all; if none does, nothing shows that there is one."""
         return len(self.gates_m) > 0
 
-    def thinned(self, at_most: int = 1500) -> ZoneView:
+    def thin(self, at_most: int = 1500) -> ZoneView:
         """Evenly chosen gates where there are more than ``at_most``: attackers are quadratic in them."""
         if len(self.gates_m) <= at_most:
             return self
@@ -71,7 +71,7 @@ class ZoneView:
         return ZoneView(self.radius_m, self.inner_radius_m, gates, headings, far, self.stops[use])
 
     @classmethod
-    def joined(cls, views: Sequence[ZoneView]) -> ZoneView:
+    def join(cls, views: Sequence[ZoneView]) -> ZoneView:
         """All gates of several looks at one zone."""
         gates, headings, far = (
             read_only(np.concatenate([getattr(view, name) for view in views]))

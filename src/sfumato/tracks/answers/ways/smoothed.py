@@ -25,7 +25,7 @@ from sfumato.tracks.certificates.build import FORMAT, SMOOTHED, released_of
 from sfumato.tracks.certificates.clean import more_than_certified
 from sfumato.tracks.certificates.document import SEAL, SIGNATURE, certificate_text, file_facts, sealed, worst_odds
 from sfumato.tracks.certificates.sign import check_signer
-from sfumato.tracks.certificates.verdict import Verdict, judge, refused, stated_verdict, unmet
+from sfumato.tracks.certificates.verdict import Verdict, judge, refusal, stated_verdict, unmet
 from sfumato.tracks.certificates.verify import check_opening, check_recomputed, read_certificate, read_release, terms_of
 
 HOW = "smoothed from the release; prior fitted to the release"
@@ -84,7 +84,7 @@ def judge_smoothed(
     try:
         inner, people, checks, notes, signed_by = _unchanged(source, release, format, signer, ignore_wording)
     except VerificationFailed as error:
-        return refused(error)
+        return refusal(error)
     verdict = stated_verdict(inner)
     more = more_than_certified(Path(release), people=len(people), kept=(), format=format)
     reasons = {**verdict.reasons, **({} if more is None else {"clean": more})}

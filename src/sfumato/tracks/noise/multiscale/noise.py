@@ -74,7 +74,7 @@ class MultiscaleNoise(SizedNoise, ContinuingNoise):
     @classmethod
     def _calibrated(cls, ladder: Ladder, plan: Plan, together: Together) -> Self:
         unit = cls(ladder, 1.0, prior_class_named(plan.prior_class), plan.redraws)
-        return unit.sized(calibrated_noise_m(plan.target, unit.bound().worst_loss, together))
+        return unit.with_size(calibrated_noise_m(plan.target, unit.bound().worst_loss, together))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:

@@ -28,11 +28,11 @@ def solve(prior_class: PriorClass) -> tuple[Solved[tuple[Any, Any]], Ladder, Uni
     """The best ladder of a class, and its bound with the white and constant shares included."""
     solved = design_ladder(prior_class.kernels, *prior_class.length_scales_s)
     assert solved.objective is not None
-    ladder = balanced(Ladder(*solved.value, white_share=WHITE_SHARE, constant_share=0.0), solved.objective)
+    ladder = balance_shares(Ladder(*solved.value, white_share=WHITE_SHARE, constant_share=0.0), solved.objective)
     return solved, ladder, universal_bound(ladder, prior_class)
 
 
-def balanced(ladder: Ladder, path_loss: float) -> Ladder:
+def balance_shares(ladder: Ladder, path_loss: float) -> Ladder:
     """The same ladder with the least constant share, in thousandths, for which one unknown place loses no more.
 
     A path loses L/(1 − ψ − χ) (L the loss × o of the ladder alone), a place stayed at 1/χ: equal at
