@@ -24,7 +24,7 @@ from sfumato.tracks.secret import TIMES_ARE_PUBLIC, basic, compound, every_windo
 
 PRIOR = Matern32(66.0, 120.0) + White(1.0)
 TIMES = np.arange(60) * 20.0
-secret_noise = SecretNoise.designed
+secret_noise = SecretNoise.for_secrets
 SAMPLE = ROOT / "src" / "sfumato" / "data" / "sample_ride.gpx"
 
 

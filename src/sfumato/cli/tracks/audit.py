@@ -1,8 +1,12 @@
-"""What ``sfumato audit`` does with a track, or with a table of people: the attack in numbers, and a private page."""
+"""``sfumato audit``: what an adversary still learns from a release, in numbers and on a private page.
+
+One track, one person of a table, everybody in it, or an archive beside the folder that was shared.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,38 +20,90 @@ from sfumato.base.progress import progress
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length, plain_number
 from sfumato.cli.output import fail, print_json
+from sfumato.cli.tracks.archive_faces import passphrase_in, points_read
 from sfumato.cli.tracks.protect import named_columns, read_people
 from sfumato.cli.tracks.protected_pages import fleet_page, one_of
 from sfumato.pages.report import render
+from sfumato.pages.report.audit_page import audit_page, noise_lines
 from sfumato.tracks.adversary.audit import Audit
 from sfumato.tracks.adversary.audit import audit as measure
 from sfumato.tracks.adversary.fleet import FleetAudit, People, attacked_people, audit_fleet
 from sfumato.tracks.certificates.build import SMOOTHED, rounded_times
 from sfumato.tracks.certificates.verify import Document, check_belongs, opened, read_certificate
+from sfumato.tracks.folders.audit_archive import ArchiveAudit, AuditRow, audit_archive
+from sfumato.tracks.folders.rides.ride_job import SourceReading
 from sfumato.tracks.io import read_trace
-from sfumato.tracks.io.archive import only_track
+from sfumato.tracks.io.archive import count_members, only_track
+from sfumato.tracks.places import load_places
 
-Reading = tuple[str | None, list[str], bool]
 _MOST_LINES = 20
+_READING = "How the original is read"
 
 
-def run_audit(
-    original: Path,
-    release: Path,
-    certificate: Path,
-    prior: str,
-    reading: Reading,
-    wanted: tuple[Path | None, str | None],
-    *,
-    json: bool,
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What every audit is told: the certificate, the adversary's prior, the page, and how the original is read."""
+
+    certificate: Path
+    prior: str
+    report: Path | None
+    reading: SourceReading
+    json: bool
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``audit`` to the app."""
+    app.command("audit", help="Measure what an adversary still learns, from original and release.")(audit)
+
+
+def audit(
+    paths: list[Path] = typer.Argument(
+        ...,
+        metavar="ORIGINAL... RELEASE",
+        help="The original track or table of people (stays on this machine) and the release made from it; or an "
+        "archive (folders, files, patterns, .gz, .zip) and the folder that was shared.",
+    ),
+    certificate: Path = typer.Option(..., help="The release's certificate."),
+    prior: str = typer.Option("fit", help="What the adversary believes: 'fit', 'preset' or a preset's name."),
+    places: Path | None = typer.Option(None, help="For an archive with hidden places: your places file."),
+    passphrase_file: Path | None = typer.Option(None, help="Open the places file with this file's passphrase."),
+    report: Path | None = typer.Option(None, help="Write the private page (HTML, 0600) here."),
+    report_person: str | None = typer.Option(None, help="For a table of people: audit this one person (an id)."),
+    time_zone: str | None = typer.Option(
+        None, help="Time zone of the original's times that name none.", rich_help_panel=_READING
+    ),
+    column: list[str] = typer.Option(
+        [], help="Name a table's column by role, e.g. lat=Y; repeat for more.", rich_help_panel=_READING
+    ),
+    one_person: bool = typer.Option(
+        False, "--one-person", help="All rows of every table are one person's.", rich_help_panel=_READING
+    ),
+    json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
 ) -> None:
+    """Errors and intervals are per coordinate, in metres."""
+    if len(paths) < 2:
+        raise InputError("An audit compares originals with their release.", "Name the original, then the release.")
+    *originals, release = paths
+    reading = SourceReading(None, time_zone, named_columns(column), one_person=one_person)
+    asked = _Asked(certificate, prior, report, reading, json)
+    if release.is_dir():
+        if report_person is not None:
+            raise InputError("--report-person is for a table of people.", "An archive is one person's.")
+        _audit_archive(originals, release, places, passphrase_file, asked)
+        return
+    if len(originals) > 1 or places is not None:
+        raise InputError("Several originals and --places are for an archive.", "Name the shared folder as the last.")
+    _audit_file(originals[0], release, report_person, asked)
+
+
+def _audit_file(original: Path, release: Path, person: str | None, asked: _Asked) -> None:
     """One track, one person of a table, or everybody in it; exit 1 where a release is its original."""
-    document, (report, person) = read_certificate(certificate), wanted
+    document = read_certificate(asked.certificate)
     if document.get("kind") == SMOOTHED:
         raise InputError(
             "A smooth track holds no noise that could be attacked.", "Audit the noisy release it was made from."
         )
-    people = originals_at(original, reading)
+    people = _originals_at(original, asked.reading)
     try:
         if document.get("people") == 1:
             second = read_trace(release, one_person=True)
@@ -56,7 +112,7 @@ def run_audit(
         else:
             released = opened(document, release)[1]
     except VerificationFailed as error:
-        fail(error, json=json, code=1)
+        fail(error, json=asked.json, code=1)
     if len(released) == 1 or person is not None:
         if len(people) > 1 and len(released) == 1:
             raise InputError(f"The original holds {len(people)} people, the release one.", "Use --one-person for it.")
@@ -64,31 +120,29 @@ def run_audit(
             raise InputError("--report-person is for a table of people.", "Leave it out.")
         first = people[0][1] if person is None else one_of(people, person)
         second = released[0][1] if person is None else one_of(released, person)
-        audit_track(first, second, document, prior, report, json=json)
+        _audit_track(first, second, document, asked)
         return
-    _audit_people(people, released, document, prior, report, json=json)
+    _audit_people(people, released, document, asked)
 
 
-def originals_at(original: Path, reading: Reading) -> People:
+def _originals_at(original: Path, reading: SourceReading) -> People:
     """The people of the original, times as they are released."""
-    time_zone, column, one_person = reading
     with only_track(original) as file:
-        columns = named_columns(column)
-        people = read_people(file, format=None, zone=time_zone, columns=columns, one_person=one_person)
+        people = read_people(
+            file, format=None, zone=reading.zone, columns=reading.columns, one_person=reading.one_person
+        )
     return [(person, rounded_times(trace)) for person, trace in people]
 
 
-def _audit_people(
-    people: People, released: People, document: Document, prior: str, report: Path | None, *, json: bool
-) -> None:
-    with progress("Attacking every person", len(attacked_people(len(people))), quiet=json) as step:
-        found = audit_fleet(people, released, document, prior=prior, step=step)
-    if report is not None:
-        write_text(report, fleet_page(people, released, document, found), private=True)
-    if json:
+def _audit_people(people: People, released: People, document: Document, asked: _Asked) -> None:
+    with progress("Attacking every person", len(attacked_people(len(people))), quiet=asked.json) as step:
+        found = audit_fleet(people, released, document, prior=asked.prior, step=step)
+    if asked.report is not None:
+        write_text(asked.report, fleet_page(people, released, document, found), private=True)
+    if asked.json:
         print_json({"ok": not found.unprotected, **found.to_dict()})
     else:
-        _say_people(found, report)
+        _say_people(found, asked.report)
     if found.unprotected:
         raise SystemExit(1)
 
@@ -125,18 +179,21 @@ def _left(found: Audit) -> float:
     return found.rms_error_raw_m if found.rms_error_smoothed_m is None else found.rms_error_smoothed_m
 
 
-def audit_track(
-    first: Trace, second: Trace, document: Document, prior: str, report: Path | None, *, json: bool
-) -> None:
+def _audit_track(first: Trace, second: Trace, document: Document, asked: _Asked) -> None:
     """One person's track and its release."""
-    found = measure(first, second, document, prior=prior)
-    if report is not None:
-        write_text(report, render(release=second, certificate=document, original=first, audit=found), private=True)
-    if json:
+    found = measure(first, second, document, prior=asked.prior)
+    if asked.report is not None:
+        page = render(release=second, certificate=document, original=first, audit=found)
+        write_text(asked.report, page, private=True)
+    if asked.json:
         print_json({**found.to_dict(), "points_read": first.points_read.to_dict()})
-        if found.unprotected:
-            raise SystemExit(1)
-        return
+    else:
+        _say_track(found, first)
+    if found.unprotected:
+        raise SystemExit(1)
+
+
+def _say_track(found: Audit, first: Trace) -> None:
     if words := first.points_read.sentence():
         typer.echo(words)
     typer.echo(f"Points compared           {found.points}")
@@ -156,8 +213,6 @@ def audit_track(
             f"interval {left['interval_68_m']:.1f} m, truth inside it {100 * left['coverage_68']:.0f}% of the time"
         )
     typer.echo(found.verdict)
-    if found.unprotected:
-        raise SystemExit(1)
 
 
 def _prior_words(prior: Mapping[str, Any]) -> str:
@@ -172,3 +227,78 @@ def _prior_words(prior: Mapping[str, Any]) -> str:
         if "kernel" in part and "sd_m" in part
     ]
     return f"{prior.get('source', '')}: {' + '.join(words)}" if words else str(prior.get("source", ""))
+
+
+def _audit_archive(
+    originals: list[Path], folder: Path, places: Path | None, passphrase_file: Path | None, asked: _Asked
+) -> None:
+    """Attack the shared folder with the originals at hand; exit 1 where it is the original, or not as certified."""
+    mine = None if places is None else load_places(places, passphrase=passphrase_in(passphrase_file))
+    try:
+        with progress("Auditing", count_members(originals), quiet=asked.json) as step:
+            found = audit_archive(
+                originals,
+                folder,
+                asked.certificate,
+                places=mine,
+                reading=asked.reading,
+                prior=asked.prior,
+                step=step,
+            )
+    except VerificationFailed as error:
+        fail(error, json=asked.json, code=1)
+    if asked.report is not None:
+        write_text(asked.report, audit_page(found, read_certificate(asked.certificate), folder), private=True)
+    if asked.json:
+        print_json(_archive_json(found))
+    else:
+        _say_archive(found, asked.report)
+    if found.inside or found.unprotected:
+        raise SystemExit(1)
+
+
+def _say_archive(found: ArchiveAudit, report: Path | None) -> None:
+    shown = [row for row in found.rows if not row.no_track]
+    few = shown if len(shown) <= _MOST_LINES else [row for row in shown if row.refused][:_MOST_LINES]
+    if few:
+        width = min(max(len(row.source) for row in few), 48)
+        typer.echo(f"{'file':<{width}}  {'in':>8}  {'out':>8}  error per coordinate (private: do not share this table)")
+        for row in few:
+            typer.echo(f"{row.source[-width:]:<{width}}  {row.points_in:>8}  {row.points_out:>8}  {_row_words(row)}")
+    if len(few) < len(shown):
+        typer.echo(f"... and {len(shown) - len(few)} more; --report writes all of them.")
+    if words := points_read(found.rows).sentence():
+        typer.echo(words)
+    for leak in found.leaks:
+        typer.echo(leak.sentence())
+    if found.inside:
+        typer.echo(f"WRONG: {found.inside} published point(s) lie inside a zone. Do not share this; report it.")
+    elif found.leaks:
+        typer.echo("No published point lies inside a zone.")
+    for line in (*noise_lines(found), *found.notes):
+        typer.echo(line)
+    if found.unprotected:
+        typer.echo("NOT PROTECTED: what was shared is the original; nothing was withheld or moved by a metre.")
+    if report is not None:
+        typer.echo(f"Report (private): {report}")
+
+
+def _row_words(row: AuditRow) -> str:
+    if row.refused:
+        return row.refused
+    return "nothing is left" if row.error_m is None else f"{row.error_m:.1f} m"
+
+
+def _archive_json(found: ArchiveAudit) -> dict[str, object]:
+    return {
+        "ok": not (found.inside or found.unprotected),
+        "unprotected": found.unprotected,
+        "private": True,
+        "rows": [asdict(row) for row in found.rows],
+        "points_read": points_read(found.rows).to_dict(),
+        "noise": None if found.noise is None else found.noise.to_dict(),
+        "files_attacked": found.attacked,
+        "leaks": [{**asdict(leak), "sentence": leak.sentence()} for leak in found.leaks],
+        "inside": found.inside,
+        "notes": list(found.notes),
+    }

@@ -1,4 +1,4 @@
-"""The commands that look at a release again: ``audit`` and ``verify``."""
+"""``sfumato verify``: is a release unchanged, clean, plausible and protected?"""
 
 from __future__ import annotations
 
@@ -13,53 +13,8 @@ from sfumato.cli.output import fail, print_json
 
 
 def register(app: typer.Typer) -> None:
-    """Add ``audit`` and ``verify`` to the app."""
-    app.command("audit", help="Measure what an adversary still learns, from original and release.")(audit)
+    """Add ``verify`` to the app."""
     app.command("verify", help="Is a release unchanged, clean, plausible and protected? Exit 1 if not.")(verify)
-
-
-def audit(
-    paths: list[Path] = typer.Argument(
-        ...,
-        metavar="ORIGINAL... RELEASE",
-        help="The original track or table of people (stays on this machine) and the release made from it; or an "
-        "archive (folders, files, patterns, .gz, .zip) and the folder that was shared.",
-    ),
-    certificate: Path = typer.Option(..., help="The release's certificate."),
-    prior: str = typer.Option("fit", help="What the adversary believes: 'fit', 'preset' or a preset's name."),
-    places: Path | None = typer.Option(None, help="For an archive with hidden places: your places file."),
-    passphrase_file: Path | None = typer.Option(None, help="Open the places file with this file's passphrase."),
-    report: Path | None = typer.Option(None, help="Write the private page (HTML, 0600) here."),
-    report_person: str | None = typer.Option(None, help="For a table of people: audit this one person (an id)."),
-    time_zone: str | None = typer.Option(None, help="Time zone of the original's times that name none."),
-    column: list[str] = typer.Option([], help="Name a table's column by role, e.g. lat=Y; repeat for more."),
-    one_person: bool = typer.Option(False, "--one-person", help="All rows of every table are one person's."),
-    json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
-) -> None:
-    """Errors and intervals are per coordinate, in metres."""
-    if len(paths) < 2:
-        raise InputError("An audit compares originals with their release.", "Name the original, then the release.")
-    *originals, release = paths
-    if release.is_dir():
-        if report_person is not None:
-            raise InputError("--report-person is for a table of people.", "An archive is one person's.")
-        import_module("sfumato.cli.tracks.audited_archive").run_audit_archive(
-            originals,
-            release,
-            certificate,
-            prior,
-            places,
-            passphrase_file,
-            report,
-            (time_zone, column, one_person),
-            json=json,
-        )
-        return
-    if len(originals) > 1 or places is not None:
-        raise InputError("Several originals and --places are for an archive.", "Name the shared folder as the last.")
-    import_module("sfumato.cli.tracks.audit").run_audit(
-        originals[0], release, certificate, prior, (time_zone, column, one_person), (report, report_person), json=json
-    )
 
 
 def verify(

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
 from sfumato.base.errors import InputError
+from sfumato.base.numbers.odds import odds_words
 from sfumato.base.units import duration_s, format_length, length_m
 from sfumato.cli.output import print_json
-
-if TYPE_CHECKING:
-    from sfumato.tracks.adversary.routine import Cost
+from sfumato.tracks.adversary import routine
+from sfumato.tracks.adversary.routine import Cost
+from sfumato.tracks.certificates.verify import read_certificate
+from sfumato.tracks.priors.kernels import Matern32
 
 _STEPS = (1, 5, 10, 20, 60, 120, 250)
 NOT_COVERED = (
@@ -44,10 +45,6 @@ def cost(
     json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
 ) -> None:
     """Exact odds, 99 times in 100, between two places at most the certificate's radius apart."""
-    from sfumato.tracks.adversary import routine
-    from sfumato.tracks.certificates.verify import read_certificate
-    from sfumato.tracks.priors.kernels import Matern32
-
     document = read_certificate(certificate)
     if not 1 <= repeats <= 3660:
         raise InputError(f"--repeats is {repeats}.", "It must be a number of days from 1 to 3660.")
@@ -100,8 +97,6 @@ def cost(
 
 
 def _say(rows: list[Cost], known: list[str], radius_m: float) -> None:
-    from sfumato.base.numbers.odds import odds_words
-
     whose = f" (known: {', '.join(known)})" if known else ""
     typer.echo(f"Odds between two places at most {format_length(radius_m)} apart, 99 times in 100{whose}:")
     for row in rows:

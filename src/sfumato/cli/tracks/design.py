@@ -7,20 +7,27 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import numpy as np
 import typer
+from rich.console import Console
 
+from sfumato.base.arrays import FloatArray, positive
 from sfumato.base.errors import InputError
 from sfumato.base.files import write_whole
+from sfumato.base.numbers.odds import odds_at, renyi_epsilon
 from sfumato.cli.output import print_json
 from sfumato.cli.tracks.design_multiscale import register_multiscale
+from sfumato.papers.cip.theorems import prior_posterior_gap
+from sfumato.tracks.designs.design import default_nugget, design
+from sfumato.tracks.designs.noise_design import NoiseDesign
+from sfumato.tracks.priors.kernels import Kernel, Periodic, kernel_named
+from sfumato.tracks.secret import parse
 
-if TYPE_CHECKING:
-    from sfumato.base.arrays import FloatArray
-    from sfumato.tracks.designs.noise_design import NoiseDesign
-    from sfumato.tracks.priors.kernels import Kernel
-
+_KERNELS = ("rbf", "matern12", "matern32", "matern52")
+_SOLVING = "How it is solved"
+_MEANING = "What it means"
 _HELP = "Design noise for chosen secrets under a Gaussian prior, optimal or as published, with its exact loss."
 
 
@@ -59,17 +66,27 @@ def design_command(
     ] = "convex",
     nugget: Annotated[
         float | None,
-        typer.Option(help="White variance in the prior. Default 0 for closed forms, 1e-6 for convex ones."),
+        typer.Option(
+            help="White variance in the prior. Default 0 for closed forms, 1e-6 for convex ones.",
+            rich_help_panel=_SOLVING,
+        ),
     ] = None,
     gap: Annotated[
         float | None,
-        typer.Option(help="Certified relative gap to reach. Default 1e-6 for convex, 1e-3 for minimax."),
+        typer.Option(
+            help="Certified relative gap to reach. Default 1e-6 for convex, 1e-3 for minimax.", rich_help_panel=_SOLVING
+        ),
     ] = None,
     radius: Annotated[
         float | None,
-        typer.Option(help="How far two places may be apart, in units of the prior's sd: adds epsilon, mu, odds."),
+        typer.Option(
+            help="How far two places may be apart, in units of the prior's sd: adds epsilon, mu, odds.",
+            rich_help_panel=_MEANING,
+        ),
     ] = None,
-    order: Annotated[float, typer.Option(help="Order of the Rényi divergence printed with --radius.")] = 5.0,
+    order: Annotated[
+        float, typer.Option(help="Order of the Rényi divergence printed with --radius.", rich_help_panel=_MEANING)
+    ] = 5.0,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write the noise covariance (.npy), the jitter in it.")
     ] = None,
@@ -85,12 +102,6 @@ def design_command(
     """
     if context.invoked_subcommand is not None:
         return
-    import numpy as np
-
-    from sfumato.base.arrays import positive
-    from sfumato.tracks.designs.design import default_nugget, design
-    from sfumato.tracks.secret import parse
-
     if points < 1 or points > 5000:
         raise InputError(f"points is {points}.", "Give 1 .. 5000; for longer traces see tracks.designs.exact_designs.")
     if output is not None and output.suffix != ".npy":
@@ -140,6 +151,12 @@ def design_command(
     if json:
         print_json(result)
         return
+    _say(result, order)
+    if len(rules) and names != ["all"]:
+        typer.echo("Whoever knows this noise can tell which times it protects.")
+
+
+def _say(result: dict[str, Any], order: float) -> None:
     for name in ("loss", "direct", "inferential", "two_sigma", "trace", "gap", "nugget", "jitter", "seconds"):
         shown = result[name]
         typer.echo(f"{name:12s} {'none' if shown is None else format(shown, '.6g')}")
@@ -151,15 +168,10 @@ def design_command(
         )
     for note in result["notes"]:
         typer.echo(note)
-    if len(rules) and names != ["all"]:
-        typer.echo("Whoever knows this noise can tell which times it protects.")
 
 
 def _meaning(value: NoiseDesign, radius: float, order: float) -> list[dict[str, Any]]:
     """What every secret's loss means at a radius: μ² = r²|S|λ_max(J), ε = λμ²/2, and odds of 99 in 100."""
-    from sfumato.base.numbers.odds import odds_at, renyi_epsilon
-    from sfumato.papers.cip.theorems import prior_posterior_gap
-
     rows = []
     for secret, loss in zip(value.secrets, value.losses(), strict=True):
         mu = radius * math.sqrt(len(secret) * float(loss))
@@ -181,8 +193,6 @@ def _meaning(value: NoiseDesign, radius: float, order: float) -> list[dict[str, 
 
 def _write(covariance: FloatArray, path: Path) -> None:
     """Under exactly this name: given a name and no file, NumPy adds the ending and fills another one."""
-    import numpy as np
-
     with path.open("wb") as file:
         np.save(file, covariance)
 
@@ -206,19 +216,11 @@ def _notes(method: str, secrets: int, loss: float | None, certain: NoiseDesign) 
 
 
 def _kernel(name: str, length: float, period: float) -> Kernel:
-    from sfumato.tracks.priors import kernels
-
     if name == "periodic":
-        return kernels.Periodic(period, length)
-    known: dict[str, Callable[[float], Kernel]] = {
-        "rbf": kernels.RBF,
-        "matern12": kernels.Matern12,
-        "matern32": kernels.Matern32,
-        "matern52": kernels.Matern52,
-    }
-    if name not in known:
-        raise InputError(f"There is no kernel '{name}'.", f"Choose from {', '.join(known)} and periodic.")
-    return known[name](length)
+        return Periodic(period, length)
+    if name not in _KERNELS:
+        raise InputError(f"There is no kernel '{name}'.", f"Choose from {', '.join(_KERNELS)} and periodic.")
+    return kernel_named(name, length_scale_s=length)
 
 
 @contextlib.contextmanager
@@ -227,7 +229,5 @@ def _progress(wanted: bool) -> Iterator[Callable[[float], None] | None]:
     if not (wanted and sys.stderr.isatty()):
         yield None
         return
-    from rich.console import Console
-
     with Console(stderr=True).status("designing") as status:
         yield lambda gap: status.update(f"designing: certified gap {gap:.2e}")
