@@ -11,6 +11,7 @@ from sfumato.tracks.designs.convex import design_within, least_loss, least_noise
 from sfumato.tracks.designs.design import design, least_loss_two_axes, stacked_prior
 from sfumato.tracks.designs.exact_designs import block_compound, most_weighted_variance, one_compound
 from sfumato.tracks.designs.lower_bound import dual_terms
+from sfumato.tracks.designs.noise_design import Problem
 from sfumato.tracks.priors.kernels import RBF, Matern32
 from sfumato.tracks.secret import basic
 
@@ -90,7 +91,7 @@ def test_several_secrets_reach_a_gap_that_an_independent_evaluation_confirms():
     lower = independent_lower_bound(prior, SEVERAL, WEIGHTS, 1.0, multipliers.factors)
     assert lower <= upper
     assert (upper - lower) / upper < 1e-4
-    ours = dual_terms((prior,), tuple(np.array(s) for s in SEVERAL), WEIGHTS, multipliers)
+    ours = dual_terms(Problem((prior,), tuple(np.array(s) for s in SEVERAL), np.asarray(WEIGHTS)), multipliers)
     assert ours.loss_at(1.0) == pytest.approx(lower, rel=1e-9)
 
 

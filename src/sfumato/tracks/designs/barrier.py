@@ -17,7 +17,6 @@ The multipliers of a stage, D_k = X_kX_kᵀ with X_k = (Σ+Γ)⁻¹Σ_{:k} Q_k^{
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +24,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
 
 from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.tracks.designs.lower_bound import Multipliers
-from sfumato.tracks.designs.noise_design import regression
+from sfumato.tracks.designs.noise_design import Problem, regression
 
 _NEWTON_STEPS = 60
 _CENTRED = 1e-5  # squared Newton decrement: multipliers are then right to about its root
@@ -341,6 +340,7 @@ def centre(program: Program, m: FloatArray, t: float, tau: float) -> tuple[Float
     return m, t, steps
 
 
-def union_size(priors: Sequence[FloatArray], secrets: Sequence[IntArray]) -> int:
+def union_size(problem: Problem) -> int:
     """How many points M ranges over: the union of the secrets, or every point where there are several priors."""
-    return int(np.unique(np.concatenate(secrets)).size) if len(priors) == 1 else len(priors[0])
+    several = len(problem.priors) > 1
+    return problem.points if several else int(np.unique(np.concatenate(problem.secrets)).size)

@@ -18,20 +18,20 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.base.arrays import FloatArray, IntArray, Solved, finite, positive, read_only
+from sfumato.base.arrays import FloatArray, Solved, finite, positive, read_only
 from sfumato.base.errors import InputError
 from sfumato.tracks.designs.barrier import Program, centre, union_size
 from sfumato.tracks.designs.exact_designs import least_noise_covering, one_compound
 from sfumato.tracks.designs.first_order import descend
-from sfumato.tracks.designs.lower_bound import DualTerms, Multipliers, dual_terms
+from sfumato.tracks.designs.lower_bound import Multipliers, dual_terms
 from sfumato.tracks.designs.noise_design import (
     NoiseDesign,
+    Problem,
     checked_budget,
     checked_prior,
     checked_secrets,
     checked_target,
     just_enough,
-    losses_of,
     meet_targets,
     regression,
 )
@@ -44,8 +44,8 @@ NUGGET = 1e-6
 class _Best:
     """The best design and the best proof so far; a gap is between the two."""
 
-    def __init__(self, form: Literal["loss", "noise"], budget: float | None) -> None:
-        self.form, self.budget = form, budget
+    def __init__(self, problem: Problem, form: Literal["loss", "noise"], budget: float | None) -> None:
+        self.problem, self.form, self.budget = problem, form, budget
         self.noise: FloatArray | None = None
         self.upper, self.lower = np.inf, 0.0
         self.multipliers: Multipliers | None = None
@@ -54,7 +54,8 @@ class _Best:
         if upper < self.upper:
             self.noise, self.upper = noise, upper
 
-    def prove(self, terms: DualTerms, multipliers: Multipliers) -> None:
+    def prove(self, multipliers: Multipliers) -> None:
+        terms = dual_terms(self.problem, multipliers)
         bound = terms.loss_at(self.budget) if self.budget is not None else terms.budget_for()
         if bound > self.lower:
             self.lower, self.multipliers = bound, multipliers
@@ -76,25 +77,20 @@ def least_loss(
 ) -> Solved[NoiseDesign]:
     """The noise of trace ``budget`` with the least max_k λ_max(J_k)/e_k; ``targets`` e_k weigh them (default 1)."""
     started = time.perf_counter()
-    covariances, indices, wanted = _checked(priors, secrets, targets)
-    checked_budget(budget, covariances[0])
-    n = len(covariances[0])
-    if len(covariances) == 1 and len(indices) == 1:
-        found = one_compound(covariances[0], indices[0], budget=budget, nugget=nugget)
-        return _relabelled(found, wanted[0], "convex", started)
-    if len(covariances) == 1 and _floor_applies(covariances[0], indices, wanted):
-        floor = n / budget / float(wanted[0])
-        noise = read_only(budget / n * covariances[0] / covariances[0][0, 0])
-        design = NoiseDesign(
-            noise, covariances, indices, "prior-shaped", nugget, known_losses=read_only(np.full(n, n / budget))
-        )
+    problem = _checked(priors, secrets, targets)
+    prior, n = problem.priors[0], problem.points
+    checked_budget(budget, prior)
+    if _is_one_secret(problem):
+        found = one_compound(prior, problem.secrets[0], budget=budget, nugget=nugget)
+        return _over_target(found, float(problem.targets[0]), started)
+    if _floor_applies(problem):
+        floor = n / budget / float(problem.targets[0])
+        noise, known = read_only(budget / n * prior / prior[0, 0]), read_only(np.full(n, n / budget))
+        design = NoiseDesign(noise, problem.priors, problem.secrets, "prior-shaped", nugget, known_losses=known)
         return Solved(design, "exact", 0, 0.0, floor, floor, time.perf_counter() - started)
-    best = _Best("loss", budget)
-    if union_size(covariances, indices) > LARGEST_UNION:
-        steps = _by_first_order(best, covariances, indices, wanted, gap, progress)
-    else:
-        steps = _by_interior_point(best, covariances, indices, wanted, gap, progress)
-    return _finished(best, (covariances, indices, wanted), nugget, gap=gap, steps=steps, started=started)
+    best = _Best(problem, "loss", budget)
+    search = _by_first_order if union_size(problem) > LARGEST_UNION else _by_interior_point
+    return _finished(best, nugget, gap=gap, steps=search(best, gap, progress), started=started)
 
 
 def least_noise(
@@ -108,35 +104,36 @@ def least_noise(
 ) -> Solved[NoiseDesign]:
     """The noise of least trace with λ_max(J_k) ≤ ``targets``[k] for every secret; the objective is its trace."""
     started = time.perf_counter()
-    covariances, indices, wanted = _checked(priors, secrets, targets)
+    problem = _checked(priors, secrets, targets)
+    prior, wanted = problem.priors[0], problem.targets
     for target in wanted:
-        checked_target(float(target), covariances[0])
-    if len(covariances) == 1 and len(indices) == 1:
-        slopes, rest = regression(covariances[0], indices[0])
-        values, vectors = least_noise_covering(slopes, rest, float(wanted[0]) * np.eye(len(indices[0])))
-        noise, losses = meet_targets((vectors * values) @ vectors.T, covariances, indices, wanted)
-        bound = dual_terms(covariances, indices, wanted, Multipliers((vectors,))).budget_for()
+        checked_target(float(target), prior)
+    if _is_one_secret(problem):
+        (secret,) = problem.secrets
+        values, vectors = least_noise_covering(*regression(prior, secret), float(wanted[0]) * np.eye(len(secret)))
+        noise, losses = meet_targets((vectors * values) @ vectors.T, problem)
+        bound = dual_terms(problem, Multipliers((vectors,))).budget_for()
         known = read_only(wanted) if losses is None else losses
-        design = NoiseDesign(noise, covariances, indices, "convex", nugget, known_losses=known, proof=(vectors,))
+        design = NoiseDesign(
+            noise, problem.priors, problem.secrets, "convex", nugget, known_losses=known, proof=(vectors,)
+        )
         gap = max((design.trace - bound) / design.trace, 0.0)
         return Solved(design, "exact", 1, gap, design.trace, bound, time.perf_counter() - started)
-    if len(covariances) == 1 and _floor_applies(covariances[0], indices, wanted):
-        budget = len(covariances[0]) / float(wanted[0])
-        shaped = least_loss(covariances[0], indices, budget=budget * (1 + 1e-15), nugget=nugget).value
-        noise, losses = meet_targets(shaped.noise_covariance, covariances, indices, wanted)
+    if _floor_applies(problem):
+        budget = problem.points / float(wanted[0])
+        shaped = least_loss(prior, problem.secrets, budget=budget * (1 + 1e-15), nugget=nugget).value
+        noise, losses = meet_targets(shaped.noise_covariance, problem)
         shaped = replace(shaped, noise_covariance=noise, known_losses=shaped.losses() if losses is None else losses)
         # Every Γ_ii ≥ 1/e, since Z_i alone reveals 1/Γ_ii: the trace n/e is the least there is.
         gap = max((shaped.trace - budget) / shaped.trace, 0.0)
         return Solved(shaped, "exact", 0, gap, shaped.trace, budget, time.perf_counter() - started)
-    best = _Best("noise", None)
-    if union_size(covariances, indices) > LARGEST_UNION:
+    if union_size(problem) > LARGEST_UNION:
         raise InputError(
-            f"The secrets cover {union_size(covariances, indices)} points; least noise for targets takes at most "
-            f"{LARGEST_UNION}.",
+            f"The secrets cover {union_size(problem)} points; least noise for targets takes at most {LARGEST_UNION}.",
             "Give a budget instead of targets, or fewer secrets.",
         )
-    steps = _by_interior_point(best, covariances, indices, wanted, gap, progress)
-    return _finished(best, (covariances, indices, wanted), nugget, gap=gap, steps=steps, started=started)
+    best = _Best(problem, "noise", None)
+    return _finished(best, nugget, gap=gap, steps=_by_interior_point(best, gap, progress), started=started)
 
 
 def design_within(
@@ -162,7 +159,7 @@ def design_within(
 
 def _checked(
     priors: npt.ArrayLike | Sequence[npt.ArrayLike], secrets: Sequence[npt.ArrayLike], targets: Sequence[float] | None
-) -> tuple[tuple[FloatArray, ...], tuple[IntArray, ...], FloatArray]:
+) -> Problem:
     if isinstance(priors, list | tuple) and not priors:
         raise InputError("No prior was given.", "Give a covariance, or several at the same times.")
     several = isinstance(priors, list | tuple) and np.ndim(priors[0]) == 2
@@ -175,30 +172,27 @@ def _checked(
         raise InputError(f"{wanted.size} targets were given for {len(indices)} secrets.", "Give one per secret.")
     for target in wanted:
         positive(float(target), "A target loss")
-    return covariances, indices, read_only(wanted)
+    return Problem(covariances, indices, read_only(wanted))
 
 
-def _floor_applies(prior: FloatArray, secrets: tuple[IntArray, ...], targets: FloatArray) -> bool:
+def _is_one_secret(problem: Problem) -> bool:
+    return len(problem.priors) == 1 and len(problem.secrets) == 1
+
+
+def _floor_applies(problem: Problem) -> bool:
     """Every point alone, one prior variance, one target: noise shaped like the prior attains the floor exactly."""
-    diagonal = np.diag(prior)
-    every = len(secrets) == len(prior) and all(len(s) == 1 for s in secrets)
-    every = every and np.unique(np.concatenate(secrets)).size == len(prior)
-    return bool(every and np.ptp(diagonal) <= 1e-12 * diagonal[0] and np.ptp(targets) == 0)
+    secrets, diagonal = problem.secrets, np.diag(problem.priors[0])
+    every = len(problem.priors) == 1 and len(secrets) == problem.points and all(len(s) == 1 for s in secrets)
+    every = every and np.unique(np.concatenate(secrets)).size == problem.points
+    return bool(every and np.ptp(diagonal) <= 1e-12 * diagonal[0] and np.ptp(problem.targets) == 0)
 
 
-def _by_interior_point(
-    best: _Best,
-    priors: tuple[FloatArray, ...],
-    secrets: tuple[IntArray, ...],
-    targets: FloatArray,
-    gap: float,
-    progress: Callable[[float], None] | None,
-) -> int:
+def _by_interior_point(best: _Best, gap: float, progress: Callable[[float], None] | None) -> int:
+    priors, n = best.problem.priors, best.problem.points
     unit = float(np.mean([np.mean(np.diag(p)) for p in priors]))  # work in units of the prior variance
     scaled = tuple(p / unit for p in priors)
     budget = None if best.budget is None else best.budget / unit
-    program = Program(scaled, secrets, targets * unit, budget)
-    n = len(priors[0])
+    program = Program(scaled, best.problem.secrets, best.problem.targets * unit, budget)
     if budget is None:
         spread = 1.0
         while program.start(spread * np.eye(n))[1] > 0.5:
@@ -222,7 +216,7 @@ def _by_interior_point(
         except np.linalg.LinAlgError:
             break
         steps += used
-        _collect(best, program, m, t, tau, priors, secrets, targets, unit)
+        _collect(best, program, m, t, tau, unit)
         if progress is not None:
             progress(best.gap)
         if best.gap <= gap:
@@ -235,83 +229,59 @@ def _by_interior_point(
     return steps
 
 
-def _collect(
-    best: _Best,
-    program: Program,
-    m: FloatArray,
-    t: float,
-    tau: float,
-    priors: tuple[FloatArray, ...],
-    secrets: tuple[IntArray, ...],
-    targets: FloatArray,
-    unit: float,
-) -> None:
+def _collect(best: _Best, program: Program, m: FloatArray, t: float, tau: float, unit: float) -> None:
     noise = program.noise(m) * unit
     try:
         if best.budget is not None:
             noise *= best.budget / float(np.trace(noise))
-            best.offer(noise, float(np.max(losses_of(priors, noise, secrets) / targets)))
+            best.offer(noise, best.problem.worst(noise))
         else:
-            best.offer(*just_enough(noise, priors, secrets, targets))
+            best.offer(*just_enough(noise, best.problem))
         step, step_t, _ = program.step(m, t, tau)
         for multipliers in (program.multipliers(m, t), program.multipliers(m, t, step, step_t)):
-            best.prove(dual_terms(priors, secrets, targets, multipliers), multipliers)
+            best.prove(multipliers)
     except np.linalg.LinAlgError:
         return
 
 
-def _by_first_order(
-    best: _Best,
-    priors: tuple[FloatArray, ...],
-    secrets: tuple[IntArray, ...],
-    targets: FloatArray,
-    gap: float,
-    progress: Callable[[float], None] | None,
-) -> int:
+def _by_first_order(best: _Best, gap: float, progress: Callable[[float], None] | None) -> int:
     assert best.budget is not None
-    n = len(priors[0])
-    for prior in priors:  # noise shaped like a prior is a good design where most points are secrets
+    problem = best.problem
+    for prior in problem.priors:  # noise shaped like a prior is a good design where most points are secrets
         shaped = prior * (best.budget / float(np.trace(prior)))
-        best.offer(shaped, float(np.max(losses_of(priors, shaped, secrets) / targets)))
-    floor = _floor_multipliers(n, len(priors), secrets, targets)
-    best.prove(dual_terms(priors, secrets, targets, floor), floor)
+        best.offer(shaped, problem.worst(shaped))
+    best.prove(_floor_multipliers(problem))
 
     def report(noise: FloatArray, multipliers: Multipliers) -> bool:
-        best.offer(noise, float(np.max(losses_of(priors, noise, secrets) / targets)))
-        best.prove(dual_terms(priors, secrets, targets, multipliers), multipliers)
+        best.offer(noise, best.problem.worst(noise))
+        best.prove(multipliers)
         if progress is not None:
             progress(best.gap)
         return best.gap <= gap
 
-    return descend(priors, secrets, targets, best.budget, report)
+    return descend(problem, best.budget, report)
 
 
-def _floor_multipliers(n: int, priors: int, secrets: tuple[IntArray, ...], targets: FloatArray) -> Multipliers:
+def _floor_multipliers(problem: Problem) -> Multipliers:
     """X = e_i for every single time i (once, at its least target): the bound is then the floor Σ 1/e_i over B."""
     least: dict[int, int] = {}
-    for k, secret in enumerate(secrets):
+    targets = problem.targets
+    for k, secret in enumerate(problem.secrets):
         if len(secret) == 1 and (int(secret[0]) not in least or targets[k] < targets[least[int(secret[0])]]):
             least[int(secret[0])] = k
     chosen = {k: i for i, k in least.items()}
     factors = []
-    for k in range(priors * len(secrets)):
-        x = np.zeros((n, 1))
+    for k in range(len(problem.priors) * len(problem.secrets)):
+        x = np.zeros((problem.points, 1))
         if k in chosen:  # the first prior alone suffices
             x[chosen[k], 0] = 1.0
         factors.append(x)
     return Multipliers(tuple(factors))
 
 
-def _finished(
-    best: _Best,
-    problem: tuple[tuple[FloatArray, ...], tuple[IntArray, ...], FloatArray],
-    nugget: float,
-    *,
-    gap: float,
-    steps: int,
-    started: float,
-) -> Solved[NoiseDesign]:
-    priors, secrets, targets = problem
+def _finished(best: _Best, nugget: float, *, gap: float, steps: int, started: float) -> Solved[NoiseDesign]:
+    problem = best.problem
+    priors, secrets, targets = problem.priors, problem.secrets, problem.targets
     method = "convex" if len(priors) == 1 else "minimax"
     if best.noise is None:
         raise InputError(
@@ -320,12 +290,12 @@ def _finished(
         )
     proof = () if best.multipliers is None else best.multipliers.factors
     if best.form == "noise":
-        noise, losses = meet_targets(best.noise, priors, secrets, targets)
+        noise, losses = meet_targets(best.noise, problem)
         upper = float(np.trace(noise))
     else:
         noise = read_only((best.noise + best.noise.T) / 2)
         certain = losses_at_most(priors, noise, secrets)
-        losses = read_only(certain) if np.all(certain <= losses_of(priors, noise, secrets) * (1 + 1e-6)) else None
+        losses = read_only(certain) if np.all(certain <= problem.losses(noise) * (1 + 1e-6)) else None
         upper = best.upper if losses is None else float(np.max(losses / targets))
     design = NoiseDesign(noise, priors, secrets, method, nugget, known_losses=losses, proof=proof)
     reached = max((upper - best.lower) / upper, 0.0)
@@ -333,26 +303,14 @@ def _finished(
     return Solved(design, status, steps, reached, upper, best.lower, time.perf_counter() - started)
 
 
-def _relabelled(found: Solved[NoiseDesign], target: float, method: str, started: float) -> Solved[NoiseDesign]:
-    value = found.value
-    design = NoiseDesign(
-        value.noise_covariance,
-        value.priors,
-        value.secrets,
-        method,
-        value.nugget,
-        value.jitter,
-        value.known_losses,
-        value.proof,
-    )
+def _over_target(found: Solved[NoiseDesign], target: float, started: float) -> Solved[NoiseDesign]:
+    """A closed form as the answer of the convex program: its objective is over the target."""
     assert found.objective is not None
     assert found.lower_bound is not None
-    return Solved(
-        design,
-        "exact",
-        found.steps,
-        found.gap,
-        found.objective / target,
-        found.lower_bound / target,
-        time.perf_counter() - started,
+    return replace(
+        found,
+        value=replace(found.value, method="convex"),
+        objective=found.objective / target,
+        lower_bound=found.lower_bound / target,
+        seconds=time.perf_counter() - started,
     )

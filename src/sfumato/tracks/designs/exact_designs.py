@@ -45,6 +45,7 @@ from sfumato.tracks.designs.covariance_products import CovarianceProduct
 from sfumato.tracks.designs.lower_bound import Multipliers, dual_terms
 from sfumato.tracks.designs.noise_design import (
     NoiseDesign,
+    Problem,
     checked_budget,
     checked_prior,
     checked_secrets,
@@ -235,7 +236,7 @@ def one_compound(
         raise NotConverged("The loss of a compound secret was not found.", "Give the prior a nugget.")
     values = values * (budget / total)
     noise = read_only((vectors * values) @ vectors.T)
-    terms = dual_terms((covariance,), (index,), (1.0,), Multipliers((vectors,)))
+    terms = dual_terms(Problem((covariance,), (index,), np.ones(1)), Multipliers((vectors,)))
     bound = terms.loss_at(budget)
     design = NoiseDesign(
         noise, (covariance,), (index,), "joint", nugget, known_losses=read_only([max(t, bound)]), proof=(vectors,)

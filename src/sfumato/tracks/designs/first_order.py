@@ -13,21 +13,20 @@ import numpy as np
 import scipy
 from scipy.linalg import cho_factor, cho_solve
 
-from sfumato.base.arrays import FloatArray, IntArray
+from sfumato.base.arrays import FloatArray
 from sfumato.tracks.designs.lower_bound import Multipliers
+from sfumato.tracks.designs.noise_design import Problem
 
 
 def descend(
-    priors: tuple[FloatArray, ...],
-    secrets: tuple[IntArray, ...],
-    targets: FloatArray,
+    problem: Problem,
     budget: float,
     report: Callable[[FloatArray, Multipliers], bool],
     temperatures: tuple[float, ...] = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001),
     iterations: int = 150,
 ) -> int:
     """Descend; ``report(noise, multipliers)`` after each temperature returns True to stop. Returns the evaluations."""
-    n = len(priors[0])
+    n, priors = problem.points, problem.priors
     mean = sum(priors[1:], start=priors[0]) / len(priors)
     values, vectors = np.linalg.eigh(mean / np.trace(mean) * 0.9 + np.eye(n) * (0.1 / n))
     factor = vectors * np.sqrt(values)
@@ -40,7 +39,7 @@ def descend(
             root = x.reshape(n, n)
             size = float(np.sum(root * root))
             noise = (budget / size) * (root @ root.T)
-            value, pull, _ = soft_worst(priors, secrets, targets, noise, temperature)
+            value, pull, _ = soft_worst(problem, noise, temperature)
             slope = -2 * (budget / size) * (pull @ root)
             slope += (2 * float(np.sum(pull * noise)) / size) * root
             return value, slope.ravel()
@@ -51,27 +50,21 @@ def descend(
         factor = found.x.reshape(n, n)
         factor *= np.sqrt(budget / np.sum(factor * factor))
         noise = factor @ factor.T
-        _, _, multipliers = soft_worst(priors, secrets, targets, noise, temperature)
+        _, _, multipliers = soft_worst(problem, noise, temperature)
         if report(noise, multipliers):
             break
     return evaluations
 
 
-def soft_worst(
-    priors: tuple[FloatArray, ...],
-    secrets: tuple[IntArray, ...],
-    targets: FloatArray,
-    noise: FloatArray,
-    temperature: float,
-) -> tuple[float, FloatArray, Multipliers]:
+def soft_worst(problem: Problem, noise: FloatArray, temperature: float) -> tuple[float, FloatArray, Multipliers]:
     """(soft maximum of log loss, Σ M_kW_kM_kᵀ = minus its gradient in Γ, the multipliers X_k)."""
     n = len(noise)
     spectra: list[tuple[FloatArray, FloatArray, FloatArray]] = []
-    for prior in priors:
+    for prior in problem.priors:
         factor = cho_factor(prior + noise + 1e-13 * np.trace(prior) / n * np.eye(n), lower=True)
         reach = cho_solve(factor, prior)
         spread = prior - prior @ reach
-        for secret, target in zip(secrets, targets, strict=True):
+        for secret, target in zip(problem.secrets, problem.targets, strict=True):
             left = np.linalg.inv(spread[np.ix_(secret, secret)])
             values, vectors = np.linalg.eigh((left - np.linalg.inv(prior[np.ix_(secret, secret)])) / target)
             spectra.append((np.maximum(values, 1e-300), vectors, reach[:, secret] @ (left @ vectors)))
@@ -81,7 +74,7 @@ def soft_worst(
     total = float(sum(power.sum() for power in powers))
     pull = np.zeros((n, n))
     factors: list[FloatArray] = []
-    repeated = np.tile(targets, len(priors))
+    repeated = np.tile(problem.targets, len(problem.priors))
     for (values, _, arms), power, target in zip(spectra, powers, repeated, strict=True):
         x = arms * np.sqrt(power / (total * values * target))
         factors.append(x)

@@ -13,13 +13,13 @@ The bound needs products only, no inverse beyond Σ_SS, so it is believable wher
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.base.arrays import FloatArray, IntArray
+from sfumato.base.arrays import FloatArray
 from sfumato.base.numbers.rounding import UNIT
+from sfumato.tracks.designs.noise_design import Problem
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,22 +47,17 @@ class DualTerms:
         return max((self.gain / loss - self.cost) / self.top, 0.0) if self.top > 0 else 0.0
 
 
-def dual_terms(
-    priors: Sequence[FloatArray],
-    secrets: Sequence[IntArray],
-    targets: Sequence[float] | FloatArray,
-    multipliers: Multipliers,
-) -> DualTerms:
+def dual_terms(problem: Problem, multipliers: Multipliers) -> DualTerms:
     """The three numbers of the lower bounds, from the priors and the factors alone, each rounded against the bound."""
     gain = cost = error = 0.0
     factors = iter(multipliers.factors)
     stacked = []
-    for prior in priors:
-        for secret, target in zip(secrets, targets, strict=True):
+    for prior in problem.priors:
+        for secret, target in zip(problem.secrets, problem.targets, strict=True):
             x = next(factors)
             own = prior[np.ix_(secret, secret)]
             slopes_x = np.linalg.solve(own, prior[secret] @ x)  # H'X
-            gain += float(np.sum(slopes_x * slopes_x)) / target
+            gain += float(np.sum(slopes_x * slopes_x)) / float(target)
             # X'PX = X'ΣX - (Σ_S: X)' Σ_SS⁻¹ (Σ_S: X), with the rounding of a product only.
             cost += float(np.sum(x * (prior @ x))) - float(np.sum((prior[secret] @ x) * slopes_x))
             # |Σ_ij| ≤ √Σ_ii√Σ_jj, so what rounding can take from this difference is at most this:

@@ -284,13 +284,33 @@ def _top_of_inverse(matrix: FloatArray) -> float:
     return 1.0 / least if least > floor else math.inf
 
 
-def just_enough(
-    noise: FloatArray, priors: tuple[FloatArray, ...], secrets: tuple[IntArray, ...], targets: FloatArray
-) -> tuple[FloatArray, float]:
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """What a design is sought for: priors an adversary may believe, secrets, and a target e_k for each of them."""
+
+    priors: tuple[FloatArray, ...]
+    secrets: tuple[IntArray, ...]
+    targets: FloatArray
+
+    @property
+    def points(self) -> int:
+        """How many points the trace has."""
+        return len(self.priors[0])
+
+    def losses(self, noise: FloatArray) -> FloatArray:
+        """λ_max(J_k) of every secret, the worst over the priors."""
+        return losses_of(self.priors, noise, self.secrets)
+
+    def worst(self, noise: FloatArray) -> float:
+        """max_k λ_max(J_k)/e_k."""
+        return float(np.max(self.losses(noise) / self.targets))
+
+
+def just_enough(noise: FloatArray, problem: Problem) -> tuple[FloatArray, float]:
     """``noise`` scaled to meet the targets exactly, rounded toward privacy, and its trace."""
 
     def excess(log_scale: float) -> float:
-        return float(np.log(np.max(losses_of(priors, noise * np.exp(log_scale), secrets) / targets)))
+        return float(np.log(problem.worst(noise * np.exp(log_scale))))
 
     low, high = -1e-6, 1e-6
     while excess(high) > 0:
@@ -304,9 +324,7 @@ def just_enough(
     return scaled, float(np.trace(scaled))
 
 
-def meet_targets(
-    noise: FloatArray, priors: tuple[FloatArray, ...], secrets: tuple[IntArray, ...], targets: FloatArray
-) -> tuple[FloatArray, FloatArray | None]:
+def meet_targets(noise: FloatArray, problem: Problem) -> tuple[FloatArray, FloatArray | None]:
     """The noise as it will be drawn, enlarged until its losses certainly meet the targets, and those losses.
 
     The last operation on the noise is here, and the check after it. None where no loss is certain (a prior without
@@ -315,8 +333,8 @@ def meet_targets(
     scale = 1.0
     for _ in range(60):
         drawn = read_only(scale * (noise + noise.T) / 2)
-        losses = losses_at_most(priors, drawn, secrets)
-        over = float(np.max(losses / targets))
+        losses = losses_at_most(problem.priors, drawn, problem.secrets)
+        over = float(np.max(losses / problem.targets))
         if over <= 1:
             return drawn, read_only(losses)
         if not over < 1.5:
