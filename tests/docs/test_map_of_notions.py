@@ -10,7 +10,7 @@ import made_tables
 import pytest
 from repository import ROOT
 
-from sfumato.channels.conversions.conversion_graph import Facts, convert
+from sfumato.channels.conversions.routes import Facts, convert
 from sfumato.channels.conversions.implications import IMPLICATIONS
 from sfumato.channels.conversions.notions import NOTIONS
 from sfumato.papers.map_of_notions import draw

@@ -19,7 +19,7 @@ from sfumato.base.things.cell_prior import CellPrior
 from sfumato.base.things.channel import Channel
 from sfumato.base.things.grid import Grid
 from sfumato.base.things.guarantees import Guarantee
-from sfumato.channels.conversions import conversions as c
+from sfumato.channels.conversions import lip_constants as c
 from sfumato.channels.designs.certified import Designed
 from sfumato.channels.designs.channel_registry import COMPARED, DESIGNS, NAMES, design_named, designed
 from sfumato.channels.designs.comparison import compare

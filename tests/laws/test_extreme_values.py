@@ -26,11 +26,11 @@ from sfumato.base.errors import SfumatoError
 from sfumato.base.things.cell_prior import CellPrior
 from sfumato.base.things.channel import Channel
 from sfumato.base.things.grid import Grid
-from sfumato.channels.conversions.implication import Facts
+from sfumato.channels.conversions.implications import Facts
 from sfumato.channels.designs.channel_registry import designed
 from sfumato.channels.designs.named_design import ChannelTask
-from sfumato.channels.guessing.black_box import Samples
-from sfumato.channels.guessing.exact_channel import ExactChannel
+from sfumato.channels.measures.black_box import Samples
+from sfumato.channels.measures.exact_fractions import ExactChannel
 from sfumato.channels.priors.prior_sets import TVBall
 from sfumato.collect.grids.grid_channel import uniform_channel
 from sfumato.tracks.priors.classes import prior_class_named

@@ -17,7 +17,7 @@ from sfumato.channels.designs import comparison
 from sfumato.channels.designs.channel_registry import COMPARED
 from sfumato.channels.designs.comparison import compare
 from sfumato.channels.designs.lip.lip_optimal import optimal_channel
-from sfumato.channels.measures.measures import measured
+from sfumato.channels.measures.table import measured
 from sfumato.papers.lip.lip_comparison import synthetic_city
 
 

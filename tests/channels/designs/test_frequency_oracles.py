@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from sfumato.base.errors import InputError
-from sfumato.channels.designs.numbers.exact_coin import odds_within
 from sfumato.channels.frequency.estimate import (
     likeliest_frequencies,
     onto_simplex,
@@ -16,6 +15,7 @@ from sfumato.channels.frequency.estimate import (
     unbiased_frequencies,
 )
 from sfumato.channels.frequency.frequency_oracles import FIELD, ORACLES, LocalHashing, frequency_oracle
+from sfumato.channels.frequency.randomizer import odds_within
 from sfumato.channels.measures.discrete import ldp
 
 NAMES = list(ORACLES)

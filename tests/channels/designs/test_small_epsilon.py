@@ -12,7 +12,7 @@ from sfumato.base.errors import InputError
 from sfumato.base.numbers.geo import geo_epsilon, geo_epsilon_at_most
 from sfumato.base.things.cell_prior import CellPrior
 from sfumato.base.things.grid import Grid
-from sfumato.channels.conversions import conversions as c
+from sfumato.channels.conversions import lip_constants as c
 from sfumato.channels.designs.channel_registry import design_named
 from sfumato.channels.designs.exponential import exponential_for_epsilon, exponential_matrix
 from sfumato.channels.designs.geo.geo_optimal import optimal_geo_channel

@@ -12,8 +12,6 @@ from hypothesis import given
 from random_channels import channels_with_priors, random_channel
 
 from sfumato.base.errors import InputError
-from sfumato.channels.guessing.g_leakage import min_entropy_leakage
-from sfumato.channels.measures.alpha_beta_leakage import alpha_beta_leakage
 from sfumato.channels.measures.alpha_leakage import (
     alpha_leakage,
     arimoto_information,
@@ -21,8 +19,8 @@ from sfumato.channels.measures.alpha_leakage import (
     sibson_information,
 )
 from sfumato.channels.measures.capacity import maximal_alpha_leakage, shannon_capacity, sibson_capacity
-from sfumato.channels.measures.discrete import ldp, maximal_leakage, mutual_information
-from sfumato.channels.measures.renyi_ldp import ldp_delta, ldp_epsilon, renyi_ldp, total_variation
+from sfumato.channels.measures.discrete import ldp, maximal_leakage, min_entropy_leakage, mutual_information
+from sfumato.channels.measures.renyi_ldp import alpha_beta_leakage, ldp_delta, ldp_epsilon, renyi_ldp, total_variation
 
 ORDERS = [1e-3, 0.3, 0.9, 1 - 1e-6, 1.0, 1 + 1e-9, 1 + 1e-6, 1.01, 1.5, 2.0, 7.0, 100.0, 1e6, math.inf]
 

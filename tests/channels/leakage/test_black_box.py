@@ -9,11 +9,11 @@ import pytest
 
 from sfumato.base.errors import InputError
 from sfumato.base.things.channel import Channel
-from sfumato.channels.guessing import black_box as bb
-from sfumato.channels.guessing.black_box_points import neighbour_risk
-from sfumato.channels.guessing.g_leakage import bayes_vulnerability, g_leakage, min_entropy_leakage
-from sfumato.channels.guessing.gain_functions import matrix_gain, tries_gain
+from sfumato.channels.measures import black_box as bb
 from sfumato.channels.measures import discrete
+from sfumato.channels.measures.black_box import neighbour_risk
+from sfumato.channels.measures.discrete import bayes_vulnerability, min_entropy_leakage
+from sfumato.channels.measures.g_leakage import g_leakage, matrix_gain, tries_gain
 
 Q = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.25, 0.25, 0.5]])
 P = np.array([0.5, 0.3, 0.2])

@@ -14,15 +14,15 @@ from random_channels import channels_with_priors
 
 from sfumato.base.errors import InputError
 from sfumato.channels.conversions import bounds
-from sfumato.channels.conversions.conversion_graph import Facts, convert, tightest
 from sfumato.channels.conversions.implications import IMPLICATIONS
 from sfumato.channels.conversions.notions import NOTIONS
-from sfumato.channels.guessing.g_leakage import bayes_vulnerability, min_entropy_leakage, posterior_guessing_entropy
+from sfumato.channels.conversions.routes import Facts, convert, tightest
 from sfumato.channels.measures import discrete
-from sfumato.channels.measures.alpha_beta_leakage import alpha_beta_leakage
 from sfumato.channels.measures.alpha_leakage import alpha_leakage, sibson_information
 from sfumato.channels.measures.capacity import maximal_alpha_leakage, shannon_capacity
-from sfumato.channels.measures.renyi_ldp import ldp_epsilon, renyi_ldp, total_variation
+from sfumato.channels.measures.discrete import bayes_vulnerability, min_entropy_leakage
+from sfumato.channels.measures.g_leakage import posterior_guessing_entropy
+from sfumato.channels.measures.renyi_ldp import alpha_beta_leakage, ldp_epsilon, renyi_ldp, total_variation
 from sfumato.channels.measures.trade_off import gaussian_mu
 
 ORDER, SECOND, DELTA = 2.5, 4.0, 0.02

@@ -9,8 +9,8 @@ import pytest
 from lip_channels import random_lip_channel
 
 from sfumato.base.errors import InputError
-from sfumato.channels.conversions import conversions as c
-from sfumato.channels.conversions.conversion_graph import Facts, tightest
+from sfumato.channels.conversions import lip_constants as c
+from sfumato.channels.conversions.routes import Facts, tightest
 from sfumato.channels.measures import discrete as d
 
 

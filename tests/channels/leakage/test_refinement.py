@@ -14,10 +14,9 @@ from random_channels import channels_with_priors, random_channel
 
 from sfumato.base.errors import InputError
 from sfumato.base.things.channel import Channel
-from sfumato.channels.guessing.exact_channel import ExactChannel, exact_refined_by, nats
-from sfumato.channels.guessing.g_leakage import g_leakage
-from sfumato.channels.guessing.hyper import hyper, reduced
 from sfumato.channels.measures.discrete import ldp, lip, maximal_leakage, mutual_information
+from sfumato.channels.measures.exact_fractions import ExactChannel, exact_refined_by, nats
+from sfumato.channels.measures.g_leakage import g_leakage
 from sfumato.channels.measures.refinement import refined_by
 
 
@@ -130,7 +129,7 @@ def test_exact_measures_are_those_of_the_doubles(both: tuple[ExactChannel, Exact
     exact, _ = both
     n = exact.shape[0]
     prior = [Fraction(k + 1, n * (n + 1) // 2) for k in range(n)]
-    q, p = exact.to_channel(), np.array([float(v) for v in prior])
+    q, p = Channel(np.array(exact.rows, dtype=float)), np.array([float(v) for v in prior])
     high, low = exact.lifts(prior)
     leakage = lip(q, p)
     assert nats(high) == pytest.approx(leakage.up, abs=1e-12)
@@ -139,7 +138,6 @@ def test_exact_measures_are_those_of_the_doubles(both: tuple[ExactChannel, Exact
     assert nats(exact.column_maxima()) == pytest.approx(maximal_leakage(q), abs=1e-12)
     before, after = exact.bayes_vulnerability(prior)
     assert (before, after) == exact.g_vulnerability(prior, np.eye(n, dtype=int).tolist())
-    assert sum(exact.posterior(prior, 0)) == 1
 
 
 def test_a_third_is_a_third() -> None:
@@ -148,7 +146,6 @@ def test_a_third_is_a_third() -> None:
     assert exact.rows[1][0] == Fraction(1, 10)
     assert exact.largest_ratio() == Fraction(10, 3)
     assert exact.column_maxima() == Fraction(1, 3) + Fraction(9, 10)
-    assert ExactChannel.from_channel(Channel([[0.1, 0.9]])).rows[0][0] != Fraction(1, 10)
 
 
 @pytest.mark.parametrize(
@@ -157,18 +154,3 @@ def test_a_third_is_a_third() -> None:
 def test_fractions_that_are_no_channel_are_refused(rows: list[list[str]]) -> None:
     with pytest.raises(InputError):
         ExactChannel.of(rows)
-
-
-@given(channels_with_priors(zeros=True))
-def test_a_hyper_distribution_keeps_the_prior_and_every_leakage(both: tuple[np.ndarray, np.ndarray]) -> None:
-    q, p = both
-    doubled = np.concatenate([q * 0.25, q * 0.75, np.zeros((len(p), 1))], axis=1)
-    found, again = hyper(q, p), hyper(doubled, p)
-    assert found.prior == pytest.approx(p, abs=1e-12)
-    assert again.outer.size == found.outer.size
-    assert found.expected(lambda inner: float(inner.max())) == pytest.approx(
-        g_leakage(q, p, np.eye(len(p))).average, abs=1e-12
-    )
-    assert found.worst(lambda inner: float(inner.max())) == pytest.approx(g_leakage(q, p, np.eye(len(p))).worst)
-    assert mutual_information(found.channel(), p) == pytest.approx(mutual_information(q, p), abs=1e-12)
-    assert both_ways(q, reduced(doubled)) == (True, True)

@@ -10,7 +10,8 @@ import pytest
 from scipy.stats import binom
 
 from sfumato.base.errors import InputError
-from sfumato.channels.conversions.shuffling import shuffled_delta, shuffled_epsilon, shuffled_guarantee
+from sfumato.channels.conversions.routes import Facts, convert
+from sfumato.channels.conversions.shuffling import shuffled_delta, shuffled_epsilon
 
 
 def exact_binary(local: float, people: int, epsilon: float) -> float:
@@ -60,11 +61,10 @@ def test_more_people_and_less_local_epsilon_are_more_private() -> None:
 
 
 def test_without_a_name_there_is_no_amplification() -> None:
-    with pytest.raises(InputError, match="shuffler"):
-        shuffled_guarantee(1.0, 1000, 1e-6, shuffler=" ")
-    said = shuffled_guarantee(1.0, 1000, 1e-6, shuffler="the statistics office")
-    assert "the statistics office" in said.assumes[0]
-    assert any("colludes" in words for words in said.not_covered)
+    known = {"people": 1000, "delta": 1e-6}
+    with pytest.raises(InputError, match="Nothing follows about shuffled_epsilon"):
+        convert(1.0, "ldp", "shuffled_epsilon", Facts(**known, shuffler=" "))
+    assert convert(1.0, "ldp", "shuffled_epsilon", Facts(**known, shuffler="the statistics office")).value < 0.5
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,6 @@ def test_the_largest_smallest_probability_is_a_bound_and_is_reached(priors: Prio
     smallest = members(priors, rng, 600).min(axis=1)
     assert smallest.max() <= priors.max_min_prob() + 1e-12
     assert smallest.max() >= priors.max_min_prob() - 0.06
-    assert smallest.min() >= priors.min_prob() - 1e-12
 
 
 def test_the_largest_smallest_probability_is_over_the_convex_hull() -> None:

@@ -1,4 +1,4 @@
-"""Single bounds from one measure to another, each a formula with its source; the graph of them is conversion_graph.
+"""Single bounds from one measure to another, each a formula with its source; :mod:`.routes` chains them.
 
 Every function is monotone, accepts 0 and infinity, and keeps its digits for small arguments (log1p, expm1).
 """

@@ -8,54 +8,22 @@ symbols.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.rounding import rounded_up
 from sfumato.base.things.channel import checked_probabilities, checked_rows
-from sfumato.channels.conversions.conversions import largest_likelihood_ratio, lip_to_ldp, softened
-from sfumato.channels.measures.discrete import ChannelLike, Leakage, lip, matrix_of
+from sfumato.channels.conversions.lip_constants import largest_likelihood_ratio, lip_to_ldp, softened
+from sfumato.channels.measures.discrete import MOST_OUTPUTS, ChannelLike, Leakage, lip, matrix_of, product_matrix
 from sfumato.channels.measures.lifts import lift_vertices
-
-MOST_OUTPUTS = 4_000_000
-
-
-def added(*epsilons: float) -> NoReturn:
-    """Refused: the sum of LIP leakages is not a bound for reports designed for one fixed prior."""
-    raise InputError(
-        f"Leakages of local information privacy do not add: {len(epsilons)} reports designed for the same prior can "
-        "tell more than the sum, because the second report meets a belief the first has already moved.",
-        "Use together (exact), composed_bound (Theorem 4), or design each report for the posterior "
-        "(accountant.information_privacy), whose total is the sum.",
-    )
 
 
 def together(channels: Sequence[ChannelLike], prior: npt.ArrayLike) -> Leakage:
     """The exact leakage of conditionally independent reports about the same symbol: that of the product channel."""
     return lip(product_matrix(channels), prior)
-
-
-def product_matrix(channels: Sequence[ChannelLike]) -> FloatArray:
-    """P(y_1, ..., y_n | x), the outputs in row-major order."""
-    if not channels:
-        raise InputError("There are no channels to compose.", "Give at least one.")
-    matrices = [matrix_of(channel) for channel in channels]
-    if len({matrix.shape[0] for matrix in matrices}) != 1:
-        raise InputError("The channels have different inputs.", "They must be about the same symbol.")
-    if math.prod(matrix.shape[1] for matrix in matrices) * matrices[0].shape[0] > MOST_OUTPUTS:
-        raise InputError(
-            "The product has too many outputs.", "Use composed_bound or the posterior-adaptive accountant."
-        )
-    out = matrices[0]
-    for matrix in matrices[1:]:
-        out = (out[:, :, None] * matrix[:, None, :]).reshape(out.shape[0], -1)
-    return out
 
 
 def composed_bound(epsilons: Sequence[float], prior: npt.ArrayLike) -> float:

@@ -1,15 +1,90 @@
-"""The table of implications that :mod:`.conversion_graph` reads. To add one, add a line and its test."""
+"""What follows from what: the table of implications between notions, and the facts that one may need besides a bound.
+
+To add one, add a line and its test; :mod:`.routes` finds the tightest way through them.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from sfumato.base.arrays import FloatArray
-from sfumato.channels.conversions import bounds, conversions
-from sfumato.channels.conversions.implication import Facts, Implication
+import numpy as np
+
+from sfumato.base.arrays import FloatArray, finite
+from sfumato.base.errors import InputError
+from sfumato.base.things.channel import checked_probabilities
+from sfumato.channels.conversions import bounds, lip_constants
 from sfumato.channels.conversions.shuffling import shuffled_epsilon
 
 _MOST = 700.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Facts:
+    """What is known besides the bound: each implication says which of these it needs."""
+
+    prior: FloatArray | None = None
+    distances_m: FloatArray | None = None
+    symbols: int | None = None
+    order: float | None = None
+    second_order: float | None = None
+    delta: float | None = None
+    people: int | None = None
+    shuffler: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.prior is not None:
+            prior = checked_probabilities(self.prior, self.symbols)
+            object.__setattr__(self, "prior", prior)
+            object.__setattr__(self, "symbols", prior.size)
+        if self.distances_m is not None:
+            d = finite(self.distances_m, "The distances", dimensions=2)
+            count = d.shape[0] if self.symbols is None else self.symbols
+            if d.shape != (count, count) or count == 0 or d.min() < 0:
+                raise InputError("The distances do not fit.", "Give one of at least 0 per pair of symbols.")
+            object.__setattr__(self, "distances_m", d)
+            object.__setattr__(self, "symbols", count)
+        for name, low in (("order", 0.0), ("second_order", 1.0)):
+            value = getattr(self, name)
+            if value is not None and (math.isnan(value) or value < low or value == 0):
+                raise InputError(f"The {name.replace('_', ' ')} is {value}.", f"It must be a number above {low:g}.")
+        if self.delta is not None and not 0 <= self.delta <= 1:
+            raise InputError(f"delta is {self.delta}.", "It lies between 0 and 1.")
+
+    def known(self, name: str) -> bool:
+        """Whether this fact is given; "full prior" is one without zeros, "no zeros" that or no prior at all."""
+        if name == "no zeros":
+            return self.prior is None or bool(np.all(self.prior > 0))
+        if name == "full prior":
+            return self.prior is not None and bool(np.all(self.prior > 0))
+        if name == "order >= 1":
+            return self.order is not None and self.order >= 1
+        if name == "order > 1":
+            return self.order is not None and self.order > 1
+        if name == "shuffler":
+            return bool(self.shuffler and self.shuffler.strip())
+        return getattr(self, name) is not None
+
+    @property
+    def smallest(self) -> float:
+        """The smallest positive prior probability."""
+        assert self.prior is not None
+        return float(self.prior[self.prior > 0].min())
+
+
+@dataclass(frozen=True, slots=True)
+class Implication:
+    """A bound on ``source`` gives a bound on ``target``: the formula, whether attained, whose it is, when it holds."""
+
+    source: str
+    target: str
+    formula: str
+    bound: Callable[[float, Facts], float]
+    tight: bool
+    reference: str
+    holds: str = "always"
+    needs: tuple[str, ...] = ()
 
 
 def _the_same(value: float, _: Facts) -> float:
@@ -35,7 +110,7 @@ def _lip_to_ldp(value: float, facts: Facts) -> float:
     if value == 0 or not value <= _MOST:
         return 0.0 if value == 0 else math.inf
     assert facts.prior is not None
-    return conversions.largest_likelihood_ratio(value, facts.prior).nats
+    return lip_constants.largest_likelihood_ratio(value, facts.prior).nats
 
 
 def _ldp_to_lip(value: float, facts: Facts) -> float:
@@ -50,7 +125,7 @@ def _lip_to_di(value: float, facts: Facts) -> float:
     inside = facts.prior[facts.prior > 0]
     ratio = 0.0 if value == 0 or inside.size == 1 else math.inf
     if 0 < value <= _MOST and inside.size > 1:
-        ratio = conversions.largest_likelihood_ratio(value, inside).nats
+        ratio = lip_constants.largest_likelihood_ratio(value, inside).nats
     return ratio + bounds.spread(facts.prior)
 
 
@@ -68,7 +143,7 @@ def _geo_to_lip(value: float, facts: Facts) -> float:
         return value
     assert facts.prior is not None
     assert facts.distances_m is not None
-    return conversions.geo_to_lip(value, facts.prior, facts.distances_m).nats
+    return lip_constants.geo_to_lip(value, facts.prior, facts.distances_m).nats
 
 
 def _geo_to_ldp(value: float, facts: Facts) -> float:

@@ -16,7 +16,6 @@ from scipy.stats import binom
 
 from sfumato.base.arrays import positive
 from sfumato.base.errors import InputError
-from sfumato.base.things.guarantees import Guarantee
 
 _CUT = 1e-20
 _ROUNDING = 1e-9
@@ -61,32 +60,6 @@ def shuffled_epsilon(local_epsilon: float, people: int, delta: float) -> float:
         middle = 0.5 * (low + high)
         low, high = (middle, high) if shuffled_delta(eps0, people, middle) > delta else (low, middle)
     return high
-
-
-def shuffled_guarantee(local_epsilon: float, people: int, delta: float, *, shuffler: str) -> Guarantee:
-    """The statement, which names who is trusted to shuffle; refused without a name."""
-    if not shuffler.strip():
-        raise InputError(
-            "No shuffler is named.", "Amplification holds only if somebody mixes the reports and forgets: say who."
-        )
-    epsilon = shuffled_epsilon(local_epsilon, people, delta)
-    return Guarantee(
-        notion="differential privacy of shuffled reports",
-        parameters={
-            "epsilon_nats": epsilon, "delta": delta, "local_epsilon_nats": local_epsilon, "people": float(people),
-        },
-        assumes=(
-            f"{shuffler.strip()} mixes the reports, keeps no record of who sent which, and does not work with the "
-            "collector",
-            f"at least {people} people report honestly, each once; people who do not follow the protocol do not count",
-        ),
-        covers=("what the collector sees of all shuffled reports, about any one person",),
-        not_covered=(
-            f"a shuffler that fails or colludes: then only the local {local_epsilon:g} holds",
-            "several rounds: epsilons and deltas add",
-        ),
-        numerics="a numerical bound: binomial tails in double precision, rounded up",
-    )  # fmt: skip
 
 
 def _people(people: int) -> int:

@@ -10,12 +10,10 @@ if TYPE_CHECKING:
     from sfumato.channels.designs import exponential, rate_design, tuned
     from sfumato.channels.designs.geo import geo_optimal, planar_geometric, planar_laplace
     from sfumato.channels.designs.lip import closed_forms, lip_optimal
-    from sfumato.channels.frequency import frequency_oracles
 
 __all__ = [
     "closed_forms",
     "exponential",
-    "frequency_oracles",
     "geo_optimal",
     "lip_optimal",
     "planar_geometric",
@@ -26,7 +24,6 @@ __all__ = [
 _HOMES = {
     "closed_forms": "sfumato.channels.designs.lip",
     "exponential": "sfumato.channels.designs",
-    "frequency_oracles": "sfumato.channels.frequency",
     "geo_optimal": "sfumato.channels.designs.geo",
     "lip_optimal": "sfumato.channels.designs.lip",
     "planar_geometric": "sfumato.channels.designs.geo",

@@ -93,7 +93,7 @@ DESIGNS: tuple[ChannelDesign, ...] = (
         "randomized-response",
         "the truth or any other symbol at random (GRR), every prior",
         "nats",
-        build=lambda task: channels.frequency_oracles.build(task),
+        build=lambda task: channels.closed_forms.build_randomized_response(task),
         tune=lambda target: channels.tuned.randomized_response(target),
         compared_up_to=2_500,
         remap="too",

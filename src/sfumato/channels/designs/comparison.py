@@ -25,8 +25,8 @@ from sfumato.channels.designs.channel_registry import COMPARED, compared_named
 from sfumato.channels.designs.named_design import ChannelDesign, LeakageTarget, Tuned
 from sfumato.channels.designs.own import Own, is_own, own_named, tuned_own
 from sfumato.channels.designs.remap import remapped
-from sfumato.channels.guessing.g_leakage import min_entropy_leakage, posterior_guessing_entropy
 from sfumato.channels.measures import discrete
+from sfumato.channels.measures.g_leakage import posterior_guessing_entropy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,7 +158,7 @@ def _row(name: str, channel: Channel, knob: float | None, target: LeakageTarget)
         ldp=discrete.ldp(channel),
         mutual_information_nats=discrete.mutual_information(channel, p),
         maximal_leakage=discrete.maximal_leakage(channel, p),
-        min_entropy_leakage=min_entropy_leakage(channel, p),
+        min_entropy_leakage=discrete.min_entropy_leakage(channel, p),
         guessing_entropy=posterior_guessing_entropy(channel, p),
         bayes_error=discrete.bayes_error(channel, p),
         adversary_distortion=discrete.adversary_error(channel, p, cost),

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from sfumato.base.arrays import FloatArray, IntArray, finite
 from sfumato.base.errors import InputError
-from sfumato.channels.frequency.frequency_oracle import FrequencyOracle
+from sfumato.channels.frequency.randomizer import FrequencyOracle
 
 _CHUNK = 1 << 22
 

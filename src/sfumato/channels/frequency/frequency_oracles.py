@@ -19,11 +19,7 @@ import numpy.typing as npt
 from sfumato.base.arrays import BoolArray, FloatArray, IntArray
 from sfumato.base.errors import InputError
 from sfumato.base.randomness import Randomness
-from sfumato.channels.designs.certified import certified, design_epsilon, lip_again, lip_guarantee
-from sfumato.channels.designs.named_design import ChannelTask, DesignedChannel
-from sfumato.channels.designs.numbers.exact_coin import Coin, coin_at_least, coin_at_most
-from sfumato.channels.frequency.frequency_oracle import CHUNK_WORDS, FrequencyOracle
-from sfumato.channels.priors.prior_sets import Simplex
+from sfumato.channels.frequency.randomizer import CHUNK_WORDS, Coin, FrequencyOracle, coin_at_least, coin_at_most
 
 MOST_OUTPUTS = 5_000
 FIELD = (1 << 31) - 1
@@ -266,15 +262,6 @@ class LocalHashing(FrequencyOracle):
         a, b, value = (reports[:, column, None] for column in range(3))
         out: BoolArray = ((a * np.arange(self.symbols) + b) % FIELD) % self.buckets == value
         return out
-
-
-def build(task: ChannelTask) -> DesignedChannel:
-    """The registry's randomized-response, the only oracle whose reports are the symbols: certified on the doubles."""
-    names, priors = task.prior.labels, Simplex(task.prior.size)
-    matrix = RandomizedResponse(task.prior.size, design_epsilon(task.level)).channel().matrix
-    channel, leakage = certified(matrix, priors, up=task.level, inputs=names, outputs=names)
-    again = lip_again(priors, up=task.level)
-    return DesignedChannel.exact(task, channel, lip_guarantee(priors, leakage, up=task.level), again)
 
 
 ORACLES: dict[str, type[FrequencyOracle]] = {

@@ -17,8 +17,7 @@ import numpy.typing as npt
 from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import InputError
 from sfumato.base.things.channel import checked_probabilities
-from sfumato.channels.guessing.g_leakage import min_entropy_leakage
-from sfumato.channels.measures.discrete import ChannelLike, matrix_of, mutual_information
+from sfumato.channels.measures.discrete import ChannelLike, matrix_of, min_entropy_leakage, mutual_information
 
 
 def checked_order(order: float, *, at_least: float = 0.0) -> float:

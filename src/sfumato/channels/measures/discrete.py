@@ -9,7 +9,7 @@ it enough to look at vertices, and the leakage over the whole simplex is that of
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -20,7 +20,6 @@ from sfumato.base.arrays import BoolArray, FloatArray, IntArray, finite, positiv
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.geo import geo_epsilon as geo_epsilon
 from sfumato.base.things.channel import Channel, checked_probabilities, checked_rows
-from sfumato.channels.guessing.often import compiled, plain_prior
 from sfumato.channels.priors.excess import excess
 
 ChannelLike = Channel | npt.ArrayLike
@@ -36,6 +35,7 @@ class SetOfPriors(Protocol):
 
 
 MOST_ENTRIES = 400_000_000
+MOST_OUTPUTS = 4_000_000
 _AT_ONCE = 1 << 14
 
 
@@ -182,14 +182,6 @@ def mutual_information(channel: ChannelLike, prior: npt.ArrayLike) -> float:
     With Q = m (1 + v) it is the sum of p m [(1 + v) ln(1 + v) - v], because the mean of v is 0: no term is negative and
     nothing cancels, however little is told.
     """
-    loops = compiled()
-    if loops is not None:
-        known = plain_prior(prior, channel)
-        if known is not None:
-            assert isinstance(channel, Channel)
-            good, told = loops.information(channel.matrix, known)
-            if good:
-                return float(told)
     q, p = _both(channel, prior)
     if p.min() <= 0:
         q, p = q[p > 0], p[p > 0]
@@ -219,6 +211,21 @@ def pointwise_maximal_leakage(channel: ChannelLike, prior: npt.ArrayLike) -> Flo
     return np.where(never, np.nan, np.log(np.where(never, 1.0, r.max(axis=0))))
 
 
+def bayes_vulnerability(channel: ChannelLike, prior: npt.ArrayLike) -> float:
+    """sum_y max_x p(x) Q(y | x): how often the best guess is right; 1 minus it is the Bayes risk."""
+    q, p = _both(channel, prior)
+    return float(np.add.reduce(np.maximum.reduce(p[:, None] * q)))
+
+
+def min_entropy_leakage(channel: ChannelLike, prior: npt.ArrayLike) -> float:
+    """ln(V(p, Q) / max p): the factor by which one report helps one guess [Smith2009]; Sibson's order infinity at the
+    uniform prior.
+    """
+    q, p = _both(channel, prior)
+    after = float(np.add.reduce(np.maximum.reduce(p[:, None] * q)))
+    return max(0.0, math.log(after) - math.log(float(np.maximum.reduce(p))))
+
+
 def bayes_error(channel: ChannelLike, prior: npt.ArrayLike) -> float:
     """1 - sum_y max_x p(x) Q(y | x): how often the best guess of the symbol is wrong."""
     q, p = _both(channel, prior)
@@ -241,6 +248,23 @@ def average_distortion(channel: ChannelLike, prior: npt.ArrayLike, distortion: n
     if d.shape != q.shape:
         raise InputError(f"The distortion has shape {d.shape} and the channel {q.shape}.", "They must match.")
     return float((p[:, None] * q * d).sum())
+
+
+def product_matrix(channels: Sequence[ChannelLike]) -> FloatArray:
+    """P(y_1, ..., y_n | x) of reports that are independent given x, the outputs in row-major order."""
+    if not channels:
+        raise InputError("There are no channels to compose.", "Give at least one.")
+    matrices = [matrix_of(channel) for channel in channels]
+    if len({matrix.shape[0] for matrix in matrices}) != 1:
+        raise InputError("The channels have different inputs.", "They must be about the same symbol.")
+    if math.prod(matrix.shape[1] for matrix in matrices) * matrices[0].shape[0] > MOST_OUTPUTS:
+        raise InputError(
+            "The product has too many outputs.", "Use composed_bound or the posterior-adaptive accountant."
+        )
+    out = matrices[0]
+    for matrix in matrices[1:]:
+        out = (out[:, :, None] * matrix[:, None, :]).reshape(out.shape[0], -1)
+    return out
 
 
 def hamming(inputs: int, outputs: int | None = None) -> FloatArray:

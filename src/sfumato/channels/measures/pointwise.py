@@ -18,8 +18,7 @@ import numpy.typing as npt
 from sfumato.base.arrays import FloatArray, from_zero
 from sfumato.base.errors import InputError
 from sfumato.base.things.channel import checked_probabilities
-from sfumato.channels.conversions.composition import product_matrix
-from sfumato.channels.measures.discrete import ChannelLike, matrix_of, pointwise_maximal_leakage
+from sfumato.channels.measures.discrete import ChannelLike, matrix_of, pointwise_maximal_leakage, product_matrix
 
 
 def tail(channel: ChannelLike, prior: npt.ArrayLike, epsilon: float) -> float:

@@ -53,10 +53,6 @@ class Known:
         """The largest smallest probability of a prior in the set."""
         return float(self.prior.min())
 
-    def min_prob(self) -> float:
-        """The smallest probability any prior of the set gives any symbol."""
-        return float(self.prior.min())
-
     def describe(self) -> str:
         """In words."""
         return f"the known prior of {self.prior.size} symbols"
@@ -105,10 +101,6 @@ class Polytope:
         # The mixture found is itself a proof; the value is recomputed from it and never above the optimum.
         weights = np.maximum(found.x[:count], 0)
         return float((weights / weights.sum() @ self.vertices).min())
-
-    def min_prob(self) -> float:
-        """The smallest probability any prior of the set gives any symbol."""
-        return float(self.vertices.min())
 
     def describe(self) -> str:
         """In words."""
@@ -179,11 +171,6 @@ class Box:
                 return min(level, top)
         return float(ordered[0])
 
-    def min_prob(self) -> float:
-        """The smallest probability any prior of the set gives any symbol."""
-        others_high = float(self.high.sum()) - self.high
-        return float(np.maximum(self.low, 1 - others_high).min())
-
     def describe(self) -> str:
         """In words."""
         widest = float((self.high - self.low).max())
@@ -235,12 +222,6 @@ class TVBall:
                 break
         return float(min(best, 1.0 / size))
 
-    def min_prob(self) -> float:
-        """The smallest probability any prior of the set gives any symbol."""
-        if self.centre.size == 1:
-            return 1.0
-        return float(max(0.0, self.centre.min() - self.radius))
-
     def describe(self) -> str:
         """In words."""
         return f"every prior of {self.centre.size} symbols within total variation {self.radius:.4g} of a centre"
@@ -277,10 +258,6 @@ class Simplex:
     def max_min_prob(self) -> float:
         """1 / K, at the uniform prior."""
         return 1.0 / self.size
-
-    def min_prob(self) -> float:
-        """0, unless there is only one symbol."""
-        return 0.0 if self.size > 1 else 1.0
 
     def describe(self) -> str:
         """In words."""

@@ -18,7 +18,7 @@ from sfumato.channels.designs.channel_registry import design_named, designed
 from sfumato.channels.designs.named_design import ChannelTask, DesignedChannel
 from sfumato.channels.designs.remap import remapped_design
 from sfumato.channels.files.channel_files import write_channel
-from sfumato.channels.measures.measures import Measures, measured
+from sfumato.channels.measures.table import Measures, measured
 from sfumato.cli.channels.channel_inputs import design_distortion, first_weights, grid_of, prior_of, prior_set_of
 from sfumato.cli.channels.channel_measured import print_measures
 from sfumato.cli.output import print_json, tell_progress

@@ -9,7 +9,7 @@ import typer
 
 from sfumato.base.errors import InputError
 from sfumato.channels.files.sample_files import read_fractions
-from sfumato.channels.guessing.exact_channel import ExactChannel, exact_prior, nats
+from sfumato.channels.measures.exact_fractions import ExactChannel, exact_prior, nats
 from sfumato.cli.output import print_json
 
 

@@ -9,7 +9,7 @@ from sfumato.base.units import length_m
 
 if TYPE_CHECKING:
     from sfumato.base.things.cell_prior import CellPrior
-    from sfumato.channels.guessing.gain_functions import Gain
+    from sfumato.channels.measures.g_leakage import Gain
 
 _ADVICE = "Write identity, tries:3, within:200m, nearness:500m or the name of a CSV of gains."
 
@@ -27,7 +27,7 @@ def tries_of(text: str) -> int | None:
 def gain_of(text: str, prior: CellPrior, unit: str) -> Gain | None:
     """The gain function over the prior's symbols; None is one guess."""
     from sfumato.base.things.cell_files import read_matrix
-    from sfumato.channels.guessing import gain_functions as gains
+    from sfumato.channels.measures import g_leakage as gains
 
     if text == "identity":
         return None

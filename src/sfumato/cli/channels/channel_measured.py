@@ -11,8 +11,7 @@ from sfumato.base.errors import InputError
 from sfumato.base.things.cell_files import read_cells
 from sfumato.channels.files.channel_files import read_channel
 from sfumato.channels.measures.discrete import epsilon_delta
-from sfumato.channels.measures.measures import Measures, measured
-from sfumato.channels.measures.notion_measures import WORDS, Asked
+from sfumato.channels.measures.table import WORDS, Asked, Measures, measured
 from sfumato.cli.channels.channel_gain import gain_of
 from sfumato.cli.channels.channel_inputs import grid_of, matched, measured_distortion, prior_of
 from sfumato.cli.output import print_json

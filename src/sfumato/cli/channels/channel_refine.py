@@ -29,7 +29,7 @@ def refine(
     """
     from sfumato.channels.files.channel_files import read_channel
     from sfumato.channels.files.sample_files import read_fractions
-    from sfumato.channels.guessing.exact_channel import ExactChannel, exact_refined_by
+    from sfumato.channels.measures.exact_fractions import ExactChannel, exact_refined_by
     from sfumato.channels.measures.refinement import refined_by
 
     answers: list[dict[str, object]] = []

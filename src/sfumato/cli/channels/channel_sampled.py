@@ -11,9 +11,8 @@ import typer
 from sfumato.base.errors import InputError
 from sfumato.base.things.cell_files import read_cells
 from sfumato.channels.files.sample_files import SampleTable, read_samples
-from sfumato.channels.guessing import black_box
-from sfumato.channels.guessing.black_box import Estimated
-from sfumato.channels.guessing.black_box_points import neighbour_risk
+from sfumato.channels.measures import black_box
+from sfumato.channels.measures.black_box import Estimated, neighbour_risk
 from sfumato.cli.channels.channel_inputs import prior_of
 from sfumato.cli.output import print_json
 
@@ -53,7 +52,7 @@ def run_samples(
 def _labels(
     table: SampleTable, prior: Path | None, *, all_outputs: bool, error: float, tries: int | None
 ) -> tuple[dict[str, Estimated], list[str]]:
-    from sfumato.channels.guessing.gain_functions import tries_gain
+    from sfumato.channels.measures.g_leakage import tries_gain
 
     names, law = None, None
     if prior is not None:

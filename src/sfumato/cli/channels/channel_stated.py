@@ -16,8 +16,8 @@ from sfumato.base.errors import InputError
 from sfumato.base.files import write_text
 from sfumato.base.things.cell_files import read_cells, read_matrix
 from sfumato.base.things.cell_prior import CellPrior
-from sfumato.channels.conversions import composition, conversions
-from sfumato.channels.conversions import conversion_graph as graph
+from sfumato.channels.conversions import composition, lip_constants
+from sfumato.channels.conversions import routes as graph
 from sfumato.channels.conversions.notions import notion
 from sfumato.channels.designs.rate_distortion import RateDistortion, rate_distortion
 from sfumato.channels.files.channel_files import read_channel
@@ -155,7 +155,7 @@ def run_mismatch(
     first, second = _prior(designed_for).probabilities, _prior(truth).probabilities
     if (channel is None) == (epsilon is None):
         raise InputError("Give a --channel, or its --epsilon under the first prior.", "One of the two.")
-    variation, ratio = conversions.mismatch_overhead(first, second)
+    variation, ratio = lip_constants.mismatch_overhead(first, second)
     total = 0.5 * float(np.abs(first - second).sum())
     answer: dict[str, object] = {
         "ok": True,
@@ -165,15 +165,15 @@ def run_mismatch(
     }
     if channel is not None:
         made = read_channel(channel)
-        found = conversions.mismatch(made, first, second)
+        found = lip_constants.mismatch(made, first, second)
         epsilon = lip(made, first).max
         answer |= {"leakage_designed": epsilon, "leakage_true": lip(made, second).max, "cap": found.cap}
         answer |= {"bound": found.bound, "holds": found.holds}
     else:
         assert epsilon is not None
-        cap = conversions.largest_likelihood_ratio(epsilon, first).nats
+        cap = lip_constants.largest_likelihood_ratio(epsilon, first).nats
         answer |= {"leakage_designed": epsilon, "bound": min(epsilon + ratio, cap), "cap": cap}
-    useful = conversions.largest_useful_variation(epsilon, float(first.min()), float(second.min()))
+    useful = lip_constants.largest_useful_variation(epsilon, float(first.min()), float(second.min()))
     answer |= {"corollary_6_largest_variation": useful, "knowing_the_prior_helps": total <= useful}
     if samples is not None:
         apart = weissman_variation(samples, first.size, set_error)

@@ -13,7 +13,7 @@ import numpy as np
 from sfumato.base.arrays import FloatArray
 from sfumato.base.drawing.panels import Panel, svg
 from sfumato.base.numbers.gaussian_quantity import delta_at, hockey_stick
-from sfumato.channels.conversions import composition, conversions
+from sfumato.channels.conversions import composition, lip_constants
 from sfumato.channels.designs.lip.lip_optimal import optimal_channel
 from sfumato.channels.designs.numbers import clamped_laplace
 from sfumato.channels.designs.numbers.continuous_sampling import printed_share, smallest_delta
@@ -44,8 +44,8 @@ def run(*, quick: bool = False) -> Reproduction:
         ),
     ]
     epsilons = np.linspace(0.1, 3, 30)
-    tight = np.array([conversions.lip_to_ldp(float(e), 0.2).nats for e in epsilons])
-    back = np.array([conversions.ldp_to_lip(float(e), 0.2).nats for e in epsilons])
+    tight = np.array([lip_constants.lip_to_ldp(float(e), 0.2).nats for e in epsilons])
+    back = np.array([lip_constants.ldp_to_lip(float(e), 0.2).nats for e in epsilons])
     lines = {"LIP to LDP": tight, "LDP to LIP": back, "twice": 2 * epsilons}
     rows = [
         {"epsilon": float(e), "LIP gives LDP": float(t), "LDP gives LIP": float(b)}
@@ -74,8 +74,8 @@ def _conversion_claims(trials: list[Trial], optimal: FloatArray) -> list[Claim]:
     to_ldp, to_lip, di, info, maximal, post = [], [], [], [], [], []
     for matrix, prior in trials:
         lip, ldp = discrete.lip(matrix, prior).max, discrete.ldp(matrix)
-        to_ldp.append(ldp - conversions.lip_to_ldp(lip, float(prior.min())).nats)
-        to_lip.append(lip - conversions.ldp_to_lip(ldp, float(prior.min())).nats)
+        to_ldp.append(ldp - lip_constants.lip_to_ldp(lip, float(prior.min())).nats)
+        to_lip.append(lip - lip_constants.ldp_to_lip(ldp, float(prior.min())).nats)
         di.append(discrete.differential_identifiability(matrix, prior) - 2 * lip - math.log(prior.max() / prior.min()))
         info.append(discrete.mutual_information(matrix, prior) - lip)
         maximal.append(discrete.maximal_leakage(matrix, prior) - lip)
@@ -85,7 +85,7 @@ def _conversion_claims(trials: list[Trial], optimal: FloatArray) -> list[Claim]:
     ratio = math.exp(discrete.ldp(optimal))
     return [
         _bound("ε-LIP gives min{2ε, ln((e^ε - 1 + p)/p)}-LDP", to_ldp, "Prop. 1 and Thm 1"),
-        near("and some channel attains it", math.log(ratio), conversions.lip_to_ldp(1.0, 0.2).nats, tolerance=1e-6),
+        near("and some channel attains it", math.log(ratio), lip_constants.lip_to_ldp(1.0, 0.2).nats, tolerance=1e-6),
         _bound("ε-LDP gives ln(p + e^ε(1 - p))-LIP", to_lip, "Thm 1"),
         check(
             "the largest likelihood ratio is at most min{2ε, (e^ε - 1 + P)/P}, as printed",
@@ -142,13 +142,13 @@ def _mismatch_claims(trials: list[Trial]) -> list[Claim]:
     for matrix, prior in trials:
         other = 0.7 * prior + 0.3 * rng.dirichlet(np.ones(prior.size))
         change = abs(discrete.lip(matrix, prior).max - discrete.lip(matrix, other).max)
-        off.append(change - conversions.mismatch_overhead(prior, other)[0])
+        off.append(change - lip_constants.mismatch_overhead(prior, other)[0])
         least = max(discrete.lip(matrix, prior).max, discrete.lip(matrix, other).max)
         mixed.append(discrete.lip(matrix, 0.5 * prior + 0.5 * other).max - least)
     epsilon, p1, p2 = 2.0, 0.2, 0.2
     ratio = (math.exp(epsilon) - 1 + p1) / p1
     printed = min(p1, p2) * (math.exp(min(epsilon, ratio - epsilon)) - 1)
-    holds = conversions.largest_useful_variation(epsilon, p1, p2)
+    holds = lip_constants.largest_useful_variation(epsilon, p1, p2)
     return [
         _bound("the leakage under another prior differs by at most ln(1 + TV/p)", off, "Lemma 3"),
         _bound("what holds for two priors holds for their mixtures", mixed, "Lemma 2"),

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sfumato.channels.conversions.conversion_graph import Facts
+from sfumato.channels.conversions.routes import Facts
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,10 @@ from sfumato.base.numbers.rounding import lift_error
 from sfumato.base.things.cell_prior import positive_prior
 from sfumato.base.things.channel import Channel, checked_distortion, checked_labels
 from sfumato.base.things.guarantees import Guarantee
-from sfumato.channels.conversions.conversions import binary_excess, threshold
-from sfumato.channels.designs.certified import Designed, certified, design_epsilon, lip_guarantee
+from sfumato.channels.conversions.lip_constants import binary_excess, threshold
+from sfumato.channels.designs.certified import Designed, certified, design_epsilon, lip_again, lip_guarantee
 from sfumato.channels.designs.named_design import ChannelTask, DesignedChannel
+from sfumato.channels.frequency.frequency_oracles import RandomizedResponse
 from sfumato.channels.measures.discrete import average_distortion, epsilon_delta, hamming, lip
 from sfumato.channels.priors.prior_sets import Box, Known, PriorSet, Simplex
 
@@ -242,3 +243,12 @@ def build_top_k(task: ChannelTask) -> DesignedChannel:
     """The registry's top-k."""
     made, _ = top_k_channel(task.prior.probabilities, task.level, inputs=task.prior.labels)
     return DesignedChannel.exact(task, made.channel, made.guarantee, made.again)
+
+
+def build_randomized_response(task: ChannelTask) -> DesignedChannel:
+    """The registry's randomized-response, the only oracle whose reports are the symbols: certified on the doubles."""
+    names, priors = task.prior.labels, Simplex(task.prior.size)
+    matrix = RandomizedResponse(task.prior.size, design_epsilon(task.level)).channel().matrix
+    channel, leakage = certified(matrix, priors, up=task.level, inputs=names, outputs=names)
+    again = lip_again(priors, up=task.level)
+    return DesignedChannel.exact(task, channel, lip_guarantee(priors, leakage, up=task.level), again)

@@ -1,7 +1,8 @@
 """Channels of exact fractions for small cases: every measure that is a ratio comes out as a fraction, nothing rounded.
 
 Leakages in nats are logarithms of these: LIP is ln of ``largest_lift`` and -ln of ``smallest_lift``, LDP ln of
-``largest_ratio``, maximal leakage ln of ``column_maxima``, min-entropy leakage ln of the ratio of vulnerabilities.
+``largest_ratio``, maximal leakage ln of ``column_maxima``, min-entropy leakage ln of the ratio of vulnerabilities. One
+channel is refined by another if a linear program in fractions has a solution; if not, its multipliers prove it.
 """
 
 from __future__ import annotations
@@ -11,15 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-import numpy.typing as npt
-
 from sfumato.base.errors import InputError, NotCertified
-from sfumato.base.things.channel import Channel
-from sfumato.channels.guessing.exact_simplex import feasible
 
 Number = Fraction | int | str | float
 MOST_ENTRIES = 10_000
+Row = list[Fraction]
+MOST_TABLEAU = 40_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +30,6 @@ class ExactChannel:
     def of(cls, rows: Sequence[Sequence[Number]]) -> ExactChannel:
         """From fractions, whole numbers, or text such as "1/3" or "0.1" (a tenth, not the double next to it)."""
         return cls(tuple(tuple(_fraction(value) for value in row) for row in rows))
-
-    @classmethod
-    def from_channel(cls, channel: Channel) -> ExactChannel:
-        """The stored doubles, each row divided by its exact sum: what is really drawn from."""
-        rows = [[Fraction(float(v)) for v in row] for row in channel.matrix]
-        return cls(tuple(tuple(v / sum(row) for v in row) for row in rows))
 
     def __post_init__(self) -> None:
         plain = isinstance(self.rows, tuple) and all(isinstance(row, tuple) for row in self.rows)
@@ -58,22 +50,10 @@ class ExactChannel:
         """(inputs, outputs)."""
         return len(self.rows), len(self.rows[0])
 
-    def to_channel(self) -> Channel:
-        """The nearest doubles."""
-        return Channel(np.array([[float(v) for v in row] for row in self.rows]))
-
     def push_forward(self, prior: Sequence[Number]) -> tuple[Fraction, ...]:
         """The distribution of the report."""
         p = exact_prior(prior, self.shape[0])
         return tuple(sum((p[x] * row[y] for x, row in enumerate(self.rows)), Fraction(0)) for y in range(self.shape[1]))
-
-    def posterior(self, prior: Sequence[Number], y: int) -> tuple[Fraction, ...]:
-        """P(x | y)."""
-        p = exact_prior(prior, self.shape[0])
-        total = self.push_forward(p)[y]
-        if total == 0:
-            raise InputError(f"Output {y} has probability 0.", "Only a possible report has a posterior.")
-        return tuple(p[x] * row[y] / total for x, row in enumerate(self.rows))
 
     def lifts(self, prior: Sequence[Number]) -> tuple[Fraction, Fraction]:
         """(largest, smallest) P(x | y) / P(x) over the support and the possible outputs."""
@@ -169,7 +149,7 @@ def exact_refined_by(
     return None, gain
 
 
-def exact_prior(prior: Sequence[Number] | npt.NDArray[np.float64], count: int) -> tuple[Fraction, ...]:
+def exact_prior(prior: Sequence[Number], count: int) -> tuple[Fraction, ...]:
     """A prior as fractions that sum to exactly 1."""
     p = tuple(_fraction(v) for v in prior)
     if len(p) != count or min(p, default=Fraction(-1)) < 0 or sum(p) != 1:
@@ -198,3 +178,57 @@ def _fraction(value: Number) -> Fraction:
         return Fraction(value) if not isinstance(value, str) else Fraction(value.strip().replace(" ", ""))
     except (ValueError, ZeroDivisionError, OverflowError, TypeError) as error:
         raise InputError(f"'{value}' is not a fraction.", "Write 1/3, 0.25 or 1.") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Feasibility:
+    """``point`` >= 0 with A point = b, or ``multipliers`` y with y A <= 0 and y b > 0 (Farkas); never both."""
+
+    point: tuple[Fraction, ...] | None
+    multipliers: tuple[Fraction, ...] | None
+
+
+def feasible(a: list[Row], b: Row) -> Feasibility:
+    """Solve A x = b, x >= 0 by the first phase of the simplex method with Bland's rule (it cannot cycle)."""
+    rows, columns = len(a), len(a[0]) if a else 0
+    if rows * (columns + rows) > MOST_TABLEAU:
+        raise InputError(f"{rows} equations in {columns} unknowns are too many for fractions.", "Use doubles.")
+    signs = [Fraction(-1) if value < 0 else Fraction(1) for value in b]
+    one, zero = Fraction(1), Fraction(0)
+    table = [
+        [sign * value for value in row] + [one if k == i else zero for k in range(rows)] + [sign * right]
+        for i, (row, right, sign) in enumerate(zip(a, b, signs, strict=True))
+    ]
+    basis = [columns + i for i in range(rows)]
+    # reduced costs of: minimise the sum of the artificial unknowns
+    cost = [-sum((row[j] for row in table), zero) for j in range(columns)] + [zero] * rows
+    cost.append(-sum((row[-1] for row in table), zero))
+    while True:
+        entering = next((j for j in range(columns) if cost[j] < 0), None)
+        if entering is None:
+            break
+        ratios = [(row[-1] / row[entering], basis[i], i) for i, row in enumerate(table) if row[entering] > 0]
+        _, _, leaving = min(ratios)
+        _pivot(table, cost, leaving, entering)
+        basis[leaving] = entering
+    if cost[-1] == 0:
+        point = [zero] * columns
+        for i, j in enumerate(basis):
+            if j < columns:
+                point[j] = table[i][-1]
+        return Feasibility(tuple(point), None)
+    duals = [sign * (one - cost[columns + i]) for i, sign in enumerate(signs)]
+    return Feasibility(None, tuple(duals))
+
+
+def _pivot(table: list[Row], cost: Row, leaving: int, entering: int) -> None:
+    pivot = table[leaving][entering]
+    table[leaving] = [value / pivot for value in table[leaving]]
+    chosen = table[leaving]
+    for i, row in enumerate(table):
+        if i != leaving and row[entering] != 0:
+            factor = row[entering]
+            table[i] = [value - factor * c for value, c in zip(row, chosen, strict=True)]
+    if cost[entering] != 0:
+        factor = cost[entering]
+        cost[:] = [value - factor * c for value, c in zip(cost, chosen, strict=True)]

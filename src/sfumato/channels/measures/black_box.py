@@ -6,8 +6,9 @@ the true one (a maximum of averages) and one sample moves it by at most its weig
     V_true <= V + sqrt(ln(1 / beta) / 2 * sum of squared weights)          with probability 1 - beta,
 
 whatever the mechanism. From below: a strategy chosen on one half of the samples and scored on the other (Hoeffding): no
-strategy beats V_true. With outputs that are points, the strategy is that of the nearest neighbours [Cherubin2019]; the
-other side is then only asymptotic [Cover1967]. Ratios (LIP, LDP) need every probability bounded away from 0:
+strategy beats V_true. With outputs that are points, the strategy is that of the nearest neighbours [Cherubin2019]; from
+below nothing can be proved for points without assumptions ("no free lunch"), and the single neighbour's error gives an
+asymptotic bound, marked as such [Cover1967]. Ratios (LIP, LDP) need every probability bounded away from 0:
 Clopper-Pearson for each, all at once. An output never seen may still exist: unless the outputs are declared to be all
 there are, the upper end of those intervals is infinite.
 """
@@ -21,13 +22,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
+from scipy.spatial import cKDTree
 from scipy.special import betaincinv
 
-from sfumato.base.arrays import FloatArray, IntArray
+from sfumato.base.arrays import FloatArray, IntArray, finite
 from sfumato.base.errors import InputError
 from sfumato.base.randomness import Random, randomness
 from sfumato.base.things.channel import checked_probabilities
-from sfumato.channels.guessing.gain_functions import Gain, identity_gain
+from sfumato.channels.measures.g_leakage import Gain, identity_gain
 
 FEW = 5
 """Fewer samples than this per cell of the table of inputs and outputs are too few to see what is in it."""
@@ -301,3 +303,38 @@ def labelled(
         len(reports), prior=None if prior is None else checked_probabilities(prior, len(names)),
         all_outputs_declared=outputs is not None,
     )  # fmt: skip
+
+
+def neighbour_risk(
+    x: npt.ArrayLike, points: npt.ArrayLike, *, neighbours: int | None = None, beta: float = 0.05, rng: Random = None
+) -> Estimated:
+    """Bayes risk for outputs that are points (metres, say), by k nearest neighbours on a held-out half.
+
+    ``upper`` is proved (no rule beats the best one; Clopper-Pearson on the held-out half). ``lower`` inverts
+    R_NN <= R (2 - n/(n-1) R) for the single neighbour [Cover1967]: true as samples grow, not for any fixed number.
+    """
+    truth = np.asarray(x)
+    where = finite(points, "The points", dimensions=2)
+    if truth.ndim != 1 or truth.size != len(where) or truth.size < 4 or not np.issubdtype(truth.dtype, np.integer):
+        raise InputError("There are fewer than 4 samples, or not one input per point.", "Give pairs of samples.")
+    share = checked_beta(beta) / 2
+    order = randomness(own_seed(truth, where) if rng is None else rng).permutation(truth.size)
+    learn, test = order[: truth.size // 2], order[truth.size // 2 :]
+    count = neighbours if neighbours is not None else max(1, round(math.log(learn.size) ** 2 / 4))
+    if not 1 <= count <= learn.size:
+        raise InputError(f"{count} neighbours among {learn.size} samples.", "Ask for fewer.")
+    tree = cKDTree(where[learn])
+    classes = int(truth.max()) + 1
+    near = tree.query(where[test], k=count)[1].reshape(test.size, count)
+    votes = np.zeros((test.size, classes), dtype=np.int32)
+    np.add.at(votes, (np.arange(test.size)[:, None], truth[learn][near]), 1)
+    wrong = int(np.count_nonzero(votes.argmax(axis=1) != truth[test]))
+    single = int(np.count_nonzero(truth[learn][near[:, 0]] != truth[test])) / test.size
+    upper = 1.0 if wrong == test.size else float(betaincinv(wrong + 1, test.size - wrong, 1 - share))
+    seen = np.unique(truth).size
+    if seen < 2:
+        return Estimated(0.0, 0.0, upper, proved=False)
+    room = seen / (seen - 1)
+    slack = max(0.0, single - math.sqrt(math.log(1 / share) / (2 * test.size)))
+    lower = (1 - math.sqrt(max(0.0, 1 - room * slack))) / room
+    return Estimated(wrong / test.size, min(lower, upper), upper, proved=False)

@@ -12,8 +12,7 @@ import math
 from dataclasses import dataclass
 
 from sfumato.base.errors import InputError
-from sfumato.channels.conversions.implication import Facts, Implication
-from sfumato.channels.conversions.implications import IMPLICATIONS
+from sfumato.channels.conversions.implications import IMPLICATIONS, Facts, Implication
 from sfumato.channels.conversions.notions import NOTIONS, notion
 
 __all__ = ["Facts", "Implication", "Route", "convert", "tightest"]

@@ -1,4 +1,4 @@
-"""Every further notion of a channel under a prior, for tables and JSON: guesses, capacities, orders and curves.
+"""Everything a channel tells under one prior, side by side in nats, with what it costs: one record, one call.
 
 What compares all pairs of inputs costs inputs² × outputs; above a limit it is left out and named, never guessed.
 """
@@ -13,13 +13,13 @@ import numpy.typing as npt
 
 from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import NotCertified
+from sfumato.base.things.cell_prior import CellPrior
 from sfumato.base.things.channel import Channel, checked_probabilities
-from sfumato.channels.guessing import g_leakage as guesses
-from sfumato.channels.guessing.gain_functions import Gain, identity_gain
-from sfumato.channels.measures import pointwise, renyi_ldp, trade_off
-from sfumato.channels.measures.alpha_beta_leakage import alpha_beta_leakage
+from sfumato.channels.measures import discrete, pointwise, renyi_ldp, trade_off
+from sfumato.channels.measures import g_leakage as guesses
 from sfumato.channels.measures.alpha_leakage import alpha_leakage, checked_order, sibson_information
 from sfumato.channels.measures.capacity import maximal_alpha_leakage, shannon_capacity
+from sfumato.channels.measures.g_leakage import Gain, identity_gain
 
 MOST_PAIRS_WORK = 30_000_000
 MOST_CURVES_WORK = 300_000
@@ -68,9 +68,9 @@ def notions_measured(channel: Channel, prior: npt.ArrayLike, asked: Asked | None
     found = guesses.g_leakage(channel, p, gain)
     singled = guesses.singling_out(channel, p)
     numbers = {
-        "min_entropy_leakage": guesses.min_entropy_leakage(channel, p),
-        "min_entropy_capacity": guesses.min_entropy_capacity(channel),
-        "bayes_vulnerability": guesses.bayes_vulnerability(channel, p),
+        "min_entropy_leakage": discrete.min_entropy_leakage(channel, p),
+        "min_entropy_capacity": discrete.maximal_leakage(channel),
+        "bayes_vulnerability": discrete.bayes_vulnerability(channel, p),
         "guessing_entropy": guesses.posterior_guessing_entropy(channel, p),
         "prior_guessing_entropy": guesses.guessing_entropy(p),
         "g_leakage": found.nats,
@@ -142,7 +142,7 @@ def _pairwise(channel: Channel, p: FloatArray, asked: Asked) -> dict[str, float]
     if asked.order > 1:
         one_programme_per_input = 1 < asked.second_order < asked.order and channel.shape[0] > 60
         if not one_programme_per_input:
-            found["alpha_beta_leakage"] = alpha_beta_leakage(matrix, asked.order, asked.second_order)
+            found["alpha_beta_leakage"] = renyi_ldp.alpha_beta_leakage(matrix, asked.order, asked.second_order)
     return found
 
 
@@ -172,3 +172,115 @@ WORDS: dict[str, str] = {
     "pointwise_quantile": "leakage of all but {delta:g} of reports",
 }
 """One line of a table each; the numbers are those of the same key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """Leakages in nats (infinite where a report excludes a symbol), and the cost in the distortion's own unit.
+
+    ``geo_epsilon`` is per ``unit`` and ``adversary_error`` in it: how far the best guess is from the truth; both None
+    where the symbols have no places.
+    """
+
+    lip_up: float
+    lip_low: float
+    lip_input: str
+    lip_output: str
+    ldp: float
+    differential_identifiability: float
+    mutual_information_nats: float
+    maximal_leakage: float
+    bayes_error: float
+    geo_epsilon: float | None
+    adversary_error: float | None
+    unit: str
+    average_distortion: float
+    distortion_name: str
+    symbols: int
+    smallest_probability: float
+    zeros: int
+    entropy_nats: float
+    shape: tuple[int, int]
+    notions: NotionMeasures
+    """Guesses, capacities, orders and curves ."""
+
+    @property
+    def lip(self) -> float:
+        """The leakage of local information privacy: the larger side."""
+        return max(self.lip_up, self.lip_low)
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain JSON; infinite numbers are named in ``infinite`` (a printer writes them as null)."""
+        numbers: dict[str, float] = {
+            "lip": self.lip,
+            "lip_up": self.lip_up,
+            "lip_low": self.lip_low,
+            "ldp": self.ldp,
+            "di": self.differential_identifiability,
+            "mutual_information_nats": self.mutual_information_nats,
+            "maximal_leakage": self.maximal_leakage,
+            "pointwise_maximal_leakage": self.lip_up,
+            "bayes_error": self.bayes_error,
+            "average_distortion": self.average_distortion,
+        }
+        if self.geo_epsilon is not None and self.adversary_error is not None:
+            numbers[f"geo_epsilon_per_{self.unit}"] = self.geo_epsilon
+            numbers[f"adversary_error_{self.unit}"] = self.adversary_error
+        every = numbers | self.notions.numbers
+        return {
+            **numbers,
+            **self.notions.to_dict(),
+            "lip_pair": {"input": self.lip_input, "output": self.lip_output},
+            "distortion": self.distortion_name,
+            "prior": {
+                "symbols": self.symbols,
+                "smallest": self.smallest_probability,
+                "zeros": self.zeros,
+                "entropy_nats": self.entropy_nats,
+            },
+            "shape": list(self.shape),
+            "infinite": [name for name, value in every.items() if math.isinf(value)],
+        }
+
+
+def measured(
+    channel: Channel,
+    prior: CellPrior,
+    distortion: FloatArray,
+    *,
+    distortion_name: str,
+    unit: str = "m",
+    asked: Asked | None = None,
+) -> Measures:
+    """Every measure of ``channel`` under ``prior``; places come from the prior, else from the channel."""
+    p = prior.probabilities
+    leakage = discrete.lip(channel, p)
+    x, y = leakage.pair
+    positions = prior.positions_m if prior.positions_m is not None else channel.positions_m
+    geo, guess = None, None
+    if positions is not None and channel.shape[0] > 1:
+        step = positions[:, None, :] - positions[None, :, :]
+        distances = np.hypot(step[..., 0], step[..., 1])
+        geo, guess = discrete.geo_epsilon(channel, distances), discrete.adversary_error(channel, p, distances)
+    return Measures(
+        lip_up=leakage.up,
+        lip_low=leakage.low,
+        lip_input=channel.inputs[x],
+        lip_output=channel.outputs[y],
+        ldp=discrete.ldp(channel),
+        differential_identifiability=discrete.differential_identifiability(channel, p),
+        mutual_information_nats=discrete.mutual_information(channel, p),
+        maximal_leakage=discrete.maximal_leakage(channel, p),
+        bayes_error=discrete.bayes_error(channel, p),
+        geo_epsilon=geo,
+        adversary_error=guess,
+        unit=unit,
+        average_distortion=discrete.average_distortion(channel, p, distortion),
+        distortion_name=distortion_name,
+        symbols=prior.size,
+        smallest_probability=prior.smallest,
+        zeros=int(prior.zeros.size),
+        entropy_nats=prior.entropy_nats(),
+        shape=channel.shape,
+        notions=notions_measured(channel, p, asked),
+    )

@@ -1,1 +1,0 @@
-"""Adversaries who want something: gains, guesses, and mechanisms known by samples alone."""
