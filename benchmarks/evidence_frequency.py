@@ -29,8 +29,8 @@ from sfumato.base.numbers.blahut_arimoto_matrix import blahut_arimoto_matrix
 from sfumato.base.things.channel import Channel
 from sfumato.channels.conversions.shuffling import shuffled_epsilon
 from sfumato.channels.designs.exponential import exponential_matrix
-from sfumato.channels.designs.geo.planar_laplace import planar_laplace_matrix
-from sfumato.channels.designs.rate import largest_rate
+from sfumato.channels.designs.geo.planar import planar_laplace_matrix
+from sfumato.channels.designs.limits import largest_rate
 from sfumato.channels.frequency.estimate import projected_frequencies
 from sfumato.channels.frequency.frequency_oracles import ORACLES, frequency_oracle
 from sfumato.channels.measures.discrete import geo_epsilon, ldp

@@ -136,7 +136,7 @@ def test_ground_distances_are_just_below_the_geodesic() -> None:
 
 
 def test_a_wide_grid_admits_the_error_of_its_plane_and_makes_no_promise_per_metre() -> None:
-    from sfumato.channels.designs.geo.planar_laplace import planar_laplace_channel
+    from sfumato.channels.designs.geo.planar import planar_laplace_channel
 
     seam = Grid.from_bounds(0, -180, 5, 180, shape=(1, 8))
     assert seam.plane_error > 0.5

@@ -17,7 +17,7 @@ from sfumato.base.things.grid import Grid
 from sfumato.base.things.guarantees import Guarantee
 from sfumato.base.things.traces import Trace
 from sfumato.channels.conversions.composition import product_matrix
-from sfumato.channels.designs.geo.planar_laplace import planar_laplace_channel
+from sfumato.channels.designs.geo.planar import planar_laplace_channel
 from sfumato.channels.designs.lip.closed_forms import resampling_channel
 from sfumato.channels.measures.discrete import geo_epsilon
 from sfumato.collect.grids.grid_channel import GridChannel, uniform_channel

@@ -20,12 +20,12 @@ from sfumato.base.things.channel import Channel
 from sfumato.base.things.grid import Grid
 from sfumato.base.things.guarantees import Guarantee
 from sfumato.channels.conversions import lip_constants as c
-from sfumato.channels.designs.certified import Designed
-from sfumato.channels.designs.channel_registry import COMPARED, DESIGNS, NAMES, design_named, designed
 from sfumato.channels.designs.comparison import compare
+from sfumato.channels.designs.door import compared_rows, design_channel, design_named
 from sfumato.channels.designs.lip.best_utility import most_information
 from sfumato.channels.designs.lip.lip_optimal import optimal_channel, worst_case_channel
-from sfumato.channels.designs.named_design import ChannelDesign, ChannelTask
+from sfumato.channels.designs.registry import DESIGNS, ChannelDesign
+from sfumato.channels.designs.task import ChannelTask, DesignedChannel
 from sfumato.channels.measures import discrete as d
 from sfumato.channels.priors.prior_sets import Box, TVBall
 
@@ -121,7 +121,7 @@ TASK = ChannelTask(
 BY_NAME: dict[str, Callable[[], tuple[Channel, Guarantee]]] = {
     design.name: lambda design=design: made_by(design) for design in DESIGNS
 }
-IN_PYTHON: dict[str, Callable[[], Designed]] = {
+IN_PYTHON: dict[str, Callable[[], DesignedChannel]] = {
     "asymmetric": lambda: optimal_channel(PRIOR, DISTANCES, 1.0, epsilon_low=2.0).value,
     "robust": lambda: optimal_channel(PRIOR, DISTANCES, 1.0, priors=TVBall(PRIOR, 0.02)).value,
     "most-information": lambda: most_information(PRIOR, 0.5).designed,
@@ -129,7 +129,7 @@ IN_PYTHON: dict[str, Callable[[], Designed]] = {
 
 
 def made_by(design: ChannelDesign) -> tuple[Channel, Guarantee]:
-    made = design.designed(TASK)
+    made = design_channel(design.name, TASK)
     assert (made.gap is None) == (made.status == "exact")
     assert made.channel.inputs == GRID.labels()
     assert made.channel.distortion_name == "euclidean"
@@ -173,11 +173,11 @@ def test_every_mechanism_keeps_its_promise_on_the_matrix_it_ships_and_samples_it
 
 
 def test_names_are_unique_and_an_unknown_one_is_refused_at_every_door() -> None:
-    assert len(set(NAMES)) == len(NAMES)
-    assert len(set(COMPARED)) == len(COMPARED)
+    assert len({row.name for row in DESIGNS}) == len(DESIGNS)
+    assert len(set(compared_rows())) == len(compared_rows())
     for door in (
         lambda: design_named("magic"),
-        lambda: designed("magic", TASK),
+        lambda: design_channel("magic", TASK),
         lambda: compare(PRIOR, DISTANCES, [1.0], mechanisms=["magic"]),
         lambda: compare(PRIOR, DISTANCES, [1.0], mechanisms=["top-k"]),
     ):
@@ -189,7 +189,7 @@ def test_what_needs_a_grid_says_so() -> None:
     for design in DESIGNS:
         if design.needs_grid:
             with pytest.raises(InputError, match="needs --grid"):
-                design.designed(replace(TASK, grid=None))
+                design_channel(design.name, replace(TASK, grid=None))
 
 
 def test_the_documentation_names_every_design() -> None:
@@ -197,4 +197,4 @@ def test_the_documentation_names_every_design() -> None:
     table = page[page.index("| `--mechanism` |") :]
     rows = [line for line in table[: table.index("\n\n")].splitlines() if line.startswith("| `")][1:]
     named = {name for row in rows for name in re.findall(r"`([a-z-]+)`", row.split("|")[1])}
-    assert named == set(NAMES)
+    assert named == {row.name for row in DESIGNS}

@@ -27,8 +27,8 @@ from sfumato.base.things.cell_prior import CellPrior
 from sfumato.base.things.channel import Channel
 from sfumato.base.things.grid import Grid
 from sfumato.channels.conversions.implications import Facts
-from sfumato.channels.designs.channel_registry import designed
-from sfumato.channels.designs.named_design import ChannelTask
+from sfumato.channels.designs.door import design_channel
+from sfumato.channels.designs.task import ChannelTask
 from sfumato.channels.measures.black_box import Samples
 from sfumato.channels.measures.exact_fractions import ExactChannel
 from sfumato.channels.priors.prior_sets import TVBall
@@ -371,7 +371,7 @@ ORDINARY: dict[str, tuple[str | None, Any]] = {
     "promise": ("str", "average"),
     "error": ("float", 0.0),
     "measured": ("float", 0.5),
-    "made": (None, designed("lip-optimal", TASK)),
+    "made": (None, design_channel("lip-optimal", TASK)),
     "first_column": ("vector", np.array([1.0, 0.5, 0.2])),
     "output_weights": ("vector", np.full(4, 0.25)),
     "everywhere": (None, True),

@@ -14,10 +14,10 @@ from sfumato.base.things.cell_prior import CellPrior
 from sfumato.base.things.channel import Channel
 from sfumato.base.things.grid import Grid
 from sfumato.channels.designs import comparison
-from sfumato.channels.designs.channel_registry import COMPARED
 from sfumato.channels.designs.comparison import compare
+from sfumato.channels.designs.door import compared_rows
 from sfumato.channels.designs.lip.lip_optimal import optimal_channel
-from sfumato.channels.measures.table import measured
+from sfumato.channels.measures.table import measure_all
 from sfumato.papers.lip.lip_comparison import synthetic_city
 
 
@@ -25,7 +25,7 @@ def test_nobody_leaks_more_than_asked_and_the_optimum_is_the_cheapest() -> None:
     grid = Grid.plain(3, 3)
     prior, _ = synthetic_city(3)
     distances = grid.distance_matrix()
-    chosen = [name for name in COMPARED if name != "blahut-arimoto"]  # slow to converge; it is in the table's test
+    chosen = [name for name in compared_rows() if name != "blahut-arimoto"]  # slow; it is in the table's test
     rows = compare(prior, distances, [0.8], grid=grid, distances=distances, mechanisms=chosen)
     assert [row.mechanism for row in rows] == chosen
     for row in rows:
@@ -50,12 +50,12 @@ def test_the_cost_of_a_row_is_the_cost_that_measuring_its_channel_finds(
     monkeypatch.setattr(
         comparison, "_row", lambda name, channel, *rest: (seen.append(channel), row(name, channel, *rest))[1]
     )
-    chosen = [name for name in COMPARED if name != "blahut-arimoto"]
+    chosen = [name for name in compared_rows() if name != "blahut-arimoto"]
     rows = compare(prior, cost, [epsilon], grid=grid, mechanisms=chosen)
     for compared, channel in zip(rows, seen, strict=True):
         where = [channel.inputs.index(label) for label in channel.outputs]
         law = CellPrior(prior, labels=channel.inputs)
-        found = measured(channel, law, cost[:, where], distortion_name="given")
+        found = measure_all(channel, law, cost[:, where], distortion_name="given")
         assert compared.average_distortion == found.average_distortion
         assert compared.lip == found.lip
     best = optimal_channel(prior, cost, epsilon)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato.base.errors import InputError
-from sfumato.channels.designs.numbers.continuous_sampling import (
+from sfumato.channels.designs.numbers.gaussian_channel import (
     ContinuousSampling,
     largest_share,
     printed_share,

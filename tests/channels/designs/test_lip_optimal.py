@@ -10,12 +10,13 @@ import pytest
 from lip_channels import random_lip_channel
 
 from sfumato.base.errors import InputError
-from sfumato.channels.designs.certified import merged, repaired
+from sfumato.channels.designs.lip.candidates import merge_targets
 from sfumato.channels.designs.lip.closed_forms import resampling_channel
 from sfumato.channels.designs.lip.latent import latent_channel
 from sfumato.channels.designs.lip.linear_program import best_over_set
 from sfumato.channels.designs.lip.lip_optimal import optimal_channel, worst_case_channel
 from sfumato.channels.designs.lip.output_generation import generate, proved_bound
+from sfumato.channels.designs.promises import repair
 from sfumato.channels.measures import discrete as d
 from sfumato.channels.priors.prior_sets import Box, Known, Polytope, Simplex, TVBall
 
@@ -68,9 +69,9 @@ def test_published_optima(solver: str, distortion: np.ndarray, epsilon: float, l
     assert solved.objective == pytest.approx(value, abs=1e-6)
     assert solved.lower_bound is not None
     assert solved.lower_bound <= value + 1e-9
-    assert solved.value.leakage.up <= epsilon
+    assert solved.value.promise.measured(solved.value.channel).up <= epsilon
     if low is None:
-        assert solved.value.leakage.max <= epsilon
+        assert solved.value.leakage <= epsilon
 
 
 def test_published_accuracies_of_four_symbols() -> None:
@@ -91,7 +92,7 @@ def test_published_optima_of_the_city_with_a_certified_gap(size: int, epsilon: f
     assert solved.gap is not None
     assert solved.gap <= 1e-6
     assert solved.objective == pytest.approx(value, abs=2e-6)
-    assert solved.value.leakage.max <= epsilon
+    assert solved.value.leakage <= epsilon
     assert d.average_distortion(solved.value.channel, p, solved.value.channel.distortion) == solved.objective  # type: ignore[arg-type]
 
 
@@ -213,7 +214,7 @@ def test_resampling_with_the_best_relabelling_is_optimal_above_the_threshold() -
         p = rng.dirichlet(np.ones(n) * 5)
         epsilon = math.log((1 - p.min()) / p.min()) + float(rng.uniform(0, 1))
         cost = rng.random((n, n))
-        assert resampling_channel(p, epsilon, distortion=cost).cost == pytest.approx(
+        assert resampling_channel(p, epsilon, distortion=cost).average_distortion == pytest.approx(
             optimal_channel(p, cost, epsilon).objective, abs=1e-8
         )
 
@@ -225,8 +226,8 @@ def test_a_latent_variable_is_protected_and_the_symbol_is_not() -> None:
     solved = latent_channel(ps, given, cost, 0.5)
     q = solved.value.channel
     assert d.lip(given @ q.matrix, ps).max <= 0.5
-    assert d.lip(q, solved.value.prior).max > 5
-    everything = optimal_channel(solved.value.prior, cost, 0.5)
+    assert d.lip(q, ps @ given).max > 5
+    everything = optimal_channel(ps @ given, cost, 0.5)
     assert solved.objective < everything.objective  # type: ignore[operator]
     assert any("symbol itself" in words for words in solved.value.guarantee.not_covered)
 
@@ -240,16 +241,16 @@ def test_repair_brings_any_channel_inside_and_keeps_the_output_distribution() ->
     rng = np.random.default_rng(7)
     for _ in range(40):
         q, p, epsilon = rng.dirichlet(np.ones(4) * 0.4, size=3), rng.dirichlet(np.ones(3)), float(rng.uniform(0.1, 1))
-        fixed = repaired(q, Known(p), up=epsilon, low=epsilon)
+        fixed = repair(q, Known(p), up=epsilon, low=epsilon)
         assert d.lip(fixed, p).max <= epsilon + 1e-9
         np.testing.assert_allclose(p @ fixed, p @ q, atol=1e-14)
         ball = TVBall(p, 0.1)
-        assert d.lip_over_set(repaired(q, ball, up=epsilon, low=epsilon), ball).max <= epsilon + 1e-9
+        assert d.lip_over_set(repair(q, ball, up=epsilon, low=epsilon), ball).max <= epsilon + 1e-9
 
 
 def test_tiny_columns_are_merged_and_never_dropped() -> None:
     q = np.array([[0.5, 0.5 - 1e-12, 1e-12], [0.5, 0.5, 0.0], [0.4, 0.6, 0.0]])
-    target = merged(q, d.hamming(3), P, allowance=1e-9)
+    target = merge_targets(q, d.hamming(3), P, allowance=1e-9)
     assert target[2] != 2
     assert set(target.tolist()) <= {0, 1}
 
@@ -257,7 +258,7 @@ def test_tiny_columns_are_merged_and_never_dropped() -> None:
 def test_the_guarantee_names_its_prior_set_and_the_measured_leakage() -> None:
     designed = optimal_channel(P, d.hamming(3), 1, priors=TVBall(P, 0.05)).value
     assert "total variation 0.05" in designed.guarantee.assumes[0]
-    assert designed.guarantee.parameters["measured_up_nats"] == designed.leakage.up
+    assert designed.guarantee.parameters["measured_up_nats"] == designed.promise.measured(designed.channel).up
     assert any("do not simply add" in words for words in designed.guarantee.not_covered)
 
 
@@ -265,7 +266,7 @@ def test_reports_follow_the_designed_channel() -> None:
     from scipy import stats
 
     designed = optimal_channel(P, d.hamming(3), 1).value
-    drawn = designed.release(np.full(50_000, 2), rng=3)
+    drawn = designed.channel.sample(np.full(50_000, 2), rng=3)
     row = designed.channel.row(2)
     assert stats.chisquare(np.bincount(drawn, minlength=row.size), 50_000 * row).pvalue > 1e-4
 

@@ -15,14 +15,14 @@ from sfumato.base.things.frames import displace
 from sfumato.base.things.grid import Grid
 from sfumato.channels.designs.exponential import exponential_for_epsilon, exponential_matrix
 from sfumato.channels.designs.geo.geo_optimal import irreducible_pairs, optimal_geo_channel
-from sfumato.channels.designs.geo.planar_geometric import planar_geometric_channel
-from sfumato.channels.designs.geo.planar_laplace import (
+from sfumato.channels.designs.geo.planar import (
     _axis_intervals,
     _interval_masses,
+    planar_geometric_channel,
     planar_laplace_channel,
     planar_laplace_matrix,
 )
-from sfumato.channels.designs.remap import remapped
+from sfumato.channels.designs.remap import remap
 from sfumato.channels.measures import discrete as d
 
 GEOD = Geod(ellps="WGS84")
@@ -74,10 +74,10 @@ def test_as_a_channel_its_exact_epsilon_is_at_most_the_nominal_one() -> None:
     grid = Grid.plain(5, 4, 1.0, 1.5)
     for epsilon in (0.3, 1.0, 4.0):
         made = planar_laplace_channel(grid, epsilon)
-        assert made.measured_epsilon <= epsilon
-        assert made.measured_epsilon == pytest.approx(epsilon, rel=0.2)
+        assert made.leakage <= epsilon
+        assert made.leakage == pytest.approx(epsilon, rel=0.2)
         exact = d.geo_epsilon(made.channel, grid.distance_matrix())
-        assert exact <= made.measured_epsilon <= exact * (1 + 1e-11)
+        assert exact <= made.leakage <= exact * (1 + 1e-11)
 
 
 def test_the_masses_of_all_cells_add_up_before_any_normalisation() -> None:
@@ -103,8 +103,8 @@ def test_the_channel_is_the_noise_clamped_and_snapped() -> None:
 def test_the_geometric_channel_is_lattice_noise_clamped_to_the_grid() -> None:
     grid, epsilon = Grid.plain(3, 4), 1.1
     made = planar_geometric_channel(grid, epsilon)
-    assert made.measured_epsilon <= epsilon
-    assert made.measured_epsilon == pytest.approx(epsilon, rel=1e-9)
+    assert made.leakage <= epsilon
+    assert made.leakage == pytest.approx(epsilon, rel=1e-9)
     reach = np.arange(-60, 61)
     kernel = np.exp(-epsilon * np.hypot(reach[:, None], reach[None, :]))
     kernel /= kernel.sum()
@@ -113,15 +113,15 @@ def test_the_geometric_channel_is_lattice_noise_clamped_to_the_grid() -> None:
         target = np.clip(row + reach, 0, 2)[:, None] * 4 + np.clip(column + reach, 0, 3)[None, :]
         expected = np.bincount(target.ravel(), weights=kernel.ravel(), minlength=12)
         np.testing.assert_allclose(made.channel.row(x), expected, atol=1e-12)
-    drawn = made.release(np.full(40_000, 6), rng=4)
+    drawn = made.channel.sample(np.full(40_000, 6), rng=4)
     assert stats.chisquare(np.bincount(drawn, minlength=12), 40_000 * made.channel.row(6)).pvalue > 1e-4
 
 
-def test_the_exponential_mechanism_is_tuned_by_its_measured_epsilon() -> None:
+def test_the_exponential_mechanism_is_tuned_by_its_leakage() -> None:
     distances = Grid.plain(4, 4).distance_matrix()
     made = exponential_for_epsilon(distances, 1.0)
-    assert made.measured_epsilon <= 1.0
-    assert made.measured_epsilon == pytest.approx(1.0, abs=1e-9)
+    assert made.leakage <= 1.0
+    assert made.leakage == pytest.approx(1.0, abs=1e-9)
     assert d.geo_epsilon(exponential_matrix(distances, 1.0), distances) > 1.0
 
 
@@ -130,7 +130,7 @@ def test_remapping_costs_less_and_leaks_no_more() -> None:
     distances = grid.distance_matrix()
     prior = np.random.default_rng(5).dirichlet(np.ones(16))
     raw = planar_laplace_channel(grid, 0.7).channel
-    better = remapped(raw, prior, distances)
+    better = remap(raw, prior, distances)
     assert d.average_distortion(better, prior, better.distortion) <= d.average_distortion(raw, prior, distances)  # type: ignore[arg-type]
     assert d.average_distortion(better, prior, better.distortion) == pytest.approx(
         d.adversary_error(raw, prior, distances)
@@ -167,7 +167,7 @@ def test_the_optimal_geo_channel_is_the_optimum_of_the_whole_program(epsilon: fl
     assert solved.objective == pytest.approx(exact, rel=3e-5)
     assert solved.gap is not None
     assert solved.gap < 5e-5
-    assert solved.value.measured_epsilon <= epsilon
+    assert solved.value.leakage <= epsilon
     assert solved.objective <= d.average_distortion(
         planar_geometric_channel(Grid.plain(4, 4), epsilon).channel, prior, distances
     )  # type: ignore[operator]
@@ -206,4 +206,4 @@ def test_distances_that_are_no_metric_are_measured_in_full() -> None:
         at = rng.random((6, 2))
         squares = np.hypot(*(at[:, None] - at[None]).transpose(2, 0, 1)) ** 2 + 0.01 * (1 - np.eye(6))
         made = exponential_for_epsilon(squares, scale, metric=True)
-        assert d.geo_epsilon(made.channel, squares) <= made.measured_epsilon * (1 + 1e-12) <= scale * (1 + 1e-12)
+        assert d.geo_epsilon(made.channel, squares) <= made.leakage * (1 + 1e-12) <= scale * (1 + 1e-12)

@@ -13,15 +13,14 @@ from sfumato.base.numbers.geo import geo_epsilon, geo_epsilon_at_most
 from sfumato.base.things.cell_prior import CellPrior
 from sfumato.base.things.grid import Grid
 from sfumato.channels.conversions import lip_constants as c
-from sfumato.channels.designs.channel_registry import design_named
+from sfumato.channels.designs.door import design_channel
 from sfumato.channels.designs.exponential import exponential_for_epsilon, exponential_matrix
 from sfumato.channels.designs.geo.geo_optimal import optimal_geo_channel
-from sfumato.channels.designs.geo.planar_geometric import planar_geometric_channel
-from sfumato.channels.designs.geo.planar_laplace import planar_laplace_channel
+from sfumato.channels.designs.geo.planar import planar_geometric_channel, planar_laplace_channel
 from sfumato.channels.designs.lip.closed_forms import binary_channel, resampling_channel, top_k_channel
 from sfumato.channels.designs.lip.lip_optimal import optimal_channel, worst_case_channel
-from sfumato.channels.designs.named_design import ChannelTask
 from sfumato.channels.designs.numbers import clamped_laplace
+from sfumato.channels.designs.task import ChannelTask
 from sfumato.channels.frequency.frequency_oracles import RandomizedResponse
 from sfumato.channels.measures.discrete import hamming
 from sfumato.channels.priors.prior_sets import TVBall
@@ -102,7 +101,7 @@ def test_channels_per_metre_keep_their_epsilon_as_drawn_and_as_stored(epsilon: f
     for channel, distances in made:
         for normalised in (True, False):
             true = geo_of(channel.channel.matrix, distances, normalised=normalised)
-            assert true <= Decimal(channel.measured_epsilon) <= Decimal(epsilon)
+            assert true <= Decimal(channel.leakage) <= Decimal(epsilon)
 
 
 @pytest.mark.parametrize("epsilon", DECADES[:-1])
@@ -139,7 +138,7 @@ def test_randomized_response_keeps_its_epsilon(epsilon: float) -> None:
     ratio = RandomizedResponse(4, epsilon).likelihood_ratio
     with localcontext(prec=60):
         assert (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln() <= Decimal(epsilon)
-    shipped = design_named("randomized-response").designed(ChannelTask(CellPrior(P), hamming(4), epsilon))
+    shipped = design_channel("randomized-response", ChannelTask(CellPrior(P), hamming(4), epsilon))
     assert ldp_of(shipped.channel.matrix) <= Decimal(epsilon)
 
 

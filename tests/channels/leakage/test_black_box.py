@@ -117,12 +117,12 @@ def test_neighbours_upper_end_is_never_below_the_truth() -> None:
 
 
 def test_labels() -> None:
-    samples = bb.labelled(["a", "b", "a"], ["u", "v", "u"], outputs=["u", "v", "w"])
+    samples = bb.samples_of_labels(["a", "b", "a"], ["u", "v", "u"], outputs=["u", "v", "w"])
     assert samples.outputs == 3
     assert samples.all_outputs_declared
     assert samples.counts.tolist() == [[2, 0, 0], [0, 1, 0]]
     with pytest.raises(InputError, match="declared"):
-        bb.labelled(["a"], ["z"], outputs=["u"])
+        bb.samples_of_labels(["a"], ["z"], outputs=["u"])
 
 
 @pytest.mark.parametrize(

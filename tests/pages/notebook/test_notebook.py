@@ -20,8 +20,8 @@ from sfumato.base.progress import progress
 from sfumato.base.shown import Shown
 from sfumato.base.things.cell_prior import CellPrior
 from sfumato.base.things.channel import Channel
-from sfumato.channels.designs.channel_registry import design_named
-from sfumato.channels.designs.named_design import ChannelTask
+from sfumato.channels.designs.door import design_channel
+from sfumato.channels.designs.task import ChannelTask
 from sfumato.tracks.answers.usefulness.preview import Choice, Preview
 from sfumato.tracks.answers.usefulness.quality import Quality
 from sfumato.tracks.answers.usefulness.utility import Utility
@@ -41,7 +41,7 @@ def cabs() -> object:
 
 def designed() -> object:
     prior, cost = CellPrior(np.array([0.5, 0.3, 0.2])), 1 - np.eye(3)
-    return design_named("lip-optimal").build(ChannelTask(prior, cost, 1.0))
+    return design_channel("lip-optimal", ChannelTask(prior, cost, 1.0))
 
 
 VALUES: dict[str, Callable[[], object]] = {

@@ -21,10 +21,11 @@ from sfumato.base.shown import Shown
 from sfumato.base.things.cell_prior import positive_prior
 from sfumato.base.things.channel import Channel, checked_distortion
 from sfumato.base.things.grid import Grid
-from sfumato.channels.designs.channel_registry import COMPARED, compared_named
-from sfumato.channels.designs.named_design import ChannelDesign, LeakageTarget, Tuned
+from sfumato.channels.designs.door import compared_named, compared_rows, tune_design
 from sfumato.channels.designs.own import Own, is_own, own_named, tuned_own
-from sfumato.channels.designs.remap import remapped
+from sfumato.channels.designs.registry import ChannelDesign
+from sfumato.channels.designs.remap import remap
+from sfumato.channels.designs.task import LeakageTarget, Tuned
 from sfumato.channels.measures import discrete
 from sfumato.channels.measures.g_leakage import posterior_guessing_entropy
 
@@ -82,7 +83,7 @@ def compare(
     grid: Grid | None = None,
     distances: npt.ArrayLike | None = None,
     at: str = "lip",
-    mechanisms: Sequence[Own] = COMPARED,
+    mechanisms: Sequence[Own] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Comparison:
     """Every mechanism at every target of the notion ``at``: lip, ldp or mi in nats, or geo per unit of ``distances``.
@@ -96,8 +97,9 @@ def compare(
     cost = checked_distortion(distortion)
     if cost.shape != (p.size, p.size):
         raise InputError(f"The distortion is {cost.shape} for {p.size} symbols.", "Give a square matrix.")
-    ours = [str(name) for name in mechanisms if not is_own(name)]
-    own = [own_named(given) for given in mechanisms if is_own(given)]
+    chosen = compared_rows() if mechanisms is None else mechanisms
+    ours = [str(name) for name in chosen if not is_own(name)]
+    own = [own_named(given) for given in chosen if is_own(given)]
     wanted = compared_named(ours)
     if p.size < 2 or cost.max() <= 0:
         raise InputError("There is nothing to compare.", "Give at least two symbols and a distortion that is not 0.")
@@ -124,12 +126,11 @@ def compare(
             if progress is not None:
                 progress(f"{row} at {epsilon:g}")
             if design.name not in made:
-                assert design.tune is not None
-                made[design.name] = design.tune(target)
+                made[design.name] = tune_design(design, target)
             tuned = made[design.name]
             # What is only ever remapped has the relabelling in its construction.
             after = design.remap == "too" and row != design.name
-            channel = remapped(tuned.channel, p, cost) if after else tuned.channel
+            channel = remap(tuned.channel, p, cost) if after else tuned.channel
             found.append(_row(row, channel, tuned.knob, target))
         for row, given in own:
             if progress is not None:
@@ -164,7 +165,7 @@ def _row(name: str, channel: Channel, knob: float | None, target: LeakageTarget)
         adversary_distortion=discrete.adversary_error(channel, p, cost),
         geo_epsilon_per_unit=None if metric is None else discrete.geo_epsilon(channel, metric),
         outputs=int(never.sum()),
-        within_target=target.measured(channel) <= target.epsilon * (1 + 1e-9),
+        within_target=target.holds(channel),
     )
 
 

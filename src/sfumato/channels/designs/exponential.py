@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -19,15 +19,9 @@ from sfumato.base.errors import InputError
 from sfumato.base.numbers.geo import geo_epsilon
 from sfumato.base.numbers.rounding import UNIT, log_ratio_error, rounded_up
 from sfumato.base.things.channel import Channel, checked_distortion
-from sfumato.channels.designs.geo.geo_promise import (
-    GeoChannel,
-    certified_geo,
-    checked_plane_error,
-    checked_smallest,
-    promised_geo,
-)
-from sfumato.channels.designs.named_design import ChannelTask, DesignedChannel
-from sfumato.channels.designs.rate import largest_rate
+from sfumato.channels.designs.limits import checked_smallest, largest_rate
+from sfumato.channels.designs.promises import GeoPromise
+from sfumato.channels.designs.task import ChannelTask, DesignedChannel
 
 MOST_LOOKED_AT = 400
 
@@ -49,7 +43,7 @@ def exponential_for_epsilon(
     unit: str = "m",
     plane_error: float = 0.0,
     inputs: Sequence[str] = (),
-) -> GeoChannel:
+) -> DesignedChannel:
     """The exponential mechanism with the largest rate whose geo-indistinguishability, rounded up, is at most epsilon.
 
     ``metric`` says that the distances obey the triangle inequality, as those between places do. Then the output that
@@ -65,24 +59,20 @@ def exponential_for_epsilon(
     if d.shape[0] != d.shape[1]:
         raise InputError(f"The distances are {d.shape}.", "Give one per pair of places.")
     checked_smallest(eps, d)
-    labels: dict[str, Any] = {
-        "inputs": tuple(inputs),
-        "outputs": tuple(inputs),
-        "distortion": d,
-        "distortion_name": "euclidean",
-    }
+    names = tuple(inputs)
+    labels = partial(Channel, inputs=names, outputs=names, distortion=d, distortion_name="euclidean")
+    promise = GeoPromise(d, eps, unit, plane_error)
     if metric and _is_metric(d) and d.shape[0] > 1 and 2 * eps * float(d.max(initial=0.0)) < 600:
-        checked_plane_error(plane_error)
         closeness = np.divide(1.0, d, out=np.zeros_like(d), where=d > 0)
         rate = _rate_for(d, closeness, eps)
         for _ in range(40):
-            channel = Channel(exponential_matrix(d, rate), **labels)
+            channel = labels(exponential_matrix(d, rate))
             measured = _epsilon_at_most(channel, d, closeness, rate)
             if measured <= eps:
-                return promised_geo(channel, d, eps, measured, unit=unit, plane_error=plane_error)
+                return DesignedChannel(channel, promise)
             rate *= 1 - 1.5 * (measured - eps) / measured - 1e-15
     rate = largest_rate(lambda r: geo_epsilon(exponential_matrix(d, r), d), eps, low=0.4 * eps, high=1.05 * eps)
-    return certified_geo(exponential_matrix(d, rate), d, eps, unit=unit, plane_error=plane_error, **labels)
+    return DesignedChannel(promise.kept(exponential_matrix(d, rate), labels), promise)
 
 
 def _is_metric(d: FloatArray) -> bool:
@@ -123,12 +113,11 @@ def _epsilon_at_most(channel: Channel, d: FloatArray, closeness: FloatArray, rat
 
 def build(task: ChannelTask) -> DesignedChannel:
     """The registry's exponential."""
-    made = exponential_for_epsilon(
+    return exponential_for_epsilon(
         task.prior.distances_m(),
         task.level,
         metric=True,
         unit=task.unit,
         plane_error=task.plane_error,
         inputs=task.prior.labels,
-    )
-    return DesignedChannel.exact(task, made.channel, made.guarantee, made.again)
+    ).labelled(task)

@@ -19,8 +19,9 @@ import numpy.typing as npt
 from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import InputError, NotCertified, SfumatoError
 from sfumato.base.things.channel import Channel
-from sfumato.channels.designs.named_design import LeakageTarget, Tuned
-from sfumato.channels.designs.rate import largest_rate
+from sfumato.channels.designs.door import checked_target
+from sfumato.channels.designs.limits import largest_rate
+from sfumato.channels.designs.task import LeakageTarget, Tuned
 from sfumato.channels.files.channel_files import read_channel
 
 Mechanism = Callable[[float], npt.ArrayLike | Channel]
@@ -70,7 +71,7 @@ def tuned_own(name: str, own: Channel | Mechanism, target: LeakageTarget) -> Tun
             f"{name} leaks more than {target.epsilon:g} whatever it is called with.",
             "It must leak less for smaller numbers; give a channel to have it compared as it is.",
         ) from None
-    return Tuned(channel_at(knob), knob)
+    return checked_target(name, Tuned(channel_at(knob), knob), target)
 
 
 def _understood(found: object) -> Channel | Mechanism:

@@ -1,25 +1,39 @@
-"""The least information a report can carry for its average distortion: the rate-distortion curve, with its certificate.
+"""The least information a report can carry for its average distortion: the curve with its certificate, and a design.
 
     R(D) = min I(X; Y) over channels of average distortion at most D          [Shannon1948; Biswas2023, Def. C.1]
 
 Each β >= 0 gives the point where the curve has slope -β: Blahut-Arimoto minimises I + β E d. With its certified gap G,
 every channel has I >= objective - G - β E d: a straight line under the curve. The curve is thus bracketed: points
 reached by channels from above, the envelope of those lines from below.
+
+The named design is one such channel, by its rate β, by the distortion accepted, or by an exact epsilon [Biswas2023,
+Def. 2.8]. What it is optimal for is an average, so the guarantee adds the information to a promise about every single
+report, measured on the matrix that ships: geo-indistinguishability where the symbols have places, local differential
+privacy where they have none. C⁽⁰⁾, the channel the iteration starts from, enters only through its output weights
+c_0(y) = Σ p(x) C⁽⁰⁾(y|x): ``first_weights``. The limit does not depend on them where all are positive; a weight of 0
+stays 0, so that an output can be forbidden.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.base.arrays import FloatArray, positive
+from sfumato.base.arrays import FloatArray, finite, positive
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.blahut_arimoto_matrix import blahut_arimoto_matrix
-from sfumato.base.things.channel import checked_distortion, checked_probabilities
-from sfumato.channels.measures.discrete import average_distortion, mutual_information
+from sfumato.base.things.channel import Channel, checked_distortion, checked_probabilities
+from sfumato.channels.designs.limits import Deadline
+from sfumato.channels.designs.promises import GeoPromise, InformationPromise, LipPromise
+from sfumato.channels.designs.task import ChannelTask, DesignedChannel
+from sfumato.channels.measures.discrete import average_distortion, geo_epsilon, ldp, mutual_information
+from sfumato.channels.priors.prior_sets import Simplex
+
+_STEPS, _GAP_NATS = 20_000, 1e-8
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +102,55 @@ def _spread(d: FloatArray) -> list[float]:
     apart = d[d > 0]
     typical = float(np.median(apart)) if apart.size else 1.0
     return [float(beta) for beta in np.geomspace(0.3, 30, 16) / typical]
+
+
+def build(task: ChannelTask) -> DesignedChannel:
+    """The registry's blahut-arimoto: exactly one of rate, average distortion or epsilon."""
+    given = [value for value in (task.rate, task.average_distortion, task.epsilon) if value is not None]
+    if len(given) != 1:
+        raise InputError(
+            f"blahut-arimoto needs one target and got {len(given)}.",
+            "Give --beta (the rate), --distortion-target, or --epsilon (exact, per unit of distance).",
+        )
+    p, costs = task.prior.probabilities, task.distortion
+    deadline = Deadline.after(task.most_seconds)
+    places = task.prior.positions_m is not None
+    metric = task.prior.distances_m() if places else 1.0 - np.eye(task.prior.size)
+    solved = blahut_arimoto_matrix(
+        p,
+        costs,
+        beta=task.rate,
+        average_distortion=task.average_distortion,
+        epsilon=task.epsilon,
+        metric=metric,
+        steps=_STEPS,
+        tolerance=_GAP_NATS,
+        start=None if task.first_weights is None else _weights(task.first_weights, costs.shape[1]),
+        late=lambda: deadline.passed,
+    )
+    used = np.flatnonzero(p @ solved.value.matrix > 1e-12)
+    matrix = solved.value.matrix[:, used]
+    matrix = matrix / matrix.sum(axis=1, keepdims=True)
+    limit = task.epsilon
+    each: GeoPromise | LipPromise
+    if places:
+        limit = limit if limit is not None else geo_epsilon(matrix, metric) * (1 + 1e-9) + 1e-15
+        each = GeoPromise(metric, limit, task.unit, task.plane_error)
+    else:
+        limit = limit if limit is not None else ldp(matrix) * (1 + 1e-9) + 1e-9
+        each = LipPromise(Simplex(p.size), limit)
+    labels = partial(Channel, inputs=task.prior.labels, outputs=tuple(task.prior.labels[int(y)] for y in used))
+    channel = each.kept(matrix, labels)
+    promise = InformationPromise(each, p, mutual_information(channel, p) * (1 + 1e-9))
+    shipped = DesignedChannel(channel, promise, solved.status, solved.gap, steps=solved.steps).labelled(task)
+    return replace(shipped, average_distortion=average_distortion(channel, p, costs[:, used]))
+
+
+def _weights(values: FloatArray, outputs: int) -> FloatArray:
+    weights = finite(values, "The first weights", dimensions=1)
+    if weights.size != outputs or weights.min() < 0 or weights.sum() <= 0:
+        raise InputError(
+            f"The first channel gives {weights.size} output weights for {outputs} outputs.",
+            "Give one number of at least 0 per output, or a channel with one row per symbol.",
+        )
+    return np.asarray(weights / weights.sum())

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.base.errors import InputError
 from sfumato.base.things.channel import Channel, checked_distortion, checked_probabilities
-from sfumato.channels.designs.named_design import ChannelTask, DesignedChannel
+from sfumato.channels.designs.task import ChannelTask, DesignedChannel
 from sfumato.channels.measures.discrete import average_distortion
 
 
@@ -27,7 +27,7 @@ def best_answers(channel: Channel, prior: npt.ArrayLike, distortion: npt.ArrayLi
     return np.asarray(np.argmin((p[:, None] * channel.matrix).T @ d, axis=1), dtype=np.int64)
 
 
-def remapped(
+def remap(
     channel: Channel, prior: npt.ArrayLike, distortion: npt.ArrayLike, *, answers: tuple[str, ...] = ()
 ) -> Channel:
     """The channel followed by the best answer to each output; only answers in use remain."""
@@ -46,12 +46,12 @@ def remapped(
     )
 
 
-def remapped_design(made: DesignedChannel, task: ChannelTask) -> DesignedChannel:
+def remap_design(made: DesignedChannel, task: ChannelTask) -> DesignedChannel:
     """A design followed by the best answer to each report: cost, gap and promise are measured on what then ships."""
-    after = remapped(made.channel, task.prior, task.distortion, answers=task.prior.labels)
-    channel, guarantee = made.again(after)
+    after = remap(made.channel, task.prior, task.distortion, answers=task.prior.labels)
+    channel = made.promise.after(after)
     assert channel.distortion is not None
     cost = average_distortion(channel, task.prior, channel.distortion)
     bound = None if made.lower_bound is None else min(made.lower_bound, cost)
     gap = made.gap if bound is None else (cost - bound) / cost if cost > 0 else 0.0
-    return replace(made, channel=channel, guarantee=guarantee, gap=gap, average_distortion=cost, lower_bound=bound)
+    return replace(made, channel=channel, gap=gap, average_distortion=cost, lower_bound=bound)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,14 +12,12 @@ import numpy.typing as npt
 from sfumato.base.arrays import FloatArray
 from sfumato.base.numbers.blahut_arimoto_matrix import blahut_arimoto_matrix
 from sfumato.base.things.channel import Channel
-from sfumato.channels.designs.certified import certified, design_epsilon, lip_again, lip_guarantee
 from sfumato.channels.designs.exponential import exponential_matrix
-from sfumato.channels.designs.geo.planar_laplace import planar_laplace_channel, planar_laplace_matrix
-from sfumato.channels.designs.lip.closed_forms import resampling_channel
-from sfumato.channels.designs.lip.deadline import Deadline
+from sfumato.channels.designs.geo.planar import planar_laplace_channel, planar_laplace_matrix
+from sfumato.channels.designs.limits import Deadline, design_epsilon, largest_rate
+from sfumato.channels.designs.lip.closed_forms import lip_design, resampling_channel
 from sfumato.channels.designs.lip.lip_optimal import optimal_channel, worst_case_channel
-from sfumato.channels.designs.named_design import ChannelTask, DesignedChannel, LeakageTarget, Tuned
-from sfumato.channels.designs.rate import largest_rate
+from sfumato.channels.designs.task import ChannelTask, DesignedChannel, LeakageTarget, Tuned
 from sfumato.channels.frequency.frequency_oracles import RandomizedResponse
 from sfumato.channels.measures.discrete import lip
 from sfumato.channels.priors.prior_sets import Known
@@ -105,22 +104,13 @@ def prior_resampling(target: LeakageTarget) -> Tuned:
 
 
 def build_ldp_tuned(task: ChannelTask) -> DesignedChannel:
-    """The registry's ldp-tuned."""
-    return _certified_for_the_prior(task, ldp_tuned)
-
-
-def _certified_for_the_prior(task: ChannelTask, tune: Callable[[LeakageTarget], Tuned]) -> DesignedChannel:
-    """The tuned channel with the promise that was measured: for the known prior, and no other."""
-    p = task.prior.probabilities
-    deadline = Deadline.after(task.most_seconds)
-    raw = tune(LeakageTarget(p, task.distortion, design_epsilon(task.level), task.grid, deadline)).channel
-    labels = task.prior.labels
-    priors = Known(p)
-    shipped, leakage = certified(
-        raw.matrix, priors, up=task.level, inputs=labels, outputs=tuple(labels[int(y)] for y in raw.outputs)
-    )
-    promise, again = lip_guarantee(priors, leakage, up=task.level), lip_again(priors, up=task.level)
-    return DesignedChannel.exact(task, shipped, promise, again, status="stopped" if deadline.passed else "exact")
+    """The registry's ldp-tuned, with the promise that was measured: for the known prior, and no other."""
+    p, labels, deadline = task.prior.probabilities, task.prior.labels, Deadline.after(task.most_seconds)
+    target = LeakageTarget(p, task.distortion, design_epsilon(task.level), task.grid, deadline)
+    raw = ldp_tuned(target).channel
+    outputs = tuple(labels[int(y)] for y in raw.outputs)
+    made = lip_design(raw.matrix, Known(p), p, task.level, None, inputs=labels, outputs=outputs)
+    return replace(made.labelled(task), status="stopped" if deadline.passed else "exact")
 
 
 def _worst_case(target: LeakageTarget, epsilon: float) -> Channel:

@@ -285,7 +285,7 @@ def checked_beta(beta: float) -> float:
     return float(beta)
 
 
-def labelled(
+def samples_of_labels(
     x: Sequence[str], y: Sequence[str], *, inputs: Sequence[str] | None = None, outputs: Sequence[str] | None = None,
     prior: npt.ArrayLike | None = None,
 ) -> Samples:  # fmt: skip

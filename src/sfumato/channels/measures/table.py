@@ -60,7 +60,7 @@ class NotionMeasures:
         }
 
 
-def notions_measured(channel: Channel, prior: npt.ArrayLike, asked: Asked | None = None) -> NotionMeasures:
+def measure_notions(channel: Channel, prior: npt.ArrayLike, asked: Asked | None = None) -> NotionMeasures:
     """Every further notion, each the number of its own function."""
     wanted = Asked() if asked is None else asked
     p = checked_probabilities(prior, channel.shape[0])
@@ -243,7 +243,7 @@ class Measures:
         }
 
 
-def measured(
+def measure_all(
     channel: Channel,
     prior: CellPrior,
     distortion: FloatArray,
@@ -282,5 +282,5 @@ def measured(
         zeros=int(prior.zeros.size),
         entropy_nats=prior.entropy_nats(),
         shape=channel.shape,
-        notions=notions_measured(channel, p, asked),
+        notions=measure_notions(channel, p, asked),
     )

@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import typer
 
+from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import InputError
-from sfumato.channels.designs.channel_registry import COMPARED
+from sfumato.base.files import write_text
+from sfumato.base.things.grid import Grid
+from sfumato.channels.designs.comparison import Compared, compare
+from sfumato.channels.designs.door import compared_rows
+from sfumato.channels.designs.own import is_own
+from sfumato.cli.channels.channel_inputs import (
+    CELL_SIZE_HELP,
+    FLOOR_HELP,
+    GRID_HELP,
+    JSON_HELP,
+    design_distortion,
+    grid_of,
+    prior_of,
+)
+from sfumato.cli.output import print_json, tell_progress
+from sfumato.papers.lip.lip_comparison import picture, synthetic_city
 
 _MECHANISM_HELP = (
-    f"Only these; repeat. Default: all that apply, of {', '.join(COMPARED)}. Your own beside them: module:object or "
-    "file.py:object (a function of epsilon that gives a matrix P(y | x), or a matrix), or a channel's file, compared "
-    "as it is; 'all' with them for ours, too."
+    f"Only these; repeat. Default: all that apply, of {', '.join(compared_rows())}. Your own beside them: "
+    "module:object or file.py:object (a function of epsilon that gives a matrix P(y | x), or a matrix), or a channel's "
+    "file, compared as it is; 'all' with them for ours, too."
 )
-
-
-def register_compare(channel_app: typer.Typer) -> None:
-    """Add ``compare`` to the channel commands."""
-    channel_app.command("compare")(compare_command)
+_AT = {"lip": "LIP leakage, in nats", "ldp": "LDP, in nats", "mi": "mutual information, in nats", "geo": "geo-ind"}
 
 
 def compare_command(
@@ -31,28 +45,85 @@ def compare_command(
         None, help="hamming, euclidean (the default where there are coordinates) or a square CSV."
     ),
     mechanism: list[str] = typer.Option([], help=_MECHANISM_HELP),
-    grid: str | None = typer.Option(None, help="ROWSxCOLUMNS: the prior's lines are cells, from north-west."),
-    cell_size: str | None = typer.Option(None, help="Side of a cell of --grid, for example 500m; else 1."),
-    floor: float = typer.Option(0.0, help="Mix the prior with this share of the uniform one."),
+    grid: str | None = typer.Option(None, help=GRID_HELP),
+    cell_size: str | None = typer.Option(None, help=CELL_SIZE_HELP),
+    floor: float = typer.Option(0.0, help=FLOOR_HELP),
     drop_zeros: bool = typer.Option(False, help="Leave out symbols of prior probability 0."),
     svg: Path | None = typer.Option(None, "--svg", "-o", help="Write the picture here."),
-    json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+    json: bool = typer.Option(False, "--json", help=JSON_HELP),
 ) -> None:
     """Compare mechanisms, your own among them, tuned to the same leakage: cost, LIP, MI, LDP, best guess, geo-ind."""
-    from sfumato.cli.channels.channel_compared import prior_city, run_compare, synthetic_grid
-
     if not epsilon:
         raise InputError("There is no epsilon.", "Give --epsilon 1, repeated for several.")
     if svg is not None and svg.suffix.lower() != ".svg":
         raise InputError(f"The picture cannot be written as '{svg.suffix}'.", "Use .svg.")
-    if synthetic is not None and prior is None:
-        problem = synthetic_grid(synthetic)
-    elif prior is not None and synthetic is None:
-        problem = prior_city(
-            prior, distortion=distortion, grid=grid, cell_size=cell_size, floor=floor, drop_zeros=drop_zeros
-        )
-    else:
+    if (synthetic is None) == (prior is None):
         raise InputError("Give either --prior or --synthetic.", "For example --synthetic 6x6.")
+    cells = grid_of(grid, cell_size)
+    distances: FloatArray | None
+    if prior is None:
+        size = _size_of_city(synthetic or "")
+        probabilities, costs = synthetic_city(size)
+        cells, distances, unit = Grid.plain(size, size, 6 / size, 6 / size), costs, "sixths of the city's side"
+    else:
+        law, _, _ = prior_of(prior, grid=cells, floor=floor, drop_zeros=drop_zeros)
+        name = distortion or ("hamming" if law.positions_m is None else "euclidean")
+        probabilities, costs = law.probabilities, design_distortion(name, law)
+        if law.size > 2500:
+            raise InputError(f"{law.size} symbols are too many to compare.", "Merge cells to at most 2500.")
+        unit = "cells" if cells is not None and cell_size is None else "m" if name == "euclidean" else name
+        distances = law.distances_m() if law.positions_m is not None else None
     if any(":" in name for name in mechanism) and "" not in sys.path:
         sys.path.insert(0, "")  # module:object is looked for where the command is run, as python -m would
-    run_compare(problem, sorted(epsilon), at=at, mechanisms=mechanism or COMPARED, svg=svg, json=json)
+    wanted = mechanism or compared_rows()
+    rows = compare(
+        probabilities,
+        costs,
+        sorted(epsilon),
+        grid=cells,
+        distances=distances,
+        at=at,
+        mechanisms=[name for given in wanted for name in (compared_rows() if given == "all" else (given,))],
+        progress=tell_progress,
+    )
+    tell_progress("")
+    there = {"all", *(row.mechanism for row in rows)}
+    left_out = [name for name in wanted if not is_own(name) and name not in there]
+    if svg is not None:
+        write_text(svg, picture(rows, unit=unit))
+    if json:
+        answer = {"ok": True, "unit": unit, "rows": [asdict(row) for row in rows], "left_out": left_out}
+        print_json({**answer, "picture": str(svg) if svg else None})
+        return
+    _print(rows, at, unit)
+    if left_out:
+        typer.echo(f"Left out (too many symbols to optimise over, or no grid): {', '.join(left_out)}")
+    if svg is not None:
+        typer.echo(f"Picture: {svg}")
+
+
+def _size_of_city(text: str) -> int:
+    """``--synthetic 6x6``: the side of a square city."""
+    parts = text.lower().split("x")
+    if len(parts) != 2 or not parts[0].isdigit() or parts[0] != parts[1] or not 2 <= int(parts[0]) <= 20:
+        raise InputError(f"'{text}' is not a square city.", "Write 6x6, up to 20x20.")
+    return int(parts[0])
+
+
+def _print(rows: Sequence[Compared], at: str, unit: str) -> None:
+    typer.echo(f"Mechanisms at equal {_AT[at]}; distortion in {unit}, geo-indistinguishability per its unit.")
+    if beyond := sorted({row.mechanism for row in rows if not row.within_target}):
+        typer.echo(f"As given, and beyond the target: {', '.join(beyond)}.")
+    head = ("target", "mechanism", "distortion", "LIP", "MI", "LDP", "max.leak", "Bayes err", "guess off", "geo-ind")
+    width = max(22, *(len(row.mechanism) for row in rows))
+    typer.echo("  ".join(f"{word:<{width}}" if word == "mechanism" else f"{word:>10}" for word in head))
+    last = None
+    for row in rows:
+        if last is not None and row.target != last:
+            typer.echo("")
+        last = row.target
+        geo = "" if row.geo_epsilon_per_unit is None else f"{row.geo_epsilon_per_unit:.4g}"
+        leaked = (row.lip, row.mutual_information_nats, row.ldp, row.maximal_leakage)
+        values = (row.average_distortion, *leaked, row.bayes_error, row.adversary_distortion)
+        numbers = [f"{value:>10.6g}" for value in values]
+        typer.echo("  ".join([f"{row.target:>10g}", f"{row.mechanism:<{width}}", *numbers, f"{geo:>10}"]))

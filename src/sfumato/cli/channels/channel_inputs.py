@@ -17,6 +17,12 @@ from sfumato.channels.files.channel_files import read_channel
 from sfumato.channels.measures.discrete import hamming
 from sfumato.channels.priors.prior_sets import Box, Polytope, PriorSet, Simplex, TVBall, prior_from_counts
 
+PRIOR_HELP = "One probability or count per line (see `channel design --help` for the format)."
+GRID_HELP = "ROWSxCOLUMNS: the prior's lines are cells, from north-west."
+CELL_SIZE_HELP = "Side of a cell of --grid, for example 500m; else 1."
+FLOOR_HELP = "Mix the prior with this share of the uniform one."
+JSON_HELP = "Print one JSON object."
+
 
 def grid_of(shape: str | None, cell_size: str | None) -> Grid | None:
     """``--grid 6x8 --cell-size 500m``: rows x columns, row 0 in the north; without a size the unit is one cell."""
@@ -114,6 +120,11 @@ def prior_of(
     return prior, counts, error
 
 
+def plain_prior(path: Path) -> CellPrior:
+    """The prior of a file as it stands; one with zeros is refused."""
+    return prior_of(path, grid=None, floor=0.0, drop_zeros=False)[0]
+
+
 def _disagreement(positions: FloatArray | None, error: float, grid: Grid) -> float:
     """By which share the grid's distances are off, from the file's own places if it has any; refused above 1 %."""
     if positions is None:
@@ -137,7 +148,7 @@ def _disagreement(positions: FloatArray | None, error: float, grid: Grid) -> flo
     return (1 + off) * (1 + error) - 1
 
 
-def matched(prior: CellPrior, channel: Channel, *, named: bool) -> CellPrior:
+def match_prior(prior: CellPrior, channel: Channel, *, named: bool) -> CellPrior:
     """The prior in the order of the channel's inputs; by label where both have labels, else by position."""
     if prior.size != channel.shape[0]:
         raise InputError(

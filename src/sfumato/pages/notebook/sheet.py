@@ -18,7 +18,7 @@ from sfumato.base.things.frames import differences_m
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_duration, format_length
 from sfumato.channels.designs.comparison import Comparison
-from sfumato.channels.designs.named_design import DesignedChannel
+from sfumato.channels.designs.task import DesignedChannel
 from sfumato.pages.report.usefulness_page import error_words
 from sfumato.pages.report.words import audit_rows, cards, kept_words
 from sfumato.tracks.adversary.audit import Audit

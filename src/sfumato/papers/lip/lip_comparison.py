@@ -15,8 +15,8 @@ import numpy as np
 
 from sfumato.base.arrays import FloatArray
 from sfumato.base.things.grid import Grid
-from sfumato.channels.designs.channel_registry import COMPARED
 from sfumato.channels.designs.comparison import Compared, compare
+from sfumato.channels.designs.door import compared_rows
 from sfumato.papers import Reproduction
 from sfumato.papers.claims import Claim, check, near
 
@@ -99,7 +99,7 @@ def picture(rows: Sequence[Compared], *, unit: str) -> str:
 
 def _stroke(name: str) -> str:
     """One colour per mechanism; a remapped one is dashed."""
-    bases = list(dict.fromkeys(other.removesuffix("+remap") for other in COMPARED))
+    bases = list(dict.fromkeys(other.removesuffix("+remap") for other in compared_rows()))
     dash = ' stroke-dasharray="5 3"' if name.endswith("+remap") else ""
     return f'stroke="{COLOURS[bases.index(name.removesuffix("+remap"))]}"{dash}'
 

@@ -16,7 +16,7 @@ from sfumato.base.numbers.gaussian_quantity import delta_at, hockey_stick
 from sfumato.channels.conversions import composition, lip_constants
 from sfumato.channels.designs.lip.lip_optimal import optimal_channel
 from sfumato.channels.designs.numbers import clamped_laplace
-from sfumato.channels.designs.numbers.continuous_sampling import printed_share, smallest_delta
+from sfumato.channels.designs.numbers.gaussian_channel import printed_share, smallest_delta
 from sfumato.channels.measures import discrete
 from sfumato.channels.priors.prior_sets import samples_needed
 from sfumato.papers import Reproduction

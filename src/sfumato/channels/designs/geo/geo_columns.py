@@ -21,7 +21,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import dsyrk
 
 from sfumato.base.arrays import FloatArray, IntArray
-from sfumato.channels.designs.lip.deadline import Deadline
+from sfumato.channels.designs.limits import Deadline
 
 _GAP = 1e-7
 _MOST_STEPS = 80

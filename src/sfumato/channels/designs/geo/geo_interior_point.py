@@ -14,8 +14,8 @@ import numpy as np
 from scipy.linalg import cho_solve
 
 from sfumato.base.arrays import BoolArray, FloatArray
+from sfumato.channels.designs.limits import Deadline
 from sfumato.channels.designs.lip.candidates import Candidate
-from sfumato.channels.designs.lip.deadline import Deadline
 
 STALLED = 30
 USUAL_STEPS = 30

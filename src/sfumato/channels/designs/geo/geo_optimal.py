@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -21,22 +21,23 @@ import numpy.typing as npt
 from sfumato.base.arrays import BoolArray, FloatArray, Solved, finite, positive
 from sfumato.base.errors import InputError
 from sfumato.base.things.cell_prior import positive_prior
-from sfumato.base.things.channel import checked_distortion
+from sfumato.base.things.channel import Channel, checked_distortion
 from sfumato.base.things.grid import Grid
-from sfumato.channels.designs.certified import bound_below, judged
 from sfumato.channels.designs.exponential import exponential_for_epsilon
 from sfumato.channels.designs.geo.geo_interior_point import USUAL_STEPS, interior_point, seconds_per_step
-from sfumato.channels.designs.geo.geo_promise import GeoChannel, certified_geo, checked_plane_error, checked_smallest
-from sfumato.channels.designs.geo.planar_laplace import planar_laplace_matrix
+from sfumato.channels.designs.geo.planar import planar_laplace_matrix
+from sfumato.channels.designs.limits import Deadline, checked_smallest
 from sfumato.channels.designs.lip.candidates import (
     Candidate,
     best_reported,
+    bound_below,
     cheapest,
     constant_report,
     gathered_outputs,
+    solution,
 )
-from sfumato.channels.designs.lip.deadline import Deadline
-from sfumato.channels.designs.named_design import ChannelTask, DesignedChannel
+from sfumato.channels.designs.promises import GeoPromise
+from sfumato.channels.designs.task import ChannelTask, DesignedChannel
 from sfumato.channels.measures.discrete import average_distortion
 
 GAP = 5e-5
@@ -50,7 +51,7 @@ LARGEST_PROBLEM = 12_000_000
 """Up to this many constraints (pairs times outputs) the interior-point method holds them all in memory."""
 MOST_PLACES = 2_500
 _RESERVED = 2.0
-"""Of the time that certifying the best channel in closed form took, so much is kept for what the solver finds."""
+"""With a time limit, this many times what it took to certify a closed form is kept to certify what the solver finds."""
 
 
 def irreducible_pairs(distances: FloatArray) -> BoolArray:
@@ -84,7 +85,7 @@ def optimal_geo_channel(
     positions_m: npt.ArrayLike | None = None,
     progress: Callable[[str], None] | None = None,
     rivals: Callable[[], Iterator[FloatArray]] | None = None,
-) -> Solved[GeoChannel]:
+) -> Solved[DesignedChannel]:
     """The optimum for ``epsilon`` per unit of ``distances``; distortion is the distance itself unless given.
 
     ``gap``: 5e-5 unless given, 3 % where there are too many places for the interior-point method.
@@ -96,7 +97,6 @@ def optimal_geo_channel(
     """
     began = time.perf_counter()
     g = positive(epsilon, "epsilon", at_most=1e100)
-    checked_plane_error(plane_error)
     far = checked_distortion(distances, "The distances")
     p = positive_prior(prior, far.shape[0])
     if far.shape != (p.size, p.size) or np.any(far[~np.eye(p.size, dtype=bool)] <= 0) or not np.allclose(far, far.T):
@@ -118,25 +118,24 @@ def optimal_geo_channel(
     wanted = positive(_usual_gap(work) if gap is None else gap, "gap", at_most=1.0)
     names = tuple(inputs)
 
+    promise = GeoPromise(far, g, unit, plane_error)
+
     @cache
-    def shipped(candidate: Candidate) -> tuple[float, GeoChannel]:
+    def shipped(candidate: Candidate) -> tuple[float, Channel]:
         gathered, columns = gathered_outputs(candidate, d, p)
         if progress is not None and columns.size > 1:
             progress(f"measuring every pair of {p.size} places over {columns.size} outputs")
         square = bool(names) and d.shape[1] == p.size
-        made = certified_geo(
-            gathered,
-            far,
-            g,
-            unit=unit,
-            plane_error=plane_error,
+        labels = partial(
+            Channel,
             inputs=names,
-            outputs=tuple(names[y] for y in columns) if square else tuple(str(y) for y in columns),
+            outputs=tuple(names[y] if square else str(y) for y in columns),
             distortion=d[:, columns],
             distortion_name="euclidean" if distortion is None else distortion_name,
             positions_m=None if positions_m is None else finite(positions_m, "positions_m", dimensions=2),
         )
-        return average_distortion(made.channel, p, d[:, columns]), made
+        channel = promise.kept(gathered, labels)
+        return average_distortion(channel, p, d[:, columns]), channel
 
     def rival() -> Candidate:
         others = (best_reported(matrix, p, d) for matrix in (_rivals(far, g) if rivals is None else rivals()))
@@ -158,9 +157,9 @@ def optimal_geo_channel(
             if other.cost < min(candidate.cost for candidate in candidates):
                 candidates.append(other)
 
-    cost, made = cheapest(candidates, shipped)
-    bound = bound_below(bound, cost)
-    return judged(made, cost, bound, gap=wanted, steps=steps, began=began)
+    cost, channel = cheapest(candidates, shipped)
+    made = DesignedChannel(channel, promise, average_distortion=cost)
+    return solution(made, cost, bound_below(bound, cost), gap=wanted, steps=steps, began=began)
 
 
 def _rivals(far: FloatArray, g: float, grid: Grid | None = None) -> Iterator[FloatArray]:

@@ -10,21 +10,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import InputError
-from sfumato.base.numbers.rounding import lift_error
 from sfumato.base.things.cell_prior import positive_prior
 from sfumato.base.things.channel import Channel, checked_distortion, checked_labels
-from sfumato.base.things.guarantees import Guarantee
 from sfumato.channels.conversions.lip_constants import binary_excess, threshold
-from sfumato.channels.designs.certified import Designed, certified, design_epsilon, lip_again, lip_guarantee
-from sfumato.channels.designs.named_design import ChannelTask, DesignedChannel
+from sfumato.channels.designs.limits import design_epsilon
+from sfumato.channels.designs.promises import DeltaPromise, LipPromise
+from sfumato.channels.designs.task import ChannelTask, DesignedChannel
 from sfumato.channels.frequency.frequency_oracles import RandomizedResponse
-from sfumato.channels.measures.discrete import average_distortion, epsilon_delta, hamming, lip
+from sfumato.channels.measures.discrete import average_distortion, hamming
 from sfumato.channels.priors.prior_sets import Box, Known, PriorSet, Simplex
 
 
@@ -47,7 +47,7 @@ def resampling_share(prior: npt.ArrayLike, epsilon: float, *, delta: float = 0.0
 
 def resampling_channel(
     prior: npt.ArrayLike, epsilon: float, *, distortion: npt.ArrayLike | None = None, inputs: Sequence[str] = ()
-) -> Designed:
+) -> DesignedChannel:
     """Tell the truth with probability lam, else draw a symbol from the prior; then relabel outputs for the least cost.
 
     Optimal for every distortion when p_min >= tau; poor below, where the rarest symbol forces lam down: use the linear
@@ -67,7 +67,9 @@ def resampling_channel(
     return lip_design(matrix, Known(p), p, epsilon, d, inputs=tuple(inputs), outputs=names)
 
 
-def binary_channel(probability: float | tuple[float, float], epsilon: float, *, prior: float | None = None) -> Designed:
+def binary_channel(
+    probability: float | tuple[float, float], epsilon: float, *, prior: float | None = None
+) -> DesignedChannel:
     """The dominant eps-LIP channel on symbols 0 and 1 with P(X = 1) known, or anywhere in an interval.
 
     ``L1 = F(p)``, ``L0 = F(1 - p)`` (over an interval: the smaller value at its two ends, because F is unimodal with
@@ -92,7 +94,7 @@ def binary_channel(probability: float | tuple[float, float], epsilon: float, *, 
     return lip_design(matrix, priors, np.array([1 - middle, middle]), eps, hamming(2))
 
 
-def top_k_channel(prior: npt.ArrayLike, epsilon: float, *, inputs: Sequence[str] = ()) -> tuple[Designed, int]:
+def top_k_channel(prior: npt.ArrayLike, epsilon: float, *, inputs: Sequence[str] = ()) -> tuple[DesignedChannel, int]:
     """Randomized response over the k likeliest symbols, the eps-LDP optimum for 0/1 loss [Ghazi2021], and its k.
 
     k maximises e^eps/(e^eps + k - 1) times the prior mass of the k likeliest; a symbol outside reports one of them at
@@ -168,36 +170,18 @@ def hamming_bound(prior: npt.ArrayLike, epsilon: float) -> HammingBound:
     return HammingBound(min(float(value), 1.0), m, exact)
 
 
-def resampling_guarantee(prior: npt.ArrayLike, epsilon: float, delta: float) -> tuple[Channel, Guarantee]:
-    """The (eps, delta) version of prior resampling with its statement, measured on the shipped matrix."""
+def resampling_with_delta(prior: npt.ArrayLike, epsilon: float, delta: float) -> DesignedChannel:
+    """The (eps, delta) version of prior resampling: the share of truth lowered until the measured delta is within."""
     p = positive_prior(prior)
     whole, less = resampling_share(p, epsilon, delta=delta), 0.0
+    promise = DeltaPromise(p, epsilon, delta)
     while less < 0.5:
         lam = whole * (1 - less)
         channel = Channel(lam * np.eye(p.size) + (1 - lam) * p)
-        error = lift_error(channel.matrix, p)
-        low, up = epsilon_delta(channel, p, max(0.0, epsilon - error))
-        if max(low, up) + (error if delta > 0 else 0.0) <= delta:
-            break
+        if promise.leakage(channel) <= delta:
+            return DesignedChannel(channel, promise)
         less = max(4 * less, 1e-15)
-    else:
-        raise InputError(f"delta would be {max(low, up):.6g}.", "Ask for a larger delta.")
-    leakage = lip(channel, p)
-    low, up = epsilon_delta(channel, p, epsilon)
-    statement = Guarantee(
-        notion="(epsilon, delta) local information privacy, additive delta",
-        parameters={
-            "epsilon_nats": epsilon,
-            "delta": delta,
-            "measured_delta_low": low,
-            "measured_delta_up": up,
-            "measured_lip_nats": leakage.max,
-        },
-        assumes=(f"the adversary's prior is {Known(p).describe()}",),
-        covers=("one report about one symbol",),
-        not_covered=("several reports: no composition rule is known for (epsilon, delta)-LIP",),
-    )
-    return channel, statement
+    raise InputError(f"delta would be {promise.leakage(channel):.6g}.", "Ask for a larger delta.")
 
 
 def lip_design(
@@ -209,46 +193,35 @@ def lip_design(
     *,
     inputs: tuple[str, ...] = (),
     outputs: tuple[str, ...] = (),
-) -> Designed:
+) -> DesignedChannel:
     """A matrix certified as a channel that keeps epsilon-LIP for every prior of the set; its cost at ``p``."""
-    channel, leakage = certified(
-        matrix,
-        priors,
-        up=epsilon,
+    zero_or_one = distortion is not None and set(np.unique(distortion)) <= {0.0, 1.0}
+    labels = partial(
+        Channel,
         inputs=inputs,
         outputs=outputs,
         distortion=distortion,
-        distortion_name="hamming" if distortion is not None and set(np.unique(distortion)) <= {0.0, 1.0} else None,
+        distortion_name="hamming" if zero_or_one else None,
     )
+    promise = LipPromise(priors, epsilon)
+    channel = promise.kept(matrix, labels)
     cost = None if distortion is None else average_distortion(channel, p, distortion)
-    return Designed(
-        channel=channel,
-        priors=priors,
-        leakage=leakage,
-        prior=p,
-        cost=cost,
-        guarantee=lip_guarantee(priors, leakage, up=epsilon),
-    )
+    return DesignedChannel(channel, promise, average_distortion=cost)
 
 
 def build_resampling(task: ChannelTask) -> DesignedChannel:
     """The registry's prior-resampling."""
-    made = resampling_channel(
-        task.prior.probabilities, task.level, distortion=task.distortion, inputs=task.prior.labels
-    )
-    return DesignedChannel.exact(task, made.channel, made.guarantee, made.again)
+    p, names = task.prior.probabilities, task.prior.labels
+    return resampling_channel(p, task.level, distortion=task.distortion, inputs=names).labelled(task)
 
 
 def build_top_k(task: ChannelTask) -> DesignedChannel:
     """The registry's top-k."""
-    made, _ = top_k_channel(task.prior.probabilities, task.level, inputs=task.prior.labels)
-    return DesignedChannel.exact(task, made.channel, made.guarantee, made.again)
+    return top_k_channel(task.prior.probabilities, task.level, inputs=task.prior.labels)[0].labelled(task)
 
 
 def build_randomized_response(task: ChannelTask) -> DesignedChannel:
     """The registry's randomized-response, the only oracle whose reports are the symbols: certified on the doubles."""
-    names, priors = task.prior.labels, Simplex(task.prior.size)
-    matrix = RandomizedResponse(task.prior.size, design_epsilon(task.level)).channel().matrix
-    channel, leakage = certified(matrix, priors, up=task.level, inputs=names, outputs=names)
-    again = lip_again(priors, up=task.level)
-    return DesignedChannel.exact(task, channel, lip_guarantee(priors, leakage, up=task.level), again)
+    names, p = task.prior.labels, task.prior.probabilities
+    matrix = RandomizedResponse(p.size, design_epsilon(task.level)).channel().matrix
+    return lip_design(matrix, Simplex(p.size), p, task.level, None, inputs=names, outputs=names).labelled(task)

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from sfumato.base.arrays import FloatArray
-from sfumato.channels.designs.lip.deadline import NEVER, Deadline
+from sfumato.channels.designs.limits import NEVER, Deadline
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,7 +19,7 @@ import scipy
 
 from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.base.errors import NotConverged
-from sfumato.channels.designs.lip.deadline import NEVER, Deadline
+from sfumato.channels.designs.limits import NEVER, Deadline
 from sfumato.channels.priors.prior_sets import Box, Known, Polytope, PriorSet, Simplex, TVBall
 
 _Entries = tuple[IntArray, IntArray, FloatArray]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -19,22 +20,22 @@ from sfumato.base.arrays import FloatArray, Solved, finite, positive
 from sfumato.base.errors import InputError
 from sfumato.base.things.cell_prior import positive_prior
 from sfumato.base.things.channel import Channel, checked_distortion, checked_labels
-from sfumato.channels.designs.certified import (
-    Designed,
+from sfumato.channels.designs.limits import Deadline, design_epsilon
+from sfumato.channels.designs.lip.candidates import (
+    Candidate,
     bound_below,
-    certified,
-    design_epsilon,
-    judged,
-    lip_guarantee,
+    cheapest,
+    constant_report,
+    gathered_outputs,
+    solution,
 )
-from sfumato.channels.designs.lip.candidates import Candidate, cheapest, constant_report, gathered_outputs
 from sfumato.channels.designs.lip.closed_forms import hamming_bound
-from sfumato.channels.designs.lip.deadline import Deadline
 from sfumato.channels.designs.lip.interior_point import solve
 from sfumato.channels.designs.lip.linear_program import best_over_set
 from sfumato.channels.designs.lip.output_generation import generate, proved_bound
-from sfumato.channels.designs.named_design import ChannelTask, DesignedChannel
-from sfumato.channels.measures.discrete import Leakage, average_distortion, hamming
+from sfumato.channels.designs.promises import LipPromise
+from sfumato.channels.designs.task import ChannelTask, DesignedChannel
+from sfumato.channels.measures.discrete import average_distortion, hamming
 from sfumato.channels.priors.prior_sets import Known, PriorSet, Simplex
 
 Solver = Literal["auto", "lp", "output-generation"]
@@ -56,7 +57,7 @@ def optimal_channel(
     distortion_name: str | None = None,
     positions_m: npt.ArrayLike | None = None,
     most_seconds: float | None = None,
-) -> Solved[Designed]:
+) -> Solved[DesignedChannel]:
     """Least average distortion subject to e^-epsilon_low <= lift <= e^epsilon, certified.
 
     ``prior`` weighs the cost and, unless ``priors`` says otherwise, is the prior of the promise. ``epsilon_low`` makes
@@ -100,36 +101,27 @@ def optimal_channel(
     names = tuple(outputs) if len(outputs) else tuple(inputs) if d.shape[0] == d.shape[1] else ()
     names = checked_labels(names, d.shape[1], "output") if names else ()
 
-    def shipped(candidate: Candidate) -> tuple[float, tuple[Channel, Leakage]]:
+    promise = LipPromise(target, up, low)
+
+    def shipped(candidate: Candidate) -> tuple[float, Channel]:
         """What would ship of a candidate: cleaned, in the order of the symbols, repaired, measured; and its cost."""
         gathered, columns = gathered_outputs(candidate, d, p)
-        channel, leakage = certified(
-            gathered,
-            target,
-            up=up,
-            low=low,
+        labels = partial(
+            Channel,
             inputs=tuple(inputs),
-            outputs=tuple(names[y] for y in columns) if names else tuple(str(y) for y in columns),
+            outputs=tuple(names[y] if names else str(y) for y in columns),
             distortion=d[:, columns],
             distortion_name=distortion_name,
             positions_m=None if positions_m is None else finite(positions_m, "positions_m", dimensions=2),
         )
-        return average_distortion(channel, p, d[:, columns]), (channel, leakage)
+        channel = promise.kept(gathered, labels)
+        return average_distortion(channel, p, d[:, columns]), channel
 
-    cost, (channel, leakage) = cheapest(candidates, shipped)
+    cost, channel = cheapest(candidates, shipped)
     if isinstance(target, Known) and low == up and np.array_equal(d, hamming(*d.shape)):
         bound = max(bound, 1 - hamming_bound(p, up).accuracy - 1e-13)
-    bound = bound_below(bound, cost)
-    designed = Designed(
-        channel=channel,
-        priors=target,
-        leakage=leakage,
-        prior=p,
-        cost=cost,
-        lower_bound=bound,
-        guarantee=lip_guarantee(target, leakage, up=up, low=low),
-    )
-    return judged(designed, cost, bound, gap=gap, steps=steps, began=began)
+    made = DesignedChannel(channel, promise, average_distortion=cost)
+    return solution(made, cost, bound_below(bound, cost), gap=gap, steps=steps, began=began)
 
 
 def worst_case_channel(
@@ -140,7 +132,7 @@ def worst_case_channel(
     gap: float = 1e-6,
     inputs: Sequence[str] = (),
     most_seconds: float | None = None,
-) -> Solved[Designed]:
+) -> Solved[DesignedChannel]:
     """Least average distortion among eps-LDP channels: the promise for every prior at all."""
     size = checked_distortion(distortion).shape[0]
     return optimal_channel(
@@ -240,7 +232,7 @@ def build_worst_case(task: ChannelTask) -> DesignedChannel:
     return DesignedChannel.solved(_optimum(task, Simplex(task.prior.size)))
 
 
-def _optimum(task: ChannelTask, priors: PriorSet | None) -> Solved[Designed]:
+def _optimum(task: ChannelTask, priors: PriorSet | None) -> Solved[DesignedChannel]:
     return optimal_channel(
         task.prior.probabilities,
         task.distortion,

@@ -16,8 +16,8 @@ import time
 import numpy as np
 
 from sfumato.base.arrays import FloatArray, Solved
+from sfumato.channels.designs.limits import NEVER, Deadline
 from sfumato.channels.designs.lip.candidates import Candidate
-from sfumato.channels.designs.lip.deadline import NEVER, Deadline
 from sfumato.channels.designs.lip.interior_point import solve
 
 ACCURACIES = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12)

@@ -26,7 +26,7 @@ from sfumato.base.randomness import Random, randomness
 from sfumato.base.things.cell_prior import positive_prior
 from sfumato.base.things.guarantees import IDEALISED, Guarantee
 from sfumato.channels.conversions.lip_constants import ldp_budget_for_lip
-from sfumato.channels.designs.certified import design_epsilon
+from sfumato.channels.designs.limits import design_epsilon
 from sfumato.channels.measures.discrete import epsilon_checked
 
 Calibration = Literal["sufficient", "exact"]

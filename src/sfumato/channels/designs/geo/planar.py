@@ -1,29 +1,34 @@
-"""Planar Laplace noise on a grid: from a cell's centre, clamped to the rectangle and snapped to a cell, exactly.
+"""Planar noise on a grid, from a cell's centre: Laplace noise clamped and snapped to a cell, or geometric noise.
 
-The noise itself, eps-geo-indistinguishable on the plane, is :mod:`sfumato.base.numbers.planar_laplace_noise`.
+Planar Laplace noise itself, eps-geo-indistinguishable on the plane, is
+:mod:`sfumato.base.numbers.planar_laplace_noise`. Planar geometric noise is a random step on the infinite lattice of
+cells, P(step) proportional to e^(-epsilon |step|): clamped to a grid's rectangle it is a channel whose exact epsilon is
+at most the nominal one, because the normalising sum is the same for every cell, unlike that of the exponential
+mechanism.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from functools import cache, partial
 
 import numpy as np
 
 from sfumato.base.arrays import FloatArray, IntArray, positive
+from sfumato.base.errors import InputError
 from sfumato.base.numbers.rounding import log_ratio_error, rounded_up
 from sfumato.base.things.channel import Channel, checked_distortion
 from sfumato.base.things.grid import Grid
-from sfumato.channels.designs.geo.geo_promise import certified_geo, checked_plane_error, checked_smallest, promised_geo
-from sfumato.channels.designs.named_design import ChannelTask, DesignedChannel
+from sfumato.channels.designs.limits import checked_plane_error, checked_smallest
+from sfumato.channels.designs.promises import GeoPromise
+from sfumato.channels.designs.task import ChannelTask, DesignedChannel
 
-if TYPE_CHECKING:
-    from sfumato.channels.designs.geo.geo_promise import GeoChannel
+_DECADES = 42.0
 
 
-def planar_laplace_channel(grid: Grid, epsilon: float, *, plane_error: float | None = None) -> GeoChannel:
+def planar_laplace_channel(grid: Grid, epsilon: float, *, plane_error: float | None = None) -> DesignedChannel:
     """Planar Laplace from a cell's centre, clamped to the grid's rectangle and snapped to a cell; exact epsilon.
 
     ``epsilon`` is per unit of the grid. Clamping and snapping are post-processing, so the exact epsilon of the channel
@@ -35,25 +40,19 @@ def planar_laplace_channel(grid: Grid, epsilon: float, *, plane_error: float | N
     off = checked_plane_error(grid.plane_error if plane_error is None else plane_error)
     distances = checked_distortion(grid.distance_matrix(), "The distances")
     checked_smallest(eps, distances)
-    labels: dict[str, Any] = {
-        "inputs": grid.labels(),
-        "outputs": grid.labels(),
-        "distortion": distances,
-        "distortion_name": "euclidean",
-        "positions_m": grid.centres() if grid.unit == "m" else None,
-    }
+    promise, labels = GeoPromise(distances, eps, grid.unit, off), _labelled(grid, distances)
     less = 0.0
     while less < 1e-3:
         table = _Table.of(grid, eps * (1 - less))
         matrix = table.matrix()
         if np.any(matrix == 0):
             break
-        channel = Channel(matrix / matrix.sum(axis=1, keepdims=True), **labels)
+        channel = labels(matrix / matrix.sum(axis=1, keepdims=True))
         measured = table.epsilon_at_most(channel, matrix)
         if measured <= eps:
-            return promised_geo(channel, distances, eps, measured, unit=grid.unit, plane_error=off)
+            return DesignedChannel(channel, promise)
         less = max(4 * less, 1e-15, 1.5 * (measured - eps) / measured)
-    return certified_geo(planar_laplace_matrix(grid, eps), distances, eps, unit=grid.unit, plane_error=off, **labels)
+    return DesignedChannel(promise.kept(planar_laplace_matrix(grid, eps), labels), promise)
 
 
 def planar_laplace_matrix(grid: Grid, epsilon: float) -> FloatArray:
@@ -232,8 +231,63 @@ def _quadrant(a: float, b: float, eps: float) -> float:
     return total
 
 
-def build(task: ChannelTask) -> DesignedChannel:
+def planar_geometric_channel(grid: Grid, epsilon: float, *, plane_error: float | None = None) -> DesignedChannel:
+    """The channel of the clamped lattice noise, for ``epsilon`` per unit of the grid (see planar_laplace_channel)."""
+    eps = positive(epsilon, "epsilon", at_most=1e100)
+    distances = checked_distortion(grid.distance_matrix(), "The distances")
+    checked_smallest(eps, distances)
+    off = checked_plane_error(grid.plane_error if plane_error is None else plane_error)
+    reach = [int(np.ceil(_DECADES / (eps * size))) + 1 for size in (grid.cell_height, grid.cell_width)]
+    reach = [max(steps, count) for steps, count in zip(reach, grid.shape, strict=True)]
+    if reach[0] * reach[1] > 60_000_000:
+        raise InputError(
+            f"With epsilon {eps:g} the noise reaches over {reach[0]} x {reach[1]} cells.",
+            "Use larger cells or planar_laplace_channel.",
+        )
+    down = np.arange(-reach[0], reach[0] + 1) * grid.cell_height
+    across = np.arange(-reach[1], reach[1] + 1) * grid.cell_width
+    kernel = np.exp(-eps * np.hypot(down[:, None], across[None, :]))
+    kernel /= kernel.sum()
+    folded = _folded(_folded(kernel, grid.rows, reach[0]).T, grid.columns, reach[1])
+    # folded: (columns_in * columns_out, rows_in * rows_out)
+    matrix = folded.reshape(grid.columns, grid.columns, grid.rows, grid.rows).transpose(2, 0, 3, 1)
+    promise = GeoPromise(distances, eps, grid.unit, off)
+    return DesignedChannel(promise.kept(matrix.reshape(grid.cells, grid.cells), _labelled(grid, distances)), promise)
+
+
+def _folded(kernel: FloatArray, count: int, reach: int) -> FloatArray:
+    """Rows of the kernel gathered per (input, output) pair of an axis, everything beyond the border at the border."""
+    out = np.empty((count, count, kernel.shape[1]))
+    upto = np.cumsum(kernel, axis=0)
+    after = np.cumsum(kernel[::-1], axis=0)[::-1]
+    for place in range(count):
+        zero = reach - place  # the kernel row of output 0
+        out[place] = kernel[zero : zero + count]
+        if count > 1:
+            out[place, 0] = upto[zero]
+            out[place, count - 1] = after[zero + count - 1]
+        else:
+            out[place, 0] = kernel.sum(axis=0)
+    folded: FloatArray = out.reshape(count * count, kernel.shape[1])
+    return folded
+
+
+def build_laplace(task: ChannelTask) -> DesignedChannel:
     """The registry's planar-laplace, on the task's grid."""
     assert task.grid is not None
-    made = planar_laplace_channel(task.grid, task.level, plane_error=task.plane_error)
-    return DesignedChannel.exact(task, made.channel, made.guarantee, made.again)
+    return planar_laplace_channel(task.grid, task.level, plane_error=task.plane_error).labelled(task)
+
+
+def build_geometric(task: ChannelTask) -> DesignedChannel:
+    """The registry's planar-geometric, on the task's grid."""
+    assert task.grid is not None
+    return planar_geometric_channel(task.grid, task.level, plane_error=task.plane_error).labelled(task)
+
+
+def _labelled(grid: Grid, distances: FloatArray) -> Callable[[FloatArray], Channel]:
+    """From a matrix over the grid's cells to a channel with their names, distances and places."""
+    places = grid.centres() if grid.unit == "m" else None
+    names = grid.labels()
+    return partial(
+        Channel, inputs=names, outputs=names, distortion=distances, distortion_name="euclidean", positions_m=places
+    )

@@ -1,41 +1,25 @@
-"""A channel design that has a name: what it is asked for, what it answers, and what it needs before it can answer."""
+"""What a channel design is asked for, and what it answers: a channel with its promise, or one at a given leakage."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 import numpy as np
 
 from sfumato.base.arrays import FloatArray, Solved, Status
 from sfumato.base.errors import InputError
 from sfumato.base.shown import Shown
+from sfumato.base.things.cell_prior import CellPrior
+from sfumato.base.things.channel import Channel
+from sfumato.base.things.grid import Grid
 from sfumato.base.things.guarantees import Guarantee
-from sfumato.channels.designs.lip.deadline import NEVER, Deadline
+from sfumato.channels.designs.limits import NEVER, Deadline
+from sfumato.channels.designs.promises import Promise
 from sfumato.channels.measures import discrete
+from sfumato.channels.priors.prior_sets import PriorSet
 
-if TYPE_CHECKING:  # the list of names is part of --help, which loads no mathematics
-    from sfumato.base.things.cell_prior import CellPrior
-    from sfumato.base.things.channel import Channel
-    from sfumato.base.things.grid import Grid
-    from sfumato.channels.designs.certified import Recertify
-    from sfumato.channels.priors.prior_sets import PriorSet
-
-
-class _Certified(Protocol):
-    @property
-    def channel(self) -> Channel: ...
-
-    @property
-    def guarantee(self) -> Guarantee: ...
-
-    @property
-    def again(self) -> Recertify: ...
-
-
-Certified = TypeVar("Certified", bound=_Certified)
-"""What solvers ship: a channel with the guarantee that was measured on it."""
+NOTIONS = ("lip", "ldp", "geo", "mi")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,41 +81,44 @@ class ChannelTask:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DesignedChannel(Shown):
-    """The channel that ships, its guarantee, and how far to believe that no other is cheaper.
+    """A channel, what it promises, and how far to believe that no other is cheaper.
 
     ``gap`` is None where no optimum is claimed (status "exact": the channel is what its formula says).
     """
 
     channel: Channel
-    guarantee: Guarantee
-    status: Status
-    again: Recertify
+    promise: Promise
+    status: Status = "exact"
     gap: float | None = None
     average_distortion: float | None = None
     lower_bound: float | None = None
     steps: int | None = None
 
-    @classmethod
-    def solved(cls, found: Solved[Certified]) -> DesignedChannel:
-        """What a solver found, with its certified gap."""
-        made = found.value
-        return cls(
-            made.channel,
-            made.guarantee,
-            found.status,
-            made.again,
-            found.gap,
-            found.objective,
-            found.lower_bound,
-            found.steps,
-        )
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised, measured on this channel when it is asked for; NotCertified where it is not kept."""
+        return self.promise.stated(self.channel)
+
+    @property
+    def leakage(self) -> float:
+        """How much the channel leaks in the promised notion, measured."""
+        return self.promise.leakage(self.channel)
 
     @classmethod
-    def exact(
-        cls, task: ChannelTask, channel: Channel, guarantee: Guarantee, again: Recertify, *, status: Status = "exact"
-    ) -> DesignedChannel:
-        """A channel in closed form, with the task's labels, places and distortion of the outputs it uses."""
-        names, costs = task.prior.labels, task.distortion
+    def solved(cls, found: Solved[DesignedChannel]) -> DesignedChannel:
+        """What a solver found, with its certified gap."""
+        return replace(
+            found.value,
+            status=found.status,
+            gap=found.gap,
+            average_distortion=found.objective,
+            lower_bound=found.lower_bound,
+            steps=found.steps,
+        )
+
+    def labelled(self, task: ChannelTask) -> DesignedChannel:
+        """The same with the task's labels, places and distortion of the outputs it uses."""
+        names, costs, channel = task.prior.labels, task.distortion, self.channel
         whole = channel.shape[1] == costs.shape[1]
         where = np.arange(costs.shape[1]) if whole else np.array([names.index(label) for label in channel.outputs])
         shipped = replace(
@@ -142,10 +129,7 @@ class DesignedChannel(Shown):
             distortion_name=task.distortion_name,
             positions_m=task.positions_m,
         )
-        return cls(shipped, guarantee, status, again)
-
-
-NOTIONS = ("lip", "ldp", "geo", "mi")
+        return replace(self, channel=shipped, average_distortion=None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,6 +143,10 @@ class LeakageTarget:
     deadline: Deadline = NEVER
     at: str = "lip"
     distances: FloatArray | None = None
+
+    def holds(self, channel: Channel) -> bool:
+        """Whether a channel leaks at most the target."""
+        return self.measured(channel) <= self.epsilon * (1 + 1e-9)
 
     def measured(self, channel: Channel) -> float:
         """How much a channel leaks, in the notion that is held equal."""
@@ -180,52 +168,3 @@ class Tuned:
 
     channel: Channel
     knob: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class ChannelDesign:
-    """One design: its name, what it is in a sentence, how it is made, and what it needs and understands."""
-
-    name: str
-    summary: str
-    epsilon_unit: Literal["nats", "per metre"]
-    build: Callable[[ChannelTask], DesignedChannel]
-    tune: Callable[[LeakageTarget], Tuned] | None = None
-    """The design at a given leakage of local information privacy; None where it is not compared."""
-    remap: Literal["no", "too", "only"] = "no"
-    """In a comparison: also (or only) followed by the best answer to each report."""
-    compared_up_to: int = 400
-    """The most symbols it is tuned for in a comparison: what is optimised takes minutes beyond."""
-    needs_grid: bool = False
-    reports_symbols: bool = False
-    """Whether every report is one of the symbols, so that the distortion must be square."""
-    for_prior_sets: bool = False
-    """Whether it can promise for a set of priors, and differently up and down."""
-    by_rate: bool = False
-    """Whether it can be asked by its rate or the average distortion accepted, and started from a first channel."""
-
-    def designed(self, task: ChannelTask) -> DesignedChannel:
-        """The channel for ``task``; what the design cannot do is refused before anything is computed."""
-        symbols, outputs = task.distortion.shape
-        if self.reports_symbols and not task.square:
-            raise InputError(
-                f"{self.name} reports one of the {symbols} symbols; the distortion has {outputs} columns.",
-                "Use hamming, euclidean or a square file.",
-            )
-        others = (task.rate, task.average_distortion, task.first_weights)
-        if not self.by_rate and any(other is not None for other in others):
-            raise InputError(
-                f"--beta, --distortion-target and --first-channel are not used by {self.name}.",
-                "They are for blahut-arimoto.",
-            )
-        if self.needs_grid and (task.grid is None or task.grid.cells != symbols):
-            raise InputError(f"{self.name} needs --grid, with one line of the prior per cell.", "Add --grid 6x6.")
-        return self.build(task)
-
-    @property
-    def compared_as(self) -> tuple[str, ...]:
-        """The rows it has in a comparison."""
-        if self.tune is None:
-            return ()
-        remapped = f"{self.name}+remap"
-        return {"no": (self.name,), "too": (self.name, remapped), "only": (remapped,)}[self.remap]

@@ -1,0 +1,75 @@
+"""Every channel design, one row each: the command's choices, the comparison, the documentation and the laws follow it.
+
+To add one: write its file, add its row here and its row in docs/channel.md (``docs/contributing/add_a_channel.md``).
+A row names what makes the channel as ``module:function``; :mod:`.door` loads it when it is asked for, so that a list of
+names costs no solver's imports.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelDesign:
+    """One design: its name, what it is in a sentence, how it is made, and what it needs and understands."""
+
+    name: str
+    summary: str
+    epsilon_unit: Literal["nats", "per metre"]
+    build: str
+    """``module:function`` of a :class:`~sfumato.channels.designs.task.ChannelTask` that gives a DesignedChannel."""
+    tune: str | None = None
+    """``module:function`` of a LeakageTarget that gives a Tuned channel; None where it is not compared."""
+    remap: Literal["no", "too", "only"] = "no"
+    """In a comparison: also (or only) followed by the best answer to each report."""
+    compared_up_to: int = 400
+    """The most symbols it is tuned for in a comparison: what is optimised takes minutes beyond."""
+    needs_grid: bool = False
+    reports_symbols: bool = False
+    """Whether every report is one of the symbols, so that the distortion must be square."""
+    for_prior_sets: bool = False
+    """Whether it can promise for a set of priors, and differently up and down."""
+    by_rate: bool = False
+    """Whether it can be asked by its rate or the average distortion accepted, and started from a first channel."""
+
+    @property
+    def compared_as(self) -> tuple[str, ...]:
+        """The rows it has in a comparison."""
+        if self.tune is None:
+            return ()
+        remapped = f"{self.name}+remap"
+        return {"no": (self.name,), "too": (self.name, remapped), "only": (remapped,)}[self.remap]
+
+
+_AT = "sfumato.channels.designs"
+DESIGNS: list[ChannelDesign] = [
+    ChannelDesign("lip-optimal", "least distortion under local information privacy", "nats",
+                  f"{_AT}.lip.lip_optimal:build", f"{_AT}.tuned:lip_optimal", for_prior_sets=True),
+    ChannelDesign("ldp-tuned",
+                  "local differential privacy with the largest budget whose leakage under the prior is within epsilon",
+                  "nats", f"{_AT}.tuned:build_ldp_tuned", f"{_AT}.tuned:ldp_tuned", reports_symbols=True),
+    ChannelDesign("ldp-optimal", "least distortion under local differential privacy, every prior", "nats",
+                  f"{_AT}.lip.lip_optimal:build_worst_case", f"{_AT}.tuned:ldp_optimal"),
+    ChannelDesign("blahut-arimoto",
+                  "least mutual information for its distortion, by --beta, --distortion-target or --epsilon, exact",
+                  "per metre", f"{_AT}.rate_distortion:build", f"{_AT}.tuned:blahut_arimoto", reports_symbols=True,
+                  by_rate=True),
+    ChannelDesign("planar-laplace", "planar Laplace from cell centres on a --grid", "per metre",
+                  f"{_AT}.geo.planar:build_laplace", f"{_AT}.tuned:planar_laplace", "too", 2_500, needs_grid=True,
+                  reports_symbols=True),
+    ChannelDesign("exponential", "exponential mechanism over the cells, measured", "per metre",
+                  f"{_AT}.exponential:build", f"{_AT}.tuned:exponential", "too", 2_500, reports_symbols=True),
+    ChannelDesign("prior-resampling", "the truth or a draw from the prior, then the best relabelling", "nats",
+                  f"{_AT}.lip.closed_forms:build_resampling", f"{_AT}.tuned:prior_resampling", "only", 2_500),
+    ChannelDesign("geo-optimal", "least distortion under geo-indistinguishability, up to 2,500 cells", "per metre",
+                  f"{_AT}.geo.geo_optimal:build"),
+    ChannelDesign("top-k", "randomized response over the likeliest symbols, every prior", "nats",
+                  f"{_AT}.lip.closed_forms:build_top_k", reports_symbols=True),
+    ChannelDesign("randomized-response", "the truth or any other symbol at random (GRR), every prior", "nats",
+                  f"{_AT}.lip.closed_forms:build_randomized_response", f"{_AT}.tuned:randomized_response", "too", 2_500,
+                  reports_symbols=True),
+    ChannelDesign("planar-geometric", "planar geometric noise on a --grid", "per metre",
+                  f"{_AT}.geo.planar:build_geometric", needs_grid=True, reports_symbols=True),
+]  # fmt: skip
