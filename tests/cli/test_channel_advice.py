@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import typer
 from repository import ROOT
-
 from sfumato.channels.designs.channel_registry import DESIGNS
+
 from sfumato.cli import app
 
 SOURCE = ROOT / "src" / "sfumato"

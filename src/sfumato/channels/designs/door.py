@@ -62,9 +62,10 @@ def design_channel(name: str, task: ChannelTask, *, remap: bool = False) -> Desi
     made = _loaded(design, design.build)(task)
     if type(made) is not DesignedChannel:
         raise NotCertified(f"{name} gave no DesignedChannel.", "Its build must return one.")
+    checked_leaving(name, made, task)
     if remap:
         made = remap_design(made, task)
-    checked_leaving(name, made, task)
+        checked_leaving(name, made, task)
     return made
 
 
