@@ -189,7 +189,7 @@ def test_what_a_row_names_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.setattr("sfumato.channels.designs.door.DESIGNS", [row])
         with pytest.raises(InputError, match="'half' is incomplete"):
             design_channel("half", TASK)
-    with pytest.raises(InputError, match="There is no mechanism 'none'. Use one of: half"):
+    with pytest.raises(InputError, match=r"There is no mechanism 'none'\. Use one of: half"):
         design_channel("none", TASK)
 
 
