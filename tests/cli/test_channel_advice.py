@@ -10,19 +10,15 @@ from pathlib import Path
 import pytest
 import typer
 from repository import ROOT
-from sfumato.channels.designs.channel_registry import DESIGNS
 
+from sfumato.channels.designs.registry import DESIGNS
 from sfumato.cli import app
 
 SOURCE = ROOT / "src" / "sfumato"
 COMMANDS = {
-    "channel_designed": ("design",),
-    "channel_measured": ("measure",),
-    "channel_sampled": ("measure",),
-    "channel_exact": ("measure",),
-    "channel_gain": ("measure",),
+    "channel_design": ("design",),
+    "channel_measure": ("measure",),
     "channel_compare": ("compare",),
-    "channel_compared": ("compare",),
     "channel_refine": ("refine",),
     "channel_inputs": ("design", "measure", "compare"),
     "comparison": ("compare",),
