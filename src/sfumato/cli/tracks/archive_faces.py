@@ -1,15 +1,19 @@
-"""What commands on archives share: the progress bar, the private summary, and a passphrase from its file."""
+"""What commands on tracks share: columns by role, a passphrase from its file, progress, and the private summary."""
 
 from __future__ import annotations
 
 import csv
 import io
+import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from sfumato.base.errors import InputError
 from sfumato.base.files import remove_leftovers, write_text
@@ -22,6 +26,14 @@ if TYPE_CHECKING:
     from sfumato.tracks.folders.rides.ride_job import Row
 
 _MOST_LINES = 20
+
+
+def named_columns(pairs: Sequence[str]) -> dict[str, str] | None:
+    """``role=name`` pairs of ``--column`` as a mapping."""
+    columns = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+    if len(columns) != len(pairs):
+        raise InputError("A --column is not of the form role=name.", "For instance --column lat=Y --column time=when.")
+    return columns or None
 
 
 def passphrase_in(file: Path | None) -> str | None:
@@ -98,3 +110,41 @@ def rows_csv(rows: Sequence[Row]) -> str:
             ]
         )
     return out.getvalue()
+
+
+def say_left_out(skipped: Mapping[str, int], output: str | Path | None) -> None:
+    """Rows that could not be used, by reason; where ``output`` is given, each of them is named there."""
+    see = "" if output is None else f", see {output}/_rejects"
+    for reason, count in skipped.items():
+        typer.echo(f"Left out{see}: {reason} ({count}).")
+
+
+@contextmanager
+def dataset_progress(rows: int, *, quiet: bool) -> Iterator[Callable[[str, int], None] | None]:
+    """Two bars on the terminal's stderr, with points per second and the time that is left."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TextColumn("{task.fields[rate]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks = {
+            name: bars.add_task(words, total=rows, rate="", start=False)
+            for name, words in (("read", "Reading"), ("protect", "Protecting"))
+        }
+
+        def step(name: str, count: int) -> None:
+            task = bars.tasks[tasks[name]]
+            if not task.started:
+                bars.start_task(tasks[name])
+            bars.advance(tasks[name], count)
+            speed = task.completed / max(task.elapsed or 1e-9, 1e-9) / 1e6
+            bars.update(tasks[name], rate=f"{speed:.2f} M points/s")
+
+        yield step

@@ -1,14 +1,38 @@
-"""``sfumato places``: find, add, list and remove the places that ``hide`` withholds."""
+"""``sfumato places``: find, add, list and remove the places that ``hide`` withholds. All of it is private."""
 
 from __future__ import annotations
 
+import json as json_module
 import re
-from importlib import import_module
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import typer
 from typer.core import TyperCommand
+
+from sfumato.base.errors import InputError, SfumatoError
+from sfumato.base.files import write_text
+from sfumato.base.progress import progress
+from sfumato.base.things.traces import PointsRead
+from sfumato.base.units import count_of, length_m
+from sfumato.cli.output import print_json
+from sfumato.cli.tracks.archive_faces import named_columns, passphrase_in
+from sfumato.pages.report.archive_page import places_page
+from sfumato.tracks.io import read_trace
+from sfumato.tracks.io.archive import count_members, members
+from sfumato.tracks.noise.interface import Json
+from sfumato.tracks.places import (
+    REMOVAL_MEANS,
+    FoundPlace,
+    Place,
+    Places,
+    change_places,
+    find_places,
+    load_places,
+    place_at,
+    places_from_geojson,
+)
 
 _NEGATIVE = re.compile(r"^-[0-9.]+,")
 _PLACES = typer.Option(..., "--places", help="Your places file (0600, made if absent). Keep it, and keep a copy.")
@@ -32,11 +56,6 @@ def register(app: typer.Typer) -> None:
     app.add_typer(places, name="places", no_args_is_help=True)
 
 
-def _kept() -> Any:
-    """What the commands do, loaded when one is called."""
-    return import_module("sfumato.cli.tracks.places_kept")
-
-
 def find(
     sources: list[Path] = typer.Argument(..., metavar="RIDES...", help="Folders, files, patterns, .gz, .zip, exports."),
     page: Path | None = typer.Option(None, "--map", help="Write a map of them (HTML, 0600, private) here."),
@@ -47,15 +66,49 @@ def find(
     json: bool = typer.Option(False, "--json", help="Print one JSON object (private) and nothing else."),
 ) -> None:
     """Labels are guesses by the hours you were there. Places that you do not name stay in what you share."""
-    _kept().run_find(
-        sources=sources,
-        page=page,
-        most=most,
-        time_zone=time_zone,
-        column=column,
-        one_person=one_person,
-        json=json,
-    )
+    rides, refused = [], []
+    with progress("Reading", count_members(sources), quiet=json) as step:
+        for member in members(sources):
+            step()
+            if member.skipped is not None:
+                continue
+            try:
+                with member.path() as path:
+                    rides.append(read_trace(path, zone=time_zone, columns=named_columns(column), one_person=one_person))
+            except SfumatoError as error:
+                refused.append((member.name, f"{error.what} {error.advice}".strip()))
+            except OSError as error:
+                refused.append((member.name, f"it cannot be read: {error.strerror}"))
+    if not rides:
+        why = f" ({refused[0][0]}: {refused[0][1]})" if refused else ""
+        raise InputError(f"There is no track in what was given{why}.", "Give a folder, files or an archive of tracks.")
+    found, read = find_places(rides), PointsRead.of(rides)
+    if page is not None:
+        write_text(page, places_page(found, rides), private=True)
+    if json:
+        listed = [_as_json(place) for place in found[:most]]
+        not_read = [{"file": name, "why": why} for name, why in refused]
+        print_json({"ok": True, "private": True, "places": listed, "points_read": read.to_dict(), "not_read": not_read})
+        return
+    what = f"{count_of(len(found), 'place')} in {count_of(len(rides), 'track')}"
+    typer.echo(f"{what}. Private: keep this to yourself.")
+    if found:
+        typer.echo(f"{'':>3}  {'guess':<6} {'visits':>6} {'stayed':>9} {'ends':>5}  {'first':<10}  {'last':<10}  where")
+    for number, place in enumerate(found[:most], start=1):
+        typer.echo(
+            f"{number:>3}  {place.label:<6} {place.visits:>6} {place.stayed_s / 3600:>7.1f} h {place.track_ends:>5}  "
+            f"{_day(place.first_seen_s)}  {_day(place.last_seen_s)}  {place.lat_deg:.5f},{place.lon_deg:.5f}"
+        )
+    if words := read.sentence():
+        typer.echo(words)
+    for name, why in refused:
+        typer.echo(f"Not read: {name}: {why}")
+    if page is not None:
+        typer.echo(f"Map (private): {page}")
+    if found:
+        first = found[0]
+        typer.echo("Name those to hide, for instance:")
+        typer.echo(f"  sfumato places add {first.label} {first.lat_deg:.5f},{first.lon_deg:.5f} --places me.places")
 
 
 def add(
@@ -70,9 +123,20 @@ def add(
     json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
 ) -> None:
     """The zone is a disc around a random centre, from the operating system's entropy; a second is never drawn."""
-    _kept().run_add(
-        name=name, where=where, places=places, zone=zone, as_drawn=as_drawn, passphrase_file=passphrase_file, json=json
-    )
+    new = _named(name, where, zone, as_drawn)
+
+    def with_them(before: Places) -> Places:
+        for place in new:
+            before = before.add(place)
+        return before
+
+    change_places(places, with_them, passphrase=passphrase_in(passphrase_file))
+    if json:
+        print_json({"ok": True, "added": [place.name for place in new], "places": str(places)})
+        return
+    for place in new:
+        typer.echo(f"Added {place.name}: {_zone_words(place)}. It was drawn once and stays for ever.")
+    typer.echo(f"{places} says where you live: keep it to yourself, and keep a copy. Housemates should share it.")
 
 
 def list_places(
@@ -82,7 +146,18 @@ def list_places(
     json: bool = typer.Option(False, "--json", help="Print one JSON object (private) and nothing else."),
 ) -> None:
     """Where they are is shown only when asked for: somebody may look over your shoulder."""
-    _kept().run_list_places(places=places, where=where, passphrase_file=passphrase_file, json=json)
+    mine = load_places(places, passphrase=passphrase_in(passphrase_file))
+    if json:
+        rows = [{"name": place.name, "zone": _zone_words(place)} for place in mine.active]
+        print_json({"ok": True, "private": True, "places": rows})
+        return
+    if not mine.active:
+        typer.echo("No place is named yet.")
+    for place in mine.active:
+        at = f"  {place.lat_deg:.5f},{place.lon_deg:.5f}" if where else ""
+        typer.echo(f"{place.name:<20} {_zone_words(place)}{at}")
+    if mine.simulation:
+        typer.echo("SIMULATION: a zone was drawn from a seed, which protects nothing.")
 
 
 def remove(
@@ -92,4 +167,57 @@ def remove(
     json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
 ) -> None:
     """Its zone is remembered, so that naming the place again does not draw a second one."""
-    _kept().run_remove(name=name, places=places, passphrase_file=passphrase_file, json=json)
+    if not places.exists():
+        raise InputError(f"There is no places file {places}.", "Check its name.")
+    change_places(places, lambda before: before.remove(name), passphrase=passphrase_in(passphrase_file))
+    if json:
+        print_json({"ok": True, "removed": name, "means": REMOVAL_MEANS})
+        return
+    typer.echo(f"Removed {name}. {REMOVAL_MEANS}")
+
+
+def _named(name: str, where: str | None, zone: str, as_drawn: bool) -> tuple[Place, ...]:
+    radius_m = length_m(zone)
+    if where is not None:
+        try:
+            lat, lon = (float(part) for part in where.split(","))
+        except ValueError:
+            raise InputError("That is no latitude,longitude.", "Write it like 48.85,2.35 or -33.9,151.2.") from None
+        if not (-90 <= lat <= 90 and -180 <= lon <= 180):
+            raise InputError("That is not on the globe.", "Latitude (-90 to 90) comes first, then longitude.")
+        return (place_at(name.strip(), lat, lon, radius_m=radius_m),)
+    file = Path(name.strip())
+    if not file.exists():
+        raise InputError(
+            f"Where is {name.strip()}? There is no file of that name either.",
+            "Write: sfumato places add home 48.85,2.35 --places me.places, or name a GeoJSON file.",
+        )
+    try:
+        value = json_module.loads(file.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{file} is not readable GeoJSON.", "Export the places as GeoJSON.") from error
+    if not isinstance(value, dict):
+        raise InputError(f"{file} is not GeoJSON.", "Export the places as GeoJSON.")
+    return places_from_geojson(file.stem, value, radius_m=radius_m, as_drawn=as_drawn)
+
+
+def _zone_words(place: Place) -> str:
+    return "an area as drawn" if place.zone is None else f"a zone of {place.zone.radius_m:g} m"
+
+
+def _day(moment_s: float) -> str:
+    return datetime.fromtimestamp(moment_s, UTC).strftime("%Y-%m-%d")
+
+
+def _as_json(place: FoundPlace) -> Json:
+    return {
+        "label": place.label,
+        "lat": place.lat_deg,
+        "lon": place.lon_deg,
+        "visits": place.visits,
+        "stayed_s": place.stayed_s,
+        "first_seen_s": place.first_seen_s,
+        "last_seen_s": place.last_seen_s,
+        "track_ends": place.track_ends,
+        "scatter_m": place.scatter_m,
+    }
