@@ -32,7 +32,7 @@ COMMANDS: dict[str, Row] = {
     ),
     "places": Row("tracks.places", TRACKS, "Find and name the places that `hide` cuts out."),
     "protect": Row("tracks.protect", TRACKS, "Protect a trace: add noise to it and certify what it still gives away."),
-    "verify": Row("tracks.check", TRACKS, "Is a release unchanged, clean, plausible and protected? Exit 1 if not."),
+    "verify": Row("tracks.verify", TRACKS, "Is a release unchanged, clean, plausible and protected? Exit 1 if not."),
     "audit": Row("tracks.audit", TRACKS, "Measure what an adversary still learns, from original and release."),
     "cost": Row(
         "tracks.cost", TRACKS, "What a routine or a known regular place gives away over days, from a certificate."

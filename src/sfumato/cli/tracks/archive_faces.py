@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import typer
 from rich.console import Console
@@ -24,6 +24,8 @@ from sfumato.tracks.certificates.document import certificate_text
 if TYPE_CHECKING:
     from sfumato.tracks.folders.audit_archive import AuditRow
     from sfumato.tracks.folders.rides.ride_job import Row
+
+R = TypeVar("R", "Row", "AuditRow")
 
 _MOST_LINES = 20
 
@@ -56,23 +58,29 @@ def write_certificate(path: Path | None, document: Mapping[str, object]) -> None
         remove_leftovers(path)
 
 
-def say_rows(rows: Sequence[Row], *, all_of_them: bool = False) -> None:
-    """The private summary: every source where there are few, else those that need a look."""
-    shown = [row for row in rows if all_of_them or not row.no_track]
+def say_table(rows: Sequence[R], what: str, words: Callable[[R], str]) -> int:
+    """One line for each source where there are few, else for those that need a look; how many were left out of it."""
+    shown = [row for row in rows if not row.no_track]
     few = shown if len(shown) <= _MOST_LINES else [row for row in shown if row.refused][:_MOST_LINES]
     if few:
         width = min(max(len(row.source) for row in few), 48)
-        typer.echo(f"{'file':<{width}}  {'in':>8}  {'out':>8}  what (private: do not share this table)")
-    for row in few:
-        what = row.refused or (row.output or "nothing is left")
-        typer.echo(f"{row.source[-width:]:<{width}}  {row.points_in:>8}  {row.points_out:>8}  {what}")
+        typer.echo(f"{'file':<{width}}  {'in':>8}  {'out':>8}  {what} (private: do not share this table)")
+        for row in few:
+            typer.echo(f"{row.source[-width:]:<{width}}  {row.points_in:>8}  {row.points_out:>8}  {words(row)}")
+    return len(shown) - len(few)
+
+
+def say_rows(rows: Sequence[Row]) -> None:
+    """The private summary: every source where there are few, else those that need a look."""
+    left = say_table(rows, "what", lambda row: row.refused or row.output or "nothing is left")
     skipped = sum(row.no_track for row in rows)
     # What was skipped is counted once, over all files, with the points.
     left_out = list(
         dict.fromkeys(name for row in rows for name in row.left_out if name.rpartition(" (")[0] not in row.skipped)
     )
-    if len(few) < len(shown):
-        others = f"... and {len(shown) - len(few)} more" if few else f"{len(shown)} files, none refused"
+    if left:
+        some = any(row.refused and not row.no_track for row in rows)
+        others = f"... and {left} more" if some else f"{left} files, none refused"
         typer.echo(f"{others}; all of them are in the private summary.")
     if skipped:
         typer.echo(f"{count_of(skipped, 'other file')}: no track.")

@@ -20,8 +20,8 @@ from sfumato.base.progress import progress
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length, plain_number
 from sfumato.cli.output import fail, print_json
-from sfumato.cli.tracks.archive_faces import passphrase_in, points_read
-from sfumato.cli.tracks.protect import named_columns, read_people
+from sfumato.cli.tracks.archive_faces import named_columns, passphrase_in, points_read, say_table
+from sfumato.cli.tracks.protect import read_people
 from sfumato.cli.tracks.protected_pages import fleet_page, one_of
 from sfumato.pages.report import render
 from sfumato.pages.report.audit_page import audit_page, noise_lines
@@ -258,15 +258,8 @@ def _audit_archive(
 
 
 def _say_archive(found: ArchiveAudit, report: Path | None) -> None:
-    shown = [row for row in found.rows if not row.no_track]
-    few = shown if len(shown) <= _MOST_LINES else [row for row in shown if row.refused][:_MOST_LINES]
-    if few:
-        width = min(max(len(row.source) for row in few), 48)
-        typer.echo(f"{'file':<{width}}  {'in':>8}  {'out':>8}  error per coordinate (private: do not share this table)")
-        for row in few:
-            typer.echo(f"{row.source[-width:]:<{width}}  {row.points_in:>8}  {row.points_out:>8}  {_row_words(row)}")
-    if len(few) < len(shown):
-        typer.echo(f"... and {len(shown) - len(few)} more; --report writes all of them.")
+    if left := say_table(found.rows, "error per coordinate", _words):
+        typer.echo(f"... and {left} more; --report writes all of them.")
     if words := points_read(found.rows).sentence():
         typer.echo(words)
     for leak in found.leaks:

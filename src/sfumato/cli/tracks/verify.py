@@ -1,7 +1,8 @@
-"""``sfumato verify``: is a release unchanged, clean, plausible and protected?"""
+"""The command ``verify``: is a release unchanged, clean, plausible and protected?"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -10,6 +11,11 @@ import typer
 
 from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.cli.output import fail, print_json
+from sfumato.pages.report.verdict_page import write_verdict
+from sfumato.tracks.certificates.verdict import Verdict, judge
+from sfumato.tracks.certificates.verify import read_certificate
+
+_FOLDERS = ("sfumato archive certificate", "sfumato dataset certificate")
 
 
 def register(app: typer.Typer) -> None:
@@ -31,8 +37,6 @@ def verify(
     json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
 ) -> None:
     """Unchanged? Clean? Plausible? Protected? Exit 0 only if all four, and all that --require names."""
-    from sfumato.tracks.certificates.verdict import Verdict, judge
-
     if certificate.is_dir():
         certificate, release = certificate / "_certificate.json", release or certificate
     if release is None:
@@ -44,43 +48,38 @@ def verify(
             )
         _verify_folder(certificate, release, signer=signer, ignore_wording=ignore_wording, json=json)
         return
-    if _kind(certificate) in ("sfumato archive certificate", "sfumato dataset certificate"):
+    if _kind(certificate) in _FOLDERS:
         raise InputError(
             f"This certificate is of a folder of files, and {release} is none.",
             "Name the folder with --release; unpack a .zip first.",
         )
+    look = partial(judge)
     if _kind(certificate) == "sfumato smoothed track certificate":
         look = partial(import_module("sfumato.tracks.answers.ways.smoothed").judge_smoothed, raw=raw)
     elif raw is not None:
         raise InputError("--raw is for a smoothed track's certificate.", "Leave it out.")
-    else:
-        look = partial(judge)
     found: Verdict = look(
         certificate, release=release, format=format, signer=signer, ignore_wording=ignore_wording, require=require
     )
     if report is not None:
-        from sfumato.pages.report.verdict_page import write_verdict
-
         write_verdict(found, report)
     if json:
         print_json(found.to_dict())
     else:
-        for line in found.lines():
-            typer.echo(line)
-        for line in found.checks:
-            typer.echo(f"  - checked: {line}")
-        for line in found.notes:
-            typer.echo(f"  note: {line}")
+        _say(found.lines(), found.checks, found.notes)
     if not found.unchanged:
         typer.echo(f"Error: {found.reasons['unchanged']}", err=True)
     if not found.ok:
         raise SystemExit(1)
 
 
+def _say(lines: Sequence[str], checks: Sequence[str], notes: Sequence[str]) -> None:
+    for line in (*lines, *(f"  - checked: {one}" for one in checks), *(f"  note: {one}" for one in notes)):
+        typer.echo(line)
+
+
 def _kind(certificate: Path) -> object:
     """What kind of certificate it says to be; what cannot be read is judged, and said, later."""
-    from sfumato.tracks.certificates.verify import read_certificate
-
     try:
         return read_certificate(certificate).get("kind")
     except VerificationFailed:
@@ -88,7 +87,7 @@ def _kind(certificate: Path) -> object:
 
 
 def _verify_folder(certificate: Path, folder: Path, *, signer: str | None, ignore_wording: bool, json: bool) -> None:
-    """An archive that ``hide`` wrote: everything recomputed from its certificate and its files."""
+    """An archive or a dataset: everything recomputed from its certificate and its files."""
     folders = import_module("sfumato.tracks.folders.verify_folder")  # loads the places: one track needs none
     try:
         found = folders.verify_folder(certificate, folder, signer=signer, ignore_wording=ignore_wording)
@@ -99,12 +98,7 @@ def _verify_folder(certificate: Path, folder: Path, *, signer: str | None, ignor
         print_json({**found.to_dict(), **verdict.to_dict()})
     else:
         words = "The certificate holds" if found.wording_checked else "The numbers hold; the wording was not checked"
-        typer.echo(words + "." if verdict.ok else "NOT GOOD: do not rely on this release.")
-        for label, text in verdict.rows():
-            typer.echo(f"  {label:<18} {text}")
-        for line in found.checks:
-            typer.echo(f"  - checked: {line}")
-        for line in found.notes:
-            typer.echo(f"  note: {line}")
+        head = words + "." if verdict.ok else "NOT GOOD: do not rely on this release."
+        _say((head, *(f"  {label:<18} {text}" for label, text in verdict.rows())), found.checks, found.notes)
     if not verdict.ok:
         raise SystemExit(1)
