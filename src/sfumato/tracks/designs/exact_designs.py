@@ -38,7 +38,7 @@ import scipy
 from scipy.linalg import eigh
 from scipy.optimize import minimize_scalar
 
-from sfumato.base.arrays import FloatArray, Solved, finite, positive, read_only
+from sfumato.base.arrays import FloatArray, IntArray, Solved, finite, positive, read_only
 from sfumato.base.errors import InputError, NotConverged
 from sfumato.base.randomness import randomness
 from sfumato.tracks.designs.covariance_products import CovarianceProduct
@@ -56,8 +56,7 @@ from sfumato.tracks.designs.noise_design import (
 def joint(prior: npt.ArrayLike, secret: int, *, budget: float, nugget: float = 0.0) -> Solved[NoiseDesign]:
     """The least loss for one time at ``budget`` = tr Γ, over every noise covariance."""
     started = time.perf_counter()
-    covariance, index = _one(prior, secret, budget)
-    slopes, rest = regression(covariance, index)
+    covariance, index, slopes, rest = _one(prior, secret, budget)
     h = slopes[:, 0]
     v = np.linalg.solve(rest + budget * np.eye(len(h)), h)
     loss = float(h @ v)
@@ -72,8 +71,7 @@ def joint(prior: npt.ArrayLike, secret: int, *, budget: float, nugget: float = 0
 def block(prior: npt.ArrayLike, secret: int, *, budget: float, nugget: float = 0.0) -> Solved[NoiseDesign]:
     """The least loss when the noise at the secret must be independent of the rest, as published."""
     started = time.perf_counter()
-    covariance, index = _one(prior, secret, budget)
-    slopes, rest = regression(covariance, index)
+    covariance, index, slopes, rest = _one(prior, secret, budget)
     others = np.setdiff1d(np.arange(len(covariance)), index)
     if others.size == 0:
         return joint(covariance, secret, budget=budget, nugget=nugget)
@@ -100,11 +98,14 @@ def block(prior: npt.ArrayLike, secret: int, *, budget: float, nugget: float = 0
     return Solved(design, "exact", int(found.nfev), objective=loss, seconds=time.perf_counter() - started)
 
 
-def _one(prior: npt.ArrayLike, secret: int, budget: float) -> tuple[FloatArray, npt.NDArray[np.int64]]:
+def _one(
+    prior: npt.ArrayLike, secret: npt.ArrayLike, budget: float
+) -> tuple[FloatArray, IntArray, FloatArray, FloatArray]:
+    """Σ, the indices S of one secret, H and P, all checked."""
     covariance = checked_prior(prior)
-    (index,) = checked_secrets([np.array([secret])], len(covariance))
+    (index,) = checked_secrets([secret], len(covariance))
     checked_budget(budget, covariance)
-    return covariance, index
+    return covariance, index, *regression(covariance, index)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -212,10 +213,7 @@ def one_compound(
 ) -> Solved[NoiseDesign]:
     """The least λ_max(J_S) for one secret of any size at ``budget`` = tr Γ, over every noise covariance."""
     started = time.perf_counter()
-    covariance = checked_prior(prior)
-    (index,) = checked_secrets([secret], len(covariance))
-    checked_budget(budget, covariance)
-    slopes, rest = regression(covariance, index)
+    covariance, index, slopes, rest = _one(prior, secret, budget)
     size = len(index)
     # Newton on log t for log Σc(t) = log B: the curve is nearly a straight line of slope -1.
     t = float(np.linalg.norm(slopes, 2) ** 2) * size / budget
@@ -254,10 +252,7 @@ def block_compound(
     σ_s² = (B - that)/|S|: one convex search over α.
     """
     started = time.perf_counter()
-    covariance = checked_prior(prior)
-    (index,) = checked_secrets([secret], len(covariance))
-    checked_budget(budget, covariance)
-    slopes, rest = regression(covariance, index)
+    covariance, index, slopes, rest = _one(prior, secret, budget)
     others = np.setdiff1d(np.arange(len(covariance)), index)
     size = len(index)
     if others.size < size:

@@ -181,11 +181,7 @@ class SecretNoise(GaussianNoise):
 
     def parameters(self) -> Json:
         return {
-            "name": self.name,
-            "noise_m": self.noise_m,
-            "redraws": self.redraws,
-            "prior": self.prior.to_dict(),
-            "fitted": self.fitted,
+            **self.describe("redraws", "prior", "fitted"),
             "times_ms": [round(t * 1000) for t in self.times_s.tolist()],
             "secrets": [runs(s) for s in self.secrets],
             "relative_radii": list(self.radii),

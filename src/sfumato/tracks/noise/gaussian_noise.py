@@ -50,6 +50,12 @@ class GaussianNoise(AdditiveNoise):
     @abstractmethod
     def noise_m(self) -> float: ...
 
+    def describe(self, *names: str) -> Json:
+        """Its name, its size and these of its fields, as plain JSON: what ``parameters`` is made of."""
+        values = {name: getattr(self, name) for name in names}
+        plain = {name: value.to_dict() if hasattr(value, "to_dict") else value for name, value in values.items()}
+        return {"name": self.name, "noise_m": self.noise_m, **plain}
+
     def numbers(self, losses: Losses, target: Target) -> Numbers:
         if losses.basis is None:
             raise InputError("Gaussian noise without a loss has no numbers.", "Give losses.basis.")

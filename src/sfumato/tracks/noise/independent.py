@@ -79,12 +79,7 @@ class IndependentNoise(SizedNoise):
         return White(self.size_m)
 
     def parameters(self) -> Json:
-        return {
-            "name": self.name,
-            "noise_m": self.size_m,
-            "prior_class": self.prior_class.to_dict(),
-            "redraws": self.redraws,
-        }
+        return self.describe("prior_class", "redraws")
 
     def options(self) -> Json:
         return {"prior_class": class_name(self.prior_class).removesuffix(" without offset")}

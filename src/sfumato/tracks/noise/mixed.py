@@ -62,14 +62,7 @@ class MixedNoise(ShapedNoise):
         return with_white(scale_to(self.prior, (1 - self.white_share) * variance), self.white_share * variance)
 
     def parameters(self) -> Json:
-        return {
-            "name": self.name,
-            "noise_m": self.size_m,
-            "prior": self.prior.to_dict(),
-            "white_share": self.white_share,
-            "fitted": self.fitted,
-            "redraws": self.redraws,
-        }
+        return self.describe("prior", "white_share", "fitted", "redraws")
 
     def options(self) -> Json:
         return {**ShapedNoise.options(self), "white_share": self.white_share}

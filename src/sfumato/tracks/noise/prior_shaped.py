@@ -129,13 +129,7 @@ class PriorShapedNoise(ShapedNoise):
         return scale_to(self.prior, self.size_m**2)
 
     def parameters(self) -> Json:
-        return {
-            "name": self.name,
-            "noise_m": self.size_m,
-            "prior": self.prior.to_dict(),
-            "fitted": self.fitted,
-            "redraws": self.redraws,
-        }
+        return self.describe("prior", "fitted", "redraws")
 
     def losses(self, times_s: Sequence[FloatArray]) -> Losses:
         loss = 1.0 / self.size_m**2

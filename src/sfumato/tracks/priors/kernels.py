@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -96,25 +96,38 @@ def _flatten(kind: type[Sum] | type[Product], *kernels: Kernel) -> tuple[Kernel,
     return tuple(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class _Scaled(Kernel):
-    """A kernel with one length scale and one standard deviation."""
+def _numbers(kernel: _Simple) -> list[str]:
+    return [field.name for field in fields(kernel)]  # type: ignore[arg-type]
 
-    length_scale_s: float
-    sd_m: float = 1.0
 
+class _Simple(Kernel):
+    """A kernel that is no sum and no product: numbers, of which ``sd_m`` is the standard deviation."""
+
+    __slots__ = ()
     name: ClassVar[str] = ""
+    sd_m: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "length_scale_s", _checked(self.length_scale_s, "length_scale_s"))
-        object.__setattr__(self, "sd_m", _checked(self.sd_m, "sd_m", zero=True))
+        for number in _numbers(self):
+            object.__setattr__(self, number, _checked(getattr(self, number), number, zero=number == "sd_m"))
 
     @property
     def variance_m2(self) -> float:
         return self.sd_m**2
 
+    def spectral_density(self, omega: npt.ArrayLike) -> FloatArray:
+        return np.zeros_like(np.asarray(omega, dtype=np.float64))
+
     def to_dict(self) -> Description:
-        return {"kernel": self.name, "length_scale_s": self.length_scale_s, "sd_m": self.sd_m}
+        return {"kernel": self.name, **{number: getattr(self, number) for number in _numbers(self)}}
+
+
+@dataclass(frozen=True, slots=True)
+class _Scaled(_Simple):
+    """A kernel with one length scale and one standard deviation."""
+
+    length_scale_s: float
+    sd_m: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,28 +193,18 @@ class Matern52(_Scaled):
 
 
 @dataclass(frozen=True, slots=True)
-class Periodic(Kernel):
+class Periodic(_Simple):
     """Repeats exactly every ``period_s``; ``length_scale`` has no unit."""
 
     period_s: float
     length_scale: float
     sd_m: float = 1.0
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "period_s", _checked(self.period_s, "period_s"))
-        object.__setattr__(self, "length_scale", _checked(self.length_scale, "length_scale"))
-        object.__setattr__(self, "sd_m", _checked(self.sd_m, "sd_m", zero=True))
-
-    @property
-    def variance_m2(self) -> float:
-        return self.sd_m**2
+    name: ClassVar[str] = "periodic"
 
     def __call__(self, lags_s: npt.ArrayLike) -> FloatArray:
         wave = np.sin(np.pi * np.asarray(lags_s, dtype=np.float64) / self.period_s)
         return self.variance_m2 * np.exp(-2 * wave * wave / self.length_scale**2)
-
-    def spectral_density(self, omega: npt.ArrayLike) -> FloatArray:
-        return np.zeros_like(np.asarray(omega, dtype=np.float64))
 
     def spectral_lines(self) -> tuple[FloatArray, FloatArray]:
         """Weights of exp(-(1-cos θ)/l²) = Σ_j c_j cos jθ: c_0 = I_0(l⁻²)e^{-l⁻²}, c_j = 2 I_j(l⁻²)e^{-l⁻²}."""
@@ -210,57 +213,32 @@ class Periodic(Kernel):
         weights = self.variance_m2 * ive(j, self.length_scale**-2) * np.where(j == 0, 1.0, 2.0)
         return np.asarray(2 * np.pi * j / self.period_s, dtype=np.float64), np.asarray(weights, dtype=np.float64)
 
-    def to_dict(self) -> Description:
-        return {"kernel": "periodic", "period_s": self.period_s, "length_scale": self.length_scale, "sd_m": self.sd_m}
-
 
 @dataclass(frozen=True, slots=True)
-class White(Kernel):
+class White(_Simple):
     """An independent value at every moment (a nugget); equal times share one value."""
 
     sd_m: float
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sd_m", _checked(self.sd_m, "sd_m", zero=True))
-
-    @property
-    def variance_m2(self) -> float:
-        return self.sd_m**2
+    name: ClassVar[str] = "white"
 
     def __call__(self, lags_s: npt.ArrayLike) -> FloatArray:
         return np.where(np.asarray(lags_s, dtype=np.float64) == 0, self.variance_m2, 0.0)
 
-    def spectral_density(self, omega: npt.ArrayLike) -> FloatArray:
-        return np.zeros_like(np.asarray(omega, dtype=np.float64))
-
-    def to_dict(self) -> Description:
-        return {"kernel": "white", "sd_m": self.sd_m}
-
 
 @dataclass(frozen=True, slots=True)
-class Constant(Kernel):
+class Constant(_Simple):
     """One unknown value for all times: an offset, or a stay at one unknown place."""
 
     sd_m: float
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sd_m", _checked(self.sd_m, "sd_m", zero=True))
-
-    @property
-    def variance_m2(self) -> float:
-        return self.sd_m**2
+    name: ClassVar[str] = "constant"
 
     def __call__(self, lags_s: npt.ArrayLike) -> FloatArray:
         return np.full_like(np.asarray(lags_s, dtype=np.float64), self.variance_m2)
 
-    def spectral_density(self, omega: npt.ArrayLike) -> FloatArray:
-        return np.zeros_like(np.asarray(omega, dtype=np.float64))
-
     def spectral_lines(self) -> tuple[FloatArray, FloatArray]:
         return np.zeros(1), np.array([self.variance_m2])
-
-    def to_dict(self) -> Description:
-        return {"kernel": "constant", "sd_m": self.sd_m}
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,7 +345,8 @@ def _density_convolution(a: _Density, b: _Density, omega: FloatArray) -> FloatAr
 
 
 _SCALED: dict[str, type[_Scaled]] = {kind.name: kind for kind in (RBF, Matern12, Matern32, Matern52)}
-KERNEL_NAMES = (*_SCALED, "periodic", "white", "constant", "sum", "product")
+_SIMPLE: dict[str, type[_Simple]] = {**_SCALED, **{kind.name: kind for kind in (Periodic, White, Constant)}}
+KERNEL_NAMES = (*_SIMPLE, "sum", "product")
 
 
 def kernel_named(name: str, *, length_scale_s: float, sd_m: float = 1.0) -> Kernel:
@@ -379,22 +358,16 @@ def kernel_named(name: str, *, length_scale_s: float, sd_m: float = 1.0) -> Kern
 
 def kernel_from_dict(description: Mapping[str, Any]) -> Kernel:
     """The kernel that :meth:`Kernel.to_dict` described."""
-    fields = dict(description)
-    name = str(fields.pop("kernel", ""))
+    numbers = dict(description)
+    name = str(numbers.pop("kernel", ""))
     try:
         if name in ("sum", "product"):
-            parts = tuple(kernel_from_dict(part) for part in fields["parts"])
+            parts = tuple(kernel_from_dict(part) for part in numbers["parts"])
             if not parts:
                 raise InputError(f"A {name} of no kernels.", "Give at least one part.")
             return Sum(parts) if name == "sum" else Product(parts)
-        if name in _SCALED:
-            return _SCALED[name](**fields)
-        if name == "periodic":
-            return Periodic(**fields)
-        if name == "white":
-            return White(**fields)
-        if name == "constant":
-            return Constant(**fields)
+        if name in _SIMPLE:
+            return _SIMPLE[name](**numbers)
     except (TypeError, KeyError) as error:
         raise InputError(f"The kernel '{name}' is described wrongly: {error}.", "Use what to_dict() wrote.") from error
     raise InputError(f"There is no kernel '{name}'.", f"Choose from {', '.join(KERNEL_NAMES)}.")

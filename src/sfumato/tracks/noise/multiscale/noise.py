@@ -87,14 +87,7 @@ class MultiscaleNoise(SizedNoise, ContinuingNoise):
         )
 
     def parameters(self) -> Json:
-        return {
-            "name": self.name,
-            "noise_m": self.size_m,
-            "ladder": self.ladder.to_dict(),
-            "prior_class": self.prior_class.to_dict(),
-            "redraws": self.redraws,
-            "continuing": self.continuing,
-        }
+        return self.describe("ladder", "prior_class", "redraws", "continuing")
 
     def options(self) -> Json:
         shares = {"white_share": self.ladder.white_share, "constant_share": self.ladder.constant_share}
