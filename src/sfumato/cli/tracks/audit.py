@@ -258,7 +258,7 @@ def _audit_archive(
 
 
 def _say_archive(found: ArchiveAudit, report: Path | None) -> None:
-    if left := say_table(found.rows, "error per coordinate", _words):
+    if left := say_table(found.rows, "error per coordinate", _row_words):
         typer.echo(f"... and {left} more; --report writes all of them.")
     if words := points_read(found.rows).sentence():
         typer.echo(words)
