@@ -7,7 +7,8 @@
 # %%
 import numpy as np
 
-from sfumato.tracks.losses.loss import loss_matrix, mu_of, odds_at
+from sfumato.base.numbers.odds import mu_of, odds_at
+from sfumato.tracks.losses.loss import loss_matrix
 from sfumato.base.numbers.odds import odds_words
 from sfumato.tracks.designs.design import design
 from sfumato.tracks.priors.kernels import RBF

@@ -6,11 +6,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.papers.cip.several_moments import compound_loss_bound, compound_loss_exact
 from sfumato.tracks.losses.loss import (
     basic_losses,
     basic_losses_statespace,
-    compound_loss_bound,
-    compound_loss_exact,
     loss_matrix,
     posterior_covariance,
     worst_direction,

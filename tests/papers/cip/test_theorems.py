@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.base.errors import InputError
+from sfumato.base.numbers.odds import odds_at
 from sfumato.papers.cip.theorems import (
     additive_decomposition,
     best_prior_posterior_gap,
@@ -24,7 +25,7 @@ from sfumato.papers.cip.theorems import (
     redrawn_noise,
 )
 from sfumato.tracks.designs.exact_designs import block, joint
-from sfumato.tracks.losses.loss import loss_matrix, odds_at
+from sfumato.tracks.losses.loss import loss_matrix
 from sfumato.tracks.priors.kernels import RBF, Matern32
 
 

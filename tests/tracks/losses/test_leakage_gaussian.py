@@ -11,25 +11,19 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from sfumato.base.errors import InputError
-from sfumato.tracks.losses.loss import (
-    basic_losses,
-    compound_loss_bound,
-    compound_loss_exact,
+from sfumato.base.numbers.odds import (
     delta_at,
     epsilon_at,
-    loss_matrix,
     mu_at_epsilon,
     mu_at_odds,
     mu_of,
     odds_after_coarsening,
     odds_at,
-    posterior_covariance,
     probability_after_coarsening,
     renyi_epsilon,
-    stated_jitter,
-    two_axis_loss,
-    worst_direction,
 )
+from sfumato.papers.cip.several_moments import compound_loss_bound, compound_loss_exact, two_axis_loss
+from sfumato.tracks.losses.loss import basic_losses, loss_matrix, posterior_covariance, stated_jitter, worst_direction
 from sfumato.tracks.priors.kernels import RBF, Kernel, Matern32, White
 
 TIMES_50 = np.arange(50.0)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.base.errors import InputError
-from sfumato.tracks.losses.loss import mu_of, odds_at, renyi_epsilon
+from sfumato.base.numbers.odds import mu_of, odds_at, renyi_epsilon
 from sfumato.tracks.noise.gaussian_noise import calibrated_noise_m, fulfils, rounded_up
 from sfumato.tracks.plan import LEVELS, Plan, Target
 

@@ -16,6 +16,8 @@ import numpy as np
 from sfumato.base.drawing.panels import Panel, svg
 from sfumato.base.numbers.odds import mu_at_epsilon, odds_at
 from sfumato.papers import Reproduction
+from sfumato.papers.cip.several_moments import compound_loss_bound, compound_loss_exact
+from sfumato.papers.cip.subsequences import approaches, worst_subsequence
 from sfumato.papers.cip.theorems import (
     additive_decomposition,
     composed_loss,
@@ -29,8 +31,6 @@ from sfumato.papers.cip.theorems import (
 from sfumato.papers.claims import Claim, check, near
 from sfumato.tracks.designs.published import sdp_a_basic
 from sfumato.tracks.losses.loss import loss_matrix
-from sfumato.tracks.losses.several_moments import compound_loss_bound, compound_loss_exact
-from sfumato.tracks.losses.subsequences import approaches, worst_subsequence
 from sfumato.tracks.priors.kernels import RBF, Periodic
 
 NUGGET = 1e-6

@@ -16,8 +16,8 @@ from scipy.linalg import block_diag
 
 from sfumato.base.arrays import FloatArray, finite, from_zero, positive
 from sfumato.base.errors import InputError
+from sfumato.papers.cip.several_moments import TwoAxisLoss, two_axis_loss
 from sfumato.tracks.losses.loss import checked_indices, checked_pair, loss_matrix
-from sfumato.tracks.losses.several_moments import TwoAxisLoss, two_axis_loss
 
 # --------------------------------------------------------------------------- Theorem 3.1
 
@@ -32,7 +32,7 @@ def prior_posterior_gap(epsilon: float, *, order: float, delta: float) -> float:
 def best_prior_posterior_gap(mu: float, *, delta: float) -> float:
     """Theorem 3.1 at its best order, for Gaussian noise with ε(λ) = λμ²/2: μ²/2 + μ√(2 log 1/δ).
 
-    The exact quantile is μ²/2 + μΦ⁻¹(1-δ) (:func:`sfumato.tracks.losses.loss.odds_at` gives its exponential).
+    The exact quantile is μ²/2 + μΦ⁻¹(1-δ) (:func:`sfumato.base.numbers.odds.odds_at` gives its exponential).
     """
     positive(mu, "mu", at_most=1e100)
     if not 0 < delta < 1:

@@ -18,11 +18,12 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from sfumato.base.arrays import FloatArray, IntArray, finite, positive, read_only
 from sfumato.base.errors import InputError
+from sfumato.base.numbers.odds import delta_at, mu_of, odds_at, renyi_epsilon
 from sfumato.base.randomness import Randomness, randomness
 from sfumato.base.shown import Shown
 from sfumato.base.things.guarantees import Guarantee
 from sfumato.tracks.losses.certain_loss import losses_at_most
-from sfumato.tracks.losses.loss import delta_at, loss_matrix, mu_of, odds_at, renyi_epsilon, stated_jitter
+from sfumato.tracks.losses.loss import loss_matrix, stated_jitter
 
 LARGEST = 1e100
 MOST_RATIO = 1e15

@@ -30,45 +30,11 @@ from scipy.linalg import LinAlgError, cholesky, eigh, eigvalsh, solve_triangular
 
 from sfumato.base.arrays import FloatArray, finite
 from sfumato.base.errors import InputError
-from sfumato.base.numbers.odds import (
-    delta_at,
-    epsilon_at,
-    mu_at_epsilon,
-    mu_at_odds,
-    mu_of,
-    odds_after_coarsening,
-    odds_at,
-    probability_after_coarsening,
-    renyi_epsilon,
-)
-from sfumato.tracks.losses.several_moments import TwoAxisLoss, compound_loss_bound, compound_loss_exact, two_axis_loss
 from sfumato.tracks.priors.gaussian import solve_semidefinite
 from sfumato.tracks.priors.statespace import posterior_variances
 
 if TYPE_CHECKING:
     from sfumato.tracks.priors.kernels import Kernel
-
-__all__ = [
-    "TwoAxisLoss",
-    "basic_losses",
-    "basic_losses_statespace",
-    "compound_loss_bound",
-    "compound_loss_exact",
-    "delta_at",
-    "epsilon_at",
-    "loss_matrix",
-    "mu_at_epsilon",
-    "mu_at_odds",
-    "mu_of",
-    "odds_after_coarsening",
-    "odds_at",
-    "posterior_covariance",
-    "probability_after_coarsening",
-    "renyi_epsilon",
-    "stated_jitter",
-    "two_axis_loss",
-    "worst_direction",
-]
 
 _EPS = float(np.finfo(np.float64).eps)
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from sfumato.base.errors import InputError
+from sfumato.papers.cip.subsequences import approaches, axes_loss, worst_subsequence
 from sfumato.tracks.losses.loss import loss_matrix
-from sfumato.tracks.losses.subsequences import approaches, axes_loss, worst_subsequence
 from sfumato.tracks.priors.kernels import RBF
 
 
