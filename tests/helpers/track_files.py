@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from sfumato.tracks.io import write_trace
 from sfumato.tracks.io.times import format_times
 
 FORMATS = (
-    *("gpx", "tcx", "fit", "kml", "geojson", "csv", "parquet", "geoparquet", "gpkg", "plt"),
+    *("gpx", "tcx", "fit", "kml", "kmz", "geojson", "csv", "parquet", "geoparquet", "gpkg", "plt"),
     *("rec", "records.json", "timeline.json"),
 )
 
@@ -61,6 +62,13 @@ def write_as(kind: str, trace: Trace, path: Path, *, words: str = "a ride", laps
         profile = {"frequentPlaces": [{"placeLocation": f"{rows[0][0]}°, {rows[0][1]}°", "label": words}]}
         segment = {"startTime": rows[0][2], "endTime": rows[-1][2], "timelinePath": found}
         path.write_text(json.dumps({"semanticSegments": [segment], "userLocationProfile": profile}))
+    elif kind == "kmz":
+        inner = path.with_suffix(".doc.kml")
+        write_trace(trace, inner, format="kml")
+        with zipfile.ZipFile(path, "w") as packed:
+            packed.write(inner, "doc.kml")
+            packed.writestr("images/cover.txt", words)
+        inner.unlink()
     else:
         write_trace(trace, path, format=kind)
 

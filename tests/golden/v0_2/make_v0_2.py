@@ -1,6 +1,6 @@
 """Folders as 0.2.0 wrote them: run once, in an empty folder, with sfumato 0.2.0 installed.
 
-    python make_v0_2.py
+python make_v0_2.py
 """
 
 from __future__ import annotations

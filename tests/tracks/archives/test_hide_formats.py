@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +13,19 @@ from rides import PARIS, ride
 from track_files import FORMATS, write_as
 
 import sfumato as sf
+from sfumato.tracks.io import formats
+from sfumato.tracks.io.tables import csv_table
 from sfumato.tracks.places import Places, place_at
 from sfumato.tracks.places.zones import points_of
 
-WRITTEN = {"fit": "gpx", "tcx": "gpx", "rec": "geojson", "records.json": "geojson", "timeline.json": "geojson"}
+WRITTEN = {
+    "fit": "gpx",
+    "tcx": "gpx",
+    "kmz": "gpx",
+    "rec": "geojson",
+    "records.json": "geojson",
+    "timeline.json": "geojson",
+}
 
 
 @pytest.fixture
@@ -42,6 +53,44 @@ def test_each_format_comes_back_as_itself_or_as_what_it_becomes(kind: str, tmp_p
     where = {round(t): (y, x) for y, x, t in zip(trace.lat_deg, trace.lon_deg, trace.times_s, strict=True)}
     recorded = np.array([where[round(moment)] for moment in left.times_s.tolist()])
     assert np.abs(recorded - np.column_stack([left.lat_deg, left.lon_deg])).max() < 2e-6
+
+
+def test_every_format_goes_through_hide_and_protect_in_a_folder_and_in_a_zip(tmp_path: Path) -> None:
+    """One row says what each is written as: none ends in a traceback, and what is written is read again."""
+    known = {ending for format in formats.FORMATS.values() for ending in format.endings[:1]}
+    assert {f".{kind.rpartition('.')[2]}" for kind in FORMATS} >= known - {".mfjson"}
+    (tmp_path / "rides").mkdir()
+    with zipfile.ZipFile(tmp_path / "rides" / "all.zip", "w") as packed:
+        for number, kind in enumerate(FORMATS):
+            trace = ride([0, 0], [4000, 2500], every_s=20.0, at_s=1.7e9 + 86400.0 * number)
+            write_as(kind, trace, tmp_path / "rides" / f"{number}.{kind}")
+            packed.write(tmp_path / "rides" / f"{number}.{kind}", f"in/z{number}.{kind}")
+    run("places", "add", "home", f"{PARIS[0]},{PARIS[1]}", "--places", "me.places", "--zone", "400m", folder=tmp_path)
+    endings = sorted(f".{WRITTEN.get(kind, kind)}" for kind in FORMATS)  # a ride and its packed copy are one file
+    for words in (("hide", "--places", "me.places"), ("protect", "--noise", "30m", "--one-person")):
+        command, *options = words
+        out = (command, "rides", "-o", command, *options, "--strict", "--certificate", f"{command}.json")
+        code, said, err = run(*out, folder=tmp_path)
+        assert code == 0, said + err
+        files = list((tmp_path / command).iterdir())
+        assert sorted(file.suffix for file in files) == endings
+        assert all(len(sf.read_trace(file)) > 5 for file in files)
+        checked = run("verify", f"{command}.json", "--release", command, folder=tmp_path)[1]
+        assert "no file beside them" in checked
+
+
+def test_a_format_of_one_file_and_one_row_is_taken_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = formats.Format("lines", "Lines", "others.lines", (".lines",), "write", timeless=True)
+    monkeypatch.setitem(formats.FORMATS, "lines", row)
+    monkeypatch.setitem(sys.modules, "sfumato.tracks.io.others.lines", csv_table)
+    trace = rides_in(tmp_path, "gpx")
+    sf.write_trace(trace, tmp_path / "rides" / "b.lines")
+    for options in ((), ("--times", "drop"), ("--to", "lines")):
+        out = f"shared{len(options)}{''.join(options)[-4:]}"
+        code, _, err = run("hide", "rides", "-o", out, "--places", "me.places", *options, folder=tmp_path)
+        assert code == 0, err
+        assert ".lines" in {file.suffix for file in (tmp_path / out).iterdir()}
+    refused("hide", "rides", "-o", "x", "--places", "me.places", "--to", "word", folder=tmp_path, says="lines")
 
 
 @pytest.mark.parametrize("to", ["csv", "geojson", "gpx", "parquet", "kml"])
