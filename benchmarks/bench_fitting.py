@@ -55,7 +55,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="500 traces, 10 of them by scikit-learn")
     options = parser.parse_args()
-    from sfumato.tracks.priors.fitting import _box, fit_many
+    from sfumato.tracks.priors.fit_prior import _box, fit_many
 
     try:
         import sklearn  # noqa: F401

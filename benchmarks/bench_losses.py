@@ -24,7 +24,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="up to 1e5 points")
     options = parser.parse_args()
-    from sfumato.tracks.losses.loss import basic_losses, basic_losses_statespace
+    from sfumato.tracks.losses.gaussian_loss import basic_losses, basic_losses_statespace
     from sfumato.tracks.noise.multiscale.ladder import shipped_ladder
     from sfumato.tracks.noise.multiscale.noise import MultiscaleNoise
     from sfumato.tracks.priors.classes import DAY

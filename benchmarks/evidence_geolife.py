@@ -183,7 +183,7 @@ def print_summary(title: str, noise_m: float, table: dict[str, Any]) -> None:
 def short_fits(count: int = 1200, compared: int = 138, seed: int = 0) -> dict[str, Any]:
     """The figures of the presets: one fit per axis to the first 320 s of random trajectories, at most 50 points."""
     from sfumato.base.things.frames import unroll
-    from sfumato.tracks.priors.fitting import fit_many
+    from sfumato.tracks.priors.fit_prior import fit_many
 
     times, values = [], []
     for _, trace in geolife(count, seed, name="geolife/geolife_first320s.parquet"):

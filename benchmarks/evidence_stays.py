@@ -28,7 +28,7 @@ from sfumato.base.things.frames import unroll
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.certificates.document import Certificate
 from sfumato.tracks.people.protection import protect
-from sfumato.tracks.priors.fitting import fit
+from sfumato.tracks.priors.fit_prior import fit
 from sfumato.tracks.priors.kernels import Kernel, Matern32
 from sfumato.tracks.secret import basic
 

@@ -8,7 +8,7 @@
 import numpy as np
 
 from sfumato.base.numbers.odds import mu_of, odds_at
-from sfumato.tracks.losses.loss import loss_matrix
+from sfumato.tracks.losses.gaussian_loss import loss_matrix
 from sfumato.base.numbers.odds import odds_words
 from sfumato.tracks.designs.design import design
 from sfumato.tracks.priors.kernels import RBF

@@ -53,7 +53,7 @@ MOVED: dict[str, tuple[str, ...]] = {
         "leakage.conversions": "channels.conversions.lip_constants",
         "leakage.discrete": "channels.measures.discrete",
         "leakage.exact_channel": "channels.measures.exact_fractions",
-        "leakage.loss": "tracks.losses.loss base.numbers.odds papers.cip.several_moments",
+        "leakage.loss": "tracks.losses.gaussian_loss base.numbers.odds papers.cip.several_moments",
         "leakage.odds": "base.numbers.odds",
         "leakage.pointwise": "channels.measures.pointwise",
         "leakage.theorems": "papers.cip.theorems",

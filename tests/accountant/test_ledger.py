@@ -13,7 +13,7 @@ from sfumato.base.errors import BudgetExceeded, InputError
 from sfumato.base.files import locked
 from sfumato.base.numbers.odds import mu_of
 from sfumato.papers.cip.theorems import redrawn_noise
-from sfumato.tracks.losses.loss import loss_matrix
+from sfumato.tracks.losses.gaussian_loss import loss_matrix
 from sfumato.tracks.noise.prior_shaped import PriorShapedNoise
 from sfumato.tracks.priors.kernels import Matern32
 from sfumato.tracks.trace_entries import entry_from_certificate, total_loss

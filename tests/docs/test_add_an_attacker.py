@@ -30,7 +30,7 @@ def followed(copy: Path) -> None:
     where = re.match(r"# (src/\S+\.py)\n", file)
     assert where is not None
     (copy / where.group(1)).write_text(file, encoding="utf-8")
-    registry = copy / "src" / "sfumato" / "tracks" / "adversary" / "registry.py"
+    registry = copy / "src" / "sfumato" / "tracks" / "adversary" / "attackers.py"
     head, opened, tail = registry.read_text(encoding="utf-8").partition("    for row in (\n")
     assert opened
     registry.write_text(head + opened + row + tail, encoding="utf-8")

@@ -10,7 +10,7 @@ import pytest
 from repository import ROOT
 
 from sfumato.tracks.adversary.known_point import known_point_loss
-from sfumato.tracks.losses.loss import loss_matrix
+from sfumato.tracks.losses.gaussian_loss import loss_matrix
 from sfumato.tracks.priors.kernels import Matern32, White
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sfumato.tracks.designs.design import CONVEX, METHODS, design
-from sfumato.tracks.losses.loss import loss_matrix
+from sfumato.tracks.losses.gaussian_loss import loss_matrix
 from sfumato.tracks.priors.kernels import RBF, Matern32
 from sfumato.tracks.secret import basic, compound, every_point
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.papers.cip.several_moments import compound_loss_bound, compound_loss_exact
-from sfumato.tracks.losses.loss import (
+from sfumato.tracks.losses.gaussian_loss import (
     basic_losses,
     basic_losses_statespace,
     loss_matrix,

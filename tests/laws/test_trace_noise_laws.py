@@ -22,7 +22,7 @@ from sfumato.pages.report import render
 from sfumato.tracks.adversary.audit import audit
 from sfumato.tracks.certificates.build import Terms, certificate_body, released_of
 from sfumato.tracks.certificates.document import Certificate, sealed
-from sfumato.tracks.losses.loss import basic_losses
+from sfumato.tracks.losses.gaussian_loss import basic_losses
 from sfumato.tracks.noise.independent import IndependentNoise
 from sfumato.tracks.noise.interface import ContinuingNoise, TraceMechanism
 from sfumato.tracks.noise.lookup import all_mechanisms, mechanism_from_dict

@@ -5,7 +5,7 @@ import pytest
 
 from sfumato.base.errors import InputError
 from sfumato.papers.cip.subsequences import approaches, axes_loss, worst_subsequence
-from sfumato.tracks.losses.loss import loss_matrix
+from sfumato.tracks.losses.gaussian_loss import loss_matrix
 from sfumato.tracks.priors.kernels import RBF
 
 

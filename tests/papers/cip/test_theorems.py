@@ -25,7 +25,7 @@ from sfumato.papers.cip.theorems import (
     redrawn_noise,
 )
 from sfumato.tracks.designs.exact_designs import block, joint
-from sfumato.tracks.losses.loss import loss_matrix
+from sfumato.tracks.losses.gaussian_loss import loss_matrix
 from sfumato.tracks.priors.kernels import RBF, Matern32
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from sfumato.tracks.adversary.attackers import ATTACKERS, NOISE, ZONES, Attacker
 from sfumato.tracks.adversary.places import ATTACKERS as OF_PLACES
-from sfumato.tracks.adversary.registry import ATTACKERS, NOISE, ZONES, Attacker
 
 
 @pytest.mark.parametrize("attacker", ATTACKERS.values(), ids=ATTACKERS)

@@ -25,7 +25,7 @@ from sfumato.tracks.adversary.routine import (
     route_cost,
 )
 from sfumato.tracks.certificates.verify import read_certificate
-from sfumato.tracks.losses.loss import basic_losses
+from sfumato.tracks.losses.gaussian_loss import basic_losses
 from sfumato.tracks.people.protection import protect
 from sfumato.tracks.priors.kernels import Matern32
 

@@ -11,7 +11,7 @@ from sfumato.base.errors import InputError
 from sfumato.base.numbers.odds import mu_at_odds, mu_of, odds_at
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.certificates.document import Certificate
-from sfumato.tracks.losses.loss import basic_losses
+from sfumato.tracks.losses.gaussian_loss import basic_losses
 from sfumato.tracks.people.protection import protect
 
 GEOLIFE = ROOT.parent / "shared" / "data" / "geolife" / "geolife_first320s.parquet"
@@ -81,7 +81,7 @@ def test_on_real_people_one_prior_is_exceeded_and_the_headline_has_said_so() -> 
     if not GEOLIFE.exists():
         pytest.skip("no GeoLife file here")
     from sfumato.base.things.frames import unroll
-    from sfumato.tracks.priors.fitting import fit
+    from sfumato.tracks.priors.fit_prior import fit
     from sfumato.tracks.priors.kernels import kernel_from_dict
 
     table = parquet.read_table(GEOLIFE)

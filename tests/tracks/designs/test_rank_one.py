@@ -9,7 +9,7 @@ from sfumato.base.errors import InputError
 from sfumato.tracks.designs.covariance_products import kernel_product, statespace_product, toeplitz_product
 from sfumato.tracks.designs.exact_designs import block, joint, joint_long
 from sfumato.tracks.designs.published import sdp_a_basic, uniform
-from sfumato.tracks.losses.loss import loss_matrix
+from sfumato.tracks.losses.gaussian_loss import loss_matrix
 from sfumato.tracks.priors.kernels import RBF, Constant, Matern12, Matern32, Matern52, Periodic, White
 
 GOLDEN = [

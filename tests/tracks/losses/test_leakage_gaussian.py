@@ -23,7 +23,13 @@ from sfumato.base.numbers.odds import (
     renyi_epsilon,
 )
 from sfumato.papers.cip.several_moments import compound_loss_bound, compound_loss_exact, two_axis_loss
-from sfumato.tracks.losses.loss import basic_losses, loss_matrix, posterior_covariance, stated_jitter, worst_direction
+from sfumato.tracks.losses.gaussian_loss import (
+    basic_losses,
+    loss_matrix,
+    posterior_covariance,
+    stated_jitter,
+    worst_direction,
+)
 from sfumato.tracks.priors.kernels import RBF, Kernel, Matern32, White
 
 TIMES_50 = np.arange(50.0)

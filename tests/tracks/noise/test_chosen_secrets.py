@@ -14,7 +14,7 @@ from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.cli import app
 from sfumato.tracks.certificates.document import Certificate, certificate_text, sealed
 from sfumato.tracks.certificates.verify import verify
-from sfumato.tracks.losses.loss import loss_matrix
+from sfumato.tracks.losses.gaussian_loss import loss_matrix
 from sfumato.tracks.noise.chosen_secrets import SecretNoise
 from sfumato.tracks.noise.interface import Stated
 from sfumato.tracks.noise.secret_recipes import weighted_losses

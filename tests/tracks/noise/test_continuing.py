@@ -19,10 +19,10 @@ import sfumato.tracks.certificates.state as noise_state
 from sfumato.base.errors import InputError
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.certificates.state import NoiseState, create_state, load_state, person_key, state_text
-from sfumato.tracks.losses.loss import basic_losses
-from sfumato.tracks.noise.multiscale.bound import restart_multiplier, universal_bound
+from sfumato.tracks.losses.gaussian_loss import basic_losses
 from sfumato.tracks.noise.multiscale.continuing import continuing_path, keyed_words, milliseconds
 from sfumato.tracks.noise.multiscale.ladder import Ladder, noise_covariance, shipped_ladder
+from sfumato.tracks.noise.multiscale.universal_bound import restart_multiplier, universal_bound
 from sfumato.tracks.people.protection import protect, protect_fleet
 from sfumato.tracks.plan import Plan
 from sfumato.tracks.priors.classes import DAY

@@ -10,8 +10,7 @@ import pytest
 from sfumato.accountant.compose import composed_losses
 from sfumato.base.errors import InputError
 from sfumato.tracks.losses.exact_losses import largest_independent_loss, largest_loss
-from sfumato.tracks.losses.loss import basic_losses
-from sfumato.tracks.noise.multiscale.bound import universal_bound
+from sfumato.tracks.losses.gaussian_loss import basic_losses
 from sfumato.tracks.noise.multiscale.ladder import (
     Ladder,
     correlation,
@@ -23,6 +22,7 @@ from sfumato.tracks.noise.multiscale.ladder import (
 from sfumato.tracks.noise.multiscale.ladder_loops import advance
 from sfumato.tracks.noise.multiscale.noise import MultiscaleNoise
 from sfumato.tracks.noise.multiscale.solve import design_ladder
+from sfumato.tracks.noise.multiscale.universal_bound import universal_bound
 from sfumato.tracks.priors.classes import DAY, PRIOR_CLASSES, PriorClass
 from sfumato.tracks.priors.kernels import Constant, Matern32, Sum, White
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato.base.errors import InputError
-from sfumato.tracks.losses.loss import loss_matrix
+from sfumato.tracks.losses.gaussian_loss import loss_matrix
 from sfumato.tracks.noise.chosen_secrets import SecretNoise
 from sfumato.tracks.noise.published_secrets import PublishedNoise
 from sfumato.tracks.plan import Target

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sfumato.base.errors import InputError
-from sfumato.tracks.losses.loss import basic_losses, loss_matrix
+from sfumato.tracks.losses.gaussian_loss import basic_losses, loss_matrix
 from sfumato.tracks.noise.lookup import mechanism_from_dict
 from sfumato.tracks.noise.mixed import MixedNoise
 from sfumato.tracks.noise.planar_laplace import LaplaceNoise

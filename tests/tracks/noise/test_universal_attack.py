@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.tracks.noise.multiscale.bound import universal_bound
 from sfumato.tracks.noise.multiscale.ladder import shipped_ladder
+from sfumato.tracks.noise.multiscale.universal_bound import universal_bound
 from sfumato.tracks.priors.classes import DAY, WEEK, YEAR
 
 CLASSES = {"day": DAY, "week": WEEK, "year": YEAR}

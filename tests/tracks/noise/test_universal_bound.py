@@ -15,13 +15,7 @@ from scipy.optimize import minimize_scalar
 
 from sfumato.base.errors import InputError, NotCertified
 from sfumato.base.numbers.odds import mu_at_odds
-from sfumato.tracks.losses.loss import basic_losses
-from sfumato.tracks.noise.multiscale.bound import (
-    path_losses,
-    restart_multiplier,
-    unit_density,
-    universal_bound,
-)
+from sfumato.tracks.losses.gaussian_loss import basic_losses
 from sfumato.tracks.noise.multiscale.ladder import Ladder, shipped_ladder
 from sfumato.tracks.noise.multiscale.price_tables import (
     constant_share_table,
@@ -30,6 +24,12 @@ from sfumato.tracks.noise.multiscale.price_tables import (
     white_share_table,
 )
 from sfumato.tracks.noise.multiscale.solve import design_ladder
+from sfumato.tracks.noise.multiscale.universal_bound import (
+    path_losses,
+    restart_multiplier,
+    unit_density,
+    universal_bound,
+)
 from sfumato.tracks.priors.classes import DAY, PRIOR_CLASSES, PriorClass
 
 SPEC_PRICES = ((1.90, 2.14), (2.58, 2.93), (3.06, 3.51), (4.06, 4.75), (5.16, 6.08))

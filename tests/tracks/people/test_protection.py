@@ -82,7 +82,7 @@ def test_the_defaults_are_those_of_the_specification() -> None:
 
 def test_odds_promised_are_odds_measured() -> None:
     """Draw traces from a member of the class, release them, and count how often the odds pass the promise."""
-    from sfumato.tracks.losses.loss import posterior_covariance
+    from sfumato.tracks.losses.gaussian_loss import posterior_covariance
     from sfumato.tracks.priors.kernels import Matern32
 
     mechanism = choose(Plan(radius_m=200.0, odds=5.0), [ride()]).mechanism

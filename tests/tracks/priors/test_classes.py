@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.base.errors import InputError
 from sfumato.tracks.priors.classes import DAY, PRIOR_CLASSES, PriorClass, prior_class_named
-from sfumato.tracks.priors.fitting import fit
+from sfumato.tracks.priors.fit_prior import fit
 from sfumato.tracks.priors.kernels import RBF, Constant, Matern12, Matern32, Periodic, White
 from sfumato.tracks.priors.presets import DEFAULT_PRESET, PRESETS, preset_named
 from sfumato.tracks.priors.statespace import sample

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from sfumato.base.errors import InputError
-from sfumato.tracks.priors.fitting import fit, fit_many
+from sfumato.tracks.priors.fit_prior import fit, fit_many
 from sfumato.tracks.priors.kernels import RBF, Matern12, Matern32, Matern52, White
 from sfumato.tracks.priors.statespace import log_likelihood, sample
 

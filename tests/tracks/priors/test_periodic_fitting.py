@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sfumato.base.errors import InputError
-from sfumato.tracks.priors.fitting import fit, fit_many
+from sfumato.tracks.priors.fit_prior import fit, fit_many
 from sfumato.tracks.priors.kernels import Periodic
 from sfumato.tracks.priors.periodic_fitting import Assumed, features, fit_periodic
 

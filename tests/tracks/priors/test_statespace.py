@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato.base.errors import InputError
-from sfumato.tracks.losses.loss import basic_losses, basic_losses_statespace
+from sfumato.tracks.losses.gaussian_loss import basic_losses, basic_losses_statespace
 from sfumato.tracks.priors.gaussian import GaussianPrior
 from sfumato.tracks.priors.kernels import RBF, Constant, Kernel, Matern12, Matern32, Matern52, White
 from sfumato.tracks.priors.statespace import (

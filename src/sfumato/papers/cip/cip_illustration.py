@@ -22,7 +22,7 @@ from sfumato.tracks.designs.convex import least_loss
 from sfumato.tracks.designs.noise_design import NoiseDesign
 from sfumato.tracks.designs.published import multiple_secrets, uniform
 from sfumato.tracks.io import read_trace
-from sfumato.tracks.losses.loss import posterior_covariance
+from sfumato.tracks.losses.gaussian_loss import posterior_covariance
 from sfumato.tracks.priors.kernels import RBF
 
 POINTS, LENGTH, NUGGET = 60, 6.0, 1e-6

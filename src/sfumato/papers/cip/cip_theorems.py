@@ -30,7 +30,7 @@ from sfumato.papers.cip.theorems import (
 )
 from sfumato.papers.claims import Claim, check, near
 from sfumato.tracks.designs.published import sdp_a_basic
-from sfumato.tracks.losses.loss import loss_matrix
+from sfumato.tracks.losses.gaussian_loss import loss_matrix
 from sfumato.tracks.priors.kernels import RBF, Periodic
 
 NUGGET = 1e-6

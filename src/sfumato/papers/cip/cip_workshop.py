@@ -15,7 +15,7 @@ from sfumato.papers import Reproduction
 from sfumato.papers.cip.theorems import gp_loss_bound
 from sfumato.papers.claims import check, near
 from sfumato.tracks.designs.exact_designs import one_compound
-from sfumato.tracks.losses.loss import loss_matrix, worst_direction
+from sfumato.tracks.losses.gaussian_loss import loss_matrix, worst_direction
 from sfumato.tracks.priors.kernels import RBF
 
 POINTS = 10

@@ -1,7 +1,7 @@
 """How much several moments together can give away: the largest ΔᵀJΔ over the moves an adversary compares.
 
-J is the loss matrix of a compound secret (:func:`sfumato.tracks.losses.loss.loss_matrix`). The hypotheses differ by at
-most r at *each* location. All values here are per unit radius: multiply by r² for μ².
+J is the loss matrix of a compound secret (:func:`sfumato.tracks.losses.gaussian_loss.loss_matrix`). The hypotheses
+differ by at most r at *each* location. All values here are per unit radius: multiply by r² for μ².
 
 * Bound: ‖Δ‖² ≤ |S| r² gives |S| λ_max(J) [Meehan2021, Sec. 3].
 * Exact, one coordinate: ΔᵀJΔ is convex, so its maximum over the box |Δ_k| ≤ 1 is at a sign vector.

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from sfumato.base.arrays import IntArray, positive
 from sfumato.base.errors import InputError
 from sfumato.papers.cip.several_moments import compound_loss_exact
-from sfumato.tracks.losses.loss import checked_pair, loss_matrix
+from sfumato.tracks.losses.gaussian_loss import checked_pair, loss_matrix
 
 MOST_POINTS = 12
 

@@ -17,7 +17,7 @@ from scipy.linalg import block_diag
 from sfumato.base.arrays import FloatArray, finite, from_zero, positive
 from sfumato.base.errors import InputError
 from sfumato.papers.cip.several_moments import TwoAxisLoss, two_axis_loss
-from sfumato.tracks.losses.loss import checked_indices, checked_pair, loss_matrix
+from sfumato.tracks.losses.gaussian_loss import checked_indices, checked_pair, loss_matrix
 
 # --------------------------------------------------------------------------- Theorem 3.1
 

@@ -40,7 +40,7 @@ from sfumato.base.units import format_length
 from sfumato.tracks.adversary.misfit import misfits
 from sfumato.tracks.adversary.posterior import believe
 from sfumato.tracks.certificates.document import Certificate
-from sfumato.tracks.priors.fitting import Fitted, fit
+from sfumato.tracks.priors.fit_prior import Fitted, fit
 from sfumato.tracks.priors.kernels import Constant, Kernel
 from sfumato.tracks.priors.presets import DEFAULT_PRESET, PRESETS, preset_named
 from sfumato.tracks.priors.statespace import is_markov

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.base.arrays import FloatArray
-from sfumato.tracks.losses.loss import basic_losses
+from sfumato.tracks.losses.gaussian_loss import basic_losses
 from sfumato.tracks.priors.classes import PriorClass
 from sfumato.tracks.priors.kernels import Kernel, kernel_named
 

@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from sfumato.base.arrays import FloatArray
-from sfumato.tracks.priors.fitting import fit
+from sfumato.tracks.priors.fit_prior import fit
 from sfumato.tracks.priors.kernels import Kernel
 from sfumato.tracks.priors.statespace import innovations, is_markov, log_likelihood
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from sfumato.base.arrays import FloatArray, finite, read_only
 from sfumato.base.errors import InputError
-from sfumato.tracks.losses.loss import posterior_covariance
+from sfumato.tracks.losses.gaussian_loss import posterior_covariance
 from sfumato.tracks.priors.gaussian import GaussianPrior
 from sfumato.tracks.priors.kernels import Kernel
 from sfumato.tracks.priors.statespace import is_markov, posterior_variances, smooth

@@ -29,7 +29,7 @@ from sfumato.base.arrays import FloatArray, distinct
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.odds import mu_of, odds_at
 from sfumato.tracks.certificates.document import Certificate
-from sfumato.tracks.losses.loss import basic_losses
+from sfumato.tracks.losses.gaussian_loss import basic_losses
 from sfumato.tracks.priors.kernels import Kernel, Matern32
 from sfumato.tracks.priors.statespace import is_markov, whitened_products
 

@@ -23,7 +23,7 @@ from sfumato.base.randomness import Randomness, randomness
 from sfumato.base.shown import Shown
 from sfumato.base.things.guarantees import Guarantee
 from sfumato.tracks.losses.certain_loss import losses_at_most
-from sfumato.tracks.losses.loss import loss_matrix, stated_jitter
+from sfumato.tracks.losses.gaussian_loss import loss_matrix, stated_jitter
 
 LARGEST = 1e100
 MOST_RATIO = 1e15

@@ -20,7 +20,7 @@ from sfumato.base.things.frames import differences_m
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import count_of
 from sfumato.tracks.adversary.audit import WITHIN_M, Audit, audit
-from sfumato.tracks.adversary.places.view import evenly
+from sfumato.tracks.adversary.places.zone_view import evenly
 from sfumato.tracks.certificates.build import rounded_times
 from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.folders.rides.ride_job import SourceReading

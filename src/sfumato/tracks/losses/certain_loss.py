@@ -7,7 +7,7 @@ J_S = Hᵀ(P+Γ)⁻¹H with H = Σ_{:S}Σ_SS⁻¹, P = Σ - HΣ_{S:}. For *any* 
 because H = AV + R. V comes from an ordinary factorisation; H, P and R are formed in the widest numbers the machine has
 (at least doubles), whose rounding is added, and A is scaled to a unit diagonal first. λ is a number for which the
 factorisation of A - λI succeeds, less what its rounding can hide [Rump2006]. Where none is positive the loss is not
-certain, and infinity is returned: add a white jitter (:func:`sfumato.tracks.losses.loss.stated_jitter`).
+certain, and infinity is returned: add a white jitter (:func:`sfumato.tracks.losses.gaussian_loss.stated_jitter`).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from scipy.linalg import cholesky
 from scipy.linalg.blas import dtrsm
 
 from sfumato.base.arrays import FloatArray, distinct
-from sfumato.tracks.losses.loss import basic_losses_statespace
+from sfumato.tracks.losses.gaussian_loss import basic_losses_statespace
 from sfumato.tracks.priors.kernels import kernel_named
 
 if TYPE_CHECKING:

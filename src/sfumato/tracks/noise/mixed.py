@@ -14,7 +14,7 @@ from sfumato.base.arrays import FloatArray, distinct, positive
 from sfumato.base.errors import InputError
 from sfumato.base.things.losses import Losses, Together
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.losses.loss import basic_losses
+from sfumato.tracks.losses.gaussian_loss import basic_losses
 from sfumato.tracks.noise.gaussian_noise import calibrated_noise_m
 from sfumato.tracks.noise.interface import Json
 from sfumato.tracks.noise.prior_shaped import ShapedNoise, prior_for, scale_to, with_white

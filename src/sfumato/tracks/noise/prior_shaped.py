@@ -27,7 +27,7 @@ from sfumato.tracks.noise.interface import Json, Stated
 from sfumato.tracks.noise.phrases import FITTED_WARNING, KNOWN_MEAN
 from sfumato.tracks.noise.secret_limits import kernel_words
 from sfumato.tracks.plan import Plan
-from sfumato.tracks.priors.fitting import fit
+from sfumato.tracks.priors.fit_prior import fit
 from sfumato.tracks.priors.kernels import Kernel, Sum, White, kernel_from_dict
 from sfumato.tracks.priors.statespace import is_markov, sample, whitened_products
 

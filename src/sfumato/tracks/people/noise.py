@@ -23,8 +23,8 @@ from sfumato.base.things.traces import Trace
 from sfumato.tracks.certificates.build import Terms
 from sfumato.tracks.certificates.state import NoiseState
 from sfumato.tracks.noise.interface import ContinuingNoise, TraceMechanism
+from sfumato.tracks.noise.multiscale.many_paths import streamed_paths
 from sfumato.tracks.noise.multiscale.noise import MultiscaleNoise
-from sfumato.tracks.noise.multiscale.streamed import streamed_paths
 from sfumato.tracks.people.protection import choose
 from sfumato.tracks.people.rows_loops import largest_of_each
 from sfumato.tracks.plan import Plan

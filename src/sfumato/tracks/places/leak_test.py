@@ -20,7 +20,7 @@ from sfumato.tracks.adversary.places import ATTACKERS, Stretch, ZoneView, guesse
 from sfumato.tracks.adversary.places.arrival import arrival_loss_per_m2
 from sfumato.tracks.adversary.places.exits import commonest
 from sfumato.tracks.adversary.places.learned import believe
-from sfumato.tracks.adversary.places.view import evenly
+from sfumato.tracks.adversary.places.zone_view import evenly
 from sfumato.tracks.places.file import Places
 from sfumato.tracks.places.globe import Around
 from sfumato.tracks.places.place import Place

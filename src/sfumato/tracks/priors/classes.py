@@ -16,7 +16,7 @@ from sfumato.base.units import plain_number
 from sfumato.tracks.priors.kernels import Constant, Kernel, White, kernel_named
 
 if TYPE_CHECKING:
-    from sfumato.tracks.priors.fitting import Fitted
+    from sfumato.tracks.priors.fit_prior import Fitted
 
 MEMBER_KERNELS = ("matern32", "matern52", "rbf")
 

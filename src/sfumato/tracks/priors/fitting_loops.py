@@ -1,4 +1,4 @@
-"""The compiled loops behind :mod:`.fitting`: profile likelihood of Matérn + nugget and its maximum.
+"""The compiled loops behind :mod:`.fit_prior`: profile likelihood of Matérn + nugget and its maximum.
 
 The process has unit variance and white variance ρ²; its real variance is profiled out: σ̂² = Σ v²/F / (n m). With an
 unknown mean (``restricted``) the last column of ``values`` is ones; with innovations v of a coordinate and w of the

@@ -8,7 +8,7 @@ import pytest
 from sfumato.tracks.adversary.places import ATTACKERS, Stretch, guesses_m, look
 from sfumato.tracks.adversary.places.arrival import arrival_loss_per_m2
 from sfumato.tracks.adversary.places.learned import FEATURES, Weights, believe, features, fit, shipped_weights
-from sfumato.tracks.adversary.places.view import candidates_m
+from sfumato.tracks.adversary.places.zone_view import candidates_m
 from sfumato.tracks.priors.kernels import Matern32, White
 
 RADIUS_M, INNER_M = 800.0, 640.0

@@ -1,6 +1,6 @@
 """Attackers of hidden places, one file each: given what is published around a zone, where is it?
 
-They are rows of :mod:`sfumato.tracks.adversary.registry`.
+They are rows of :mod:`sfumato.tracks.adversary.attackers`.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import cast
 
 from sfumato.base.arrays import FloatArray
-from sfumato.tracks.adversary.places.view import Stretch, ZoneView, look
-from sfumato.tracks.adversary.registry import ATTACKERS as _EVERY
-from sfumato.tracks.adversary.registry import ZONES
+from sfumato.tracks.adversary.attackers import ATTACKERS as _EVERY
+from sfumato.tracks.adversary.attackers import ZONES
+from sfumato.tracks.adversary.places.zone_view import Stretch, ZoneView, look
 
 __all__ = ["ATTACKERS", "Stretch", "ZoneView", "guesses_m", "look"]
 

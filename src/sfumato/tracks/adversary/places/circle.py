@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from sfumato.base.arrays import FloatArray, finite, read_only
 from sfumato.base.errors import InputError
-from sfumato.tracks.adversary.places.view import ZoneView
+from sfumato.tracks.adversary.places.zone_view import ZoneView
 
 _SCALE_M = 40.0
 # Rides are cut 0 to 50 m beyond the radius, a public law: the best single radius is its mean.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.base.arrays import FloatArray
-from sfumato.tracks.adversary.places.view import ZoneView, into_disc
+from sfumato.tracks.adversary.places.zone_view import ZoneView, into_disc
 
 _NEAR_M, _ROUNDS = 30.0, 50
 

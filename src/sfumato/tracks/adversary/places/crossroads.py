@@ -12,7 +12,7 @@ import numpy as np
 
 from sfumato.base.arrays import FloatArray
 from sfumato.tracks.adversary.places.crossing import guess as least_squares
-from sfumato.tracks.adversary.places.view import ZoneView, clusters_of, evenly
+from sfumato.tracks.adversary.places.zone_view import ZoneView, clusters_of, evenly
 
 _CELL_M, _NEAR_M, _PARALLEL, _MOST_GATES = 25.0, 75.0, 0.3, 400
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.base.arrays import FloatArray
-from sfumato.tracks.adversary.places.view import ZoneView, clusters_of, into_disc
+from sfumato.tracks.adversary.places.zone_view import ZoneView, clusters_of, into_disc
 
 
 def commonest(points_m: FloatArray, within_m: float = 100.0) -> FloatArray:

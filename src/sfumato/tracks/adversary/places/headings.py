@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.base.arrays import FloatArray
-from sfumato.tracks.adversary.places.view import ZoneView, candidates_m
+from sfumato.tracks.adversary.places.zone_view import ZoneView, candidates_m
 
 
 def _log_likelihood(view: ZoneView, places: FloatArray, kappa: float) -> FloatArray:

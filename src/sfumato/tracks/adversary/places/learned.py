@@ -21,7 +21,7 @@ import numpy as np
 import scipy
 
 from sfumato.base.arrays import FloatArray, read_only
-from sfumato.tracks.adversary.places.view import ZoneView, candidates_m, clusters_of
+from sfumato.tracks.adversary.places.zone_view import ZoneView, candidates_m, clusters_of
 
 PER_GATE = ("r", "r²", "log r", "heading", "behind", "on the line", "detour")
 FEATURES = (*(f"{name}, clusters" for name in PER_GATE), *(f"{name}, mean" for name in PER_GATE))

@@ -1,7 +1,7 @@
 """Multiscale noise: one public process, valid for any timestamps and any sd of the path, fitted to nothing private.
 
 The ladder (length scales, weights, white and constant share) is shipped in ``data/multiscale.json``, solved by
-:mod:`sfumato.tracks.noise.multiscale.solve` and certified by :mod:`sfumato.tracks.noise.multiscale.bound`.
+:mod:`sfumato.tracks.noise.multiscale.solve` and certified by :mod:`sfumato.tracks.noise.multiscale.universal_bound`.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ from sfumato.base.units import format_length
 from sfumato.tracks.losses.exact_losses import largest_loss
 from sfumato.tracks.noise.gaussian_noise import SizedNoise, affordable, apart, calibrated_noise_m
 from sfumato.tracks.noise.interface import Card, ContinuingNoise, Json, Stated, redrawn
-from sfumato.tracks.noise.multiscale.bound import UniversalBound, restart_multiplier, universal_bound
 from sfumato.tracks.noise.multiscale.ladder import Ladder, sample_path, shipped_ladder
+from sfumato.tracks.noise.multiscale.universal_bound import UniversalBound, restart_multiplier, universal_bound
 from sfumato.tracks.noise.phrases import KNOWN_MEAN, NOT_COVERED, STAYS_NOT_COVERED
 from sfumato.tracks.plan import LEVELS, MOST_REDRAWS, ODDS_DELTA, Plan, Target
 from sfumato.tracks.priors.classes import PriorClass, class_name, class_words, prior_class_named

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from sfumato.base.arrays import FloatArray, Solved
-from sfumato.tracks.noise.multiscale.bound import UniversalBound, universal_bound
 from sfumato.tracks.noise.multiscale.ladder import Ladder, noise_covariance, shipped_ladder
 from sfumato.tracks.noise.multiscale.solve import design_ladder
+from sfumato.tracks.noise.multiscale.universal_bound import UniversalBound, universal_bound
 from sfumato.tracks.priors.classes import PRIOR_CLASSES, PriorClass, prior_class_named
 
 WHITE_SHARE = 0.05

@@ -20,7 +20,7 @@ import numpy as np
 
 from sfumato.base.arrays import FloatArray, Solved
 from sfumato.base.errors import InputError
-from sfumato.tracks.noise.multiscale.bound import frequencies, unit_density
+from sfumato.tracks.noise.multiscale.universal_bound import frequencies, unit_density
 
 DICTIONARY_RATIO = 2.0**0.25
 MERGE_RATIO = 1.3

@@ -3,8 +3,8 @@
 To add one: write its file, add its row here (``docs/contributing/add_an_attacker.md``). A row names module and function
 below ``sfumato.tracks.adversary``; they are loaded when the attacker is asked, so that one attack does not load them
 all. What an attacker is given depends on what it attacks: those of hidden places take a
-:class:`~sfumato.tracks.adversary.places.view.ZoneView` and guess metres east and north of the zone's centre (None where
-there is nothing to go by); those of noise take its law, or release and original, and say what is learned.
+:class:`~sfumato.tracks.adversary.places.zone_view.ZoneView` and guess metres east and north of the zone's centre (None
+where there is nothing to go by); those of noise take its law, or release and original, and say what is learned.
 """
 
 from __future__ import annotations
