@@ -97,6 +97,8 @@ class Reach:
             if name in self.by_name:
                 yield name
                 yield from (each for each in self.by_name if inner and each.startswith(f"{name}.{inner}."))
+            elif name.startswith("."):  # f"{AT}.room.module:function", with AT a package that the file names
+                yield from (f"{home}{name}" for home in words if f"{home}{name}" in self.by_name)
         heads = {word.partition(":")[0] for word in words}
         starts = tuple({start for node in module.running for start in self._starts(node, module, heads)})
         for name in self.by_name if starts else ():

@@ -108,6 +108,12 @@ def test_commands_strings_tables_and_doors_reach_and_nothing_else_does() -> None
     assert unreached(REACHED) == []
     assert unreached(REACHED | {"places/lost.py": "def lose(): ...\n"}) == ["places/lost.py"], "a door only hands it on"
     assert unreached(REACHED | {"alone.py": "x = 1\n"}) == ["alone.py"]
+    rows = {
+        "cli/rows.py": 'AT = "sfumato.far"\nROW = f"{AT}.off:make"\n',
+        "far/__init__.py": "",
+        "far/off.py": "x = 1\n",
+    }
+    assert "far/off.py" not in unreached(REACHED | rows | {"cli/__init__.py": "import sfumato.cli.rows\n"})
     assert unreached(REACHED | {"cli/other.py": "x = 1\n"}) == ["cli/other.py"], "no string completes the f-string"
     typed = REACHED | {"typed.py": "x = 1\n", "noise.py": "if TYPE_CHECKING:\n    from sfumato.typed import x\n"}
     assert unreached(typed) == ["typed.py"]
