@@ -99,7 +99,7 @@ def test_a_persons_noise_is_their_own_whatever_else_is_there(monkeypatch: pytest
     for person, part in enumerate(times):
         alone = many_paths.streamed_paths(LADDER, part, np.array([0, len(part)]), [keys[person]])
         np.testing.assert_array_equal(alone, together[starts[person] : starts[person + 1]])
-    monkeypatch.setattr(streamed, "_WORDS", 997)  # too few for anybody: many refills, the same noise
+    monkeypatch.setattr(many_paths, "_WORDS", 997)  # too few for anybody: many refills, the same noise
     np.testing.assert_array_equal(many_paths.streamed_paths(LADDER, np.concatenate(times), starts, keys), together)
 
 
