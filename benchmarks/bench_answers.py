@@ -67,7 +67,13 @@ def _dense_step_s(trips: int, latent: int) -> float:
 
 
 def _flows(people: int, queue: multiprocessing.Queue) -> None:
-    from sfumato.tracks.answers.flows.flows import FIRST_STEPS, GRAVITY_STEPS, MOST_GROUPS, ONE_START, estimate_flows
+    from sfumato.tracks.answers.flows.origin_destination import (
+        FIRST_STEPS,
+        GRAVITY_STEPS,
+        MOST_GROUPS,
+        ONE_START,
+        estimate_flows,
+    )
 
     received = _people(people, 2000, TRIP_NOISE_M, trips=True)
     estimate_flows([_people(12, 20, TRIP_NOISE_M, trips=True)], cell_m=4000, bounds=BOUNDS)

@@ -25,15 +25,12 @@ from answer_worlds import default_kernel
 from sfumato.base.arrays import FloatArray
 from sfumato.base.things.frames import displace
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.answers.flows.flows import estimate_flows
-from sfumato.tracks.answers.maps.cells import asked_for
-from sfumato.tracks.answers.maps.deconvolution import density
+from sfumato.tracks.answers.flows.origin_destination import estimate_flows
+from sfumato.tracks.answers.maps.cells import Bounds, Window, asked_for
+from sfumato.tracks.answers.maps.deconvolution import Spread, density
 from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
-from sfumato.tracks.answers.maps.offsets import aligned, counted, units_of
-from sfumato.tracks.answers.maps.spread import Spread
-from sfumato.tracks.answers.maps.window import Bounds, Window
-from sfumato.tracks.answers.people import people_of
-from sfumato.tracks.answers.received import NoiseLaw, Received, receive
+from sfumato.tracks.answers.maps.offsets import align, count_on, units_of
+from sfumato.tracks.answers.received import NoiseLaw, Received, people_of, receive
 from sfumato.tracks.noise.multiscale.ladder import path_chunks, shipped_ladder
 from sfumato.tracks.people.protection import protect_fleet
 from sfumato.tracks.plan import Plan
@@ -209,9 +206,9 @@ def oracle(draws: int) -> None:
                 laws, whose = [received.law], people_of([received])
                 asked = asked_for([trace for _, trace in received.people], 330.0, cell_m=cell_m, bounds=BOUNDS)
                 window = Window.around(asked.grid, 330.0)
-                laid, reporting = aligned(units_of(whose, laws, window), laws, window), asked.summed_on(window)
+                laid, reporting = align(units_of(whose, laws, window), laws, window), asked.summed_on(window)
                 spreads = [Spread.of(law, *window.shape, *window.latent_m) for law in laid.laws]
-                counts = list(counted(laid.units, 0, window))
+                counts = list(count_on(laid.units, 0, window))
                 cells = asked.grid.locate(lat, lon)
                 truth = np.bincount(cells[cells >= 0], minlength=asked.grid.cells) / np.count_nonzero(cells >= 0)
                 tried = [reporting.shares(density(spreads, counts, steps)) for steps in ORACLE_STEPS]
@@ -249,7 +246,7 @@ def told_shifts(draws: int) -> None:
                 found = [_apart_of(ours.share, truth)]
                 for left in (together, 0.0 * together):
                     moved = _counts(window, [one - shift + left for one, shift in zip(seen, off, strict=True)])
-                    map_of = window.reported(density([spread], [moved], ours.steps))
+                    map_of = window.sum_cells(density([spread], [moved], ours.steps))
                     found.append(_apart_of(map_of / map_of.sum(), truth))
                 rows.setdefault(cell_m, []).append(found)
         for cell_m, all_found in rows.items():
@@ -265,7 +262,7 @@ def _counts(window: Window, places: list[FloatArray]) -> FloatArray:
 
 
 def _share(window: Window, places: list[FloatArray]) -> FloatArray:
-    counts = window.reported(_counts(window, places))
+    counts = window.sum_cells(_counts(window, places))
     return counts / counts.sum()
 
 

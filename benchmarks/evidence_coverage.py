@@ -17,7 +17,7 @@ import time
 import numpy as np
 
 from answer_worlds import BOUNDS, STAYS, STEP_S, UNSEEN, WORLDS, World, released
-from sfumato.tracks.answers.flows.flows import estimate_flows
+from sfumato.tracks.answers.flows.origin_destination import estimate_flows
 from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
 from sfumato.tracks.answers.ways.displacement import estimate_displacements
 

@@ -22,9 +22,9 @@ import plain_answers as plain
 from evidence_answers import MIDDLE, SHARED, SIDE_M, cabs, releases
 from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.answers.flows.flows import estimate_flows
+from sfumato.tracks.answers.flows.origin_destination import estimate_flows
+from sfumato.tracks.answers.maps.cells import Bounds
 from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
-from sfumato.tracks.answers.maps.window import Bounds
 from sfumato.tracks.answers.received import Received
 
 SHIFTS_M = ((0, 0), (0, -50), (250, 250), (-400, 150), (700, 1500), (2000, -300))  # east, north

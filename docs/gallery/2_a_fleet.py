@@ -30,7 +30,7 @@ done = sf.protect(table, person="vehicle", radius_m=200, odds=5, rng=4)
 done
 
 # %%
-from sfumato.tracks.answers.maps.picture import picture
+from sfumato.tracks.answers.answer_files import picture
 
 heat = sf.estimate_heatmap([(done.frame, done.certificate)], cell_m=1000)
 

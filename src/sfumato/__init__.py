@@ -14,17 +14,15 @@ if TYPE_CHECKING:  # the same names as in the table below, for type checkers and
     from sfumato.base.things.guarantees import Guarantee
     from sfumato.base.things.traces import Trace
     from sfumato.channels.designs.comparison import compare
-    from sfumato.tracks.answers.flows.flows import estimate_flows
+    from sfumato.tracks.answers.flows.origin_destination import estimate_flows
     from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
     from sfumato.tracks.answers.received import receive
     from sfumato.tracks.answers.usefulness.preview import preview
     from sfumato.tracks.answers.usefulness.utility import utility
     from sfumato.tracks.answers.ways.displacement import estimate_displacements
     from sfumato.tracks.answers.ways.live import LiveView, live_circles
-    from sfumato.tracks.answers.ways.moving_answer import estimate_distances, estimate_speeds, estimate_stays
-    from sfumato.tracks.answers.ways.smooth import smooth
-    from sfumato.tracks.answers.ways.smoothed import judge_smoothed
-    from sfumato.tracks.answers.ways.ways import estimate_ways
+    from sfumato.tracks.answers.ways.moving import estimate_distances, estimate_speeds, estimate_stays, estimate_ways
+    from sfumato.tracks.answers.ways.smooth_tracks import judge_smoothed, smooth
     from sfumato.tracks.certificates.verdict import judge
     from sfumato.tracks.certificates.verify import verify
     from sfumato.tracks.folders.rides.hide import hide
@@ -43,16 +41,16 @@ _HOMES = {
     "protect": "sfumato.tracks.people.door",
     "receive": "sfumato.tracks.answers.received",
     "estimate_heatmap": "sfumato.tracks.answers.maps.heatmap",
-    "estimate_flows": "sfumato.tracks.answers.flows.flows",
+    "estimate_flows": "sfumato.tracks.answers.flows.origin_destination",
     "estimate_displacements": "sfumato.tracks.answers.ways.displacement",
-    "estimate_ways": "sfumato.tracks.answers.ways.ways",
-    "estimate_distances": "sfumato.tracks.answers.ways.moving_answer",
-    "estimate_speeds": "sfumato.tracks.answers.ways.moving_answer",
-    "estimate_stays": "sfumato.tracks.answers.ways.moving_answer",
-    "smooth": "sfumato.tracks.answers.ways.smooth",
+    "estimate_ways": "sfumato.tracks.answers.ways.moving",
+    "estimate_distances": "sfumato.tracks.answers.ways.moving",
+    "estimate_speeds": "sfumato.tracks.answers.ways.moving",
+    "estimate_stays": "sfumato.tracks.answers.ways.moving",
+    "smooth": "sfumato.tracks.answers.ways.smooth_tracks",
     "live_circles": "sfumato.tracks.answers.ways.live",
     "LiveView": "sfumato.tracks.answers.ways.live",
-    "judge_smoothed": "sfumato.tracks.answers.ways.smoothed",
+    "judge_smoothed": "sfumato.tracks.answers.ways.smooth_tracks",
     "preview": "sfumato.tracks.answers.usefulness.preview",
     "utility": "sfumato.tracks.answers.usefulness.utility",
     "find_places": "sfumato.tracks.places",

@@ -28,7 +28,7 @@ MOVED: dict[str, tuple[str, ...]] = {
         "adversary.posterior": "tracks.adversary.posterior",
         "adversary.stop_and_go": "tracks.adversary.stop_and_go",
         "answers": "tracks.answers",
-        "answers.picture": "tracks.answers.maps.picture",
+        "answers.picture": "tracks.answers.answer_files",
         "arrays": "base.arrays",
         "channel": "base.things.channel",
         "client": "collect.client accountant.device tracks.live.live_trace",

@@ -22,8 +22,8 @@ from sfumato.base.things.cell_prior import CellPrior
 from sfumato.base.things.channel import Channel
 from sfumato.channels.designs.door import design_channel
 from sfumato.channels.designs.task import ChannelTask
+from sfumato.tracks.answers.usefulness.measures import Quality
 from sfumato.tracks.answers.usefulness.preview import Choice, Preview
-from sfumato.tracks.answers.usefulness.quality import Quality
 from sfumato.tracks.answers.usefulness.utility import Utility
 from sfumato.tracks.designs.exact_designs import joint
 from sfumato.tracks.priors.kernels import RBF

@@ -16,15 +16,14 @@ from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.base.things.hexagons import HexCells
 from sfumato.base.things.traces import Trace
 from sfumato.cli import app
-from sfumato.tracks.answers.flows.flows import estimate_flows
+from sfumato.tracks.answers.answer_files import picture, write_answer
+from sfumato.tracks.answers.flows.origin_destination import estimate_flows
 from sfumato.tracks.answers.intervals import people_interval
 from sfumato.tracks.answers.maps.areas import Areas
+from sfumato.tracks.answers.maps.cells import outlines
 from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
-from sfumato.tracks.answers.maps.outlines import outlines
-from sfumato.tracks.answers.maps.picture import picture
 from sfumato.tracks.answers.received import NoiseLaw, Received, receive
-from sfumato.tracks.answers.ways.moving_answer import estimate_speeds
-from sfumato.tracks.answers.written import write_answer
+from sfumato.tracks.answers.ways.moving import estimate_speeds
 from sfumato.tracks.io.tables.fleet_file import fleet_table
 from sfumato.tracks.people.protection import protect_fleet
 from sfumato.tracks.plan import Plan

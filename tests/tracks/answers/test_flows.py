@@ -9,8 +9,8 @@ from city import BOUNDS, fleet, received
 from sfumato.base.errors import InputError
 from sfumato.base.things.traces import Trace
 from sfumato.cli.tracks.estimate_options import pauses_said
-from sfumato.tracks.answers.flows.flows import Flows, estimate_flows
-from sfumato.tracks.answers.flows.trips import paused
+from sfumato.tracks.answers.flows.origin_destination import Flows, estimate_flows
+from sfumato.tracks.answers.flows.trips import count_pauses
 from sfumato.tracks.answers.received import NoiseLaw, Received
 from sfumato.tracks.priors.kernels import White
 
@@ -64,7 +64,7 @@ def test_a_week_that_is_one_trip_is_said() -> None:
     """A table without segments has one trip a person: from its first to its last point, whatever lies between."""
     times = np.r_[np.arange(5.0), 90_000 + np.arange(5.0)]
     whole, cut = (Trace(np.full(10, 47.0), np.full(10, 8.0), times, of) for of in (None, np.repeat([0, 1], 5)))
-    assert [paused(one) for one in (whole, cut)] == [(1, 1), (0, 2)]
+    assert [count_pauses(one) for one in (whole, cut)] == [(1, 1), (0, 2)]
     law = NoiseLaw(White(100.0), 0.0)
     assert "1 of 1 trips have a pause" in pauses_said([Received((("a", whole),), law, "independent", False)])[0]
     assert pauses_said([Received((("a", cut),), law, "independent", False)]) == []

@@ -9,10 +9,9 @@ from city import BOUNDS
 from sfumato.base.errors import InputError
 from sfumato.base.things.frames import displace
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.answers.flows.trip_ends import raked
-from sfumato.tracks.answers.groups import days_of, dealt_days, largest_share, other_by_day
+from sfumato.tracks.answers.flows.trip_ends import rake
 from sfumato.tracks.answers.maps.heatmap import BY_DAYS, BY_PEOPLE, estimate_heatmap
-from sfumato.tracks.answers.received import NoiseLaw, Received
+from sfumato.tracks.answers.received import NoiseLaw, Received, day_groups, days_of, largest_share, other_by_day
 from sfumato.tracks.priors.kernels import Constant, White
 
 DAY_S = 86_400.0
@@ -39,11 +38,11 @@ def test_points_of_one_person_on_one_day_stay_together() -> None:
     days = days_of(person, np.array([10.0, 20.0, DAY_S + 5, 15.0, 16.0]))
     assert days.tolist() == [0, 0, 1, 2, 2]
     many = days_of(np.repeat(np.arange(30), 4), np.tile(np.arange(4) * DAY_S, 30))
-    group = dealt_days(many, 30)
+    group = day_groups(many, 30)
     assert len(np.unique(many)) == 120
     assert np.bincount(group).tolist() == [15] * 8
     week = days_of(np.zeros(6, dtype=np.int64), np.arange(6) * DAY_S)
-    assert dealt_days(week, 1).tolist() == [0] * 6, "less than a week of one person judges nothing"
+    assert day_groups(week, 1).tolist() == [0] * 6, "less than a week of one person judges nothing"
     assert days_of(np.zeros(0, dtype=np.int64), np.zeros(0)).size == 0
 
 
@@ -76,7 +75,7 @@ def test_raked_flows_begin_and_end_where_trips_do() -> None:
     rng = np.random.default_rng(2)
     flows = rng.random((3, 3, 4, 4)) + 0.1
     both = tuple(one / one.sum() for one in rng.random((2, 3, 4)))
-    found = raked(flows / flows.sum(), (both[0], both[1]))
+    found = rake(flows / flows.sum(), (both[0], both[1]))
     assert np.abs(found.sum(axis=(1, 3)) - both[0]).max() < 1e-4
     assert np.abs(found.sum(axis=(0, 2)) - both[1]).max() < 1e-4
     # How a pair compares with its neighbours is kept: raking scales rows and columns only.

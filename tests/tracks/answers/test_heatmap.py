@@ -14,11 +14,11 @@ from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.base.things.estimated_map import EstimatedMap
 from sfumato.base.things.traces import Trace
 from sfumato.cli import app
+from sfumato.tracks.answers.answer_files import write_answer
+from sfumato.tracks.answers.maps.cells import extent_of
+from sfumato.tracks.answers.maps.deconvolution import Spread
 from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
-from sfumato.tracks.answers.maps.spread import Spread
-from sfumato.tracks.answers.maps.window import extent_of
 from sfumato.tracks.answers.received import NoiseLaw, receive
-from sfumato.tracks.answers.written import write_answer
 from sfumato.tracks.people.protection import protect, protect_fleet
 from sfumato.tracks.plan import Plan
 from sfumato.tracks.priors.kernels import White
@@ -107,8 +107,8 @@ def test_the_spread_has_the_variance_of_the_noise_and_loses_only_what_leaves_the
         steps = (np.arange(101) - 50.0) * 100
         assert seen.sum() == pytest.approx(1, abs=1e-4)
         assert float(steps**2 @ seen.sum(axis=1)) == pytest.approx(law.variance_m2 + 100**2 / 6, rel=2e-3)
-        assert spread.kept()[50, 45] == pytest.approx(1, abs=1e-4)
-        assert spread.kept()[0, 45] == pytest.approx(0.5, abs=0.1)
+        assert spread.share_inside()[50, 45] == pytest.approx(1, abs=1e-4)
+        assert spread.share_inside()[0, 45] == pytest.approx(0.5, abs=0.1)
 
 
 def test_a_release_without_its_certificate_or_without_a_law_is_refused() -> None:

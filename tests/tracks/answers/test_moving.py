@@ -14,11 +14,10 @@ from sfumato.base.errors import InputError
 from sfumato.base.things.frames import displace, snap
 from sfumato.base.things.traces import Trace
 from sfumato.cli import app
-from sfumato.tracks.answers.over_people import quantiles_over_people, ratio_over_people
-from sfumato.tracks.answers.people import recorded
-from sfumato.tracks.answers.received import NoiseLaw, Received
+from sfumato.tracks.answers.intervals import quantiles_over_people, ratio_over_people
+from sfumato.tracks.answers.received import NoiseLaw, Received, is_recorded
 from sfumato.tracks.answers.ways.displacement import estimate_displacements
-from sfumato.tracks.answers.ways.ways import estimate_ways
+from sfumato.tracks.answers.ways.moving import estimate_ways
 from sfumato.tracks.io import write_trace
 from sfumato.tracks.priors.kernels import Constant, Matern32, White
 from sfumato.tracks.priors.statespace import sample
@@ -122,7 +121,7 @@ def test_speeds_leave_pauses_out() -> None:
     assert found.speed_m_s.value == pytest.approx(10, rel=0.1)
     assert found.speed_quantiles_m_s[1] == pytest.approx(10, rel=0.1)
     sparse = np.array([7200.0, 3600.0, 9000.0])
-    assert recorded(sparse).all()  # somebody who checks in has no other steps
+    assert is_recorded(sparse).all()  # somebody who checks in has no other steps
 
 
 def test_commuters_who_mostly_stay_are_called_the_models() -> None:

@@ -9,10 +9,10 @@ import pytest
 
 from sfumato.base.things.grid import Grid
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.answers.flows.flows import estimate_flows
+from sfumato.tracks.answers.flows.origin_destination import estimate_flows
+from sfumato.tracks.answers.maps.cells import Window
 from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
-from sfumato.tracks.answers.maps.offsets import Unit, aligned
-from sfumato.tracks.answers.maps.window import Window
+from sfumato.tracks.answers.maps.offsets import Unit, align
 from sfumato.tracks.answers.received import NoiseLaw, Received
 from sfumato.tracks.priors.kernels import Constant, White
 
@@ -44,7 +44,7 @@ def units(shifts: np.ndarray, hours: float, points: int = 400) -> list[Unit]:
 def test_shifts_of_long_releases_are_found_and_their_common_part_is_not() -> None:
     shifts = np.random.default_rng(1).normal(0, 200 / WINDOW.latent_m[0], (30, 2))
     before = units(shifts, hours=200)
-    found = aligned(before, [LAW], WINDOW)
+    found = align(before, [LAW], WINDOW)
     moved = np.array([(one.places - other.places)[0] for one, other in zip(before, found.units, strict=True)])
     told = shifts - shifts.mean(axis=0)
     assert np.corrcoef((moved - moved.mean(axis=0)).ravel(), told.ravel())[0, 1] > 0.95
@@ -54,11 +54,11 @@ def test_shifts_of_long_releases_are_found_and_their_common_part_is_not() -> Non
 
 def test_short_releases_and_noise_without_a_constant_stay_as_they_are() -> None:
     shifts = np.random.default_rng(1).normal(0, 200 / WINDOW.latent_m[0], (30, 2))
-    short = aligned(units(shifts, hours=1, points=40), [LAW], WINDOW)
+    short = align(units(shifts, hours=1, points=40), [LAW], WINDOW)
     assert short.laws == (LAW,)
     assert short.common_m2 == 0
     white = NoiseLaw(White(250.0), 0.0)
-    assert aligned(units(shifts, hours=200), [white], WINDOW).laws == (white,)
+    assert align(units(shifts, hours=200), [white], WINDOW).laws == (white,)
 
 
 @pytest.mark.slow

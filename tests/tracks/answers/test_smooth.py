@@ -18,8 +18,7 @@ from sfumato.base.things.frames import differences_m, displace, unroll
 from sfumato.base.things.traces import Trace
 from sfumato.cli import app
 from sfumato.tracks.answers.ways.movement import fit_movement, likeliest_path, possible_paths, told_by_release
-from sfumato.tracks.answers.ways.smooth import SmoothTracks, smooth
-from sfumato.tracks.answers.ways.smoothed import judge_smoothed, smoothed_certificate
+from sfumato.tracks.answers.ways.smooth_tracks import SmoothTracks, judge_smoothed, smooth, smoothed_certificate
 from sfumato.tracks.certificates.document import certificate_text, sealed
 from sfumato.tracks.io import read_trace, write_trace
 from sfumato.tracks.people.protection import protect

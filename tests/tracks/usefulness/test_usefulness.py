@@ -17,12 +17,9 @@ from sfumato.base.errors import InputError
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.answers.received import receive
 from sfumato.tracks.answers.usefulness import measures
-from sfumato.tracks.answers.usefulness.measures import MapsAsked, maps_measured
-from sfumato.tracks.answers.usefulness.preview import preview
-from sfumato.tracks.answers.usefulness.quality import Quality
-from sfumato.tracks.answers.usefulness.rectangle import rectangle
+from sfumato.tracks.answers.usefulness.measures import MapsAsked, Quality, maps_measured, rectangle
+from sfumato.tracks.answers.usefulness.preview import NoiseOffer, Wish, grant, parse_wish, preview
 from sfumato.tracks.answers.usefulness.utility import utility
-from sfumato.tracks.answers.usefulness.wishes import NoiseOffer, Wish, granted, parse_wish
 from sfumato.tracks.io import write_trace
 from sfumato.tracks.io.tables.fleet_file import write_fleet
 from sfumato.tracks.people.protection import protect, protect_fleet
@@ -155,12 +152,12 @@ def test_wishes_are_granted_or_the_nearest_two_are_named() -> None:
     offers = [offer(100, 0.02), offer(400, 0.09), offer(800, 0.2), offer(2000, 0.33)]
     wish = parse_wish("length=10%,radius=500m", 200.0, 5.0)
     assert wish == Wish("length", None, 0.1, 500.0, 5.0)
-    refused = granted(wish, offers)
+    refused = grant(wish, offers)
     assert refused.together is False
     assert "trip length within 10 % and a radius of 500 m: not together" in refused.sentence
     assert "a radius of 100 m (noise 400 m) with 9.0 %, or a radius of 500 m with 33 %" in refused.sentence
-    assert granted(parse_wish("length=20%,radius=200m", 1.0, 5.0), offers).together is True
-    assert granted(parse_wish("speed=20%", 200.0, 5.0), offers).together is None
+    assert grant(parse_wish("length=20%,radius=200m", 1.0, 5.0), offers).together is True
+    assert grant(parse_wish("speed=20%", 200.0, 5.0), offers).together is None
     for wrong in ("length", "heatmap=10%", "length=10%,radius=far", "radius=100m", "length=0%", "odds=0.5,length=1%"):
         with pytest.raises(InputError):
             parse_wish(wrong, 200.0, 5.0)

@@ -36,13 +36,12 @@ from sfumato.cli.tracks.estimate_options import (
 )
 from sfumato.cli.tracks.estimate_reports import map_of_reports
 from sfumato.cli.tracks.estimate_ways import register_ways
-from sfumato.tracks.answers.flows.flows import USUAL_STEPS as FLOWS_STEPS
-from sfumato.tracks.answers.flows.flows import Flows, estimate_flows
+from sfumato.tracks.answers.answer_files import write_answer, write_picture
+from sfumato.tracks.answers.flows.origin_destination import USUAL_STEPS as FLOWS_STEPS
+from sfumato.tracks.answers.flows.origin_destination import Flows, estimate_flows
 from sfumato.tracks.answers.maps.areas import Areas
 from sfumato.tracks.answers.maps.heatmap import BY_PEOPLE, estimate_heatmap
 from sfumato.tracks.answers.maps.heatmap import USUAL_STEPS as HEATMAP_STEPS
-from sfumato.tracks.answers.maps.picture import write_picture
-from sfumato.tracks.answers.written import write_answer
 
 SMOOTHER_THAN_COUNTING = 2  # steps
 MOSTLY_ONE = 0.3  # of the points

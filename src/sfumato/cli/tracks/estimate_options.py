@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 
 from sfumato.base.errors import InputError
-from sfumato.tracks.answers.flows.trips import paused
+from sfumato.tracks.answers.answer_files import check_ending
+from sfumato.tracks.answers.flows.trips import count_pauses
 from sfumato.tracks.answers.received import Received, receive
-from sfumato.tracks.answers.written import check_ending
 from sfumato.tracks.certificates.document import SEAL
 from sfumato.tracks.certificates.verify import read_certificate
 
@@ -90,7 +90,7 @@ def seeded_said(asked: Question) -> list[str]:
 
 def pauses_said(received: Sequence[Received]) -> list[str]:
     """A line where trips have long pauses in them: whoever gave no segments has whole weeks for trips."""
-    counts = [paused(trace) for one in received for _, trace in one.people]
+    counts = [count_pauses(trace) for one in received for _, trace in one.people]
     with_pauses, trips = (sum(one[part] for one in counts) for part in (0, 1))
     if not with_pauses:
         return []

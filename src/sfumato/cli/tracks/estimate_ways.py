@@ -25,12 +25,20 @@ from sfumato.cli.tracks.estimate_options import (
     received_from,
     seeded_said,
 )
-from sfumato.tracks.answers.over_people import OverPeople
+from sfumato.tracks.answers.answer_files import write_answer
+from sfumato.tracks.answers.intervals import OverPeople
 from sfumato.tracks.answers.ways.displacement import Displacements
 from sfumato.tracks.answers.ways.movement import LEAST_ALIKE, MOSTLY_MODEL
-from sfumato.tracks.answers.ways.moving_answer import MovingAnswer, estimate_distances, estimate_speeds, estimate_stays
-from sfumato.tracks.answers.ways.ways import QUANTILES, STAY_RADIUS_M, STAY_S, Ways
-from sfumato.tracks.answers.written import write_answer
+from sfumato.tracks.answers.ways.moving import (
+    QUANTILES,
+    STAY_RADIUS_M,
+    STAY_S,
+    MovingAnswer,
+    Ways,
+    estimate_distances,
+    estimate_speeds,
+    estimate_stays,
+)
 
 UNBIASED = (
     "Squares are exact on average: the noise's share is subtracted. A negative one says that noise hides the answer."

@@ -13,7 +13,7 @@ from sfumato.tracks.adversary.fleet import FleetAudit, People, attacked_people, 
 from sfumato.tracks.answers.received import Received, receive
 from sfumato.tracks.answers.usefulness.measures import MapsAsked
 from sfumato.tracks.answers.usefulness.utility import useful
-from sfumato.tracks.answers.ways.smooth import SmoothTracks
+from sfumato.tracks.answers.ways.smooth_tracks import SmoothTracks
 from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.people.protection import Protected, ProtectedFleet
 

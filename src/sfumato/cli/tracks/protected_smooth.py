@@ -8,8 +8,7 @@ from pathlib import Path
 from sfumato.base.errors import InputError
 from sfumato.base.files import Staged
 from sfumato.base.progress import progress
-from sfumato.tracks.answers.ways.smooth import SmoothTracks, smooth
-from sfumato.tracks.answers.ways.smoothed import smoothed_certificate
+from sfumato.tracks.answers.ways.smooth_tracks import SmoothTracks, smooth, smoothed_certificate
 from sfumato.tracks.certificates.document import sealed
 from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.people.protection import Protected, ProtectedFleet

@@ -13,11 +13,10 @@ from sfumato.base.progress import progress
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import count_of, format_length
 from sfumato.cli.output import print_json
+from sfumato.tracks.answers.answer_files import write_answer
 from sfumato.tracks.answers.ways.live import live_circles
-from sfumato.tracks.answers.ways.smooth import smooth as likeliest_tracks
-from sfumato.tracks.answers.ways.smooth import walked
-from sfumato.tracks.answers.ways.smoothed import HOW, MEANING, smoothed_certificate
-from sfumato.tracks.answers.written import write_answer
+from sfumato.tracks.answers.ways.smooth_tracks import HOW, MEANING, path_by_time, smoothed_certificate
+from sfumato.tracks.answers.ways.smooth_tracks import smooth as likeliest_tracks
 from sfumato.tracks.certificates.document import certificate_text
 from sfumato.tracks.certificates.verify import read_certificate, read_release
 
@@ -117,6 +116,6 @@ def _people(certificate: Path) -> int:
 
 
 def _length_m(trace: Trace) -> float:
-    order, _, path = walked(trace)
+    order, _, path = path_by_time(trace)
     same = np.diff(trace.segment[order]) == 0
     return float(np.linalg.norm(np.diff(path, axis=0), axis=1)[same].sum())

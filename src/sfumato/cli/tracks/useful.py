@@ -19,12 +19,10 @@ from sfumato.cli.output import print_json
 from sfumato.cli.tracks.protect import named_columns, read_people
 from sfumato.pages.report.usefulness_page import error_words, preview_page, utility_page
 from sfumato.tracks.answers.received import Received, law_of, receive
-from sfumato.tracks.answers.usefulness.measures import MapsAsked
-from sfumato.tracks.answers.usefulness.preview import Preview, simulations
+from sfumato.tracks.answers.usefulness.measures import MapsAsked, People
+from sfumato.tracks.answers.usefulness.preview import Preview, parse_wish, simulations
 from sfumato.tracks.answers.usefulness.preview import preview as simulate_releases
-from sfumato.tracks.answers.usefulness.quality import People
-from sfumato.tracks.answers.usefulness.utility import PRIVATE, Utility, as_people, matched, shown_people, useful
-from sfumato.tracks.answers.usefulness.wishes import parse_wish
+from sfumato.tracks.answers.usefulness.utility import PRIVATE, Utility, as_people, in_order_of, shown_people, useful
 from sfumato.tracks.certificates.build import rounded_times
 from sfumato.tracks.certificates.verify import read_certificate, read_release, terms_of
 from sfumato.tracks.folders.audit_archive import shared_pairs
@@ -162,7 +160,7 @@ def utility(
     if len(certificate) > 1:
         received: Sequence[Received] = [receive(*pair) for pair in zip(paths[first:], certificate, strict=True)]
         others: People = [person for one in received for person in one.people]
-        people = matched(as_people(reading.originals(sources)), others)
+        people = in_order_of(as_people(reading.originals(sources)), others)
     else:
         people, others, received = _pair(sources, paths[-1], certificate[0] if certificate else None, reading)
     with progress("Measuring", 1 + len(shown_people(len(people))), quiet=json) as step:

@@ -55,7 +55,7 @@ def verify(
         )
     look = partial(judge)
     if _kind(certificate) == "sfumato smoothed track certificate":
-        look = partial(import_module("sfumato.tracks.answers.ways.smoothed").judge_smoothed, raw=raw)
+        look = partial(import_module("sfumato.tracks.answers.ways.smooth_tracks").judge_smoothed, raw=raw)
     elif raw is not None:
         raise InputError("--raw is for a smoothed track's certificate.", "Leave it out.")
     found: Verdict = look(

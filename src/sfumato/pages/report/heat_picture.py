@@ -14,9 +14,9 @@ from sfumato.base.things.estimated_map import EstimatedMap
 from sfumato.base.things.grid import Grid
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length
+from sfumato.tracks.answers.answer_files import depth
+from sfumato.tracks.answers.maps.cells import extent_of
 from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
-from sfumato.tracks.answers.maps.picture import depth
-from sfumato.tracks.answers.maps.window import extent_of
 from sfumato.tracks.answers.received import Received
 
 WIDTH, MARGIN, MOST_CELLS = 960.0, 20.0, 60

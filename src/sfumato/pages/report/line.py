@@ -1,7 +1,7 @@
 """The line of a release on a map: the likeliest track given the release, for the release itself is a scribble.
 
-It is computed from the release and its certificate alone (:mod:`sfumato.tracks.answers.ways.smooth`), so a public page
-may show it.
+It is computed from the release and its certificate alone (:mod:`sfumato.tracks.answers.ways.smooth_tracks`), so a
+public page may show it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 from sfumato.base.errors import InputError
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.answers.received import law_of
-from sfumato.tracks.answers.ways.smooth import smooth_track
+from sfumato.tracks.answers.ways.smooth_tracks import smooth_track
 from sfumato.tracks.certificates.build import SMOOTHED
 from sfumato.tracks.certificates.document import Certificate
 from sfumato.tracks.certificates.verify import Document

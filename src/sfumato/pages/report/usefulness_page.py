@@ -9,8 +9,8 @@ from sfumato.base.numbers.odds import odds_words
 from sfumato.base.units import format_length
 from sfumato.pages.report.archive_page import page, section, table
 from sfumato.pages.report.curves import STYLE, Curve, panel
+from sfumato.tracks.answers.usefulness.measures import Quality
 from sfumato.tracks.answers.usefulness.preview import Choice, Preview
-from sfumato.tracks.answers.usefulness.quality import Quality
 from sfumato.tracks.answers.usefulness.utility import PersonUtility, Utility
 
 _BANNER = "<strong>Private.</strong> This page was computed from the original. Keep it to yourself."

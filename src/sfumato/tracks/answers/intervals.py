@@ -8,18 +8,23 @@ than the truth by about b, what it loses when the whole way is walked once more.
 A cell that few people visit has a skewed law and no variance worth the name, so V is expressed as a number of people,
 1/φ = p (1 - p) / V, drawn towards that of all cells together where few people were in the cell, and the interval is
 [Wilson1927]'s for that number: |p̂ - p| ≤ z √(φ p (1 - p)), with b² in φ (less what smoothing
-takes from chance alone).
+takes from chance alone). Other numbers leave everybody out in turn (jackknife), for points are not independent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtri
+from scipy.stats import t as student
 
 from sfumato.base.arrays import FloatArray
-from sfumato.tracks.answers.maps.window import Window
+from sfumato.base.errors import InputError
+from sfumato.base.things.estimated_map import LEAST_PEOPLE
+from sfumato.tracks.answers.received import groups_of
 
 OF_BIAS = 1.5
 _BY_CHANCE = 0.25  # of the variance: so large is the square of what smoothing takes from chance alone
@@ -52,14 +57,71 @@ def people_interval(
     return np.clip(np.minimum(low, share), 0.0, 1.0), np.clip(np.maximum(high, share), 0.0, 1.0)
 
 
-def shifted_by(
-    latent: FloatArray, window: Window, variance_m2: float, shares: Callable[[FloatArray], FloatArray]
-) -> FloatArray | float:
-    """The variance of the shares where the whole map may lie off by so much along each axis."""
-    if not variance_m2 > 0:
-        return 0.0
-    out: FloatArray | float = 0.0
-    for axis, size in ((0, window.latent_m[0]), (1, window.latent_m[1])):
-        apart = shares(np.roll(latent, 1, axis=axis)) - shares(np.roll(latent, -1, axis=axis))
-        out = out + (apart / (2 * size)) ** 2 * variance_m2
-    return out
+Sample = tuple[FloatArray, FloatArray]  # values, and what each counts
+
+
+@dataclass(frozen=True, slots=True)
+class OverPeople:
+    """A value (NaN where nobody has any), and its interval over people (NaN for fewer than five)."""
+
+    value: float
+    low: float
+    high: float
+
+    def to_dict(self) -> dict[str, float]:
+        """Plain numbers."""
+        return {"value": self.value, "low": self.low, "high": self.high}
+
+
+def ratio_over_people(sums: FloatArray, counts: FloatArray, confidence: float) -> OverPeople:
+    """Σ sums / Σ counts over people, and the jackknife's interval by Student's t."""
+    check_confidence(confidence)
+    there = counts > 0
+    sums, counts = sums[there], counts[there]
+    people = len(sums)
+    if not people:
+        return OverPeople(math.nan, math.nan, math.nan)
+    value = float(sums.sum() / counts.sum())
+    if people < LEAST_PEOPLE:
+        return OverPeople(value, math.nan, math.nan)
+    without = (sums.sum() - sums) / (counts.sum() - counts)
+    reach = _reach(without, confidence)
+    return OverPeople(value, value - reach, value + reach)
+
+
+def quantiles_over_people(
+    people: Sequence[Sample], quantiles: Sequence[float], confidence: float
+) -> tuple[OverPeople, ...]:
+    """Weighted quantiles of all people's values together; the interval leaves out up to twenty groups in turn."""
+    check_confidence(confidence)
+    kept = [one for one in people if len(one[0])]
+    if not kept:
+        return tuple(OverPeople(math.nan, math.nan, math.nan) for _ in quantiles)
+    values, counts = (np.concatenate([one[part] for one in kept]) for part in (0, 1))
+    whose = np.repeat(groups_of(len(kept)), [len(one[0]) for one in kept])
+    order = np.argsort(values)
+    values, counts, whose = values[order], counts[order], whose[order]
+    found = _quantiles(values, counts, quantiles)
+    if len(kept) < LEAST_PEOPLE:
+        return tuple(OverPeople(float(value), math.nan, math.nan) for value in found)
+    without = np.array([_quantiles(values, np.where(whose == g, 0.0, counts), quantiles) for g in np.unique(whose)])
+    reach = [_reach(column, confidence) for column in without.T]
+    return tuple(OverPeople(float(v), max(float(v - r), 0.0), float(v + r)) for v, r in zip(found, reach, strict=True))
+
+
+def _quantiles(values: FloatArray, counts: FloatArray, quantiles: Sequence[float]) -> FloatArray:
+    passed = np.cumsum(counts)
+    at = np.searchsorted(passed, np.asarray(quantiles) * passed[-1])
+    return np.asarray(values[np.minimum(at, len(values) - 1)])
+
+
+def _reach(without: FloatArray, confidence: float) -> float:
+    groups = len(without)
+    sd = math.sqrt((groups - 1) / groups * float(np.sum((without - without.mean()) ** 2)))
+    return float(student.ppf((1 + confidence) / 2, groups - 1)) * sd
+
+
+def check_confidence(confidence: float) -> None:
+    """Refuse what is no probability."""
+    if not 0 < confidence < 1:
+        raise InputError(f"The confidence is {confidence:g}.", "Give a number between 0 and 1, such as 0.9.")

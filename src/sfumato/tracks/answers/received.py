@@ -1,8 +1,18 @@
-"""A release as its receiver holds it: released people, and the law of the noise, from the certificate alone.
+"""A release as its receiver holds it: whose it is, the law of its noise from the certificate alone, who is left out.
 
 Every answer begins here. The certificate must be whole (its seal), must belong to this very release (the hash of its
 positions and times), and must state a noise whose law is the same for everybody and known: a kernel per coordinate, or
 planar Laplace steps. Noise designed for chosen secrets and rounding have no such law, and are refused.
+
+Days are left out in turn to judge how far to walk, people to tell what is chance. A map is of the people who were
+released, so what judges it are *their* other days: a person's points of one day are left out, and the map made without
+them is asked how likely they are. (People left out would judge a map of people like these. Where everybody keeps to
+places of their own, such a map is nearly flat, and farther from these people than counting.) That needs another day's
+noise to be another one: its constant part must have been told and taken out
+(:mod:`~sfumato.tracks.answers.maps.offsets`), else two days of a person are wrong in the same way, and agree on it;
+then people are left out. So they are where nobody has two days. And one person's few days say little about each other:
+less than a week of one person judges nothing. Intervals are over people, whom a larger fleet would have more of: there
+people are left out, all their days together.
 """
 
 from __future__ import annotations
@@ -17,7 +27,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sfumato.base.arrays import FloatArray
+from sfumato.base.arrays import BoolArray, FloatArray, IntArray
 from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.certificates.build import ReleasedFiles, Terms, released_of
@@ -111,6 +121,13 @@ def received_all(received: Sequence[Received | Pair]) -> list[Received]:
     return [one if isinstance(one, Received) else receive(*one) for one in received]
 
 
+def laws_of(received: Sequence[Received]) -> list[NoiseLaw]:
+    """The laws of their noise, each once."""
+    if not received:
+        raise InputError("There is no release.", "Give at least one, with its certificate.")
+    return list(dict.fromkeys(one.law for one in received))
+
+
 def _people(release: Release, document: Document) -> str | Path | Trace | Sequence[tuple[str | None, Trace]]:
     """Tables and folders of their parts read; anything else as it is."""
     if isinstance(release, str | Path):
@@ -163,3 +180,96 @@ def law_of(mechanism: TraceMechanism, snap_m: float) -> NoiseLaw:
             "Answers need multiscale, prior-shaped, mixed, independent or planar-laplace releases.",
         )
     return NoiseLaw(kernel, snap_m)
+
+
+LONGEST_GAP_S = 600.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Person:
+    """One person's releases, each with its law."""
+
+    releases: tuple[tuple[NoiseLaw, Trace], ...]
+
+
+def people_of(received: Sequence[Received], *, each_release_a_person: bool = False) -> list[Person]:
+    """People by id. Releases of one track without an id are one person's, unless each is said to be another's:
+    taking one person for many would make intervals too short.
+    """
+    found: dict[object, list[tuple[NoiseLaw, Trace]]] = {}
+    for place, one in enumerate(received):
+        for identity, trace in one.people:
+            key = identity if identity is not None else (place if each_release_a_person else None)
+            found.setdefault(key, []).append((one.law, trace))
+    return [Person(tuple(releases)) for releases in found.values()]
+
+
+def is_recorded(gaps_s: FloatArray) -> BoolArray:
+    """Which steps were recorded: not those across a pause (longer than ten minutes, and than three usual steps)."""
+    usual = float(np.median(gaps_s)) if gaps_s.size else 0.0
+    return np.asarray(gaps_s <= max(LONGEST_GAP_S, 3 * usual))
+
+
+def time_weights(trace: Trace) -> FloatArray:
+    """Seconds that each point stands for: half the way to its neighbours in time within its segment.
+
+    A pause of more than ten minutes counts as ten: what happened in between is not known.
+    """
+    order = np.lexsort((trace.times_s, trace.segment))
+    gap = np.minimum(np.diff(trace.times_s[order]), LONGEST_GAP_S)
+    gap = np.where(np.diff(trace.segment[order]) == 0, gap, 0.0)
+    seconds = np.zeros(len(order))
+    seconds[:-1] += gap / 2
+    seconds[1:] += gap / 2
+    out: FloatArray = np.empty(len(order))
+    out[order] = seconds
+    return out
+
+
+GROUPS = 20
+DAY_GROUPS = 8  # enough to judge by; intervals need more
+LEAST_DAYS = 7  # of one person alone
+DAY_S = 86_400.0
+_ALIKE = 0.01  # of the variance
+
+
+def groups_of(count: int, groups: int = GROUPS) -> IntArray:
+    """The group of each person (or day), 0 .. min(count, groups) - 1: the same at every run (no secret is drawn)."""
+    order = np.random.default_rng(0).permutation(count)
+    group: IntArray = np.empty(count, dtype=np.int64)
+    group[order] = np.arange(count) % min(count, groups)
+    return group
+
+
+def days_of(person: IntArray, times_s: FloatArray) -> IntArray:
+    """Each point's day, numbered over all people: points of one person on one day have the same number."""
+    if not len(person):
+        return np.zeros(0, dtype=np.int64)
+    day = np.floor(times_s / DAY_S).astype(np.int64)
+    day -= day.min()
+    numbered: IntArray = np.unique(person * (int(day.max()) + 1) + day, return_inverse=True)[1]
+    return numbered
+
+
+def split(values: IntArray, parts: Sequence[int]) -> list[IntArray]:
+    """Consecutive pieces of these lengths."""
+    return np.split(values, np.cumsum(parts)[:-1])
+
+
+def other_by_day(laws: Sequence[NoiseLaw]) -> bool:
+    """Whether the noise of the next day says nothing about today's."""
+    return all(float(np.asarray(law.kernel(DAY_S))) < _ALIKE * law.variance_m2 for law in laws)
+
+
+def day_groups(days: IntArray, people: int) -> IntArray:
+    """The group of each point by its day; one group where one of the ``people`` is all there are, for a few days."""
+    count = int(days.max(initial=-1)) + 1
+    if people == 1 and count < LEAST_DAYS:
+        return np.zeros_like(days)
+    return groups_of(count, DAY_GROUPS)[days]
+
+
+def largest_share(person: Sequence[int] | IntArray, mass: Sequence[float] | None = None) -> float:
+    """What the person with most points (or trips, or seconds) has of all."""
+    each = np.bincount(np.asarray(person, dtype=np.int64), weights=mass)
+    return float(each.max(initial=0) / max(each.sum(), 1e-300))

@@ -18,11 +18,9 @@ import numpy as np
 
 from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.tracks.answers.flows.trips import Trips
-from sfumato.tracks.answers.groups import days_of, dealt_days, other_by_day
-from sfumato.tracks.answers.maps.deconvolution import fitted
-from sfumato.tracks.answers.maps.spread import Spread
-from sfumato.tracks.answers.maps.window import LATENT_OF_NOISE, Window
-from sfumato.tracks.answers.received import NoiseLaw
+from sfumato.tracks.answers.maps.cells import LATENT_OF_NOISE, Window
+from sfumato.tracks.answers.maps.deconvolution import Spread, fit_density
+from sfumato.tracks.answers.received import NoiseLaw, day_groups, days_of, other_by_day
 
 STEPS_FOR_ONE = 20
 _RAKINGS = 12
@@ -41,7 +39,7 @@ class TripEnds:
     without: tuple[Ends, ...]
 
 
-def raked(flows: FloatArray, both: Ends) -> FloatArray:
+def rake(flows: FloatArray, both: Ends) -> FloatArray:
     """The flows nearest to these, (row, row, column, column), that begin and end there."""
     starts, ends = both
     for _ in range(_RAKINGS):
@@ -71,7 +69,7 @@ def trip_ends(
     spreads = [Spread.of(law, rows * finer, columns * finer, *sizes) for law in laws]
     day = groups
     if other_by_day(laws):
-        day = dealt_days(days_of(trips.person, trips.times_s), int(groups.max()) + 1)
+        day = day_groups(days_of(trips.person, trips.times_s), int(groups.max()) + 1)
 
     def coarse(fine: FloatArray) -> FloatArray:
         summed = fine.reshape(*fine.shape[:-2], rows, finer, columns, finer).sum(axis=(-3, -1))
@@ -89,7 +87,7 @@ def trip_ends(
     for at_m in (trips.start_m, trips.end_m):
         people = counted(at_m, groups) if leave_out else None
         judged_by = people if people is not None and day is groups else counted(at_m, day)
-        one = fitted(spreads, judged_by, people, coarse, steps_for_one=STEPS_FOR_ONE, on_step=on_step)
+        one = fit_density(spreads, judged_by, people, coarse, steps_for_one=STEPS_FOR_ONE, on_step=on_step)
         found.append(coarse(one.density))
         again.append(coarse(one.again))
         without.append(one.without)

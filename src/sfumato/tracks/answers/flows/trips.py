@@ -1,7 +1,9 @@
 """Trips of a release and what each says about where it began and ended: blocks of likelihood on the latent cells.
 
 Gaussian noise splits into the axes (the two ends of one axis are correlated). Planar Laplace noise does not, but is
-independent from moment to moment, so it splits into the two ends.
+independent from moment to moment, so it splits into the two ends. Either way a trip's likelihood is a product of two,
+and beyond a few noises it is nothing: each trip carries two small blocks, (``side`` x ``side``), whose corner is
+``first``: row of the start and of the end, column of the start and of the end. Compiled loops walk over them.
 """
 
 from __future__ import annotations
@@ -13,12 +15,86 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.base.arrays import FloatArray, IntArray
+from sfumato.base.compiled import compiled
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.answers.flows.flow_loops import end_blocks, step_by_axes, trip_blocks
-from sfumato.tracks.answers.maps.cells import Cells
-from sfumato.tracks.answers.maps.window import Window
-from sfumato.tracks.answers.people import Person
-from sfumato.tracks.answers.received import NoiseLaw
+from sfumato.tracks.answers.maps.cells import Cells, Window
+from sfumato.tracks.answers.received import NoiseLaw, Person
+
+NOTHING = 1e-4  # of the likeliest pair of rows
+
+
+@compiled(fastmath=True)  # sums may be reordered, which moves them by a rounding
+def step_by_axes(
+    flows: FloatArray, first: IntArray, down: FloatArray, across: FloatArray, weight: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """(Σ_t of the trips' posteriors, likelihood of each trip) under flows[i, j, k, l]: from row i to j, column k to l.
+
+    ``first`` is (trips, 4): first row of the start and of the end, first column of the start and of the end; ``weight``
+    is 0 for trips that only get a likelihood.
+    """
+    back = np.zeros_like(flows)
+    likelihood = np.empty(len(first))
+    side = down.shape[1]
+    for t in range(len(first)):
+        i0, j0, k0, l0 = first[t]
+        total = 0.0
+        for i in range(side):
+            for j in range(side):
+                if down[t, i, j] < NOTHING:
+                    continue
+                plane = flows[i0 + i, j0 + j]
+                partial = 0.0
+                for k in range(side):
+                    for m in range(side):
+                        partial += plane[k0 + k, l0 + m] * across[t, k, m]
+                total += partial * down[t, i, j]
+        likelihood[t] = total
+        if weight[t] > 0.0 and total > 0.0:
+            share = weight[t] / total
+            for i in range(side):
+                for j in range(side):
+                    scaled = share * down[t, i, j]
+                    if down[t, i, j] >= NOTHING:
+                        plane = back[i0 + i, j0 + j]
+                        for k in range(side):
+                            for m in range(side):
+                                plane[k0 + k, l0 + m] += scaled * across[t, k, m]
+    return back * flows, likelihood
+
+
+@compiled(fastmath=True)  # sums may be reordered, which moves them by a rounding
+def trip_blocks(
+    start: FloatArray, end: FloatArray, rho: FloatArray, variance: float, cell: float, first: IntArray, side: int
+) -> FloatArray:
+    """(trips, side, side): the bivariate Gaussian density at the cells' centres, scaled to 1 at its peak."""
+    out = np.empty((len(start), side, side))
+    for t in range(len(start)):
+        r = rho[t]
+        scale = -0.5 / (variance * (1 - r * r))
+        for i in range(side):
+            u = start[t] - (first[t, 0] + i + 0.5) * cell
+            for j in range(side):
+                v = end[t] - (first[t, 1] + j + 0.5) * cell
+                out[t, i, j] = math.exp(scale * (u * u - 2 * r * u * v + v * v))
+    return out
+
+
+@compiled(fastmath=True)
+def end_blocks(at: FloatArray, epsilon: float, height: float, width: float, first: IntArray, side: int) -> FloatArray:
+    """(trips, side, side): planar Laplace density around one end, averaged over 5 x 5 places of each cell."""
+    out = np.empty((len(at), side, side))
+    for t in range(len(at)):
+        for i in range(side):
+            for k in range(side):
+                total = 0.0
+                for a in range(5):
+                    u = at[t, 0] - (first[t, 0] + i + (a + 0.5) / 5) * height
+                    for b in range(5):
+                        v = at[t, 1] - (first[t, 1] + k + (b + 0.5) / 5) * width
+                        total += math.exp(-epsilon * math.sqrt(u * u + v * v))
+                out[t, i, k] = total / 25
+    return out
+
 
 REACH = 3.0  # noises
 LEAST_TRIP_S, PAUSE_S = 1.0, 3600.0
@@ -84,14 +160,14 @@ class TripLikelihood:
             self.on_step()
         return moved / max(float(moved.sum()), 1e-300), likelihood
 
-    def walked(self, flows: FloatArray, steps: int) -> FloatArray:
+    def walk(self, flows: FloatArray, steps: int) -> FloatArray:
         """The flows after so many steps with all trips."""
         for _ in range(steps):
             flows, _ = self.step(flows, np.ones(self.trips))
         return flows
 
 
-def _ends(trace: Trace) -> tuple[IntArray, IntArray]:
+def segment_ends(trace: Trace) -> tuple[IntArray, IntArray]:
     """First and last point of every segment that lasts."""
     order = np.lexsort((trace.times_s, trace.segment))
     fresh = np.r_[True, np.diff(trace.segment[order]) != 0]
@@ -101,7 +177,7 @@ def _ends(trace: Trace) -> tuple[IntArray, IntArray]:
     return order[start[lasting]], order[end[lasting]]
 
 
-def paused(trace: Trace) -> tuple[int, int]:
+def count_pauses(trace: Trace) -> tuple[int, int]:
     """How many segments have a pause of more than an hour in them, of how many: those are hardly one trip each."""
     order = np.lexsort((trace.times_s, trace.segment))
     long = (np.diff(trace.times_s[order]) > PAUSE_S) & (np.diff(trace.segment[order]) == 0)
@@ -119,7 +195,7 @@ def trips_of(
     found: list[tuple[FloatArray | IntArray, ...]] = []
     for place, person in enumerate(people):
         for law, trace in person.releases:
-            start, end = _ends(trace)
+            start, end = segment_ends(trace)
             at = window.metres(trace.lat_deg, trace.lon_deg) - moved_m[len(found)]
             seconds = trace.times_s[end] - trace.times_s[start]
             in_cell = [locate(trace.lat_deg[ends], trace.lon_deg[ends]) for ends in (start, end)]

@@ -1,25 +1,160 @@
-"""The cells an answer is given for: a grid of square cells, H3 hexagons, or named areas; and latent cells within them.
+"""The cells an answer is given for, the window of finer cells that it is worked out on, and the outlines of cells.
 
-A grid's latent cells divide its cells exactly. Hexagons and areas take from each latent cell the part of it that lies
-inside (told on nine places of it).
+Answers are for a grid of square cells, H3 hexagons or named areas. The *latent* cells of the window must be finer than
+those and than the noise, since people do not stand evenly over a reporting cell (with latent = reporting cells a map
+comes out worse than the blurred histogram). A grid's latent cells divide its cells exactly; hexagons and areas take
+from each latent cell the part of it that lies inside (told on nine places of it). Lines run along parallels and
+meridians, as in :class:`~sfumato.base.things.grid.Grid`.
 """
 
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from sfumato.base.arrays import FloatArray, IntArray
+from sfumato.base.arrays import BoolArray, FloatArray, IntArray, positive
 from sfumato.base.errors import InputError
+from sfumato.base.things.estimated_map import MapCells
 from sfumato.base.things.grid import Grid
 from sfumato.base.things.hexagons import HexCells
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.answers.maps.areas import Areas
-from sfumato.tracks.answers.maps.window import Bounds, Window, extent_of, reporting_grid
+
+MARGIN = 4.0  # noises: released points of people inside are almost never farther out
+LATENT_OF_NOISE, LATENT_OF_CELL = 0.4, 2
+LARGEST_WINDOW = 1_000_000
+_RARE = 5e-4
+Bounds = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A reporting grid, ``finer`` latent cells along each side of its cells, and ``margin`` latent cells around."""
+
+    grid: Grid
+    finer: int
+    margin: int
+
+    @classmethod
+    def around(cls, grid: Grid, noise_m: float, *, least: int = LATENT_OF_CELL) -> Window:
+        """The window that noise of this size needs."""
+        cell = min(grid.cell_height, grid.cell_width)
+        finer = max(least, math.ceil(cell / (LATENT_OF_NOISE * noise_m)))
+        margin = math.ceil(MARGIN * noise_m * finer / cell)
+        rows, columns = grid.rows * finer + 2 * margin, grid.columns * finer + 2 * margin
+        if rows * columns > LARGEST_WINDOW:
+            raise InputError(
+                f"The map would need {rows} x {columns} cells of {cell / finer:.3g} m to be worked out.",
+                "Use larger cells, or name a smaller rectangle (--bounds south,west,north,east).",
+            )
+        return cls(grid, finer, margin)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of latent cells, margin included."""
+        return self.grid.rows * self.finer + 2 * self.margin, self.grid.columns * self.finer + 2 * self.margin
+
+    @property
+    def latent_m(self) -> tuple[float, float]:
+        """Height and width of a latent cell."""
+        return self.grid.cell_height / self.finer, self.grid.cell_width / self.finer
+
+    def places(self, lat_deg: FloatArray, lon_deg: FloatArray) -> FloatArray:
+        """(n, 2): latent rows and columns from the north-western corner, with fractions."""
+        return np.column_stack([self._rows_of(lat_deg), self._columns_of(lon_deg)])
+
+    def holds(self, places: FloatArray) -> BoolArray:
+        """Which places lie in the window."""
+        return np.asarray(((places >= 0) & (places < np.array(self.shape))).all(axis=1))
+
+    def metres(self, lat_deg: FloatArray, lon_deg: FloatArray) -> FloatArray:
+        """(n, 2): metres south and east of the window's north-western corner."""
+        return np.asarray(self.places(lat_deg, lon_deg) * np.array(self.latent_m))
+
+    def _rows_of(self, lat_deg: FloatArray) -> FloatArray:
+        assert self.grid.north_deg is not None
+        assert self.grid.cell_height_deg is not None
+        return (self.grid.north_deg - lat_deg) * self.finer / self.grid.cell_height_deg + self.margin
+
+    def _columns_of(self, lon_deg: FloatArray) -> FloatArray:
+        assert self.grid.west_deg is not None
+        assert self.grid.cell_width_deg is not None
+        across = (lon_deg - self.grid.west_deg + 180.0) % 360.0 - 180.0
+        across = np.where(across < -self._reach_deg, across + 360.0, across)
+        return across * self.finer / self.grid.cell_width_deg + self.margin
+
+    @property
+    def _reach_deg(self) -> float:
+        assert self.grid.cell_width_deg is not None
+        return (self.margin / self.finer + 1) * self.grid.cell_width_deg
+
+    def sum_cells(self, latent: FloatArray) -> FloatArray:
+        """Latent cells (..., rows, columns) summed into the reporting cells (..., cells), margin cut off."""
+        inner = latent[..., self.margin : latent.shape[-2] - self.margin, self.margin : latent.shape[-1] - self.margin]
+        lead, k = inner.shape[:-2], self.finer
+        out: FloatArray = inner.reshape(*lead, self.grid.rows, k, self.grid.columns, k).sum(axis=(-3, -1))
+        return out.reshape(*lead, self.grid.cells)
+
+    def centres_deg(self) -> tuple[FloatArray, FloatArray]:
+        """Latitude and longitude of each latent cell's centre, margin included, flattened."""
+        rows, columns = self.shape
+        assert self.grid.north_deg is not None
+        assert self.grid.west_deg is not None
+        assert self.grid.cell_height_deg is not None
+        assert self.grid.cell_width_deg is not None
+        lat = self.grid.north_deg - (np.arange(rows) - self.margin + 0.5) * self.grid.cell_height_deg / self.finer
+        lon = self.grid.west_deg + (np.arange(columns) - self.margin + 0.5) * self.grid.cell_width_deg / self.finer
+        return np.repeat(lat, columns), np.tile((lon + 180.0) % 360.0 - 180.0, rows)
+
+
+def reporting_grid(traces: Sequence[Trace], cell_m: float, bounds: Bounds | None = None) -> Grid:
+    """Square cells over the rectangle, by default the one that holds the release.
+
+    A few stray points far away would make it a country: where the rectangle of all but one in a thousand points is less
+    than a quarter of the whole, that one is taken (the answer says how many points lie outside).
+    """
+    size = positive(cell_m, "cell_m")
+    if bounds is None:
+        bounds = extent_of(traces)
+    south, west, north, east = bounds
+    return Grid.from_bounds(south, west, north, east, cell_size_m=size)
+
+
+def extent_of(traces: Sequence[Trace]) -> Bounds:
+    """South, west, north, east of the released points; across the date line where that is shorter."""
+    lat = np.concatenate([trace.lat_deg for trace in traces])
+    lon = np.concatenate([trace.lon_deg for trace in traces])
+    middle = float(
+        np.quantile(lon, 0.5, method="higher")
+    )  # somebody's: between both sides of the date line is Greenwich
+    across = (lon - middle + 180.0) % 360.0 - 180.0
+    whole = _box(lat, across, 0.0)
+    most = _box(lat, across, _RARE)
+    chosen = most if 4 * _area(most) < _area(whole) else whole
+    south, west, north, east = chosen
+    tiny = 1e-4
+    return (
+        max(-90.0, south - tiny),
+        (west - tiny + middle + 180.0) % 360.0 - 180.0,
+        min(90.0, north + tiny),
+        (east + tiny + middle + 180.0) % 360.0 - 180.0,
+    )
+
+
+def _box(lat: FloatArray, lon: FloatArray, rare: float) -> Bounds:
+    south, west = (float(np.quantile(values, rare, method="higher")) for values in (lat, lon))
+    north, east = (float(np.quantile(values, 1 - rare, method="lower")) for values in (lat, lon))
+    return south, west, north, east
+
+
+def _area(box: Bounds) -> float:
+    return (box[2] - box[0]) * (box[3] - box[1])
+
 
 Cells = Grid | HexCells | Areas
 NOTHING = 1e-12  # of everybody
@@ -58,7 +193,7 @@ class Reporting:
     def masses(self, latent: FloatArray) -> FloatArray:
         """Sums (..., cells) of latent cells (..., rows, columns)."""
         if self.into is None:
-            return self.window.reported(latent)
+            return self.window.sum_cells(latent)
         flat = latent.reshape(-1, latent.shape[-2] * latent.shape[-1])
         return np.asarray((self.into @ flat.T).T).reshape(*latent.shape[:-2], -1)
 
@@ -122,3 +257,56 @@ def _into(cells: Cells, window: Window) -> csr_array:
         raise InputError("No cell lies where the release is.", "Check the areas, or name another rectangle.")
     weight = np.full(int(inside.sum()), 1.0 / len(_WITHIN) ** 2)
     return csr_array((weight, (found[inside], latent[inside])), shape=(cells.cells, len(lat)))
+
+
+Rings = list[FloatArray]
+
+
+def outlines(cells: MapCells) -> list[list[Rings]]:
+    """Of each cell its polygons, each of them rings, closed."""
+    if isinstance(cells, Areas):
+        return [[list(one.rings) for one in shape] for shape in cells.shapes]
+    if isinstance(cells, HexCells):
+        return [[[_on_one_side(np.array([*ring, ring[0]]))]] for ring in cells.outlines_deg()]
+    assert isinstance(cells, Grid)
+    lat, lon = cells.centres_deg()
+    assert cells.cell_height_deg is not None
+    assert cells.cell_width_deg is not None
+    corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1), (-1, -1)]) / 2
+    corners = corners * np.array([cells.cell_width_deg, cells.cell_height_deg])
+    return [[[np.round(np.array([x, y]) + corners, 7)]] for y, x in zip(lat, lon, strict=True)]
+
+
+def _on_one_side(ring: FloatArray) -> FloatArray:
+    """The ring as one piece: across the date line it goes on beyond 180 degrees, as a grid's cells do."""
+    return np.column_stack([[beside(lon, ring[0, 0]) for lon in ring[:, 0]], ring[:, 1]])
+
+
+def beside(lon_deg: float, other_deg: float) -> float:
+    """The same meridian, counted on from another so that the way between the two is the short one."""
+    return lon_deg - 360.0 * round((lon_deg - other_deg) / 360.0)
+
+
+def geometry(shape: list[Rings]) -> dict[str, object]:
+    """GeoJSON of one cell."""
+    coordinates = [[ring.tolist() for ring in rings] for rings in shape]
+    if len(coordinates) == 1:
+        return {"type": "Polygon", "coordinates": coordinates[0]}
+    return {"type": "MultiPolygon", "coordinates": coordinates}
+
+
+def wkb(shape: list[Rings]) -> bytes:
+    """The same as little-endian well-known binary."""
+    polygons = [
+        struct.pack("<BII", 1, 3, len(rings))
+        + b"".join(struct.pack("<I", len(ring)) + np.asarray(ring, dtype="<f8").tobytes() for ring in rings)
+        for rings in shape
+    ]
+    return polygons[0] if len(polygons) == 1 else struct.pack("<BII", 1, 6, len(polygons)) + b"".join(polygons)
+
+
+def line_wkb(start: tuple[float, float], end: tuple[float, float]) -> bytes:
+    """A line from one (lon, lat) to another; a point where they are the same."""
+    if start == end:
+        return struct.pack("<BI2d", 1, 1, *start)
+    return struct.pack("<BII4d", 1, 2, 2, *start, *end)

@@ -16,16 +16,25 @@ import numpy as np
 from sfumato.base.arrays import FloatArray, read_only
 from sfumato.base.errors import InputError
 from sfumato.base.things.estimated_map import LEAST_PEOPLE, EstimatedMap, Weight
-from sfumato.tracks.answers.groups import days_of, dealt, dealt_days, largest_share, other_by_day, split
-from sfumato.tracks.answers.intervals import people_interval, shifted_by
+from sfumato.tracks.answers.intervals import check_confidence, people_interval
 from sfumato.tracks.answers.maps.areas import Areas
-from sfumato.tracks.answers.maps.cells import asked_for
-from sfumato.tracks.answers.maps.deconvolution import fitted
-from sfumato.tracks.answers.maps.offsets import Unit, aligned, counted, units_of
-from sfumato.tracks.answers.maps.spread import Spread
-from sfumato.tracks.answers.maps.window import Bounds, Window
-from sfumato.tracks.answers.people import people_of
-from sfumato.tracks.answers.received import NoiseLaw, Pair, Received, received_all
+from sfumato.tracks.answers.maps.cells import Bounds, Window, asked_for
+from sfumato.tracks.answers.maps.deconvolution import Spread, fit_density
+from sfumato.tracks.answers.maps.offsets import Unit, align, count_on, units_of
+from sfumato.tracks.answers.received import (
+    NoiseLaw,
+    Pair,
+    Received,
+    day_groups,
+    days_of,
+    groups_of,
+    largest_share,
+    laws_of,
+    other_by_day,
+    people_of,
+    received_all,
+    split,
+)
 
 STEPS_FOR_ONE = 50
 BY_DAYS, BY_PEOPLE = "likelihood of days left out", "likelihood of people left out"
@@ -52,9 +61,8 @@ def estimate_heatmap(
     received = received_all(received)
     if weight not in ("points", "time"):
         raise InputError(f"There is no weight '{weight}'.", "Count points, or the time they stand for.")
-    if not 0 < confidence < 1:
-        raise InputError(f"The confidence is {confidence:g}.", "Give a number between 0 and 1, such as 0.9.")
-    laws = _laws(received)
+    check_confidence(confidence)
+    laws = laws_of(received)
     people = people_of(received, each_release_a_person=each_release_a_person)
     finest = min(law.noise_m for law in laws)
     traces = [trace for one in received for _, trace in one.people]
@@ -65,11 +73,11 @@ def estimate_heatmap(
     outside = sum(int(np.count_nonzero(~window.holds(unit.places))) for unit in units)
     if not sum(float(unit.mass[window.holds(unit.places)].sum()) for unit in units) > 0:
         raise InputError("No released point lies in the rectangle.", "Name another rectangle.")
-    naive = sum(counted(units, i, window)[0] for i in range(len(laws)))
-    laid = aligned(units, laws, window)
+    naive = sum(count_on(units, i, window)[0] for i in range(len(laws)))
+    laid = align(units, laws, window)
     spreads = [Spread.of(law, *window.shape, *window.latent_m) for law in laid.laws]
     days, by_people = _left_out(laid.units, laid.laws, window, len(people))
-    found = fitted(
+    found = fit_density(
         spreads,
         days,
         by_people if len(people) >= LEAST_PEOPLE else None,
@@ -83,7 +91,7 @@ def estimate_heatmap(
     low, high = share * np.nan, share * np.nan
     if len(people) >= LEAST_PEOPLE:
         lost = reporting.shares(found.again) - share
-        common = shifted_by(latent, window, laid.common_m2, reporting.shares)
+        common = _shifted_by(latent, window, laid.common_m2, reporting.shares)
         low, high = people_interval(share, found.without, len(people), confidence, bias=lost, more=common)
     return EstimatedMap(
         cells=asked.cells,
@@ -105,10 +113,17 @@ def estimate_heatmap(
     )
 
 
-def _laws(received: Sequence[Received]) -> list[NoiseLaw]:
-    if not received:
-        raise InputError("There is no release.", "Give at least one, with its certificate.")
-    return list(dict.fromkeys(one.law for one in received))
+def _shifted_by(
+    latent: FloatArray, window: Window, variance_m2: float, shares: Callable[[FloatArray], FloatArray]
+) -> FloatArray | float:
+    """The variance of the shares where the whole map may lie off by so much along each axis."""
+    if not variance_m2 > 0:
+        return 0.0
+    out: FloatArray | float = 0.0
+    for axis, size in ((0, window.latent_m[0]), (1, window.latent_m[1])):
+        apart = shares(np.roll(latent, 1, axis=axis)) - shares(np.roll(latent, -1, axis=axis))
+        out = out + (apart / (2 * size)) ** 2 * variance_m2
+    return out
 
 
 def _left_out(
@@ -118,9 +133,9 @@ def _left_out(
     lengths = [len(unit.places) for unit in units]
     person = np.repeat([unit.person for unit in units], lengths)
     days = days_of(person, np.concatenate([unit.times_s for unit in units]))
-    group = dealt(people)
-    by_person = [counted(units, law, window, split(group[person], lengths)) for law in range(len(laws))]
+    group = groups_of(people)
+    by_person = [count_on(units, law, window, split(group[person], lengths)) for law in range(len(laws))]
     if int(days.max()) + 1 == people or not other_by_day(laws):
         return by_person, by_person
-    of_day = split(dealt_days(days, people), lengths)
-    return [counted(units, law, window, of_day) for law in range(len(laws))], by_person
+    of_day = split(day_groups(days, people), lengths)
+    return [count_on(units, law, window, of_day) for law in range(len(laws))], by_person

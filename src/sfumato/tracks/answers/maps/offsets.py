@@ -24,12 +24,25 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sfumato.base.arrays import FloatArray, IntArray
-from sfumato.tracks.answers.maps.deconvolution import density
-from sfumato.tracks.answers.maps.offset_loops import overlaps
-from sfumato.tracks.answers.maps.spread import Spread
-from sfumato.tracks.answers.maps.window import Window
-from sfumato.tracks.answers.people import Person, time_weights
-from sfumato.tracks.answers.received import NoiseLaw
+from sfumato.base.compiled import compiled
+from sfumato.tracks.answers.maps.cells import Window
+from sfumato.tracks.answers.maps.deconvolution import Spread, density
+from sfumato.tracks.answers.received import NoiseLaw, Person, time_weights
+
+
+@compiled()
+def overlaps(row: IntArray, column: IntArray, mass: FloatArray, seen: FloatArray, reach: int) -> FloatArray:
+    """Σ_i mass_i · seen[cell_i - u] for every shift u of up to ``reach`` cells; beyond the map its edge is taken."""
+    rows, columns = seen.shape
+    out = np.zeros((2 * reach + 1, 2 * reach + 1))
+    for i in range(len(row)):
+        for a in range(-reach, reach + 1):
+            r = min(max(row[i] - a, 0), rows - 1)
+            for b in range(-reach, reach + 1):
+                c = min(max(column[i] - b, 0), columns - 1)
+                out[a + reach, b + reach] += mass[i] * seen[r, c]
+    return out
+
 
 FEWEST = 10  # releases
 ONE_IN_S = 3000.0  # one point in so many seconds says something of its own
@@ -87,7 +100,7 @@ def units_of(
     return out
 
 
-def counted(units: Sequence[Unit], law: int, window: Window, groups: Sequence[IntArray] | None = None) -> FloatArray:
+def count_on(units: Sequence[Unit], law: int, window: Window, groups: Sequence[IntArray] | None = None) -> FloatArray:
     """What counts in each latent cell (groups, rows, columns), of one law; ``groups`` of each unit's points."""
     rows, columns = window.shape
     count = 1 if groups is None else 1 + max(int(one.max(initial=0)) for one in groups)
@@ -103,13 +116,13 @@ def counted(units: Sequence[Unit], law: int, window: Window, groups: Sequence[In
     return out.reshape(count, rows, columns)
 
 
-def aligned(units: Sequence[Unit], laws: Sequence[NoiseLaw], window: Window) -> Aligned:
+def align(units: Sequence[Unit], laws: Sequence[NoiseLaw], window: Window) -> Aligned:
     """Releases laid on one another; as they are where they share no shift, or are too few."""
     shared = [_shared_m2(law, [unit.duration_s for unit in units if unit.law == i]) for i, law in enumerate(laws)]
     if len(units) < FEWEST or not max(shared) > 0:
         return Aligned.as_they_are(units, laws)
     plain = [Spread.of(law, *window.shape, *window.latent_m) for law in laws]
-    found = density(plain, [counted(units, i, window)[0] for i in range(len(laws))], FIRST_STEPS)
+    found = density(plain, [count_on(units, i, window)[0] for i in range(len(laws))], FIRST_STEPS)
     seen = [
         _logarithm(Spread.of(_left(law, v, 0.0), *window.shape, *window.latent_m).spread(found))
         for law, v in zip(laws, shared, strict=True)

@@ -2,12 +2,13 @@
 
 *Naive* counts the release as if it were the truth; *corrected* is what :mod:`sfumato.tracks.answers` makes of it with
 the law on its certificate. Errors are total variations: the share of people (or trips) that would have to be moved to
-make the two maps alike.
+make the two maps alike. Maps are compared where the originals are, as far as a map of it can be worked out.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -16,17 +17,67 @@ import numpy as np
 
 from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.base.errors import InputError
-from sfumato.base.things.grid import Grid
+from sfumato.base.things.grid import Grid, metres_per_degree
 from sfumato.base.things.traces import Trace
-from sfumato.base.units import count_of
-from sfumato.tracks.answers.flows.flows import estimate_flows
+from sfumato.base.units import count_of, format_length
+from sfumato.tracks.answers.flows.origin_destination import estimate_flows
+from sfumato.tracks.answers.flows.trips import segment_ends
+from sfumato.tracks.answers.maps.cells import Bounds, extent_of, reporting_grid
 from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
-from sfumato.tracks.answers.maps.window import Bounds, reporting_grid
 from sfumato.tracks.answers.received import Received
-from sfumato.tracks.answers.usefulness.quality import People, Quality
+
+_KINDS = {"length": "trip length", "speed": "median speed", "heatmap": "heat map", "flows": "flows"}
+People = Sequence[tuple[str | None, Trace]]
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """Errors as shares; None where there is none, for the reason in ``note``.
+
+    ``sampling`` is half the width of a 90 % interval over people of a corrected length: how far it differs with whom
+    it was measured on.
+    """
+
+    kind: str
+    cell_m: float | None
+    naive: float | None
+    corrected: float | None
+    note: str = ""
+    sampling: float | None = None
+
+    @property
+    def name(self) -> str:
+        """In words, with the size of the cells."""
+        return _KINDS[self.kind] + ("" if self.cell_m is None else f", cells of {format_length(self.cell_m)}")
+
+    @property
+    def best(self) -> float | None:
+        """The error of the better answer: the owner, who sees both, can tell receivers which to use."""
+        return min((error for error in (self.corrected, self.naive) if error is not None), default=None)
+
+    def to_dict(self) -> dict[str, object]:
+        """For ``--json``."""
+        plain = {"answer": self.kind, "cell_m": self.cell_m, "naive": self.naive, "corrected": self.corrected}
+        return {**plain, "sampling": self.sampling, "note": self.note}
+
+
+def mean_measures(draws: Sequence[tuple[Quality, ...]]) -> tuple[Quality, ...]:
+    """The mean of every measure over several releases of the same people."""
+
+    def mean(values: Sequence[float | None]) -> float | None:
+        there = [value for value in values if value is not None]
+        return float(np.mean(there)) if there else None
+
+    return tuple(
+        replace(
+            rows[0], **{name: mean([getattr(row, name) for row in rows]) for name in ("naive", "corrected", "sampling")}
+        )
+        for rows in zip(*draws, strict=True)
+    )
+
 
 HEAT_CELLS_M, FLOW_CELLS_M = (500.0, 1000.0, 2000.0), (1500.0, 3000.0, 6000.0)
-FEWEST_TRIPS, LEAST_TRIP_S = 20, 1.0
+FEWEST_TRIPS = 20
 QUICK_HEAT_GROUPS, QUICK_FLOW_GROUPS = 4, 3  # that judge a map by being left out
 _MANY_PAIRS = "noise so small makes more pairs of places than can be worked out"
 COUNTING = "where the corrected error is the larger one, counting is nearer: there is too little to correct from"
@@ -89,7 +140,7 @@ Answer = Callable[[float], FloatArray] | None
 def _rows(
     originals: People, releases: People, asked: MapsAsked, answers: tuple[Answer, Answer], why: str
 ) -> list[Quality]:
-    trips = sum(len(_trips(trace)[0]) for _, trace in originals)
+    trips = sum(len(segment_ends(trace)[0]) for _, trace in originals)
     few = f"only {count_of(trips, 'trip')}: too few for a map of flows" if trips < FEWEST_TRIPS else ""
     rows = []
     for kind, cells_m, answer, counted in (
@@ -122,9 +173,7 @@ def _corrected(shares: _Shares, answer: Answer, cell_m: float) -> _Shares:
     try:
         return shares._replace(corrected=answer(cell_m))
     except InputError as error:
-        why = (
-            "noise so small makes more pairs of places than can be worked out" if "pairs" in error.what else error.what
-        )
+        why = _MANY_PAIRS if "pairs" in error.what else error.what
         return shares._replace(note=f"not corrected: {why.rstrip('.')}")
 
 
@@ -166,19 +215,41 @@ def _heat(people: People, grid: Grid) -> FloatArray:
     return np.asarray(counts / max(counts.sum(), 1))
 
 
-def _trips(trace: Trace) -> tuple[IntArray, IntArray]:
-    """First and last point of every segment that lasts."""
-    order = np.lexsort((trace.times_s, trace.segment))
-    start = np.flatnonzero(np.r_[True, np.diff(trace.segment[order]) != 0])
-    end = np.r_[start[1:], len(order)] - 1
-    lasting = trace.times_s[order[end]] - trace.times_s[order[start]] >= LEAST_TRIP_S
-    return order[start[lasting]], order[end[lasting]]
-
-
 def _flows(people: People, grid: Grid) -> FloatArray:
     counts = np.zeros(grid.cells**2)
     for _, trace in people:
-        start, end = (grid.locate(trace.lat_deg[at], trace.lon_deg[at]) for at in _trips(trace))
+        start, end = (grid.locate(trace.lat_deg[at], trace.lon_deg[at]) for at in segment_ends(trace))
         inside = (start >= 0) & (end >= 0)
         counts += np.bincount(start[inside] * grid.cells + end[inside], minlength=grid.cells**2)
     return np.asarray(counts / max(counts.sum(), 1.0))
+
+
+WIDEST_CELLS, WIDEST_NOISES = 120, 120.0  # of the smallest cell; beyond, a map takes minutes
+
+
+def rectangle(traces: Sequence[Trace], asked: MapsAsked, noise_m: float) -> tuple[MapsAsked, list[str]]:
+    """The rectangle asked for, or where the points are; cut around their middle where that is too large to work out."""
+    if asked.bounds is not None:
+        return asked, []
+    south, west, north, east = extent_of(traces)
+    middle = float(np.median(np.concatenate([trace.lat_deg for trace in traces])))
+    up, right = metres_per_degree(middle)
+    most = WIDEST_CELLS * min((*asked.heat_cells_m, *asked.flow_cells_m), default=500.0)
+    most = min(most, WIDEST_NOISES * noise_m) if noise_m else most
+    height, width = (north - south) * up, ((east - west) % 360.0) * right
+    if max(height, width) <= most:
+        return replace(asked, bounds=(south, west, north, east)), []
+    lon = np.concatenate([trace.lon_deg for trace in traces])
+    turn = float(np.angle(np.median(np.cos(np.radians(lon))) + 1j * np.median(np.sin(np.radians(lon))), deg=True))
+    centre = float(np.median((lon - turn + 180.0) % 360.0 - 180.0)) + turn
+    bounds: Bounds = (
+        max(south, middle - most / 2 / up),
+        _wrapped(centre - most / 2 / right) if width > most else west,
+        min(north, middle + most / 2 / up),
+        _wrapped(centre + most / 2 / right) if width > most else east,
+    )
+    return replace(asked, bounds=bounds), [f"Maps are of the {format_length(most)} around the middle of the points."]
+
+
+def _wrapped(lon_deg: float) -> float:
+    return math.fmod(lon_deg + 540.0, 360.0) - 180.0

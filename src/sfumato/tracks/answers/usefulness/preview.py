@@ -3,6 +3,11 @@
 Releases are drawn from the operating system's entropy, measured and thrown away: no file, no state and no key of a real
 release is touched, and a real release draws its own noise. A large fleet is cut to some people and some of their
 points, which is said; with everybody maps come out better.
+
+Wishes: an answer this good, and a promise this strong, and whether both can be had together. A promise is a radius
+within which places stay indistinguishable at certain odds; for every mechanism here it takes noise in proportion to the
+radius. So a wish is met, or not, at one size of the noise, which is simulated; where it is not met, the nearest two
+that can be had are named: the same answer with a smaller radius, or the radius with a worse answer.
 """
 
 from __future__ import annotations
@@ -15,17 +20,131 @@ import numpy as np
 from sfumato.base.errors import InputError
 from sfumato.base.shown import Shown
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.answers.maps.window import Bounds
+from sfumato.base.units import format_length, length_m
+from sfumato.tracks.answers.maps.cells import Bounds
 from sfumato.tracks.answers.received import receive
-from sfumato.tracks.answers.usefulness.measures import FLOW_CELLS_M, HEAT_CELLS_M, MapsAsked
-from sfumato.tracks.answers.usefulness.quality import People
-from sfumato.tracks.answers.usefulness.rectangle import rectangle
+from sfumato.tracks.answers.usefulness.measures import FLOW_CELLS_M, HEAT_CELLS_M, MapsAsked, People, Quality, rectangle
 from sfumato.tracks.answers.usefulness.travel import first_points
 from sfumato.tracks.answers.usefulness.utility import Given, Utility, as_people, mean_utility, useful
-from sfumato.tracks.answers.usefulness.wishes import Granted, NoiseOffer, Wish, granted, usual_wishes
 from sfumato.tracks.certificates.document import Certificate, worst_odds
 from sfumato.tracks.people.protection import protect_by, protect_fleet
 from sfumato.tracks.plan import DEFAULT_MECHANISM, Plan
+
+_ADVICE = "For instance length=10%,radius=500m, heatmap@1km=10% or flows@3km=15%,radius=200m,odds=5."
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """An answer within a share of the truth, at a radius and odds."""
+
+    kind: str
+    cell_m: float | None
+    within: float
+    radius_m: float
+    odds: float
+
+    @property
+    def words(self) -> str:
+        """Both halves of the wish."""
+        name = Quality(self.kind, self.cell_m, None, None).name
+        return f"{name} within {_percent(self.within)} and a radius of {format_length(self.radius_m)}"
+
+    def asks(self, row: Quality) -> bool:
+        """Whether this is the measure that is wished for."""
+        return row.kind == self.kind and row.cell_m == self.cell_m
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """Whether a wish can be had (None: it cannot be said), what it comes to, and one sentence."""
+
+    wish: Wish
+    together: bool | None
+    reached: float | None
+    sentence: str
+
+    def to_dict(self) -> dict[str, object]:
+        """For ``--json``."""
+        asked = {name: getattr(self.wish, name) for name in ("kind", "cell_m", "within", "radius_m", "odds")}
+        return {"wish": asked, "together": self.together, "reached": self.reached, "sentence": self.sentence}
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseOffer:
+    """One size of noise: the radius it keeps at the wished odds, and the errors of its answers."""
+
+    noise_m: float
+    radius_m: float
+    measures: tuple[Quality, ...]
+
+
+def parse_wish(text: str, radius_m: float, odds: float) -> Wish:
+    """``length=10%,radius=500m`` and the like; radius and odds default to those given."""
+    found: tuple[str, float | None, float] | None = None
+    for part in (piece.strip() for piece in text.split(",")):
+        name, _, value = part.partition("=")
+        kind, _, cell = name.partition("@")
+        try:
+            if name == "radius":
+                radius_m = length_m(value)
+            elif name == "odds":
+                odds = float(value)
+            elif kind in ("length", "speed") and not cell:
+                found = kind, None, _share(value)
+            elif kind in ("heatmap", "flows") and cell:
+                found = kind, length_m(cell), _share(value)
+            else:
+                raise ValueError
+        except ValueError:
+            raise InputError(f"'{part}' is no wish.", _ADVICE) from None
+    if found is None:
+        raise InputError("A wish names no answer.", _ADVICE)
+    if not odds > 1:
+        raise InputError(f"The odds wished for are {odds:g}.", "Give a number above 1.")
+    return Wish(*found, radius_m, odds)
+
+
+def usual_wishes(asked: MapsAsked, radius_m: float, odds: float) -> list[Wish]:
+    """What most people want of a release, where no wish was named: everything within a tenth."""
+    maps = [("heatmap", cell) for cell in asked.heat_cells_m] + [("flows", cell) for cell in asked.flow_cells_m]
+    return [Wish(kind, cell, 0.1, radius_m, odds) for kind, cell in [("length", None), ("speed", None), *maps]]
+
+
+def grant(wish: Wish, offers: Sequence[NoiseOffer]) -> Granted:
+    """Whether one of the offers that keep the radius answers well enough; ``offers`` are at the wish's odds."""
+    answered = [(offer, row) for offer in offers for row in offer.measures if wish.asks(row)]
+    keeping = [pair for pair in answered if pair[0].radius_m >= wish.radius_m * (1 - 1e-6)]
+    if not keeping:
+        return Granted(wish, None, None, f"{wish.words}: cannot be said, for it was not asked for.")
+    offer, row = min(keeping, key=lambda pair: pair[0].noise_m)
+    error = row.best
+    if error is None:
+        return Granted(wish, None, None, f"{wish.words}: cannot be said, {row.note}.")
+    model = f" ({row.note})" if row.note in ("mostly the model", "one cell holds everybody") else ""
+    if error <= wish.within:
+        words = f"together, at {format_length(offer.noise_m)} of noise: {_percent(error)}{model}."
+        return Granted(wish, True, error, f"{wish.words}: {words}")
+    good = [pair for pair in answered if pair[1].best is not None and pair[1].best <= wish.within]
+    nearest = f"a radius of {format_length(wish.radius_m)} with {_percent(error)}{model}"
+    if good:
+        other, reached = max(good, key=lambda pair: pair[0].noise_m)
+        smaller = f"a radius of {format_length(other.radius_m)} (noise {format_length(other.noise_m)})"
+        nearest = f"{smaller} with {_percent(reached.best or 0.0)}, or {nearest}"
+    else:
+        nearest += "; no noise that was tried gives such an answer"
+    return Granted(wish, False, error, f"{wish.words}: not together. Nearest: {nearest}.")
+
+
+def _share(text: str) -> float:
+    share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    if not 0 < share < 10:
+        raise ValueError
+    return share
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.{0 if share >= 0.0995 else 1}f} %"
+
 
 NOISES_M = (100.0, 200.0, 400.0, 800.0)
 MOST_PEOPLE, MOST_POINTS = 60, 30_000
@@ -109,7 +228,7 @@ def preview(
             more = size * 1.0001  # at least what the wish needs
             found[more] = _choice(people, plan(more), every, asked, step)
     choices = tuple(found[size] for size in sorted(found))
-    answers = [granted(wish, [_offer(choice, wish) for choice in choices]) for wish in wished]
+    answers = [grant(wish, [_offer(choice, wish) for choice in choices]) for wish in wished]
     said = dict.fromkeys([*notes, *cut, *(note for one in choices for note in one.utility.notes), *_sampled(choices)])
     return Preview(radius_m, odds, mechanism, choices, tuple(answers), tuple(said))
 

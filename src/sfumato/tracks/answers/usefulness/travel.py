@@ -15,12 +15,11 @@ import numpy as np
 from sfumato.base.errors import InputError
 from sfumato.base.randomness import randomness
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.answers.over_people import ratio_over_people
-from sfumato.tracks.answers.people import Person, recorded
-from sfumato.tracks.answers.received import Received
-from sfumato.tracks.answers.usefulness.quality import People, Quality
-from sfumato.tracks.answers.ways.smooth import walked, with_intervals
-from sfumato.tracks.answers.ways.ways import DRAWS, DrawnWays, drawn_ways, ways_over
+from sfumato.tracks.answers.intervals import ratio_over_people
+from sfumato.tracks.answers.received import Person, Received, is_recorded
+from sfumato.tracks.answers.usefulness.measures import People, Quality
+from sfumato.tracks.answers.ways.moving import DRAWS, DrawnWays, drawn_ways, ways_over
+from sfumato.tracks.answers.ways.smooth_tracks import path_by_time, with_intervals
 
 MOST_POINTS, MOST_POINTS_QUICK = 20_000, 8_000  # whose paths are drawn
 AT_ONCE, AT_ONCE_QUICK = 20, 12  # people among whom these are shared out
@@ -109,13 +108,13 @@ def _travelled(traces: Sequence[Trace]) -> tuple[float, float]:
     """Metres, and the median over time of the speed of steps, pauses left out."""
     total, steps, seconds = 0.0, [np.zeros(0)], [np.zeros(0)]
     for trace in traces:
-        order, every, walk = walked(trace)
+        order, every, walk = path_by_time(trace)
         times, first = np.unique(every, return_index=True)
         same = np.diff(trace.segment[order][first]) == 0
         step, gap = np.linalg.norm(np.diff(walk[first], axis=0), axis=1)[same], np.diff(times)[same]
         total += float(step.sum())
-        steps.append(step[recorded(gap)])
-        seconds.append(gap[recorded(gap)])
+        steps.append(step[is_recorded(gap)])
+        seconds.append(gap[is_recorded(gap)])
     length, gaps = np.concatenate(steps), np.concatenate(seconds)
     if not length.size:
         return 0.0, 0.0

@@ -12,17 +12,19 @@ from sfumato.base.errors import InputError
 from sfumato.base.shown import Shown
 from sfumato.base.things.frames import differences_m
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.answers.maps.window import Bounds
+from sfumato.tracks.answers.maps.cells import Bounds
 from sfumato.tracks.answers.received import Received, receive
 from sfumato.tracks.answers.usefulness.measures import (
     FLOW_CELLS_M,
     HEAT_CELLS_M,
     MapsAsked,
+    People,
+    Quality,
     maps_counted,
     maps_measured,
+    mean_measures,
+    rectangle,
 )
-from sfumato.tracks.answers.usefulness.quality import People, Quality, averaged
-from sfumato.tracks.answers.usefulness.rectangle import rectangle
 from sfumato.tracks.answers.usefulness.travel import Travel
 from sfumato.tracks.certificates.build import rounded_times
 from sfumato.tracks.certificates.verify import Document
@@ -104,10 +106,10 @@ def utility(
         pairs = list(zip(release, certificate, strict=True))
     received = [receive(list(as_people(one)), document) for one, document in pairs]
     others = [person for one in received for person in one.people]
-    return useful(matched(people, others), others, received, asked, step)
+    return useful(in_order_of(people, others), others, received, asked, step)
 
 
-def matched(people: People, others: People) -> People:
+def in_order_of(people: People, others: People) -> People:
     """The people in the order of others, where several are told by their ids."""
     by_name = dict(people)
     names = [name for name, _ in others]
@@ -189,12 +191,14 @@ def mean_utility(draws: Sequence[Utility]) -> Utility:
             rows[0].person,
             rows[0].points,
             float(np.mean([row.error_m for row in rows])),
-            averaged([row.measures for row in rows]),
+            mean_measures([row.measures for row in rows]),
         )
         for rows in zip(*(draw.persons for draw in draws), strict=True)
     )
     first, error = draws[0], float(np.mean([draw.error_m for draw in draws]))
-    return Utility(first.people, first.points, error, averaged([one.measures for one in draws]), persons, first.notes)
+    return Utility(
+        first.people, first.points, error, mean_measures([one.measures for one in draws]), persons, first.notes
+    )
 
 
 def _check_same(people: People, others: People) -> None:

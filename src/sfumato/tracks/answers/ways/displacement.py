@@ -21,10 +21,9 @@ import numpy as np
 from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import InputError
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.answers.over_people import OverPeople, ratio_over_people
-from sfumato.tracks.answers.people import Person, people_of
-from sfumato.tracks.answers.received import NoiseLaw, Pair, Received, received_all
-from sfumato.tracks.answers.ways.smooth import with_intervals
+from sfumato.tracks.answers.intervals import OverPeople, ratio_over_people
+from sfumato.tracks.answers.received import NoiseLaw, Pair, Person, Received, people_of, received_all
+from sfumato.tracks.answers.ways.smooth_tracks import with_intervals
 
 LAGS_S = (60.0, 600.0, 3600.0)
 LAG_WIDTH = 0.1  # a pair counts for lags within a tenth of its own

@@ -23,7 +23,7 @@ from sfumato.base.things.frames import displace, unroll
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.answers.received import NoiseLaw, Release, receive
 from sfumato.tracks.answers.ways.movement import FEWEST_MOMENTS, Movement, fit_movement
-from sfumato.tracks.answers.ways.smooth import each_track, walked
+from sfumato.tracks.answers.ways.smooth_tracks import each_track, path_by_time
 from sfumato.tracks.priors.kernels import Matern32
 from sfumato.tracks.priors.statespace import smooth
 
@@ -79,7 +79,7 @@ def live_circles(
 
 def live_track(trace: Trace, law: NoiseLaw) -> tuple[Trace, FloatArray]:
     """One track as it was known at every moment, and the radii of its circles."""
-    order, times, path = walked(trace)
+    order, times, path = path_by_time(trace)
     moves, radius = np.empty_like(path), np.empty(len(times))
     begin = 0
     while begin < len(times):

@@ -15,15 +15,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypedDict, Unpack
 
 import numpy as np
+import pyarrow as pa
 
 from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.base.randomness import Random, Randomness, randomness
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.answers.over_people import OverPeople, Sample, quantiles_over_people, ratio_over_people
-from sfumato.tracks.answers.people import Person, people_of, recorded
-from sfumato.tracks.answers.received import NoiseLaw, Pair, Received, received_all
+from sfumato.tracks.answers.intervals import OverPeople, Sample, quantiles_over_people, ratio_over_people
+from sfumato.tracks.answers.received import NoiseLaw, Pair, Person, Received, is_recorded, people_of, received_all
+from sfumato.tracks.answers.ways.displacement import LAGS_S, Displacements, estimate_displacements
 from sfumato.tracks.answers.ways.movement import (
     LEAST_ALIKE,
     MOSTLY_MODEL,
@@ -33,7 +35,7 @@ from sfumato.tracks.answers.ways.movement import (
     possible_paths,
     told_by_release,
 )
-from sfumato.tracks.answers.ways.smooth import walked, with_intervals
+from sfumato.tracks.answers.ways.smooth_tracks import path_by_time, with_intervals
 
 DRAWS = 20
 QUANTILES = (0.1, 0.5, 0.9)
@@ -182,7 +184,7 @@ def drawn_ways(person: Person, draws: int, source: Randomness, *, stays: bool = 
 
 
 def _track(law: NoiseLaw, trace: Trace, draws: int, source: Randomness, look_for_stays: bool) -> DrawnWays:
-    order, every, walk = walked(trace)
+    order, every, walk = path_by_time(trace)
     times, first = np.unique(every, return_index=True)
     path, segment = walk[first], trace.segment[order][first]
     if len(times) < 2:
@@ -203,7 +205,7 @@ def _track(law: NoiseLaw, trace: Trace, draws: int, source: Randomness, look_for
     )
     likeliest = [float(np.linalg.norm(np.diff(mean, axis=0), axis=1)[same].sum()), len(own), float(own.sum())]
     told = told_by_release(mean, drawn) * length
-    seen = recorded(gaps)
+    seen = is_recorded(gaps)
     steps, seconds = steps[:, seen], gaps[seen]
     speed = [float(steps.sum()) / draws, seconds.sum()]
     sums = [
@@ -246,3 +248,81 @@ def _stays(times: FloatArray, path: FloatArray, segment: IntArray) -> FloatArray
         else:
             start += 1
     return np.array(found)
+
+
+Row = dict[str, object]
+_NUMBERS = dict.fromkeys(("lag_s", "quantile", "value", "low", "high"), pa.float64())
+_COLUMNS = {"quantity": pa.string(), "unit": pa.string(), **_NUMBERS}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MovingAnswer:
+    """One of the three questions with what was found; ``squares`` belong to distances."""
+
+    question: str
+    squares: Displacements | None
+    ways: Ways
+
+    def to_dict(self) -> dict[str, object]:
+        """Everything that was found."""
+        return {**({} if self.squares is None else self.squares.to_dict()), **self.ways.to_dict()}
+
+    def to_table(self) -> pa.Table:
+        """``quantity, unit, lag_s, quantile, value, low, high``: only what the question asks."""
+        rows: list[Row] = []
+        if self.squares is not None:
+            pairs = zip(self.squares.lags_s, self.squares.squared_m2, strict=True)
+            rows += [_row("squared displacement", "m2", one, lag_s=lag) for lag, one in pairs]
+            rows.append(_row("squared radius of gyration", "m2", self.squares.gyration_m2))
+        ways = self.ways
+        found: dict[str, tuple[str, str, tuple[OverPeople, ...], dict[tuple[str, str], OverPeople]]] = {
+            "distances": ("trip length", "m", ways.trip_length_quantiles_m, {("trip length", "m"): ways.trip_length_m}),
+            "speeds": ("speed", "m/s", ways.speed_quantiles, {("speed", "m/s"): ways.speed_m_s}),
+            "stays": (
+                "stay",
+                "s",
+                ways.stay_quantiles_s,
+                {("stays a day", "1/d"): ways.stays_per_day, ("share of the time in stays", ""): ways.stay_share},
+            ),
+        }
+        name, unit, quantiles, means = found[self.question]
+        rows += [_row(what, of, one) for (what, of), one in means.items()]
+        rows += [_row(name, unit, one, quantile=q) for q, one in zip(QUANTILES, quantiles, strict=True)]
+        return pa.table(
+            {name: pa.array([row[name] for row in rows], kind, from_pandas=True) for name, kind in _COLUMNS.items()}
+        )
+
+
+class PathsAsked(TypedDict, total=False):
+    """What all three questions take: confidence, whose releases they are, randomness, and a call after each person."""
+
+    confidence: float
+    each_release_a_person: bool
+    rng: Random
+    progress: Callable[[int, int], None] | None
+
+
+def estimate_distances(
+    received: Sequence[Received | Pair], *, lags_s: Sequence[float] = LAGS_S, **asked: Unpack[PathsAsked]
+) -> MovingAnswer:
+    """Squared displacements without bias, and lengths of trips read off paths drawn given the release."""
+    every = received_all(received)
+    confidence, each = asked.get("confidence", 0.9), asked.get("each_release_a_person", False)
+    squares = estimate_displacements(every, lags_s=lags_s, confidence=confidence, each_release_a_person=each)
+    return MovingAnswer("distances", squares, estimate_ways(every, **asked))
+
+
+def estimate_speeds(received: Sequence[Received | Pair], **asked: Unpack[PathsAsked]) -> MovingAnswer:
+    """How fast, from paths drawn given the release."""
+    return MovingAnswer("speeds", None, estimate_ways(received, **asked))
+
+
+def estimate_stays(received: Sequence[Received | Pair], **asked: Unpack[PathsAsked]) -> MovingAnswer:
+    """How many stays and how long, from paths drawn given the release."""
+    return MovingAnswer("stays", None, estimate_ways(received, **asked))
+
+
+def _row(
+    quantity: str, unit: str, found: OverPeople, *, lag_s: float | None = None, quantile: float | None = None
+) -> Row:
+    return {"quantity": quantity, "unit": unit, "lag_s": lag_s, "quantile": quantile, **found.to_dict()}

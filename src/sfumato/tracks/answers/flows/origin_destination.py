@@ -25,16 +25,23 @@ from sfumato.base.arrays import FloatArray, IntArray, read_only
 from sfumato.base.errors import InputError
 from sfumato.base.things.estimated_map import LEAST_PEOPLE
 from sfumato.base.things.grid import Grid
-from sfumato.tracks.answers.flows.trip_ends import raked, trip_ends
+from sfumato.tracks.answers.flows.trip_ends import rake, trip_ends
 from sfumato.tracks.answers.flows.trips import TripLikelihood, Trips, likelihood_of, trips_of
-from sfumato.tracks.answers.groups import dealt, largest_share
-from sfumato.tracks.answers.intervals import people_interval
+from sfumato.tracks.answers.intervals import check_confidence, people_interval
 from sfumato.tracks.answers.maps.areas import Areas
-from sfumato.tracks.answers.maps.cells import Cells, Reporting, asked_for
-from sfumato.tracks.answers.maps.offsets import Aligned, aligned, units_of
-from sfumato.tracks.answers.maps.window import Bounds, Window
-from sfumato.tracks.answers.people import Person, people_of
-from sfumato.tracks.answers.received import NoiseLaw, Pair, Received, received_all
+from sfumato.tracks.answers.maps.cells import Bounds, Cells, Reporting, Window, asked_for
+from sfumato.tracks.answers.maps.offsets import Aligned, align, units_of
+from sfumato.tracks.answers.received import (
+    NoiseLaw,
+    Pair,
+    Person,
+    Received,
+    groups_of,
+    largest_share,
+    laws_of,
+    people_of,
+    received_all,
+)
 
 LATENT_OF_NOISE = 1.15  # and at least two latent cells along a reporting cell
 MOST_STEPS = 10  # farther, and it makes up for people who do not stand evenly over a latent cell
@@ -116,12 +123,9 @@ def estimate_flows(
     ``on_step`` is called after every step of the search.
     """
     received = received_all(received)
-    if not received:
-        raise InputError("There is no release.", "Give at least one, with its certificate.")
-    if not 0 < confidence < 1:
-        raise InputError(f"The confidence is {confidence:g}.", "Give a number between 0 and 1, such as 0.9.")
+    laws = laws_of(received)
+    check_confidence(confidence)
     people = people_of(received, each_release_a_person=each_release_a_person)
-    laws = list(dict.fromkeys(one.law for one in received))
     if any(one.times == "drop" for one in received):
         raise InputError("The release has no times, so how long a trip took is not known.", "Keep or shift the times.")
     noise_m = max(law.noise_m for law in laws)
@@ -139,13 +143,13 @@ def estimate_flows(
     start = _start(said, np.ones(len(trips)), window)
     steps, walked = _choose(said, groups, window, most, start) if int(groups.max()) > 0 else (STEPS_FOR_ONE, [])
     ends = trip_ends(trips, laid.laws, window, groups, leave_out=intervals, on_step=on_step)
-    flows = said.walked(start, steps)
-    share = _reported(raked(flows, ends.found), reporting)
+    flows = said.walk(start, steps)
+    share = _reported(rake(flows, ends.found), reporting)
     low, high = share * np.nan, share * np.nan
     if intervals:
-        farther = _reported(raked(said.walked(flows, steps + 1), ends.found), reporting) - share
-        again = _reported(raked(flows, ends.again), reporting) - share
-        answers = [_reported(raked(one, both), reporting) for one, both in zip(walked, ends.without, strict=True)]
+        farther = _reported(rake(said.walk(flows, steps + 1), ends.found), reporting) - share
+        again = _reported(rake(flows, ends.again), reporting) - share
+        answers = [_reported(rake(one, both), reporting) for one, both in zip(walked, ends.without, strict=True)]
         low, high = people_interval(
             share, np.array(answers), len(people), confidence, bias=np.hypot(farther, OF_AGAIN * again)
         )
@@ -172,7 +176,7 @@ def estimate_flows(
 def _laid(people: Sequence[Person], laws: Sequence[NoiseLaw], grid: Grid) -> tuple[Aligned, FloatArray]:
     """Releases laid on one another by all their points, as for a heat map, and by how many metres each was moved."""
     window = Window.around(grid, min(law.noise_m for law in laws))
-    laid = aligned(units_of(people, laws, window), laws, window)
+    laid = align(units_of(people, laws, window), laws, window)
     return laid, laid.moved * np.array(window.latent_m)
 
 
@@ -227,7 +231,7 @@ def _ways(flows: FloatArray) -> FloatArray:
 
 
 def _groups(people: int) -> IntArray:
-    return np.asarray(dealt(people) % MOST_GROUPS)
+    return np.asarray(groups_of(people) % MOST_GROUPS)
 
 
 def _most_steps(trips: int) -> int:

@@ -1,32 +1,126 @@
-"""The certificate of a smooth track, and the verdict on it: the release's own certificate inside, and what was done.
+"""A release to look at: the path somebody most likely took, its certificate, and the verdict on it.
 
-Smoothing looks at the release and its certificate only, so the promise is the release's (post-processing). A smooth
-track holds no noise of its own that could be looked for: from it alone nobody can tell whether it was made from the
-release that the certificate speaks of, or is an original under a borrowed certificate. So the verdict on the track
-alone is never "good", unless the reader names a key (``signer``) whose holder signed the track itself. With the release
-beside it everything is checked: the release itself, and every position, by smoothing again.
+E[X | Z] under the kernel that fits the release best (:mod:`sfumato.tracks.answers.ways.movement`): as near to the truth
+as the release, mostly nearer, and without its absurd lengths and speeds. It is computed from the release and its
+certificate and from nothing else, so whatever was promised about the release holds for the smooth track
+(post-processing): its certificate holds the release's own, and says what was done.
+
+A smooth track holds no noise of its own that could be looked for: from it alone nobody can tell whether it was made
+from the release that the certificate speaks of, or is an original under a borrowed certificate. So the verdict on the
+track alone is never "good", unless the reader names a key (``signer``) whose holder signed the track itself. With the
+release beside it everything is checked: the release itself, and every position, by smoothing again.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
-from sfumato.base.errors import VerificationFailed
-from sfumato.base.things.frames import differences_m
+from sfumato.base.arrays import FloatArray, IntArray
+from sfumato.base.errors import InputError, VerificationFailed
+from sfumato.base.files import write_whole
+from sfumato.base.things.frames import differences_m, displace, snap, unroll
 from sfumato.base.things.traces import Trace
 from sfumato.base.version import __version__
-from sfumato.tracks.answers.ways.smooth import SmoothTracks, smooth
+from sfumato.tracks.answers.received import NoiseLaw, Received, receive
+from sfumato.tracks.answers.ways.movement import Movement, fit_movement, likeliest_path
 from sfumato.tracks.certificates.build import FORMAT, SMOOTHED, released_of
 from sfumato.tracks.certificates.clean import more_than_certified
 from sfumato.tracks.certificates.document import SEAL, SIGNATURE, certificate_text, file_facts, sealed, worst_odds
 from sfumato.tracks.certificates.sign import check_signer
 from sfumato.tracks.certificates.verdict import Verdict, judge, refusal, stated_verdict, unmet
 from sfumato.tracks.certificates.verify import check_opening, check_recomputed, read_certificate, read_release, terms_of
+from sfumato.tracks.io import output_format, write_trace
+from sfumato.tracks.io.tables.fleet_file import write_fleet
+from sfumato.tracks.times_released import Times
+
+Found = TypeVar("Found")
+GRID_M = 0.1  # so that every format holds the same positions
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SmoothTracks:
+    """The smooth track of each person with the movement fitted to them; ``source`` is the release's certificate."""
+
+    people: tuple[tuple[str | None, Trace], ...]
+    movements: tuple[Movement, ...]
+    source: Mapping[str, object]
+
+    @property
+    def trace(self) -> Trace:
+        """The one person's track."""
+        if len(self.people) != 1:
+            raise InputError(f"There are {len(self.people)} people.", "Use people: (id, track) of each.")
+        return self.people[0][1]
+
+    def write(self, path: str | Path, *, format: str | None = None) -> None:
+        """Write the tracks in any format that tracks (or tables of people) are written in."""
+        if len(self.people) == 1 and self.people[0][0] is None:
+            write_trace(self.trace, path, format=format)
+            return
+        people = [(str(name), trace) for name, trace in self.people]
+        chosen = output_format(path, format).name
+        write_whole(path, lambda beside: write_fleet(people, beside, format=chosen))
+
+
+def smooth(
+    release: str | Path | Trace | Sequence[tuple[str | None, Trace]],
+    certificate: str | Path | Mapping[str, object],
+    *,
+    format: str | None = None,
+    step: Callable[[], None] = lambda: None,
+) -> SmoothTracks:
+    """The likeliest track of each person of a release, times and segments as released; ``step`` after each person."""
+    document = read_certificate(certificate)
+    people, movements = each_track(receive(release, document, format=format), smooth_track, step)
+    return SmoothTracks(people, movements, document)
+
+
+def each_track(
+    received: Received, tracked: Callable[[Trace, NoiseLaw], tuple[Trace, Found]], step: Callable[[], None]
+) -> tuple[tuple[tuple[str | None, Trace], ...], tuple[Found, ...]]:
+    """What ``tracked`` makes of each person's track: the new tracks, and what else it found."""
+    with_intervals(received)
+    people: list[tuple[str | None, Trace]] = []
+    found: list[Found] = []
+    for name, trace in received.people:
+        track, more = tracked(trace, received.law)
+        people.append((name, track))
+        found.append(more)
+        step()
+    return tuple(people), tuple(found)
+
+
+def with_intervals(received: Received) -> None:
+    """Refuse releases whose times do not show the true intervals: the noise's correlation is then not known."""
+    if received.times != "keep" and not Times.parse(received.times).same_intervals:
+        raise InputError(
+            "The release does not show how long it took from one point to the next.",
+            "Paths are told from releases with their times, or with all times shifted alike.",
+        )
+
+
+def smooth_track(trace: Trace, law: NoiseLaw) -> tuple[Trace, Movement]:
+    """One track, and the movement fitted to it."""
+    order, times, path = path_by_time(trace)
+    movement = fit_movement(times, path, law.kernel)
+    moves: FloatArray = np.empty_like(path)
+    moves[order] = likeliest_path(times, path, movement, law.kernel) - path
+    lat, lon = snap(*displace(trace.lat_deg, trace.lon_deg, moves), GRID_M)
+    return trace.moved_to(lat, lon), movement
+
+
+def path_by_time(trace: Trace) -> tuple[IntArray, FloatArray, FloatArray]:
+    """The order by time, the sorted times from 0 on, and the path in metres along them."""
+    order = np.argsort(trace.times_s, kind="stable").astype(np.int64)
+    times: FloatArray = trace.times_s[order] - trace.times_s[order[0]]
+    return order, times, unroll(trace.lat_deg[order], trace.lon_deg[order])
+
 
 HOW = "smoothed from the release; prior fitted to the release"
 MEANING = (
