@@ -150,7 +150,7 @@ def tickets_key(database: str) -> bytes:
     """The key the server signs tickets with."""
     import asyncio
 
-    from sfumato.collect.service.store import Store
+    from sfumato.collect.service.store.store import Store
 
     async def load() -> bytes:
         store = Store(database)
@@ -165,7 +165,7 @@ def exact_tickets(collector: CollectorProcess, name: str) -> int:
     """The spent tickets in the store, once it is quiet."""
     import asyncio
 
-    from sfumato.collect.service.store import Store
+    from sfumato.collect.service.store.store import Store
 
     async def load() -> int:
         store = Store(collector.database)

@@ -230,8 +230,8 @@ def closing_once(side: int) -> dict[str, float]:
     """One cycle of a square grid closed, with five reports for each cell."""
     from collector_harness import client, create, fill, run, settings
 
-    from sfumato.collect.service.rounds.estimating import estimate_cycle
-    from sfumato.collect.service.store import Store
+    from sfumato.collect.service.rounds.estimating import EstimateTask, estimate_cycle
+    from sfumato.collect.service.store.store import Store
 
     with tempfile.TemporaryDirectory() as name:
         url = f"sqlite:///{name}/a.db"
@@ -255,7 +255,7 @@ def closing_once(side: int) -> dict[str, float]:
         _, counts = run(loaded())
         for _ in range(2):  # the first compiles
             begun = time.process_time()
-            result = estimate_cycle(specification, counts, previous=None, settings=settings(url))
+            result = estimate_cycle(EstimateTask(specification, tuple(counts), None, settings(url)))
             spent = time.process_time() - begun
         kept = sum(one.nbytes for one in (result.probabilities, result.low, result.high)) + len(counts[-1].payload)
     return {"cells": cells, "core_s": spent, "sent": sent, "kept": kept}

@@ -11,9 +11,9 @@ from fastapi import FastAPI
 from sfumato.collect.service.app import create_app
 from sfumato.collect.service.rounds.collector import Collector
 from sfumato.collect.service.settings import Settings
-from sfumato.collect.service.store import Destination, Outcome, RelayedBatch, Report, Store
-from sfumato.collect.service.store.records import Counted
+from sfumato.collect.service.store.records import Counted, Destination, Outcome, RelayedBatch, Report
 from sfumato.collect.service.store.reports import ReportCounter
+from sfumato.collect.service.store.store import Store
 
 
 class RepliesBeforeCommit(ReportCounter):

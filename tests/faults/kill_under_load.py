@@ -38,7 +38,7 @@ from collector_harness import CollectorProcess, about, close, create, history, o
 from postgres_server import PostgresServer, postgres_server  # noqa: E402
 
 from sfumato.collect.service.rounds.offers import issue_ticket  # noqa: E402
-from sfumato.collect.service.store import Store  # noqa: E402
+from sfumato.collect.service.store.store import Store  # noqa: E402
 
 CELLS = 36
 

@@ -29,7 +29,8 @@ from sfumato.collect.client.offer import Caps, check_offer
 from sfumato.collect.client.wire import device_tag
 from sfumato.collect.service.app import create_app
 from sfumato.collect.service.settings import Settings
-from sfumato.collect.service.store import Destination, Report, Store
+from sfumato.collect.service.store.records import Destination, Report
+from sfumato.collect.service.store.store import Store
 
 TOKEN = "a-token-for-tests-only-0123456789abcdef"
 MIDDLE = (48.850, 2.330)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 
-from sfumato.collect.service.store import Store
 from sfumato.collect.service.store.operations import Deed
+from sfumato.collect.service.store.store import Store
 
 
 async def acts_at_once(database: str, *, servers: int, each: int) -> tuple[list[int], list[BaseException]]:

@@ -26,7 +26,7 @@ from sqlalchemy import update
 from sfumato.collect.service.models.requests import CampaignRequest
 from sfumato.collect.service.rounds.collector import Collector
 from sfumato.collect.service.rounds.current import SteadyClock
-from sfumato.collect.service.store import Campaign, StoredCycle
+from sfumato.collect.service.store.records import Campaign, StoredCycle
 from sfumato.collect.service.store.schema import cycles
 
 YEARS = 10 * 365.25 * 86_400

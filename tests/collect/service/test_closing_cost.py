@@ -17,7 +17,7 @@ from sfumato.collect.service.models.requests import CampaignRequest
 from sfumato.collect.service.rounds.estimating import EstimateTask, estimated, in_child
 from sfumato.collect.service.rounds.offers import Signer, new_cycle, specification
 from sfumato.collect.service.settings import Settings
-from sfumato.collect.service.store import CellCounts
+from sfumato.collect.service.store.records import CellCounts
 
 _SCRIPT = """
 import asyncio, json, resource, sys

@@ -19,7 +19,7 @@ from sfumato.base.errors import InputError
 from sfumato.base.things.frames import differences_m
 from sfumato.collect.client import Device
 from sfumato.collect.client.offer import Caps, check_log, check_offer
-from sfumato.collect.service.store import Store
+from sfumato.collect.service.store.store import Store
 from sfumato.tracks.live.live_trace import LiveTrace
 
 OLD = GOLDEN / "v0_1" / "service"

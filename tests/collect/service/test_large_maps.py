@@ -32,7 +32,7 @@ from sfumato.collect.service.pages.exports import MapTable, to_csv, to_geojson
 from sfumato.collect.service.pages.views import MAP_CELLS
 from sfumato.collect.service.rounds.collector import Collector
 from sfumato.collect.service.rounds.offers import FIRST_PREVIOUS, new_cycle
-from sfumato.collect.service.store import CellCounts, StoredEstimate
+from sfumato.collect.service.store.records import CellCounts, StoredEstimate
 
 SIDES = {3_600: (60, 60), 10_000: (100, 100), 100_000: (250, 400)}
 FACTS = ChannelFacts(

@@ -36,7 +36,7 @@ from starlette.testclient import TestClient
 from sfumato.collect.client import Device, Participant
 from sfumato.collect.client.participant import NotSent
 from sfumato.collect.service.rounds.collector import Collector
-from sfumato.collect.service.store import Store
+from sfumato.collect.service.store.store import Store
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ from sfumato.collect.grids.sampling import draw_tally
 from sfumato.collect.loop import first_channel
 from sfumato.collect.service.models.kept import Specification
 from sfumato.collect.service.models.requests import CampaignRequest
-from sfumato.collect.service.rounds.estimating import _rules, estimate_cycle
+from sfumato.collect.service.rounds.estimating import EstimateTask, _rules, estimate_cycle
 from sfumato.collect.service.rounds.offers import Signer, demonstration, new_cycle, specification
 from sfumato.collect.service.settings import Settings
-from sfumato.collect.service.store import CellCounts
+from sfumato.collect.service.store.records import CellCounts
 
 SETTINGS = Settings.of(city="none")
 REQUEST = {
@@ -57,7 +57,7 @@ def test_spending_counts_cycles_that_are_no_longer_pooled(reporting, expected):
     asked = specification(CampaignRequest.model_validate(REQUEST | {"reporting": reporting}), SETTINGS)
     pooled = cycles(asked, [38, 39, 40])
     before = 2.0 * 39 if reporting == "every-cycle" else 2.0
-    found = estimate_cycle(asked, pooled, previous=None, settings=SETTINGS, spent_before_per_km=before)
+    found = estimate_cycle(EstimateTask(asked, pooled, None, SETTINGS, before))
     assert found.facts.spent_epsilon_per_km == pytest.approx(expected, rel=1e-6)
     assert found.facts.averaged_cycles == 3
     assert "3 cycles" in found.facts.interval_words
@@ -78,7 +78,7 @@ def test_a_campaign_shows_the_blended_map_which_is_nearer_than_the_early_stopped
         made = cycles(asked, [1])[0]
         counts = draw_tally(channel, people, rng=seed)
         one = CellCounts(cycle=1, payload=made.payload, direct=counts, relayed=np.zeros_like(counts))
-        shown = estimate_cycle(asked, [one], previous=None, settings=SETTINGS).probabilities
+        shown = estimate_cycle(EstimateTask(asked, (one,), None, SETTINGS)).probabilities
         tallies = [Tally(channel, counts)]
         np.testing.assert_allclose(shown, blended(tallies).probabilities, atol=1e-12)
         early = joint(tallies).probabilities

@@ -14,7 +14,7 @@ from sfumato.collect.service.models.replies import Refused
 from sfumato.collect.service.models.requests import CampaignRequest
 from sfumato.collect.service.operating import lifecycle
 from sfumato.collect.service.rounds.collector import Collector
-from sfumato.collect.service.store import StoredCycle
+from sfumato.collect.service.store.records import StoredCycle
 
 
 @asynccontextmanager

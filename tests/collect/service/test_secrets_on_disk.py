@@ -13,7 +13,8 @@ import pytest
 from collector_harness import channel, client, close, create, refused, report_body, run, send, ticket
 
 from sfumato.base.errors import InputError
-from sfumato.collect.service.store import Destination, Report, Store
+from sfumato.collect.service.store.records import Destination, Report
+from sfumato.collect.service.store.store import Store
 
 
 def found(folder: Path, secrets: list[bytes]) -> dict[str, int]:

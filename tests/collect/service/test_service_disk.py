@@ -17,8 +17,10 @@ from collector_harness import CollectorProcess, client, create, refused, report_
 from small_disk import fill_up, remount, small_disk
 
 from sfumato.collect.service.rounds.writer import Health
-from sfumato.collect.service.store import Destination, Report, Store, write_ahead
+from sfumato.collect.service.store import write_ahead
 from sfumato.collect.service.store.faults import fault
+from sfumato.collect.service.store.records import Destination, Report
+from sfumato.collect.service.store.store import Store
 
 
 @pytest.fixture

@@ -17,8 +17,9 @@ from sfumato.collect.service.models.requests import CampaignRequest
 from sfumato.collect.service.rounds.closing import Closer
 from sfumato.collect.service.rounds.collector import Collector
 from sfumato.collect.service.rounds.writer import Metrics
-from sfumato.collect.service.store import Destination, Outcome, RelayedBatch, Report, Store
+from sfumato.collect.service.store.records import Destination, Outcome, RelayedBatch, Report
 from sfumato.collect.service.store.schema import metadata
+from sfumato.collect.service.store.store import Store
 
 
 class Town:

@@ -14,7 +14,7 @@ from postgres_server import postgres_server, programs
 from sqlalchemy import text
 
 from sfumato.collect.client.wire import device_tag
-from sfumato.collect.service.store import Store
+from sfumato.collect.service.store.store import Store
 
 pytestmark = [pytest.mark.service, pytest.mark.slow]
 

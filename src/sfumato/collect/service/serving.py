@@ -18,9 +18,9 @@ from sfumato.base.errors import InputError, SfumatoError
 from sfumato.collect.service.pages.layout import has_bundle
 from sfumato.collect.service.pages.maps import Ground
 from sfumato.collect.service.settings import Settings
-from sfumato.collect.service.store import Store
 from sfumato.collect.service.store.engine import UNREACHABLE
 from sfumato.collect.service.store.faults import fault
+from sfumato.collect.service.store.store import Store
 
 _APP = "sfumato.collect.service.app:create_app"
 _CONNECTIONS = 4096

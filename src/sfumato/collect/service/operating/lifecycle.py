@@ -20,10 +20,8 @@ from sfumato.collect.service.models.requests import TextsRequest
 from sfumato.collect.service.rounds.collector import Collector
 from sfumato.collect.service.rounds.current import SteadyClock
 from sfumato.collect.service.rounds.estimating import EstimateTask, estimated
-from sfumato.collect.service.store import Campaign, StoredCycle, StoredEstimate
 from sfumato.collect.service.store.operations import Deed
-
-_ARRAYS = ("probabilities", "low", "high", "this_cycle", "without_suspicious", "areas")
+from sfumato.collect.service.store.records import Campaign, StoredCycle, StoredEstimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,14 +153,9 @@ async def _estimate_again(
     alarmed = tuple(cycle for cycle in await collector.store.operations.alarmed(campaign.id) if cycle < before.cycle)
     left_out = tuple(cycle for cycle in out if cycle < before.cycle)
     result = await estimated(EstimateTask(asked, kept, None, collector.settings, None, alarmed, left_out))
-    facts = result.facts.model_copy(
-        update={
-            "spent_epsilon_per_km": before.facts.spent_epsilon_per_km,
-            "emd_to_previous_m": before.facts.emd_to_previous_m,
-        }
-    )
-    arrays = {name: getattr(result, name) for name in _ARRAYS}
-    return replace(before, facts=facts, **arrays)
+    as_before = ("spent_epsilon_per_km", "emd_to_previous_m")
+    facts = result.facts.model_copy(update={name: getattr(before.facts, name) for name in as_before})
+    return replace(result, cycle=before.cycle, facts=facts)
 
 
 async def _move(

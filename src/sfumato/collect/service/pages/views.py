@@ -20,7 +20,7 @@ from sfumato.collect.service.models.replies import (
     OpenCycleView,
 )
 from sfumato.collect.service.pages.words import headline
-from sfumato.collect.service.store import Campaign, CellCounts, LoggedVersion, StoredCycle, StoredEstimate
+from sfumato.collect.service.store.records import Campaign, CellCounts, LoggedVersion, StoredCycle, StoredEstimate
 
 _ROUNDED_TO = 10
 MAP_CELLS = 4_096

@@ -19,12 +19,13 @@ import secrets
 import time
 from collections.abc import Callable
 
-from sfumato.collect.service.rounds.estimating import CycleResult, EstimateTask, estimated, following_channel
+from sfumato.collect.service.rounds.estimating import EstimateTask, estimated, following_channel
 from sfumato.collect.service.rounds.offers import Signer, new_cycle
 from sfumato.collect.service.rounds.writer import Metrics
 from sfumato.collect.service.settings import Settings
-from sfumato.collect.service.store import Campaign, CycleProgress, Store, StoredCycle, StoredEstimate
 from sfumato.collect.service.store.operations import Deed
+from sfumato.collect.service.store.records import Campaign, CycleProgress, StoredCycle, StoredEstimate
+from sfumato.collect.service.store.store import Store
 
 _log = logging.getLogger("sfumato.collect.service")
 
@@ -179,10 +180,7 @@ class Closer:
             tuple(one for one in out if one < cycle.number),
         )
 
-    async def _publish(self, campaign: Campaign, cycle: StoredCycle, result: CycleResult) -> bool:
-        maps = (result.this_cycle, result.without_suspicious, result.areas)
-        arrays = (result.probabilities, result.low, result.high, *maps)
-        estimate = StoredEstimate(cycle.number, result.facts, *arrays)
+    async def _publish(self, campaign: Campaign, cycle: StoredCycle, estimate: StoredEstimate) -> bool:
         late_until_s = self.now() + self.settings.number("late_reports_s")
         done = await self.store.finish_closing(cycle, estimate, closer=self.name, late_until_s=late_until_s)
         if done:

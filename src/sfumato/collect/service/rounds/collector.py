@@ -39,11 +39,19 @@ from sfumato.collect.service.rounds.offers import (
 from sfumato.collect.service.rounds.operators import Notifier, Operators
 from sfumato.collect.service.rounds.writer import GroupCommit, Health, Metrics
 from sfumato.collect.service.settings import Settings
-from sfumato.collect.service.store import Campaign, Destination, Outcome, RelayedBatch, Report, Store, StoredCycle
 from sfumato.collect.service.store.engine import UNREACHABLE
 from sfumato.collect.service.store.faults import fault
 from sfumato.collect.service.store.operations import Deed
-from sfumato.collect.service.store.records import Counted
+from sfumato.collect.service.store.records import (
+    Campaign,
+    Counted,
+    Destination,
+    Outcome,
+    RelayedBatch,
+    Report,
+    StoredCycle,
+)
+from sfumato.collect.service.store.store import Store
 
 _log = logging.getLogger("sfumato.collect.service")
 _CLOSED = Refused(410, "The cycle of that version is closed; do not draw again for it.")

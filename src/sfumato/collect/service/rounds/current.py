@@ -25,7 +25,8 @@ from sqlalchemy.exc import NoResultFound
 
 from sfumato.collect.service.models.kept import Specification
 from sfumato.collect.service.models.replies import Refused
-from sfumato.collect.service.store import Campaign, Destination, Store, StoredCycle
+from sfumato.collect.service.store.records import Campaign, Destination, StoredCycle
+from sfumato.collect.service.store.store import Store
 
 DELETED = Refused(410, "That campaign was deleted by its operator.")
 

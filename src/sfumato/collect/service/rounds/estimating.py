@@ -1,4 +1,9 @@
-"""The service's only calls into the mathematics: the first channel, and what a closed cycle publishes."""
+"""The service's only calls into the mathematics: the first channel, and what a closed cycle publishes.
+
+An estimate is made in a process of its own: the server goes on answering, and its memory goes back when it ends. The
+child gets a snapshot on its standard input and answers on its standard output; both are this program's own, so pickled
+values may pass. Small campaigns are estimated in a thread: starting a process would take longer.
+"""
 
 from __future__ import annotations
 
@@ -36,22 +41,27 @@ from sfumato.collect.service.rounds.offers import channel_from_payload
 from sfumato.collect.service.settings import Settings
 from sfumato.collect.service.store.records import CellCounts, StoredCycle, StoredEstimate
 
+_IN_A_THREAD_UP_TO = 1_000
+"""Cells times cycles."""
+_CHILD = "from sfumato.collect.service.rounds.estimating import child; child()"
+_NICER = 5
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CycleResult:
-    """What a closed cycle publishes."""
+class EstimateTask:
+    """A snapshot of the pooled cycles, the last of which is to be judged and published."""
 
-    facts: EstimateFacts
-    probabilities: FloatArray
-    """The average over the pooled cycles."""
-    this_cycle: FloatArray
-    """The last cycle's own map."""
-    without_suspicious: FloatArray | None
-    """The average without the cycles that raised the alarm, where some did and others are left."""
-    low: FloatArray
-    high: FloatArray
-    areas: FloatArray | None
-    """Row, column, rows, columns, share, low and high of each area told apart; None where there are none."""
+    specification: Specification
+    counts: tuple[CellCounts, ...]
+    previous: FloatArray | None
+    """The map of the cycle before."""
+    settings: Settings
+    spent_before_per_km: float | None = None
+    """What the cycle before published as spent: spending never forgets cycles that are no longer pooled."""
+    suspicious: tuple[int, ...] = ()
+    """Earlier cycles that raised the alarm when they were closed: the average is also given without them."""
+    excluded: tuple[int, ...] = ()
+    """Earlier cycles that the operator left out: none of ``counts``."""
 
 
 def first_channel(specification: Specification) -> GridChannel:
@@ -88,33 +98,21 @@ def following_channel(
     return following, channel_facts(following, latest.probabilities)
 
 
-def estimate_cycle(
-    specification: Specification,
-    counts: Sequence[CellCounts],
-    *,
-    previous: FloatArray | None,
-    settings: Settings,
-    spent_before_per_km: float | None = None,
-    now_s: float | None = None,
-    suspicious: Sequence[int] = (),
-    excluded: Sequence[int] = (),
-) -> CycleResult:
+def estimate_cycle(task: EstimateTask) -> StoredEstimate:
     """Estimate from the pooled cycles and judge the last one.
 
     Late reports of earlier cycles count through the channel they were drawn from; those of the last are still coming in
-    and count the next time. ``spent_before_per_km`` is what the cycle before published as spent: spending never forgets
-    cycles that are no longer pooled. ``now_s`` ends a cycle that is still open, for its class. ``suspicious`` names
-    earlier cycles that raised the alarm: the average is also given without them. ``excluded`` names those that are not
-    in ``counts`` because the operator left them out.
+    and count the next time.
     """
+    specification, counts, settings, suspicious = task.specification, task.counts, task.settings, task.suspicious
     pairs = [(channel_from_payload(one.payload), one.everything) for one in counts[:-1]]
     pairs.append((channel_from_payload(counts[-1].payload), counts[-1].direct + counts[-1].relayed))
     alarm_p = settings.number("residual_alarm_p")
     rules = _rules(specification, max_log_change=settings.number("log_weight_change_cap_nats"), alarm_p=alarm_p)
-    classes = _classes(specification, counts, now_s)
+    classes = _classes(specification, counts)
     doubted = [index for index, one in enumerate(counts) if one.cycle in suspicious]
     closed = collection.close_cycle(
-        pairs, rules, previous=previous, classes=classes, first_cycle=max(1, counts[0].cycle), suspicious=doubted
+        pairs, rules, previous=task.previous, classes=classes, first_cycle=max(1, counts[0].cycle), suspicious=doubted
     )
     alarm = _alarm(closed, counts[-1], alarm_p)
     unknown = np.full(pairs[-1][0].cells, np.nan)
@@ -127,14 +125,14 @@ def estimate_cycle(
         alarm=alarm,
         change_capped=bool(closed.capped) and not alarm.raised,
         influence=_worst_by_share(closed),
-        spent_epsilon_per_km=_spent_per_km(specification, closed, counts, spent_before_per_km),
+        spent_epsilon_per_km=_spent_per_km(specification, closed, counts, task.spent_before_per_km),
         gap_nats_per_report=float(closed.estimate.gap),
         target="reporters",
         interval_level=None if closed.intervals is None else float(closed.intervals.level),
         verdict=closed.verdict.kind,
         notices=closed.notices,
         averaged_cycles=len(counts),
-        excluded_cycles=tuple(sorted(excluded)),
+        excluded_cycles=tuple(sorted(task.excluded)),
         suspicious_cycles=_doubted(counts, suspicious, closed),
         cycle_class="" if classes is None else classes[-1],
         class_cycles=1 if classes is None else classes.count(classes[-1]),
@@ -145,7 +143,8 @@ def estimate_cycle(
         ),
         **dict(channel_facts(pairs[-1][0], theta)),
     )
-    return CycleResult(
+    return StoredEstimate(
+        cycle=counts[-1].cycle,
         facts=facts,
         probabilities=theta,
         this_cycle=closed.this_cycle.probabilities,
@@ -234,14 +233,10 @@ def relayed_differ_p(direct: npt.ArrayLike, relayed: npt.ArrayLike) -> float:
     return float(chdtrc(table.shape[1] - 1, np.sum((table - expected) ** 2 / expected)))
 
 
-def _classes(specification: Specification, counts: Sequence[CellCounts], now_s: float | None) -> tuple[str, ...] | None:
+def _classes(specification: Specification, counts: Sequence[CellCounts]) -> tuple[str, ...] | None:
     """The class of every pooled cycle, by when it was open."""
-
-    def ended(one: CellCounts) -> float:
-        known = one.closed_at_s if one.closed_at_s is not None else now_s
-        return float(one.opened_at_s if known is None else known)
-
-    return specification.calendar.classes_of([(one.opened_at_s, ended(one)) for one in counts])
+    spans = [(one.opened_at_s, one.opened_at_s if one.closed_at_s is None else one.closed_at_s) for one in counts]
+    return specification.calendar.classes_of(spans)
 
 
 def _rules(specification: Specification, *, max_log_change: float | None, alarm_p: float = 0.0) -> collection.Rules:
@@ -256,47 +251,14 @@ def _rules(specification: Specification, *, max_log_change: float | None, alarm_
     )
 
 
-_IN_A_THREAD_UP_TO = 1_000
-"""Cells times cycles."""
-_CHILD = "from sfumato.collect.service.rounds.estimating import child; child()"
-_NICER = 5
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class EstimateTask:
-    """A snapshot of what :func:`~sfumato.collect.service.rounds.estimating.estimate_cycle` needs."""
-
-    specification: Specification
-    counts: tuple[CellCounts, ...]
-    previous: FloatArray | None
-    settings: Settings
-    spent_before_per_km: float | None
-    suspicious: tuple[int, ...] = ()
-    """Cycles that raised the alarm when they were closed."""
-    excluded: tuple[int, ...] = ()
-    """Earlier cycles that the operator left out: none of ``counts``."""
-
-    def run(self) -> CycleResult:
-        """The estimate, here and now."""
-        return estimate_cycle(
-            self.specification,
-            self.counts,
-            previous=self.previous,
-            settings=self.settings,
-            spent_before_per_km=self.spent_before_per_km,
-            suspicious=self.suspicious,
-            excluded=self.excluded,
-        )
-
-
-async def estimated(task: EstimateTask) -> CycleResult:
+async def estimated(task: EstimateTask) -> StoredEstimate:
     """The estimate, off the event loop: in a thread if it is small, else in another process."""
     if task.specification.cell_count * len(task.counts) <= _IN_A_THREAD_UP_TO:
-        return await in_daemon_thread(task.run)
+        return await in_daemon_thread(lambda: estimate_cycle(task))
     return await in_child(task)
 
 
-async def in_child(task: EstimateTask) -> CycleResult:
+async def in_child(task: EstimateTask) -> StoredEstimate:
     """The estimate in a process of its own, killed if nobody waits for it any more."""
     one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     process = await asyncio.create_subprocess_exec(
@@ -320,7 +282,7 @@ async def in_child(task: EstimateTask) -> CycleResult:
         name = answer.decode("ascii", "replace")[:80] or f"exit code {process.returncode}"
         raise RuntimeError(f"The process that estimates ended with {name}.")
     found = pickle.loads(answer)
-    assert isinstance(found, CycleResult)
+    assert isinstance(found, StoredEstimate)
     return found
 
 
@@ -331,7 +293,7 @@ def child() -> None:
     try:
         task = pickle.load(sys.stdin.buffer)
         assert isinstance(task, EstimateTask)
-        answer = pickle.dumps(task.run())
+        answer = pickle.dumps(estimate_cycle(task))
     except BaseException as error:
         sys.stdout.write(type(error).__name__)
         sys.stdout.flush()
@@ -340,12 +302,12 @@ def child() -> None:
     sys.stdout.buffer.flush()
 
 
-async def in_daemon_thread(work: Callable[[], CycleResult]) -> CycleResult:
+async def in_daemon_thread(work: Callable[[], StoredEstimate]) -> StoredEstimate:
     """Run ``work`` in a thread that does not keep the process alive: a stop never waits for an estimate."""
     loop = asyncio.get_running_loop()
-    future: asyncio.Future[CycleResult] = loop.create_future()
+    future: asyncio.Future[StoredEstimate] = loop.create_future()
 
-    def settle(value: CycleResult | None, error: BaseException | None) -> None:
+    def settle(value: StoredEstimate | None, error: BaseException | None) -> None:
         if not future.done():
             future.set_exception(error) if error is not None else future.set_result(value)  # type: ignore[arg-type]
 

@@ -35,7 +35,7 @@ from sfumato.collect.loop.rhythm import checked_rhythm
 from sfumato.collect.service.models.kept import ChannelFacts, GridFields, PublishedChannel, Specification
 from sfumato.collect.service.models.requests import TICKET_PATTERN, CampaignRequest
 from sfumato.collect.service.settings import Settings
-from sfumato.collect.service.store import NewCycle
+from sfumato.collect.service.store.records import NewCycle
 
 FIRST_PREVIOUS = "0" * 64
 
@@ -79,37 +79,13 @@ def specification(request: CampaignRequest, settings: Settings) -> Specification
     duration_s = request.cycle_duration_s
     if duration_s is None and request.cycle_reports is None:
         duration_s = settings.whole("cycle_duration_s")
-
-    calendar = Calendar(request.cycle_classes, request.time_zone)
-    calendar.check_cycle(duration_s)
+    Calendar(request.cycle_classes, request.time_zone).check_cycle(duration_s)
     checked_rhythm(request.reporting, request.epoch_cycles)
-
-    def chosen(asked: int | None, name: str) -> int:
-        return settings.whole(name) if asked is None else asked
-
-    return Specification(
-        title=request.title or request.name,
-        grid=GridFields.of(grid),
-        beta_per_m=beta_per_m,
-        cycle_duration_s=duration_s,
-        cycle_reports=request.cycle_reports,
-        minimum_cycle_s=chosen(request.minimum_cycle_s, "minimum_cycle_s"),
-        minimum_tickets=chosen(request.minimum_tickets, "minimum_tickets"),
-        floor=settings.number("floor") if request.floor is None else request.floor,
-        reporting=request.reporting,
-        epoch_cycles=request.epoch_cycles,
-        cycle_classes=request.cycle_classes,
-        time_zone=request.time_zone,
-        promise=request.promise,
-        description=request.description,
-        contact=request.contact,
-        question=request.question,
-        organiser=request.organiser,
-        language=request.language,
-        ends_at_s=request.ends_at_s,
-        relayed=request.relayed,
-        relayed_cap_reports=chosen(request.relayed_cap_reports, "relayed_cap_reports"),
-    )
+    asked = {name: value for name, value in request if name in Specification.model_fields and value is not None}
+    usual = {name: settings.whole(name) for name in ("minimum_cycle_s", "minimum_tickets", "relayed_cap_reports")}
+    fixed = {"title": request.title or request.name, "grid": GridFields.of(grid), "beta_per_m": beta_per_m}
+    times = {"cycle_duration_s": duration_s, "cycle_reports": request.cycle_reports}
+    return Specification(**{"floor": settings.number("floor"), **usual, **asked, **fixed, **times})
 
 
 def channel_from_payload(payload: str) -> GridChannel:

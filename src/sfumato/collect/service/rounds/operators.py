@@ -27,8 +27,8 @@ from urllib.parse import unquote, urlsplit
 
 from sfumato.base.errors import InputError
 from sfumato.collect.service.settings import LOOPBACK, Settings
-from sfumato.collect.service.store import Store
 from sfumato.collect.service.store.operations import Deed, Notice
+from sfumato.collect.service.store.store import Store
 
 FIRST = "operator"
 FIRST_SECRET = "operator_token_sha256"
@@ -138,7 +138,7 @@ class Notifier:
 
     async def look(self, *, now_s: float) -> None:
         """Announce alarms nobody was told of, and deliver what is due."""
-        for _, name, title, cycle, facts in await self._store.operations.unnoticed():
+        for name, title, cycle, facts in await self._store.operations.unnoticed():
             if facts.alarm.raised:
                 await self.announce(
                     "alarm", name=name, title=title, now_s=now_s, cycle=cycle, reasons=facts.alarm.reasons

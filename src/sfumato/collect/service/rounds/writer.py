@@ -16,15 +16,15 @@ import logging
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from sfumato.collect.service.models.replies import Refused
-from sfumato.collect.service.store import Destination, Outcome, RelayedBatch, Report
 from sfumato.collect.service.store.engine import UNREACHABLE
 from sfumato.collect.service.store.faults import Fault, fault
-from sfumato.collect.service.store.records import Counted
+from sfumato.collect.service.store.records import Counted, Destination, Outcome, RelayedBatch, Report
 
 _log = logging.getLogger("sfumato.collect.service")
 
@@ -82,32 +82,23 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        reports = Counter("sfumato_reports", "Reports by what became of them.", ["outcome"], registry=self.registry)
+        counter, histogram = partial(Counter, registry=self.registry), partial(Histogram, registry=self.registry)
+        reports = counter("sfumato_reports", "Reports by what became of them.", ["outcome"])
         self.reports = {outcome: reports.labels(outcome.value) for outcome in Outcome}
-        batches = Counter(
-            "sfumato_relayed_batches", "Relayed batches by what became of them.", ["outcome"], registry=self.registry
-        )
+        batches = counter("sfumato_relayed_batches", "Relayed batches by what became of them.", ["outcome"])
         self.relayed_batches = {outcome: batches.labels(outcome.value) for outcome in Outcome}
-        self.refused_tickets = Counter(
-            "sfumato_tickets_refused", "Reports with a forged or expired ticket.", registry=self.registry
-        )
-        self.tickets = Counter("sfumato_tickets_issued", "Tickets issued.", registry=self.registry)
-        self.closed_cycles = Counter("sfumato_cycles_closed", "Cycles closed by this process.", registry=self.registry)
-        self.merged_cycles = Counter(
-            "sfumato_cycles_merged", "Cycles that were due without enough tickets.", registry=self.registry
-        )
-        self.failed_commits = Counter("sfumato_commits_failed", "Commits given up.", registry=self.registry)
-        self.failed_estimates = Counter("sfumato_estimates_failed", "Estimates that failed.", registry=self.registry)
+        self.refused_tickets = counter("sfumato_tickets_refused", "Reports with a forged or expired ticket.")
+        self.tickets = counter("sfumato_tickets_issued", "Tickets issued.")
+        self.closed_cycles = counter("sfumato_cycles_closed", "Cycles closed by this process.")
+        self.merged_cycles = counter("sfumato_cycles_merged", "Cycles that were due without enough tickets.")
+        self.failed_commits = counter("sfumato_commits_failed", "Commits given up.")
+        self.failed_estimates = counter("sfumato_estimates_failed", "Estimates that failed.")
         self.alarms = Gauge(
             "sfumato_alarms", "Campaigns whose latest cycle raised the poisoning alarm.", registry=self.registry
         )
-        self.commit_seconds = Histogram(
-            "sfumato_commit_seconds", "Time of one group commit.", buckets=_COMMIT_S, registry=self.registry
-        )
-        self.reports_in_commit = Histogram(
-            "sfumato_reports_in_commit", "Reports in one group commit.", buckets=_SIZES, registry=self.registry
-        )
-        self.estimate_seconds = Histogram("sfumato_estimate_seconds", "Time of one estimate.", registry=self.registry)
+        self.commit_seconds = histogram("sfumato_commit_seconds", "Time of one group commit.", buckets=_COMMIT_S)
+        self.reports_in_commit = histogram("sfumato_reports_in_commit", "Reports in one group commit.", buckets=_SIZES)
+        self.estimate_seconds = histogram("sfumato_estimate_seconds", "Time of one estimate.")
 
     def text(self) -> bytes:
         """The exposition format."""

@@ -29,7 +29,7 @@ from sfumato.collect.service.routes.common import (
     refusals,
 )
 from sfumato.collect.service.settings import LOOPBACK
-from sfumato.collect.service.store import Campaign, CellCounts, StoredCycle, StoredEstimate
+from sfumato.collect.service.store.records import Campaign, CellCounts, StoredCycle, StoredEstimate
 
 devices = APIRouter(prefix="/api/v1/campaigns/{campaign}", tags=["take part"])
 readers = APIRouter(tags=["read"])

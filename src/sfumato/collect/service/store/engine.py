@@ -22,7 +22,7 @@ from typing import Any
 import asyncpg
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Connection, event, text
+from sqlalchemy import Connection, Executable, Row, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
@@ -63,6 +63,15 @@ class Database:
             connection = await plain.execution_options(**{_WRITES: True})
             async with connection.begin():
                 yield connection
+
+    async def rows(self, statement: Executable) -> list[Row[Any]]:
+        """What a statement reads, in a transaction of its own."""
+        async with self.reading() as connection:
+            return list(await connection.execute(statement))
+
+    async def first(self, statement: Executable) -> Row[Any] | None:
+        """The first row that a statement reads, or None."""
+        return next(iter(await self.rows(statement)), None)
 
     async def migrate(self) -> None:
         """Bring the tables to the newest version; servers that start together take turns."""

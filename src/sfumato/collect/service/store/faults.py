@@ -20,43 +20,31 @@ class Fault:
     advice: str
 
 
-_FAULTS = {
-    one.kind: one
-    for one in (
-        Fault(
-            "full",
-            "The disk of the database is full: nothing can be written.",
-            "Make room on it (or raise the quota); the collector goes on by itself as soon as a write succeeds.",
-        ),
-        Fault(
-            "read-only",
-            "The database cannot be written, at most read.",
-            "Give this user the right to write the database's file and its folder, and mount the disk read-write"
-            " (PostgreSQL: this is a standby, or default_transaction_read_only is on).",
-        ),
-        Fault(
-            "damaged",
-            "The database's file is damaged, or is not a database.",
-            "Stop the collector, keep a copy of the file, and restore a backup: sfumato collector restore BACKUP.",
-        ),
-        Fault(
-            "locked",
-            "Another program holds the database and does not let go.",
-            "Find who has it open (fuser FILE); a backup or a shell with an open transaction does this.",
-        ),
-        Fault(
-            "denied",
-            "The database does not let this user in.",
-            "Check its user, its password, and for a file who owns it and its folder.",
-        ),
-        Fault(
-            "missing",
-            "There is no such database.",
-            "Make it (createdb NAME), or check the name in --database.",
-        ),
-        Fault("away", "The database does not answer.", "Is it running, and are its address and user right?"),
-        Fault("unknown", "The database cannot be used.", "Look at the database's own log."),
-    )
+_FAULTS: dict[Kind, tuple[str, str]] = {
+    "full": (
+        "The disk of the database is full: nothing can be written.",
+        "Make room on it (or raise the quota); the collector goes on by itself as soon as a write succeeds.",
+    ),
+    "read-only": (
+        "The database cannot be written, at most read.",
+        "Give this user the right to write the database's file and its folder, and mount the disk read-write"
+        " (PostgreSQL: this is a standby, or default_transaction_read_only is on).",
+    ),
+    "damaged": (
+        "The database's file is damaged, or is not a database.",
+        "Stop the collector, keep a copy of the file, and restore a backup: sfumato collector restore BACKUP.",
+    ),
+    "locked": (
+        "Another program holds the database and does not let go.",
+        "Find who has it open (fuser FILE); a backup or a shell with an open transaction does this.",
+    ),
+    "denied": (
+        "The database does not let this user in.",
+        "Check its user, its password, and for a file who owns it and its folder.",
+    ),
+    "missing": ("There is no such database.", "Make it (createdb NAME), or check the name in --database."),
+    "away": ("The database does not answer.", "Is it running, and are its address and user right?"),
+    "unknown": ("The database cannot be used.", "Look at the database's own log."),
 }
 _SQLITE: dict[int, Kind] = {
     sqlite3.SQLITE_FULL: "full",
@@ -87,7 +75,8 @@ _ERRNO: dict[int, Kind] = {28: "full", 122: "full", 30: "read-only", 13: "denied
 
 def fault(error: BaseException) -> Fault:
     """What ``error`` of a database means."""
-    return _FAULTS[_kind(error)]
+    kind = _kind(error)
+    return Fault(kind, *_FAULTS[kind])
 
 
 def _kind(error: BaseException) -> Kind:

@@ -10,17 +10,15 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-from sqlalchemy import delete, func, insert, select, text, update
+from sqlalchemy import Delete, Update, delete, func, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import InputError
 from sfumato.collect.service.models.kept import CampaignState, EstimateFacts, Specification
 from sfumato.collect.service.models.replies import AuditView
 from sfumato.collect.service.store.engine import Database
-from sfumato.collect.service.store.records import StoredCycle, StoredEstimate
+from sfumato.collect.service.store.records import StoredCycle, StoredEstimate, estimate_columns
 from sfumato.collect.service.store.schema import (
     audit_log,
     campaigns,
@@ -64,6 +62,16 @@ async def write_deed(connection: AsyncConnection, deed: Deed) -> None:
     await connection.execute(insert(audit_log).values(position=last, detail=detail, **values))
 
 
+async def change_one(database: Database, change: Update | Delete, deed: Deed | None = None) -> bool:
+    """Change exactly one row, and append the deed that it was; False, and nothing is done, if there is none such."""
+    async with database.writing() as connection:
+        if (await connection.execute(change)).rowcount != 1:
+            return False
+        if deed is not None:
+            await write_deed(connection, deed)
+        return True
+
+
 class AuditLog:
     """The log and the operators of one database."""
 
@@ -80,21 +88,17 @@ class AuditLog:
         statement = select(audit_log).order_by(audit_log.c.position.desc()).limit(latest)
         if campaign is not None:
             statement = statement.where(audit_log.c.campaign == campaign)
-        async with self.database.reading() as connection:
-            rows = list(await connection.execute(statement))
-        return [AuditView(**row._mapping) for row in reversed(rows)]
+        return [AuditView(**row._mapping) for row in reversed(await self.database.rows(statement))]
 
     async def deleted(self, name: str) -> bool:
         """Whether a campaign of this name was deleted here."""
         which = (audit_log.c.action == "delete") & (audit_log.c.campaign == name)
-        async with self.database.reading() as connection:
-            return (await connection.execute(select(audit_log.c.position).where(which).limit(1))).first() is not None
+        return await self.database.first(select(audit_log.c.position).where(which).limit(1)) is not None
 
     async def operators(self) -> dict[str, tuple[bytes, int]]:
         """Every named operator's token hash and since when."""
-        async with self.database.reading() as connection:
-            rows = await connection.execute(select(operators).order_by(operators.c.created_at_s))
-            return {row.name: (bytes(row.token_sha256), row.created_at_s) for row in rows}
+        rows = await self.database.rows(select(operators).order_by(operators.c.created_at_s))
+        return {row.name: (bytes(row.token_sha256), row.created_at_s) for row in rows}
 
     async def add_operator(self, name: str, token_sha256: bytes, deed: Deed) -> None:
         """A new operator."""
@@ -110,20 +114,12 @@ class AuditLog:
 
     async def replace_token(self, name: str, token_sha256: bytes, deed: Deed) -> bool:
         """A new token for an operator; False if there is none of that name."""
-        async with self.database.writing() as connection:
-            change = update(operators).where(operators.c.name == name).values(token_sha256=token_sha256)
-            if (await connection.execute(change)).rowcount != 1:
-                return False
-            await write_deed(connection, deed)
-            return True
+        change = update(operators).where(operators.c.name == name).values(token_sha256=token_sha256)
+        return await change_one(self.database, change, deed)
 
     async def remove_operator(self, name: str, deed: Deed) -> bool:
         """Take an operator's right away; False if there is none of that name."""
-        async with self.database.writing() as connection:
-            if (await connection.execute(delete(operators).where(operators.c.name == name))).rowcount != 1:
-                return False
-            await write_deed(connection, deed)
-            return True
+        return await change_one(self.database, delete(operators).where(operators.c.name == name), deed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,23 +151,19 @@ class Outbox:
         """The notices that are due, each counted as one more attempt and put off, so that no other server takes it."""
         due = (notices.c.state == "waiting") & (notices.c.next_try_at_s <= now_s)
         columns = [notices.c[name] for name in Notice.__dataclass_fields__]
-        async with self.database.reading() as connection:
-            found = [Notice(*row) for row in await connection.execute(select(*columns).where(due).limit(20))]
+        found = [Notice(**row._mapping) for row in await self.database.rows(select(*columns).where(due).limit(20))]
         mine = []
         for one in found:
             last = one.attempts + 1 >= len(pauses_s)
             later = {"attempts": one.attempts + 1, "next_try_at_s": now_s + pauses_s[one.attempts]}
             change = update(notices).where(notices.c.id == one.id, notices.c.attempts == one.attempts)
-            async with self.database.writing() as connection:
-                done = await connection.execute(change.values(state="failed" if last else "waiting", **later))
-                if done.rowcount == 1:
-                    mine.append(one)
+            if await change_one(self.database, change.values(state="failed" if last else "waiting", **later)):
+                mine.append(one)
         return mine
 
     async def delivered(self, notice: Notice) -> None:
         """It arrived."""
-        async with self.database.writing() as connection:
-            await connection.execute(update(notices).where(notices.c.id == notice.id).values(state="sent"))
+        await change_one(self.database, update(notices).where(notices.c.id == notice.id).values(state="sent"))
 
 
 _OF_CAMPAIGN = (tallies, report_keys, spent_tickets, estimates)
@@ -187,9 +179,8 @@ class Operations:
 
     async def marks(self) -> dict[int, tuple[str, str]]:
         """Each campaign's state and specification as text: a cheap look at what other servers changed."""
-        async with self.database.reading() as connection:
-            rows = await connection.execute(select(campaigns.c.id, campaigns.c.state, campaigns.c.specification))
-            return {row.id: (row.state, row.specification) for row in rows}
+        rows = await self.database.rows(select(campaigns.c.id, campaigns.c.state, campaigns.c.specification))
+        return {row.id: (row.state, row.specification) for row in rows}
 
     async def change_state(
         self, campaign_id: int, before: tuple[CampaignState, ...], after: CampaignState, deed: Deed
@@ -201,11 +192,7 @@ class Operations:
             .where(campaigns.c.id == campaign_id, campaigns.c.state.in_(before))
             .values(state=after, paused_at_s=paused_at_s)
         )
-        async with self.database.writing() as connection:
-            if (await connection.execute(change)).rowcount != 1:
-                return False
-            await write_deed(connection, deed)
-            return True
+        return await change_one(self.database, change, deed)
 
     async def resume(self, campaign_id: int, deed: Deed) -> bool:
         """Run again; the open cycle is due as much later as the pause lasted. False if it was not paused."""
@@ -226,9 +213,7 @@ class Operations:
     async def rewrite(self, campaign_id: int, specification: Specification, deed: Deed) -> None:
         """Put another specification in its place."""
         change = update(campaigns).where(campaigns.c.id == campaign_id)
-        async with self.database.writing() as connection:
-            await connection.execute(change.values(specification=specification.model_dump_json()))
-            await write_deed(connection, deed)
+        await change_one(self.database, change.values(specification=specification.model_dump_json()), deed)
 
     async def forget_reporters(self, campaign_id: int) -> None:
         """Delete the keys and spent tickets of a campaign that takes no more reports."""
@@ -260,22 +245,19 @@ class Operations:
     async def spent_per_km(self, campaign_id: int) -> float | None:
         """What the latest closed cycle, left out or not, published as spent: who reported in it has paid."""
         newest = select(estimates.c.facts).where(estimates.c.campaign_id == campaign_id)
-        async with self.database.reading() as connection:
-            found = (await connection.execute(newest.order_by(estimates.c.cycle.desc()).limit(1))).scalar_one_or_none()
-        return None if found is None else EstimateFacts.model_validate_json(found).spent_epsilon_per_km
+        found = await self.database.first(newest.order_by(estimates.c.cycle.desc()).limit(1))
+        return None if found is None else EstimateFacts.model_validate_json(found.facts).spent_epsilon_per_km
 
     async def alarmed(self, campaign_id: int) -> list[int]:
         """The closed cycles that raised the alarm when they were closed."""
         told = select(estimates.c.cycle, estimates.c.facts).where(estimates.c.campaign_id == campaign_id)
-        async with self.database.reading() as connection:
-            rows = list(await connection.execute(told))
+        rows = await self.database.rows(told)
         return [row.cycle for row in rows if EstimateFacts.model_validate_json(row.facts).alarm.raised]
 
     async def excluded(self, campaign_id: int) -> list[int]:
         """The closed cycles that are left out."""
         which = (cycles.c.campaign_id == campaign_id) & (cycles.c.excluded != 0)
-        async with self.database.reading() as connection:
-            return list((await connection.execute(select(cycles.c.number).where(which))).scalars())
+        return [row.number for row in await self.database.rows(select(cycles.c.number).where(which))]
 
     async def leave_out(self, cycle: StoredCycle, *, yes: bool, revised: StoredEstimate | None, deed: Deed) -> bool:
         """Leave a closed cycle out (or take it in again) and put the revised estimate in place; False if it was so."""
@@ -286,7 +268,7 @@ class Operations:
                 return False
             if revised is not None:
                 of_cycle = (estimates.c.campaign_id == cycle.campaign_id) & (estimates.c.cycle == revised.cycle)
-                await connection.execute(update(estimates).where(of_cycle).values(**_columns(revised)))
+                await connection.execute(update(estimates).where(of_cycle).values(**estimate_columns(revised)))
             await write_deed(connection, deed)
             return True
 
@@ -307,15 +289,14 @@ class Operations:
     async def shorten_leases(self, now_s: float) -> bool:
         """End leases that a wrong clock wrote far into the future; False if there was none."""
         far = cycles.c.lease_until_s > now_s + _LONGEST_LEASE_S
-        async with self.database.reading() as connection:
-            if (await connection.execute(select(cycles.c.number).where(far).limit(1))).first() is None:
-                return False
+        if await self.database.first(select(cycles.c.number).where(far).limit(1)) is None:
+            return False
         async with self.database.writing() as connection:
             await connection.execute(update(cycles).where(far).values(lease_until_s=0.0))
         return True
 
-    async def unnoticed(self) -> list[tuple[int, str, str, int, EstimateFacts]]:
-        """(campaign, name, title, cycle, facts) of every closed cycle its operator was not told of, and tell them once.
+    async def unnoticed(self) -> list[tuple[str, str, int, EstimateFacts]]:
+        """(name, title, cycle, facts) of every closed cycle its operator was not told of, and tell them once.
 
         Whoever moves the mark tells: of several servers exactly one.
         """
@@ -324,32 +305,13 @@ class Operations:
             campaigns.c.id, campaigns.c.name, campaigns.c.specification, campaigns.c.noticed_cycle, estimates.c.cycle,
             estimates.c.facts,
         ).join(estimates, together)  # fmt: skip
-        async with self.database.reading() as connection:
-            rows = list(await connection.execute(statement.order_by(campaigns.c.id, estimates.c.cycle)))
+        rows = await self.database.rows(statement.order_by(campaigns.c.id, estimates.c.cycle))
         found = []
         for campaign_id in dict.fromkeys(row.id for row in rows):
             mine = [row for row in rows if row.id == campaign_id]
             mark = (campaigns.c.id == campaign_id) & (campaigns.c.noticed_cycle == mine[0].noticed_cycle)
-            async with self.database.writing() as connection:
-                change = update(campaigns).where(mark).values(noticed_cycle=mine[-1].cycle)
-                if (await connection.execute(change)).rowcount == 1:
-                    for row in mine:
-                        title = Specification.model_validate_json(row.specification).title
-                        facts = EstimateFacts.model_validate_json(row.facts)
-                        found.append((campaign_id, row.name, title, row.cycle, facts))
+            if await change_one(self.database, update(campaigns).where(mark).values(noticed_cycle=mine[-1].cycle)):
+                for row in mine:
+                    title = Specification.model_validate_json(row.specification).title
+                    found.append((row.name, title, row.cycle, EstimateFacts.model_validate_json(row.facts)))
         return found
-
-
-def _columns(estimate: StoredEstimate) -> dict[str, object]:
-    def packed(values: FloatArray) -> bytes:
-        return np.ascontiguousarray(values, dtype="<f8").tobytes()
-
-    return {
-        "facts": estimate.facts.model_dump_json(),
-        "probabilities": packed(estimate.probabilities),
-        "low": packed(estimate.low),
-        "high": packed(estimate.high),
-        "this_cycle": None if estimate.this_cycle is None else packed(estimate.this_cycle),
-        "without_suspicious": None if estimate.without_suspicious is None else packed(estimate.without_suspicious),
-        "areas": None if estimate.areas is None else packed(estimate.areas),
-    }

@@ -220,39 +220,20 @@ def gathered(destination: Destination, reports: Sequence[Report | RelayedBatch])
     return Gathered(destination, len(reports), relayed_reports, tuple(sorted(keys)), tuple(sorted(nonces)), rows)
 
 
+_ARRAYS = ("probabilities", "low", "high", "this_cycle", "without_suspicious", "areas")
 CYCLE_COLUMNS = [cycles.c[name] for name in StoredCycle.__dataclass_fields__]
 Kept = TypeVar("Kept", bound=Record)
 
 
 async def open_cycle(connection: AsyncConnection, campaign_id: int, new: NewCycle) -> None:
     """Insert the cycle and its entry in the log."""
-    await connection.execute(
-        insert(cycles).values(
-            campaign_id=campaign_id,
-            number=new.number,
-            version=new.version,
-            payload=new.payload,
-            signature=new.signature,
-            facts=new.facts.model_dump_json(),
-            state="open",
-            opened_at_s=new.opened_at_s,
-            due_at_s=new.due_at_s,
-            merged_periods=0,
-            tickets=0,
-            relayed_reports=0,
-        )
-    )
-    await connection.execute(
-        insert(channel_log).values(
-            campaign_id=campaign_id,
-            position=new.number - 1,
-            cycle=new.number,
-            version=new.version,
-            previous=new.previous,
-            entry=new.entry,
-            signature=new.entry_signature,
-        )
-    )
+    told = ("number", "version", "payload", "signature", "opened_at_s", "due_at_s")
+    fresh = {"state": "open", "merged_periods": 0, "tickets": 0, "relayed_reports": 0}
+    values = {name: getattr(new, name) for name in told} | fresh | {"facts": new.facts.model_dump_json()}
+    await connection.execute(insert(cycles).values(campaign_id=campaign_id, **values))
+    entry = {"position": new.number - 1, "cycle": new.number, "version": new.version, "previous": new.previous}
+    entry |= {"entry": new.entry, "signature": new.entry_signature}
+    await connection.execute(insert(channel_log).values(campaign_id=campaign_id, **entry))
 
 
 def closed_with_estimates(campaign_id: int) -> Select[Any]:
@@ -283,11 +264,9 @@ def cycle_of(row: Row[Any]) -> StoredCycle:
 
 def estimate_of(row: Row[Any]) -> StoredEstimate:
     """A row of :func:`closed_with_estimates`."""
-    arrays = (_array(row.probabilities), _array(row.low), _array(row.high))
-    own = None if row.this_cycle is None else _array(row.this_cycle)
-    trusted = None if row.without_suspicious is None else _array(row.without_suspicious)
-    areas = None if row.areas is None else _array(row.areas)
-    return StoredEstimate(row.number, read_record(EstimateFacts, row.estimate_facts), *arrays, own, trusted, areas)
+    kept = {name: getattr(row, name) for name in _ARRAYS}
+    arrays = {name: None if one is None else read_only(np.frombuffer(one, "<f8")) for name, one in kept.items()}
+    return StoredEstimate(row.number, read_record(EstimateFacts, row.estimate_facts), **arrays)  # type: ignore[arg-type]
 
 
 def read_record(kind: type[Kept], text: str) -> Kept:
@@ -308,11 +287,8 @@ def counts_of(row: Any, counts: IntArray) -> CellCounts:
     return CellCounts(row.number, row.payload, direct, relayed, row.opened_at_s, row.closed_at_s, late)
 
 
-def bytes_of(values: FloatArray) -> bytes:
-    """An array as it is kept."""
-    return np.ascontiguousarray(values, dtype="<f8").tobytes()
-
-
-def _array(data: bytes) -> FloatArray:
-    values: FloatArray = read_only(np.frombuffer(data, dtype="<f8"))
-    return values
+def estimate_columns(estimate: StoredEstimate) -> dict[str, object]:
+    """An estimate as it is kept: its facts as text, its arrays as bytes."""
+    arrays = {name: getattr(estimate, name) for name in _ARRAYS}
+    kept = {name: None if one is None else np.ascontiguousarray(one, "<f8").tobytes() for name, one in arrays.items()}
+    return {"facts": estimate.facts.model_dump_json(), **kept}

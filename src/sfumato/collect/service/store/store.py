@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 
 import numpy as np
-from sqlalchemy import ColumnElement, Table, Update, delete, func, insert, literal, select, update
+from sqlalchemy import ColumnElement, Table, delete, func, insert, literal, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from sfumato.base.errors import InputError
 from sfumato.collect.service.models.kept import EstimateFacts, Specification
 from sfumato.collect.service.store.engine import Database, make_private, scrubbed
-from sfumato.collect.service.store.operations import AuditLog, Deed, Operations, Outbox, write_deed
+from sfumato.collect.service.store.operations import AuditLog, Deed, Operations, Outbox, change_one, write_deed
 from sfumato.collect.service.store.records import (
     CYCLE_COLUMNS,
     Campaign,
@@ -24,11 +24,11 @@ from sfumato.collect.service.store.records import (
     NewCycle,
     StoredCycle,
     StoredEstimate,
-    bytes_of,
     campaign_of,
     closed_with_estimates,
     counts_of,
     cycle_of,
+    estimate_columns,
     estimate_of,
     is_cycle,
     open_cycle,
@@ -87,11 +87,8 @@ class Store:
 
     async def kept_secret(self, name: str) -> bytes | None:
         """The secret called ``name``, or None."""
-        async with self.database.reading() as connection:
-            found = (
-                await connection.execute(select(secrets.c.value).where(secrets.c.name == name))
-            ).scalar_one_or_none()
-        return None if found is None else bytes(found)
+        found = await self.database.first(select(secrets.c.value).where(secrets.c.name == name))
+        return None if found is None else bytes(found.value)
 
     async def replace_secret(self, name: str, value: bytes) -> None:
         """Put ``value`` in the place of a secret."""
@@ -103,15 +100,12 @@ class Store:
 
     async def campaigns(self) -> list[Campaign]:
         """Every campaign, oldest first."""
-        async with self.database.reading() as connection:
-            rows = await connection.execute(select(campaigns).order_by(campaigns.c.id))
-            return [campaign_of(row) for row in rows]
+        return [campaign_of(row) for row in await self.database.rows(select(campaigns).order_by(campaigns.c.id))]
 
     async def campaign(self, campaign_id: int) -> Campaign | None:
         """One campaign as it is now; None if it was deleted."""
-        async with self.database.reading() as connection:
-            row = (await connection.execute(select(campaigns).where(campaigns.c.id == campaign_id))).one_or_none()
-            return None if row is None else campaign_of(row)
+        row = await self.database.first(select(campaigns).where(campaigns.c.id == campaign_id))
+        return None if row is None else campaign_of(row)
 
     async def create_campaign(
         self, name: str, specification: Specification, first: NewCycle, *, deed: Deed | None = None
@@ -149,8 +143,7 @@ class Store:
     async def progress(self) -> list[CycleProgress]:
         """How far every cycle that is not closed has come."""
         statement = select(*_PROGRESS_COLUMNS).where(cycles.c.state != "closed")
-        async with self.database.reading() as connection:
-            return [CycleProgress(*row) for row in await connection.execute(statement)]
+        return [CycleProgress(**row._mapping) for row in await self.database.rows(statement)]
 
     async def cycle(self, campaign_id: int, number: int) -> StoredCycle:
         """One cycle of a campaign, whatever its state."""
@@ -161,17 +154,16 @@ class Store:
     async def late_cycle(self, campaign_id: int, *, version: str = "", number: int = 0) -> int | None:
         """The number of the cycle of that version (or number) if it was handed over and still takes late reports."""
         which = cycles.c.version == version if version else cycles.c.number == number
-        late = (cycles.c.state == "closing") | ((cycles.c.state == "closed") & cycles.c.lease_until_s.is_not(None))
-        statement = select(cycles.c.number).where(cycles.c.campaign_id == campaign_id, which, late)
-        async with self.database.reading() as connection:
-            found: int | None = (await connection.execute(statement)).scalar_one_or_none()
-        return found
+        late = (cycles.c.state == "closing") | _KEPT
+        found = await self.database.first(
+            select(cycles.c.number).where(cycles.c.campaign_id == campaign_id, which, late)
+        )
+        return None if found is None else int(found.number)
 
     async def version_exists(self, campaign_id: int, version: str) -> bool:
         """Whether this campaign ever published that version."""
         statement = select(cycles.c.number).where(cycles.c.campaign_id == campaign_id, cycles.c.version == version)
-        async with self.database.reading() as connection:
-            return (await connection.execute(statement)).first() is not None
+        return await self.database.first(statement) is not None
 
     async def extend_cycle(self, cycle: StoredCycle, *, due_at_s: int) -> bool:
         """Merge a due cycle with the period after it: it stays open until ``due_at_s``. False if somebody else did."""
@@ -180,7 +172,7 @@ class Store:
             .where(*is_cycle(cycle), cycles.c.state == "open", cycles.c.due_at_s == cycle.due_at_s)
             .values(due_at_s=due_at_s, merged_periods=cycles.c.merged_periods + 1)
         )
-        return await self._changed_one(statement)
+        return await change_one(self.database, statement)
 
     async def hand_over(
         self, cycle: StoredCycle, following: NewCycle, *, closer: str, minimum_tickets: int, lease_until_s: float,
@@ -214,7 +206,7 @@ class Store:
             .where(*is_cycle(cycle), cycles.c.state == "closing", cycles.c.lease_until_s < now_s)
             .values(closer=closer, lease_until_s=lease_until_s)
         )
-        return await self._changed_one(statement)
+        return await change_one(self.database, statement)
 
     async def renew_lease(self, cycle: StoredCycle, *, closer: str, lease_until_s: float) -> bool:
         """Say that ``closer`` is still at it (or, with a lease in the past, that it gives up)."""
@@ -223,7 +215,7 @@ class Store:
             .where(*is_cycle(cycle), cycles.c.state == "closing", cycles.c.closer == closer)
             .values(lease_until_s=lease_until_s)
         )
-        return await self._changed_one(statement)
+        return await change_one(self.database, statement)
 
     async def finish_closing(
         self, cycle: StoredCycle, estimate: StoredEstimate, *, closer: str, late_until_s: float
@@ -234,31 +226,18 @@ class Store:
             .where(*is_cycle(cycle), cycles.c.state == "closing", cycles.c.closer == closer)
             .values(state="closed", closer=None, lease_until_s=late_until_s)
         )
-        trusted = estimate.without_suspicious
         async with self.database.writing() as connection:
             if (await connection.execute(close)).rowcount != 1:
                 return False
-            await connection.execute(
-                insert(estimates).values(
-                    campaign_id=cycle.campaign_id,
-                    cycle=cycle.number,
-                    facts=estimate.facts.model_dump_json(),
-                    probabilities=bytes_of(estimate.probabilities),
-                    low=bytes_of(estimate.low),
-                    high=bytes_of(estimate.high),
-                    this_cycle=None if estimate.this_cycle is None else bytes_of(estimate.this_cycle),
-                    without_suspicious=None if trusted is None else bytes_of(trusted),
-                    areas=None if estimate.areas is None else bytes_of(estimate.areas),
-                )
-            )
+            of_cycle = {"campaign_id": cycle.campaign_id, "cycle": cycle.number}
+            await connection.execute(insert(estimates).values(**of_cycle, **estimate_columns(estimate)))
             return True
 
     async def forget_late(self, *, now_s: float) -> bool:
         """Forget keys and tickets of closed cycles whose time for late reports is over; False if there was none."""
         over = cycles.c.lease_until_s <= now_s
-        async with self.database.reading() as connection:
-            if (await connection.execute(select(cycles.c.number).where(_KEPT, over).limit(1))).first() is None:
-                return False
+        if await self.database.first(select(cycles.c.number).where(_KEPT, over).limit(1)) is None:
+            return False
         async with self.database.writing() as connection:
             await self._forget(connection, over)
         return True
@@ -314,9 +293,7 @@ class Store:
     ) -> list[tuple[StoredCycle, StoredEstimate]]:
         """Every closed cycle (or the ``latest`` ones) with its estimate, oldest first."""
         statement = closed_with_estimates(campaign_id).order_by(cycles.c.number.desc()).limit(latest)
-        async with self.database.reading() as connection:
-            rows = list(await connection.execute(statement))
-        return [(cycle_of(row), estimate_of(row)) for row in reversed(rows)]
+        return [(cycle_of(row), estimate_of(row)) for row in reversed(await self.database.rows(statement))]
 
     async def closed_facts(
         self, campaign_id: int, *, latest: int | None = None
@@ -326,8 +303,7 @@ class Store:
         statement = closed_with_estimates(campaign_id).with_only_columns(
             *columns, estimates.c.facts.label("estimate_facts")
         )
-        async with self.database.reading() as connection:
-            rows = list(await connection.execute(statement.order_by(cycles.c.number.desc()).limit(latest)))
+        rows = await self.database.rows(statement.order_by(cycles.c.number.desc()).limit(latest))
         return [(cycle_of(row), read_record(EstimateFacts, row.estimate_facts)) for row in reversed(rows)]
 
     async def shown_stamp(self, campaign_id: int, *, number: int | None = None) -> str:
@@ -337,9 +313,8 @@ class Store:
         )
         if number is not None:
             statement = statement.where(cycles.c.number == number)
-        async with self.database.reading() as connection:
-            rows = await connection.execute(statement.order_by(cycles.c.number.desc()).limit(_STAMPED))
-            return hashlib.sha256(repr([tuple(row) for row in rows]).encode("utf-8")).hexdigest()
+        rows = await self.database.rows(statement.order_by(cycles.c.number.desc()).limit(_STAMPED))
+        return hashlib.sha256(repr([tuple(row) for row in rows]).encode("utf-8")).hexdigest()
 
     async def last_closed(self, campaign_id: int) -> int:
         """The number of the latest cycle with an estimate that is not left out; 0 if there is none."""
@@ -354,9 +329,7 @@ class Store:
         """One closed cycle (by default the latest that is not left out) with its estimate, or None."""
         statement = closed_with_estimates(campaign_id).order_by(cycles.c.number.desc()).limit(1)
         which = cycles.c.excluded == 0 if number is None else cycles.c.number == number
-        statement = statement.where(which)
-        async with self.database.reading() as connection:
-            row = (await connection.execute(statement)).one_or_none()
+        row = await self.database.first(statement.where(which))
         return None if row is None else (cycle_of(row), estimate_of(row))
 
     async def alarms(self) -> int:
@@ -370,20 +343,16 @@ class Store:
             .join(latest, (latest.c.campaign_id == estimates.c.campaign_id) & (latest.c.number == estimates.c.cycle))
             .join(campaigns, (campaigns.c.id == estimates.c.campaign_id) & alive)
         )
-        async with self.database.reading() as connection:
-            found = (await connection.execute(statement)).scalars()
-            return sum(read_record(EstimateFacts, text).alarm.raised for text in found)
+        found = await self.database.rows(statement)
+        return sum(read_record(EstimateFacts, row.facts).alarm.raised for row in found)
 
     async def log(self, campaign_id: int) -> list[LoggedVersion]:
         """The public log of versions, oldest first."""
         statement = select(*_LOG_COLUMNS).where(channel_log.c.campaign_id == campaign_id)
-        async with self.database.reading() as connection:
-            rows = await connection.execute(statement.order_by(channel_log.c.position))
-            return [LoggedVersion(*row) for row in rows]
+        return [
+            LoggedVersion(**row._mapping)
+            for row in await self.database.rows(statement.order_by(channel_log.c.position))
+        ]
 
     def _insert(self, table: Table) -> sqlite.Insert | postgresql.Insert:
         return sqlite.insert(table) if self.database.dialect == "sqlite" else postgresql.insert(table)
-
-    async def _changed_one(self, statement: Update) -> bool:
-        async with self.database.writing() as connection:
-            return bool((await connection.execute(statement)).rowcount == 1)
