@@ -181,7 +181,7 @@ def a_million_cells(queue):
 
     from sfumato.base.things.grid import Grid
     from sfumato.collect.grids import blahut_arimoto as ba
-    from sfumato.collect.grids.kernel import grid_kernel
+    from sfumato.collect.grids.distance_kernel import grid_kernel
 
     grid = Grid.plain(1000, 1000)
     rng = np.random.default_rng(0)
@@ -221,7 +221,7 @@ def growth(quick):
     """Requirement 5."""
     from sfumato.base.things.grid import Grid
     from sfumato.collect.grids import blahut_arimoto as ba
-    from sfumato.collect.grids.kernel import grid_kernel
+    from sfumato.collect.grids.distance_kernel import grid_kernel
 
     sizes = (10, 20, 32, 64, 100, 200) if quick else (10, 20, 32, 64, 100, 200, 400, 1000)
     rows = []

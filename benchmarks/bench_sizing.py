@@ -230,7 +230,7 @@ def closing_once(side: int) -> dict[str, float]:
     """One cycle of a square grid closed, with five reports for each cell."""
     from collector_harness import client, create, fill, run, settings
 
-    from sfumato.collect.service.rounds.estimating import EstimateTask, estimate_cycle
+    from sfumato.collect.service.rounds.cycle_estimate import EstimateTask, estimate_cycle
     from sfumato.collect.service.store.store import Store
 
     with tempfile.TemporaryDirectory() as name:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fastapi import FastAPI
 
+from sfumato.collect.service.models.bodies import ReportRequest
 from sfumato.collect.service.models.replies import ReportAnswer
-from sfumato.collect.service.models.requests import ReportRequest
 
 app = FastAPI()
 

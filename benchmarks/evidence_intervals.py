@@ -80,7 +80,7 @@ def campaign(grid, share, people, beta, reporting, promise, seed):
 def covered(case, seed):
     """[level][cells with people, regions, cells without]: the share covered."""
     from sfumato.collect.estimation import log_smooth
-    from sfumato.collect.estimation.linear import linearised
+    from sfumato.collect.estimation.linear import linearise
     from sfumato.collect.estimation.uncertainty import interval_ends
 
     name, beta, people, reporting, promise = case
@@ -95,7 +95,7 @@ def covered(case, seed):
         if truth[near].sum() > 0 and not near.all():
             discs.append(np.flatnonzero(near))
     present = truth > 0
-    linear = linearised(tallies, smooth.probabilities, reporting)
+    linear = linearise(tallies, smooth.probabilities, reporting)
     chosen = np.zeros((len(discs), grid.cells))
     for row, disc in enumerate(discs):
         chosen[row, disc] = 1.0

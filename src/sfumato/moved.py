@@ -67,7 +67,7 @@ MOVED: dict[str, tuple[str, ...]] = {
         "mechanisms.designs.rank_one": "tracks.designs.exact_designs",
         "mechanisms.designs.two_axes": "tracks.designs.design",
         "mechanisms.grids.grid_channel": "collect.grids.grid_channel",
-        "mechanisms.grids.kernel": "collect.grids.kernel",
+        "mechanisms.grids.kernel": "collect.grids.distance_kernel",
         "mechanisms.traces.interface": "tracks.noise.interface",
         "notebook": "pages.notebook",
         "places": "tracks.places",

@@ -12,7 +12,7 @@ from sfumato.collect.service.app import create_app
 from sfumato.collect.service.rounds.collector import Collector
 from sfumato.collect.service.settings import Settings
 from sfumato.collect.service.store.records import Counted, Destination, Outcome, RelayedBatch, Report
-from sfumato.collect.service.store.reports import ReportCounter
+from sfumato.collect.service.store.report_counter import ReportCounter
 from sfumato.collect.service.store.store import Store
 
 

@@ -52,7 +52,7 @@ COMMANDS: dict[str, Row] = {
         TRACKS,
         "Design noise for chosen secrets under a Gaussian prior, optimal or as published, with its exact loss.",
     ),
-    "collect": Row("collect.collect", COLLECT, "Collect obfuscated locations cycle by cycle."),
+    "collect": Row("collect.collect_simulate", COLLECT, "Collect obfuscated locations cycle by cycle."),
     "serve": Row("collect.serve", COLLECT, "Run a collector: its page at /, its contract at /openapi.json."),
     "campaign": Row(
         "collect.campaign",

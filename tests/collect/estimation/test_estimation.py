@@ -23,7 +23,7 @@ from sfumato.collect.estimation import (
     tally_reports,
 )
 from sfumato.collect.estimation.earth_mover import _linear_program
-from sfumato.collect.estimation.joint import steps_by_thinning, thinned
+from sfumato.collect.estimation.joint import steps_by_thinning, thin
 from sfumato.collect.estimation.likelihood import Likelihood, stacked_weights
 from sfumato.collect.grids.blahut_arimoto import blahut_arimoto
 from sfumato.collect.grids.grid_channel import GridChannel, uniform_channel
@@ -114,7 +114,7 @@ def test_the_same_tallies_always_give_the_same_estimate_and_order_hardly_matters
 
 def test_every_report_goes_to_exactly_one_part():
     tallies, _ = some_tallies()
-    parts = thinned(tallies, 5, randomness(0))
+    parts = thin(tallies, 5, randomness(0))
     np.testing.assert_array_equal(parts.sum(axis=2), np.stack([tally.counts for tally in tallies], axis=1))
     shares = parts.sum(axis=(0, 1)) / parts.sum()
     assert np.abs(shares - 0.2).max() < 0.02

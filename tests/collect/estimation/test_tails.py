@@ -7,8 +7,8 @@ import pytest
 
 from sfumato.base.things.grid import Grid
 from sfumato.collect.estimation import Tally, intervals
-from sfumato.collect.estimation.linear import linearised
-from sfumato.collect.estimation.tails import reached, waves
+from sfumato.collect.estimation.linear import linearise
+from sfumato.collect.estimation.tails import chance_below, waves
 from sfumato.collect.estimation.uncertainty import interval_ends
 from sfumato.collect.grids.sampling import draw_tally
 from sfumato.collect.grids.tight import tight_channel
@@ -26,7 +26,7 @@ def few_people():
 def below(moments, share):
     """P(D <= estimate - share) if the shares were these."""
     out = np.empty(share.size)
-    reached(moments.law.shape(), moments.expected, moments.centre + moments.law.shift, share, out)
+    chance_below(moments.law.shape(), moments.expected, moments.centre + moments.law.shift, share, out)
     return out
 
 
@@ -39,7 +39,7 @@ def test_the_law_is_that_of_repeated_reports_of_the_same_people(epsilon):
     found = []
     for seed in range(400):
         tally = Tally(channel, draw_tally(channel, people, rng=seed))
-        moments = linearised([tally], truth, "once").cells("reporters")
+        moments = linearise([tally], truth, "once").cells("reporters")
         found.append(below(moments, truth))
     p = np.array(found)
     # P(D <= d) at the truth is uniform: no atom left, no quantile off by more than chance (sd 0.025 each).

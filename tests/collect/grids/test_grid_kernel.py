@@ -9,7 +9,7 @@ from sfumato.base.errors import InputError
 from sfumato.base.things.grid import Grid
 from sfumato.collect.cities import city
 from sfumato.collect.grids.blahut_arimoto import blahut_arimoto
-from sfumato.collect.grids.kernel import choose_form, grid_kernel
+from sfumato.collect.grids.distance_kernel import choose_form, grid_kernel
 
 
 def updated(kernel, z, q, steps):
@@ -47,7 +47,7 @@ def test_fft_equals_dense_to_1e_10_on_the_published_grids(name, beta, floor, mon
     dense = blahut_arimoto(p, grid, beta=beta, steps=20, floor=floor).value
     assert dense.kernel.form == "dense"
     with monkeypatch.context() as patched:
-        patched.setattr("sfumato.collect.grids.kernel.choose_form", lambda _grid, _beta: "fft")
+        patched.setattr("sfumato.collect.grids.distance_kernel.choose_form", lambda _grid, _beta: "fft")
         fast = blahut_arimoto(p, grid, beta=beta, steps=20, floor=floor).value
     big = dense.output_weights > 1e-9
     np.testing.assert_allclose(fast.output_weights[big], dense.output_weights[big], rtol=1e-10)
@@ -94,7 +94,7 @@ def test_many_rows_at_once_are_each_its_own_product(form):
     each = np.stack([kernel.signed_product(row) for row in rows])
     np.testing.assert_allclose(kernel.signed_rows(rows), each, rtol=0, atol=1e-12)
     positive = np.abs(rows).T
-    guarded = np.stack([kernel.guarded(column)[0] for column in positive.T], axis=1)
+    guarded = np.stack([kernel.with_guard(column)[0] for column in positive.T], axis=1)
     np.testing.assert_allclose(kernel.product(positive), guarded, rtol=1e-12)
 
 

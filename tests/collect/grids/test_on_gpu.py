@@ -14,7 +14,7 @@ from sfumato.base.errors import InputError
 from sfumato.base.things.grid import Grid
 from sfumato.collect.estimation.joint import ibu, joint
 from sfumato.collect.estimation.tally import Tally
-from sfumato.collect.grids import kernel as kernels
+from sfumato.collect.grids import distance_kernel as kernels
 from sfumato.collect.grids import on_gpu
 from sfumato.collect.grids.blahut_arimoto import blahut_arimoto
 
@@ -51,7 +51,7 @@ def both(monkeypatch: pytest.MonkeyPatch, compute: Any) -> tuple[Any, Any]:
 @pytest.mark.parametrize("beta", [3e-5, 1e-3, 4e-3])
 def test_the_same_channel_behind_the_same_call(torch_on_cpu: pytest.MonkeyPatch, beta: float, empty: float) -> None:
     p = town(np.random.default_rng(5), empty)
-    torch_on_cpu.setattr("sfumato.collect.grids.kernel.choose_form", lambda _grid, _beta: "fft")
+    torch_on_cpu.setattr("sfumato.collect.grids.distance_kernel.choose_form", lambda _grid, _beta: "fft")
     here, there = both(torch_on_cpu, lambda: blahut_arimoto(p, GRID, beta=beta, steps=30))
     np.testing.assert_allclose(there.value.output_weights, here.value.output_weights, rtol=1e-9)
     assert there.objective == pytest.approx(here.objective, rel=1e-9)

@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.blahut_arimoto_matrix import exact_epsilon
 from sfumato.base.things.grid import Grid
-from sfumato.collect.grids.kernel import grid_kernel
+from sfumato.collect.grids.distance_kernel import grid_kernel
 from sfumato.collect.grids.tight import POSITIVE_FROM, equalising_weights, tight_channel
 
 GRIDS = [

@@ -23,7 +23,7 @@ from sfumato.collect.loop import (
     residual_test,
 )
 from sfumato.collect.loop.rhythm import spent
-from sfumato.collect.loop.simulation import Protocol, averaged, simulate, simulate_round
+from sfumato.collect.loop.simulation import Protocol, average_rounds, simulate, simulate_round
 
 PARIS = city("paris")
 LOOP = Rules(beta=1.0, promise="mutual-information")
@@ -215,7 +215,7 @@ def test_the_published_loop_starts_uniform_and_improves_and_costs_what_it_costs(
     rounds = simulate(
         PARIS.people, PARIS.plain_grid, Protocol(beta=1.0, cycles=5, reporting="every-cycle"), rounds=2, seed=0
     )
-    rows = averaged(rounds)
+    rows = average_rounds(rounds)
     assert rows[0].emd_mean == pytest.approx(2.022618, abs=1e-6)
     assert rows[1].emd_mean == pytest.approx(0.2701, rel=0.06)
     assert rows[5].emd_mean < rows[1].emd_mean

@@ -9,8 +9,8 @@ from sfumato.base.errors import InputError
 from sfumato.base.things.grid import Grid
 from sfumato.collect.estimation.tally import Tally
 from sfumato.collect.grids.grid_channel import GridChannel
+from sfumato.collect.loop.forecast import CampaignPlan, forecast, plan
 from sfumato.collect.loop.loop import Promise, Rules, first_channel
-from sfumato.collect.loop.planning import CampaignPlan, forecast, plan
 from sfumato.collect.loop.told_areas import resolution, told_apart
 
 

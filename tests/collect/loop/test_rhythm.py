@@ -10,9 +10,9 @@ import pytest
 
 from sfumato.base.errors import InputError
 from sfumato.base.things.grid import Grid
-from sfumato.cli.collect.collect import simulate_command
+from sfumato.cli.collect.collect_simulate import simulate_command
 from sfumato.collect.loop import Rules, checked_rhythm, epoch_number, first_channel, next_channel
-from sfumato.collect.loop.planning import SECONDS_PER_DAY, plan
+from sfumato.collect.loop.forecast import SECONDS_PER_DAY, plan
 from sfumato.collect.loop.rhythm import spent_by
 from sfumato.collect.loop.simulation import Protocol
 

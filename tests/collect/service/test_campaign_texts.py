@@ -12,11 +12,11 @@ import pytest
 from collector_harness import about, client, close, create, fill, history, operator, refused, run, settings
 from starlette.testclient import TestClient
 
+from sfumato.collect.service.models.bodies import CampaignRequest
 from sfumato.collect.service.models.kept import Specification
-from sfumato.collect.service.models.requests import CampaignRequest
 from sfumato.collect.service.operating.lifecycle import end_what_is_over
 from sfumato.collect.service.rounds.collector import Collector
-from sfumato.collect.service.rounds.offers import specification
+from sfumato.collect.service.rounds.signed_offers import specification
 
 TEXTS = {
     "title": "Vélos",

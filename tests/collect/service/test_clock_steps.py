@@ -23,7 +23,7 @@ from collector_harness import (
 )
 from sqlalchemy import update
 
-from sfumato.collect.service.models.requests import CampaignRequest
+from sfumato.collect.service.models.bodies import CampaignRequest
 from sfumato.collect.service.rounds.collector import Collector
 from sfumato.collect.service.rounds.current import SteadyClock
 from sfumato.collect.service.store.records import Campaign, StoredCycle

@@ -13,9 +13,9 @@ import pytest
 from collector_harness import CollectorProcess, close, create, crowd, report_body, send, ticket
 
 from sfumato.collect.loop.loop import Rules, first_channel, next_channel
-from sfumato.collect.service.models.requests import CampaignRequest
-from sfumato.collect.service.rounds.estimating import EstimateTask, estimated, in_child
-from sfumato.collect.service.rounds.offers import Signer, new_cycle, specification
+from sfumato.collect.service.models.bodies import CampaignRequest
+from sfumato.collect.service.rounds.cycle_estimate import EstimateTask, estimate_apart, in_child
+from sfumato.collect.service.rounds.signed_offers import Signer, new_cycle, specification
 from sfumato.collect.service.settings import Settings
 from sfumato.collect.service.store.records import CellCounts
 
@@ -99,7 +99,7 @@ def test_the_estimate_of_another_process_is_that_of_this_one() -> None:
     assert there.facts == here.facts
     np.testing.assert_array_equal(there.probabilities, here.probabilities)
     np.testing.assert_array_equal(there.this_cycle, here.this_cycle)
-    assert asyncio.run(estimated(small)).facts == here.facts
+    assert asyncio.run(estimate_apart(small)).facts == here.facts
 
 
 def test_an_estimate_that_fails_elsewhere_says_what_kind_of_error_and_nothing_more() -> None:

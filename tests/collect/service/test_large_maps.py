@@ -28,10 +28,10 @@ from sfumato.collect.service.models.kept import (
     Residual,
     Specification,
 )
+from sfumato.collect.service.pages.answer_views import MAP_CELLS
 from sfumato.collect.service.pages.exports import MapTable, to_csv, to_geojson
-from sfumato.collect.service.pages.views import MAP_CELLS
 from sfumato.collect.service.rounds.collector import Collector
-from sfumato.collect.service.rounds.offers import FIRST_PREVIOUS, new_cycle
+from sfumato.collect.service.rounds.signed_offers import FIRST_PREVIOUS, new_cycle
 from sfumato.collect.service.store.records import CellCounts, StoredEstimate
 
 SIDES = {3_600: (60, 60), 10_000: (100, 100), 100_000: (250, 400)}
@@ -188,7 +188,7 @@ def test_what_many_look_at_is_compressed_named_and_not_sent_twice(tmp_path: Path
 def test_the_dashboard_is_made_again_only_when_it_would_say_something_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sfumato.collect.service.routes import pages as routes
+    from sfumato.collect.service.routes import html as routes
 
     made = []
     true = routes._numbers

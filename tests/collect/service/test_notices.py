@@ -19,8 +19,8 @@ from collector_harness import channel, client, close, create, fill, operator, se
 
 from sfumato.base.errors import InputError
 from sfumato.collect.grids.sampling import draw_tally
-from sfumato.collect.service.rounds import operators
-from sfumato.collect.service.rounds.offers import channel_from_payload
+from sfumato.collect.service.rounds import staff
+from sfumato.collect.service.rounds.signed_offers import channel_from_payload
 
 SECRET = "a secret of the receiver"
 
@@ -142,7 +142,7 @@ def test_an_alarm_and_an_end_are_told_once_each_and_an_honest_cycle_is_not(tmp_p
 def test_a_notice_is_tried_again_and_survives_a_restart(
     tmp_path: Path, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(operators, "PAUSES_S", (0.05, 0.05, 0.05, 60.0))
+    monkeypatch.setattr(staff, "PAUSES_S", (0.05, 0.05, 0.05, 60.0))
     database = f"sqlite:///{tmp_path}/x.db"
     ways = {"webhook_url": receiver.url, "webhook_secret": SECRET, "tick_s": 0.05}
     receiver.refusals = 3
@@ -192,7 +192,7 @@ def test_an_e_mail_says_what_happened_through_the_operators_own_server(tmp_path:
 )
 def test_half_a_way_is_refused_at_the_start(tmp_path: Path, wrong: dict[str, str]) -> None:
     with pytest.raises(InputError):
-        operators.ways(settings(f"sqlite:///{tmp_path}/x.db", **wrong))
+        staff.ways(settings(f"sqlite:///{tmp_path}/x.db", **wrong))
 
 
 def test_alarms_of_several_campaigns_are_counted(tmp_path: Path) -> None:

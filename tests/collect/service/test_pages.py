@@ -22,7 +22,7 @@ from sfumato.collect.service.models.kept import (
     SharpnessFacts,
 )
 from sfumato.collect.service.models.replies import AreaView, DashboardCampaignView, EstimatedCycleView, OpenCycleView
-from sfumato.collect.service.pages import layout, maps
+from sfumato.collect.service.pages import layout, svg_maps
 from sfumato.collect.service.pages.layout import text
 from sfumato.collect.service.pages.words import LANGUAGES, chosen_language, headline, words
 
@@ -223,7 +223,7 @@ def test_the_page_without_the_bundle_takes_no_place(monkeypatch: pytest.MonkeyPa
 
 
 def test_no_function_that_draws_a_page_takes_a_place() -> None:
-    for module in (pages, maps, layout):
+    for module in (pages, svg_maps, layout):
         for _, function in inspect.getmembers(module, inspect.isfunction):
             assert not {"lat", "lon", "lat_deg", "lon_deg", "place", "request"} & set(
                 inspect.signature(function).parameters
@@ -262,10 +262,10 @@ def test_a_map_without_intervals_is_shown_without_them() -> None:
 
 
 def test_the_map_changes_with_the_estimate_and_marks_what_is_uncertain() -> None:
-    first, second = (maps.grid_map(GRID, closed(n).estimate, title="t", about="a") for n in (1, 2))
+    first, second = (svg_maps.grid_map(GRID, closed(n).estimate, title="t", about="a") for n in (1, 2))
     assert first != second
-    certain = maps.grid_map(GRID, [1 / 48] * 48, title="t", about="a", low=[0.02] * 48, high=[0.021] * 48)
-    doubtful = maps.grid_map(GRID, [1 / 48] * 48, title="t", about="a", low=[0.0] * 48, high=[0.9] * 48)
+    certain = svg_maps.grid_map(GRID, [1 / 48] * 48, title="t", about="a", low=[0.02] * 48, high=[0.021] * 48)
+    doubtful = svg_maps.grid_map(GRID, [1 / 48] * 48, title="t", about="a", low=[0.0] * 48, high=[0.9] * 48)
     assert certain.count("doubt") == 0
     assert doubtful.count("doubt") == 48
 
@@ -273,17 +273,17 @@ def test_the_map_changes_with_the_estimate_and_marks_what_is_uncertain() -> None
 def test_a_large_grid_is_drawn_in_blocks_that_keep_the_mass() -> None:
     large = Grid.from_bounds(45.0, 0.0, 46.0, 2.0, shape=(200, 300))
     values = np.random.default_rng(0).dirichlet(np.full(large.cells, 1.0))
-    side, blocks = maps.coarser(large, values)
+    side, blocks = svg_maps.coarser(large, values)
     assert side == 4
     assert blocks.sum() == pytest.approx(1.0)
-    drawn = maps.grid_map(large, values.tolist(), title="t", about="a")
-    assert drawn.count('<rect class="cell') <= maps.LARGEST_DRAWN
+    drawn = svg_maps.grid_map(large, values.tolist(), title="t", about="a")
+    assert drawn.count('<rect class="cell') <= svg_maps.LARGEST_DRAWN
     assert len(pages.participant_page(campaign(grid=large), channel(large))) < 2_000_000
 
 
 def test_shades_grow_with_the_value_and_an_empty_map_is_pale() -> None:
-    assert maps.shades(np.zeros(4)) == [0, 0, 0, 0]
-    assert maps.shades(np.array([0.0, 0.25, 1.0])) == [0, 4, 8]
+    assert svg_maps.shades(np.zeros(4)) == [0, 0, 0, 0]
+    assert svg_maps.shades(np.array([0.0, 0.25, 1.0])) == [0, 4, 8]
 
 
 def test_dark_and_light_ink_can_be_read_on_their_paper() -> None:
@@ -428,7 +428,7 @@ def test_the_headline_says_what_can_be_told_and_what_finer_takes() -> None:
 
 def test_one_area_that_is_the_whole_map_has_no_colour() -> None:
     whole = AreaView(row=0, column=0, rows=6, columns=8, share=1.0, low=1.0, high=1.0)
-    drawn = maps.area_map(GRID, [whole], title="t", about="a")
+    drawn = svg_maps.area_map(GRID, [whole], title="t", about="a")
     assert 'class="cell q0"' in drawn
     assert 'fill-opacity="0.25"' in drawn
     only = closed(1).model_copy(update={"areas": [whole]})
@@ -439,22 +439,22 @@ def test_colour_follows_the_interval_that_is_written_not_the_smoothed_estimate()
     """An area of 8-31 % was paler than one of 0-7 % because its smoothed estimate lay at its interval's lower end."""
     many = AreaView(row=0, column=0, rows=3, columns=8, share=0.09, low=0.08, high=0.31)
     few = AreaView(row=3, column=0, rows=3, columns=8, share=0.06, low=0.0, high=0.07)
-    drawn = maps.area_map(GRID, [many, few], title="t", about="a")
+    drawn = svg_maps.area_map(GRID, [many, few], title="t", about="a")
     shades = [int(one) for one in re.findall(r'class="cell q(\d)"', drawn)]
     assert shades[0] - shades[1] >= 4
-    assert maps.sure(many, 8) > 0.3
+    assert svg_maps.sure(many, 8) > 0.3
 
 
 def test_an_uncertain_area_is_paler() -> None:
     area = AreaView(row=0, column=0, rows=3, columns=8, share=0.5, low=0.45, high=0.55)
     vague = area.model_copy(update={"low": 0.0, "high": 1.0})
-    assert maps.sure(area, 48) == pytest.approx(0.9)
-    assert maps.sure(vague, 48) == 0
+    assert svg_maps.sure(area, 48) == pytest.approx(0.9)
+    assert svg_maps.sure(vague, 48) == 0
     pale, firm = (
-        maps.area_map(GRID, [one, one.model_copy(update={"row": 3})], title="t", about="a") for one in (vague, area)
+        svg_maps.area_map(GRID, [one, one.model_copy(update={"row": 3})], title="t", about="a") for one in (vague, area)
     )
     assert pale.count('fill-opacity="0.25"') == 2
     assert firm.count('fill-opacity="0.92"') == 2
-    assert maps.span(0.123, 0.168) == "12–17 %"
-    assert maps.span(0.0, 0.004) == "< 1 %"
-    assert maps.span(0.031, 0.034) == "3 %"
+    assert svg_maps.span(0.123, 0.168) == "12–17 %"
+    assert svg_maps.span(0.0, 0.004) == "< 1 %"
+    assert svg_maps.span(0.031, 0.034) == "3 %"

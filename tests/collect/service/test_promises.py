@@ -11,10 +11,10 @@ from alembic.script import ScriptDirectory
 from sfumato.collect.estimation import Tally, blended, earth_movers_distance, joint
 from sfumato.collect.grids.sampling import draw_tally
 from sfumato.collect.loop import first_channel
+from sfumato.collect.service.models.bodies import CampaignRequest
 from sfumato.collect.service.models.kept import Specification
-from sfumato.collect.service.models.requests import CampaignRequest
-from sfumato.collect.service.rounds.estimating import EstimateTask, _rules, estimate_cycle
-from sfumato.collect.service.rounds.offers import Signer, demonstration, new_cycle, specification
+from sfumato.collect.service.rounds.cycle_estimate import EstimateTask, _rules, estimate_cycle
+from sfumato.collect.service.rounds.signed_offers import Signer, demonstration, new_cycle, specification
 from sfumato.collect.service.settings import Settings
 from sfumato.collect.service.store.records import CellCounts
 

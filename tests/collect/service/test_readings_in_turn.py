@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from collector_harness import campaign_request, run, settings
 
+from sfumato.collect.service.models.bodies import CampaignRequest
 from sfumato.collect.service.models.replies import Refused
-from sfumato.collect.service.models.requests import CampaignRequest
 from sfumato.collect.service.operating import lifecycle
 from sfumato.collect.service.rounds.collector import Collector
 from sfumato.collect.service.store.records import StoredCycle

@@ -14,7 +14,7 @@ from collector_harness import TOKEN, client, create
 from typer.testing import CliRunner
 
 from sfumato.cli import app
-from sfumato.collect.service import checking
+from sfumato.collect.service import start_check
 from sfumato.collect.service.store.inspection import versions
 
 
@@ -23,8 +23,8 @@ def look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     for name in [name for name in os.environ if name.startswith("SFUMATO_")]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(checking, "has_bundle", lambda: True)
-    monkeypatch.setattr(checking, "has_entry", lambda name: True)
+    monkeypatch.setattr(start_check, "has_bundle", lambda: True)
+    monkeypatch.setattr(start_check, "has_entry", lambda name: True)
 
     def looked(**settings: str) -> dict[str, tuple[bool, str]]:
         for name, value in settings.items():
@@ -111,8 +111,8 @@ def test_files_that_everybody_can_read_are_named(look: Any, tmp_path: Path) -> N
 
 
 def test_a_missing_bundle_and_a_full_disk_are_said(look: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checking, "has_bundle", lambda: False)
-    monkeypatch.setattr(checking.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 1000})())
+    monkeypatch.setattr(start_check, "has_bundle", lambda: False)
+    monkeypatch.setattr(start_check.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 1000})())
     found = look()
     assert not found["bundle"][0]
     assert "make web" in found["bundle"][1]

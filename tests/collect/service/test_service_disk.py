@@ -284,7 +284,7 @@ def test_the_probe_writes_where_reports_are_written_and_is_asked_at_most_once_a_
         health = Health(probe, remembered_s=60)
         assert [await health.ready() for _ in range(5)] == [False] * 5
         assert len(asked) == 1
-        health.failed(OSError(28, "No space left on device"))  # news: the answer of before says nothing
+        health.tell_failure(OSError(28, "No space left on device"))  # news: the answer of before says nothing
         assert await health.ready()
         assert len(asked) == 2
 

@@ -31,8 +31,8 @@ from starlette.testclient import TestClient
 
 from sfumato.collect.client.wire import channel_version, log_entry, verify_payload, verify_signature
 from sfumato.collect.grids.sampling import draw_reports
-from sfumato.collect.service.models.requests import BatchRequest, ReportRequest, TicketRequest
-from sfumato.collect.service.rounds.offers import TicketRefused, channel_from_payload, check_ticket, issue_ticket
+from sfumato.collect.service.models.bodies import BatchRequest, ReportRequest, TicketRequest
+from sfumato.collect.service.rounds.signed_offers import TicketRefused, channel_from_payload, check_ticket, issue_ticket
 
 
 @pytest.fixture

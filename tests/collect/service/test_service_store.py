@@ -13,7 +13,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from sfumato.base.errors import InputError
-from sfumato.collect.service.models.requests import CampaignRequest
+from sfumato.collect.service.models.bodies import CampaignRequest
 from sfumato.collect.service.rounds.closing import Closer
 from sfumato.collect.service.rounds.collector import Collector
 from sfumato.collect.service.rounds.writer import Metrics

@@ -17,8 +17,8 @@ from sfumato.cli.output import print_json, table_console
 from sfumato.collect.cities import CITIES, city
 from sfumato.collect.client.offer import Caps
 from sfumato.collect.client.reveals import reveals
+from sfumato.collect.loop.forecast import CampaignPlan, Forecast, forecast, plan
 from sfumato.collect.loop.loop import PROMISES, checked_promise
-from sfumato.collect.loop.planning import CampaignPlan, Forecast, forecast, plan
 from sfumato.collect.loop.rhythm import checked_rhythm
 
 _AREA = "Another area"

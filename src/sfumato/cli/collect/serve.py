@@ -11,8 +11,8 @@ import typer
 from sfumato.base.errors import InputError, MissingExtra
 from sfumato.cli.output import print_json
 
-_SERVING = "sfumato.collect.service.serving"
-_CHECKING = "sfumato.collect.service.checking"
+_SERVING = "sfumato.collect.service.listening"
+_CHECKING = "sfumato.collect.service.start_check"
 
 
 def register(app: typer.Typer) -> None:

@@ -69,7 +69,7 @@ def offsets_by_distance(grid: Grid) -> list[tuple[float, int, int]]:
     return found
 
 
-def shifted(values: FloatArray, down: int, right: int) -> tuple[FloatArray, FloatArray]:
+def cells_apart(values: FloatArray, down: int, right: int) -> tuple[FloatArray, FloatArray]:
     """``values`` at the cells x and at the cells x + (down, right), for every x where both exist."""
     rows, columns = values.shape[0], values.shape[1]
     here = values[: rows - down, max(0, -right) : columns - max(0, right)]
@@ -84,7 +84,7 @@ def slope_of_log_normaliser(grid: Grid, log_z: FloatArray) -> float:
     for distance_m, down, right in offsets_by_distance(grid):
         if spread <= best * distance_m:
             break
-        here, there = shifted(log_z, down, right)
+        here, there = cells_apart(log_z, down, right)
         best = max(best, float(np.abs(here - there).max()) / distance_m)
     return best
 

@@ -22,7 +22,7 @@ from sfumato.base.numbers.em_step import dense_em_steps, em_factor
 from sfumato.base.randomness import Random, Randomness, randomness
 from sfumato.base.things.channel import Channel, checked_probabilities
 from sfumato.collect.estimation.likelihood import Likelihood, inverse_normaliser, stacked_weights
-from sfumato.collect.estimation.tally import Tally, checked_counts, checked_tallies, merged
+from sfumato.collect.estimation.tally import Tally, checked_counts, checked_tallies, merge
 from sfumato.collect.grids.grid_channel import GridChannel
 from sfumato.collect.grids.on_gpu import attempt, bayesian_updates
 
@@ -66,7 +66,7 @@ def joint(
     is a fixed seed, so that the same tallies give the same estimate.
     """
     began = time.perf_counter()
-    filled = merged(checked_tallies(tallies))
+    filled = merge(checked_tallies(tallies))
     model = Likelihood.of(filled)
     weights = stacked_weights(filled)
     theta = _starting(start, model.cells)
@@ -82,7 +82,7 @@ def joint(
         for _ in range(steps):
             theta = theta * model.step(theta, weights)[0]
     reason = "most_steps" if isinstance(stop, str) and steps >= most_steps else str(stop)
-    return judged(model, theta, weights, filled, steps, reason, began)
+    return with_certificate(model, theta, weights, filled, steps, reason, began)
 
 
 def ibu(
@@ -155,7 +155,7 @@ def steps_by_thinning(
     summed predictions is decided by the flattest part: it can be thousands of steps too late.
     """
     model = Likelihood.of(tallies)
-    held = np.concatenate([thinned(tallies, parts, randomness(_stream(rng, r))) for r in range(repeats)], axis=2)
+    held = np.concatenate([thin(tallies, parts, randomness(_stream(rng, r))) for r in range(repeats)], axis=2)
     full = np.stack([tally.counts for tally in tallies], axis=1).astype(np.float64)[:, :, None]
     kept = full - held
     totals = kept.sum(axis=(0, 1))
@@ -191,7 +191,7 @@ def steps_by_thinning(
     return round(float(np.exp(np.mean(np.log(own_best + 0.5)))) - 0.5)
 
 
-def thinned(tallies: Sequence[Tally], parts: int, source: Randomness) -> FloatArray:
+def thin(tallies: Sequence[Tally], parts: int, source: Randomness) -> FloatArray:
     """(cells, channels, parts): every report in exactly one part, chosen uniformly."""
     out = np.empty((tallies[0].channel.cells, len(tallies), parts))
     for index, tally in enumerate(tallies):
@@ -237,7 +237,7 @@ def squarem(
     return theta, taken
 
 
-def judged(
+def with_certificate(
     model: Likelihood,
     theta: FloatArray,
     weights: FloatArray,

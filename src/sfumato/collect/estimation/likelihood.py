@@ -23,8 +23,8 @@ from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import NotCertified
 from sfumato.base.numbers.em_step import em_factor
 from sfumato.collect.estimation.tally import Tally
+from sfumato.collect.grids.distance_kernel import GridKernel
 from sfumato.collect.grids.grid_channel import GridChannel
-from sfumato.collect.grids.kernel import GridKernel
 
 _SMALLEST_LOG_Z = -700.0
 

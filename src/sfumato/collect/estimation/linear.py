@@ -32,8 +32,8 @@ from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import NotCertified
 from sfumato.collect.estimation.likelihood import inverse_normaliser
 from sfumato.collect.estimation.tails import Law, Part, Sums, law_of
-from sfumato.collect.estimation.tally import Tally, alike, merged
-from sfumato.collect.grids.kernel import GridKernel, matrix_from_table
+from sfumato.collect.estimation.tally import Tally, alike, merge
+from sfumato.collect.grids.distance_kernel import GridKernel, matrix_from_table
 
 Target = Literal["reporters", "population"]
 _TAU = 1e-4
@@ -121,7 +121,7 @@ class _Through:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Linearised:
-    """theta~ with all that its sums need; make it with :func:`linearised`."""
+    """theta~ with all that its sums need; make it with :func:`linearise`."""
 
     theta: FloatArray
     people: float
@@ -155,7 +155,7 @@ class Linearised:
             np.concatenate([part.centre for part in parts]),
             np.concatenate([part.expected for part in parts]),
             np.concatenate([part.variance for part in parts]),
-            Law.joined([part.law for part in parts]),
+            Law.join([part.law for part in parts]),
         )
 
     def sums(self, chosen: FloatArray, target: Target) -> Moments:
@@ -211,13 +211,13 @@ class Linearised:
         return out
 
 
-def linearised(tallies: Sequence[Tally], at: FloatArray, reporting: Reporting) -> Linearised:
+def linearise(tallies: Sequence[Tally], at: FloatArray, reporting: Reporting) -> Linearised:
     """The one-step estimate of these tallies at the map ``at``."""
     theta = np.maximum(at, 1e-9 / at.size)
     theta = theta / theta.sum()
     totals = [tally.total for tally in tallies]
     people = float(max(totals) if reporting == "every-cycle" else sum(totals))
-    each = [_Through.of(tally, theta, tally.total / people) for tally in merged(tallies)]
+    each = [_Through.of(tally, theta, tally.total / people) for tally in merge(tallies)]
     score = np.sum([one.score() for one in each], axis=0) - sum(totals)
     grouped = len(each) > _GROUPS and len(each) * theta.size > _EACH_UP_TO
     if grouped:

@@ -33,11 +33,11 @@ from scipy.optimize import minimize
 
 from sfumato.base.arrays import FloatArray, positive, read_only
 from sfumato.base.errors import InputError
-from sfumato.collect.estimation.joint import Estimate, joint, judged
+from sfumato.collect.estimation.joint import Estimate, joint, with_certificate
 from sfumato.collect.estimation.likelihood import Likelihood, stacked_weights
-from sfumato.collect.estimation.tally import Tally, alike, checked_tallies, merged
+from sfumato.collect.estimation.tally import Tally, alike, checked_tallies, merge
+from sfumato.collect.grids.distance_kernel import grid_kernel
 from sfumato.collect.grids.grid_channel import GridChannel
-from sfumato.collect.grids.kernel import grid_kernel
 
 DEFAULT_STRENGTH = 0.3
 _FROM_GROUPS_ABOVE, _GROUPS, _ROUNDS, _STEPS_A_ROUND = 20_000, 6, 8, 60
@@ -54,7 +54,7 @@ def log_smooth(
 ) -> Estimate:
     """The map with the largest penalised likelihood, by limited-memory quasi-Newton steps in log density."""
     began = time.perf_counter()
-    filled = merged(checked_tallies(tallies))
+    filled = merge(checked_tallies(tallies))
     positive(strength, "strength")
     if most_steps < 1:
         raise InputError(f"most_steps is {most_steps}.", "Allow at least one step.")
@@ -62,8 +62,10 @@ def log_smooth(
     if len(filled) * start.size > _FROM_GROUPS_ABOVE:
         start = _by_groups(filled, start, strength, most_steps)
     log_density, steps = _climbed(_objective(filled, strength), start, most_steps)
-    theta = normalised(log_density)[:, None]
-    return judged(Likelihood.of(filled), theta, stacked_weights(filled), filled, steps, f"smooth {strength:g}", began)
+    theta = to_map(log_density)[:, None]
+    return with_certificate(
+        Likelihood.of(filled), theta, stacked_weights(filled), filled, steps, f"smooth {strength:g}", began
+    )
 
 
 def _by_groups(tallies: Sequence[Tally], start: FloatArray, strength: float, most_steps: int) -> FloatArray:
@@ -94,7 +96,7 @@ def _objective(tallies: Sequence[Tally], strength: float) -> Objective:
     shape = tallies[0].channel.grid.shape
 
     def objective(log_density: FloatArray) -> tuple[float, FloatArray]:
-        theta = normalised(log_density)
+        theta = to_map(log_density)
         g, level = model.step(theta[:, None], weights)
         penalty, slope = roughness(log_density.reshape(shape))
         value = -reports * float(level[0]) + 0.5 * strength * penalty
@@ -108,12 +110,12 @@ def _climbed(
 ) -> tuple[FloatArray, int]:
     """Where ``objective`` (plus a slope) is least, and how many steps it took from ``start``."""
 
-    def corrected(log_density: FloatArray) -> tuple[float, FloatArray]:
+    def with_correction(log_density: FloatArray) -> tuple[float, FloatArray]:
         value, slope = objective(log_density)
         return (value, slope) if correction is None else (value + float(correction @ log_density), slope + correction)
 
     found = minimize(
-        corrected,
+        with_correction,
         start,
         jac=True,
         method="L-BFGS-B",
@@ -124,20 +126,20 @@ def _climbed(
 
 def blended(tallies: Iterable[Tally | tuple[GridChannel, npt.ArrayLike]]) -> Estimate:
     """The average of the early-stopped joint estimate and :func:`log_smooth`."""
-    filled = merged(checked_tallies(tallies))
+    filled = merge(checked_tallies(tallies))
     return blend(filled, joint(filled), log_smooth(filled))
 
 
 def blend(tallies: Iterable[Tally], early: Estimate, smooth: Estimate) -> Estimate:
     """The same from two estimates of these tallies that are known already."""
     began = time.perf_counter()
-    filled = merged(checked_tallies(tallies))
+    filled = merge(checked_tallies(tallies))
     theta = read_only(0.5 * (early.probabilities + smooth.probabilities))
     model, weights = Likelihood.of(filled), stacked_weights(filled)
-    return judged(model, theta[:, None], weights, filled, early.iterations, "blended", began)
+    return with_certificate(model, theta[:, None], weights, filled, early.iterations, "blended", began)
 
 
-def normalised(log_density: FloatArray) -> FloatArray:
+def to_map(log_density: FloatArray) -> FloatArray:
     """The map of a log density, which may be off by a constant."""
     theta: FloatArray = np.exp(log_density - log_density.max())
     theta /= theta.sum()
@@ -160,7 +162,7 @@ _STIFFEST = 1e6
 
 def changed_map(tallies: Sequence[Tally], average: Estimate) -> Estimate:
     """The map of these reports, of one class of cycles, held to the ``average`` as far as they do not object."""
-    filled = merged([tally for tally in tallies if tally.total])
+    filled = merge([tally for tally in tallies if tally.total])
     if not filled:
         return average
     return held_to(filled, average.probabilities, measured_stiffness(filled, average.probabilities))
@@ -189,13 +191,13 @@ def held_to(tallies: Sequence[Tally], average: FloatArray, stiffness: float) -> 
     began = time.perf_counter()
     model, weights = Likelihood.of(tallies), stacked_weights(tallies)
     if stiffness >= _STIFFEST:
-        return judged(model, average[:, None], weights, tallies, 0, "average", began)
+        return with_certificate(model, average[:, None], weights, tallies, 0, "average", began)
     reports = sum(tally.total for tally in tallies)
     shape = tallies[0].channel.grid.shape
     base = np.log(np.maximum(average, 1e-12 / average.size))
 
     def objective(delta: FloatArray) -> tuple[float, FloatArray]:
-        theta = normalised(base + delta)
+        theta = to_map(base + delta)
         g, level = model.step(theta[:, None], weights)
         penalty, slope = roughness(delta.reshape(shape))
         value = -reports * float(level[0]) + 0.5 * stiffness * (float(delta @ delta) + penalty)
@@ -208,5 +210,5 @@ def held_to(tallies: Sequence[Tally], average: FloatArray, stiffness: float) -> 
         method="L-BFGS-B",
         options={"maxiter": 500, "maxfun": 1000, "maxcor": 20, "ftol": 1e-11, "gtol": 1e-5},
     )
-    theta = normalised(base + np.asarray(found.x))
-    return judged(model, theta[:, None], weights, tallies, int(found.nit), f"held {stiffness:.3g}", began)
+    theta = to_map(base + np.asarray(found.x))
+    return with_certificate(model, theta[:, None], weights, tallies, int(found.nit), f"held {stiffness:.3g}", began)

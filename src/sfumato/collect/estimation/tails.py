@@ -175,7 +175,7 @@ Shape = tuple[ComplexArray, ComplexArray, FloatArray, FloatArray, FloatArray, Fl
 
 
 @compiled()
-def reached(shape: Shape, expected: FloatArray, moved: FloatArray, share: FloatArray, out: FloatArray) -> None:
+def chance_below(shape: Shape, expected: FloatArray, moved: FloatArray, share: FloatArray, out: FloatArray) -> None:
     """out[row] = P(D <= moved - share) if the share were ``share``."""
     others, inside, steps, first, left, limits = shape
     for row in range(out.size):
@@ -198,7 +198,7 @@ def ends(
     least, most, middle, found = within[0].copy(), within[1].copy(), np.empty(out.size), np.empty(out.size)
     for _ in range(halvings):
         middle[:] = 0.5 * (least + most)
-        reached(shape, expected, moved, middle, found)
+        chance_below(shape, expected, moved, middle, found)
         for row in range(out.size):
             if found[row] > probability:
                 least[row] = middle[row]
@@ -238,7 +238,7 @@ class Law:
         return self.others, self.inside, spread, self.first, self.left, _LEFT
 
     @classmethod
-    def joined(cls, parts: Sequence[Law]) -> Law:
+    def join(cls, parts: Sequence[Law]) -> Law:
         """All rows of these."""
         names = ("first", "others", "inside", "step", "shift", "left")
         whole = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}

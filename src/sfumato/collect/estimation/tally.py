@@ -78,7 +78,7 @@ def checked_tallies(tallies: Iterable[Tally | tuple[GridChannel, npt.ArrayLike]]
     return filled
 
 
-def merged(tallies: Sequence[Tally]) -> Sequence[Tally]:
+def merge(tallies: Sequence[Tally]) -> Sequence[Tally]:
     """One tally per distinct channel: reports through the same weights are reports of one longer cycle."""
     together: dict[tuple[float, bytes], list[Tally]] = {}
     for tally in tallies:
@@ -96,7 +96,7 @@ def alike(tallies: Sequence[Tally], *, most: int) -> Sequence[Tally]:
     Their reports count as reports through the mean of their weights. That is no likelihood any more: good for what
     needs a channel only roughly (the weights of a linear estimate, a forecast), where dozens of them cost minutes.
     """
-    groups = [([tally.channel.output_weights], [tally.total], tally) for tally in merged(tallies)]
+    groups = [([tally.channel.output_weights], [tally.total], tally) for tally in merge(tallies)]
 
     def apart(first: int) -> float:
         one, other = (groups[index][2].channel.output_weights for index in (first, first + 1))

@@ -24,7 +24,7 @@ from sfumato.accountant.compose import Reporting, checked_reporting
 from sfumato.base.arrays import FloatArray, read_only
 from sfumato.base.errors import InputError
 from sfumato.collect.estimation.joint import Estimate
-from sfumato.collect.estimation.linear import Linearised, Moments, Target, linearised
+from sfumato.collect.estimation.linear import Linearised, Moments, Target, linearise
 from sfumato.collect.estimation.smooth_map import log_smooth
 from sfumato.collect.estimation.tally import Tally, checked_tallies
 from sfumato.collect.grids.grid_channel import GridChannel
@@ -87,7 +87,7 @@ def intervals(
             f"Intervals of {filled[0].channel.cells} cells at once are too many.",
             "Use larger cells.",
         )
-    linear = linearised(filled, _linearised_at(smooth, filled), reporting)
+    linear = linearise(filled, _linearised_at(smooth, filled), reporting)
     moments = linear.cells(target)
     low, high = interval_ends(moments, level)
     return Intervals(

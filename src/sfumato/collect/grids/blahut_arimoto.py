@@ -29,8 +29,8 @@ from sfumato.base.numbers.blahut_arimoto_matrix import (
 from sfumato.base.numbers.em_step import dense_em_steps, em_factor
 from sfumato.base.things.channel import checked_probabilities
 from sfumato.base.things.grid import Grid
+from sfumato.collect.grids.distance_kernel import GridKernel, grid_kernel
 from sfumato.collect.grids.grid_channel import GridChannel
-from sfumato.collect.grids.kernel import GridKernel, grid_kernel
 from sfumato.collect.grids.on_gpu import attempt, blahut_arimoto_steps
 
 DEFAULT_STEPS = 8

@@ -30,8 +30,8 @@ from sfumato.base.numbers.rounding import UNIT
 from sfumato.base.things.channel import Channel, checked_probabilities
 from sfumato.base.things.grid import Grid
 from sfumato.base.things.guarantees import Guarantee
-from sfumato.collect.grids.kernel import GridKernel, grid_kernel, offset_distances
-from sfumato.collect.grids.loops import (
+from sfumato.collect.grids.distance_kernel import GridKernel, grid_kernel, offset_distances
+from sfumato.collect.grids.grid_loops import (
     largest_log_ratio,
     lipschitz_all_pairs,
     lipschitz_arcs,
@@ -285,7 +285,7 @@ class GridChannel:
                 log_weights = np.log(weights)
             log_sums(log_weights, self.beta * offset_distances(self.grid), self.grid.columns, out)
             return out
-        z, lost = self.kernel.guarded(weights)
+        z, lost = self.kernel.with_guard(weights)
         if lost or float(z.min()) <= 0.0:
             raise NotCertified(
                 f"The normaliser of {lost} cells is too small to be computed at this size.",

@@ -115,7 +115,7 @@ class DeviceKernel:
         return torch.fft.irfft(spectrum, n=wide, dim=2)[:, :, :columns].reshape(len(f), -1)
 
     def product(self, f: Tensor, *, needed: Tensor | bool = True) -> Tensor:
-        """K f for f >= 0 of shape (cells,), guarded as :meth:`sfumato.collect.grids.kernel.GridKernel.guarded`."""
+        """K f for f >= 0 of shape (cells,), guarded as :meth:`.distance_kernel.GridKernel.with_guard`."""
         torch, _ = _torch()
         raw = self.raw(f[None])[0]
         total = f.sum()

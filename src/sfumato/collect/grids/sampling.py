@@ -20,8 +20,8 @@ from sfumato.base.compiled import compiled
 from sfumato.base.errors import InputError
 from sfumato.base.randomness import Random, Randomness, Words, randomness
 from sfumato.base.things.grid import Grid
+from sfumato.collect.grids.distance_kernel import matrix_from_table, offset_distances
 from sfumato.collect.grids.grid_channel import GridChannel
-from sfumato.collect.grids.kernel import matrix_from_table, offset_distances
 
 ALIAS_UP_TO = 1_500
 

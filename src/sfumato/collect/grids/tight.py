@@ -29,8 +29,8 @@ from sfumato.base.errors import InputError, NotConverged
 from sfumato.base.numbers.blahut_arimoto_matrix import checked_floor
 from sfumato.base.things.grid import Grid
 from sfumato.collect.grids.blahut_arimoto import DEFAULT_FLOOR
+from sfumato.collect.grids.distance_kernel import GridKernel, grid_kernel
 from sfumato.collect.grids.grid_channel import GridChannel
-from sfumato.collect.grids.kernel import GridKernel, grid_kernel
 
 POSITIVE_FROM = 0.67
 """beta times the side of a square cell from which the weights that equalise Z are positive, on grids of any size."""

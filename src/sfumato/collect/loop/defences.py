@@ -30,7 +30,7 @@ from sfumato.base.errors import InputError
 from sfumato.base.things.channel import checked_probabilities
 from sfumato.collect.estimation.joint import joint
 from sfumato.collect.estimation.rings import Excess, impossible_excess
-from sfumato.collect.estimation.tally import Tally, merged
+from sfumato.collect.estimation.tally import Tally, merge
 
 DEFAULT_ALARM_P = 1e-4
 _LEAST_EXPECTED = 0.1
@@ -187,7 +187,7 @@ def _no_map(last: Tally, earlier: Sequence[Tally]) -> Excess:
     if any(tally.total for tally in earlier):
         everything = [*(tally for tally in earlier if tally.total), last]
         pooled = [impossible_excess(everything)]
-        through_one = merged(everything)
+        through_one = merge(everything)
         # Through one channel the sum of maps that change is one map: their average.
         if len(through_one) == 1:
             pooled.append(_no_best_map(through_one[0]))

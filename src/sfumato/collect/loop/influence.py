@@ -24,7 +24,7 @@ from sfumato.base.things.grid import Grid
 from sfumato.collect.estimation.earth_mover import earth_movers
 from sfumato.collect.estimation.joint import Estimate, joint, steps_by_thinning
 from sfumato.collect.estimation.rings import RINGS, cells_of_ring
-from sfumato.collect.estimation.tally import Tally, alike, checked_tallies, merged
+from sfumato.collect.estimation.tally import Tally, alike, checked_tallies, merge
 from sfumato.collect.grids.grid_channel import GridChannel
 
 Way = Literal["piled", "spread", "as people"]
@@ -67,7 +67,7 @@ def fake_report_influence(
     of reports also makes an estimate take up to three times as many steps: where the number is chosen by the reports
     it is chosen again with the forged ones among them, up to 1,000 cells (a smooth estimate takes none: 50).
     """
-    filled = merged(checked_tallies(tallies))
+    filled = merge(checked_tallies(tallies))
     grid = filled[0].channel.grid
     if len(filled) * grid.cells > _EACH_UP_TO:
         filled = alike(filled, most=_GROUPS)

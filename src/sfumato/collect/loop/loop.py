@@ -26,7 +26,7 @@ from sfumato.base.things.grid import Grid
 from sfumato.base.things.guarantees import Guarantee
 from sfumato.collect.estimation.joint import Estimate, joint
 from sfumato.collect.estimation.smooth_map import blend, changed_map, log_smooth
-from sfumato.collect.estimation.tally import Tally, checked_tallies, merged
+from sfumato.collect.estimation.tally import Tally, checked_tallies, merge
 from sfumato.collect.estimation.uncertainty import LARGEST_COVARIANCE, Intervals, intervals
 from sfumato.collect.grids.blahut_arimoto import DEFAULT_FLOOR, DEFAULT_STEPS, blahut_arimoto
 from sfumato.collect.grids.grid_channel import EpsilonRange, GridChannel
@@ -229,7 +229,7 @@ def average_map(tallies: Sequence[Tally]) -> tuple[Estimate, Estimate]:
     Where many different channels meet many cells, finding the number of steps would take minutes: the smooth map is
     shown, which needs none and is as good (docs/reproductions.md).
     """
-    together = merged(tallies)
+    together = merge(tallies)
     smooth = log_smooth(together)
     if len(together) * together[0].channel.cells > _BLENDED_UP_TO:
         return smooth, smooth

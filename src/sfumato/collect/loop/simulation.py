@@ -227,7 +227,7 @@ class AveragedCycle:
     spent_epsilon: float
 
 
-def averaged(rounds: list[list[SimulatedCycle]]) -> list[AveragedCycle]:
+def average_rounds(rounds: list[list[SimulatedCycle]]) -> list[AveragedCycle]:
     """Mean and standard deviation over rounds, one entry per cycle, as the command line prints them."""
     rows = []
     for together in zip(*rounds, strict=True):

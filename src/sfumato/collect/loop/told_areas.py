@@ -42,7 +42,7 @@ from scipy.special import ndtri
 from sfumato.accountant.compose import Reporting
 from sfumato.base.arrays import FloatArray, IntArray, positive, read_only
 from sfumato.base.things.grid import Grid
-from sfumato.collect.estimation.linear import linearised
+from sfumato.collect.estimation.linear import linearise
 from sfumato.collect.estimation.tally import Tally
 from sfumato.collect.estimation.uncertainty import Intervals, interval_ends
 from sfumato.collect.grids.grid_channel import GridChannel
@@ -220,7 +220,7 @@ def told_apart(tallies: Sequence[Tally], reporting: Reporting) -> Resolution:
     """From how many reports on areas of every width are told apart, with these channels in these proportions."""
     channel = tallies[-1].channel
     grid, planned = channel.grid, resolution(channel)
-    even = linearised(tallies, np.full(grid.cells, 1.0 / grid.cells), reporting)
+    even = linearise(tallies, np.full(grid.cells, 1.0 / grid.cells), reporting)
     needed: list[float] = []
     for width, least in zip(planned.widths, planned.reports, strict=True):
         chosen = chosen_cells(grid, cut(grid, width))

@@ -21,9 +21,9 @@ from sfumato.collect.service.door.answers import HotReports
 from sfumato.collect.service.door.guard import Guard, TrustedProxies
 from sfumato.collect.service.door.looks import Looks
 from sfumato.collect.service.operating.lifecycle import watch_ends
-from sfumato.collect.service.pages.maps import Ground
+from sfumato.collect.service.pages.svg_maps import Ground
 from sfumato.collect.service.rounds.collector import Collector
-from sfumato.collect.service.routes import operate, pages, public
+from sfumato.collect.service.routes import html, operate, public
 from sfumato.collect.service.settings import Settings
 from sfumato.collect.service.store.engine import UNREACHABLE
 from sfumato.collect.service.store.faults import fault
@@ -72,8 +72,8 @@ def create_app(settings: Settings | None = None, *, collector: Collector | None 
     app.state.collector = running
     app.state.ground = Ground.of(chosen)
     app.state.looks = Looks(lambda: running.writer.counting)
-    answers.install(app, pages.missing)
-    for router in (public.devices, operate.router, public.readers, pages.router):
+    answers.install(app, html.missing)
+    for router in (public.devices, operate.router, public.readers, html.router):
         app.include_router(router)
     static = Path(str(files("sfumato.collect.service") / "static"))
     if static.is_dir():

@@ -10,7 +10,7 @@ import math
 from dataclasses import replace
 
 from sfumato.collect.cities import city
-from sfumato.collect.loop.simulation import averaged, simulate
+from sfumato.collect.loop.simulation import average_rounds, simulate
 from sfumato.papers import Reproduction
 from sfumato.papers.claims import Claim, check
 from sfumato.papers.privic.privic_picture import lines
@@ -42,7 +42,7 @@ def _figure(key: str, name: str, title: str, quick: bool) -> Reproduction:
         protocol = published_protocol(name, beta, estimator="joint", last_only=quick or long)
         together = []
         if not (quick and long):
-            together = averaged(simulate(place.people, place.plain_grid, protocol, rounds=1 if long else rounds))
+            together = average_rounds(simulate(place.people, place.plain_grid, protocol, rounds=1 if long else rounds))
         for old in published:
             new = together[old.cycle].emd_mean if together else math.nan
             shown = round(new, 4) if math.isfinite(new) else None
@@ -70,7 +70,7 @@ def _figure(key: str, name: str, title: str, quick: bool) -> Reproduction:
             )
         )
         twice = replace(published_protocol(name, beta), cycles=2 * STEPS[name][0])
-        longer = averaged(simulate(place.people, place.plain_grid, twice, rounds=rounds))[-1].emd_mean
+        longer = average_rounds(simulate(place.people, place.plain_grid, twice, rounds=rounds))[-1].emd_mean
         claims.append(
             check(
                 f"beta = {beta:g}: it has converged where the paper stops (twice the cycles change it by under 5 %)",

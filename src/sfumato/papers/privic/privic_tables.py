@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from sfumato.collect.cities import city
-from sfumato.collect.loop.simulation import AveragedCycle, Protocol, averaged, simulate
+from sfumato.collect.loop.simulation import AveragedCycle, Protocol, average_rounds, simulate
 from sfumato.papers import Reproduction, Row
 from sfumato.papers.claims import Claim, check, near
 from sfumato.papers.privic.privic_picture import lines
@@ -47,7 +47,7 @@ def published_rows(name: str, beta: float, rounds: int, seed: int = 0) -> tuple[
     """The published loop, averaged over rounds."""
     place = city(name)
     protocol = published_protocol(name, beta)
-    return tuple(averaged(simulate(place.people, place.plain_grid, protocol, rounds=rounds, seed=seed)))
+    return tuple(average_rounds(simulate(place.people, place.plain_grid, protocol, rounds=rounds, seed=seed)))
 
 
 def table_2(*, quick: bool = False) -> Reproduction:

@@ -21,8 +21,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sfumato.base.errors import SfumatoError
+from sfumato.collect.service.models.bodies import ReportRequest
 from sfumato.collect.service.models.replies import Answer, Refusal, Refused, ReportAnswer
-from sfumato.collect.service.models.requests import ReportRequest
 from sfumato.collect.service.rounds.collector import Collector
 from sfumato.collect.service.rounds.writer import Health
 from sfumato.collect.service.store.engine import UNREACHABLE
@@ -71,7 +71,7 @@ def surprise(error: Exception) -> Response:
     return refusal(Refused(500, "The server made a mistake. It was not your request; try again later."))
 
 
-def expected(error: Exception, health: Health) -> Response | None:
+def answer_to(error: Exception, health: Health) -> Response | None:
     """The answer to an error that a route may end with; None if nobody expected it."""
     for kind in type(error).__mro__:
         if kind is Refused:
@@ -81,7 +81,7 @@ def expected(error: Exception, health: Health) -> Response | None:
             # Well-formed, but it cannot be done here: 422 is for what does not fit the schema.
             return refusal(Refused(409, str(error)))
         if kind in UNREACHABLE:
-            found = health.failed(error)
+            found = health.tell_failure(error)
             return refusal(Refused(503, f"{found.what} Try again.", headers={"retry-after": "2"}))
     return None
 
@@ -93,7 +93,7 @@ def install(app: FastAPI, shown: Callable[[Request, int], Response | None]) -> N
     """
 
     async def on_expected(request: Request, error: Exception) -> Response:
-        answer = expected(error, request.app.state.collector.health)
+        answer = answer_to(error, request.app.state.collector.health)
         assert answer is not None
         return shown(request, answer.status_code) or answer
 
@@ -150,7 +150,7 @@ class HotReports:
         except ClientDisconnect:
             raise
         except Exception as error:
-            answer = expected(error, self.collector.health)
+            answer = answer_to(error, self.collector.health)
             if answer is None:
                 raise
             await answer(scope, receive, send)

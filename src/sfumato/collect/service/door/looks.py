@@ -51,7 +51,7 @@ class Looks:
         self._bytes = 0
         self._changed_s = 0.0
 
-    def changed(self) -> None:
+    def look_again(self) -> None:
         """An operator has acted here: what was looked at before is looked at again, not a second later."""
         self._changed_s = time.monotonic()
 

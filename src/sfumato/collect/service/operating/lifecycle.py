@@ -14,12 +14,12 @@ import logging
 from dataclasses import dataclass, replace
 
 from sfumato.base.errors import InputError
+from sfumato.collect.service.models.bodies import TextsRequest
 from sfumato.collect.service.models.kept import CampaignState
 from sfumato.collect.service.models.replies import Refused
-from sfumato.collect.service.models.requests import TextsRequest
 from sfumato.collect.service.rounds.collector import Collector
 from sfumato.collect.service.rounds.current import SteadyClock
-from sfumato.collect.service.rounds.estimating import EstimateTask, estimated
+from sfumato.collect.service.rounds.cycle_estimate import EstimateTask, estimate_apart
 from sfumato.collect.service.store.operations import Deed
 from sfumato.collect.service.store.records import Campaign, StoredCycle, StoredEstimate
 
@@ -114,7 +114,7 @@ async def leave_out(
     found = await store.closed_cycle(campaign.id, number)
     if found is None:
         raise Refused(404, "That cycle is not closed (yet).")
-    out = set(await store.operations.excluded(campaign.id))
+    out = set(await store.operations.cycles_left_out(campaign.id))
     if (number in out) == yes:
         raise Refused(409, f"Cycle {number} is {'already' if yes else 'not'} left out.")
     out = out | {number} if yes else out - {number}
@@ -150,9 +150,9 @@ async def _estimate_again(
     asked = campaign.specification
     counts = await collector.store.counts(campaign.id, cells=asked.cell_count, up_to=before.cycle, pooled=pooled)
     kept = tuple(one for one in counts if one.cycle not in out)
-    alarmed = tuple(cycle for cycle in await collector.store.operations.alarmed(campaign.id) if cycle < before.cycle)
+    alarmed = tuple(cycle for cycle in await collector.store.operations.alarms_of(campaign.id) if cycle < before.cycle)
     left_out = tuple(cycle for cycle in out if cycle < before.cycle)
-    result = await estimated(EstimateTask(asked, kept, None, collector.settings, None, alarmed, left_out))
+    result = await estimate_apart(EstimateTask(asked, kept, None, collector.settings, None, alarmed, left_out))
     as_before = ("spent_epsilon_per_km", "emd_to_previous_m")
     facts = result.facts.model_copy(update={name: getattr(before.facts, name) for name in as_before})
     return replace(result, cycle=before.cycle, facts=facts)

@@ -11,8 +11,8 @@ import numpy as np
 from sfumato.base.things.grid import Grid
 from sfumato.collect.service.models.replies import ClosedCycleView, DashboardCampaignView, EstimatedCycleView
 from sfumato.collect.service.pages.layout import facts, fold, page, switch, table, text
-from sfumato.collect.service.pages.maps import Ground, area_map, grid_map, line_chart, under
-from sfumato.collect.service.pages.words import Words, averaged, headline, listed, words
+from sfumato.collect.service.pages.svg_maps import Ground, area_map, grid_map, line_chart, under
+from sfumato.collect.service.pages.words import Words, average_in_words, headline, list_in_words, words
 
 _SHOWN_CELLS = 15
 
@@ -77,7 +77,7 @@ def _left_out(history: Sequence[ClosedCycleView], said: Words) -> str:
     out = [one.cycle for one in history if one.excluded]
     if not out:
         return ""
-    told = said.say("left_out_one" if len(out) == 1 else "left_out_many", rounds=listed(out, said))
+    told = said.say("left_out_one" if len(out) == 1 else "left_out_many", rounds=list_in_words(out, said))
     return f'<p id="left-out" role="note">{text(told)}</p>'
 
 
@@ -97,7 +97,7 @@ def _map(grid: Grid, last: EstimatedCycleView | None, ground: Ground | None, sai
         nothing, about = said.say("no_estimate"), said.say("head_none")
         drawn = grid_map(grid, [0.0] * grid.cells, title=nothing, about=about, said=said)
         return f'<div class="map" id="map"{under(ground)}>{drawn}</div>'
-    title = said.say("result_title", when=averaged(last, said))
+    title = said.say("result_title", when=average_in_words(last, said))
     if last.areas is None:
         about = said.say("about_squares")
         drawn = grid_map(grid, last.estimate, title=title, about=about, said=said, low=last.low, high=last.high)
@@ -134,7 +134,7 @@ def _table(grid: Grid, last: EstimatedCycleView, said: Words) -> str:
             where = f"{middle[0]:.4f}, {(middle[1] + 540) % 360 - 180:.4f}"
             yield [where, size, said.percent(one.share), f"{said.percent(one.low)} – {said.percent(one.high)}"]
 
-    caption = said.say("areas_caption", count=len(last.areas), when=averaged(last, said))
+    caption = said.say("areas_caption", count=len(last.areas), when=average_in_words(last, said))
     heads = [said.say("col_centre"), said.say("col_size"), said.say("col_share"), _interval(last, said)]
     return table(caption, heads, rows(), label=said.say("fold_table"))
 
@@ -162,7 +162,7 @@ def _cells(grid: Grid, cycle: EstimatedCycleView, said: Words) -> str:
 
     caption = said.say("squares_caption", count=len(order), cells=said.count(grid.cells))
     heads = [said.say(key) for key in ("row_square", "col_centre", "col_this_round")]
-    average = averaged(cycle, said)
+    average = average_in_words(cycle, said)
     heads += [average[0].upper() + average[1:], _interval(cycle, said)]
     return table(caption, heads, rows(), label=said.say("fold_table"))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sfumato.collect.service.models.replies import CampaignView
 from sfumato.collect.service.pages.layout import has_entry, page, switch, text
-from sfumato.collect.service.pages.maps import Ground, under
+from sfumato.collect.service.pages.svg_maps import Ground, under
 from sfumato.collect.service.pages.words import Words, words
 
 _COMMANDS = """<p>This server runs without its browser code (<code>make web</code> builds it). Everything

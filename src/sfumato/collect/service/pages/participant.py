@@ -17,7 +17,7 @@ from sfumato.collect.client.reveals import Reveals, reveals
 from sfumato.collect.service.models.kept import PublishedChannel
 from sfumato.collect.service.models.replies import CampaignView
 from sfumato.collect.service.pages.layout import facts, fold, has_bundle, page, switch, text
-from sfumato.collect.service.pages.maps import Ground, grid_map, under
+from sfumato.collect.service.pages.svg_maps import Ground, grid_map, under
 from sfumato.collect.service.pages.words import Words, words
 
 _LARGEST_REVEALED = 2_500

@@ -104,7 +104,7 @@ def headline(told: SharpnessFacts, said: Words | None = None) -> str:
     return tongue.say("head_apart" if "more" in known else "head_finest", **known)
 
 
-def averaged(cycle: ClosedCycleView, said: Words) -> str:
+def average_in_words(cycle: ClosedCycleView, said: Words) -> str:
     """The pooled map, called what it is: an average over rounds, where it is one."""
     if cycle.averaged_cycles <= 1:
         return said.say("when_round", round=cycle.cycle)
@@ -115,10 +115,10 @@ def averaged(cycle: ClosedCycleView, said: Words) -> str:
     between = sorted(one for one in out if first < one < cycle.cycle)
     if not between:
         return said.say("when_average", first=first, last=cycle.cycle)
-    return said.say("when_without", first=first, last=cycle.cycle, out=listed(between, said))
+    return said.say("when_without", first=first, last=cycle.cycle, out=list_in_words(between, said))
 
 
-def listed(rounds: Sequence[int], said: Words) -> str:
+def list_in_words(rounds: Sequence[int], said: Words) -> str:
     """2, 5 and 7."""
     numbers = [str(one) for one in rounds]
     if len(numbers) < 2:

@@ -19,8 +19,8 @@ import secrets
 import time
 from collections.abc import Callable
 
-from sfumato.collect.service.rounds.estimating import EstimateTask, estimated, following_channel
-from sfumato.collect.service.rounds.offers import Signer, new_cycle
+from sfumato.collect.service.rounds.cycle_estimate import EstimateTask, estimate_apart, following_channel
+from sfumato.collect.service.rounds.signed_offers import Signer, new_cycle
 from sfumato.collect.service.rounds.writer import Metrics
 from sfumato.collect.service.settings import Settings
 from sfumato.collect.service.store.operations import Deed
@@ -137,14 +137,14 @@ class Closer:
         task = asyncio.get_running_loop().create_task(self._estimate_and_finish(campaign, cycle))
         self._estimates[key] = task
 
-        def done(ended: asyncio.Task[bool]) -> None:
+        def forget(ended: asyncio.Task[bool]) -> None:
             self._estimates.pop(key, None)
             error = None if ended.cancelled() else ended.exception()
             if error is not None:
                 # The type only: a message could quote data. It is tried again when the lease has run out.
                 _log.warning("The estimate of a cycle failed: %s", type(error).__name__)
 
-        task.add_done_callback(done)
+        task.add_done_callback(forget)
         return task
 
     async def _estimate_and_finish(self, campaign: Campaign, cycle: StoredCycle) -> bool:
@@ -152,7 +152,7 @@ class Closer:
         try:
             async with self._one_at_a_time:
                 began = time.perf_counter()
-                result = await estimated(await self._snapshot(campaign, cycle))
+                result = await estimate_apart(await self._snapshot(campaign, cycle))
             self.metrics.estimate_seconds.observe(time.perf_counter() - began)
             return await self._publish(campaign, cycle, result)
         except asyncio.CancelledError:
@@ -168,7 +168,7 @@ class Closer:
     async def _snapshot(self, campaign: Campaign, cycle: StoredCycle) -> EstimateTask:
         cells, pooled = campaign.specification.cell_count, self.settings.whole("pooled_cycles")
         counts = await self.store.counts(campaign.id, cells=cells, up_to=cycle.number, pooled=pooled)
-        out = await self.store.operations.excluded(campaign.id)
+        out = await self.store.operations.cycles_left_out(campaign.id)
         latest = await self.store.closed_cycle(campaign.id)
         return EstimateTask(
             campaign.specification,
@@ -176,7 +176,7 @@ class Closer:
             None if latest is None else latest[1].probabilities,
             self.settings,
             await self.store.operations.spent_per_km(campaign.id),
-            tuple(await self.store.operations.alarmed(campaign.id)),
+            tuple(await self.store.operations.alarms_of(campaign.id)),
             tuple(one for one in out if one < cycle.number),
         )
 

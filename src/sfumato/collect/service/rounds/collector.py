@@ -13,9 +13,9 @@ from collections.abc import Callable
 from sfumato.base.errors import InputError
 from sfumato.base.files import write_text
 from sfumato.collect.client.wire import report_epoch
+from sfumato.collect.service.models.bodies import BatchRequest, CampaignRequest, ReportRequest, TicketRequest
 from sfumato.collect.service.models.kept import Specification
 from sfumato.collect.service.models.replies import Refused
-from sfumato.collect.service.models.requests import BatchRequest, CampaignRequest, ReportRequest, TicketRequest
 from sfumato.collect.service.rounds.closing import Closer
 from sfumato.collect.service.rounds.current import (
     DELETED,
@@ -25,8 +25,8 @@ from sfumato.collect.service.rounds.current import (
     SteadyClock,
     takes_reports,
 )
-from sfumato.collect.service.rounds.estimating import channel_facts, first_channel
-from sfumato.collect.service.rounds.offers import (
+from sfumato.collect.service.rounds.cycle_estimate import channel_facts, first_channel
+from sfumato.collect.service.rounds.signed_offers import (
     FIRST_PREVIOUS,
     Signer,
     TicketRefused,
@@ -36,7 +36,7 @@ from sfumato.collect.service.rounds.offers import (
     new_cycle,
     specification,
 )
-from sfumato.collect.service.rounds.operators import Notifier, Operators
+from sfumato.collect.service.rounds.staff import Notifier, Operators
 from sfumato.collect.service.rounds.writer import GroupCommit, Health, Metrics
 from sfumato.collect.service.settings import Settings
 from sfumato.collect.service.store.engine import UNREACHABLE
@@ -144,7 +144,7 @@ class Collector:
             await self.current.refresh()
             found = self.current.get(name)
         if found is None:
-            if await self.store.audit.deleted(name):
+            if await self.store.audit.was_deleted(name):
                 raise DELETED
             raise Refused(404, "There is no campaign of that name; see /api/v1/campaigns.")
         return found
@@ -170,7 +170,7 @@ class Collector:
 
     async def create_campaign(self, request: CampaignRequest, *, who: str) -> tuple[Campaign, StoredCycle]:
         """A new campaign with its first cycle open."""
-        if await self.store.audit.deleted(request.name):
+        if await self.store.audit.was_deleted(request.name):
             raise Refused(409, "A campaign of that name was deleted; devices remember it. Choose another name.")
         asked = specification(request, self.settings)
         if asked.ends_at_s is not None and asked.ends_at_s <= self.now():
@@ -311,7 +311,7 @@ class Collector:
                 await self._close_due()
             except Exception as error:
                 if fault(error).kind == "full":
-                    self.health.failed(error)
+                    self.health.tell_failure(error)
                 # Closing goes on whatever happened; the type only, a message could quote data.
                 _log.warning("Looking at the cycles failed: %s", type(error).__name__)
                 await asyncio.sleep(pause_s)
@@ -341,10 +341,10 @@ class Collector:
 
     async def _see_changes(self) -> None:
         """What operators changed through another server, and times that a wrong clock wrote."""
-        changed = await self.changes.happened({offer.campaign.id for offer in self.current.all()})
+        changed = await self.changes.what_happened({offer.campaign.id for offer in self.current.all()})
         if changed is not None:
             await self.current.refresh()
-            self.changes.seen(changed)
+            self.changes.keep(changed)
         await self.store.operations.shorten_leases(self.now())
         for offer in self.current.all():
             if await self.changes.set_right(offer.campaign, offer.cycle, now_s=self.now()):

@@ -110,12 +110,12 @@ class Changes:
         self._store = store
         self._marks: Marks = {}
 
-    async def happened(self, known: set[int]) -> Marks | None:
-        """The campaigns' marks if a state or text changed, or one came or went, since they were last :meth:`seen`."""
+    async def what_happened(self, known: set[int]) -> Marks | None:
+        """The campaigns' marks if a state or text changed, or one came or went, since they were last kept."""
         found = await self._store.operations.marks()
         return found if found != self._marks or set(found) != known else None
 
-    def seen(self, marks: Marks) -> None:
+    def keep(self, marks: Marks) -> None:
         """They were acted upon; until then a failure leaves the change to be found again."""
         self._marks = marks
 

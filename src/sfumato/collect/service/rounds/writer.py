@@ -42,7 +42,7 @@ class Health:
         self._asking = asyncio.Lock()
         self.trouble: Fault | None = None
 
-    def failed(self, error: BaseException) -> Fault:
+    def tell_failure(self, error: BaseException) -> Fault:
         """A write failed; logged if this is news."""
         found = fault(TimeoutError() if isinstance(error, asyncio.TimeoutError) else error)
         if self.trouble is None or self.trouble.kind != found.kind:
@@ -52,7 +52,7 @@ class Health:
         self._known_until_s = 0.0
         return found
 
-    def succeeded(self) -> None:
+    def tell_success(self) -> None:
         """A write is on disk; logged if there was trouble."""
         if self.trouble is not None:
             _log.warning("The database takes reports again.")
@@ -66,9 +66,9 @@ class Health:
             try:
                 await asyncio.wait_for(self._probe(), self._patience_s)
             except Exception as error:  # whatever it is, a report would not be kept
-                self.failed(error)
+                self.tell_failure(error)
             else:
-                self.succeeded()
+                self.tell_success()
             self._known_until_s = time.monotonic() + self._remembered_s
             return self.trouble is None
 
@@ -195,14 +195,14 @@ class GroupCommit:
             counted = await self._count_until_deadline(destination, [item for item, _ in group])
         except Exception as error:  # whatever it is, nobody may wait for ever
             self._metrics.failed_commits.inc()
-            found = self._health.failed(error)
+            found = self._health.tell_failure(error)
             refused = Refused(503, f"{found.what} Send the same report again.", headers={"retry-after": "2"})
             refused.__cause__ = error
             for _, future in group:
                 if not future.done():
                     future.set_exception(refused)
             return
-        self._health.succeeded()
+        self._health.tell_success()
         self._metrics.commit_seconds.observe(time.perf_counter() - began)
         self._metrics.reports_in_commit.observe(len(group))
         for (_, future), outcome in zip(group, counted.outcomes, strict=True):
@@ -217,7 +217,7 @@ class GroupCommit:
             try:
                 return await self._counter.count(destination, items)
             except UNREACHABLE as error:
-                self._health.failed(error)
+                self._health.tell_failure(error)
                 if self._stopping or time.monotonic() + pause_s > deadline:
                     raise
                 await asyncio.sleep(pause_s)

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from sfumato.collect.service.door.answers import Model, checked_body
 from sfumato.collect.service.door.looks import Looks
 from sfumato.collect.service.models.replies import Answer, Refusal, Refused
-from sfumato.collect.service.pages.maps import Ground
+from sfumato.collect.service.pages.svg_maps import Ground
 from sfumato.collect.service.rounds.collector import Collector
 
 Handler = TypeVar("Handler", bound=Callable[..., object])
@@ -52,7 +52,7 @@ class Act(APIRoute):
         async def act(request: Request) -> Response:
             answer = await handler(request)
             if request.method != "GET":
-                looks_of(request).changed()
+                looks_of(request).look_again()
             return answer
 
         return act

@@ -10,18 +10,18 @@ from starlette.responses import Response
 
 from sfumato.collect.qr import qr_svg
 from sfumato.collect.service.door.answers import respond
-from sfumato.collect.service.models import replies, requests
-from sfumato.collect.service.models.requests import ActRequest
-from sfumato.collect.service.operating import backups, lifecycle
-from sfumato.collect.service.operating.plans import planned
-from sfumato.collect.service.pages.views import campaign_view
+from sfumato.collect.service.models import bodies, replies
+from sfumato.collect.service.models.bodies import ActRequest
+from sfumato.collect.service.operating import backup_folder, lifecycle
+from sfumato.collect.service.operating.plan_view import plan_of
+from sfumato.collect.service.pages.answer_views import campaign_view
 from sfumato.collect.service.rounds.collector import Collector
 from sfumato.collect.service.routes.common import Act, Name, Operator, Running, operator_only, post, read_body, refusals
 
 router = APIRouter(prefix="/api/v1", tags=["operate"], dependencies=[Depends(operator_only)], route_class=Act)
 ClosedCycle = Annotated[int, Path(ge=1, le=999_999_999, description="A closed cycle.")]
 OperatorsName = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", max_length=63, description="An operator.")]
-BackupName = Annotated[str, Path(pattern=backups.NAME, max_length=40, description="A backup's name.")]
+BackupName = Annotated[str, Path(pattern=backup_folder.NAME, max_length=40, description="A backup's name.")]
 _ACTS = {
     "pause": (lifecycle.pause, "Take no report until resumed."),
     "resume": (lifecycle.resume, "Take reports again."),
@@ -31,28 +31,28 @@ _ACTS = {
 _UNSEEN = {"cache-control": "no-store"}
 
 
-@post(router, "/campaigns", requests.CampaignRequest, replies.CampaignAnswer, 401, made=True)
+@post(router, "/campaigns", bodies.CampaignRequest, replies.CampaignAnswer, 401, made=True)
 async def create(collector: Running, who: Operator, request: Request) -> Response:
     """A new campaign, with its first cycle open."""
-    found = await collector.create_campaign(await read_body(request, requests.CampaignRequest), who=who)
+    found = await collector.create_campaign(await read_body(request, bodies.CampaignRequest), who=who)
     return respond(replies.CampaignAnswer(status=201, campaign=campaign_view(*found)))
 
 
 _RELAY = (401, 403, 404, 410, 503)
 
 
-@post(router, "/campaigns/{campaign}/report-batches", requests.BatchRequest, replies.BatchAnswer, *_RELAY)
+@post(router, "/campaigns/{campaign}/report-batches", bodies.BatchRequest, replies.BatchAnswer, *_RELAY)
 async def relay(campaign: Name, collector: Running, request: Request) -> Response:
     """Count relayed reports, apart from the others and up to a cap, in campaigns that allow it."""
-    asked = await read_body(request, requests.BatchRequest)
+    asked = await read_body(request, bodies.BatchRequest)
     duplicate = await collector.count_batch(campaign, asked)
     return respond(replies.BatchAnswer(duplicate=duplicate, reports=len(asked.cells)))
 
 
-@post(router, "/campaigns/{campaign}/close", requests.CloseRequest, replies.CloseAnswer, 401, 404)
+@post(router, "/campaigns/{campaign}/close", bodies.CloseRequest, replies.CloseAnswer, 401, 404)
 async def close(campaign: Name, collector: Running, who: Operator, request: Request) -> Response:
     """Close the open cycle now, if it has its minimum of tickets and time."""
-    await read_body(request, requests.CloseRequest)
+    await read_body(request, bodies.CloseRequest)
     closed, cycle, reason = await collector.close_cycle(campaign, who=who)
     return respond(replies.CloseAnswer(closed=closed, cycle=cycle, reason=reason))
 
@@ -73,10 +73,10 @@ for _name in _ACTS:
     _act_route(_name)
 
 
-@post(router, "/campaigns/{campaign}/texts", requests.TextsRequest, replies.CampaignAnswer, 401, 404, 503)
+@post(router, "/campaigns/{campaign}/texts", bodies.TextsRequest, replies.CampaignAnswer, 401, 404, 503)
 async def texts(campaign: Name, collector: Running, who: Operator, request: Request) -> Response:
     """Change title, question, organiser, contact, language or end; what the campaign promises never changes."""
-    found = await lifecycle.edit(collector, campaign, await read_body(request, requests.TextsRequest), who=who)
+    found = await lifecycle.edit(collector, campaign, await read_body(request, bodies.TextsRequest), who=who)
     return respond(replies.CampaignAnswer(campaign=campaign_view(*found)))
 
 
@@ -89,10 +89,10 @@ async def end(campaign: Name, collector: Running, who: Operator, request: Reques
     return respond(replies.EndAnswer(campaign=view, published=done.published, reason=done.reason))
 
 
-@post(router, "/campaigns/{campaign}/delete", requests.DeleteRequest, replies.DeletedAnswer, 401, 404, 503)
+@post(router, "/campaigns/{campaign}/delete", bodies.DeleteRequest, replies.DeletedAnswer, 401, 404, 503)
 async def delete(campaign: Name, collector: Running, who: Operator, request: Request) -> Response:
     """Delete everything of a campaign that takes no reports. Backups keep what they hold."""
-    asked = await read_body(request, requests.DeleteRequest)
+    asked = await read_body(request, bodies.DeleteRequest)
     await lifecycle.delete(collector, campaign, confirm=asked.confirm, who=who)
     return respond(replies.DeletedAnswer(deleted=campaign))
 
@@ -135,10 +135,10 @@ async def operators(collector: Running, who: Operator) -> Response:
     return respond(replies.OperatorsAnswer(operators=found, you=who))
 
 
-@post(router, "/operators", requests.OperatorRequest, replies.TokenAnswer, 401, 503, made=True)
+@post(router, "/operators", bodies.OperatorRequest, replies.TokenAnswer, 401, 503, made=True)
 async def add_operator(collector: Running, who: Operator, request: Request) -> Response:
     """A colleague's token, shown once."""
-    asked = await read_body(request, requests.OperatorRequest)
+    asked = await read_body(request, bodies.OperatorRequest)
     token = await collector.operators.add(asked.name, who=who)
     return respond(replies.TokenAnswer(status=201, operator=asked.name, token=token), headers=_UNSEEN)
 
@@ -167,17 +167,17 @@ async def notices_test(collector: Running, who: Operator, request: Request) -> R
     return respond(replies.NoticesAnswer(ways=list(collector.notifier.ways)))
 
 
-@post(router, "/plans", requests.PlanRequest, replies.PlanAnswer, 401)
+@post(router, "/plans", bodies.PlanRequest, replies.PlanAnswer, 401)
 async def plan(collector: Running, request: Request) -> Response:
     """How fine a map so many people would draw, and what each report costs; nothing is created."""
-    asked = await read_body(request, requests.PlanRequest)
-    return respond(replies.PlanAnswer(plan=await asyncio.to_thread(planned, asked, collector.settings)))
+    asked = await read_body(request, bodies.PlanRequest)
+    return respond(replies.PlanAnswer(plan=await asyncio.to_thread(plan_of, asked, collector.settings)))
 
 
-@post(router, "/codes", requests.CodeRequest, replies.CodeAnswer, 401)
+@post(router, "/codes", bodies.CodeRequest, replies.CodeAnswer, 401)
 async def code(request: Request) -> Response:
     """An address as a QR code."""
-    asked = await read_body(request, requests.CodeRequest)
+    asked = await read_body(request, bodies.CodeRequest)
     svg = await asyncio.to_thread(qr_svg, asked.address, label=f"QR code of {asked.address}")
     return respond(replies.CodeAnswer(address=asked.address, svg=svg))
 
@@ -192,7 +192,7 @@ async def list_backups(collector: Running) -> Response:
 async def make_backup(collector: Running, who: Operator, request: Request) -> Response:
     """Back the database up, on the server's disk."""
     await read_body(request, ActRequest)
-    await backups.make(collector, who=who)
+    await backup_folder.make(collector, who=who)
     return _backups(collector, status=201)
 
 
@@ -200,11 +200,11 @@ async def make_backup(collector: Running, who: Operator, request: Request) -> Re
 async def delete_backup(name: BackupName, collector: Running, who: Operator, request: Request) -> Response:
     """Delete a backup."""
     await read_body(request, ActRequest)
-    await backups.remove(collector, name, who=who)
+    await backup_folder.remove(collector, name, who=who)
     return _backups(collector)
 
 
 def _backups(collector: Collector, *, status: int = 200) -> Response:
-    folder = backups.folder_of(collector)
+    folder = backup_folder.folder_of(collector)
     kept = None if folder is None else str(folder)
-    return respond(replies.BackupsAnswer(status=status, backups=backups.listed(collector), folder=kept))
+    return respond(replies.BackupsAnswer(status=status, backups=backup_folder.backups_of(collector), folder=kept))

@@ -13,9 +13,10 @@ from sfumato.base.version import __version__
 from sfumato.collect.service.door.answers import respond
 from sfumato.collect.service.door.looks import has_already, packed_pieces
 from sfumato.collect.service.models import replies
+from sfumato.collect.service.models.bodies import ReportRequest, TicketRequest
 from sfumato.collect.service.models.replies import Refused
-from sfumato.collect.service.models.requests import ReportRequest, TicketRequest
-from sfumato.collect.service.pages import exports, views
+from sfumato.collect.service.pages import answer_views as views
+from sfumato.collect.service.pages import exports
 from sfumato.collect.service.rounds.collector import Collector
 from sfumato.collect.service.routes.common import (
     Name,

@@ -168,7 +168,7 @@ SIDE_FILES = ("", "-wal", "-shm", "-journal")
 """What SQLite puts after the database's name."""
 
 
-async def scrubbed(database: Database) -> bool:
+async def scrub_files(database: Database) -> bool:
     """Empty the write-ahead log; False if somebody was reading from it, so that it must be tried again."""
     if database.dialect != "sqlite":
         return True

@@ -39,7 +39,7 @@ def sqlite_file(url: str) -> Path | None:
     return Path(str(found.database)) if found.drivername.startswith("sqlite") else None
 
 
-async def inspected(url: str) -> Inspected:
+async def inspect_database(url: str) -> Inspected:
     """Look; raises what an unreachable database raises."""
     database = Database(url)
     try:

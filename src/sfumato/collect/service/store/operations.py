@@ -90,7 +90,7 @@ class AuditLog:
             statement = statement.where(audit_log.c.campaign == campaign)
         return [AuditView(**row._mapping) for row in reversed(await self.database.rows(statement))]
 
-    async def deleted(self, name: str) -> bool:
+    async def was_deleted(self, name: str) -> bool:
         """Whether a campaign of this name was deleted here."""
         which = (audit_log.c.action == "delete") & (audit_log.c.campaign == name)
         return await self.database.first(select(audit_log.c.position).where(which).limit(1)) is not None
@@ -161,7 +161,7 @@ class Outbox:
                 mine.append(one)
         return mine
 
-    async def delivered(self, notice: Notice) -> None:
+    async def mark_delivered(self, notice: Notice) -> None:
         """It arrived."""
         await change_one(self.database, update(notices).where(notices.c.id == notice.id).values(state="sent"))
 
@@ -248,13 +248,13 @@ class Operations:
         found = await self.database.first(newest.order_by(estimates.c.cycle.desc()).limit(1))
         return None if found is None else EstimateFacts.model_validate_json(found.facts).spent_epsilon_per_km
 
-    async def alarmed(self, campaign_id: int) -> list[int]:
+    async def alarms_of(self, campaign_id: int) -> list[int]:
         """The closed cycles that raised the alarm when they were closed."""
         told = select(estimates.c.cycle, estimates.c.facts).where(estimates.c.campaign_id == campaign_id)
         rows = await self.database.rows(told)
         return [row.cycle for row in rows if EstimateFacts.model_validate_json(row.facts).alarm.raised]
 
-    async def excluded(self, campaign_id: int) -> list[int]:
+    async def cycles_left_out(self, campaign_id: int) -> list[int]:
         """The closed cycles that are left out."""
         which = (cycles.c.campaign_id == campaign_id) & (cycles.c.excluded != 0)
         return [row.number for row in await self.database.rows(select(cycles.c.number).where(which))]
@@ -295,7 +295,7 @@ class Operations:
             await connection.execute(update(cycles).where(far).values(lease_until_s=0.0))
         return True
 
-    async def unnoticed(self) -> list[tuple[str, str, int, EstimateFacts]]:
+    async def take_unnoticed(self) -> list[tuple[str, str, int, EstimateFacts]]:
         """(name, title, cycle, facts) of every closed cycle its operator was not told of, and tell them once.
 
         Whoever moves the mark tells: of several servers exactly one.

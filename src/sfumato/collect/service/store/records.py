@@ -199,7 +199,7 @@ class Gathered:
     tally: tuple[tuple[int, int, int], ...]
 
 
-def gathered(destination: Destination, reports: Sequence[Report | RelayedBatch]) -> Gathered | None:
+def gather(destination: Destination, reports: Sequence[Report | RelayedBatch]) -> Gathered | None:
     """The batch gathered, or None if a key or nonce repeats within it."""
     keys = {report.key for report in reports}
     nonces = set()

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from sfumato.base.errors import InputError
 from sfumato.collect.service.models.kept import EstimateFacts, Specification
-from sfumato.collect.service.store.engine import Database, make_private, scrubbed
+from sfumato.collect.service.store.engine import Database, make_private, scrub_files
 from sfumato.collect.service.store.operations import AuditLog, Deed, Operations, Outbox, change_one, write_deed
 from sfumato.collect.service.store.records import (
     CYCLE_COLUMNS,
@@ -34,7 +34,7 @@ from sfumato.collect.service.store.records import (
     open_cycle,
     read_record,
 )
-from sfumato.collect.service.store.reports import ReportCounter
+from sfumato.collect.service.store.report_counter import ReportCounter
 from sfumato.collect.service.store.schema import (
     campaigns,
     channel_log,
@@ -265,7 +265,7 @@ class Store:
 
     async def scrub(self) -> None:
         """Take what was deleted out of the database's files too, once it is due; see :mod:`.scrubbing`."""
-        if self.scrubbing_due and await scrubbed(self.database):
+        if self.scrubbing_due and await scrub_files(self.database):
             self.scrubbing_due = False
 
     async def counts(self, campaign_id: int, *, cells: int, up_to: int, pooled: int) -> list[CellCounts]:

@@ -25,7 +25,7 @@ def folder_of(collector: Collector) -> Path | None:
     return Path(chosen) if chosen else None
 
 
-def listed(collector: Collector) -> list[BackupView]:
+def backups_of(collector: Collector) -> list[BackupView]:
     """The backups there are, newest first."""
     folder = folder_of(collector)
     if folder is None or not folder.is_dir():
@@ -39,7 +39,7 @@ async def make(collector: Collector, *, who: str) -> None:
     folder = folder_of(collector)
     if folder is None:
         raise Refused(409, "Backups are not made here: the setting backup_folder is empty.")
-    if len(listed(collector)) >= _MOST:
+    if len(backups_of(collector)) >= _MOST:
         raise Refused(409, f"There are {_MOST} backups. Delete old ones first.")
     os.makedirs(folder, mode=0o700, exist_ok=True)
     name = time.strftime("sfumato-%Y%m%d-%H%M%S.backup", time.gmtime(collector.now()))

@@ -9,17 +9,17 @@ from sfumato.base.things.grid import Grid
 from sfumato.base.units import format_length
 from sfumato.collect.client.offer import Caps
 from sfumato.collect.client.reveals import reveals
-from sfumato.collect.loop.planning import forecast, plan
+from sfumato.collect.loop.forecast import forecast, plan
 from sfumato.collect.loop.told_areas import DRAWN_UP_TO
+from sfumato.collect.service.models.bodies import PlanRequest
 from sfumato.collect.service.models.replies import PlanView, WidthView
-from sfumato.collect.service.models.requests import PlanRequest
 from sfumato.collect.service.settings import Settings
 
 _LARGEST_PLANNED = 2_500
-"""Cells; a finer grid is planned with larger cells, which changes nothing about areas much wider than a cell."""
+"""Cells; a finer grid is plan_of with larger cells, which changes nothing about areas much wider than a cell."""
 
 
-def planned(asked: PlanRequest, settings: Settings) -> PlanView:
+def plan_of(asked: PlanRequest, settings: Settings) -> PlanView:
     """The plan; takes up to a second or two."""
     grid = Grid.from_bounds(**dict(asked.grid))
     coarser = max(1.0, math.sqrt(grid.cells / _LARGEST_PLANNED))

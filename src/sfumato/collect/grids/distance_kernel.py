@@ -26,7 +26,7 @@ import scipy.fft
 from sfumato.base.arrays import BoolArray, FloatArray, positive, read_only
 from sfumato.base.errors import InputError
 from sfumato.base.things.grid import Grid
-from sfumato.collect.grids.loops import direct_sums, stencil_product
+from sfumato.collect.grids.grid_loops import direct_sums, stencil_product
 from sfumato.collect.grids.on_gpu import DeviceKernel, attempt, device_kernel, products, takes
 
 Form = Literal["dense", "fft", "truncated"]
@@ -79,7 +79,7 @@ class GridKernel:
         if self.form == "dense":
             return self.values @ f
         if f.ndim == 1:
-            return self.guarded(f, needed=needed)[0]
+            return self.with_guard(f, needed=needed)[0]
         columns = np.ascontiguousarray(f.T)
         raw = self.signed_rows(columns)
         for k in range(len(raw)):
@@ -97,7 +97,7 @@ class GridKernel:
             return rows @ self.values
         return np.concatenate([self._raw(rows[at : at + _ROWS_AT_ONCE]) for at in range(0, len(rows), _ROWS_AT_ONCE)])
 
-    def guarded(self, f: FloatArray, *, needed: BoolArray | bool = True) -> tuple[FloatArray, int]:
+    def with_guard(self, f: FloatArray, *, needed: BoolArray | bool = True) -> tuple[FloatArray, int]:
         """K f, and in how many needed cells its relative error may exceed 1e-6 because direct sums were too many."""
         if self.form == "dense":
             return self.values @ f, 0
@@ -105,7 +105,7 @@ class GridKernel:
         return raw, self._guard(raw, f, needed)
 
     def _guard(self, raw: FloatArray, f: FloatArray, needed: BoolArray | bool) -> int:
-        """Make ``raw`` what :meth:`guarded` promises, in place; how many cells were lost."""
+        """Make ``raw`` what :meth:`with_guard` promises, in place; how many cells were lost."""
         lost = 0
         scale = self.error_scale(f)
         if needed is not False and scale > 0.0:

@@ -32,8 +32,8 @@ from sfumato.collect.grids.grid_channel import GridChannel
 from sfumato.collect.loop.calendar import Calendar
 from sfumato.collect.loop.loop import DEFAULT_PROMISE
 from sfumato.collect.loop.rhythm import checked_rhythm
+from sfumato.collect.service.models.bodies import TICKET_PATTERN, CampaignRequest
 from sfumato.collect.service.models.kept import ChannelFacts, GridFields, PublishedChannel, Specification
-from sfumato.collect.service.models.requests import TICKET_PATTERN, CampaignRequest
 from sfumato.collect.service.settings import Settings
 from sfumato.collect.service.store.records import NewCycle
 

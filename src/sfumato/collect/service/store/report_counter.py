@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from sfumato.collect.service.store.engine import Database
 from sfumato.collect.service.store.fast import FastCounter, fast_counter
-from sfumato.collect.service.store.records import LATE, Counted, Destination, Outcome, RelayedBatch, Report, gathered
+from sfumato.collect.service.store.records import LATE, Counted, Destination, Outcome, RelayedBatch, Report, gather
 from sfumato.collect.service.store.schema import cycles, report_keys, spent_tickets, tallies
 
 _CYCLE = (cycles.c.campaign_id == bindparam("b_campaign")) & (cycles.c.number == bindparam("b_cycle"))
@@ -72,7 +72,7 @@ class ReportCounter:
 
     async def count(self, destination: Destination, reports: Sequence[Report | RelayedBatch]) -> Counted:
         """Count ``reports`` in one transaction; when this returns, they are on disk."""
-        batch = None if destination.late else gathered(destination, reports)
+        batch = None if destination.late else gather(destination, reports)
         if batch is not None:
             counted = await self._fast.count(batch)
             if counted is not None:

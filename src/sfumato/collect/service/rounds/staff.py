@@ -138,7 +138,7 @@ class Notifier:
 
     async def look(self, *, now_s: float) -> None:
         """Announce alarms nobody was told of, and deliver what is due."""
-        for name, title, cycle, facts in await self._store.operations.unnoticed():
+        for name, title, cycle, facts in await self._store.operations.take_unnoticed():
             if facts.alarm.raised:
                 await self.announce(
                     "alarm", name=name, title=title, now_s=now_s, cycle=cycle, reasons=facts.alarm.reasons
@@ -154,7 +154,7 @@ class Notifier:
                     then = "it is given up" if last else "it is tried again"
                     _log.error("A notice by %s was not delivered (%s); %s.", notice.way, type(error).__name__, then)
             else:
-                await self._store.outbox.delivered(notice)
+                await self._store.outbox.mark_delivered(notice)
 
     async def announce(
         self,

@@ -37,13 +37,13 @@ from sfumato.collect.service.models.kept import (
     SharpnessFacts,
     Specification,
 )
-from sfumato.collect.service.rounds.offers import channel_from_payload
+from sfumato.collect.service.rounds.signed_offers import channel_from_payload
 from sfumato.collect.service.settings import Settings
 from sfumato.collect.service.store.records import CellCounts, StoredCycle, StoredEstimate
 
 _IN_A_THREAD_UP_TO = 1_000
 """Cells times cycles."""
-_CHILD = "from sfumato.collect.service.rounds.estimating import child; child()"
+_CHILD = "from sfumato.collect.service.rounds.cycle_estimate import child; child()"
 _NICER = 5
 
 
@@ -251,7 +251,7 @@ def _rules(specification: Specification, *, max_log_change: float | None, alarm_
     )
 
 
-async def estimated(task: EstimateTask) -> StoredEstimate:
+async def estimate_apart(task: EstimateTask) -> StoredEstimate:
     """The estimate, off the event loop: in a thread if it is small, else in another process."""
     if task.specification.cell_count * len(task.counts) <= _IN_A_THREAD_UP_TO:
         return await in_daemon_thread(lambda: estimate_cycle(task))

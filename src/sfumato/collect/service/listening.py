@@ -16,7 +16,7 @@ import uvicorn
 
 from sfumato.base.errors import InputError, SfumatoError
 from sfumato.collect.service.pages.layout import has_bundle
-from sfumato.collect.service.pages.maps import Ground
+from sfumato.collect.service.pages.svg_maps import Ground
 from sfumato.collect.service.settings import Settings
 from sfumato.collect.service.store.engine import UNREACHABLE
 from sfumato.collect.service.store.faults import fault

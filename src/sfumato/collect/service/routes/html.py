@@ -13,9 +13,9 @@ from sfumato.collect.service import pages
 from sfumato.collect.service.door.answers import respond
 from sfumato.collect.service.models import replies
 from sfumato.collect.service.models.replies import Refused
-from sfumato.collect.service.pages import views
-from sfumato.collect.service.pages.maps import OUTLINE, TILES
+from sfumato.collect.service.pages import answer_views as views
 from sfumato.collect.service.pages.privacy import NoticeLanguage
+from sfumato.collect.service.pages.svg_maps import OUTLINE, TILES
 from sfumato.collect.service.pages.words import chosen_language
 from sfumato.collect.service.rounds.collector import Collector
 from sfumato.collect.service.routes.common import Name, Responses, Running, ground_of, looks_of, refusals
@@ -122,13 +122,13 @@ async def dashboard(
         about, closed = await _numbers(collector, campaign)
         latest = await collector.store.closed_cycle(found.id) if closed else None
 
-        def drawn() -> bytes:
+        def draw() -> bytes:
             shown = None if latest is None else views.estimated_view(found, *latest)
             ground = ground_of(request)
             drawn = pages.dashboard_page(about, closed, shown, language=tongue, kept=kept, ground=ground)
             return drawn.encode("utf-8")
 
-        return await asyncio.to_thread(drawn)
+        return await asyncio.to_thread(draw)
 
     key = ("dashboard", campaign, tongue, kept)
     kind, varies = "text/html; charset=utf-8", {"vary": "accept-encoding, accept-language"}

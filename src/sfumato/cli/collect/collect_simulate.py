@@ -23,7 +23,7 @@ from sfumato.collect.loop.loop import checked_promise
 from sfumato.collect.loop.simulation import (
     AveragedCycle,
     Protocol,
-    averaged,
+    average_rounds,
     checked_estimator,
     first_channel_named,
     simulate,
@@ -154,7 +154,7 @@ def simulate_command(
             start=start_named(start, place.plain_grid, seed=seed),
             first_channel=first_channel_named(first_channel, place.plain_grid),
         )
-    rows = averaged(finished)
+    rows = average_rounds(finished)
     if not json:
         _print(place, protocol, rows, rounds)
         return

@@ -17,11 +17,11 @@ from pathlib import Path
 from sfumato.base.errors import InputError, SfumatoError
 from sfumato.collect.service.door.guard import TrustedProxies
 from sfumato.collect.service.pages.layout import has_bundle, has_entry
-from sfumato.collect.service.rounds.operators import LEAST_LENGTH, ways
+from sfumato.collect.service.rounds.staff import LEAST_LENGTH, ways
 from sfumato.collect.service.settings import Settings
 from sfumato.collect.service.store.engine import SIDE_FILES, UNREACHABLE, forgetful
 from sfumato.collect.service.store.faults import fault
-from sfumato.collect.service.store.inspection import Inspected, inspected, sqlite_file, versions
+from sfumato.collect.service.store.inspection import Inspected, inspect_database, sqlite_file, versions
 
 _LEAST_DIFFERENT = 10
 _ROOM_BYTES = 200_000_000
@@ -79,7 +79,7 @@ def _database(settings: Settings) -> Iterator[Check]:
         yield Check("database", True, f"there is no {file.name} yet; the first start makes it")
         yield from _clock(0.0)
         return
-    found = asyncio.run(inspected(url))
+    found = asyncio.run(inspect_database(url))
     yield Check("database", True, f"{found.dialect} answers; {found.campaigns} campaigns")
     yield _tables(found)
     wrong = forgetful(found.durability)
