@@ -14,7 +14,7 @@ from collector_harness import CollectorProcess, close, create, crowd, report_bod
 
 from sfumato.collect.loop.loop import Rules, first_channel, next_channel
 from sfumato.collect.service.models.bodies import CampaignRequest
-from sfumato.collect.service.rounds.cycle_estimate import EstimateTask, estimate_apart, in_child
+from sfumato.collect.service.rounds.cycle_estimate import EstimateTask, estimate_apart, estimate_cycle, in_child
 from sfumato.collect.service.rounds.signed_offers import Signer, new_cycle, specification
 from sfumato.collect.service.settings import Settings
 from sfumato.collect.service.store.records import CellCounts
@@ -95,7 +95,7 @@ def test_the_estimate_of_another_process_is_that_of_this_one() -> None:
     import asyncio
 
     small = task(6, 7, 3)
-    here, there = small.run(), asyncio.run(in_child(small))
+    here, there = estimate_cycle(small), asyncio.run(in_child(small))
     assert there.facts == here.facts
     np.testing.assert_array_equal(there.probabilities, here.probabilities)
     np.testing.assert_array_equal(there.this_cycle, here.this_cycle)
