@@ -14,7 +14,7 @@ from track_files import write_as
 
 import sfumato as sf
 from sfumato.base.errors import InputError
-from sfumato.tracks.certificates.document import certificate_text, sealed
+from sfumato.tracks.certificates.document import certificate_text, with_seal
 from sfumato.tracks.folders.rides.one_person import Whereabouts
 
 
@@ -137,6 +137,6 @@ def test_a_true_position_in_a_comment_of_a_shared_file_is_not_clean(folder: Path
     path.write_text(path.read_text().replace("<trk>", "<!-- 48.8566 2.3522 --><trk>", 1))
     document["files"][0]["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
     body = {name: value for name, value in document.items() if name != "certificate_sha256"}
-    (folder / "c.json").write_text(certificate_text(sealed(body)))
+    (folder / "c.json").write_text(certificate_text(with_seal(body)))
     code, out, err = run("verify", "c.json", "--release", "shared", folder=folder)
     assert (code, f"Clean?             NO. {path.name}" in out) == (1, True), (out, err)

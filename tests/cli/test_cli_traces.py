@@ -108,13 +108,13 @@ def test_verify_exits_1_with_the_reason(folder: Path) -> None:
 
 def test_verify_says_what_it_did_not_check(folder: Path) -> None:
     """A forged version with forged sentences: refused, and never called a certificate that holds."""
-    from sfumato.tracks.certificates.document import certificate_text, sealed
+    from sfumato.tracks.certificates.document import certificate_text, with_seal
 
     run("protect", "ride.gpx", "-o", "s.gpx", "--certificate", "s.json", folder=folder)
     forged = json.loads((folder / "s.json").read_text())
     forged["sfumato"] = "0.0.9"
     forged["guarantee"]["covers"] = ["everything, anonymous for ever"]
-    (folder / "s.json").write_text(certificate_text(sealed(forged)))
+    (folder / "s.json").write_text(certificate_text(with_seal(forged)))
     code, out, error = run("verify", "s.json", "--release", "s.gpx", folder=folder)
     assert code == 1
     assert "install 0.0.9 to verify, or use --ignore-wording to check the numbers only" in error

@@ -112,7 +112,7 @@ def test_a_class_of_kernels_is_judged_by_its_worst_member():
 
 def test_ill_conditioned_kernels_state_their_jitter_and_are_certified_with_it():
     solved = design(np.arange(50.0), [basic(24)], RBF(10), budget=1.0, method="joint")
-    certain = solved.value.certified()
+    certain = solved.value.certify()
     assert certain.jitter > 0
     assert np.max(certain.losses()) <= solved.objective * (1 + 1e-6)
     assert certain.trace == pytest.approx(1.0 + 50 * certain.jitter)

@@ -21,7 +21,7 @@ from sfumato.base.things.traces import Trace
 from sfumato.pages.report import render
 from sfumato.tracks.adversary.audit import audit
 from sfumato.tracks.certificates.build import Terms, certificate_body, released_of
-from sfumato.tracks.certificates.document import Certificate, sealed
+from sfumato.tracks.certificates.document import Certificate, with_seal
 from sfumato.tracks.losses.gaussian_loss import basic_losses
 from sfumato.tracks.noise.independent import IndependentNoise
 from sfumato.tracks.noise.interface import ContinuingNoise, TraceMechanism
@@ -285,7 +285,7 @@ def test_what_is_not_registered_is_refused_at_every_door() -> None:
     strange["mechanism"] = "magic"
     strange["parameters"]["name"] = "magic"
     with pytest.raises(VerificationFailed, match="no mechanism 'magic'"):
-        sf.verify(sealed(strange), release=done.release)
+        sf.verify(with_seal(strange), release=done.release)
     with pytest.raises(InputError, match="no mechanism 'magic'"):
         audit(done.original, done.release, strange)
     with pytest.raises(InputError, match="no mechanism 'magic'"):

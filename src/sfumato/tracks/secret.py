@@ -187,6 +187,12 @@ def _unrolled(lon_deg: FloatArray, origin_deg: float) -> FloatArray:
     return np.asarray((lon_deg - origin_deg + 180.0) % 360.0 - 180.0, dtype=np.float64)
 
 
+def _positions(lat_deg: FloatArray | None, lon_deg: FloatArray | None, who: str) -> tuple[FloatArray, FloatArray]:
+    if lat_deg is None or lon_deg is None:
+        raise InputError(f"{who} need positions, and none were given.", "Pass lat_deg and lon_deg.")
+    return lat_deg, lon_deg
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SecretAreas:
     """The times spent inside any of some areas: each time on its own, or each visit as one compound secret."""
@@ -198,8 +204,7 @@ class SecretAreas:
         self, times_s: FloatArray, *, lat_deg: FloatArray | None = None, lon_deg: FloatArray | None = None
     ) -> tuple[Secret, ...]:
         """The secrets found; none when the trace never enters an area."""
-        if lat_deg is None or lon_deg is None:
-            raise InputError("Secret places need positions, and none were given.", "Pass lat_deg and lon_deg.")
+        lat_deg, lon_deg = _positions(lat_deg, lon_deg, "Secret places")
         inside = np.zeros(len(times_s), dtype=np.bool_)
         for area in self.areas:
             inside |= area.holds(lat_deg, lon_deg)
@@ -286,8 +291,7 @@ class Stays:
         self, times_s: FloatArray, *, lat_deg: FloatArray | None = None, lon_deg: FloatArray | None = None
     ) -> tuple[Secret, ...]:
         """The stays found, by a forward scan from each unassigned point."""
-        if lat_deg is None or lon_deg is None:
-            raise InputError("Stays need positions, and none were given.", "Pass lat_deg and lon_deg.")
+        lat_deg, lon_deg = _positions(lat_deg, lon_deg, "Stays")
         times = finite(times_s, "times_s", dimensions=1)
         inside = np.zeros(times.size, dtype=np.bool_)
         if times.size:

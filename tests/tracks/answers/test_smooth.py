@@ -19,7 +19,7 @@ from sfumato.base.things.traces import Trace
 from sfumato.cli import app
 from sfumato.tracks.answers.ways.movement import fit_movement, likeliest_path, possible_paths, told_by_release
 from sfumato.tracks.answers.ways.smooth_tracks import SmoothTracks, judge_smoothed, smooth, smoothed_certificate
-from sfumato.tracks.certificates.document import certificate_text, sealed
+from sfumato.tracks.certificates.document import certificate_text, with_seal
 from sfumato.tracks.io import read_trace, write_trace
 from sfumato.tracks.people.protection import protect
 from sfumato.tracks.priors.kernels import RBF, Constant, Matern32, White
@@ -135,7 +135,7 @@ def test_an_original_under_a_borrowed_certificate_is_found(tmp_path: Path) -> No
         {"source": {**stated["source"], "snap_m": 9}},
     ):
         changed = tmp_path / "changed.json"
-        changed.write_text(certificate_text(sealed({**stated, **change})))
+        changed.write_text(certificate_text(with_seal({**stated, **change})))
         assert not judge_smoothed(changed, release=tmp_path / "nice.geojson", raw=release).unchanged
 
 

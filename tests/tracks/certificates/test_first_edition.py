@@ -15,7 +15,7 @@ from sfumato.accountant.ledger import read_ledger, record
 from sfumato.base.errors import BudgetExceeded, InputError, VerificationFailed
 from sfumato.pages.report import render
 from sfumato.tracks.adversary.audit import audit
-from sfumato.tracks.certificates.document import Certificate, sealed
+from sfumato.tracks.certificates.document import Certificate, with_seal
 from sfumato.tracks.certificates.state import load_state
 from sfumato.tracks.certificates.verify import read_certificate
 from sfumato.tracks.noise.registry import MECHANISMS
@@ -65,11 +65,11 @@ def test_an_old_certificate_that_claims_another_version_or_another_number_is_ref
     document = read_certificate(OLD / "multiscale.json")
     release = sf.read_trace(OLD / "multiscale.gpx")
     with pytest.raises(VerificationFailed, match=r"Made by sfumato 0\.0\.1"):
-        sf.verify(sealed({**document, "sfumato": "0.0.1"}), release=release)
+        sf.verify(with_seal({**document, "sfumato": "0.0.1"}), release=release)
     with pytest.raises(VerificationFailed, match="odds_99"):
-        sf.verify(sealed({**document, "odds_99": 2.0}), release=release, ignore_wording=True)
+        sf.verify(with_seal({**document, "odds_99": 2.0}), release=release, ignore_wording=True)
     with pytest.raises(VerificationFailed, match="plan"):  # one that has a plan has a true one
-        sf.verify(sealed({**document, "plan": {"odds": 2.0}}), release=release, ignore_wording=True)
+        sf.verify(with_seal({**document, "plan": {"odds": 2.0}}), release=release, ignore_wording=True)
 
 
 @pytest.mark.parametrize(("state", "passphrase"), [("state.json", None), ("state_encrypted.json", "correct horse")])

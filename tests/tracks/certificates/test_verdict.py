@@ -17,7 +17,7 @@ from sfumato.base.things.frames import snap
 from sfumato.base.things.traces import Trace
 from sfumato.cli import app
 from sfumato.tracks.certificates.build import certificate_body, released_of
-from sfumato.tracks.certificates.document import certificate_text, sealed, with_file
+from sfumato.tracks.certificates.document import certificate_text, with_file, with_seal
 from sfumato.tracks.certificates.verdict import Verdict, judge, worst_odds
 from sfumato.tracks.certificates.verify import terms_of
 from sfumato.tracks.io import write_trace
@@ -40,7 +40,7 @@ def done() -> Protected:
 
 
 def reseal(done: Protected, path: Path) -> dict[str, object]:
-    return sealed(with_file(done.body, path))
+    return with_seal(with_file(done.body, path))
 
 
 def verdict_of(done: Protected, path: Path) -> Verdict:
@@ -155,13 +155,13 @@ def test_the_unprotected_original_sealed_as_a_release_is_not_plausible(done: Pro
     path = tmp_path / "r.gpx"
     write_trace(original, path)
     body = certificate_body(terms_of(done.certificate), released_of([(None, original)]))
-    found = judge(sealed(with_file(body, path)), release=path)
+    found = judge(with_seal(with_file(body, path)), release=path)
     assert found.unchanged
     assert found.clean
     assert found.plausible is False
     assert not found.ok
     certificate = tmp_path / "r.json"
-    certificate.write_text(certificate_text(sealed(with_file(body, path))))
+    certificate.write_text(certificate_text(with_seal(with_file(body, path))))
     write_trace(plain, tmp_path / "plain.gpx")
     audited = CliRunner().invoke(
         app, ["audit", str(tmp_path / "plain.gpx"), str(path), "--certificate", str(certificate)]
@@ -194,10 +194,10 @@ def test_a_fleet_is_judged_person_by_person(tmp_path: Path) -> None:
     for ending in ("csv", "parquet"):
         path = tmp_path / f"f.{ending}"
         write_fleet(fleet.releases, path)
-        assert judge(sealed(with_file(fleet.body, path)), release=path).ok
+        assert judge(with_seal(with_file(fleet.body, path)), release=path).ok
     table = pq.read_table(path).append_column("true_lat", pa.array(np.full(120, 48.85)))
     pq.write_table(table, path)
-    assert not judge(sealed(with_file(fleet.body, path)), release=path).ok
+    assert not judge(with_seal(with_file(fleet.body, path)), release=path).ok
 
 
 def test_what_is_kept_is_named_and_can_be_forbidden(tmp_path: Path) -> None:

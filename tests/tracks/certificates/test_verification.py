@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sfumato.base.errors import InputError, SfumatoError, VerificationFailed
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.certificates.build import certificate_body, released_of
-from sfumato.tracks.certificates.document import SEAL, certificate_text, sealed, with_file
+from sfumato.tracks.certificates.document import SEAL, certificate_text, with_file, with_seal
 from sfumato.tracks.certificates.sign import signer_with
 from sfumato.tracks.certificates.verify import read_certificate, verify
 from sfumato.tracks.io import write_trace
@@ -34,7 +34,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     done = protect(ride())
     release, document = folder / "shared.gpx", folder / "shared.json"
     write_trace(done.release, release)
-    document.write_text(certificate_text(sealed(with_file(done.body, release))))
+    document.write_text(certificate_text(with_seal(with_file(done.body, release))))
     return document, release
 
 
@@ -97,7 +97,7 @@ def test_every_single_field_is_recomputed_even_when_the_certificate_is_sealed_ag
         else:
             place[path[-1]] = value + " "
         with pytest.raises(SfumatoError):
-            verify(sealed(forged), release=files[1])
+            verify(with_seal(forged), release=files[1])
         checked += 1
     assert checked > 60
 
@@ -106,7 +106,7 @@ def test_a_stronger_wish_than_the_noise_keeps_is_found(files: tuple[Path, Path])
     forged = read_certificate(files[0])
     forged["target"] = {"odds": 1.5, "epsilon": None, "noise_m": None}
     with pytest.raises(VerificationFailed, match="do not hold"):
-        verify(sealed(forged), release=files[1])
+        verify(with_seal(forged), release=files[1])
 
 
 def test_a_smaller_class_of_priors_or_a_heavier_ladder_cannot_be_claimed(files: tuple[Path, Path]) -> None:
@@ -115,17 +115,17 @@ def test_a_smaller_class_of_priors_or_a_heavier_ladder_cannot_be_claimed(files: 
     forged["parameters"]["prior_class"]["length_scales_s"] = [10.0, 100.0]
     forged["prior_class"]["length_scales_s"] = [10.0, 100.0]
     with pytest.raises(VerificationFailed):
-        verify(sealed(forged), release=files[1])
+        verify(with_seal(forged), release=files[1])
     forged = copy.deepcopy(document)
     forged["parameters"]["ladder"]["weights"] = [0.5, 0.5, 0, 0, 0, 0]
     with pytest.raises(VerificationFailed):
-        verify(sealed(forged), release=files[1])
+        verify(with_seal(forged), release=files[1])
 
 
 def test_positions_off_the_grid_are_found(files: tuple[Path, Path]) -> None:
     done = protect(ride(), snap_m=50.0)
     moved = done.release.moved_to(done.release.lat_deg + 3e-5, done.release.lon_deg)
-    forged = sealed(certificate_body(done.terms, released_of([(None, moved)])))
+    forged = with_seal(certificate_body(done.terms, released_of([(None, moved)])))
     with pytest.raises(VerificationFailed, match="grid"):
         verify(forged, release=moved)
 
@@ -173,7 +173,7 @@ def test_a_signature_says_who_and_a_changed_or_foreign_one_is_found(files: tuple
         keys[name].write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
         public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
         (tmp_path / f"{name}.pub").write_bytes(public)
-    document = sealed(read_certificate(files[0]), signer_with(keys["me"]))
+    document = with_seal(read_certificate(files[0]), signer_with(keys["me"]))
     found = verify(document, release=files[1], signer=tmp_path / "me.pub")
     assert any("signature" in check for check in found.checks)
     assert verify(document, release=files[1], signer=document["signature"]["public_key"]).checks
@@ -187,7 +187,7 @@ def test_a_signature_says_who_and_a_changed_or_foreign_one_is_found(files: tuple
         {"signature": {**document["signature"], "value": "AAAA"}},
     ):
         with pytest.raises(VerificationFailed, match="signature"):
-            verify(sealed({**document, **change}), release=files[1])
+            verify(with_seal({**document, **change}), release=files[1])
     with pytest.raises(InputError):
         signer_with(files[1])
     with pytest.raises(InputError):
@@ -200,17 +200,17 @@ def test_sentences_that_cannot_be_written_again_are_refused_whatever_version_the
     forged = read_certificate(files[0])
     forged["sfumato"] = "0.0.9"
     with pytest.raises(VerificationFailed, match=r"Made by sfumato 0\.0\.9; this is .*--ignore-wording"):
-        verify(sealed(forged), release=files[1])
+        verify(with_seal(forged), release=files[1])
     forged["guarantee"]["covers"] = ["everything, anonymous for ever"]
     forged["guarantee"]["not_covered"] = []
     with pytest.raises(VerificationFailed):
-        verify(sealed(forged), release=files[1])
+        verify(with_seal(forged), release=files[1])
     forged["sfumato"] = read_certificate(files[0])["sfumato"]
     with pytest.raises(VerificationFailed, match="covers"):
-        verify(sealed(forged), release=files[1])
+        verify(with_seal(forged), release=files[1])
     for odd in ("9\x1b[2J", None, "a b", ["0.1.0"]):
         with pytest.raises(VerificationFailed, match="unknown version"):
-            verify(sealed({**forged, "sfumato": odd}), release=files[1])
+            verify(with_seal({**forged, "sfumato": odd}), release=files[1])
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_another_wish_or_another_source_of_randomness_cannot_be_claimed(
 ) -> None:
     document = read_certificate(files[0])
     with pytest.raises(VerificationFailed):
-        verify(sealed({**document, **change}), release=files[1])
+        verify(with_seal({**document, **change}), release=files[1])
 
 
 @pytest.mark.parametrize("mechanism", ["independent", "planar-laplace", "mixed"])
@@ -245,7 +245,7 @@ def test_no_mechanism_lets_its_wish_be_weakened_afterwards(mechanism: str) -> No
         name = next(iter(wish))
         weaker = {**done.certificate["target"], name: wish[name] * (0.99 if name == "noise_m" else 1.01)}
         with pytest.raises(VerificationFailed, match="do not hold"):
-            verify(sealed({**done.certificate, "target": weaker}), release=done.release)
+            verify(with_seal({**done.certificate, "target": weaker}), release=done.release)
 
 
 def test_without_the_wording_another_version_may_word_the_promise_otherwise_but_not_change_a_number(
@@ -256,7 +256,7 @@ def test_without_the_wording_another_version_may_word_the_promise_otherwise_but_
     older["sfumato"] = "0.0.9"
     older["guarantee"]["covers"] = ["the same, in other words"]
     older["releases"]["meaning"] = "likewise"
-    found = verify(sealed(older), release=files[1], ignore_wording=True)
+    found = verify(with_seal(older), release=files[1], ignore_wording=True)
     assert not found.wording_checked
     assert not found.to_dict()["wording_checked"]
     assert not any("sentence" in check for check in found.checks)
@@ -273,12 +273,12 @@ def test_without_the_wording_another_version_may_word_the_promise_otherwise_but_
             place = place[key]
         place[path[-1]] = value
         with pytest.raises(VerificationFailed):
-            verify(sealed(forged), release=files[1], ignore_wording=True)
+            verify(with_seal(forged), release=files[1], ignore_wording=True)
 
 
 def test_a_certificate_means_the_same_after_json(files: tuple[Path, Path]) -> None:
     document = read_certificate(files[0])
-    assert sealed(json.loads(json.dumps(document))) == document
+    assert with_seal(json.loads(json.dumps(document))) == document
 
 
 @pytest.mark.parametrize("ending", ["gpx", "geojson", "csv", "parquet", "geoparquet", "kml", "gpkg"])
@@ -292,4 +292,4 @@ def test_what_was_kept_cannot_be_left_unsaid(tmp_path: Path, ending: str) -> Non
         assert verify(done.certificate, release=path).checks
         assert verify(done.certificate, release=done.release).checks
     with pytest.raises(VerificationFailed, match="elevation"):
-        verify(sealed({**done.certificate, "kept": []}), release=path)
+        verify(with_seal({**done.certificate, "kept": []}), release=path)

@@ -15,7 +15,7 @@ import pytest
 from people_rows import rows, written
 
 from sfumato.base.errors import InputError, NotCertified, VerificationFailed
-from sfumato.tracks.certificates.document import sealed
+from sfumato.tracks.certificates.document import with_seal
 from sfumato.tracks.folders.rows import dataset, dataset_job, people_losses
 from sfumato.tracks.folders.rows.dataset import DatasetReading
 from sfumato.tracks.folders.rows.people_losses import FEW, HIDDEN, LOCAL, MOMENTS, PEOPLE, Sample
@@ -138,14 +138,14 @@ def test_a_distribution_that_was_changed_is_refused(tmp_path: Path) -> None:
         harm(changed["people"]["loss_at_times"], document["people"]["worst_loss"])
         assert changed != document, name
         with pytest.raises(VerificationFailed, match=r"losses at people's own times|has the wrong type"):
-            verify_folder(sealed(unsealed(changed)), tmp_path / "out")
-    assert verify_folder(sealed(unsealed(document)), tmp_path / "out").checks
+            verify_folder(with_seal(unsealed(changed)), tmp_path / "out")
+    assert verify_folder(with_seal(unsealed(document)), tmp_path / "out").checks
 
 
 def test_a_certificate_from_before_says_nothing_and_holds(tmp_path: Path) -> None:
     document = protect_dataset(written(tmp_path / "in", rows(500, 25)), tmp_path / "out", PLAN).document
     del document["people"]["loss_at_times"]
-    held = verify_folder(sealed(unsealed(document)), tmp_path / "out")
+    held = verify_folder(with_seal(unsealed(document)), tmp_path / "out")
     assert "The certificate says nothing about the losses at people's own times." in held.notes
 
 

@@ -40,7 +40,7 @@ def test_least_noise_meets_its_targets_after_the_last_operation(
     wanted = [np.array(secret) for secret in secrets]
     for target in (0.5, 30.0):
         found = least_noise(prior, wanted, targets=[target] * len(secrets), gap=1e-4)
-        certain = found.value.certified()
+        certain = found.value.certify()
         for design in (found.value, certain):
             for secret, stated in zip(design.secrets, design.losses(), strict=True):
                 assert true_loss(prior, design.noise_covariance, secret) <= stated <= target
@@ -75,7 +75,7 @@ def test_what_is_not_certain_is_infinite_and_gets_a_jitter() -> None:
     prior = RBF(30.0).covariance(np.arange(30.0))
     found = least_loss(prior, [np.array([10])], budget=1.0)
     assert loss_at_most(prior, found.value.noise_covariance, np.array([10])) == math.inf
-    certain = found.value.certified()
+    certain = found.value.certify()
     assert certain.jitter > 0
     assert math.isfinite(float(np.max(certain.losses())))
 

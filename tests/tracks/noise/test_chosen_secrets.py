@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import sfumato as sf
 from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.cli import app
-from sfumato.tracks.certificates.document import Certificate, certificate_text, sealed
+from sfumato.tracks.certificates.document import Certificate, certificate_text, with_seal
 from sfumato.tracks.certificates.verify import verify
 from sfumato.tracks.losses.gaussian_loss import loss_matrix
 from sfumato.tracks.noise.chosen_secrets import SecretNoise
@@ -104,7 +104,7 @@ def test_protect_with_secrets_works_from_file_to_verified_file(tmp_path, words):
     assert verdict["protection"] in ("none", "hardly any")
     sound = json.loads(certificate.read_text())
     for change in ({"loss_at_times": sound["loss_at_times"] / 2}, {"secrets": {**block, "points_protected": 10_000}}):
-        certificate.write_text(certificate_text(sealed({**sound, **change})))  # a forger who seals again
+        certificate.write_text(certificate_text(with_seal({**sound, **change})))  # a forger who seals again
         forged = CliRunner().invoke(app, ["verify", str(certificate), "--release", str(out)])
         assert forged.exit_code == 1
         assert "The certificate was changed" in forged.output
@@ -207,7 +207,7 @@ def test_the_secrets_are_named_by_their_own_points_so_that_other_labels_do_not_v
     done = sf.protect(trace, secrets=[basic(3), basic(4), compound([9, 11, 12], label="home")])
     block = done.certificate["secrets"]
     assert block["labels"] == ["points 3 to 4, each on its own", "points 9, 11 to 12 together"]
-    forged = sealed({**done.certificate, "secrets": {**block, "labels": ["every point"]}})
+    forged = with_seal({**done.certificate, "secrets": {**block, "labels": ["every point"]}})
     with pytest.raises(VerificationFailed, match="labels"):
         verify(forged, release=done.release)
     verify(done.certificate, release=done.release)

@@ -124,7 +124,7 @@ def design_command(
             progress=report,
         )
     value = solved.value
-    certain = value.certified()
+    certain = value.certify()
     result: dict[str, Any] = {
         **value.summary(),
         "gap": solved.gap,

@@ -311,7 +311,7 @@ def _write(
     """Every file that was asked for, or none; a new state is in place before the release is."""
     from sfumato.base.files import Staged, remove_leftovers
     from sfumato.tracks import io
-    from sfumato.tracks.certificates.document import certificate_text, sealed, with_file
+    from sfumato.tracks.certificates.document import certificate_text, with_file, with_seal
     from sfumato.tracks.certificates.state import create_state
     from sfumato.tracks.people.protection import Protected
 
@@ -331,7 +331,7 @@ def _write(
             fleet = import_module("sfumato.cli.tracks.protected_fleet")
             written = staged.add(paths["release"], lambda path: fleet.write_fleet(done.releases, path, format=chosen))
         if not smooth:
-            document, smoothed = sealed(with_file(done.body, written), signer), None
+            document, smoothed = with_seal(with_file(done.body, written), signer), None
         if "certificate" in paths:
             staged.add_text(paths["certificate"], certificate_text(document))
         for name, private in (("report", True), ("public_report", False)):
@@ -356,7 +356,7 @@ def _signer(key_file: Path) -> Callable[[Mapping[str, Any]], Mapping[str, str]]:
 def _say(document: dict[str, Any], done: Protected | ProtectedFleet, paths: dict[str, Path]) -> None:
     """What was promised, in a few sentences of the mechanism's; everything else is in the certificate."""
     from sfumato.base.units import format_length
-    from sfumato.tracks.certificates.build import drowned
+    from sfumato.tracks.certificates.build import drowning_warnings
     from sfumato.tracks.certificates.document import Certificate, promise_lines, smooth_lines
     from sfumato.tracks.people.protection import Protected
 
@@ -367,7 +367,7 @@ def _say(document: dict[str, Any], done: Protected | ProtectedFleet, paths: dict
     originals = [done.original] if isinstance(done, Protected) else [trace for _, trace in done.originals]
     for line in (
         *promise_lines(document.get("source", document), advice=True),
-        *drowned(said.noise_m, originals),
+        *drowning_warnings(said.noise_m, originals),
         *smooth_lines(document),
     ):
         typer.echo(line)

@@ -9,7 +9,7 @@ from sfumato.base.errors import InputError
 from sfumato.base.files import Staged
 from sfumato.base.progress import progress
 from sfumato.tracks.answers.ways.smooth_tracks import SmoothTracks, smooth, smoothed_certificate
-from sfumato.tracks.certificates.document import sealed
+from sfumato.tracks.certificates.document import with_seal
 from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.people.protection import Protected, ProtectedFleet
 
@@ -29,7 +29,7 @@ def stage_smooth(
 ) -> tuple[dict[str, object], SmoothTracks]:
     """Fill the smooth release beside ``path``; its certificate (that of the raw release inside), and the tracks."""
     checked_style("smooth", done)
-    document = sealed(done.body, sign)
+    document = with_seal(done.body, sign)
     people = [(None, done.release)] if isinstance(done, Protected) else list(done.releases)
     with progress("Smoothing", len(people), quiet=quiet) as step:
         tracks = smooth(people, document, step=step)

@@ -31,8 +31,8 @@ from sfumato.base.arrays import BoolArray, FloatArray, IntArray
 from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.certificates.build import ReleasedFiles, Terms, released_of
-from sfumato.tracks.certificates.document import SEAL, sealed
-from sfumato.tracks.certificates.verify import Document, opened, read_certificate, terms_of
+from sfumato.tracks.certificates.document import SEAL, with_seal
+from sfumato.tracks.certificates.verify import Document, open_release, read_certificate, terms_of
 from sfumato.tracks.io import read_trace, read_traces
 from sfumato.tracks.noise.interface import TraceMechanism
 from sfumato.tracks.noise.planar_laplace import LaplaceNoise
@@ -104,7 +104,7 @@ def receive(
     if isinstance(document.get("files"), list):
         terms, people = _archive(release, document)
     else:
-        terms, people = opened(document, _people(release, document), format=format)
+        terms, people = open_release(document, _people(release, document), format=format)
     return received_as(people, terms)
 
 
@@ -151,7 +151,7 @@ def _archive(release: Release, document: Document) -> tuple[Terms, list[tuple[st
         raise InputError("The certificate is that of a folder of files.", "Give the folder.")
     if not isinstance(noise, dict):
         raise InputError("The files were cut, not blurred: they have no noise to take out.", "Read them as they are.")
-    if document.get(SEAL) != sealed(document)[SEAL]:
+    if document.get(SEAL) != with_seal(document)[SEAL]:
         raise VerificationFailed("The certificate's own hash does not fit its content.", "It was changed.")
     kept = tuple(str(name) for name in document.get("kept", ()))
     traces = [

@@ -338,7 +338,7 @@ def _times_meaning(times: str) -> str:
     return AS_RECORDED if times == "keep" else Times.parse(times).sentence()
 
 
-def drowned(noise_m: float | None, originals: Iterable[Trace]) -> list[str]:
+def drowning_warnings(noise_m: float | None, originals: Iterable[Trace]) -> list[str]:
     """A warning where the noise is larger than a whole track; private, since it is about the original."""
     sizes = [float(np.hypot(*np.ptp(unroll(trace.lat_deg, trace.lon_deg), axis=0))) for trace in originals]
     small = [size for size in sizes if noise_m is not None and size < noise_m]

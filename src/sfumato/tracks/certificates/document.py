@@ -48,7 +48,7 @@ class Sealed(Json, Shown):
         write_text(Path(path), certificate_text(self))
 
 
-def sealed(body: Mapping[str, Any], sign: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None) -> Sealed:
+def with_seal(body: Mapping[str, Any], sign: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None) -> Sealed:
     """The body with the hash of its canonical text; ``sign`` puts a signature of the body under it first."""
     plain = {key: value for key, value in jsonable(dict(body)).items() if key != SEAL}
     if sign is not None:

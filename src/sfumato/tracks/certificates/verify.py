@@ -28,7 +28,7 @@ from sfumato.tracks.certificates.build import (
     certificate_body,
     released_of,
 )
-from sfumato.tracks.certificates.document import SEAL, SIGNATURE, certificate_text, file_facts, sealed
+from sfumato.tracks.certificates.document import SEAL, SIGNATURE, certificate_text, file_facts, with_seal
 from sfumato.tracks.io import read_trace, read_traces
 from sfumato.tracks.noise.lookup import mechanism_from_dict
 from sfumato.tracks.plan import Target
@@ -66,12 +66,8 @@ class Verified:
 
     def to_dict(self) -> dict[str, Any]:
         """The fields of ``verify --json``."""
-        return {
-            "ok": True,
-            "wording_checked": self.wording_checked,
-            "checks": list(self.checks),
-            "notes": list(self.notes),
-        }
+        lists = {"checks": list(self.checks), "notes": list(self.notes)}
+        return {"ok": True, "wording_checked": self.wording_checked, **lists}
 
 
 def read_certificate(source: str | Path | Document) -> dict[str, Any]:
@@ -252,7 +248,7 @@ def _version_words(version: object) -> str:
     return str(version) if known else "of an unknown version"
 
 
-def opened(
+def open_release(
     source: str | Path | Document,
     release: str | Path | Trace | Sequence[tuple[str | None, Trace]],
     *,
@@ -297,7 +293,7 @@ def _check_seal(document: Document) -> None:
     if document.get("format") != FORMAT or document.get("kind") != KIND:
         raise VerificationFailed("This is not a sfumato trace certificate of a known format.", _KINDS)
     try:
-        expected = sealed(document)[SEAL]
+        expected = with_seal(document)[SEAL]
     except (TypeError, ValueError) as error:
         raise VerificationFailed("The certificate cannot be read.", "It was changed.") from error
     if document.get(SEAL) != expected:

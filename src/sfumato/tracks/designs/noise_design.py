@@ -194,7 +194,7 @@ class NoiseDesign(Shown):
         factor = vectors * np.sqrt(np.maximum(spectrum, 0.0))
         return np.asarray(values + factor @ randomness(rng).normals(values.shape))
 
-    def certified(self, *, digits: int = 6) -> NoiseDesign:
+    def certify(self, *, digits: int = 6) -> NoiseDesign:
         """The same design with the white jitter that makes its losses certain to about ``digits`` digits.
 
         The jitter is added to the noise that is drawn, so it only lowers the loss; 0 where none is needed. The losses
@@ -329,7 +329,7 @@ def meet_targets(noise: FloatArray, problem: Problem) -> tuple[FloatArray, Float
     """The noise as it will be drawn, enlarged until its losses certainly meet the targets, and those losses.
 
     The last operation on the noise is here, and the check after it. None where no loss is certain (a prior without
-    nugget): the closed form then stands, and what is drawn gets a jitter (``NoiseDesign.certified``).
+    nugget): the closed form then stands, and what is drawn gets a jitter (``NoiseDesign.certify``).
     """
     scale = 1.0
     for _ in range(60):

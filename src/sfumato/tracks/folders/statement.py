@@ -15,7 +15,7 @@ import numpy as np
 
 from sfumato.base.things.traces import Trace
 from sfumato.base.version import __version__
-from sfumato.tracks.certificates.document import sealed
+from sfumato.tracks.certificates.document import with_seal
 from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.noise.interface import Json
 from sfumato.tracks.places import RADII_M
@@ -77,7 +77,7 @@ class FolderStatement:
 
     def document(self, sign: Sign | None = None) -> Json:
         """The sealed certificate."""
-        noise, said, columns = None if self.noise is None else sealed(self.noise), {}, {}
+        noise, said, columns = None if self.noise is None else with_seal(self.noise), {}, {}
         if self.people is not None:
             worst = None if noise is None else noise["worst_loss"]
             said = {"people": {**self.people, "worst_loss": worst}, "meaning": MEANING if noise is not None else None}
@@ -96,7 +96,7 @@ class FolderStatement:
             "noise": noise,
             "files": [dict(file) for file in self.files],
         }
-        return sealed(body, sign)
+        return with_seal(body, sign)
 
 
 def over_people(points_of_people: Mapping[int, int]) -> Json:

@@ -21,7 +21,7 @@ from sfumato.base.things.traces import PointsRead, Trace
 from sfumato.base.units import count_of
 from sfumato.tracks.certificates.build import ReleasedFiles
 from sfumato.tracks.certificates.clean import more_than_certified
-from sfumato.tracks.certificates.document import SEAL, SIGNATURE, Certificate, sealed
+from sfumato.tracks.certificates.document import SEAL, SIGNATURE, Certificate, with_seal
 from sfumato.tracks.certificates.sign import check_signer
 from sfumato.tracks.certificates.verdict import Answer, plausible_release, stated_verdict
 from sfumato.tracks.certificates.verify import (
@@ -63,7 +63,7 @@ def verify_folder(
     document = read_certificate(source)
     if document.get("kind") not in (ARCHIVE, DATASET) or document.get("format") != FORMAT:
         raise VerificationFailed("This is not the certificate of a folder.", "Give the one that speaks of the folder.")
-    if sealed(document)[SEAL] != document.get(SEAL):
+    if with_seal(document)[SEAL] != document.get(SEAL):
         raise VerificationFailed("The certificate's own hash does not fit its content.", _CHANGED)
     signed_by = check_signer(document, signer) if signer is not None or SIGNATURE in document else None
     checks = ["the certificate's own hash", *([] if signed_by is None else [f"the signature of {signed_by}"])]

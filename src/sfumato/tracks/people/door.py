@@ -27,7 +27,7 @@ from sfumato.tracks.answers.received import received_as
 from sfumato.tracks.answers.usefulness.measures import MapsAsked
 from sfumato.tracks.answers.usefulness.utility import Utility, shown_people, useful
 from sfumato.tracks.certificates.build import certificate_body
-from sfumato.tracks.certificates.document import Certificate, sealed
+from sfumato.tracks.certificates.document import Certificate, with_seal
 from sfumato.tracks.certificates.state import NoiseState
 from sfumato.tracks.certificates.verify import terms_of
 from sfumato.tracks.noise.interface import Json
@@ -212,7 +212,7 @@ def protect(
     left = tuple(name for name in whole.column_names if name not in done.table.column_names)
     return ProtectedFrame(
         frame=like(data, done.table, np.flatnonzero(done.faults == 0)),
-        certificate=sealed(certificate_body(noise.terms(), done.released())),
+        certificate=with_seal(certificate_body(noise.terms(), done.released())),
         dropped=left,
         skipped=counted(done.faults),
         rows=rows,

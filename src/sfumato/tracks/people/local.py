@@ -18,7 +18,7 @@ from sfumato.base.errors import InputError
 from sfumato.base.randomness import Random
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.certificates.build import certificate_body
-from sfumato.tracks.certificates.document import sealed
+from sfumato.tracks.certificates.document import with_seal
 from sfumato.tracks.certificates.state import NoiseState
 from sfumato.tracks.folders.rows.dataset import DatasetReading
 from sfumato.tracks.io.draft import plain
@@ -81,7 +81,7 @@ def protect_table(
         key=key,
     )
     released = like(table, done.table, np.flatnonzero(done.faults == 0))
-    return released, sealed(certificate_body(noise.terms(), done.released()))
+    return released, with_seal(certificate_body(noise.terms(), done.released()))
 
 
 def protect_arrow(

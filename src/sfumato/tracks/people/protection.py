@@ -22,7 +22,7 @@ from sfumato.base.things.frames import snap
 from sfumato.base.things.traces import PointsRead, Trace
 from sfumato.base.units import count_of, format_length
 from sfumato.tracks.certificates.build import NOTHING_DRAWN, Terms, certificate_body, released_of, rounded_times
-from sfumato.tracks.certificates.document import Certificate, sealed
+from sfumato.tracks.certificates.document import Certificate, with_seal
 from sfumato.tracks.certificates.person_ids import distinct_ids
 from sfumato.tracks.certificates.state import NoiseState, load_state, opened_state
 from sfumato.tracks.noise.interface import ContinuingNoise, TraceMechanism
@@ -56,7 +56,7 @@ class Protected(Shown):
     @property
     def certificate(self) -> dict[str, Any]:
         """The certificate of the release as it is in memory, sealed."""
-        return sealed(self.body)
+        return with_seal(self.body)
 
     @property
     def points_read(self) -> PointsRead:
@@ -88,7 +88,7 @@ class ProtectedFleet(Shown):
     @property
     def certificate(self) -> dict[str, Any]:
         """The certificate of the releases as they are in memory, sealed."""
-        return sealed(self.body)
+        return with_seal(self.body)
 
     @property
     def points_read(self) -> PointsRead:

@@ -31,7 +31,7 @@ from sfumato.tracks.answers.received import NoiseLaw, Received, receive
 from sfumato.tracks.answers.ways.movement import Movement, fit_movement, likeliest_path
 from sfumato.tracks.certificates.build import FORMAT, SMOOTHED, released_of
 from sfumato.tracks.certificates.clean import more_than_certified
-from sfumato.tracks.certificates.document import SEAL, SIGNATURE, certificate_text, file_facts, sealed, worst_odds
+from sfumato.tracks.certificates.document import SEAL, SIGNATURE, certificate_text, file_facts, with_seal, worst_odds
 from sfumato.tracks.certificates.sign import check_signer
 from sfumato.tracks.certificates.verdict import Verdict, judge, refusal, stated_verdict, unmet
 from sfumato.tracks.certificates.verify import check_opening, check_recomputed, read_certificate, read_release, terms_of
@@ -149,7 +149,7 @@ def smoothed_certificate(
     """The sealed certificate of the tracks, and of their file where there is one; ``sign`` signs the whole of it."""
     released = released_of(tracks.people)
     facts = {} if path is None else file_facts(path)
-    return sealed(
+    return with_seal(
         {
             "format": FORMAT,
             "kind": SMOOTHED,
@@ -217,7 +217,7 @@ def _unchanged(
     inner, recorded = document.get("source"), document.get("release")
     if document.get("kind") != SMOOTHED or not isinstance(inner, dict) or not isinstance(recorded, dict):
         raise VerificationFailed("This is not the certificate of a smooth track.", "Check the file.")
-    if document.get(SEAL) != sealed(document)[SEAL]:
+    if document.get(SEAL) != with_seal(document)[SEAL]:
         raise VerificationFailed("The certificate's own hash does not fit its content.", "It was changed.")
     if isinstance(source, str | Path) and Path(source).read_bytes() != certificate_text(document).encode():
         raise VerificationFailed("The certificate's text is not what was written.", "A byte of it was changed.")

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from sfumato.base.errors import InputError, MissingExtra
 from sfumato.base.randomness import Random
 from sfumato.tracks.certificates.build import ReleasedFiles, certificate_body
-from sfumato.tracks.certificates.document import sealed
+from sfumato.tracks.certificates.document import with_seal
 from sfumato.tracks.folders.spark.groups import GROUP, REASON, SUMMED, Group, dealt, refuse_two_spellings
 from sfumato.tracks.people.layout import Layout
 from sfumato.tracks.people.noise import TableNoise
@@ -54,7 +54,7 @@ class SparkRelease:
         contents = tuple((int(row["points"]), str(row["sha256"])) for row in found)
         people = sum(int(row["people"]) for row in found)
         terms = self._group.noise.terms(several_files=True)
-        return sealed(certificate_body(terms, ReleasedFiles(contents, range(people))))
+        return with_seal(certificate_body(terms, ReleasedFiles(contents, range(people))))
 
 
 def protect(
