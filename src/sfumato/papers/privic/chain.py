@@ -35,6 +35,7 @@ from scipy.sparse.csgraph import connected_components
 
 from sfumato.base.arrays import BoolArray, FloatArray, IntArray, finite, positive, read_only
 from sfumato.base.errors import InputError
+from sfumato.base.numbers.em_step import em_factor
 
 MOST_STATES = 2000
 _LIMIT_STEPS = 20_000
@@ -231,9 +232,7 @@ def updates(theta: FloatArray, channel: FloatArray, shares: FloatArray, *, steps
     """The iterative Bayesian update from θ for many tallies at once, (tallies, cells) [Biswas2023, Def. 2.5]."""
     found = np.tile(theta, (len(shares), 1))
     for _ in range(steps):
-        reported = found @ channel
-        ratio = np.divide(shares, reported, out=np.zeros_like(shares), where=shares > 0)
-        found = found * (ratio @ channel.T)
+        found = found * em_factor(shares, found @ channel, lambda ratio: ratio @ channel.T)
     return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 

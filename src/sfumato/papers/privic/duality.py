@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from sfumato.base.arrays import FloatArray, finite, positive, read_only
 from sfumato.base.errors import InputError
+from sfumato.base.numbers.em_step import em_factor
 from sfumato.base.things.channel import Channel, checked_probabilities
 
 SILENT = "silent"
@@ -40,14 +41,14 @@ class Dual:
         matrix, q = self.channel.matrix, self.shares
         theta = np.full(matrix.shape[0], 1.0 / matrix.shape[0])
         for _ in range(count):
-            theta = theta * (matrix @ np.divide(q, theta @ matrix, out=np.zeros_like(q), where=q > 0))
+            theta = theta * (em_factor(q, theta @ matrix, matrix.dot))
         return theta
 
     def gap(self, theta: npt.ArrayLike) -> float:
         """max_x Σ_y q C / (θ C) - 1: how far θ can be from the largest likelihood, in nats per report."""
         weights = checked_probabilities(theta, self.channel.shape[0])
         matrix, q = self.channel.matrix, self.shares
-        return float((matrix @ np.divide(q, weights @ matrix, out=np.zeros_like(q), where=q > 0)).max() - 1)
+        return float((em_factor(q, weights @ matrix, matrix.dot)).max() - 1)
 
 
 def dual_problem(prior: npt.ArrayLike, distortion: npt.ArrayLike, *, beta: float) -> Dual:

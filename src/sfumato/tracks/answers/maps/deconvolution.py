@@ -36,6 +36,7 @@ from scipy.fft import irfft2, next_fast_len, rfft2
 from scipy.special import ndtr
 
 from sfumato.base.arrays import FloatArray
+from sfumato.base.numbers.em_step import em_factor
 from sfumato.tracks.answers.received import NoiseLaw
 
 _FINE = 16  # points per cell and axis when a density is integrated numerically
@@ -237,7 +238,7 @@ class _Walk:
     def step(self) -> None:
         """One step."""
         back = sum(
-            _over(share) * spread.spread(count / np.maximum(seen, _LEAST))
+            _over(share) * em_factor(count, np.maximum(seen, _LEAST), spread.spread)
             for share, spread, count, seen in zip(self._share, self._blurs, self._counts, self._seen, strict=True)
         )
         at = self.density
