@@ -14,12 +14,12 @@ over N times use δ/N.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from sfumato.base.arrays import positive
 from sfumato.base.errors import InputError
+from sfumato.base.numbers.rounding import least_that_holds
 
 AS_PROMISED, HARDLY_ANY = 20.0, 1000.0  # odds up to here are protection, up to there hardly any, beyond none
 MOST_SAID = 1e6  # nobody reads longer odds
@@ -84,20 +84,7 @@ def epsilon_at(delta: float, mu: float) -> float:
     high = mu * mu / 2 + mu * 2
     while delta_at(high, mu) > delta:
         high *= 2
-    return _rounded_up(lambda epsilon: delta_at(epsilon, mu) <= delta, 0.0, high)
-
-
-def _rounded_up(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """Bisection that ends on the side where ``holds`` is true."""
-    for _ in range(200):
-        middle = (low + high) / 2
-        if middle in (low, high):
-            break
-        if holds(middle):
-            high = middle
-        else:
-            low = middle
-    return high
+    return least_that_holds(lambda epsilon: delta_at(epsilon, mu) <= delta, 0.0, high)
 
 
 def _tail_sides(threshold: float, mu: float) -> float:
@@ -112,7 +99,7 @@ def odds_at(mu: float, delta: float = 0.01, *, two_sided: bool = False) -> float
         return 1.0
     z = -float(ndtri(delta))
     if two_sided:
-        z = _rounded_up(lambda t: _tail_sides(t, mu) <= delta, z - 1e-9, -float(ndtri(delta / 2)) + 1e-9)
+        z = least_that_holds(lambda t: _tail_sides(t, mu) <= delta, z - 1e-9, -float(ndtri(delta / 2)) + 1e-9)
     exponent = mu * mu / 2 + mu * z
     if two_sided:
         exponent = max(exponent, 0.0)
@@ -149,7 +136,7 @@ def probability_after_coarsening(odds: float, mu: float) -> float:
     if mu == 0:
         return 0.0
     # odds_after_coarsening falls with δ, from infinity to 1.
-    z = _rounded_up(lambda t: odds_after_coarsening(mu, float(ndtr(-t))) >= odds, float(ndtri(1e-15)), 37.0)
+    z = least_that_holds(lambda t: odds_after_coarsening(mu, float(ndtr(-t))) >= odds, float(ndtri(1e-15)), 37.0)
     return float(ndtr(-z))
 
 

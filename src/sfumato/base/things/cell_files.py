@@ -48,7 +48,7 @@ def read_cells(path: str | Path) -> CellTable:
     where = Path(path)
     suffix = where.suffix.lower()
     if suffix in (".parquet", ".pq"):
-        return _from_columns(_parquet_columns(where), where)
+        return _from_columns(parquet_columns(where), where)
     if suffix == ".json":
         return _from_json(where)
     rows = csv_rows(where)
@@ -77,7 +77,7 @@ def read_matrix(path: str | Path) -> FloatArray:
     """A bare numeric CSV (or a JSON list of rows): one row per input."""
     where = Path(path)
     if where.suffix.lower() == ".json":
-        found = _load_json(where)
+        found = load_json(where)
         if not isinstance(found, list) or not all(isinstance(row, list) for row in found):
             raise InputError(f"{where.name} is not a list of rows.", "Give [[...], [...]], one list per input.")
         texts = [[str(cell) for cell in row] for row in found]
@@ -92,6 +92,11 @@ def read_matrix(path: str | Path) -> FloatArray:
 
 def csv_rows(where: Path) -> list[tuple[int, list[str]]]:
     """The rows of a CSV file with their line numbers; comments before the first row and empty rows are skipped."""
+    return csv_with_comments(where)[1]
+
+
+def csv_with_comments(where: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """The comment lines above a CSV file's first row, and its rows with their line numbers."""
     try:
         text = where.read_bytes().decode("utf-8-sig")  # line ends as they are: a label may hold one
     except OSError as error:
@@ -99,19 +104,21 @@ def csv_rows(where: Path) -> list[tuple[int, list[str]]]:
     except UnicodeDecodeError as error:
         raise InputError(f"{where.name} is not a text file.", "Give CSV, Parquet or JSON.") from error
     # Only the lines before the first row are comments: further down a leading # belongs to a label.
-    skipped, rest = 0, text
+    comments, rest = [], text
     while rest:
         line, newline, after = rest.partition("\n")
         if line.strip() and not line.startswith("#"):
             break
-        skipped, rest = skipped + 1, after if newline else ""
+        comments.append(line)
+        rest = after if newline else ""
     sample = rest.partition("\n")[0]
     delimiter = ";" if sample.count(";") > sample.count(",") else "\t" if "\t" in sample and "," not in sample else ","
     reader = csv.reader(io.StringIO(rest, newline=""), delimiter=delimiter)
     try:
-        return [(skipped + reader.line_num, row) for row in reader if row and any(cell.strip() for cell in row)]
+        rows = [(len(comments) + reader.line_num, row) for row in reader if row and any(cell.strip() for cell in row)]
     except csv.Error as error:
         raise InputError(f"{where.name} is not CSV: {error}.", "Check the quotes and the line ends.") from error
+    return comments, rows
 
 
 def _from_columns(columns: Mapping[str, Sequence[object]], where: Path) -> CellTable:
@@ -142,7 +149,7 @@ def _from_columns(columns: Mapping[str, Sequence[object]], where: Path) -> CellT
 
 
 def _from_json(where: Path) -> CellTable:
-    found = _load_json(where)
+    found = load_json(where)
     if isinstance(found, list) and all(isinstance(item, int | float) for item in found):
         return CellTable(_numbers([str(item) for item in found], "value", where))
     if isinstance(found, list) and found and all(isinstance(item, dict) for item in found):
@@ -155,7 +162,8 @@ def _from_json(where: Path) -> CellTable:
     raise InputError(f"{where.name} is not a prior.", "Give a list of numbers, or records with label and value.")
 
 
-def _load_json(where: Path) -> object:
+def load_json(where: Path) -> object:
+    """What a JSON file holds."""
     try:
         return json.loads(where.read_text(encoding="utf-8"))
     except OSError as error:
@@ -164,14 +172,21 @@ def _load_json(where: Path) -> object:
         raise InputError(f"{where.name} is not JSON.", "Check the file.") from error
 
 
-def _parquet_columns(where: Path) -> dict[str, list[object]]:
+def parquet_columns(where: Path) -> dict[str, list[object]]:
+    """The columns of a Parquet file."""
+    return parquet_with_note(where)[0]
+
+
+def parquet_with_note(where: Path) -> tuple[dict[str, list[object]], str]:
+    """The columns of a Parquet file, and what sfumato noted in it ("{}" where there is nothing)."""
     try:
         table = pq.read_table(where)
     except OSError as error:
         raise InputError(f"Cannot read {where}: no such file, or not Parquet.", "Check the file.") from error
     except (pa.ArrowException, UnicodeError) as error:
         raise InputError(f"{where.name} is not Parquet.", "Check the file.") from error
-    return {name: table.column(name).to_pylist() for name in table.column_names}
+    note = (table.schema.metadata or {}).get(b"sfumato", b"{}").decode("utf-8", "replace")
+    return {name: table.column(name).to_pylist() for name in table.column_names}, note
 
 
 def _numbers(values: Sequence[object], name: str, where: Path) -> FloatArray:

@@ -13,6 +13,7 @@ from scipy.special import erfinv, log_ndtr, ndtri, ndtri_exp
 
 from sfumato.base.arrays import FloatArray, from_zero
 from sfumato.base.errors import InputError
+from sfumato.base.numbers.rounding import least_that_holds
 from sfumato.base.things.channel import checked_probabilities
 
 MOST_SYMBOLS = 10_000_000
@@ -107,12 +108,7 @@ def approximate_of_gaussian(mu: float, delta: float) -> float:
         low, high = high, 2 * high
         if high > 1e300:
             return math.inf
-    for _ in range(200):
-        middle = 0.5 * (low + high)
-        if middle in (low, high):
-            break
-        low, high = (middle, high) if delta_of_gaussian(mu, middle) > delta else (low, middle)
-    return high
+    return least_that_holds(lambda epsilon: delta_of_gaussian(mu, epsilon) <= delta, low, high)
 
 
 def maximal_leakage_of_ldp(epsilon: float, symbols: int) -> float:

@@ -67,10 +67,33 @@ class Facts:
         return getattr(self, name) is not None
 
     @property
+    def the_prior(self) -> FloatArray:
+        """The prior, for an implication that needs it."""
+        assert self.prior is not None
+        return self.prior
+
+    @property
+    def the_order(self) -> float:
+        """The order, likewise."""
+        assert self.order is not None
+        return self.order
+
+    @property
+    def the_delta(self) -> float:
+        """The delta, likewise."""
+        assert self.delta is not None
+        return self.delta
+
+    @property
+    def the_symbols(self) -> int:
+        """How many symbols there are, likewise."""
+        assert self.symbols is not None
+        return self.symbols
+
+    @property
     def smallest(self) -> float:
         """The smallest positive prior probability."""
-        assert self.prior is not None
-        return float(self.prior[self.prior > 0].min())
+        return float(self.the_prior[self.the_prior > 0].min())
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,26 +114,10 @@ def _the_same(value: float, _: Facts) -> float:
     return value
 
 
-def _order(facts: Facts) -> float:
-    assert facts.order is not None
-    return facts.order
-
-
-def _delta(facts: Facts) -> float:
-    assert facts.delta is not None
-    return facts.delta
-
-
-def _symbols(facts: Facts) -> int:
-    assert facts.symbols is not None
-    return facts.symbols
-
-
 def _lip_to_ldp(value: float, facts: Facts) -> float:
     if value == 0 or not value <= _MOST:
         return 0.0 if value == 0 else math.inf
-    assert facts.prior is not None
-    return lip_constants.largest_likelihood_ratio(value, facts.prior).nats
+    return lip_constants.largest_likelihood_ratio(value, facts.the_prior).nats
 
 
 def _ldp_to_lip(value: float, facts: Facts) -> float:
@@ -121,29 +128,26 @@ def _ldp_to_lip(value: float, facts: Facts) -> float:
 
 
 def _lip_to_di(value: float, facts: Facts) -> float:
-    assert facts.prior is not None
-    inside = facts.prior[facts.prior > 0]
+    inside = facts.the_prior[facts.the_prior > 0]
     ratio = 0.0 if value == 0 or inside.size == 1 else math.inf
     if 0 < value <= _MOST and inside.size > 1:
         ratio = lip_constants.largest_likelihood_ratio(value, inside).nats
-    return ratio + bounds.spread(facts.prior)
+    return ratio + bounds.spread(facts.the_prior)
 
 
 def _di_to_lip(value: float, facts: Facts) -> float:
-    return bounds.lip_of_identifiability(value, _given(facts))
+    return bounds.lip_of_identifiability(value, facts.the_prior)
 
 
 def _with_spread(value: float, facts: Facts) -> float:
-    assert facts.prior is not None
-    return value + bounds.spread(facts.prior)
+    return value + bounds.spread(facts.the_prior)
 
 
 def _geo_to_lip(value: float, facts: Facts) -> float:
     if value == 0 or not value <= _MOST:
         return value
-    assert facts.prior is not None
     assert facts.distances_m is not None
-    return lip_constants.geo_to_lip(value, facts.prior, facts.distances_m).nats
+    return lip_constants.geo_to_lip(value, facts.the_prior, facts.distances_m).nats
 
 
 def _geo_to_ldp(value: float, facts: Facts) -> float:
@@ -165,12 +169,11 @@ def _information_of_lip(value: float, _: Facts) -> float:
 
 
 def _vulnerability_of_min_entropy(value: float, facts: Facts) -> float:
-    assert facts.prior is not None
-    return min(1.0, float(facts.prior.max()) * math.exp(min(value, _MOST)))
+    return min(1.0, float(facts.the_prior.max()) * math.exp(min(value, _MOST)))
 
 
 def _alpha_beta_of_ldp(value: float, facts: Facts) -> float:
-    a = _order(facts)
+    a = facts.the_order
     return value if math.isinf(a) else value * a / (a - 1)
 
 
@@ -178,9 +181,9 @@ def _shuffled(value: float, facts: Facts) -> float:
     assert facts.people is not None
     if value == 0:
         return 0.0
-    if not 0 < _delta(facts) < 1:
+    if not 0 < facts.the_delta < 1:
         return value
-    return min(value, shuffled_epsilon(value, facts.people, _delta(facts)) if value <= 100 else value)
+    return min(value, shuffled_epsilon(value, facts.people, facts.the_delta) if value <= 100 else value)
 
 
 _PRIOR, _FULL, _ORDER, _DELTA = ("prior",), ("full prior",), ("order >= 1",), ("delta",)
@@ -191,24 +194,24 @@ IMPLICATIONS: tuple[Implication, ...] = (
     Implication("lip", "ldp", "min{2ε, ln((e^ε − 1 + p_min)/p_min)}", _lip_to_ldp, True, "Jiang2021",
                 "every symbol has positive prior; two symbols: the exact binary supremum", _FULL),
     Implication("ldp", "renyi_ldp", "ln(w e^((α−1)ε) + (1−w) e^(−(α−1)ε))/(α−1), w = e^ε/(1+e^ε)",
-                lambda v, f: bounds.renyi_of_ldp(v, _order(f)), True, "Mironov2017",
+                lambda v, f: bounds.renyi_of_ldp(v, f.the_order), True, "Mironov2017",
                 "attained by randomized response", ("order",)),
     Implication("ldp", "approximate_ldp", "ln(e^ε − δ(1 + e^ε))",
-                lambda v, f: bounds.approximate_of_ldp(v, _delta(f)), True, "Kairouz2016",
+                lambda v, f: bounds.approximate_of_ldp(v, f.the_delta), True, "Kairouz2016",
                 "attained by randomized response", _DELTA),
     Implication("renyi_ldp", "approximate_ldp", "D + ln((α−1)/α) − (ln δ + ln α)/(α−1)",
-                lambda v, f: bounds.approximate_of_renyi(v, _order(f), _delta(f)), False, "Canonne2020",
+                lambda v, f: bounds.approximate_of_renyi(v, f.the_order, f.the_delta), False, "Canonne2020",
                 "always", ("order > 1", "delta")),
     Implication("approximate_ldp", "total_variation", "(e^ε − 1 + 2δ)/(e^ε + 1)",
-                lambda v, f: bounds.variation_of_approximate(v, _delta(f)), True, "Kairouz2016", "always", _DELTA),
+                lambda v, f: bounds.variation_of_approximate(v, f.the_delta), True, "Kairouz2016", "always", _DELTA),
     Implication("ldp", "total_variation", "tanh(ε/2)", lambda v, _: bounds.variation_of_approximate(v, 0.0), True,
                 "Kairouz2016", "attained by randomized response"),
     Implication("ldp", "gaussian_ldp", "2 Φ⁻¹(e^ε/(1 + e^ε))", lambda v, _: bounds.gaussian_of_ldp(v), True, "Dong2022",
                 "attained by randomized response on two symbols"),
-    Implication("gaussian_ldp", "renyi_ldp", "α μ²/2", lambda v, f: 0.5 * _order(f) * v * v if v else 0.0, True,
+    Implication("gaussian_ldp", "renyi_ldp", "α μ²/2", lambda v, f: 0.5 * f.the_order * v * v if v else 0.0, True,
                 "Dong2022", "attained by normal reports", ("order",)),
     Implication("gaussian_ldp", "approximate_ldp", "δ = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), solved for ε",
-                lambda v, f: bounds.approximate_of_gaussian(v, _delta(f)), True, "Dong2022",
+                lambda v, f: bounds.approximate_of_gaussian(v, f.the_delta), True, "Dong2022",
                 "attained by normal reports", _DELTA),
     Implication("gaussian_ldp", "total_variation", "2 Φ(μ/2) − 1", lambda v, _: bounds.variation_of_gaussian(v), True,
                 "Dong2022", "attained by normal reports"),
@@ -220,13 +223,13 @@ IMPLICATIONS: tuple[Implication, ...] = (
     Implication("ldp", "alpha_beta_leakage", "ε α/(α − 1)", _alpha_beta_of_ldp, False, "Gilani2024",
                 "the limit β → ∞", ("order > 1", "second_order")),
     Implication("ldp", "capacity", "max_k [k e^ε ln(n e^ε/s) + (n−k) ln(n/s)]/s, s = k e^ε + n − k",
-                lambda v, f: bounds.capacity_of_ldp(v, _symbols(f)), True, "Kairouz2016",
+                lambda v, f: bounds.capacity_of_ldp(v, f.the_symbols), True, "Kairouz2016",
                 "n symbols; attained by subset selection", ("symbols",)),
     Implication("ldp", "maximal_leakage", "ln(n e^ε/(e^ε + n − 1))",
-                lambda v, f: bounds.maximal_leakage_of_ldp(v, _symbols(f)), True, "Issa2020",
+                lambda v, f: bounds.maximal_leakage_of_ldp(v, f.the_symbols), True, "Issa2020",
                 "n symbols; attained by randomized response", ("symbols",)),
     Implication("ldp", "bayes_vulnerability", "max_k e^ε/(e^ε + k − 1) Σ of the k likeliest",
-                lambda v, f: bounds.vulnerability_of_ldp(v, _given(f)), True, "Ghazi2021",
+                lambda v, f: bounds.vulnerability_of_ldp(v, f.the_prior), True, "Ghazi2021",
                 "attained by randomized response over the k likeliest", _PRIOR),
     Implication("capacity", "mutual_information_nats", "C", _the_same, True, "Shannon1948", "any prior"),
     Implication("maximal_leakage", "capacity", "L", _the_same, False, "Verdu2015",
@@ -255,10 +258,11 @@ IMPLICATIONS: tuple[Implication, ...] = (
     Implication("lip", "mutual_information_nats", "ε tanh(ε/2)", _information_of_lip, True, "Jiang2021",
                 "attained where some symbols have prior 1/(1 + e^ε) together"),
     Implication("lip", "sibson_information", "the Rényi divergence of randomized response, order α",
-                lambda v, f: bounds.sibson_of_lip(v, _order(f)), True, "Verdu2015",
+                lambda v, f: bounds.sibson_of_lip(v, f.the_order), True, "Verdu2015",
                 "attained where some symbols have prior 1/(1 + e^ε) together", ("order",)),
-    Implication("lip", "lip_delta", "ln(e^ε − δ(1 + e^ε))", lambda v, f: bounds.approximate_of_ldp(v, _delta(f)), True,
-                "Jiang2021", "attained where some symbol has prior 1/(1 + e^ε)", _DELTA),
+    Implication("lip", "lip_delta", "ln(e^ε − δ(1 + e^ε))",
+                lambda v, f: bounds.approximate_of_ldp(v, f.the_delta), True, "Jiang2021",
+                "attained where some symbol has prior 1/(1 + e^ε)", _DELTA),
     Implication("approximate_ldp", "lip_delta", "ε", _the_same, False, "Jiang2021", "the same δ", _DELTA),
     Implication("lip", "di", "c(ε, p_min) + ln(p_max/p_min)", _lip_to_di, False, "Jiang2021", _SUPPORT, _PRIOR),
     Implication("di", "lip", "ln max{p_max(1+(n−1)e^ε), 1/(p_min(1+(n−1)e^−ε))}", _di_to_lip, True, "Jiang2021",
@@ -275,10 +279,10 @@ IMPLICATIONS: tuple[Implication, ...] = (
     Implication("min_entropy_leakage", "bayes_vulnerability", "p_max e^L", _vulnerability_of_min_entropy, True,
                 "Smith2009", "an equality", _PRIOR),
     Implication("mutual_information_nats", "bayes_vulnerability", "Fano: H − I ≤ h(e) + e ln(n − 1)",
-                lambda v, f: bounds.vulnerability_of_information(v, _given(f)), False, "Verdu2015",
+                lambda v, f: bounds.vulnerability_of_information(v, f.the_prior), False, "Verdu2015",
                 "attained for uniform priors", _PRIOR),
     Implication("total_variation", "bayes_vulnerability", "1 − (1 − TV)(1 − p_max)",
-                lambda v, f: bounds.vulnerability_of_variation(v, _given(f)), False, "Chatzikokolakis2023",
+                lambda v, f: bounds.vulnerability_of_variation(v, f.the_prior), False, "Chatzikokolakis2023",
                 "attained by two symbols, half and half", _PRIOR),
     Implication("bayes_vulnerability", "guessing_entropy", "(1 + 1/V)/2 at least",
                 lambda v, _: bounds.guesses_of_vulnerability(v), False, "Massey1994", "attained where 1/V is whole"),
@@ -286,8 +290,3 @@ IMPLICATIONS: tuple[Implication, ...] = (
                 "Feldman2021", "a named shuffler mixes the reports of that many honest people, one each",
                 ("delta", "people", "shuffler")),
 )  # fmt: skip
-
-
-def _given(facts: Facts) -> FloatArray:
-    assert facts.prior is not None
-    return facts.prior

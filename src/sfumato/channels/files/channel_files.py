@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ import pyarrow.parquet as pq
 
 from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import InputError
-from sfumato.base.things.cell_files import read_matrix
+from sfumato.base.things.cell_files import csv_with_comments, load_json, parquet_with_note, read_matrix
 from sfumato.base.things.channel import Channel
 
 _MARK = "sfumato channel"
@@ -66,7 +67,7 @@ def _note(channel: Channel) -> str:
     return json.dumps({"format": _MARK, "version": _VERSION, "distortion_name": channel.distortion_name})
 
 
-def _from_columns(columns: dict[str, list[object]], note: dict[str, object], where: Path) -> Channel:
+def _from_columns(columns: Mapping[str, Sequence[object]], note: dict[str, object], where: Path) -> Channel:
     if note.get("version", _VERSION) != _VERSION:
         raise InputError(f"{where.name} was written by a newer sfumato.", "Use that version.")
     outputs = [name[2:-1] for name in columns if name.startswith("P(") and name.endswith(")")]
@@ -104,15 +105,8 @@ def _write_parquet(channel: Channel, where: Path) -> None:
 
 
 def _read_parquet(where: Path) -> Channel:
-    try:
-        table = pq.read_table(where)
-    except OSError as error:
-        raise InputError(f"Cannot read {where}: no such file, or not Parquet.", "Check the file.") from error
-    except (pa.ArrowException, UnicodeError) as error:
-        raise InputError(f"{where.name} is not Parquet.", "Check the file.") from error
-    metadata = table.schema.metadata or {}
-    note = _parsed(metadata.get(b"sfumato", b"{}").decode("utf-8", "replace"), where)
-    return _from_columns({name: table.column(name).to_pylist() for name in table.column_names}, note, where)
+    columns, note = parquet_with_note(where)
+    return _from_columns(columns, _parsed(note, where), where)
 
 
 def _as_csv(channel: Channel) -> str:
@@ -127,26 +121,10 @@ def _as_csv(channel: Channel) -> str:
 
 
 def _read_csv(where: Path) -> Channel:
-    try:
-        text = where.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise InputError(f"Cannot read {where}: {error.strerror}.", "Check the name of the file.") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{where.name} is not a text file.", "Give CSV, Parquet or JSON.") from error
-    # Comments stand before the first row only: further down a leading # belongs to a label.
-    comments, rest = [], text
-    while rest:
-        line, newline, after = rest.partition("\n")
-        if line.strip() and not line.startswith("#"):
-            break
-        comments.append(line)
-        rest = after if newline else ""
-    if not rest:
+    comments, numbered = csv_with_comments(where)
+    if not numbered:
         raise InputError(f"{where.name} is empty.", "Give one row of probabilities per input.")
-    try:
-        rows = [row for row in csv.reader(io.StringIO(rest, newline="")) if row]
-    except csv.Error as error:
-        raise InputError(f"{where.name} is not CSV: {error}.", "Check the quotes and the line ends.") from error
+    rows = [row for _, row in numbered]
     if not any(name.startswith("P(") for name in rows[0]):
         return Channel(read_matrix(where))
     note = _parsed(comments[0][1:], where) if comments and comments[0].startswith("#") else {}
@@ -169,12 +147,7 @@ def _as_json(channel: Channel) -> dict[str, object]:
 
 
 def _read_json(where: Path) -> Channel:
-    try:
-        found = json.loads(where.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"Cannot read {where}: {error.strerror}.", "Check the name of the file.") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{where.name} is not JSON.", "Check the file.") from error
+    found = load_json(where)
     if isinstance(found, list):
         return Channel(read_matrix(where))
     if not isinstance(found, dict) or found.get("format") != _MARK:

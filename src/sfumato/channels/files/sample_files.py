@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from sfumato.base.arrays import FloatArray, finite
 from sfumato.base.errors import InputError
-from sfumato.base.things.cell_files import csv_rows
+from sfumato.base.things.cell_files import csv_rows, parquet_columns
 
 _INPUT, _OUTPUT = ("input", "x", "true", "secret"), ("output", "y", "report", "reported")
 _PLACES = ("x_m", "y_m")
@@ -30,7 +28,11 @@ class SampleTable:
 def read_samples(path: str | Path) -> SampleTable:
     """CSV or Parquet with columns input, and output or x_m, y_m; without a header two columns: input, output."""
     where = Path(path)
-    columns = _parquet(where) if where.suffix.lower() in (".parquet", ".pq") else _csv(where)
+    columns: dict[str, Sequence[str]]
+    if where.suffix.lower() in (".parquet", ".pq"):
+        columns = {name.lower(): [str(v) for v in column] for name, column in parquet_columns(where).items()}
+    else:
+        columns = _csv(where)
     first = next((columns[name] for name in _INPUT if name in columns), None)
     if first is None:
         raise InputError(f"{where.name} has no column of inputs.", "Name the columns input and output.")
@@ -71,11 +73,3 @@ def _csv(where: Path) -> dict[str, Sequence[str]]:
         if len(row) != len(names):
             raise InputError(f"Line {line} of {where.name} has {len(row)} columns, not {len(names)}.")
     return {name: [row[i].strip() for _, row in body] for i, name in enumerate(names)}
-
-
-def _parquet(where: Path) -> dict[str, Sequence[str]]:
-    try:
-        table = pq.read_table(where)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise InputError(f"Cannot read {where.name} as Parquet.", "Check the file.") from error
-    return {name.lower(): [str(v) for v in table.column(name).to_pylist()] for name in table.column_names}

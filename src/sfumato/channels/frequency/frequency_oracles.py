@@ -37,10 +37,6 @@ class RandomizedResponse(FrequencyOracle):
         return coin_at_most(odds / (odds + self.symbols - 1))
 
     @property
-    def own(self) -> Fraction:
-        return self.coin.probability
-
-    @property
     def other(self) -> Fraction:
         return (1 - self.own) / (self.symbols - 1)
 
@@ -123,10 +119,6 @@ class SubsetSelection(FrequencyOracle):
         return coin_at_most(odds * self.size / (odds * self.size + self.symbols - self.size))
 
     @property
-    def own(self) -> Fraction:
-        return self.coin.probability
-
-    @property
     def other(self) -> Fraction:
         return (self.size - self.own) / (self.symbols - 1)  # the other members, spread over the other symbols
 
@@ -176,10 +168,6 @@ class HadamardResponse(FrequencyOracle):
 
     def _coin(self, odds: Fraction) -> Coin:
         return coin_at_most(odds / (odds + 1))
-
-    @property
-    def own(self) -> Fraction:
-        return self.coin.probability
 
     @property
     def other(self) -> Fraction:
@@ -234,10 +222,6 @@ class LocalHashing(FrequencyOracle):
 
     def _coin(self, odds: Fraction) -> Coin:
         return coin_at_most(odds / (odds + self.buckets - 1))
-
-    @property
-    def own(self) -> Fraction:
-        return self.coin.probability
 
     @property
     def other(self) -> Fraction:

@@ -104,9 +104,9 @@ class FrequencyOracle(ABC):
         """max P(report | x) / P(report | x'), exact."""
 
     @property
-    @abstractmethod
     def own(self) -> Fraction:
-        """The probability that a report supports the true symbol."""
+        """The probability that a report supports the true symbol: its coin's, unless the oracle says otherwise."""
+        return self.coin.probability
 
     @property
     @abstractmethod

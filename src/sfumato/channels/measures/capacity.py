@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -133,19 +133,13 @@ def _used(channel: ChannelLike) -> FloatArray:
     return q[:, q.max(axis=0) > 0]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Maximum:
-    """A prior, the value it attains, and a proved upper bound on every other's."""
+class Maximum(NamedTuple):
+    """A prior, the value it attains, and by how much any other's may be larger, proved."""
 
     prior: FloatArray
     value: float
-    upper_bound: float
+    gap: float
     steps: int
-
-    @property
-    def gap(self) -> float:
-        """upper_bound - value, certified."""
-        return self.upper_bound - self.value
 
 
 def largest_on_simplex(pieces: Pieces, directions: FloatArray, *, gap: float = 1e-12, most_steps: int = 400) -> Maximum:
@@ -157,7 +151,7 @@ def largest_on_simplex(pieces: Pieces, directions: FloatArray, *, gap: float = 1
     p: FloatArray = np.full(n, 1.0 / n)
     best = _judged(pieces, p, 0)
     if n == 1:
-        return Maximum(p, best.value, best.value, 0)
+        return Maximum(p, best.value, 0.0, 0)
     barrier = max(best.gap, 1e-12) / n
     steps = 0
     while steps < most_steps and best.gap > gap and barrier * n > 1e-3 * gap:
@@ -183,7 +177,7 @@ def largest_on_simplex(pieces: Pieces, directions: FloatArray, *, gap: float = 1
 def _judged(pieces: Pieces, p: FloatArray, steps: int) -> Maximum:
     value, gradient, _ = pieces(p)
     bound = value + max(0.0, float(gradient.max() - p @ gradient))
-    return Maximum(p, value, bound, steps)
+    return Maximum(p, value, bound - value, steps)
 
 
 def _newton(

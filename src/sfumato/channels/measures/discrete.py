@@ -11,27 +11,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.base.arrays import BoolArray, FloatArray, IntArray, finite, positive
+from sfumato.base.arrays import FloatArray, IntArray, finite, positive
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.geo import geo_epsilon as geo_epsilon
 from sfumato.base.things.channel import Channel, checked_probabilities, checked_rows
 from sfumato.channels.priors.excess import excess
+from sfumato.channels.priors.prior_sets import PriorSet
 
 ChannelLike = Channel | npt.ArrayLike
-
-
-class SetOfPriors(Protocol):
-    """What a prior set must answer for its leakage to be measured (see :mod:`sfumato.channels.priors.prior_sets`)."""
-
-    @property
-    def supported(self) -> BoolArray: ...
-    def support_max(self, values: FloatArray) -> FloatArray: ...
-    def support_min(self, values: FloatArray) -> FloatArray: ...
 
 
 MOST_ENTRIES = 400_000_000
@@ -103,7 +94,7 @@ def _attained(q: FloatArray, m: FloatArray, side: Callable[..., IntArray]) -> tu
     return float(log_lift[y]), int(x[y]), y
 
 
-def lip_over_set(channel: ChannelLike, priors: SetOfPriors) -> Leakage:
+def lip_over_set(channel: ChannelLike, priors: PriorSet) -> Leakage:
     """The same for every prior of a set: max over y of ln(max_x Q / inf_P m) and ln(sup_P m / min_x Q).
 
     x ranges over the union of the supports, so this is never the maximum of leakages that each dropped rows: for

@@ -20,6 +20,7 @@ import numpy as np
 
 from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import InputError
+from sfumato.base.numbers.rounding import least_that_holds
 from sfumato.channels.measures.alpha_leakage import checked_order
 from sfumato.channels.measures.capacity import largest_on_simplex
 from sfumato.channels.measures.discrete import ChannelLike, ldp, matrix_of
@@ -83,12 +84,7 @@ def ldp_epsilon(channel: ChannelLike, delta: float) -> float:
         low, high = high, 2 * high
         if high > 1400:
             return math.inf
-    for _ in range(200):
-        middle = 0.5 * (low + high)
-        if middle in (low, high):
-            break
-        low, high = (middle, high) if ldp_delta(q, middle) > delta else (low, middle)
-    return high
+    return least_that_holds(lambda epsilon: ldp_delta(q, epsilon) <= delta, low, high)
 
 
 def checked_delta(delta: float) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 import numpy.typing as npt
@@ -68,10 +69,8 @@ def channel_trade_off(channel: ChannelLike, false_alarm: npt.ArrayLike) -> Float
             f"{q.shape[0]} inputs have too many pairs for every curve.", "Restrict the channel to some of its inputs."
         )
     worst: FloatArray = 1.0 - at
-    for x in range(q.shape[0]):
-        for other in range(q.shape[0]):
-            if x != other:
-                worst = np.minimum(worst, trade_off(q[x], q[other])(at))
+    for one, other in permutations(q, 2):
+        worst = np.minimum(worst, trade_off(one, other)(at))
     return worst
 
 
@@ -85,17 +84,14 @@ def gaussian_mu(channel: ChannelLike) -> float:
     if q.shape[0] ** 2 * q.shape[1] > MOST_WORK:
         raise InputError(f"{q.shape[0]} inputs have too many pairs.", "Restrict the channel to some of its inputs.")
     worst = 0.0
-    for x in range(q.shape[0]):
-        for other in range(q.shape[0]):
-            if x == other:
-                continue
-            curve = trade_off(q[x], q[other])
-            inside = (curve.false_alarm > 0) & (curve.false_alarm < 1) & (curve.miss > 0)
-            if curve.miss[0] < 1 or np.any((curve.miss <= 1e-15) & (curve.false_alarm < 1 - 1e-12)):
-                return math.inf
-            if inside.any():
-                # Phi^-1(1 - a) = -Phi^-1(a)
-                worst = max(worst, float((-ndtri(curve.false_alarm[inside]) - ndtri(curve.miss[inside])).max()))
+    for one, other in permutations(q, 2):
+        curve = trade_off(one, other)
+        inside = (curve.false_alarm > 0) & (curve.false_alarm < 1) & (curve.miss > 0)
+        if curve.miss[0] < 1 or np.any((curve.miss <= 1e-15) & (curve.false_alarm < 1 - 1e-12)):
+            return math.inf
+        if inside.any():
+            # Phi^-1(1 - a) = -Phi^-1(a)
+            worst = max(worst, float((-ndtri(curve.false_alarm[inside]) - ndtri(curve.miss[inside])).max()))
     return max(0.0, worst)
 
 

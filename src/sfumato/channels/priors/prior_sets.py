@@ -8,6 +8,7 @@ its priors supports. From counts: a Clopper-Pearson box at beta / K per symbol b
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -22,8 +23,40 @@ from sfumato.base.things.channel import checked_probabilities
 from sfumato.channels.priors.excess import excess_of_log
 
 
+class PriorSet(ABC):
+    """What every set of priors answers."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def centre(self) -> FloatArray:
+        """A prior of the set."""
+
+    @property
+    @abstractmethod
+    def supported(self) -> BoolArray:
+        """Symbols of positive probability under some prior of the set."""
+
+    @abstractmethod
+    def support_max(self, values: FloatArray) -> FloatArray:
+        """sup over the set of P.q for each column q."""
+
+    @abstractmethod
+    def support_min(self, values: FloatArray) -> FloatArray:
+        """inf over the set of P.q for each column q."""
+
+    @abstractmethod
+    def max_min_prob(self) -> float:
+        """The largest smallest probability of a prior in the set."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """In words."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Known:
+class Known(PriorSet):
     """One prior, known exactly."""
 
     prior: FloatArray
@@ -33,33 +66,27 @@ class Known:
 
     @property
     def centre(self) -> FloatArray:
-        """A prior of the set."""
         return self.prior
 
     @property
     def supported(self) -> BoolArray:
-        """Symbols of positive probability under some prior of the set."""
         return np.asarray(self.prior > 0)
 
     def support_max(self, values: FloatArray) -> FloatArray:
-        """sup over the set of P.q for each column q."""
         return np.asarray(self.prior @ values)
 
     def support_min(self, values: FloatArray) -> FloatArray:
-        """inf over the set of P.q for each column q."""
         return np.asarray(self.prior @ values)
 
     def max_min_prob(self) -> float:
-        """The largest smallest probability of a prior in the set."""
         return float(self.prior.min())
 
     def describe(self) -> str:
-        """In words."""
         return f"the known prior of {self.prior.size} symbols"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Polytope:
+class Polytope(PriorSet):
     """Every mixture of some priors (``vertices``, one per row)."""
 
     vertices: FloatArray
@@ -72,21 +99,17 @@ class Polytope:
 
     @property
     def centre(self) -> FloatArray:
-        """A prior of the set: the mean of the vertices."""
         mean = self.vertices.mean(axis=0)
         return np.asarray(mean / mean.sum())
 
     @property
     def supported(self) -> BoolArray:
-        """Symbols of positive probability under some prior of the set."""
         return np.asarray((self.vertices > 0).any(axis=0))
 
     def support_max(self, values: FloatArray) -> FloatArray:
-        """sup over the set of P.q for each column q: attained at a vertex."""
         return np.asarray((self.vertices @ values).max(axis=0))
 
     def support_min(self, values: FloatArray) -> FloatArray:
-        """inf over the set of P.q for each column q."""
         return np.asarray((self.vertices @ values).min(axis=0))
 
     def max_min_prob(self) -> float:
@@ -103,12 +126,11 @@ class Polytope:
         return float((weights / weights.sum() @ self.vertices).min())
 
     def describe(self) -> str:
-        """In words."""
         return f"every mixture of {self.vertices.shape[0]} priors of {self.vertices.shape[1]} symbols"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Box:
+class Box(PriorSet):
     """Every prior with ``low`` <= P <= ``high``, symbol by symbol."""
 
     low: FloatArray
@@ -138,16 +160,13 @@ class Box:
 
     @property
     def supported(self) -> BoolArray:
-        """Symbols that some prior of the set supports."""
         spare = 1 - float(self.low.sum())
         return np.asarray((self.low > 0) | ((self.high > 0) & (spare > 0)))
 
     def support_max(self, values: FloatArray) -> FloatArray:
-        """sup over the set of P.q: fill the largest entries of q first."""
         return self._filled(np.asarray(values, dtype=np.float64), descending=True)
 
     def support_min(self, values: FloatArray) -> FloatArray:
-        """inf over the set of P.q: fill the smallest entries of q first."""
         return self._filled(np.asarray(values, dtype=np.float64), descending=False)
 
     def _filled(self, values: FloatArray, *, descending: bool) -> FloatArray:
@@ -172,13 +191,12 @@ class Box:
         return float(ordered[0])
 
     def describe(self) -> str:
-        """In words."""
         widest = float((self.high - self.low).max())
         return f"every prior of {self.low.size} symbols within a box, intervals up to {widest:.3g} wide"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TVBall:
+class TVBall(PriorSet):
     """Every prior within total variation ``radius`` of a centre (total variation: half the L1 distance)."""
 
     centre: FloatArray
@@ -191,15 +209,12 @@ class TVBall:
 
     @property
     def supported(self) -> BoolArray:
-        """Symbols that some prior of the set supports."""
         return np.asarray((self.centre > 0) | (self.radius > 0))
 
     def support_max(self, values: FloatArray) -> FloatArray:
-        """sup over the set of P.q: move mass from the smallest entries of q to its largest."""
         return self._moved(np.asarray(values, dtype=np.float64))
 
     def support_min(self, values: FloatArray) -> FloatArray:
-        """inf over the set of P.q."""
         return -self._moved(-np.asarray(values, dtype=np.float64))
 
     def _moved(self, values: FloatArray) -> FloatArray:
@@ -223,12 +238,11 @@ class TVBall:
         return float(min(best, 1.0 / size))
 
     def describe(self) -> str:
-        """In words."""
         return f"every prior of {self.centre.size} symbols within total variation {self.radius:.4g} of a centre"
 
 
 @dataclass(frozen=True, slots=True)
-class Simplex:
+class Simplex(PriorSet):
     """Every prior at all: the leakage is then that of local differential privacy."""
 
     size: int
@@ -239,32 +253,23 @@ class Simplex:
 
     @property
     def centre(self) -> FloatArray:
-        """The uniform prior."""
         return np.full(self.size, 1.0 / self.size)
 
     @property
     def supported(self) -> BoolArray:
-        """Every symbol."""
         return np.ones(self.size, dtype=bool)
 
     def support_max(self, values: FloatArray) -> FloatArray:
-        """sup over the set of P.q: the largest entry."""
         return np.asarray(np.asarray(values).max(axis=0))
 
     def support_min(self, values: FloatArray) -> FloatArray:
-        """inf over the set of P.q: the smallest entry."""
         return np.asarray(np.asarray(values).min(axis=0))
 
     def max_min_prob(self) -> float:
-        """1 / K, at the uniform prior."""
         return 1.0 / self.size
 
     def describe(self) -> str:
-        """In words."""
         return f"every prior of {self.size} symbols"
-
-
-PriorSet = Known | Polytope | Box | TVBall | Simplex
 
 
 def prior_from_counts(

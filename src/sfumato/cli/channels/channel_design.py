@@ -132,7 +132,7 @@ def design(
     if output is not None:
         write_whole(output, lambda path: write_channel(channel, path))
     if json:
-        cost = found.average_distortion if made.average_distortion is None else made.average_distortion
+        cost = found.numbers["average_distortion"] if made.average_distortion is None else made.average_distortion
         answer: dict[str, object] = {
             "ok": True,
             "mechanism": mechanism,

@@ -20,7 +20,7 @@ from sfumato.channels.measures import g_leakage as gains
 from sfumato.channels.measures.black_box import Estimated
 from sfumato.channels.measures.discrete import epsilon_delta
 from sfumato.channels.measures.exact_fractions import ExactChannel, exact_prior, nats
-from sfumato.channels.measures.table import WORDS, Asked, Measures, measure_all
+from sfumato.channels.measures.table import Asked, Measures, measure_all
 from sfumato.cli.channels.channel_inputs import (
     FLOOR_HELP,
     JSON_HELP,
@@ -121,31 +121,10 @@ def measure(
 
 def print_measures(found: Measures) -> None:
     """One line per measure, for people."""
-    metric, guess = ("metre", "m") if found.unit == "m" else (found.unit, f"{found.unit}s")
-    lines = (
-        ("local information privacy (LIP)", found.lip),
-        ("  up: a belief grows at most by e^", found.lip_up),
-        ("  low: a belief falls at most by e^", found.lip_low),
-        ("local differential privacy", found.ldp),
-        ("differential identifiability", found.differential_identifiability),
-        ("mutual information", found.mutual_information_nats),
-        ("maximal leakage", found.maximal_leakage),
-        (f"geo-indistinguishability per {metric}", found.geo_epsilon),
-        ("average distortion", found.average_distortion),
-        ("error of the best guess", found.bayes_error),
-        (f"distance of the best guess ({guess})", found.adversary_error),
-    )
-    for words, value in lines:
-        if value is not None:
-            typer.echo(f"{words:<40} {value:.6g}")
-    more, asked = found.notions, found.notions.asked
-    for key, template in WORDS.items():
-        if key in more.numbers:
-            words = template.format(order=asked.order, second_order=asked.second_order, delta=asked.delta)
-            words = f"{words} ({asked.gain.name})" if key == "g_leakage" and asked.gain is not None else words
-            typer.echo(f"{words:<40} {more.numbers[key]:.6g}")
-    if more.left_out:
-        typer.echo(f"not computed for {found.symbols} symbols: {', '.join(more.left_out)}")
+    for line in found.lines():
+        typer.echo(line)
+    if found.left_out:
+        typer.echo(f"not computed for {found.symbols} symbols: {', '.join(found.left_out)}")
 
 
 def _tries_of(text: str) -> int | None:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -27,13 +28,12 @@ from sfumato.channels.designs.limits import NEVER, Deadline
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InteriorPoint:
-    """Where the method stopped: the channel, its levels m, the row multipliers pi and its own duality gap.
+    """Where the method stopped: the channel, the row multipliers pi and its own duality gap.
 
     ``passed``: the channel where the gap first fell below each tenth of the cost's, the same whatever the tolerance.
     """
 
     matrix: FloatArray
-    level: FloatArray
     multipliers: FloatArray
     gap: float
     steps: int
@@ -67,8 +67,8 @@ def solve(
     base = cost - pi[:, None] - p * mu
     surplus = lo * (cost - pi[:, None]).sum(axis=0) + (1 - lo) * mu if balanced else lo * base.sum(axis=0)
     zt = np.tile(surplus / (w * n), (n, 1))
-    zu = base + zt
-    best: tuple[float, FloatArray, FloatArray, FloatArray] | None = None
+    point = _Point(u, t, m, pi, mu, base + zt, zt)
+    best: tuple[float, FloatArray, _Point] | None = None
     since_best = 0
     steps = 0
     passed: list[tuple[float, FloatArray]] = []
@@ -76,49 +76,39 @@ def solve(
     longest, began = 0.0, time.perf_counter()
     for steps in range(1, most_steps + 1):  # noqa: B007
         longest, began = max(longest, time.perf_counter() - began), time.perf_counter()
-        gap = float((u * zu).sum() + (t * zt).sum())
-        value = float((cost * (u + lo * m)).sum())
+        gap, matrix = point.products(), point.u + lo * point.m
+        value = float((cost * matrix).sum())
         if not np.isfinite(gap):
             break
         if best is None or gap < best[0]:
-            best, since_best = (gap, u + lo * m, m.copy(), pi.copy()), 0
+            best, since_best = (gap, matrix, point), 0
         else:
             since_best += 1
         if gap <= next_mark * value:
-            passed.append((next_mark, u + lo * m))
+            passed.append((next_mark, matrix))
             while gap <= next_mark * value and next_mark > 1e-15:
                 next_mark /= 10
         if gap <= tolerance * value or since_best >= stalled or deadline.left_s <= longest:
             break
         try:
-            newton = _Newton.at(prior, cost, u, t, zu, zt, m, pi, mu, lo=lo, w=w, balanced=balanced)
+            newton = _Newton.at(prior, cost, point, lo=lo, w=w, balanced=balanced)
         except np.linalg.LinAlgError:
             break
         centre = gap / (2 * n * k)
-        affine = newton.direction(-u * zu, -t * zt)
-        primal, dual = _steps(u, t, zu, zt, affine)
-        after = float(
-            ((u + primal * affine.u) * (zu + dual * affine.zu)).sum()
-            + ((t + primal * affine.t) * (zt + dual * affine.zt)).sum()
-        )
+        left = -point.u * point.zu, -point.t * point.zt
+        affine = newton.direction(*left)
+        after = point.moved(affine, *_steps(point, affine)).products()
         target = centre * min(1.0, (after / gap) ** 3)
-        move = newton.direction(target - u * zu - affine.u * affine.zu, target - t * zt - affine.t * affine.zt)
-        primal, dual = (min(1.0, 0.9995 * size) for size in _steps(u, t, zu, zt, move))
-        u, t, m = u + primal * move.u, t + primal * move.t, m + primal * move.m
-        zu, zt, pi, mu = zu + dual * move.zu, zt + dual * move.zt, pi + dual * move.pi, mu + dual * move.mu
+        move = newton.direction(target + left[0] - affine.u * affine.zu, target + left[1] - affine.t * affine.zt)
+        primal, dual = (min(1.0, 0.9995 * size) for size in _steps(point, move))
+        point = point.moved(move, primal, dual)
     assert best is not None
-    return InteriorPoint(
-        matrix=best[1],
-        level=best[2],
-        multipliers=best[3] * scale,
-        gap=best[0] * scale,
-        steps=steps,
-        passed=tuple(passed),
-    )
+    return InteriorPoint(best[1], best[2].pi * scale, best[0] * scale, steps, tuple(passed))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Direction:
+class _Point(NamedTuple):
+    """Slacks u and t, their multipliers zu and zt, the levels m, and the multipliers of rows (pi) and levels (mu)."""
+
     u: FloatArray
     t: FloatArray
     m: FloatArray
@@ -127,29 +117,24 @@ class _Direction:
     zu: FloatArray
     zt: FloatArray
 
+    def products(self) -> float:
+        """The duality gap: what is left of complementarity."""
+        return float((self.u * self.zu).sum() + (self.t * self.zt).sum())
+
+    def moved(self, by: _Point, primal: float, dual: float) -> _Point:
+        """This point after steps of two lengths."""
+        steps = (primal, primal, primal, dual, dual, dual, dual)
+        return _Point(*(here + step * change for here, step, change in zip(self, steps, by, strict=True)))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Newton:
-    direction: Callable[[FloatArray, FloatArray], _Direction]
+    direction: Callable[[FloatArray, FloatArray], _Point]
 
     @classmethod
-    def at(
-        cls,
-        prior: FloatArray,
-        cost: FloatArray,
-        u: FloatArray,
-        t: FloatArray,
-        zu: FloatArray,
-        zt: FloatArray,
-        m: FloatArray,
-        pi: FloatArray,
-        mu: FloatArray,
-        *,
-        lo: float,
-        w: float,
-        balanced: bool,
-    ) -> _Newton:
+    def at(cls, prior: FloatArray, cost: FloatArray, point: _Point, *, lo: float, w: float, balanced: bool) -> _Newton:
         """Factor the n x n system that remains after eliminating everything that is diagonal or 2 x 2 per output."""
+        u, t, m, pi, mu, zu, zt = point
         p = prior[:, None]
         a, b = u / zu, t / zt
         inverse = 1.0 / (a + b)
@@ -179,7 +164,7 @@ class _Newton:
         level_left = w * zt.sum(axis=0) - lo * (cost - pi[:, None]).sum(axis=0) - (1 - lo) * mu
         mass_left = (1 - lo) * m - prior @ u
 
-        def direction(ru: FloatArray, rt: FloatArray) -> _Direction:
+        def direction(ru: FloatArray, rt: FloatArray) -> _Point:
             rho = ru / zu + rt / zt - a * dual_left - sum_left
             e = ru / zu - a * dual_left - f * rho
             y2 = w * (rho * inverse).sum(axis=0) + level_left
@@ -195,13 +180,15 @@ class _Newton:
             h = dpi[:, None] + p * dmu
             dzt = (rho + a * h - w * dm) * inverse
             dzu = dzt - h + dual_left
-            return _Direction((ru - u * dzu) / zu, (rt - t * dzt) / zt, dm, dpi, dmu, dzu, dzt)
+            return _Point((ru - u * dzu) / zu, (rt - t * dzt) / zt, dm, dpi, dmu, dzu, dzt)
 
         return cls(direction)
 
 
-def _steps(u: FloatArray, t: FloatArray, zu: FloatArray, zt: FloatArray, move: _Direction) -> tuple[float, float]:
-    return min(_longest(u, move.u), _longest(t, move.t)), min(_longest(zu, move.zu), _longest(zt, move.zt))
+def _steps(point: _Point, move: _Point) -> tuple[float, float]:
+    """The longest primal and dual steps that keep everything positive."""
+    primal = min(_longest(point.u, move.u), _longest(point.t, move.t))
+    return primal, min(_longest(point.zu, move.zu), _longest(point.zt, move.zt))
 
 
 def _longest(values: FloatArray, change: FloatArray) -> float:

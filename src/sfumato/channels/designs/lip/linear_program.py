@@ -59,7 +59,7 @@ class _Program:
         self.right[kind].append(np.broadcast_to(b, (count,)))
         self.rows[kind] += count
 
-    def solve(self, method: str, deadline: Deadline) -> tuple[FloatArray | None, float, int]:
+    def solve(self, deadline: Deadline) -> tuple[FloatArray | None, float, int]:
         """The solution (None when time ran out first), a lower bound proved from the multipliers, and the steps.
 
         Every program here has an optimum with all variables in [-1, 1], those that are not free in [0, 1] (they are
@@ -86,7 +86,7 @@ class _Program:
                 A_eq=equal,
                 b_eq=right[1],
                 bounds=np.column_stack([np.maximum(lowest, -1.0), np.ones(self.columns)]),
-                method=method,
+                method="highs",
                 options={
                     "primal_feasibility_tolerance": accuracy,
                     "dual_feasibility_tolerance": accuracy,
@@ -118,7 +118,6 @@ def best_over_set(
     *,
     up: float,
     low: float,
-    method: str = "highs",
     deadline: Deadline = NEVER,
 ) -> tuple[FloatArray | None, float, int]:
     """The channel of least average distortion under ``prior`` that is (up, low)-LIP at every prior of the set.
@@ -126,17 +125,14 @@ def best_over_set(
     Also a proved lower bound of that distortion, and the solver's steps.
     """
     n, k = distortion.shape
-    program = _Program()
-    scale = _unit_of_cost(prior, distortion)
-    q = program.variables((n, k), cost=prior[:, None] * (distortion / scale))
-    program.constraint("eq", np.ones(n), (q, 1.0))
+    program, q, scale = _started(prior, distortion)
     least, most = program.variables((k,)), program.variables((k,))
     _levels(program, q, least, most, priors)
     cells, outputs = q.reshape(-1, 1), np.tile(np.arange(k), n)
     program.constraint("ub", np.zeros(n * k), (cells, 1.0), (least[outputs][:, None], -math.exp(up)))
     if math.isfinite(low):
         program.constraint("ub", np.zeros(n * k), (cells, -1.0), (most[outputs][:, None], math.exp(-low)))
-    solution, bound, steps = program.solve(method, deadline)
+    solution, bound, steps = program.solve(deadline)
     return None if solution is None else solution[q], bound * scale, steps
 
 
@@ -147,17 +143,12 @@ def best_for_latent(
     *,
     up: float,
     low: float,
-    method: str = "highs",
     deadline: Deadline = NEVER,
 ) -> tuple[FloatArray | None, float, int]:
     """The same with the promise about a latent S only: e^-low m_y <= sum_x P(x | s) Q[x, y] <= e^up m_y."""
-    n, k = distortion.shape
-    secrets = given.shape[0]
-    program = _Program()
-    scale = _unit_of_cost(prior, distortion)
-    q = program.variables((n, k), cost=prior[:, None] * (distortion / scale))
+    k, secrets = distortion.shape[1], given.shape[0]
+    program, q, scale = _started(prior, distortion)
     m = program.variables((k,))
-    program.constraint("eq", np.ones(n), (q, 1.0))
     program.constraint("eq", np.zeros(k), (q.T, np.tile(prior, (k, 1))), (m[:, None], -1.0))
     columns = np.tile(q.T, (secrets, 1))
     weights = np.repeat(given, k, axis=0)
@@ -165,14 +156,21 @@ def best_for_latent(
     program.constraint("ub", np.zeros(secrets * k), (columns, weights), (levels, -math.exp(up)))
     if math.isfinite(low):
         program.constraint("ub", np.zeros(secrets * k), (columns, -weights), (levels, math.exp(-low)))
-    solution, bound, steps = program.solve(method, deadline)
+    solution, bound, steps = program.solve(deadline)
     return None if solution is None else solution[q], bound * scale, steps
 
 
-def _unit_of_cost(prior: FloatArray, distortion: FloatArray) -> float:
-    """The cost of the best constant report: HiGHS's tolerances are absolute, so costs must be of the order of 1."""
+def _started(prior: FloatArray, distortion: FloatArray) -> tuple[_Program, IntArray, float]:
+    """A program over the rows of a channel, those rows, and the unit of its cost: that of the best constant report.
+
+    HiGHS's tolerances are absolute, so costs must be of the order of 1.
+    """
     constant = float((prior @ distortion).min())
-    return constant if constant > 0 else float(distortion.max()) or 1.0
+    scale = constant if constant > 0 else float(distortion.max()) or 1.0
+    program = _Program()
+    q = program.variables(distortion.shape, cost=prior[:, None] * (distortion / scale))
+    program.constraint("eq", np.ones(prior.size), (q, 1.0))
+    return program, q, scale
 
 
 def _levels(program: _Program, q: IntArray, least: IntArray, most: IntArray, priors: PriorSet) -> None:

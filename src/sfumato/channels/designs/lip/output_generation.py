@@ -17,13 +17,13 @@ import numpy as np
 
 from sfumato.base.arrays import FloatArray, Solved
 from sfumato.channels.designs.limits import NEVER, Deadline
-from sfumato.channels.designs.lip.candidates import Candidate
+from sfumato.channels.designs.lip.candidates import Candidate, solution
 from sfumato.channels.designs.lip.interior_point import solve
 
 ACCURACIES = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12)
 
 
-def priced(prior: FloatArray, distortion: FloatArray, multipliers: FloatArray, *, lo: float, hi: float) -> FloatArray:
+def prices(prior: FloatArray, distortion: FloatArray, multipliers: FloatArray, *, lo: float, hi: float) -> FloatArray:
     """v_y for every output: fill the cheapest inputs up to lift ``hi``, leave the others at ``lo``."""
     reduced = distortion - (multipliers / prior)[:, None]
     order = np.argsort(reduced, axis=0)
@@ -37,9 +37,9 @@ def proved_bound(
     prior: FloatArray, distortion: FloatArray, multipliers: FloatArray, *, lo: float, hi: float
 ) -> tuple[float, FloatArray]:
     """A lower bound of the optimum valid for any ``multipliers`` (less its own rounding), and the prices v."""
-    prices = priced(prior, distortion, multipliers, lo=lo, hi=hi)
+    found = prices(prior, distortion, multipliers, lo=lo, hi=hi)
     size = float(np.abs(multipliers).sum() + np.abs(distortion).max())
-    return float(multipliers.sum() + prices.min()) - 1e-14 * size, prices
+    return float(multipliers.sum() + found.min()) - 1e-14 * size, found
 
 
 def greedy_medians(prior: FloatArray, distortion: FloatArray, count: int) -> list[int]:
@@ -88,12 +88,12 @@ def generate(
             if cost < best_cost or not found:
                 best_cost = cost
                 found.append(Candidate(matrix, np.array(chosen, dtype=np.int64), cost, accuracy))
-            proved, prices = proved_bound(prior, distortion, master.multipliers, lo=lo, hi=hi)
+            proved, price = proved_bound(prior, distortion, master.multipliers, lo=lo, hi=hi)
             bound = max(bound, proved)
             if best_cost - bound <= max(accuracy, gap) * best_cost or deadline.passed:
                 break
             inside = set(chosen)
-            paying = [int(y) for y in np.argsort(prices) if prices[y] < 0 and int(y) not in inside]
+            paying = [int(y) for y in np.argsort(price) if price[y] < 0 and int(y) not in inside]
             if not paying:
                 # Nothing pays, so only the master's own accuracy is missing.
                 if inner < 1e-12:
@@ -104,13 +104,4 @@ def generate(
         left = best_cost - bound
         if left <= gap * best_cost or left > 0.9 * before or deadline.passed or rounds >= most_rounds:
             break
-    reached = max(0.0, (best_cost - bound) / best_cost)
-    return Solved(
-        value=found,
-        status="converged" if reached <= gap else "stopped",
-        steps=steps,
-        gap=reached,
-        objective=best_cost,
-        lower_bound=bound,
-        seconds=time.perf_counter() - began,
-    )
+    return solution(found, best_cost, bound, gap=gap, steps=steps, began=began)

@@ -156,11 +156,7 @@ def checked_promise(name: str) -> Promise:
 
 
 def _checked_promise(promise: str, radius: float | None, least_mass: float | None) -> None:
-    if promise not in ("range", "average", "mass"):
-        raise InputError(
-            f"The promise is '{promise}'.",
-            "Choose range (with radius), average, or mass (with least_mass): none is safe for every value.",
-        )
+    checked_promise(promise)
     if promise == "range" or radius is not None:
         positive(radius if radius is not None else math.nan, "radius")
     if promise == "mass" or least_mass is not None:
