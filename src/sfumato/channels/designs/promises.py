@@ -94,7 +94,7 @@ class LipPromise(Promise):
             raise self._broken(leakage)
         return Guarantee(
             notion="local information privacy",
-            parameters=_both_sides(self.up, self.below, leakage),
+            parameters=both_sides((self.up, self.below), (leakage.up, leakage.low)),
             assumes=(f"the adversary's prior is {self.priors.describe()}",),
             covers=("one report about one symbol; the belief in any symbol changes by at most these factors",),
             not_covered=(
@@ -304,7 +304,7 @@ class LatentPromise(Promise):
             )
         return Guarantee(
             notion="local information privacy of a latent variable",
-            parameters=_both_sides(self.up, self.low, leakage),
+            parameters=both_sides((self.up, self.low), (leakage.up, leakage.low)),
             assumes=("the latent variable has the stated prior and gives the symbol by the stated P(x | s)",),
             covers=("one report; the belief in any value of the latent variable",),
             not_covered=("the symbol itself: nothing is promised about it", "several reports"),
@@ -368,13 +368,10 @@ def _share_to_mix(lifts: FloatArray, *, most: float, least: float) -> float:
     return max(share, (least - smallest) / (1 - smallest)) if smallest < least else share
 
 
-def _both_sides(up: float, low: float, leakage: Leakage) -> dict[str, float]:
-    return {
-        "epsilon_up_nats": up,
-        "epsilon_low_nats": low,
-        "measured_up_nats": leakage.up,
-        "measured_low_nats": leakage.low,
-    }
+def both_sides(limits: tuple[float, float], measured: tuple[float, float]) -> dict[str, float]:
+    """The parameters of a promise of local information privacy: both limits and both leakages, up and low."""
+    names = ("epsilon_up_nats", "epsilon_low_nats", "measured_up_nats", "measured_low_nats")
+    return dict(zip(names, (*limits, *measured), strict=True))
 
 
 def _rows(matrix: npt.ArrayLike) -> FloatArray:

@@ -199,13 +199,17 @@ class Box(PriorSet):
 class TVBall(PriorSet):
     """Every prior within total variation ``radius`` of a centre (total variation: half the L1 distance)."""
 
-    centre: FloatArray
+    around: FloatArray
     radius: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "centre", checked_probabilities(self.centre))
+        object.__setattr__(self, "around", checked_probabilities(self.around))
         if not (math.isfinite(self.radius) and 0 <= self.radius <= 1):
             raise InputError(f"The radius is {self.radius}.", "A total variation lies in 0 .. 1.")
+
+    @property
+    def centre(self) -> FloatArray:
+        return self.around
 
     @property
     def supported(self) -> BoolArray:

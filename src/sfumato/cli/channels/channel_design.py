@@ -86,7 +86,7 @@ def design(
 ) -> None:
     """Design a channel, certify its leakage on the matrix that ships, and save it with labels and distortion."""
     began = time.perf_counter()
-    _refuse_impossible(gap, max_seconds, output, floor)
+    _refuse_impossible(gap, max_seconds, output)
     design_named(mechanism)
     cells = grid_of(grid, cell_size)
     law, counts, plane_error = prior_of(prior, grid=cells, floor=floor, drop_zeros=drop_zeros)
@@ -166,7 +166,7 @@ def design(
         typer.echo(f"saved to {output}")
 
 
-def _refuse_impossible(gap: float | None, max_seconds: float | None, output: Path | None, floor: float) -> None:
+def _refuse_impossible(gap: float | None, max_seconds: float | None, output: Path | None) -> None:
     """What no design can do, said before any file is read."""
     if gap is not None and not 0 < gap < 1:
         raise InputError(f"--gap is {gap:g}.", "It is a share between 0 and 1, for example 1e-4.")
@@ -174,8 +174,6 @@ def _refuse_impossible(gap: float | None, max_seconds: float | None, output: Pat
         raise InputError(f"--max-seconds is {max_seconds:g}.", "Give a finite number above 0, such as 60.")
     if output is not None and output.suffix.lower() not in (".parquet", ".pq", ".csv", ".json"):
         raise InputError(f"A channel cannot be written as '{output.suffix}'.", "Use .parquet, .csv or .json.")
-    if not 0 <= floor < 1:
-        raise InputError(f"The floor is {floor}.", "It is a share between 0 and 1, for example 0.01.")
 
 
 def _missed(mechanism: str, made: DesignedChannel, *, timed: bool) -> NotConverged:

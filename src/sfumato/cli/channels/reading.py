@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import typer
@@ -28,12 +27,6 @@ _PROMISE_HELP = (
 _VALUES_HELP = "laplace: CSV of the possible values and their probabilities, one pair per line."
 _MEAN, _SD = "What readings are on average.", "How far readings spread, for example --prior-sd 2."
 _GAUSSIAN, _LAPLACE = "Gaussian noise", "Laplace noise"
-
-
-class _Mechanism(Protocol):
-    def release(self, values: FloatArray, rng: int | None) -> FloatArray: ...
-
-    def guarantee(self) -> Guarantee: ...
 
 
 def register(app: typer.Typer) -> None:
@@ -78,7 +71,7 @@ def reading(
     if (value is None) == (readings is None):
         raise InputError("Give one number, or --readings with a file of numbers.", "One of the two.")
     numbers = np.array([value], dtype=np.float64) if readings is None else read_matrix(readings).reshape(-1)
-    noise: _Mechanism
+    noise: gaussian_channel.GaussianChannel | gaussian_channel.ContinuousSampling | clamped_laplace.ClampedLaplace
     if mechanism == "gaussian":
         noise = gaussian_channel.calibrated(
             prior_variance=needed("prior-sd", prior_sd, _SD) ** 2,
@@ -90,7 +83,10 @@ def reading(
             mean=needed("prior-mean", prior_mean, _MEAN),
         )
         if promise == "range" and radius is not None and prior_mean is not None:
-            _refuse_outside(numbers, prior_mean, radius)
+            outside = int(np.sum(np.abs(numbers - prior_mean) > radius))
+            if outside:  # a promise for a range says nothing about a reading outside it
+                advice = "Widen --radius, clamp them to the range, or leave them out."
+                raise InputError(f"{outside} reading(s) lie outside the range that is promised.", advice)
     elif mechanism == "sampling":
         share = "How often the truth may be told, for example --delta 0.01."
         noise = gaussian_channel.ContinuousSampling(
@@ -105,16 +101,6 @@ def reading(
         names = "gaussian, laplace, context-laplace, sampling"
         raise InputError(f"There is no mechanism '{mechanism}'.", f"Use one of: {names}.")
     _report(mechanism, noise.release(numbers, seed), noise.guarantee(), seed, output, json=json)
-
-
-def _refuse_outside(numbers: FloatArray, mean: float, radius: float) -> None:
-    """A promise for a range says nothing about a reading outside it: such a one is not reported."""
-    outside = int(np.sum(np.abs(numbers - mean) > radius))
-    if outside:
-        raise InputError(
-            f"{outside} reading(s) lie outside the range that is promised.",
-            "Widen --radius, clamp them to the range, or leave them out.",
-        )
 
 
 def _laplace(

@@ -27,6 +27,7 @@ from sfumato.base.things.cell_prior import positive_prior
 from sfumato.base.things.guarantees import IDEALISED, Guarantee
 from sfumato.channels.conversions.lip_constants import ldp_budget_for_lip
 from sfumato.channels.designs.limits import design_epsilon
+from sfumato.channels.designs.promises import both_sides
 from sfumato.channels.measures.discrete import epsilon_checked
 
 Calibration = Literal["sufficient", "exact"]
@@ -67,15 +68,9 @@ class ClampedLaplace:
 
     def guarantee(self) -> Guarantee:
         """Local information privacy with the exactly computed leakage beside the target."""
-        up, low = self.leakage()
         return Guarantee(
             notion="local information privacy",
-            parameters={
-                "epsilon_up_nats": self.epsilon,
-                "epsilon_low_nats": self.epsilon,
-                "measured_up_nats": up,
-                "measured_low_nats": low,
-            },
+            parameters=both_sides((self.epsilon, self.epsilon), self.leakage()),
             assumes=(f"the adversary's prior over {self.prior.size} values is the stated one",),
             covers=("one report of one value, clamped to the range of the values",),
             not_covered=("several reports", "reports that are not clamped"),
