@@ -8,7 +8,6 @@ not depend on the method having converged.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_solve
@@ -73,7 +72,7 @@ def interior_point(
         if left <= 0.2 * gap * best_value or since > STALLED or deadline.left_s <= longest:
             break
         try:
-            newton = _Newton.at(s, z, decay, pairs, dual_left, row_left)
+            newton = _Newton(s, z, decay, pairs, dual_left, row_left)
             _, _, ds, dz = newton.direction(-s * z)
             primal, dual = _longest(s, ds, pairs), _longest(z, dz, pairs)
             after = float(((s + primal * ds) * (z + dual * dz))[:, pairs].sum()) / count
@@ -95,35 +94,20 @@ def seconds_per_step(decay: FloatArray, pairs: BoolArray, outputs: int) -> float
     q = np.full((_SAMPLE, n), 1.0 / outputs)
     s = _slacks(q, decay, pairs, outside=1.0)
     z = np.where(pairs, 1.0 / s, 0.0)
-    newton = _Newton.at(s, z, decay, pairs, -_adjoint(z, decay), np.zeros(n))
+    newton = _Newton(s, z, decay, pairs, -_adjoint(z, decay), np.zeros(n))
     newton.direction(-s * z)
     newton.centred(-s * z, 1.0)
     return (time.perf_counter() - began) * outputs / _SAMPLE
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class _Newton:
-    s: FloatArray
-    z: FloatArray
-    decay: FloatArray
-    pairs: BoolArray
-    dual_left: FloatArray
-    row_left: FloatArray
-    normal: FloatArray
-    inverse: FloatArray
-    total_factor: FloatArray
-    total_scale: FloatArray
+    """Newton's equations at slacks s with multipliers z, factored; ``dual`` and ``rows`` are residuals."""
 
-    @classmethod
-    def at(
-        cls,
-        s: FloatArray,
-        z: FloatArray,
-        decay: FloatArray,
-        pairs: BoolArray,
-        dual_left: FloatArray,
-        row_left: FloatArray,
-    ) -> _Newton:
+    def __init__(
+        self, s: FloatArray, z: FloatArray, decay: FloatArray, pairs: BoolArray, dual: FloatArray, rows: FloatArray
+    ) -> None:
+        self.s, self.z, self.decay, self.pairs = s, z, decay, pairs
+        self.dual_left, self.row_left = dual, rows
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             normal = _normal(np.where(pairs, z / s, 0.0), decay)
         if not np.all(np.isfinite(normal)):
@@ -138,18 +122,8 @@ class _Newton:
             raise np.linalg.LinAlgError("no longer positive definite")
         total_scale = 1.0 / np.sqrt(diagonal)
         factor = np.linalg.cholesky(total * total_scale[:, None] * total_scale)
-        return cls(
-            s,
-            z,
-            decay,
-            pairs,
-            dual_left,
-            row_left,
-            normal,
-            np.asarray(inverse),
-            np.asarray(factor),
-            np.asarray(total_scale),
-        )
+        self.normal, self.inverse, self.total_scale = normal, np.asarray(inverse), np.asarray(total_scale)
+        self.total_factor = np.asarray(factor)
 
     def _rows(self, right: FloatArray) -> FloatArray:
         return np.asarray(self.total_scale * cho_solve((self.total_factor, True), self.total_scale * right))

@@ -91,15 +91,15 @@ def solve(
         if gap <= tolerance * value or since_best >= stalled or deadline.left_s <= longest:
             break
         try:
-            newton = _Newton.at(prior, cost, point, lo=lo, w=w, balanced=balanced)
+            direction = _newton(prior, cost, point, lo=lo, w=w, balanced=balanced)
         except np.linalg.LinAlgError:
             break
         centre = gap / (2 * n * k)
         left = -point.u * point.zu, -point.t * point.zt
-        affine = newton.direction(*left)
+        affine = direction(*left)
         after = point.moved(affine, *_steps(point, affine)).products()
         target = centre * min(1.0, (after / gap) ** 3)
-        move = newton.direction(target + left[0] - affine.u * affine.zu, target + left[1] - affine.t * affine.zt)
+        move = direction(target + left[0] - affine.u * affine.zu, target + left[1] - affine.t * affine.zt)
         primal, dual = (min(1.0, 0.9995 * size) for size in _steps(point, move))
         point = point.moved(move, primal, dual)
     assert best is not None
@@ -127,62 +127,57 @@ class _Point(NamedTuple):
         return _Point(*(here + step * change for here, step, change in zip(self, steps, by, strict=True)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Newton:
-    direction: Callable[[FloatArray, FloatArray], _Point]
+def _newton(
+    prior: FloatArray, cost: FloatArray, point: _Point, *, lo: float, w: float, balanced: bool
+) -> Callable[[FloatArray, FloatArray], _Point]:
+    """Factor the n x n system that remains after eliminating everything that is diagonal or 2 x 2 per output."""
+    u, t, m, pi, mu, zu, zt = point
+    p = prior[:, None]
+    a, b = u / zu, t / zt
+    inverse = 1.0 / (a + b)
+    f, g = a * inverse, a * b * inverse
+    beta = lo + w * f
+    diagonal = g.sum(axis=1)
+    third = w * w * inverse.sum(axis=0)
+    if balanced:
+        alpha = p * g
+        first = (p * alpha).sum(axis=0)
+        second = w * (prior @ f) - (1 - lo)
+        determinant = first * third + second * second
+        cross = (alpha * (second / determinant)) @ beta.T
+        schur = (beta * (first / determinant)) @ beta.T - (alpha * (third / determinant)) @ alpha.T - cross - cross.T
+    else:
+        schur = (beta / third) @ beta.T
+    where = np.diag_indices(prior.size)
+    schur[where] += diagonal
+    schur[where] *= 1 + 1e-13
+    factor = cho_factor(schur, lower=True, check_finite=False)
+    # Residuals are 0 in exact arithmetic; keeping them removes the drift of rounding.
+    row_left = 1.0 - (u.sum(axis=1) + lo * m.sum())
+    sum_left = w * m - (u + t)
+    dual_left = cost - pi[:, None] - p * mu + zt - zu
+    level_left = w * zt.sum(axis=0) - lo * (cost - pi[:, None]).sum(axis=0) - (1 - lo) * mu
+    mass_left = (1 - lo) * m - prior @ u
 
-    @classmethod
-    def at(cls, prior: FloatArray, cost: FloatArray, point: _Point, *, lo: float, w: float, balanced: bool) -> _Newton:
-        """Factor the n x n system that remains after eliminating everything that is diagonal or 2 x 2 per output."""
-        u, t, m, pi, mu, zu, zt = point
-        p = prior[:, None]
-        a, b = u / zu, t / zt
-        inverse = 1.0 / (a + b)
-        f, g = a * inverse, a * b * inverse
-        beta = lo + w * f
-        diagonal = g.sum(axis=1)
-        third = w * w * inverse.sum(axis=0)
+    def direction(ru: FloatArray, rt: FloatArray) -> _Point:
+        rho = ru / zu + rt / zt - a * dual_left - sum_left
+        e = ru / zu - a * dual_left - f * rho
+        y2 = w * (rho * inverse).sum(axis=0) + level_left
         if balanced:
-            alpha = p * g
-            first = (p * alpha).sum(axis=0)
-            second = w * (prior @ f) - (1 - lo)
-            determinant = first * third + second * second
-            cross = (alpha * (second / determinant)) @ beta.T
-            schur = (
-                (beta * (first / determinant)) @ beta.T - (alpha * (third / determinant)) @ alpha.T - cross - cross.T
-            )
+            y1 = mass_left - prior @ e
+            c1, c2 = (third * y1 - second * y2) / determinant, (second * y1 + first * y2) / determinant
+            dpi = cho_solve(factor, row_left - e.sum(axis=1) - alpha @ c1 - beta @ c2, check_finite=False)
+            s1, s2 = y1 - alpha.T @ dpi, y2 + beta.T @ dpi
+            dmu, dm = (third * s1 - second * s2) / determinant, (second * s1 + first * s2) / determinant
         else:
-            schur = (beta / third) @ beta.T
-        where = np.diag_indices(prior.size)
-        schur[where] += diagonal
-        schur[where] *= 1 + 1e-13
-        factor = cho_factor(schur, lower=True, check_finite=False)
-        # Residuals are 0 in exact arithmetic; keeping them removes the drift of rounding.
-        row_left = 1.0 - (u.sum(axis=1) + lo * m.sum())
-        sum_left = w * m - (u + t)
-        dual_left = cost - pi[:, None] - p * mu + zt - zu
-        level_left = w * zt.sum(axis=0) - lo * (cost - pi[:, None]).sum(axis=0) - (1 - lo) * mu
-        mass_left = (1 - lo) * m - prior @ u
+            dpi = cho_solve(factor, row_left - e.sum(axis=1) - beta @ (y2 / third), check_finite=False)
+            dmu, dm = np.zeros_like(m), (y2 + beta.T @ dpi) / third
+        h = dpi[:, None] + p * dmu
+        dzt = (rho + a * h - w * dm) * inverse
+        dzu = dzt - h + dual_left
+        return _Point((ru - u * dzu) / zu, (rt - t * dzt) / zt, dm, dpi, dmu, dzu, dzt)
 
-        def direction(ru: FloatArray, rt: FloatArray) -> _Point:
-            rho = ru / zu + rt / zt - a * dual_left - sum_left
-            e = ru / zu - a * dual_left - f * rho
-            y2 = w * (rho * inverse).sum(axis=0) + level_left
-            if balanced:
-                y1 = mass_left - prior @ e
-                c1, c2 = (third * y1 - second * y2) / determinant, (second * y1 + first * y2) / determinant
-                dpi = cho_solve(factor, row_left - e.sum(axis=1) - alpha @ c1 - beta @ c2, check_finite=False)
-                s1, s2 = y1 - alpha.T @ dpi, y2 + beta.T @ dpi
-                dmu, dm = (third * s1 - second * s2) / determinant, (second * s1 + first * s2) / determinant
-            else:
-                dpi = cho_solve(factor, row_left - e.sum(axis=1) - beta @ (y2 / third), check_finite=False)
-                dmu, dm = np.zeros_like(m), (y2 + beta.T @ dpi) / third
-            h = dpi[:, None] + p * dmu
-            dzt = (rho + a * h - w * dm) * inverse
-            dzu = dzt - h + dual_left
-            return _Point((ru - u * dzu) / zu, (rt - t * dzt) / zt, dm, dpi, dmu, dzu, dzt)
-
-        return cls(direction)
+    return direction
 
 
 def _steps(point: _Point, move: _Point) -> tuple[float, float]:
