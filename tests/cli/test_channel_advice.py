@@ -11,7 +11,7 @@ import pytest
 import typer
 from repository import ROOT
 
-from sfumato.channels.designs.registry import DESIGNS
+from sfumato.channels.designs.design_registry import DESIGNS
 from sfumato.cli import app
 
 SOURCE = ROOT / "src" / "sfumato"

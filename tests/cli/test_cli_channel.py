@@ -10,7 +10,7 @@ import pytest
 from channel_command import answer, refused, run
 from rich.table import Table
 
-from sfumato.channels.designs.registry import DESIGNS
+from sfumato.channels.designs.design_registry import DESIGNS
 from sfumato.cli.output import table_console
 
 

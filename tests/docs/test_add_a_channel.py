@@ -30,7 +30,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     where = re.match(r"# (src/\S+\.py)\n", text)
     assert where is not None
     (here / where.group(1)).write_text(text, encoding="utf-8")
-    registry = here / "src" / "sfumato" / "channels" / "designs" / "registry.py"
+    registry = here / "src" / "sfumato" / "channels" / "designs" / "design_registry.py"
     rows = registry.read_text(encoding="utf-8")
     assert rows.count("]  # fmt: skip") == 1
     registry.write_text(rows.replace("]  # fmt: skip", f"{row}]  # fmt: skip"), encoding="utf-8")
@@ -71,7 +71,7 @@ def test_the_same_design_without_its_noise_does_not_leave(copy: Path) -> None:
     file = copy / "src" / "sfumato" / "channels" / "designs" / "one_favourite.py"
     honest = file.read_text(encoding="utf-8")
     lying = honest.replace(
-        "DesignedChannel(promise.kept(matrix), promise)", "DesignedChannel(Channel(np.eye(3)), promise)"
+        "DesignedChannel(promise.keep(matrix), promise)", "DesignedChannel(Channel(np.eye(3)), promise)"
     )
     assert lying != honest
     file.write_text(lying, encoding="utf-8")

@@ -306,7 +306,7 @@ ORDINARY: dict[str, tuple[str | None, Any]] = {
     "Samples.inputs": ("int", 3),
     "Samples.outputs": ("int", 3),
     "black_box.gain": (None, None),
-    "table.channel": (None, Channel(Q)),
+    "all_measures.channel": (None, Channel(Q)),
     "Asked.gain": (None, None),
     "comparison.channel": (None, Channel(Q)),
     "remap.channel": (None, Channel(Q)),

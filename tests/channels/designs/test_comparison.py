@@ -17,7 +17,7 @@ from sfumato.channels.designs import comparison
 from sfumato.channels.designs.comparison import compare
 from sfumato.channels.designs.door import compared_rows
 from sfumato.channels.designs.lip.lip_optimal import optimal_channel
-from sfumato.channels.measures.table import measure_all
+from sfumato.channels.measures.all_measures import measure_all
 from sfumato.papers.lip.lip_comparison import synthetic_city
 
 

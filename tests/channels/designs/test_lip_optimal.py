@@ -69,7 +69,7 @@ def test_published_optima(solver: str, distortion: np.ndarray, epsilon: float, l
     assert solved.objective == pytest.approx(value, abs=1e-6)
     assert solved.lower_bound is not None
     assert solved.lower_bound <= value + 1e-9
-    assert solved.value.promise.measured(solved.value.channel).up <= epsilon
+    assert solved.value.promise.measure(solved.value.channel).up <= epsilon
     if low is None:
         assert solved.value.leakage <= epsilon
 
@@ -258,7 +258,7 @@ def test_tiny_columns_are_merged_and_never_dropped() -> None:
 def test_the_guarantee_names_its_prior_set_and_the_measured_leakage() -> None:
     designed = optimal_channel(P, d.hamming(3), 1, priors=TVBall(P, 0.05)).value
     assert "total variation 0.05" in designed.guarantee.assumes[0]
-    assert designed.guarantee.parameters["measured_up_nats"] == designed.promise.measured(designed.channel).up
+    assert designed.guarantee.parameters["measured_up_nats"] == designed.promise.measure(designed.channel).up
     assert any("do not simply add" in words for words in designed.guarantee.not_covered)
 
 

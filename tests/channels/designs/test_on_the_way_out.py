@@ -15,6 +15,7 @@ from sfumato.base.errors import InputError, NotCertified
 from sfumato.base.things.cell_prior import CellPrior
 from sfumato.base.things.channel import Channel
 from sfumato.base.things.grid import Grid
+from sfumato.channels.designs.design_registry import DESIGNS, ChannelDesign
 from sfumato.channels.designs.door import _loaded, design_channel, design_named
 from sfumato.channels.designs.promises import (
     DeltaPromise,
@@ -24,7 +25,6 @@ from sfumato.channels.designs.promises import (
     LipPromise,
     Promise,
 )
-from sfumato.channels.designs.registry import DESIGNS, ChannelDesign
 from sfumato.channels.designs.task import ChannelTask, DesignedChannel, LeakageTarget, Tuned
 from sfumato.channels.measures.discrete import hamming
 from sfumato.channels.priors.prior_sets import Known, Polytope, Simplex, TVBall
@@ -79,7 +79,7 @@ def test_a_channel_that_leaks_more_than_it_promises_does_not_leave(
     with pytest.raises(NotCertified, match=r"liar (does not keep its promise|promises)"):
         design_channel(name, TASK)
     with pytest.raises(NotCertified):
-        LIES[notion].stated(channel)
+        LIES[notion].state(channel)
 
 
 @pytest.mark.parametrize("notion", [name for name in LIES if name != "mutual information"])
@@ -92,9 +92,9 @@ def test_the_same_promise_is_stated_where_it_is_kept(liar: Callable[[object], st
 def test_a_promise_over_a_set_is_measured_over_the_set(liar: Callable[[object], str]) -> None:
     ball = TVBall(P, 0.3)
     within = 1.05 * LipPromise(Known(P), 1.0).leakage(TELLS_MORE)
-    assert LipPromise(Known(P), within).stated(TELLS_MORE)
+    assert LipPromise(Known(P), within).state(TELLS_MORE)
     with pytest.raises(NotCertified):
-        LipPromise(ball, within).stated(TELLS_MORE)
+        LipPromise(ball, within).state(TELLS_MORE)
     task = replace(TASK, epsilon=within, priors=ball)
     set_row = replace(design_named("lip-optimal"), name="liar", build=f"{__name__}:build")
     with pytest.MonkeyPatch.context() as patch:
@@ -124,7 +124,7 @@ def test_a_promise_about_something_else_is_refused(liar: Callable[[object], str]
 
 def test_only_what_is_measured_here_can_be_promised(liar: Callable[[object], str]) -> None:
     class MyPromise(LipPromise):
-        def stated(self, channel: Channel) -> object:  # type: ignore[override]
+        def state(self, channel: Channel) -> object:  # type: ignore[override]
             return "perfectly safe"
 
     class MyChannel(DesignedChannel):

@@ -12,11 +12,11 @@ from sfumato.base.errors import InputError
 from sfumato.base.numbers.geo import geo_epsilon
 from sfumato.base.things.cell_prior import CellPrior
 from sfumato.base.things.grid import Grid
+from sfumato.channels.designs.design_registry import DESIGNS, ChannelDesign
 from sfumato.channels.designs.door import design_channel
 from sfumato.channels.designs.geo import geo_first_order
 from sfumato.channels.designs.geo.geo_optimal import optimal_geo_channel
 from sfumato.channels.designs.lip.lip_optimal import optimal_channel, worst_case_channel
-from sfumato.channels.designs.registry import DESIGNS, ChannelDesign
 from sfumato.channels.designs.task import ChannelTask
 from sfumato.channels.measures.discrete import average_distortion, hamming
 from sfumato.channels.priors.prior_sets import Box, Polytope, TVBall

@@ -21,9 +21,9 @@ from sfumato.base.shown import Shown
 from sfumato.base.things.cell_prior import positive_prior
 from sfumato.base.things.channel import Channel, checked_distortion
 from sfumato.base.things.grid import Grid
+from sfumato.channels.designs.design_registry import ChannelDesign
 from sfumato.channels.designs.door import compared_named, compared_rows, tune_design
 from sfumato.channels.designs.own import Own, is_own, own_named, tuned_own
-from sfumato.channels.designs.registry import ChannelDesign
 from sfumato.channels.designs.remap import remap
 from sfumato.channels.designs.task import LeakageTarget, Tuned
 from sfumato.channels.measures import discrete

@@ -13,6 +13,7 @@ from importlib import import_module
 import numpy as np
 
 from sfumato.base.errors import InputError, NotCertified
+from sfumato.channels.designs.design_registry import DESIGNS, ChannelDesign
 from sfumato.channels.designs.promises import (
     PROMISES,
     DeltaPromise,
@@ -22,7 +23,6 @@ from sfumato.channels.designs.promises import (
     LipPromise,
     Promise,
 )
-from sfumato.channels.designs.registry import DESIGNS, ChannelDesign
 from sfumato.channels.designs.remap import remap_design
 from sfumato.channels.designs.task import ChannelTask, DesignedChannel, LeakageTarget, Tuned
 from sfumato.channels.priors.prior_sets import Known, Simplex
@@ -102,7 +102,7 @@ def checked_leaving(name: str, made: DesignedChannel, task: ChannelTask) -> None
     if reason:
         raise NotCertified(f"{name} promises {reason}.", "Promise what the task asks for.")
     try:
-        made.promise.stated(made.channel)
+        made.promise.state(made.channel)
     except NotCertified as error:
         raise NotCertified(f"{name} does not keep its promise. {error.what}", error.advice) from error
 

@@ -72,7 +72,7 @@ def exponential_for_epsilon(
                 return DesignedChannel(channel, promise)
             rate *= 1 - 1.5 * (measured - eps) / measured - 1e-15
     rate = largest_rate(lambda r: geo_epsilon(exponential_matrix(d, r), d), eps, low=0.4 * eps, high=1.05 * eps)
-    return DesignedChannel(promise.kept(exponential_matrix(d, rate), labels), promise)
+    return DesignedChannel(promise.keep(exponential_matrix(d, rate), labels), promise)
 
 
 def _is_metric(d: FloatArray) -> bool:
@@ -120,4 +120,4 @@ def build(task: ChannelTask) -> DesignedChannel:
         unit=task.unit,
         plane_error=task.plane_error,
         inputs=task.prior.labels,
-    ).labelled(task)
+    ).with_labels(task)

@@ -1,7 +1,7 @@
 """What a channel promises, as an object that measures it: no statement about a channel is made in any other way.
 
-A design gives a channel and its promise, never a guarantee. :meth:`Promise.stated` measures the very matrix that ships,
-adds what the rounding of that measurement may hide, and either states the guarantee or refuses. :meth:`Promise.kept`
+A design gives a channel and its promise, never a guarantee. :meth:`Promise.state` measures the very matrix that ships,
+adds what the rounding of that measurement may hide, and either states the guarantee or refuses. :meth:`Promise.keep`
 brings a solver's matrix inside first: solvers overshoot a bound by 1e-14, so the matrix is mixed with a constant
 channel just enough to bring every ratio below the limit by more than the rounding.
 """
@@ -50,18 +50,18 @@ class Promise(ABC):
         """How much the channel leaks in this notion, measured (of two sides, the larger)."""
 
     @abstractmethod
-    def stated(self, channel: Channel) -> Guarantee:
+    def state(self, channel: Channel) -> Guarantee:
         """The guarantee, measured on this channel; NotCertified where it leaks more than is promised."""
 
-    def kept(self, matrix: npt.ArrayLike, as_channel: Callable[[FloatArray], Channel] = Channel) -> Channel:
+    def keep(self, matrix: npt.ArrayLike, as_channel: Callable[[FloatArray], Channel] = Channel) -> Channel:
         """A channel that keeps the promise, as little away from ``matrix`` as possible; or NotCertified."""
         channel = as_channel(_rows(matrix))
-        self.stated(channel)
+        self.state(channel)
         return channel
 
     def after(self, channel: Channel) -> Channel:
         """The same promise for a post-processing of a channel that keeps it: measured anew, repaired if need be."""
-        return self.kept(channel.matrix, lambda matrix: replace(channel, matrix=matrix))
+        return self.keep(channel.matrix, lambda matrix: replace(channel, matrix=matrix))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,18 +78,18 @@ class LipPromise(Promise):
         """The limit of the lower side."""
         return self.up if self.low is None else self.low
 
-    def measured(self, channel: Channel | FloatArray) -> Leakage:
+    def measure(self, channel: Channel | FloatArray) -> Leakage:
         """Both sides over the set (for one prior: over its support)."""
         one = isinstance(self.priors, Known)
         return lip(channel, self.priors.centre) if one else lip_over_set(channel, self.priors)
 
     def leakage(self, channel: Channel) -> float:
         """The larger of the two sides, in nats."""
-        return self.measured(channel).max
+        return self.measure(channel).max
 
-    def stated(self, channel: Channel) -> Guarantee:
+    def state(self, channel: Channel) -> Guarantee:
         """Local information privacy, with the measured leakage beside the limit."""
-        leakage, error = self.measured(channel), self._error(channel)
+        leakage, error = self.measure(channel), self._error(channel)
         if not self._within(leakage, error):
             raise self._broken(leakage)
         return Guarantee(
@@ -105,14 +105,14 @@ class LipPromise(Promise):
             numerics=NUMERICS,
         )
 
-    def kept(self, matrix: npt.ArrayLike, as_channel: Callable[[FloatArray], Channel] = Channel) -> Channel:
+    def keep(self, matrix: npt.ArrayLike, as_channel: Callable[[FloatArray], Channel] = Channel) -> Channel:
         """The matrix repaired until its *measured* leakage over the set is within both limits."""
         raw, slack = _rows(matrix), 0.0
         for _ in range(_ROUNDS):
             low = self.below - 2 * slack if math.isfinite(self.below) else 700.0
             fixed = repair(raw, self.priors, up=self.up - 2 * slack, low=low)
             channel = as_channel(fixed / fixed.sum(axis=1, keepdims=True))
-            leakage, error = self.measured(channel), self._error(channel)
+            leakage, error = self.measure(channel), self._error(channel)
             if self._within(leakage, error):
                 return channel
             slack = max(4 * slack, error)
@@ -164,7 +164,7 @@ class GeoPromise(Promise):
         self._last[:] = [(channel.matrix, found)]
         return found
 
-    def stated(self, channel: Channel) -> Guarantee:
+    def state(self, channel: Channel) -> Guarantee:
         """Geo-indistinguishability, with the measured value beside the nominal one."""
         measured = self.leakage(channel)
         if not measured <= self.epsilon:
@@ -187,7 +187,7 @@ class GeoPromise(Promise):
             numerics=NUMERICS,
         )
 
-    def kept(self, matrix: npt.ArrayLike, as_channel: Callable[[FloatArray], Channel] = Channel) -> Channel:
+    def keep(self, matrix: npt.ArrayLike, as_channel: Callable[[FloatArray], Channel] = Channel) -> Channel:
         """The matrix mixed with its mean row until the measured epsilon, rounded up, is at most the nominal one."""
         raw = _rows(matrix)
         mean = raw.mean(axis=0)
@@ -223,14 +223,14 @@ class InformationPromise(Promise):
         """The mutual information, in nats."""
         return mutual_information(channel, self.prior)
 
-    def stated(self, channel: Channel) -> Guarantee:
+    def state(self, channel: Channel) -> Guarantee:
         """The promise about one report, with what the channel tells and costs on average."""
         told = self.leakage(channel)
         if not told <= self.nats:
             raise NotCertified(
                 f"The channel tells {told:.12g} nats on average; {self.nats:.12g} were promised.", "Promise more."
             )
-        about_one = self.each.stated(channel)
+        about_one = self.each.state(channel)
         numbers = {"mutual_information_nats": told}
         if channel.distortion is not None:
             numbers["average_distortion"] = average_distortion(channel, self.prior, channel.distortion)
@@ -238,9 +238,9 @@ class InformationPromise(Promise):
             "mutual_information_nats, an average: people follow the stated prior"
         )
 
-    def kept(self, matrix: npt.ArrayLike, as_channel: Callable[[FloatArray], Channel] = Channel) -> Channel:
+    def keep(self, matrix: npt.ArrayLike, as_channel: Callable[[FloatArray], Channel] = Channel) -> Channel:
         """What keeps the promise about every report."""
-        return self.each.kept(matrix, as_channel)
+        return self.each.keep(matrix, as_channel)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -256,7 +256,7 @@ class DeltaPromise(Promise):
         error = lift_error(channel.matrix, self.prior)
         return max(epsilon_delta(channel, self.prior, max(0.0, self.epsilon - error))) + (error if self.delta else 0.0)
 
-    def stated(self, channel: Channel) -> Guarantee:
+    def state(self, channel: Channel) -> Guarantee:
         """(epsilon, delta) local information privacy, with both measured deltas."""
         if not self.leakage(channel) <= self.delta:
             raise NotCertified(f"delta would be {self.leakage(channel):.6g}.", "Ask for a larger delta.")
@@ -285,18 +285,18 @@ class LatentPromise(Promise):
     up: float
     low: float
 
-    def measured(self, channel: Channel | FloatArray) -> tuple[Leakage, float]:
+    def measure(self, channel: Channel | FloatArray) -> tuple[Leakage, float]:
         """Both sides of what a report says about S, and by how much each may be more than measured."""
         seen = checked_rows(self.given @ (channel.matrix if isinstance(channel, Channel) else channel))
         return lip(seen, self.secret_prior), lift_error(seen, self.secret_prior) + 4 * self.given.shape[1] * UNIT
 
     def leakage(self, channel: Channel) -> float:
         """The larger of the two sides, in nats."""
-        return self.measured(channel)[0].max
+        return self.measure(channel)[0].max
 
-    def stated(self, channel: Channel) -> Guarantee:
+    def state(self, channel: Channel) -> Guarantee:
         """The promise about S; about the symbol itself there is none."""
-        leakage, error = self.measured(channel)
+        leakage, error = self.measure(channel)
         if max(leakage.up - self.up, leakage.low - self.low) + error > 0:
             raise NotCertified(
                 f"The report moves the belief in the latent variable by up to {leakage.max:.12g} nats.",
@@ -311,7 +311,7 @@ class LatentPromise(Promise):
             numerics=NUMERICS,
         )
 
-    def kept(self, matrix: npt.ArrayLike, as_channel: Callable[[FloatArray], Channel] = Channel) -> Channel:
+    def keep(self, matrix: npt.ArrayLike, as_channel: Callable[[FloatArray], Channel] = Channel) -> Channel:
         """Mixing Q with the constant channel m mixes P(y | s) with the same m: a repair of S is a repair of Q."""
         raw, slack = np.asarray(matrix, dtype=np.float64), 0.0
         m = (self.secret_prior @ self.given) @ raw
@@ -319,7 +319,7 @@ class LatentPromise(Promise):
             lifts = (self.given @ raw)[:, m > 0] / m[m > 0]
             share = _share_to_mix(lifts, most=math.exp(self.up - slack), least=math.exp(-(self.low - slack)))
             channel = as_channel((1 - share) * raw + share * m)
-            leakage, error = self.measured(channel)
+            leakage, error = self.measure(channel)
             if max(leakage.up - self.up, leakage.low - self.low) + error <= 0:
                 return channel
             slack = max(4 * slack, 2 * error)

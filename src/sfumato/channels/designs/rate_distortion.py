@@ -140,9 +140,9 @@ def build(task: ChannelTask) -> DesignedChannel:
         limit = limit if limit is not None else ldp(matrix) * (1 + 1e-9) + 1e-9
         each = LipPromise(Simplex(p.size), limit)
     labels = partial(Channel, inputs=task.prior.labels, outputs=tuple(task.prior.labels[int(y)] for y in used))
-    channel = each.kept(matrix, labels)
+    channel = each.keep(matrix, labels)
     promise = InformationPromise(each, p, mutual_information(channel, p) * (1 + 1e-9))
-    shipped = DesignedChannel(channel, promise, solved.status, solved.gap, steps=solved.steps).labelled(task)
+    shipped = DesignedChannel(channel, promise, solved.status, solved.gap, steps=solved.steps).with_labels(task)
     return replace(shipped, average_distortion=average_distortion(channel, p, costs[:, used]))
 
 

@@ -97,7 +97,7 @@ class DesignedChannel(Shown):
     @property
     def guarantee(self) -> Guarantee:
         """What is promised, measured on this channel when it is asked for; NotCertified where it is not kept."""
-        return self.promise.stated(self.channel)
+        return self.promise.state(self.channel)
 
     @property
     def leakage(self) -> float:
@@ -105,7 +105,7 @@ class DesignedChannel(Shown):
         return self.promise.leakage(self.channel)
 
     @classmethod
-    def solved(cls, found: Solved[DesignedChannel]) -> DesignedChannel:
+    def from_solved(cls, found: Solved[DesignedChannel]) -> DesignedChannel:
         """What a solver found, with its certified gap."""
         return replace(
             found.value,
@@ -116,7 +116,7 @@ class DesignedChannel(Shown):
             steps=found.steps,
         )
 
-    def labelled(self, task: ChannelTask) -> DesignedChannel:
+    def with_labels(self, task: ChannelTask) -> DesignedChannel:
         """The same with the task's labels, places and distortion of the outputs it uses."""
         names, costs, channel = task.prior.labels, task.distortion, self.channel
         whole = channel.shape[1] == costs.shape[1]

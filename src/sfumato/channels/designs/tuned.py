@@ -110,7 +110,7 @@ def build_ldp_tuned(task: ChannelTask) -> DesignedChannel:
     raw = ldp_tuned(target).channel
     outputs = tuple(labels[int(y)] for y in raw.outputs)
     made = lip_design(raw.matrix, Known(p), p, task.level, None, inputs=labels, outputs=outputs)
-    return replace(made.labelled(task), status="stopped" if deadline.passed else "exact")
+    return replace(made.with_labels(task), status="stopped" if deadline.passed else "exact")
 
 
 def _worst_case(target: LeakageTarget, epsilon: float) -> Channel:

@@ -11,11 +11,11 @@ import typer
 from sfumato.base.errors import InputError, NotConverged
 from sfumato.base.files import write_whole
 from sfumato.base.things.cell_files import read_cells
+from sfumato.channels.designs.design_registry import DESIGNS
 from sfumato.channels.designs.door import design_channel, design_named
-from sfumato.channels.designs.registry import DESIGNS
 from sfumato.channels.designs.task import ChannelTask, DesignedChannel
 from sfumato.channels.files.channel_files import write_channel
-from sfumato.channels.measures.table import measure_all
+from sfumato.channels.measures.all_measures import measure_all
 from sfumato.cli.channels.channel_inputs import (
     CELL_SIZE_HELP,
     FLOOR_HELP,

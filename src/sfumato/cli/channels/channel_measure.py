@@ -17,10 +17,10 @@ from sfumato.channels.files.channel_files import read_channel
 from sfumato.channels.files.sample_files import SampleTable, read_fractions, read_samples
 from sfumato.channels.measures import black_box
 from sfumato.channels.measures import g_leakage as gains
+from sfumato.channels.measures.all_measures import Asked, Measures, measure_all
 from sfumato.channels.measures.black_box import Estimated
 from sfumato.channels.measures.discrete import epsilon_delta
 from sfumato.channels.measures.exact_fractions import ExactChannel, exact_prior, nats
-from sfumato.channels.measures.table import Asked, Measures, measure_all
 from sfumato.cli.channels.channel_inputs import (
     FLOOR_HELP,
     JSON_HELP,

@@ -134,7 +134,7 @@ def optimal_geo_channel(
             distortion_name="euclidean" if distortion is None else distortion_name,
             positions_m=None if positions_m is None else finite(positions_m, "positions_m", dimensions=2),
         )
-        channel = promise.kept(gathered, labels)
+        channel = promise.keep(gathered, labels)
         return average_distortion(channel, p, d[:, columns]), channel
 
     def rival() -> Candidate:
@@ -234,4 +234,4 @@ def build(task: ChannelTask) -> DesignedChannel:
         progress=task.progress,
         rivals=lambda: _rivals(far, task.level, grid),
     )
-    return DesignedChannel.solved(solved)
+    return DesignedChannel.from_solved(solved)

@@ -52,7 +52,7 @@ def planar_laplace_channel(grid: Grid, epsilon: float, *, plane_error: float | N
         if measured <= eps:
             return DesignedChannel(channel, promise)
         less = max(4 * less, 1e-15, 1.5 * (measured - eps) / measured)
-    return DesignedChannel(promise.kept(planar_laplace_matrix(grid, eps), labels), promise)
+    return DesignedChannel(promise.keep(planar_laplace_matrix(grid, eps), labels), promise)
 
 
 def planar_laplace_matrix(grid: Grid, epsilon: float) -> FloatArray:
@@ -252,7 +252,7 @@ def planar_geometric_channel(grid: Grid, epsilon: float, *, plane_error: float |
     # folded: (columns_in * columns_out, rows_in * rows_out)
     matrix = folded.reshape(grid.columns, grid.columns, grid.rows, grid.rows).transpose(2, 0, 3, 1)
     promise = GeoPromise(distances, eps, grid.unit, off)
-    return DesignedChannel(promise.kept(matrix.reshape(grid.cells, grid.cells), _labelled(grid, distances)), promise)
+    return DesignedChannel(promise.keep(matrix.reshape(grid.cells, grid.cells), _labelled(grid, distances)), promise)
 
 
 def _folded(kernel: FloatArray, count: int, reach: int) -> FloatArray:
@@ -275,13 +275,13 @@ def _folded(kernel: FloatArray, count: int, reach: int) -> FloatArray:
 def build_laplace(task: ChannelTask) -> DesignedChannel:
     """The registry's planar-laplace, on the task's grid."""
     assert task.grid is not None
-    return planar_laplace_channel(task.grid, task.level, plane_error=task.plane_error).labelled(task)
+    return planar_laplace_channel(task.grid, task.level, plane_error=task.plane_error).with_labels(task)
 
 
 def build_geometric(task: ChannelTask) -> DesignedChannel:
     """The registry's planar-geometric, on the task's grid."""
     assert task.grid is not None
-    return planar_geometric_channel(task.grid, task.level, plane_error=task.plane_error).labelled(task)
+    return planar_geometric_channel(task.grid, task.level, plane_error=task.plane_error).with_labels(task)
 
 
 def _labelled(grid: Grid, distances: FloatArray) -> Callable[[FloatArray], Channel]:

@@ -204,7 +204,7 @@ def lip_design(
         distortion_name="hamming" if zero_or_one else None,
     )
     promise = LipPromise(priors, epsilon)
-    channel = promise.kept(matrix, labels)
+    channel = promise.keep(matrix, labels)
     cost = None if distortion is None else average_distortion(channel, p, distortion)
     return DesignedChannel(channel, promise, average_distortion=cost)
 
@@ -212,16 +212,16 @@ def lip_design(
 def build_resampling(task: ChannelTask) -> DesignedChannel:
     """The registry's prior-resampling."""
     p, names = task.prior.probabilities, task.prior.labels
-    return resampling_channel(p, task.level, distortion=task.distortion, inputs=names).labelled(task)
+    return resampling_channel(p, task.level, distortion=task.distortion, inputs=names).with_labels(task)
 
 
 def build_top_k(task: ChannelTask) -> DesignedChannel:
     """The registry's top-k."""
-    return top_k_channel(task.prior.probabilities, task.level, inputs=task.prior.labels)[0].labelled(task)
+    return top_k_channel(task.prior.probabilities, task.level, inputs=task.prior.labels)[0].with_labels(task)
 
 
 def build_randomized_response(task: ChannelTask) -> DesignedChannel:
     """The registry's randomized-response, the only oracle whose reports are the symbols: certified on the doubles."""
     names, p = task.prior.labels, task.prior.probabilities
     matrix = RandomizedResponse(p.size, design_epsilon(task.level)).channel().matrix
-    return lip_design(matrix, Simplex(p.size), p, task.level, None, inputs=names, outputs=names).labelled(task)
+    return lip_design(matrix, Simplex(p.size), p, task.level, None, inputs=names, outputs=names).with_labels(task)

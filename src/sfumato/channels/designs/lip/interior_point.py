@@ -97,11 +97,11 @@ def solve(
         centre = gap / (2 * n * k)
         left = -point.u * point.zu, -point.t * point.zt
         affine = direction(*left)
-        after = point.moved(affine, *_steps(point, affine)).products()
+        after = point.after(affine, *_steps(point, affine)).products()
         target = centre * min(1.0, (after / gap) ** 3)
         move = direction(target + left[0] - affine.u * affine.zu, target + left[1] - affine.t * affine.zt)
         primal, dual = (min(1.0, 0.9995 * size) for size in _steps(point, move))
-        point = point.moved(move, primal, dual)
+        point = point.after(move, primal, dual)
     assert best is not None
     return InteriorPoint(best[1], best[2].pi * scale, best[0] * scale, steps, tuple(passed))
 
@@ -121,7 +121,7 @@ class _Point(NamedTuple):
         """The duality gap: what is left of complementarity."""
         return float((self.u * self.zu).sum() + (self.t * self.zt).sum())
 
-    def moved(self, by: _Point, primal: float, dual: float) -> _Point:
+    def after(self, by: _Point, primal: float, dual: float) -> _Point:
         """This point after steps of two lengths."""
         steps = (primal, primal, primal, dual, dual, dual, dual)
         return _Point(*(here + step * change for here, step, change in zip(self, steps, by, strict=True)))

@@ -58,6 +58,6 @@ def latent_channel(
     promise = LatentPromise(ps, rows, up, low)
     outputs = tuple(str(y) for y in kept)
     labels = partial(Channel, inputs=tuple(inputs), outputs=outputs, distortion=d[:, kept])
-    made = DesignedChannel(promise.kept(gathered, labels), promise)
+    made = DesignedChannel(promise.keep(gathered, labels), promise)
     cost = average_distortion(made.channel, p, d[:, kept])
     return solution(made, cost, bound_below(bound, cost), gap=gap, steps=steps, began=began)

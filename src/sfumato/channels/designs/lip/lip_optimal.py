@@ -114,7 +114,7 @@ def optimal_channel(
             distortion_name=distortion_name,
             positions_m=None if positions_m is None else finite(positions_m, "positions_m", dimensions=2),
         )
-        channel = promise.kept(gathered, labels)
+        channel = promise.keep(gathered, labels)
         return average_distortion(channel, p, d[:, columns]), channel
 
     cost, channel = cheapest(candidates, shipped)
@@ -224,12 +224,12 @@ def _dual_bound(p: FloatArray, d: FloatArray, *, lo: float, hi: float, deadline:
 
 def build(task: ChannelTask) -> DesignedChannel:
     """The registry's lip-optimal."""
-    return DesignedChannel.solved(_optimum(task, task.priors))
+    return DesignedChannel.from_solved(_optimum(task, task.priors))
 
 
 def build_worst_case(task: ChannelTask) -> DesignedChannel:
     """The registry's ldp-optimal: the same program with the promise for every prior."""
-    return DesignedChannel.solved(_optimum(task, Simplex(task.prior.size)))
+    return DesignedChannel.from_solved(_optimum(task, Simplex(task.prior.size)))
 
 
 def _optimum(task: ChannelTask, priors: PriorSet | None) -> Solved[DesignedChannel]:
