@@ -16,7 +16,7 @@ from page_table import table
 
 import sfumato as sf
 from sfumato.tracks.places.file import load_places
-from sfumato.tracks.places.zones import points_of
+from sfumato.tracks.places.globe import surface
 
 ROOT = Path(__file__).resolve().parents[3]
 WEB = ROOT / "web"
@@ -91,13 +91,13 @@ def test_hidden_rides_verify_and_hold_nothing_of_the_zone(walk: Walk) -> None:
     inside: set[str] = set()
     for path in inputs:
         trace = sf.read_trace(path)
-        held = zone.holds(points_of(trace.lat_deg, trace.lon_deg))
+        held = zone.holds(surface(trace.lat_deg, trace.lon_deg))
         assert held.any()
         inside |= {f'lat="{lat:.7f}"' for lat in trace.lat_deg[held]}
     for path in files:
         text = path.read_text()
         trace = sf.read_trace(path)
-        assert not zone.holds(points_of(trace.lat_deg, trace.lon_deg)).any()
+        assert not zone.holds(surface(trace.lat_deg, trace.lon_deg)).any()
         assert not [one for one in inside if one in text]
         assert "ele" not in text
         assert "home" not in text

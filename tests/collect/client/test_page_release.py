@@ -25,7 +25,7 @@ from sfumato.tracks.folders.rides.hide import Hiding
 from sfumato.tracks.folders.rides.ride_job import keyed_name
 from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.places.file import load_places
-from sfumato.tracks.places.zones import points_of
+from sfumato.tracks.places.globe import surface
 
 ROOT = Path(__file__).resolve().parents[3]
 JS = ROOT / "clients" / "js"
@@ -102,7 +102,7 @@ def test_hidden_rides_are_byte_for_byte_what_python_hides_with_the_same_places_f
     assert {path.name: path.read_bytes() for path in shared.iterdir()} == wanted
     for path in shared.iterdir():
         trace = sf.read_trace(path)
-        assert not places.zones[0].holds(points_of(trace.lat_deg, trace.lon_deg)).any()
+        assert not places.zones[0].holds(surface(trace.lat_deg, trace.lon_deg)).any()
         assert b"home" not in path.read_bytes()
         assert b"ele" not in path.read_bytes()
     assert found["leaks"][0]["bestM"] is not None

@@ -19,7 +19,7 @@ from sfumato.tracks.folders.rides.ride_job import CHANGED, Faces, Sharing
 from sfumato.tracks.folders.staging import private_folder
 from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.places import Places, place_at, refuse_if_found
-from sfumato.tracks.places.zones import points_of
+from sfumato.tracks.places.globe import surface
 from sfumato.tracks.plan import Plan
 from sfumato.tracks.times_released import Times
 
@@ -57,7 +57,7 @@ def test_what_stays_is_exact_and_nothing_inside_is_left(places: Places, tmp_path
     assert len(files) == 4
     for path in files:
         left = sf.read_trace(path)
-        assert not zone.holds(points_of(left.lat_deg, left.lon_deg)).any()
+        assert not zone.holds(surface(left.lat_deg, left.lon_deg)).any()
         recorded = np.array([originals[moment] for moment in left.times_s.tolist()])
         assert np.abs(recorded - np.column_stack([left.lat_deg, left.lon_deg])).max() < 1e-7  # seven decimals
     assert len({path.stat().st_mtime for path in files}) == 1

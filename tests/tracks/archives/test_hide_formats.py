@@ -16,7 +16,7 @@ import sfumato as sf
 from sfumato.tracks.io import formats
 from sfumato.tracks.io.tables import csv_table
 from sfumato.tracks.places import Places, place_at
-from sfumato.tracks.places.zones import points_of
+from sfumato.tracks.places.globe import surface
 
 WRITTEN = {
     "fit": "gpx",
@@ -156,7 +156,7 @@ def test_a_frame_comes_back_as_the_kind_it_was_with_its_names(kind: str, places:
         assert done.shared.crs.to_epsg() == 4326
     else:
         lat, lon = (np.asarray(done.shared[name]) for name in names[:2])
-    assert not places.zones[0].holds(points_of(lat, lon)).any()
+    assert not places.zones[0].holds(surface(lat, lon)).any()
     assert done.leaks[0].name == "home"
     assert sf.find_places(frame) == []  # one ride, no stay: nothing to find, and no error
 

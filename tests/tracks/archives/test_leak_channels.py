@@ -16,7 +16,7 @@ from sfumato.pages.report.archive_page import public_page
 from sfumato.tracks.folders.rides.hide import hide_archive
 from sfumato.tracks.folders.rides.ride_job import Sharing
 from sfumato.tracks.places import Places, place_at
-from sfumato.tracks.places.zones import points_of
+from sfumato.tracks.places.globe import surface
 from sfumato.tracks.plan import Plan
 from sfumato.tracks.times_released import Times
 
@@ -49,7 +49,7 @@ def a_ride(places: Places, world: int) -> tuple[Trace, int]:
     outside = ride([1500, 300], [5000, 2000], every_s=5.0, at_s=SUMMER)
     back = ride([5000, 2000], [1500, -300], every_s=5.0, at_s=SUMMER + 7200)
     zone = places.zones[0]
-    assert not zone.holds(points_of(outside.lat_deg, outside.lon_deg)).any()
+    assert not zone.holds(surface(outside.lat_deg, outside.lon_deg)).any()
     before = ride([0, 0], [60, 40 + 9 * world], home=home, every_s=5.0, at_s=start)
     after = [ride([0, 0], [50, 30], home=home, every_s=5.0, at_s=SUMMER + 9500 + 99 * k) for k in range(laps)]
     return joined(before, outside, back, *after), laps

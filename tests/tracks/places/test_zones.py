@@ -8,7 +8,7 @@ from pyproj import Geod
 
 from sfumato.base.errors import InputError
 from sfumato.tracks.places.globe import Around, distances_m, passes_within, surface
-from sfumato.tracks.places.zones import RADII_M, Zone, area_left, centred_zone, draw_zone, regions
+from sfumato.tracks.places.zones import RADII_M, Zone, area_left, centred_zone, draw_zone
 
 PLACES = [(48.85, 2.35), (-33.9, 151.2), (0.0, 179.99999), (0.0, -180.0), (90.0, 0.0), (-90.0, 12.0), (89.9999, 77.0)]
 GEOD = Geod(ellps="WGS84")
@@ -129,12 +129,6 @@ def test_a_step_through_a_zone_is_found_however_long_it_is():
     start, end = (surface(*np.array([step[k] for step in steps]).T) for k in (0, 1))
     assert zone.crossed(start, end).tolist() == [step[2] for step in steps]
     assert not passes_within(start[:1], start[:1], end[0], 10.0).any()
-
-
-def test_zones_that_touch_are_one_region():
-    zones = [centred_zone(0.0, lon, radius_m=400.0) for lon in (0.0, 0.007, 0.014, 0.5)]
-    assert regions(zones) == ((0, 1, 2), (3,))
-    assert regions([]) == ()
 
 
 def test_several_zones_for_one_place_leave_little():

@@ -25,7 +25,7 @@ from sfumato.tracks.certificates.document import promise_lines
 from sfumato.tracks.certificates.state import NoiseState, create_state, load_state
 from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.folders.rows.dataset import DatasetReading, open_dataset
-from sfumato.tracks.folders.rows.dataset_job import DatasetResult
+from sfumato.tracks.folders.rows.parts import DatasetResult
 from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
 from sfumato.tracks.folders.statement import Sign
 from sfumato.tracks.people.protection import choose

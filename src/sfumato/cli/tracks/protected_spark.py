@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from sfumato.base.errors import InputError, MissingExtra
 from sfumato.tracks.certificates.state import NoiseState
 from sfumato.tracks.folders.rows.dataset import DatasetReading
-from sfumato.tracks.folders.rows.dataset_job import DatasetResult
+from sfumato.tracks.folders.rows.parts import DatasetResult
 from sfumato.tracks.folders.spark.spark_job import protect_dataset_on_spark
 from sfumato.tracks.folders.statement import Sign
 from sfumato.tracks.plan import Plan

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from sfumato.base.errors import InputError
 from sfumato.base.randomness import Random
 from sfumato.tracks.folders.rows.dataset import DatasetReading
-from sfumato.tracks.folders.rows.dataset_job import DatasetResult
+from sfumato.tracks.folders.rows.parts import DatasetResult
 from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
 from sfumato.tracks.people.kinds import Frame, as_arrow, library_of
 from sfumato.tracks.plan import Plan

@@ -5,19 +5,23 @@ attack what is left before anybody else does.
 """
 
 from sfumato.tracks.places.areas import Area
-from sfumato.tracks.places.file import REMOVAL_MEANS, Places, change_places, load_places, save_places
-from sfumato.tracks.places.find import FoundPlace, find_places
-from sfumato.tracks.places.leak_test import LeakTest, PlaceLeak, leak_test, refuse_if_found
-from sfumato.tracks.places.place import (
+from sfumato.tracks.places.file import (
+    REMOVAL_MEANS,
     Place,
+    Places,
     area_from_rings,
+    change_places,
+    load_places,
     place_as_drawn,
     place_at,
     place_over,
     places_from_geojson,
+    save_places,
 )
+from sfumato.tracks.places.find import FoundPlace, find_places
+from sfumato.tracks.places.leak_test import LeakTest, PlaceLeak, leak_test, refuse_if_found
 from sfumato.tracks.places.withhold import Withheld, withhold
-from sfumato.tracks.places.zones import DEFAULT_RADIUS_M, RADII_M, Zone, area_left, draw_zone, regions
+from sfumato.tracks.places.zones import DEFAULT_RADIUS_M, RADII_M, Zone, area_left, draw_zone
 
 __all__ = [
     "DEFAULT_RADIUS_M",
@@ -43,7 +47,6 @@ __all__ = [
     "place_over",
     "places_from_geojson",
     "refuse_if_found",
-    "regions",
     "save_places",
     "withhold",
 ]

@@ -21,9 +21,8 @@ from sfumato.tracks.adversary.places.arrival import arrival_loss_per_m2
 from sfumato.tracks.adversary.places.exits import commonest
 from sfumato.tracks.adversary.places.learned import believe
 from sfumato.tracks.adversary.places.zone_view import evenly
-from sfumato.tracks.places.file import Places
+from sfumato.tracks.places.file import Place, Places
 from sfumato.tracks.places.globe import Around
-from sfumato.tracks.places.place import Place
 from sfumato.tracks.places.withhold import withhold
 from sfumato.tracks.places.zones import Withholding, Zone, centred_zone
 from sfumato.tracks.priors.kernels import Kernel

@@ -17,17 +17,15 @@ from __future__ import annotations
 
 import hmac
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from sfumato.base.arrays import BoolArray, FloatArray
 from sfumato.base.errors import InputError
 from sfumato.base.randomness import Random, randomness
 from sfumato.tracks.places.areas import Area
-from sfumato.tracks.places.globe import Around, passes_within, surface
+from sfumato.tracks.places.globe import Around, passes_within
 
 RADII_M = (400.0, 800.0, 1600.0)
 DEFAULT_RADIUS_M = 1600.0
@@ -146,21 +144,6 @@ def keyed_margins_m(key: bytes, arcs: int) -> FloatArray:
     return np.array(words, dtype=np.float64) * (MARGIN_M / 2.0**64)
 
 
-def regions(zones: Sequence[Withholding]) -> tuple[tuple[int, ...], ...]:
-    """The numbers of the zones that touch each other, region by region: each region is cut out as one piece."""
-    group = list(range(len(zones)))
-    for one in range(len(zones)):
-        for other in range(one):
-            if group[one] != group[other] and _touch(zones[one], zones[other]):
-                group = [group[other] if number == group[one] else number for number in group]
-    return tuple(tuple(k for k, number in enumerate(group) if number == label) for label in dict.fromkeys(group))
-
-
-def _touch(one: Withholding, other: Withholding) -> bool:
-    origins = [zone.around.axes[0] for zone in (one, other)]
-    return bool(np.linalg.norm(origins[0] - origins[1]) < one.reach_m + other.reach_m)
-
-
 def area_left(zones: int, *, steps: int = 20_000) -> float:
     """The mean share of one inner disc left to somebody who knows ``zones`` zones drawn separately for one place.
 
@@ -173,8 +156,3 @@ def area_left(zones: int, *, steps: int = 20_000) -> float:
     x = (np.arange(steps) + 0.5) * (2.0 / steps)
     lens = (2.0 * np.arccos(x / 2.0) - x * np.sqrt(1.0 - x * x / 4.0)) / math.pi
     return float(np.sum(lens**zones * 2.0 * x) * (2.0 / steps))
-
-
-def points_of(lat_deg: npt.ArrayLike, lon_deg: npt.ArrayLike) -> FloatArray:
-    """Earth-centred points, as :meth:`Zone.holds` takes them."""
-    return surface(lat_deg, lon_deg)

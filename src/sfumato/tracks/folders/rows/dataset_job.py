@@ -13,13 +13,11 @@ import json
 import os
 import shutil
 import threading
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import TypedDict, TypeVar, Unpack
 
 import pyarrow as pa
 
@@ -30,8 +28,18 @@ from sfumato.base.pool import frugal_pool
 from sfumato.base.randomness import Random, randomness
 from sfumato.tracks.certificates.document import certificate_text
 from sfumato.tracks.certificates.verify import Document
-from sfumato.tracks.folders.rows.dataset import Dataset, RowGroups
-from sfumato.tracks.folders.rows.parts import LeftOut, Pieces, part_name, write_pieces, write_rejects
+from sfumato.tracks.folders.rows.dataset import Dataset, DatasetReading, RowGroups
+from sfumato.tracks.folders.rows.parts import (
+    DatasetResult,
+    JobTally,
+    LeftOut,
+    Parts,
+    Pieces,
+    manifest_text,
+    part_name,
+    write_pieces,
+    write_rejects,
+)
 from sfumato.tracks.folders.rows.spill import SPILL_FORMAT, Bucket, deal_out, gathered, into_buckets, spill_name
 from sfumato.tracks.folders.staging import (
     RECORDS_NAME,
@@ -44,7 +52,6 @@ from sfumato.tracks.folders.staging import (
 )
 from sfumato.tracks.folders.statement import (
     CERTIFICATE_NAME,
-    FORMAT,
     MANIFEST_NAME,
     REJECTS_NAME,
     FolderStatement,
@@ -52,8 +59,7 @@ from sfumato.tracks.folders.statement import (
 )
 from sfumato.tracks.noise.interface import Json
 from sfumato.tracks.people.layout import Layout
-from sfumato.tracks.people.rows import counted, fault_words
-from sfumato.tracks.times_released import Times
+from sfumato.tracks.people.rows import counted
 
 PART_ROWS = 1 << 19
 _SMALL_PARTS = 8
@@ -61,50 +67,19 @@ KEY_NAME, JOB_NAME, SPILL_NAME = "job.key", "job.json", "rows"
 T = TypeVar("T")
 Step = Callable[[str, int], None]
 Transform = Callable[[Bucket, Json], Pieces]  # fills what is to be noted of a bucket
-Parts = Sequence[tuple[str, str, int]]  # name, hash and points of each, in the order of names
 
 
-@dataclass(slots=True)
-class JobTally:
-    """What a job has done so far, over all its runs."""
+class Running(TypedDict, total=False):
+    """How a dataset is read and its job runs, whatever is done to its rows.
 
-    rows: int = 0
-    released: int = 0
-    people: int = 0
-    skipped: Counter[str] = field(default_factory=Counter)
-    points_of_people: Counter[int] = field(default_factory=Counter)
-    notes: list[Json] = field(default_factory=list)
+    ``step`` is told ("read" or "protect", rows) after every step; ``strict`` refuses a dataset with unusable rows.
+    """
 
-    def require_rows(self) -> None:
-        """Refuse a dataset of which nothing is left."""
-        if not self.released:
-            why = ", ".join(f"{reason} ({count})" for reason, count in self.skipped.items()) or "it has no rows"
-            raise InputError(f"None of {self.rows} rows can be released: {why}.", "Nothing was written.")
-
-    def refuse_faults(self) -> None:
-        """Refuse a dataset with rows that cannot be used."""
-        if self.skipped:
-            raise InputError(fault_words(dict(self.skipped), self.rows), "Nothing was written, because of --strict.")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class DatasetResult:
-    """What happened: the certificate, and counts of rows read, released and left out by reason."""
-
-    document: Json
-    rows: int
-    released: int
-    people: int
-    skipped: dict[str, int]
-    parts: int
-
-    @classmethod
-    def of(cls, document: Json, manifest: str) -> DatasetResult:
-        """What the manifest of a release says; one of hidden places does not say what was left out."""
-        said = json.loads(manifest)
-        released, rejected = said["rows_released"], said.get("rows_rejected", {})
-        counts = (said.get("rows_read", released), released, said["people"], rejected, len(said["parts"]))
-        return cls(document, *counts)
+    reading: DatasetReading
+    strict: bool
+    cores: int | None
+    step: Step | None
+    sign: Sign | None
 
 
 class DatasetJob:
@@ -134,16 +109,10 @@ class DatasetJob:
             (staging.staging / REJECTS_NAME).mkdir(mode=0o700, exist_ok=True)
         self._lock = threading.Lock()
 
-    def run(
-        self,
-        transform: Transform,
-        *,
-        strict: bool = False,
-        cores: int | None = None,
-        step: Step | None = None,
-    ) -> JobTally:
+    def run(self, transform: Transform, **how: Unpack[Running]) -> JobTally:
         """Both passes, as far as they are not done; ``transform`` makes a bucket's rows what is released."""
-        said, cores = step or (lambda _, __: None), cores or usable_cores()
+        said, cores = how.get("step") or (lambda _, __: None), how.get("cores") or usable_cores()
+        strict = how.get("strict", False)
 
         def read(unit: RowGroups) -> None:
             self._deal(unit)
@@ -274,32 +243,6 @@ def _each(things: Iterable[T], act: Callable[[T], None], cores: int) -> None:
             if future.exception() is not None:
                 pool.shutdown(wait=False, cancel_futures=True)
                 future.result()
-
-
-def statement_of(
-    parts: Parts, layout: Layout, times: Times, people: Document, *, noise: Document | None, simulation: bool = False
-) -> FolderStatement:
-    """What the certificate of a dataset is made from; where no noise is stated, places were withheld."""
-    shown = set(layout.released)
-    roles = {role: name for role, name in sorted(layout.roles.by_role.items()) if name in shown}
-    files = [{"name": name, "sha256": digest, "points": points} for name, digest, points in parts]
-    simulation = simulation or (noise is not None and bool(noise["simulation"]))
-    kept = sorted(shown - set(roles.values()))
-    return FolderStatement(files, times, kept, noise, noise is None, simulation, roles, people)
-
-
-def manifest_text(parts: Parts, tally: JobTally, *, read: bool = True) -> str:
-    """What is in the folder, for whoever looks: the parts, and rows released; with ``read`` those left out, too."""
-    counts = {"rows_read": tally.rows, "rows_rejected": dict(tally.skipped)} if read else {}
-    said = {
-        "sfumato_dataset": FORMAT,
-        "complete": True,
-        "rows_released": tally.released,
-        **counts,
-        "people": tally.people,
-        "parts": [{"name": name, "sha256": digest, "rows": points} for name, digest, points in parts],
-    }
-    return json.dumps(said, indent=1) + "\n"
 
 
 def finished(out: Path, folder: Path) -> DatasetResult | None:

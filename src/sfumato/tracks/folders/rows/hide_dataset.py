@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -21,10 +22,11 @@ from sfumato.base.things.traces import Trace
 from sfumato.tracks.certificates.person_ids import canonical_id, distinct_ids
 from sfumato.tracks.folders.rides.hide import Hiding
 from sfumato.tracks.folders.rows.dataset import DatasetReading, open_dataset
-from sfumato.tracks.folders.rows.dataset_job import DatasetResult, Step, begun, finished, statement_of
+from sfumato.tracks.folders.rows.dataset_job import Running, begun, finished
+from sfumato.tracks.folders.rows.parts import DatasetResult, statement_of
 from sfumato.tracks.folders.rows.people_losses import BLOCK, NO_NOISE, not_stated
 from sfumato.tracks.folders.rows.spill import Bucket
-from sfumato.tracks.folders.statement import Sign, over_people
+from sfumato.tracks.folders.statement import over_people
 from sfumato.tracks.io.draft import canonical
 from sfumato.tracks.noise.interface import Json
 from sfumato.tracks.people.layout import Layout
@@ -71,12 +73,8 @@ def hide_dataset(
     *,
     times: Times | None = None,
     keep: Sequence[str] = (),
-    reading: DatasetReading | None = None,
-    strict: bool = False,
-    cores: int | None = None,
-    step: Step | None = None,
-    sign: Sign | None = None,
     tested: Callable[[DatasetLeaks], None] | None = None,
+    **how: Unpack[Running],
 ) -> DatasetResult:
     """Every usable row outside its person's zones, in ``out``; ``places`` by canonical id, or one person's.
 
@@ -84,7 +82,7 @@ def hide_dataset(
     """
     if (ended := finished(out, folder)) is not None:
         return ended
-    reading, times = reading or DatasetReading(), times or Times()
+    reading, times = how.get("reading", DatasetReading()), times or Times()
     if reading.one_person != isinstance(places, Places):
         raise InputError("One places file is one person's.", "Give a folder of them, or say --one-person.")
     dataset = open_dataset(folder)
@@ -99,13 +97,13 @@ def hide_dataset(
             done, note["leaks"] = hidden_rows(table, rows, layout, dataset.schema, hidings)
             yield table, done
 
-        tally = job.run(transform, strict=strict, cores=cores, step=step)
+        tally = job.run(transform, **how)
         if tested is not None:
             tested(_over_all([note["leaks"] for note in tally.notes]))
         people = over_people(tally.points_of_people) | {BLOCK: not_stated(NO_NOISE)}
         simulation = any(mine.simulation for mine in owners.values())
         statement = statement_of(job.parts(), layout, times, people, noise=None, simulation=simulation)
-        return job.place(tally, statement, sign)
+        return job.place(tally, statement, how.get("sign"))
 
 
 def _layout(layout: Layout, schema: pa.Schema, keep: Sequence[str]) -> Layout:

@@ -1,10 +1,11 @@
-"""A bucket's rows protected and written as one Parquet file, and what is known of the people in it."""
+"""A bucket's rows protected and written as one Parquet file; what is counted and said of all of them."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +14,16 @@ import pyarrow.parquet as pq
 
 from sfumato.base.arrays import IntArray
 from sfumato.base.errors import InputError
+from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.folders.rows.dataset import ROW, Dataset
+from sfumato.tracks.folders.statement import FORMAT, FolderStatement
+from sfumato.tracks.noise.interface import Json
 from sfumato.tracks.people.layout import Layout
 from sfumato.tracks.people.protecting import ProtectedRows
-from sfumato.tracks.people.rows import FAULTS, Faults
+from sfumato.tracks.people.rows import FAULTS, Faults, fault_words
+from sfumato.tracks.times_released import Times
 
+Parts = Sequence[tuple[str, str, int]]  # name, hash and points of each, in the order of names
 Pieces = Iterable[tuple[pa.Table, ProtectedRows]]
 REJECTS = pa.schema([("file", pa.string()), ("row", pa.int64()), ("reason", pa.string())])
 _ROW_GROUP = 1 << 20
@@ -124,3 +130,72 @@ def write_rejects(dataset: Dataset, left: LeftOut, path: Path) -> None:
     )
     columns = [names, pa.array(row), reasons]
     pq.write_table(pa.table(columns, schema=REJECTS), path, compression="zstd")
+
+
+@dataclass(slots=True)
+class JobTally:
+    """What a job has done so far, over all its runs."""
+
+    rows: int = 0
+    released: int = 0
+    people: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    points_of_people: Counter[int] = field(default_factory=Counter)
+    notes: list[Json] = field(default_factory=list)
+
+    def require_rows(self) -> None:
+        """Refuse a dataset of which nothing is left."""
+        if not self.released:
+            why = ", ".join(f"{reason} ({count})" for reason, count in self.skipped.items()) or "it has no rows"
+            raise InputError(f"None of {self.rows} rows can be released: {why}.", "Nothing was written.")
+
+    def refuse_faults(self) -> None:
+        """Refuse a dataset with rows that cannot be used."""
+        if self.skipped:
+            raise InputError(fault_words(dict(self.skipped), self.rows), "Nothing was written, because of --strict.")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DatasetResult:
+    """What happened: the certificate, and counts of rows read, released and left out by reason."""
+
+    document: Json
+    rows: int
+    released: int
+    people: int
+    skipped: dict[str, int]
+    parts: int
+
+    @classmethod
+    def of(cls, document: Json, manifest: str) -> DatasetResult:
+        """What the manifest of a release says; one of hidden places does not say what was left out."""
+        said = json.loads(manifest)
+        released, rejected = said["rows_released"], said.get("rows_rejected", {})
+        counts = (said.get("rows_read", released), released, said["people"], rejected, len(said["parts"]))
+        return cls(document, *counts)
+
+
+def statement_of(
+    parts: Parts, layout: Layout, times: Times, people: Document, *, noise: Document | None, simulation: bool = False
+) -> FolderStatement:
+    """What the certificate of a dataset is made from; where no noise is stated, places were withheld."""
+    shown = set(layout.released)
+    roles = {role: name for role, name in sorted(layout.roles.by_role.items()) if name in shown}
+    files = [{"name": name, "sha256": digest, "points": points} for name, digest, points in parts]
+    simulation = simulation or (noise is not None and bool(noise["simulation"]))
+    kept = sorted(shown - set(roles.values()))
+    return FolderStatement(files, times, kept, noise, noise is None, simulation, roles, people)
+
+
+def manifest_text(parts: Parts, tally: JobTally, *, read: bool = True) -> str:
+    """What is in the folder, for whoever looks: the parts, and rows released; with ``read`` those left out, too."""
+    counts = {"rows_read": tally.rows, "rows_rejected": dict(tally.skipped)} if read else {}
+    said = {
+        "sfumato_dataset": FORMAT,
+        "complete": True,
+        "rows_released": tally.released,
+        **counts,
+        "people": tally.people,
+        "parts": [{"name": name, "sha256": digest, "rows": points} for name, digest, points in parts],
+    }
+    return json.dumps(said, indent=1) + "\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Unpack
 
 import pyarrow as pa
 
@@ -15,18 +16,11 @@ from sfumato.tracks.certificates.person_ids import distinct_ids
 from sfumato.tracks.certificates.state import NoiseState
 from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.folders.rows.dataset import DatasetReading, open_dataset
-from sfumato.tracks.folders.rows.dataset_job import (
-    DatasetResult,
-    JobTally,
-    Parts,
-    Step,
-    begun,
-    finished,
-    statement_of,
-)
+from sfumato.tracks.folders.rows.dataset_job import Running, begun, finished
+from sfumato.tracks.folders.rows.parts import DatasetResult, JobTally, Parts, statement_of
 from sfumato.tracks.folders.rows.people_losses import BLOCK, Sample, losses_over_people, reason_against
 from sfumato.tracks.folders.rows.spill import Bucket
-from sfumato.tracks.folders.statement import FolderStatement, Sign, over_people
+from sfumato.tracks.folders.statement import FolderStatement, over_people
 from sfumato.tracks.noise.interface import Json
 from sfumato.tracks.people.layout import Layout
 from sfumato.tracks.people.noise import TableNoise
@@ -42,26 +36,22 @@ def protect_dataset(
     out: Path,
     plan: Plan,
     *,
-    reading: DatasetReading | None = None,
     state: NoiseState | None = None,
-    strict: bool = False,
-    cores: int | None = None,
-    step: Step | None = None,
-    sign: Sign | None = None,
     priced: Callable[[Document], None] | None = None,
     rng: Random = None,
+    **how: Unpack[Running],
 ) -> DatasetResult:
     """Every usable row of the dataset with noise, in ``out``, which opens as a dataset of the same columns.
 
-    ``step`` is told ("read" or "protect", rows) after every step; ``priced`` sees the noise's certificate before
-    anything is in place, and may raise. Killed and started again with the same arguments, it goes on.
+    ``priced`` sees the noise's certificate before anything is in place, and may raise. Killed and started again with
+    the same arguments, it goes on.
     """
     if plan.secrets is not None:
         raise InputError("Secrets are chosen moments of one track, not of a dataset.", "Hide places with sfumato hide.")
     if (ended := finished(out, folder)) is not None:
         return ended
     dataset = open_dataset(folder)
-    layout = (reading or DatasetReading()).layout(dataset.schema, tuple(plan.keep), plan.times)
+    layout = how.get("reading", DatasetReading()).layout(dataset.schema, tuple(plan.keep), plan.times)
     asked = {"do": "protect", "plan": plan.to_dict(), "state": state is not None}
     with begun(dataset, layout, out, asked, rng) as job:
         noise = TableNoise.of(plan, key=job.key, state=state, rng=1 if job.simulation and state is None else None)
@@ -79,8 +69,10 @@ def protect_dataset(
                 yield table, done
             note.update(sample.proposed(noise.mechanism))
 
-        tally = job.run(transform, strict=strict, cores=cores, step=step)
-        return job.place(tally, noisy_statement(job.parts(), layout, noise, tally, tally.notes, priced), sign)
+        tally = job.run(transform, **how)
+        return job.place(
+            tally, noisy_statement(job.parts(), layout, noise, tally, tally.notes, priced), how.get("sign")
+        )
 
 
 def noisy_statement(

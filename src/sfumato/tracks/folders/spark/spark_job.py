@@ -28,14 +28,8 @@ from sfumato.tracks.certificates.document import certificate_text
 from sfumato.tracks.certificates.state import NoiseState
 from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.folders.rows.dataset import DatasetReading
-from sfumato.tracks.folders.rows.dataset_job import (
-    PART_ROWS,
-    DatasetResult,
-    JobTally,
-    holds_a_release,
-    manifest_text,
-)
-from sfumato.tracks.folders.rows.parts import part_name
+from sfumato.tracks.folders.rows.dataset_job import PART_ROWS, holds_a_release
+from sfumato.tracks.folders.rows.parts import DatasetResult, JobTally, manifest_text, part_name
 from sfumato.tracks.folders.rows.protect_dataset import noisy_statement
 from sfumato.tracks.folders.spark.blocks import PARTS, REJECTED, DatasetWork
 from sfumato.tracks.folders.spark.hadoop import HadoopFolder
