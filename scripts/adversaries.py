@@ -18,7 +18,7 @@ from sfumato.base.numbers.odds import mu_of, odds_at, odds_words
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.adversary.companions import group_noise_losses
 from sfumato.tracks.adversary.known_point import known_point_loss, largest_known_point_loss
-from sfumato.tracks.adversary.routine import Hours, companions_cost, noise_law, place_cost, route_cost
+from sfumato.tracks.adversary.routine import Days, Hours, companions_cost, noise_law, place_cost, route_cost
 from sfumato.tracks.adversary.stop_and_go import stopped_loss
 from sfumato.tracks.people.protection import protect
 from sfumato.tracks.priors.classes import DAY
@@ -61,7 +61,7 @@ def table() -> str:
 
     def home(days: int, *, separate: bool = False, known: bool = True) -> float:
         seen = [WORK] if known else []
-        return place_cost(noise, radius, HOME, known=seen, days=days, every_s=600.0, separate=separate).odds_99
+        return place_cost(Days(noise, radius, known=seen, days=days, every_s=600.0, separate=separate), HOME).odds_99
 
     still = Trace([48.0] * 480, [2.0] * 480, [60.0 * i for i in range(480)])
     shaped = protect(still, mechanism="prior-shaped", prior="preset").certificate
@@ -73,9 +73,9 @@ def table() -> str:
         ("sees a year of your releases with one state, no routine in them", f"covered: {promised}", f"covered: {said(home(250, known=False))} after 250 nights"),
         ("sees 2 / 10 releases of the same days with redrawn noise (no state, no `--redraws`)", f"costs {each([odds(k * document['worst_loss']) for k in (2, 10)])}", f"costs {each([odds(k * document['stay_loss']) for k in (2, 10)])}"),
         ("knows your workplace and looks for your home, 5 / 20 / 60 days", "–", f"costs {each([home(days) for days in (5, 20, 60)])}; withhold it"),
-        ("sees the same commute on 10 / 20 / 250 days, anywhere in town", f"{each([route_cost(noise, radius, COMMUTE, days=d).odds_99 for d in (10, 20, 250)])}", "–"),
-        ("the same, 5 / 20 / 60 days, and knows your workplace", f"costs {each([route_cost(noise, radius, COMMUTE, known=[WORK], days=d).odds_99 for d in (5, 20, 60)])}", "–"),
-        ("sees the same jogging loop on 1 / 10 / 60 days and knows the park (300 m)", f"costs {each([route_cost(noise, radius, LOOP, days=d, prior=Matern32(300.0, 300.0)).odds_99 for d in (1, 10, 60)])}", "–"),
+        ("sees the same commute on 10 / 20 / 250 days, anywhere in town", f"{each([route_cost(Days(noise, radius, days=d), COMMUTE).odds_99 for d in (10, 20, 250)])}", "–"),
+        ("the same, 5 / 20 / 60 days, and knows your workplace", f"costs {each([route_cost(Days(noise, radius, known=[WORK], days=d), COMMUTE).odds_99 for d in (5, 20, 60)])}", "–"),
+        ("sees the same jogging loop on 1 / 10 / 60 days and knows the park (300 m)", f"costs {each([route_cost(Days(noise, radius, days=d), LOOP, prior=Matern32(300.0, 300.0)).odds_99 for d in (1, 10, 60)])}", "–"),
         ("rides the same bus: 2 / 5 / 20 companions, all released", f"costs {each([companions_cost(document, k).odds_99 for k in (2, 5, 20)])}", "the same"),
         ("knows that you stop for 5 min / 1 h / 8 h somewhere near a known way", f"costs {each([odds(stopped_loss(noise, t)) for t in (300.0, 3600.0, 28800.0)])}", "–"),
         ("knows one true point 10 s / 60 s / 10 min away, and that you move like the preset prior", f"costs {each([odds(loss) for loss in point])} ({', '.join(f'{loss / floor:.1f}' for loss in point)} × the floor)", "known"),

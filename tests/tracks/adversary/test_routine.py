@@ -17,6 +17,7 @@ from sfumato.cli import app
 from sfumato.pages.report import render
 from sfumato.tracks.adversary.routine import (
     ROUTE_PRIOR,
+    Days,
     Hours,
     companions_cost,
     noise_law,
@@ -37,25 +38,29 @@ HOME, WORK = Hours.parse("home=0:00-7:00"), Hours.parse("work=10:00-18:00")
 def test_home_is_learnt_next_to_a_known_workplace(days: int, odds: float) -> None:
     """The first edition promised 14.7 : 1, however long or often."""
     noise, radius_m = noise_law(read_certificate(OLD))
-    found = place_cost(noise, radius_m, HOME, known=[WORK], days=days, every_s=3600.0)
+    found = place_cost(Days(noise, radius_m, known=[WORK], days=days, every_s=3600.0), HOME)
     assert found.odds_99 == pytest.approx(odds, rel=0.005)
-    alone = place_cost(noise, radius_m, HOME, days=days, every_s=3600.0)
+    alone = place_cost(Days(noise, radius_m, days=days, every_s=3600.0), HOME)
     assert alone.odds_99 <= 14.7  # what was true: one unknown place, none known
 
 
 @pytest.mark.parametrize(("days", "odds"), [(10, 6.6), (20, 8.9), (250, 14.0)])
 def test_the_same_way_every_day_is_learnt(days: int, odds: float) -> None:
     noise, radius_m = noise_law(read_certificate(OLD))
-    assert route_cost(noise, radius_m, Hours.parse("way=8:00-8:30"), days=days).odds_99 == pytest.approx(odds, rel=0.02)
+    assert route_cost(Days(noise, radius_m, days=days), Hours.parse("way=8:00-8:30")).odds_99 == pytest.approx(
+        odds, rel=0.02
+    )
 
 
 def test_a_loop_in_a_known_park_is_learnt_faster_and_todays_noise_says_so() -> None:
     document = protect(Trace([48.0], [2.0], [0.0])).certificate
     noise, radius_m = noise_law(document)
     loop = Hours.parse("loop=7:00-7:40")
-    odds = [route_cost(noise, radius_m, loop, days=days, prior=Matern32(300.0, 300.0)).odds_99 for days in (1, 10, 60)]
+    odds = [
+        route_cost(Days(noise, radius_m, days=days), loop, prior=Matern32(300.0, 300.0)).odds_99 for days in (1, 10, 60)
+    ]
     assert odds[0] <= 5.0 < 12.0 < odds[1] < odds[2]
-    wide = route_cost(noise, radius_m, loop, days=250).odds_99
+    wide = route_cost(Days(noise, radius_m, days=250), loop).odds_99
     assert wide <= 5.0 * 1.01  # a way anywhere in town: the balanced shares keep it
 
 
@@ -63,7 +68,7 @@ def test_places_cost_what_brute_force_says() -> None:
     document = protect(Trace([48.0], [2.0], [0.0])).certificate
     noise, radius_m = noise_law(document)
     gym = Hours.parse("gym=19:00-20:00")
-    found = place_cost(noise, radius_m, HOME, known=[WORK], unknown=[gym], days=3, every_s=3600.0)
+    found = place_cost(Days(noise, radius_m, known=[WORK], unknown=[gym], days=3, every_s=3600.0), HOME)
     parts = [place.times_s(3, 3600.0) for place in (HOME, gym, WORK)]
     columns = np.zeros((sum(map(len, parts)), 2))
     columns[: len(parts[0]), 0] = 1.0
@@ -71,8 +76,8 @@ def test_places_cost_what_brute_force_says() -> None:
     information = columns.T @ np.linalg.solve(noise.covariance(np.concatenate(parts)), columns)
     assert found.loss == pytest.approx(1.0 / np.linalg.inv(information)[0, 0], rel=1e-9)
     assert found.odds_99 == odds_at(mu_of(found.loss, radius_m))
-    daily = place_cost(noise, radius_m, HOME, known=[WORK], days=3, every_s=3600.0, separate=True)
-    once = place_cost(noise, radius_m, HOME, known=[WORK], days=1, every_s=3600.0)
+    daily = place_cost(Days(noise, radius_m, known=[WORK], days=3, every_s=3600.0, separate=True), HOME)
+    once = place_cost(Days(noise, radius_m, known=[WORK], days=1, every_s=3600.0), HOME)
     assert daily.loss == pytest.approx(3 * once.loss)
 
 
@@ -100,7 +105,7 @@ def test_a_way_next_to_a_known_place_costs_what_brute_force_says_and_the_command
     columns[trips.size : trips.size + 6 * days, 11] = 1.0
     information = columns.T @ np.linalg.solve(noise.covariance(moments), columns)
     expected = basic_losses(ROUTE_PRIOR.covariance(within), np.linalg.inv(information)[:11, :11]).max()
-    found = route_cost(noise, radius_m, way, known=[WORK], unknown=[gym], days=days)
+    found = route_cost(Days(noise, radius_m, known=[WORK], unknown=[gym], days=days), way)
     assert found.loss == pytest.approx(expected, rel=1e-7)
     asked = ["cost", str(OLD), "--repeats", "20", "--route", "commute=8:00-8:30", "--json"]
     alone, beside = (
@@ -131,9 +136,9 @@ def test_schedules_that_make_no_sense_are_refused_with_advice() -> None:
         assert caught.value.advice
     noise, radius_m = noise_law(read_certificate(OLD))
     with pytest.raises(InputError, match="same hours"):
-        place_cost(noise, radius_m, HOME, known=[Hours.parse("x=6:00-8:00")], days=2)
+        place_cost(Days(noise, radius_m, known=[Hours.parse("x=6:00-8:00")], days=2), HOME)
     with pytest.raises(InputError, match="moments"):
-        place_cost(noise, radius_m, HOME, days=3000, every_s=1.0)
+        place_cost(Days(noise, radius_m, days=3000, every_s=1.0), HOME)
     for name in ("planar_laplace", "secrets"):
         document = read_certificate(OLD.with_name(f"{name}.json"))
         if name == "secrets":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -11,7 +12,7 @@ from sfumato.base.numbers.odds import odds_words
 from sfumato.base.units import duration_s, format_length, length_m
 from sfumato.cli.output import print_json
 from sfumato.tracks.adversary import routine
-from sfumato.tracks.adversary.routine import Cost
+from sfumato.tracks.adversary.routine import Cost, Days
 from sfumato.tracks.certificates.verify import read_certificate
 from sfumato.tracks.priors.kernels import Matern32
 
@@ -52,7 +53,7 @@ def cost(
         raise InputError(
             "Nothing was asked.", "Give --secret home=22:00-7:00, --route commute=8:00-8:30 or --companions."
         )
-    places, seen, others, ways = (
+    places, known_places, others, ways = (
         [routine.Hours.parse(text) for text in texts] for texts in (secret, known, unknown, route)
     )
     prior = Matern32(routine.ROUTE_PRIOR.length_scale_s, length_m(route_sd))
@@ -60,40 +61,18 @@ def cost(
     if places or ways:
         noise, radius_m = routine.noise_law(document)
         for days in [*(step for step in _STEPS if step < repeats), repeats]:
+            seen = Days(noise, radius_m, known_places, others, days, duration_s(every), separate)
             for place in places:
-                rest = [other for other in places if other is not place] + others
-                rows.append(
-                    routine.place_cost(
-                        noise,
-                        radius_m,
-                        place,
-                        known=seen,
-                        unknown=rest,
-                        days=days,
-                        every_s=duration_s(every),
-                        separate=separate,
-                    )
-                )
-            rows += [
-                routine.route_cost(
-                    noise,
-                    radius_m,
-                    way,
-                    known=seen,
-                    unknown=places + others,
-                    days=days,
-                    places_every_s=duration_s(every),
-                    prior=prior,
-                    separate=separate,
-                )
-                for way in ways
-            ]
+                rest = [other for other in places if other is not place]
+                rows.append(routine.place_cost(replace(seen, unknown=rest + others), place))
+            every_place = replace(seen, unknown=places + others)
+            rows += [routine.route_cost(every_place, way, prior=prior) for way in ways]
     if companions:
         rows.append(routine.companions_cost(document, companions))
     if json:
         print_json({"costs": [row.to_dict() for row in rows], "radius_m": document["radius_m"], "covered": False})
         return
-    _say(rows, [place.name for place in seen], float(document["radius_m"]))
+    _say(rows, [place.name for place in known_places], float(document["radius_m"]))
 
 
 def _say(rows: list[Cost], known: list[str], radius_m: float) -> None:

@@ -91,29 +91,47 @@ def noise_law(certificate: Mapping[str, Any] | Certificate) -> tuple[Kernel, flo
     return kernel, stated.stated.numbers.radius_m
 
 
-def place_cost(
-    noise: Kernel,
-    radius_m: float,
-    secret: Hours,
-    *,
-    known: Sequence[Hours] = (),
-    unknown: Sequence[Hours] = (),
-    days: int = 1,
-    every_s: float = 600.0,
-    separate: bool = False,
-) -> Cost:
-    """Odds about ``secret`` after so many days; ``separate``: every day a release with redrawn noise."""
-    counted = 1 if separate else days
-    places = [secret, *unknown]
-    times = [place.times_s(counted, every_s) for place in (*places, *known)]
+@dataclass(frozen=True, slots=True, eq=False)
+class Days:
+    """So many days of one schedule: the noise and its radius, and which places are known or unknown besides.
+
+    Places are recorded every ``every_s``; ``separate``: every day is a release of its own with redrawn noise.
+    """
+
+    noise: Kernel
+    radius_m: float
+    known: Sequence[Hours] = ()
+    unknown: Sequence[Hours] = ()
+    days: int = 1
+    every_s: float = 600.0
+    separate: bool = False
+
+    @property
+    def counted(self) -> int:
+        """How many days one release holds."""
+        return 1 if self.separate else self.days
+
+    @property
+    def releases(self) -> int:
+        """How many releases with noise of their own there are."""
+        return self.days if self.separate else 1
+
+    def cost(self, what: str, loss: float) -> Cost:
+        """What the loss of all days means at the radius."""
+        return Cost(what, self.days, loss, odds_at(mu_of(loss, self.radius_m)))
+
+
+def place_cost(seen: Days, secret: Hours) -> Cost:
+    """Odds about ``secret`` after so many days."""
+    places = [secret, *seen.unknown]
+    times = [place.times_s(seen.counted, seen.every_s) for place in (*places, *seen.known)]
     columns = np.zeros((sum(map(len, times)), len(places)))
     start = 0
     for number, own in enumerate(times):
         if number < len(places):
             columns[start : start + len(own), number] = 1.0
         start += len(own)
-    loss = observed_loss(np.concatenate(times), columns, noise) * (days if separate else 1)
-    return Cost(secret.name, days, loss, odds_at(mu_of(loss, radius_m)))
+    return seen.cost(secret.name, observed_loss(np.concatenate(times), columns, seen.noise) * seen.releases)
 
 
 def observed_loss(times_s: FloatArray, columns: FloatArray, noise: Kernel) -> float:
@@ -131,28 +149,14 @@ def observed_loss(times_s: FloatArray, columns: FloatArray, noise: Kernel) -> fl
     return float(products[0, 0] - products[0, 1:] @ np.linalg.solve(rest, products[1:, 0]))
 
 
-def route_cost(
-    noise: Kernel,
-    radius_m: float,
-    route: Hours,
-    *,
-    known: Sequence[Hours] = (),
-    unknown: Sequence[Hours] = (),
-    days: int = 1,
-    every_s: float = 60.0,
-    places_every_s: float = 600.0,
-    prior: Kernel = ROUTE_PRIOR,
-    separate: bool = False,
-) -> Cost:
-    """Odds about the most exposed moment of a route after so many days on it, places recorded ``places_every_s``."""
+def route_cost(seen: Days, route: Hours, *, every_s: float = 60.0, prior: Kernel = ROUTE_PRIOR) -> Cost:
+    """Odds about the most exposed moment of a route after so many days on it, the way recorded every ``every_s``."""
     step = max(every_s, (route.end_s - route.start_s) / (MOST_ROUTE_POINTS - 1))
     within = np.arange(route.start_s, route.end_s + 1e-6, step)
-    counted = 1 if separate else days
-    trips = DAY_S * np.arange(counted)[:, None] + within
-    bare = [place.times_s(counted, places_every_s) for place in known]
-    stays = [place.times_s(counted, places_every_s) for place in unknown]
-    loss = repeated_loss(trips, within, noise, prior, known_s=bare, stays_s=stays, times=days if separate else 1)
-    return Cost(route.name, days, loss, odds_at(mu_of(loss, radius_m)))
+    trips = DAY_S * np.arange(seen.counted)[:, None] + within
+    bare, stays = ([place.times_s(seen.counted, seen.every_s) for place in at] for at in (seen.known, seen.unknown))
+    loss = repeated_loss(trips, within, seen.noise, prior, known_s=bare, stays_s=stays, times=seen.releases)
+    return seen.cost(route.name, loss)
 
 
 def repeated_loss(
