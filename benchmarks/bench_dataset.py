@@ -35,7 +35,7 @@ FILE_POINTS = 2_000_000
 
 TABLE = """
 import time, numpy as np, pyarrow as pa
-from sfumato.tracks.people.local import protect_table
+from sfumato.tracks.folders.streams import protect_table
 from sfumato.tracks.plan import Plan
 def made(points):
     rng = np.random.default_rng(0)

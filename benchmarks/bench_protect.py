@@ -36,7 +36,7 @@ def _protect(source: str, target: str, continuing: bool, queue: multiprocessing.
     from sfumato.tracks.certificates.state import NoiseState
     from sfumato.tracks.io import read_trace, write_trace
     from sfumato.tracks.noise.multiscale.ladder import shipped_ladder
-    from sfumato.tracks.people.protection import protect
+    from sfumato.tracks.people.door import protect
 
     state = NoiseState.fresh(709.08, shipped_ladder().to_dict()) if continuing else None
     options = {"noise_m": 709.08, "state": state}

@@ -32,7 +32,7 @@ from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
 from sfumato.tracks.answers.maps.offsets import align, count_on, units_of
 from sfumato.tracks.answers.received import NoiseLaw, Received, people_of, receive
 from sfumato.tracks.noise.multiscale.ladder import path_chunks, shipped_ladder
-from sfumato.tracks.people.protection import protect_fleet
+from sfumato.tracks.people.door import protect_fleet
 from sfumato.tracks.plan import Plan
 from sfumato.tracks.priors.kernels import Kernel, White
 

@@ -76,7 +76,7 @@ def mechanisms(noise_m: float) -> dict[str, tuple[Any, Any]]:
     """The two noises and their certificates, as ``protect`` writes them."""
     from sfumato.base.things.traces import Trace
     from sfumato.tracks.certificates.document import Certificate
-    from sfumato.tracks.people.protection import protect
+    from sfumato.tracks.people.door import protect
 
     still = Trace(np.zeros(2), np.zeros(2), np.array([0.0, 60.0]))
     stated = {

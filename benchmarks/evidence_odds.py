@@ -22,7 +22,7 @@ from evidence_geolife import cabs
 from held_out import HERE, people_in_halves
 from sfumato.base.things.frames import unroll
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.people.protection import protect
+from sfumato.tracks.people.door import protect
 from sfumato.tracks.priors.fit_prior import fit
 from sfumato.tracks.priors.kernels import Kernel, Matern32, kernel_from_dict
 from sfumato.tracks.priors.presets import DEFAULT_PRESET, preset_named

@@ -20,7 +20,7 @@ from sfumato.base.things.frames import unroll
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.certificates.document import Certificate
 from sfumato.tracks.noise.plausibility import REFUSED_BELOW, plausibilities
-from sfumato.tracks.people.protection import protect
+from sfumato.tracks.people.door import protect
 from sfumato.tracks.priors.kernels import Kernel
 
 SNAP_M = 0.1

@@ -27,7 +27,7 @@ from sfumato.base.numbers.odds import mu_of, odds_at
 from sfumato.base.things.frames import unroll
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.certificates.document import Certificate
-from sfumato.tracks.people.protection import protect
+from sfumato.tracks.people.door import protect
 from sfumato.tracks.priors.fit_prior import fit
 from sfumato.tracks.priors.kernels import Kernel, Matern32
 from sfumato.tracks.secret import basic

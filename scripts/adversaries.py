@@ -20,7 +20,7 @@ from sfumato.tracks.adversary.companions import group_noise_losses
 from sfumato.tracks.adversary.known_point import known_point_loss, largest_known_point_loss
 from sfumato.tracks.adversary.routine import Days, Hours, companions_cost, noise_law, place_cost, route_cost
 from sfumato.tracks.adversary.stop_and_go import stopped_loss
-from sfumato.tracks.people.protection import protect
+from sfumato.tracks.people.door import protect
 from sfumato.tracks.priors.classes import DAY
 from sfumato.tracks.priors.kernels import Matern32
 from sfumato.tracks.priors.presets import DEFAULT_PRESET, preset_named

@@ -97,7 +97,7 @@ def stay_stated_and_true() -> tuple[float, float]:
     done = sf.protect(Trace(np.full(60, 48.2), np.full(60, 16.37), times), secrets=[basic(i) for i in chosen])
     document = done.certificate
     try:
-        from sfumato.tracks.noise.lookup import mechanism_from_dict
+        from sfumato.tracks.noise.registry import mechanism_from_dict
 
         noise = np.asarray(mechanism_from_dict(document["parameters"]).covariance_m2())  # type: ignore[attr-defined]
     except ImportError:

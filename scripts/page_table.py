@@ -20,7 +20,7 @@ from sfumato.tracks.certificates.build import BROWSER, ReleasedFiles, Terms, cer
 from sfumato.tracks.certificates.document import SEAL, Certificate
 from sfumato.tracks.folders.statement import NOT_COVERED, FolderStatement
 from sfumato.tracks.noise.multiscale.ladder import shipped_ladder
-from sfumato.tracks.people.protection import choose
+from sfumato.tracks.people.noise import choose
 from sfumato.tracks.plan import LEVELS, Plan
 from sfumato.tracks.times_released import Times
 

@@ -17,7 +17,7 @@ import numpy as np
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.noise.multiscale.ladder import shipped_ladder
 from sfumato.tracks.noise.multiscale.solve import design_ladder
-from sfumato.tracks.people.protection import protect
+from sfumato.tracks.people.door import protect
 from sfumato.tracks.priors.classes import DAY
 from sfumato.tracks.priors.kernels import Matern32, kernel_named
 

@@ -29,7 +29,7 @@ from sfumato.tracks.answers.usefulness.preview import (  # noqa: E402
     preview,
 )
 from sfumato.tracks.io.tables.fleet_file import write_fleet  # noqa: E402
-from sfumato.tracks.people.protection import protect_fleet  # noqa: E402
+from sfumato.tracks.people.door import protect_fleet  # noqa: E402
 from sfumato.tracks.plan import Plan  # noqa: E402
 
 PAGE, IMAGES = ROOT / "docs" / "publish_a_fleet.md", ROOT / "docs" / "images"

@@ -20,7 +20,7 @@ from sfumato.base.things.frames import (
     wrap_longitude,
 )
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.people.protection import protect
+from sfumato.tracks.people.door import protect
 
 GEOD = Geod(ellps="WGS84")
 PLACES = {

@@ -16,7 +16,7 @@ from sfumato.base.things.traces import Trace
 from sfumato.cli import app
 from sfumato.pages.report import render
 from sfumato.tracks.io import read_trace, write_trace
-from sfumato.tracks.people.protection import protect
+from sfumato.tracks.people.door import protect
 
 
 @pytest.mark.parametrize("wish", [["--noise", "5m"], ["--epsilon", "1000"]])

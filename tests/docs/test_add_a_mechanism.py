@@ -19,8 +19,7 @@ from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.cli import app
 from sfumato.pages.report import render
 from sfumato.tracks.certificates.build import certificate_body, released_of
-from sfumato.tracks.noise.lookup import all_mechanisms, mechanism_named, taking
-from sfumato.tracks.noise.registry import MECHANISMS
+from sfumato.tracks.noise.registry import MECHANISMS, all_mechanisms, mechanism_named, taking
 
 PAGE = (ROOT / "docs" / "contributing" / "add_a_mechanism.md").read_text(encoding="utf-8")
 SAMPLE = ROOT / "src" / "sfumato" / "data" / "sample_ride.gpx"

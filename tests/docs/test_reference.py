@@ -60,7 +60,7 @@ def test_every_public_name_is_in_the_reference_under_its_own_module(text: str) -
     assert {
         "sfumato.base.things.traces.Trace",
         "sfumato.tracks.places.zones.RADII_M",
-        "sfumato.tracks.people.protection.protect",
+        "sfumato.tracks.people.door.protect",
     } <= public
     assert not public - documented(text)
     assert not silent

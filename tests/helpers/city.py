@@ -7,7 +7,7 @@ import numpy as np
 from sfumato.base.arrays import FloatArray
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.answers.received import Received, receive
-from sfumato.tracks.people.protection import protect_fleet
+from sfumato.tracks.people.door import protect_fleet
 from sfumato.tracks.plan import Plan
 
 CORNER = (48.80, 2.25)

@@ -22,16 +22,16 @@ from sfumato.pages.report import render
 from sfumato.tracks.adversary.audit import audit
 from sfumato.tracks.certificates.build import Terms, certificate_body, released_of
 from sfumato.tracks.certificates.document import Certificate, with_seal
+from sfumato.tracks.folders.streams import protect_table
 from sfumato.tracks.losses.gaussian_loss import basic_losses
 from sfumato.tracks.noise.independent import IndependentNoise
 from sfumato.tracks.noise.interface import ContinuingNoise, TraceMechanism
-from sfumato.tracks.noise.lookup import all_mechanisms, mechanism_from_dict
 from sfumato.tracks.noise.multiscale.ladder import shipped_ladder
 from sfumato.tracks.noise.multiscale.noise import MultiscaleNoise
 from sfumato.tracks.noise.prior_shaped import PriorShapedNoise
-from sfumato.tracks.noise.registry import MECHANISMS
-from sfumato.tracks.people.local import protect_table
-from sfumato.tracks.people.protection import choose, protect_by, protect_fleet
+from sfumato.tracks.noise.registry import MECHANISMS, all_mechanisms, mechanism_from_dict
+from sfumato.tracks.people.door import protect_fleet
+from sfumato.tracks.people.noise import choose, protect_by
 from sfumato.tracks.plan import Plan
 from sfumato.tracks.priors.classes import DAY
 from sfumato.tracks.priors.kernels import RBF, Matern32, Periodic, White
@@ -57,6 +57,7 @@ def plan_for(name: str) -> Plan:
         noise_m=NOISE_M,
         prior="preset" if "prior" in needs else None,
         secrets="3" if "secrets" in needs else None,
+        round_to_m=50.0 if "round_to_m" in needs else None,
     )
 
 
@@ -168,7 +169,7 @@ def test_a_registered_mechanism_that_draws_nothing_releases_nothing(monkeypatch:
         lambda: protect_fleet(plan, [("a", ride()), ("b", ride())]),
         lambda: protect_table(table, plan),
     ):
-        with pytest.raises(NotCertified, match="states 150 m of noise and drew none"):
+        with pytest.raises(NotCertified, match="states 150 m of noise per coordinate and drew none"):
             door()
 
 

@@ -134,3 +134,16 @@ def jsonable(value: Any) -> Any:
     if isinstance(value, Iterable):
         return [jsonable(item) for item in value]
     return str(value)
+
+
+def whitening(covariance: FloatArray) -> FloatArray | None:
+    """W with WΓWᵀ = I: L⁻¹ with LLᵀ = Γ, or in its place the directions that hold any variance; None: none does."""
+    try:
+        factor = np.linalg.cholesky(covariance)
+    except np.linalg.LinAlgError:
+        factor = None
+    if factor is not None and np.min(np.diag(factor)) > 1e-5 * np.max(np.diag(factor)):
+        return np.asarray(np.linalg.inv(factor))
+    values, vectors = np.linalg.eigh(covariance)
+    used = values > 1e-9 * max(float(values[-1]), 0.0)
+    return np.asarray((vectors[:, used] / np.sqrt(values[used])).T) if used.any() and values[-1] > 0 else None

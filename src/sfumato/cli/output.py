@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import json as json_module
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from dataclasses import fields
+from inspect import Parameter, Signature
+from typing import TYPE_CHECKING, NoReturn, get_type_hints
 
 from sfumato.base.arrays import jsonable
 from sfumato.base.errors import SfumatoError
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+def options_of(kind: type) -> Signature:
+    """The signature of a command that takes the fields of a dataclass as its options (their defaults are typer's)."""
+    hints, named = get_type_hints(kind), Parameter.POSITIONAL_OR_KEYWORD
+    return Signature([Parameter(f.name, named, default=f.default, annotation=hints[f.name]) for f in fields(kind)])
 
 
 def print_json(value: object) -> None:

@@ -1,8 +1,8 @@
 """What one release is asked to be, said once at the door: the wish, the mechanism and its options, frozen and checked.
 
 A plan knows no trace, no file, no key and no seed: it can be written down, sent to another machine, and used again.
-Every door makes one (the command line, :func:`sfumato.tracks.people.protection.protect`, tables), everything behind it
-reads it, and the certificate quotes it.
+Every door makes one (the command line, :func:`sfumato.tracks.people.door.protect`, tables, folders, clusters),
+everything behind it reads it, and the certificate quotes it. Its fields are the options' names everywhere.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, fields
-from typing import Any
+from difflib import get_close_matches
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -30,8 +31,10 @@ MOST_NOISE_M = 100_000.0
 MOST_RADIUS_M = 100_000.0
 MOST_REDRAWS = 1_000_000
 SNAP_M = 0.1
+MOST_ROUNDED_M = 10_000.0
 DEFAULT_MECHANISM = "multiscale"
-FOR_SECRETS = "secrets"  # the mechanism that a plan with secrets means where it names none
+# The mechanisms that a plan with secrets, or with a grid to round to, means where it names none.
+FOR_SECRETS, FOR_ROUNDING = "secrets", "rounded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +82,10 @@ class Plan:
     """The wish (one of ``odds``, ``epsilon``, ``noise_m``, ``level``; nothing means odds of 5) and how to fulfil it.
 
     ``prior`` is a preset's name, ``preset`` for the default one, ``fit``, or a kernel; ``secrets`` are texts
-    (``windows:10min``), secrets or rules; ``redraws`` = k says that this is one of k releases with redrawn noise.
+    (``windows:10min``), secrets or rules; ``redraws`` = k says that this is one of k releases with redrawn noise;
+    ``round_to_m`` is the public grid that positions are rounded to after the noise.
     Options that the mechanism does not take are refused by
-    :func:`sfumato.tracks.noise.lookup.mechanism_for`.
+    :func:`sfumato.tracks.noise.registry.mechanism_for`.
     """
 
     radius_m: float = 200.0
@@ -99,6 +103,7 @@ class Plan:
     snap_m: float = SNAP_M
     keep: Sequence[str] = ()
     times: str = "keep"
+    round_to_m: float | None = None
     level: InitVar[str | None] = None
 
     def __post_init__(self, level: str | None) -> None:
@@ -121,6 +126,10 @@ class Plan:
         object.__setattr__(self, "keep", tuple(self.keep))
         if self.times != "keep":
             object.__setattr__(self, "times", str(Times.parse(self.times)))
+        if self.round_to_m is not None:
+            positive(self.round_to_m, "The grid to round to, in metres", at_most=MOST_ROUNDED_M)
+            if self.mechanism == DEFAULT_MECHANISM:
+                object.__setattr__(self, "mechanism", FOR_ROUNDING)
         if self.secrets is not None:
             several = isinstance(self.secrets, Sequence) and not isinstance(self.secrets, str)
             object.__setattr__(self, "secrets", tuple(self.secrets) if several else (self.secrets,))  # type: ignore[arg-type]
@@ -147,6 +156,8 @@ class Plan:
         out["prior"] = self.prior.to_dict() if isinstance(self.prior, Kernel) else self.prior
         out["keep"] = list(self.keep)
         out["secrets"] = None if self.secrets is None else [_written(secret) for secret in self.rules]
+        if self.round_to_m is None:  # as plans were written before there was rounding
+            del out["round_to_m"]
         return out
 
     @property
@@ -172,6 +183,39 @@ class Plan:
             raise
         except (KeyError, TypeError, ValueError) as error:
             raise InputError("The plan is described wrongly.", "Use what to_dict() wrote.") from error
+
+
+class Wishes(TypedDict, total=False):
+    """What :class:`Plan` takes, by name, for type checkers: the same names, which a test compares."""
+
+    radius_m: float
+    odds: float | None
+    epsilon: float | None
+    noise_m: float | None
+    level: str | None
+    mechanism: str
+    prior_class: str
+    prior: str | Kernel | None
+    order: float
+    redraws: int
+    white_share: float | None
+    constant_share: float | None
+    snap_m: float
+    keep: Sequence[str]
+    times: str
+    round_to_m: float | None
+    secrets: str | SecretRule | Sequence[str | SecretRule] | None
+
+
+def plan_of(wishes: Wishes) -> Plan:
+    """The plan of wishes by name; a misspelt one is answered with those there are: ``noise`` may mean ``noise_m``."""
+    known = list(Wishes.__annotations__)
+    for name in wishes:
+        if name not in known:
+            meant = get_close_matches(name, known, n=1, cutoff=0.5)
+            advice = f"Did you mean {meant[0]}?" if meant else f"There are: {', '.join(known)}."
+            raise InputError(f"protect knows no '{name}'.", advice)
+    return Plan(**wishes)
 
 
 def _written(secret: str | SecretRule) -> object:

@@ -19,7 +19,7 @@ from sfumato.accountant.ledger import Entry, amount
 from sfumato.base.errors import InputError
 from sfumato.base.things.guarantees import Guarantee
 from sfumato.tracks.noise.interface import TraceMechanism
-from sfumato.tracks.noise.lookup import mechanism_from_dict
+from sfumato.tracks.noise.registry import mechanism_from_dict
 
 
 def entry_from_certificate(certificate: Mapping[str, Any], *, process: str) -> dict[str, Any]:

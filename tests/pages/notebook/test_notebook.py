@@ -139,7 +139,7 @@ def test_without_matplotlib_plotting_says_what_to_install(monkeypatch: pytest.Mo
 
 
 def test_nothing_of_a_notebook_is_loaded_by_protecting() -> None:
-    code = "import sys, sfumato.tracks.people.protection, sfumato.cli.tracks.protect; "
+    code = "import sys, sfumato.tracks.people.door, sfumato.cli.tracks.protect; "
     code += "print([n for n in sys.modules if 'notebook' in n])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip().splitlines()[-1] == "[]"

@@ -16,11 +16,12 @@ from tests.helpers.command import refused, run
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.odds import mu_of, odds_at
 from sfumato.base.things.traces import Trace
-from sfumato.cli.tracks.protected_pages import page_of, public_page
+from sfumato.pages.report.fleet_page import page_of, public_page
 from sfumato.tracks.adversary.fleet import audit_fleet, person_losses
 from sfumato.tracks.certificates.build import certificate_body, released_of
 from sfumato.tracks.io.tables.fleet_file import write_fleet
-from sfumato.tracks.people.protection import ProtectedFleet, protect_fleet
+from sfumato.tracks.people.door import protect_fleet
+from sfumato.tracks.people.results import ProtectedFleet
 from sfumato.tracks.plan import Plan
 
 

@@ -26,7 +26,7 @@ from sfumato.pages.report.words import cards, odds_words
 from sfumato.tracks.adversary.audit import Audit
 from sfumato.tracks.certificates.document import Certificate
 from sfumato.tracks.io import read_trace
-from sfumato.tracks.people.protection import protect
+from sfumato.tracks.people.door import protect
 
 AUDIT = Audit(
     points=60,

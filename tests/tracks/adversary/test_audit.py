@@ -12,7 +12,7 @@ from sfumato.base.things.frames import displace
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.adversary.audit import audit
 from sfumato.tracks.certificates.document import Certificate
-from sfumato.tracks.people.protection import protect
+from sfumato.tracks.people.door import protect
 from sfumato.tracks.priors.kernels import Kernel, Matern32, White
 from sfumato.tracks.priors.statespace import sample
 

@@ -14,7 +14,7 @@ from sfumato.cli import app
 from sfumato.tracks.adversary.companions import group_noise_losses, worst_group
 from sfumato.tracks.adversary.routine import companions_cost
 from sfumato.tracks.losses.gaussian_loss import basic_losses
-from sfumato.tracks.people.protection import protect_fleet
+from sfumato.tracks.people.door import protect_fleet
 from sfumato.tracks.plan import Plan
 from sfumato.tracks.priors.kernels import Matern32
 

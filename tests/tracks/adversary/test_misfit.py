@@ -11,7 +11,7 @@ from sfumato.tracks.adversary.audit import audit
 from sfumato.tracks.adversary.misfit import misfits
 from sfumato.tracks.adversary.stop_and_go import stopped_loss
 from sfumato.tracks.losses.gaussian_loss import basic_losses
-from sfumato.tracks.people.protection import protect
+from sfumato.tracks.people.door import protect
 from sfumato.tracks.priors.fit_prior import fit
 from sfumato.tracks.priors.kernels import Kernel, Matern12, Matern32, Matern52, White
 from sfumato.tracks.priors.statespace import innovations, sample, whitened_products

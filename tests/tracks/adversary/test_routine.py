@@ -27,7 +27,7 @@ from sfumato.tracks.adversary.routine import (
 )
 from sfumato.tracks.certificates.verify import read_certificate
 from sfumato.tracks.losses.gaussian_loss import basic_losses
-from sfumato.tracks.people.protection import protect
+from sfumato.tracks.people.door import protect
 from sfumato.tracks.priors.kernels import Matern32
 
 OLD = ROOT / "tests" / "golden" / "v0_1" / "multiscale.json"  # 660.27 m, the shares of the first edition

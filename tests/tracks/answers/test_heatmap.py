@@ -19,7 +19,7 @@ from sfumato.tracks.answers.maps.cells import extent_of
 from sfumato.tracks.answers.maps.deconvolution import Spread
 from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
 from sfumato.tracks.answers.received import NoiseLaw, receive
-from sfumato.tracks.people.protection import protect, protect_fleet
+from sfumato.tracks.people.door import protect, protect_fleet
 from sfumato.tracks.plan import Plan
 from sfumato.tracks.priors.kernels import White
 

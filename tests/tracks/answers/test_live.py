@@ -17,7 +17,7 @@ from sfumato.cli import app
 from sfumato.tracks.answers.received import NoiseLaw
 from sfumato.tracks.answers.ways.live import IN_SDS, LiveView, live_circles, live_track
 from sfumato.tracks.io import write_trace
-from sfumato.tracks.people.protection import protect
+from sfumato.tracks.people.door import protect
 from sfumato.tracks.priors.kernels import Constant, Matern32, White
 from sfumato.tracks.priors.statespace import sample, smooth
 

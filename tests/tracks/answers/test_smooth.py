@@ -21,7 +21,7 @@ from sfumato.tracks.answers.ways.movement import fit_movement, likeliest_path, p
 from sfumato.tracks.answers.ways.smooth_tracks import SmoothTracks, judge_smoothed, smooth, smoothed_certificate
 from sfumato.tracks.certificates.document import certificate_text, with_seal
 from sfumato.tracks.io import read_trace, write_trace
-from sfumato.tracks.people.protection import protect
+from sfumato.tracks.people.door import protect
 from sfumato.tracks.priors.kernels import RBF, Constant, Matern32, White
 from sfumato.tracks.priors.statespace import sample
 

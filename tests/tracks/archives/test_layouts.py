@@ -14,10 +14,10 @@ from command import run
 
 from sfumato.base.errors import InputError
 from sfumato.tracks.certificates.person_ids import canonical_id, distinct_ids
+from sfumato.tracks.folders.streams import protect_table
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.io.archive import members
 from sfumato.tracks.io.positions import names_position
-from sfumato.tracks.people.local import protect_table
 from sfumato.tracks.plan import Plan
 
 

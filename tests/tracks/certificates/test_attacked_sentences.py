@@ -12,7 +12,7 @@ from sfumato.base.numbers.odds import mu_at_odds, mu_of, odds_at
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.certificates.document import Certificate
 from sfumato.tracks.losses.gaussian_loss import basic_losses
-from sfumato.tracks.people.protection import protect
+from sfumato.tracks.people.door import protect
 
 GEOLIFE = ROOT.parent / "shared" / "data" / "geolife" / "geolife_first320s.parquet"
 

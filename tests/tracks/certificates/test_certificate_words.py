@@ -16,7 +16,7 @@ from sfumato.tracks.certificates.document import Certificate
 from sfumato.tracks.noise.multiscale import noise as multiscale_noise
 from sfumato.tracks.noise.multiscale.ladder import shipped_ladder
 from sfumato.tracks.noise.multiscale.noise import MultiscaleNoise
-from sfumato.tracks.people.protection import protect
+from sfumato.tracks.people.door import protect
 from sfumato.tracks.priors.classes import PRIOR_CLASSES, PriorClass
 from sfumato.tracks.priors.kernels import RBF, Constant, Kernel, Matern32, White, kernel_from_dict
 

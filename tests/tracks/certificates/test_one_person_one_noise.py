@@ -18,7 +18,8 @@ from sfumato.cli import app
 from sfumato.tracks.certificates.person_ids import canonical_id, distinct_ids
 from sfumato.tracks.certificates.state import NoiseState, load_state, person_key
 from sfumato.tracks.noise.multiscale.ladder import shipped_ladder
-from sfumato.tracks.people.protection import protect_by, protect_fleet
+from sfumato.tracks.people.door import protect_fleet
+from sfumato.tracks.people.noise import protect_by
 from sfumato.tracks.plan import Plan
 
 OLD = ROOT / "tests" / "golden" / "v0_1"

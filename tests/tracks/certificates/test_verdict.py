@@ -22,7 +22,8 @@ from sfumato.tracks.certificates.verdict import Verdict, judge, worst_odds
 from sfumato.tracks.certificates.verify import terms_of
 from sfumato.tracks.io import write_trace
 from sfumato.tracks.io.tables.fleet_file import write_fleet
-from sfumato.tracks.people.protection import Protected, protect, protect_fleet
+from sfumato.tracks.people.door import protect, protect_fleet
+from sfumato.tracks.people.noise import Protected
 from sfumato.tracks.plan import Plan
 
 HIDDEN = "48.8583701"

@@ -19,7 +19,7 @@ from sfumato.tracks.certificates.document import SEAL, certificate_text, with_fi
 from sfumato.tracks.certificates.sign import signer_with
 from sfumato.tracks.certificates.verify import read_certificate, verify
 from sfumato.tracks.io import write_trace
-from sfumato.tracks.people.protection import protect
+from sfumato.tracks.people.door import protect
 
 
 def ride(count: int = 25) -> Trace:

@@ -15,8 +15,8 @@ from people_rows import by_person, rows, written
 
 from sfumato.tracks.folders.rows import dataset, dataset_job
 from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
+from sfumato.tracks.folders.streams import protect_table
 from sfumato.tracks.folders.verify_folder import verify_folder
-from sfumato.tracks.people.local import protect_table
 from sfumato.tracks.plan import Plan
 
 KILLS = 20

@@ -18,11 +18,11 @@ from people_rows import by_person, rows, written
 from sfumato.base.errors import InputError
 from sfumato.base.keystream import fresh_key
 from sfumato.tracks.folders.rows import dataset, dataset_job
-from sfumato.tracks.folders.rows.dataset import DatasetReading
 from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
+from sfumato.tracks.folders.streams import protect_table
 from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.io.tables.wkb import encode_points, points_from_wkb
-from sfumato.tracks.people.local import protect_table
+from sfumato.tracks.people.layout import TableReading
 from sfumato.tracks.plan import Plan
 
 PLAN = Plan(noise_m=200.0)
@@ -42,7 +42,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def protected(tmp_path: Path, table: pa.Table, plan: Plan = PLAN, zone: str | None = "UTC") -> pa.Table:
     out = tmp_path / "out"
-    protect_dataset(written(tmp_path / "in", table), out, plan, reading=DatasetReading({"id": "user_id"}, zone), rng=3)
+    protect_dataset(written(tmp_path / "in", table), out, plan, reading=TableReading({"id": "user_id"}, zone), rng=3)
     assert verify_folder(out / "_certificate.json", out).checks
     return ds.dataset(out).to_table()
 
@@ -114,14 +114,14 @@ def test_a_column_that_cannot_be_looked_into_is_refused(tmp_path: Path) -> None:
 def test_people_may_be_folders_and_dictionaries_may_repeat_themselves(tmp_path: Path) -> None:
     table, plan = rows(600, 5).drop_columns(["speed"]), PLAN
     pq.write_to_dataset(table, tmp_path / "hive", partition_cols=["user_id"])
-    protect_dataset(tmp_path / "hive", tmp_path / "a", plan, reading=DatasetReading({"id": "user_id"}), rng=3)
+    protect_dataset(tmp_path / "hive", tmp_path / "a", plan, reading=TableReading({"id": "user_id"}), rng=3)
     twice = pa.DictionaryArray.from_arrays(
         pa.array([int(name[1:]) + 6 * (row % 2) for row, name in enumerate(table.column("user_id").to_pylist())]),
         pa.array([f"u{k % 6}" for k in range(12)]),
     )
     protect_dataset(
         written(tmp_path / "in", table.set_column(0, "user_id", twice)), tmp_path / "b", plan,
-        reading=DatasetReading({"id": "user_id"}), rng=3,
+        reading=TableReading({"id": "user_id"}), rng=3,
     )  # fmt: skip
     expected = by_person(protect_table(table, plan, key=fresh_key(3))[0])
     for name in "ab":
@@ -155,12 +155,12 @@ def test_a_date_beside_the_time_of_day_stays_with_it_and_is_not_kept_beside_time
     folder = written(tmp_path / "in", table)
     for times in ("keep", "shift"):
         out = tmp_path / times
-        protect_dataset(folder, out, Plan(noise_m=200.0, times=times), reading=DatasetReading({"id": "user_id"}, "UTC"))
+        protect_dataset(folder, out, Plan(noise_m=200.0, times=times), reading=TableReading({"id": "user_id"}, "UTC"))
         assert ("date" in ds.dataset(out).schema.names) == (times == "keep")
         assert verify_folder(out / "_certificate.json", out).checks
     plan = Plan(noise_m=200.0, times="shift", keep=("date",))
     with pytest.raises(InputError, match="tells what --times shift hides"):
-        protect_dataset(folder, tmp_path / "told", plan, reading=DatasetReading({"id": "user_id"}, "UTC"))
+        protect_dataset(folder, tmp_path / "told", plan, reading=TableReading({"id": "user_id"}, "UTC"))
     with pytest.raises(InputError, match="tells what --times shift hides"):
         protect_table(table, plan, zone="UTC")
 

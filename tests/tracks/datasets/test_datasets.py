@@ -18,10 +18,10 @@ from people_rows import by_person, rows, written
 from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.base.keystream import fresh_key
 from sfumato.tracks.folders.rows import dataset, dataset_job
-from sfumato.tracks.folders.rows.dataset import DatasetReading
 from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
+from sfumato.tracks.folders.streams import protect_table
 from sfumato.tracks.folders.verify_folder import verify_folder
-from sfumato.tracks.people.local import protect_table
+from sfumato.tracks.people.layout import TableReading
 from sfumato.tracks.plan import Plan
 
 PLAN = Plan(noise_m=200.0)
@@ -166,7 +166,7 @@ KINDS: dict[str, Callable[[pa.Table], pa.Table]] = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_types_come_back_as_they_were(tmp_path: Path, kind: str) -> None:
     table = KINDS[kind](rows()).drop_columns(["speed"])
-    reading = DatasetReading({"id": "user_id"}, "UTC")
+    reading = TableReading({"id": "user_id"}, "UTC")
     protect_dataset(written(tmp_path / "in", table), tmp_path / "out", PLAN, reading=reading, rng=3)
     out = ds.dataset(tmp_path / "out").to_table()
     assert out.schema.types == ds.dataset(tmp_path / "in").schema.types
@@ -201,10 +201,10 @@ def test_what_cannot_be_told_is_refused_and_leaves_nothing(tmp_path: Path) -> No
     folder = written(tmp_path / "in", table)
     with pytest.raises(InputError, match="whose each row is"):
         protect_dataset(folder, tmp_path / "out", PLAN)
-    protect_dataset(folder, tmp_path / "named", PLAN, reading=DatasetReading({"id": "whose"}))
+    protect_dataset(folder, tmp_path / "named", PLAN, reading=TableReading({"id": "whose"}))
     (folder / "broken.parquet").write_bytes(b"PAR1")
     with pytest.raises(InputError, match=r"broken\.parquet is no Parquet file"):
-        protect_dataset(folder, tmp_path / "out", PLAN, reading=DatasetReading({"id": "whose"}))
+        protect_dataset(folder, tmp_path / "out", PLAN, reading=TableReading({"id": "whose"}))
     disguised = written(tmp_path / "d", rows().set_column(4, "speed", rows().column("lat")))
     with pytest.raises(InputError, match="true position"):
         protect_dataset(disguised, tmp_path / "out", Plan(noise_m=200.0, keep=("speed",)))

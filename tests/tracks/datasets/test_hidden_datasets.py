@@ -15,9 +15,9 @@ from people_rows import by_person, written
 from sfumato.base.errors import InputError, NotCertified, VerificationFailed
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.folders.rows import dataset, dataset_job
-from sfumato.tracks.folders.rows.dataset import DatasetReading
 from sfumato.tracks.folders.rows.hide_dataset import DatasetLeaks, hide_dataset, places_in
 from sfumato.tracks.folders.verify_folder import verify_folder
+from sfumato.tracks.people.layout import TableReading
 from sfumato.tracks.places import Place, Places, place_at, save_places, withhold
 from sfumato.tracks.times_released import Times
 
@@ -160,7 +160,7 @@ def test_one_persons_dataset_takes_one_places_file(tmp_path: Path) -> None:
     mine = by_person(rides())["u1"].drop_columns(["user_id"])
     places = Places.none().add(homes()["u1"])
     out = tmp_path / "out"
-    done = hide_dataset(written(tmp_path / "in", mine), out, places, reading=DatasetReading(one_person=True))
+    done = hide_dataset(written(tmp_path / "in", mine), out, places, reading=TableReading(one_person=True))
     assert 0 < done.released < POINTS
     assert verify_folder(out / "_certificate.json", out).checks
     (out / "part-00000.parquet").unlink()

@@ -17,15 +17,15 @@ from people_rows import rows, written
 from sfumato.base.errors import InputError, NotCertified, VerificationFailed
 from sfumato.tracks.certificates.document import with_seal
 from sfumato.tracks.folders.rows import dataset, dataset_job, people_losses
-from sfumato.tracks.folders.rows.dataset import DatasetReading
 from sfumato.tracks.folders.rows.people_losses import FEW, HIDDEN, LOCAL, MOMENTS, PEOPLE, Sample
 from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
 from sfumato.tracks.folders.verify_folder import unsealed, verify_folder
-from sfumato.tracks.people.noise import TableNoise
+from sfumato.tracks.people.layout import TableReading
+from sfumato.tracks.people.noise import choose_for_people
 from sfumato.tracks.plan import Plan
 
 PLAN = Plan(noise_m=200.0)
-MECHANISM = TableNoise.of(PLAN, rng=1).mechanism
+MECHANISM = choose_for_people(PLAN, rng=1).mechanism
 
 
 @pytest.fixture(autouse=True)
@@ -163,7 +163,7 @@ def test_what_is_not_computed_says_why(tmp_path: Path, people: int, times: str, 
     table = rows(400, people)
     if zone is not None:
         table = table.set_column(1, "time", table.column(1).cast(pa.timestamp("us", "UTC")).cast(pa.timestamp("us")))
-    plan, reading = Plan(noise_m=200.0, times=times), DatasetReading({"id": "user_id"}, zone)
+    plan, reading = Plan(noise_m=200.0, times=times), TableReading({"id": "user_id"}, zone)
     done = protect_dataset(written(tmp_path / "in", table), tmp_path / "out", plan, reading=reading)
     assert block(done) == people_losses.not_stated(why)
     verify_folder(tmp_path / "out" / "_certificate.json", tmp_path / "out")

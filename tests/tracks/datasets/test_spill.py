@@ -17,10 +17,10 @@ from sfumato.base.keystream import fresh_key
 from sfumato.tracks.certificates.person_ids import _visible, canonical_id
 from sfumato.tracks.folders.rows import dataset, dataset_job, spill
 from sfumato.tracks.folders.rows import protect_dataset as protect_dataset_module
-from sfumato.tracks.folders.rows.dataset import DatasetReading
 from sfumato.tracks.folders.rows.people_bytes import people_bytes, people_from
 from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
-from sfumato.tracks.people.local import protect_table
+from sfumato.tracks.folders.streams import protect_table
+from sfumato.tracks.people.layout import TableReading
 from sfumato.tracks.plan import Plan
 
 PLAN = Plan(noise_m=200.0)
@@ -112,7 +112,7 @@ def test_one_person_of_most_rows_and_many_of_few(tmp_path: Path, monkeypatch: py
     table = rows(4000, 2)
     whose = [f"{'giant' if row % 5 < 3 else row // 5 % 300:-<40}" for row in range(4000)]
     table = table.set_column(table.schema.get_field_index("user_id"), "user_id", pa.array(whose))
-    reading = DatasetReading({"id": "user_id"})
+    reading = TableReading({"id": "user_id"})
     done = protect_dataset(written(tmp_path / "in", table, 7), tmp_path / "out", PLAN, reading=reading, rng=3)
     found = by_person(ds.dataset(tmp_path / "out").to_table())
     expected = by_person(protect_table(table, PLAN, key=fresh_key(3))[0])

@@ -23,7 +23,7 @@ from sfumato.tracks.losses.gaussian_loss import basic_losses
 from sfumato.tracks.noise.multiscale.continuing import continuing_path, keyed_words, milliseconds
 from sfumato.tracks.noise.multiscale.ladder import Ladder, noise_covariance, shipped_ladder
 from sfumato.tracks.noise.multiscale.universal_bound import restart_multiplier, universal_bound
-from sfumato.tracks.people.protection import protect, protect_fleet
+from sfumato.tracks.people.door import protect, protect_fleet
 from sfumato.tracks.plan import Plan
 from sfumato.tracks.priors.classes import DAY
 from sfumato.tracks.priors.kernels import RBF, Matern32

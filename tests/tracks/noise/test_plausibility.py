@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.noise.lookup import mechanism_from_dict
 from sfumato.tracks.noise.plausibility import gaussian_plausibility, laplace_plausibility, plausibilities
-from sfumato.tracks.people.protection import protect
+from sfumato.tracks.noise.registry import mechanism_from_dict
+from sfumato.tracks.people.door import protect
 from sfumato.tracks.priors.kernels import RBF, Constant, Matern32, White
 from sfumato.tracks.priors.statespace import sample
 

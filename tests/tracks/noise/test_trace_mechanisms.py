@@ -9,10 +9,10 @@ import pytest
 
 from sfumato.base.errors import InputError
 from sfumato.tracks.losses.gaussian_loss import basic_losses, loss_matrix
-from sfumato.tracks.noise.lookup import mechanism_from_dict
 from sfumato.tracks.noise.mixed import MixedNoise
 from sfumato.tracks.noise.planar_laplace import LaplaceNoise
 from sfumato.tracks.noise.prior_shaped import PriorShapedNoise, scale_to
+from sfumato.tracks.noise.registry import mechanism_from_dict
 from sfumato.tracks.priors.kernels import RBF, Matern32, Periodic, White
 
 PRIOR = Matern32(66.0, 120.0) + White(1.0)

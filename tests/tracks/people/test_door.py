@@ -13,7 +13,7 @@ import pytest
 import sfumato as sf
 from sfumato.base.errors import InputError
 from sfumato.tracks.people.door import ProtectedFrame
-from sfumato.tracks.people.protection import Protected
+from sfumato.tracks.people.noise import Protected
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed: no frame was tried")
 ROWS = 80

@@ -12,9 +12,10 @@ import pytest
 import sfumato as sf
 from sfumato.base.errors import InputError
 from sfumato.base.things.traces import Trace
+from sfumato.tracks.folders.streams import protect_table
 from sfumato.tracks.io import read_trace
-from sfumato.tracks.people.local import fleet_table, protect_table
-from sfumato.tracks.people.people import column_names, columns_by_person
+from sfumato.tracks.io.tables.fleet_file import fleet_table
+from sfumato.tracks.people.layout import column_names, columns_by_person
 from sfumato.tracks.plan import Plan
 
 
@@ -76,7 +77,7 @@ def test_nobody_is_refused() -> None:
 def test_the_package_name_protect_can_be_called_whatever_was_imported_before() -> None:
     trace = Trace([48.5], [2.5], [0.0])
     import sfumato
-    import sfumato.tracks.people.protection
+    import sfumato.tracks.people.door
 
     assert sfumato.protect(trace, noise_m=1.0).certificate["points"] == 1
     assert sf.protect(trace, noise_m=1.0).certificate["points"] == 1

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.tracks.people.local import protect_table
+from sfumato.tracks.folders.streams import protect_table
 from sfumato.tracks.plan import Plan
 
 PLAN, KEY = Plan(noise_m=100.0), bytes(range(32))

@@ -16,7 +16,8 @@ from sfumato.base.errors import InputError, NotCertified
 from sfumato.base.things.frames import differences_m, snap
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.certificates.build import certificate_body, milliseconds_as_s, released_of
-from sfumato.tracks.people.protection import choose, protect, protect_fleet
+from sfumato.tracks.people.door import protect, protect_fleet
+from sfumato.tracks.people.noise import choose
 from sfumato.tracks.plan import Plan, Target
 
 MECHANISMS = [

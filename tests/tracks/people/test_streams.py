@@ -13,8 +13,8 @@ import pytest
 
 from sfumato.base.errors import InputError
 from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
+from sfumato.tracks.folders.streams import protect_table
 from sfumato.tracks.folders.verify_folder import verify_folder
-from sfumato.tracks.people.local import protect_table
 from sfumato.tracks.plan import Plan
 
 PLAN = Plan(noise_m=100.0)

@@ -13,9 +13,9 @@ import sfumato as sf
 from sfumato.base.errors import InputError, NotCertified
 from sfumato.base.keystream import fresh_key
 from sfumato.base.things.frames import differences_m
+from sfumato.tracks.folders.streams import protect_table
 from sfumato.tracks.io.tables.wkb import encode_points
-from sfumato.tracks.people.local import protect_table
-from sfumato.tracks.people.noise import TableNoise
+from sfumato.tracks.people.noise import choose_for_people
 from sfumato.tracks.plan import Plan
 
 PLAN = Plan(noise_m=200.0)
@@ -190,11 +190,11 @@ def test_noise_that_does_not_move_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_the_key_is_in_no_repr() -> None:
     key = fresh_key()
-    assert key.hex() not in repr(TableNoise.of(PLAN, key=key))
-    assert str(key) not in repr(TableNoise.of(PLAN, key=key))
+    assert key.hex() not in repr(choose_for_people(PLAN, key=key))
+    assert str(key) not in repr(choose_for_people(PLAN, key=key))
 
 
 def test_no_warning_where_nothing_is_wrong() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        protect_table(people(), PLAN)
+        protect_table(people(1), PLAN)

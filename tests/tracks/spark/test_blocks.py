@@ -11,10 +11,11 @@ import pyarrow.parquet as pq
 from people_rows import by_person, rows
 
 from sfumato.base.keystream import fresh_key
-from sfumato.tracks.folders.rows.dataset import DatasetReading, open_dataset
+from sfumato.tracks.folders.rows.dataset import open_dataset
 from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
 from sfumato.tracks.folders.spark.blocks import ENDS_WITH, PARTS, REJECTED, ROW_BITS, DatasetWork
-from sfumato.tracks.people.noise import TableNoise
+from sfumato.tracks.people.layout import TableReading
+from sfumato.tracks.people.noise import choose_for_people
 from sfumato.tracks.plan import Plan
 
 
@@ -28,8 +29,8 @@ def test_stretches_in_any_order_come_out_as_the_local_jobs_rows(tmp_path: Path) 
         pq.write_table(table.slice(600 * number, 600), tmp_path / "in" / f"{number}.parquet")
     done = protect_dataset(tmp_path / "in", tmp_path / "out", plan, rng=3)
     dataset = replace(open_dataset(tmp_path / "in"), starts=np.arange(3) << ROW_BITS)
-    layout = DatasetReading().layout(dataset.schema, plan.keep, plan.times)
-    noise = TableNoise.of(plan, key=fresh_key(3), rng=1)
+    layout = TableReading().layout(dataset.schema, plan.keep, plan.times)
+    noise = choose_for_people(plan, key=fresh_key(3), rng=1)
     work = DatasetWork(dataset, layout, noise, 3, {10: 0, 20: 1})
     row = np.arange(1200)
     given = table.select(layout.needed).add_column(0, "index", pa.array(row % 600))

@@ -12,7 +12,7 @@ import pytest
 from spark_session import KEY, PLAN, assert_same, session, table
 
 from sfumato.base.errors import InputError
-from sfumato.tracks.people.local import protect_table
+from sfumato.tracks.folders.streams import protect_table
 
 pytestmark = pytest.mark.spark
 

@@ -22,10 +22,10 @@ import pytest
 from spark_session import PLAN, SOURCE, executors, kill_one, session, table
 
 from sfumato.base.errors import InputError
-from sfumato.tracks.folders.rows.dataset import DatasetReading
 from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
 from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.io.tables.wkb import encode_points
+from sfumato.tracks.people.layout import TableReading
 from sfumato.tracks.plan import Plan
 
 pytestmark = pytest.mark.spark
@@ -151,7 +151,7 @@ def test_types_names_codecs_and_geoparquet_are_the_files_own(spark: Any, tmp_pat
         for number, rows in enumerate(files):
             pq.write_table(rows, tmp_path / name / f"{number}.parquet", compression=codec)
         plan = Plan(noise_m=100.0, keep=("mode",) if name == "odd" else ())
-        reading = DatasetReading({"id": "user.id"} if name == "odd" else None)
+        reading = TableReading({"id": "user.id"} if name == "odd" else None)
         protect_dataset(tmp_path / name, tmp_path / f"{name}.local", plan, rng=5, reading=reading)
         on_spark(spark, tmp_path / name, tmp_path / f"{name}.spark", plan, reading=reading)
         local, other = (tmp_path / f"{name}.{engine}" for engine in ("local", "spark"))
@@ -241,7 +241,7 @@ def test_a_killed_driver_leaves_a_private_folder_that_the_next_start_replaces(tm
     again = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert again.returncode == 0, again.stderr[-2000:]
     assert json.loads(again.stdout)["released"] == 2_996
-    protect_dataset(source, tmp_path / "local", PLAN, rng=5, reading=DatasetReading({"id": "user_id"}))
+    protect_dataset(source, tmp_path / "local", PLAN, rng=5, reading=TableReading({"id": "user_id"}))
     assert_alike(tmp_path / "local", out)
 
 
@@ -250,7 +250,7 @@ def test_spark_submit_on_a_cluster_that_loses_an_executor_writes_the_same(tmp_pa
         "pyspark", reason="pyspark is not installed: Spark was not tried", exc_type=ImportError
     )
     source, out = given(tmp_path / "in"), tmp_path / "out"
-    import sfumato.cli.tracks.protected_spark as job
+    import sfumato.cli.tracks.protect as job
 
     home = Path(pyspark.__file__).parent
     submit = [str(home / "bin" / "spark-submit"), "--master", "local-cluster[2,1,1024]"]
@@ -268,5 +268,5 @@ def test_spark_submit_on_a_cluster_that_loses_an_executor_writes_the_same(tmp_pa
     assert running.returncode == 0, stderr[-2000:]
     assert len(hit) == 1
     assert json.loads(stdout)["released"] == 2_996
-    protect_dataset(source, tmp_path / "local", PLAN, rng=5, reading=DatasetReading({"id": "user_id"}))
+    protect_dataset(source, tmp_path / "local", PLAN, rng=5, reading=TableReading({"id": "user_id"}))
     assert_alike(tmp_path / "local", out)

@@ -19,7 +19,7 @@ import sys, threading, time
 from pathlib import Path
 sys.path[:0] = [{source!r}, {helpers!r}]
 import spark_session as s
-from sfumato.tracks.people.local import protect_table
+from sfumato.tracks.folders.streams import protect_table
 from sfumato.tracks.folders.spark.frames_on_spark import protect
 marks = Path({marks!r})
 def slow(batches, marks=str(marks)):

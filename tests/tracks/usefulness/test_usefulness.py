@@ -22,7 +22,7 @@ from sfumato.tracks.answers.usefulness.preview import NoiseOffer, Wish, grant, p
 from sfumato.tracks.answers.usefulness.utility import utility
 from sfumato.tracks.io import write_trace
 from sfumato.tracks.io.tables.fleet_file import write_fleet
-from sfumato.tracks.people.protection import protect, protect_fleet
+from sfumato.tracks.people.door import protect, protect_fleet
 from sfumato.tracks.plan import Plan
 
 NOON = 1.7e9

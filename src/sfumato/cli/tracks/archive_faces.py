@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -22,6 +23,8 @@ from sfumato.base.units import count_of
 from sfumato.tracks.certificates.document import certificate_text
 
 if TYPE_CHECKING:
+    from sfumato.tracks.adversary.companions import WorstGroup
+    from sfumato.tracks.certificates.verify import Document
     from sfumato.tracks.folders.audit_archive import AuditRow
     from sfumato.tracks.folders.rides.ride_job import Row
 
@@ -156,3 +159,12 @@ def dataset_progress(rows: int, *, quiet: bool) -> Iterator[Callable[[str, int],
             bars.update(tasks[name], rate=f"{speed:.2f} M points/s")
 
         yield step
+
+
+def say_worst_group(group: WorstGroup, body: Document, *, quiet: bool) -> dict[str, object]:
+    """The worst group of a table, said before anything is written; for the steward, not the release."""
+    results = import_module("sfumato.tracks.people.results")
+    if not quiet:
+        typer.echo(results.group_words(group, body))
+    odds = results.group_odds(group, body)
+    return {"worst_group": {"people": group.people, "together_s": group.together_s, "odds_99": odds}}

@@ -21,10 +21,9 @@ from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length, plain_number
 from sfumato.cli.output import fail, print_json
 from sfumato.cli.tracks.archive_faces import named_columns, passphrase_in, points_read, say_table
-from sfumato.cli.tracks.protect import read_people
-from sfumato.cli.tracks.protected_pages import fleet_page, one_of
 from sfumato.pages.report import render
 from sfumato.pages.report.audit_page import audit_page, noise_lines
+from sfumato.pages.report.fleet_page import fleet_page, one_of
 from sfumato.tracks.adversary.audit import Audit
 from sfumato.tracks.adversary.audit import audit as measure
 from sfumato.tracks.adversary.fleet import FleetAudit, People, attacked_people, audit_fleet
@@ -34,6 +33,8 @@ from sfumato.tracks.folders.audit_archive import ArchiveAudit, AuditRow, audit_a
 from sfumato.tracks.folders.rides.ride_job import SourceReading
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.io.archive import count_members, only_track
+from sfumato.tracks.people.door import read_people
+from sfumato.tracks.people.layout import TableReading
 from sfumato.tracks.places import load_places
 
 _MOST_LINES = 20
@@ -128,9 +129,7 @@ def _audit_file(original: Path, release: Path, person: str | None, asked: _Asked
 def _originals_at(original: Path, reading: SourceReading) -> People:
     """The people of the original, times as they are released."""
     with only_track(original) as file:
-        people = read_people(
-            file, format=None, zone=reading.zone, columns=reading.columns, one_person=reading.one_person
-        )
+        people = read_people(file, TableReading(reading.columns, reading.zone, reading.one_person))
     return [(person, rounded_times(trace)) for person, trace in people]
 
 

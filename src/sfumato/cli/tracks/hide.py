@@ -32,13 +32,14 @@ from sfumato.pages.report.archive_page import private_page, public_page
 from sfumato.tracks.certificates.sign import signer_with
 from sfumato.tracks.folders.rides.hide import hide_archive
 from sfumato.tracks.folders.rides.ride_job import ArchiveResult, Faces, Sharing, SourceReading
-from sfumato.tracks.folders.rows.dataset import DatasetReading, open_dataset
+from sfumato.tracks.folders.rows.dataset import open_dataset
 from sfumato.tracks.folders.rows.hide_dataset import DatasetLeaks, hide_dataset, places_in
 from sfumato.tracks.folders.staging import SUMMARY_NAME
 from sfumato.tracks.io.archive import count_members
 from sfumato.tracks.io.draft import canonical
 from sfumato.tracks.io.formats import is_dataset
 from sfumato.tracks.noise.interface import Json
+from sfumato.tracks.people.layout import TableReading
 from sfumato.tracks.places import PlaceLeak, Places, load_places
 from sfumato.tracks.places import refuse_if_found as refuse_if_near
 from sfumato.tracks.places.zones import public_radius_m
@@ -137,7 +138,7 @@ def hide(
                 mine or everybody,
                 times=shown,
                 keep=keep,
-                reading=DatasetReading(columns, time_zone, one_person),
+                reading=TableReading(columns, time_zone, one_person),
                 strict=strict,
                 step=rows_read,
                 sign=signer,

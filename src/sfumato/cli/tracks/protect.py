@@ -1,24 +1,58 @@
-"""The command ``protect``: a track in, a release with its certificate and reports out."""
+"""The command ``protect``: a track, a table, an archive or a dataset in; a release with its certificate out.
+
+Run by spark-submit, which takes this very file, it is ``sfumato protect ... --engine spark``::
+
+    job=$(python -c "import sfumato.cli.tracks.protect as job; print(job.__file__)")
+    spark-submit --master yarn --num-executors 8 "$job" hdfs:///rides -o hdfs:///shared --user-column user_id
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
 import typer
 
+from sfumato.accountant.ledger import record
 from sfumato.base.errors import InputError, NotCertified
-from sfumato.cli.output import print_json
-from sfumato.cli.tracks import protect_options as options
+from sfumato.base.files import Staged, remove_leftovers
+from sfumato.base.numbers.odds import AS_PROMISED, reached_words
+from sfumato.base.progress import progress
+from sfumato.base.units import format_length, length_m
+from sfumato.cli.output import options_of, print_json
+from sfumato.cli.tracks.archive_faces import named_columns, passphrase_in, say_worst_group
+from sfumato.tracks.certificates.build import drowning_warnings
+from sfumato.tracks.certificates.document import (
+    Certificate,
+    certificate_text,
+    promise_lines,
+    smooth_lines,
+    with_file,
+    with_seal,
+)
+from sfumato.tracks.certificates.sign import signer_with
+from sfumato.tracks.certificates.state import NoiseState, create_state, load_state
+from sfumato.tracks.certificates.verify import Document
+from sfumato.tracks.io import output_format, read_trace, write_trace
+from sfumato.tracks.io.archive import members
+from sfumato.tracks.io.formats import format_named, format_of, is_archive, is_dataset
+from sfumato.tracks.noise.registry import MECHANISMS
+from sfumato.tracks.people.layout import TableReading
+from sfumato.tracks.people.noise import Protected, protect_by
+from sfumato.tracks.plan import Plan, Wishes
+from sfumato.tracks.trace_entries import entry_from_certificate, total_loss
 
 if TYPE_CHECKING:
-    from sfumato.base.things.traces import Trace
-    from sfumato.tracks.people.protection import Protected, ProtectedFleet
-    from sfumato.tracks.plan import Plan
+    from sfumato.tracks.answers.ways.smooth_tracks import SmoothTracks
+    from sfumato.tracks.folders.statement import Sign
+    from sfumato.tracks.people.results import ProtectedFleet
 
 # What protect --json prints beside certificate and outputs, all of it from the certificate.
 FIELDS = (
@@ -26,164 +60,254 @@ FIELDS = (
     *("delta_at_epsilon", "rms_noise_m", "mechanism", "prior_class", "worst_loss", "stay_loss", "stay_odds_99"),
     *("loss_at_times", "floor_loss", "loss_over_floor", "simulation", "warnings", "releases"),
 )
-_TABLES = ("csv", "parquet", "geoparquet")
+_LENGTHS = ("radius_m", "noise_m", "snap_m", "round_to_m")
+_FOR_ONE = "A ledger entry is for one person."
+_wish = partial(typer.Option, rich_help_panel="The wish, said otherwise")
+_noise = partial(typer.Option, rich_help_panel="The mechanism and its options")
+_read = partial(typer.Option, rich_help_panel="How the input is read")
+_shown = partial(typer.Option, rich_help_panel="What is released, and how")
+_proof = partial(typer.Option, rich_help_panel="Certificate, pages and ledger")
+_where = partial(typer.Option, rich_help_panel="Noise that continues, and where it runs")
+
+
+@dataclass(frozen=True, slots=True)
+class ProtectOptions:
+    """What ``sfumato protect`` takes; fields of a plan have the plan's names."""
+
+    inputs: list[str] = typer.Argument(
+        ...,
+        metavar="INPUT...",
+        help="The track: GPX, GeoJSON, CSV, Parquet, KML, TCX, FIT ...; or one person's archive: folders, several "
+        "files, patterns, .gz, .zip, exports of Strava, Garmin and Google; or a dataset of many people: a folder that "
+        "holds Parquet files only (with --engine spark at any address that Hadoop knows: hdfs://, s3a://, file://).",
+    )
+    output: str = typer.Option(
+        ...,
+        "--output",
+        "-o",
+        metavar="PATH",
+        help="The release; its ending names the format. A folder for an archive or a dataset.",
+    )
+    radius_m: str = typer.Option(
+        "200m", "--radius", help="Places up to this far apart stay indistinguishable (m, km, ft, mi)."
+    )
+    odds: float | None = typer.Option(None, help="Odds between two such places, 99 times in 100. Default 5.")
+    noise_m: str | None = typer.Option(
+        None, "--noise", help="Instead of odds: the noise per coordinate (m, km); states the rest."
+    )
+    level: str | None = typer.Option(None, help="Instead of odds: low, medium or high (odds 20, 5, 2).")
+    keep: list[str] = typer.Option([], help="Keep this field of the track, e.g. elevation; repeat for more.")
+    times: str = typer.Option("keep", help="keep, shift, relative, drop or coarse:5min: which times are released.")
+    certificate: Path | None = typer.Option(None, help="Write the certificate (JSON) here.")
+    report: Path | None = typer.Option(None, help="Write the private report (HTML, 0600, shows the original) here.")
+    state: Path | None = typer.Option(
+        None, help="The person's noise state (made if absent, 0600): later releases continue the noise."
+    )
+    json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else.")
+    epsilon: float | None = _wish(None, help="Instead of odds: the Rényi epsilon of order --order.")
+    order: float = _wish(5.0, help="Rényi order, greater than 1.")
+    mechanism: str = _noise("multiscale", help=f"One of {', '.join(MECHANISMS)}.")
+    prior_class: str = _noise(
+        "day",
+        "--class",
+        help="Length scales covered: day (10 s - 6 h), week or year (for daily sharing). With --secrets nothing is "
+        "promised over it: it is what secrets.loss_over_class is computed for.",
+    )
+    prior: str | None = _noise(
+        None, help="For prior-shaped and mixed: a preset's name, 'preset' for the default one, or 'fit'."
+    )
+    white_share: float | None = _noise(
+        None, help="Share of the noise variance that is white (multiscale 0.05, mixed 0.1)."
+    )
+    constant_share: float | None = _noise(None, help="Share that is constant per person (multiscale about 0.2).")
+    redraws: int = _noise(1, help="Without --state: one of this many releases, each with redrawn noise.")
+    round_to_m: str | None = _noise(
+        None, "--round-to", help="Round to a public grid of this size after the noise (m, km)."
+    )
+    secrets: str | None = _noise(
+        None, help="Protect chosen times only: a GeoJSON of places, windows:10min, stays, or indices."
+    )
+    accept_odds: bool = _noise(
+        False, "--accept-odds", help="With --secrets: release although the odds over the class are worse than 20 : 1."
+    )
+    format: str | None = _read(None, help="The input's format, where ending and content do not tell.")
+    time_zone: str | None = _read(None, help="Time zone of times that name none, e.g. Europe/Paris or UTC.")
+    column: list[str] = _read([], help="Name a table's column by role, e.g. lat=Y; repeat for more.")
+    user_column: str | None = _read(None, help="The column that says whose each row is (the same as --column id=...).")
+    one_person: bool = _read(
+        False, "--one-person", help="All rows of a table and all files of a folder are one person's."
+    )
+    strict: bool = _read(
+        False,
+        "--strict",
+        help="Write nothing if a file of an archive, or a row of a table of people or a dataset, cannot be used.",
+    )
+    snap_m: str = _shown("0.1m", "--snap", help="Grid that released positions are snapped to, after the noise (m).")
+    style: str = _shown(
+        "noisy",
+        help="noisy: the points as the noise left them; smooth: the likeliest track given them, with the same promise, "
+        "fit to look at (the noisy points are then not written).",
+    )
+    output_format: str | None = _shown(None, help="The release's format, where the ending does not tell.")
+    keep_names: bool = _shown(False, "--keep-names", help="For an archive: keep the files' names.")
+    sign: Path | None = _proof(None, help="Sign the certificate with the Ed25519 key in this PEM file.")
+    public_report: Path | None = _proof(None, help="Write the report without the original here.")
+    report_person: str | None = _proof(
+        None, help="For a table of people: the reports are about this one person (an id)."
+    )
+    ledger: Path | None = _proof(
+        None, help="Enter the release in this ledger (JSON, 0600) first; refused if it would pass the ledger's cap."
+    )
+    ledger_person: str | None = _proof(None, help="Whose release this is: for the ledger, and for a state with ids.")
+    cap: float | None = _proof(None, help="Start the ledger with this cap: the loss per m² all releases may sum to.")
+    passphrase_file: Path | None = _where(None, help="Encrypt or open the state with the passphrase in this file.")
+    engine: str = _where("local", help="For a dataset: local (all cores of this machine) or spark.")
+    master: str | None = _where(
+        None, help="With --engine spark: the cluster, e.g. local[2] or spark://host:7077; spark-submit's by default."
+    )
+    seed: int | None = _where(None, help="A simulation with this seed: anybody can repeat it, so it protects nothing.")
+
+    @property
+    def sources(self) -> list[Path]:
+        """The input's files and folders."""
+        return [Path(one) for one in self.inputs]
+
+    @property
+    def paths(self) -> dict[str, Path]:
+        """What is written, by its name."""
+        named = ("certificate", self.certificate), ("report", self.report), ("public_report", self.public_report)
+        return {"release": Path(self.output), **{name: path for name, path in named if path is not None}}
+
+    @property
+    def packed(self) -> bool:
+        """Whether the input is one file, packed."""
+        return len(self.inputs) == 1 and self.sources[0].is_file() and self.sources[0].suffix.lower() == ".gz"
+
+    @property
+    def reading(self) -> TableReading:
+        """How columns are read."""
+        pairs = self.column if self.user_column is None else [*self.column, f"id={self.user_column}"]
+        return TableReading(named_columns(pairs) if pairs else None, self.time_zone, self.one_person)
+
+    def plan(self, keep: Sequence[str]) -> Plan:
+        """The plan of its options; lengths are written with their units."""
+        wishes = {name: getattr(self, name) for name in Wishes.__annotations__}
+        lengths = {name: length_m(wishes[name]) for name in _LENGTHS if wishes[name] is not None}
+        return Plan(**{**wishes, **lengths, "keep": keep})
+
+    def signer(self) -> Sign | None:
+        """What signs the certificate."""
+        return None if self.sign is None else signer_with(self.sign)
+
+    def enter(self, body: Document, process: str | None = None) -> None:
+        """Enter a release of one noise process before it is written: a failed write only overstates what was lost."""
+        if self.ledger is None:
+            return
+        if not self.ledger_person:
+            raise InputError(_FOR_ONE, "Name them with --ledger-person, and protect one trace.")
+        advice = "Continue the person's noise (--state) so that its releases count once, add noise, or stop here."
+        entry = entry_from_certificate(body, process=process or uuid4().hex)
+        record(self.ledger, self.ledger_person, entry, total_loss, cap=self.cap, advice=advice)
 
 
 def register(app: typer.Typer) -> None:
     """Add ``protect`` to the app."""
-    app.command("protect", help="Protect a trace: add noise to it and certify what it still gives away.")(protect)
+    described = "Protect a trace: add noise to it and certify what it still gives away."
+    app.command("protect", help=described)(_command)
 
 
-def protect(
-    inputs: list[str] = options.SOURCES,
-    output: str = options.OUTPUT,
-    radius: str = options.RADIUS,
-    odds: float | None = options.ODDS,
-    epsilon: float | None = options.EPSILON,
-    noise: str | None = options.NOISE,
-    level: str | None = options.LEVEL,
-    order: float = options.ORDER,
-    mechanism: str = options.MECHANISM,
-    prior_class: str = options.PRIOR_CLASS,
-    prior: str | None = options.PRIOR,
-    white_share: float | None = options.WHITE_SHARE,
-    constant_share: float | None = options.CONSTANT_SHARE,
-    redraws: int = options.REDRAWS,
-    secrets: str | None = options.SECRETS,
-    state: Path | None = options.STATE,
-    passphrase_file: Path | None = options.PASSPHRASE_FILE,
-    certificate: Path | None = options.CERTIFICATE,
-    sign: Path | None = options.SIGN,
-    report: Path | None = options.REPORT,
-    public_report: Path | None = options.PUBLIC_REPORT,
-    ledger: Path | None = options.LEDGER,
-    ledger_person: str | None = options.LEDGER_PERSON,
-    cap: float | None = options.CAP,
-    keep: list[str] = options.KEEP,
-    snap: str = options.SNAP,
-    time_zone: str | None = options.TIME_ZONE,
-    column: list[str] = options.COLUMN,
-    user_column: str | None = options.USER_COLUMN,
-    one_person: bool = options.ONE_PERSON,
-    format: str | None = options.FORMAT,
-    output_format: str | None = options.OUTPUT_FORMAT,
-    times: str = options.TIMES,
-    accept_odds: bool = options.ACCEPT_ODDS,
-    keep_names: bool = options.KEEP_NAMES,
-    strict: bool = options.STRICT,
-    style: str = options.STYLE,
-    report_person: str | None = options.REPORT_PERSON,
-    engine: str = options.ENGINE,
-    master: str | None = options.MASTER,
-    seed: int | None = options.SEED,
-    json: bool = options.JSON,
-) -> None:
+def _command(**options: object) -> None:
+    protect(ProtectOptions(**options))  # type: ignore[arg-type]
+
+
+_command.__signature__ = options_of(ProtectOptions)  # type: ignore[attr-defined]
+
+
+def protect(asked: ProtectOptions) -> None:
     """Write the release, and the certificate and reports that were asked for: all of them, or none."""
-    from sfumato.base.units import length_m
-    from sfumato.tracks.io.archive import members
-    from sfumato.tracks.io.formats import is_archive, is_dataset
-    from sfumato.tracks.plan import Plan
-
-    sources = [Path(one) for one in inputs]
-    outputs = {"release": Path(output), "certificate": certificate, "report": report, "public_report": public_report}
-    paths = {name: path for name, path in outputs.items() if path is not None}
-    _check_paths(sources, paths, state)
-    spark = _on_spark(engine, master, inputs, output)
-    packed = len(sources) == 1 and sources[0].is_file() and sources[0].suffix.lower() == ".gz"
-    archive = spark is not None or (is_archive(sources) and not packed)
-    passphrase = _passphrase(passphrase_file, state or (paths["release"] if archive else None))
-    column = column if user_column is None else [*column, f"id={user_column}"]
-    whole = spark is not None or (archive and is_dataset(sources))
-    datasets = import_module("sfumato.cli.tracks.protected_dataset") if whole else None
-    people: list[tuple[str | None, Trace]] = []
-    if not archive:
-        with next(iter(members(sources))).path() if packed else nullcontext(sources[0]) as source:
-            named = named_columns(column)
-            people = read_people(source, format=format, zone=time_zone, columns=named, keep=keep, one_person=one_person)
-    plan = Plan(
-        radius_m=length_m(radius),
-        odds=odds,
-        epsilon=epsilon,
-        noise_m=None if noise is None else length_m(noise),
-        level=level,
-        order=order,
-        mechanism=mechanism,
-        prior_class=prior_class,
-        prior=prior,
-        white_share=white_share,
-        constant_share=constant_share,
-        redraws=redraws,
-        secrets=secrets,
-        snap_m=length_m(snap),
-        keep=[*people[0][1].columns, *people[0][1].texts] if people else (),
-        times=times,
-    )
-    if style != "noisy" and (archive or style != "smooth"):
-        words = "An archive is released as it is, noise and all" if archive else f"There is no style '{style}'"
+    _check_paths(asked)
+    spark = _on_spark(asked)
+    archive = spark or (is_archive(asked.sources) and not asked.packed)
+    if asked.passphrase_file is not None and asked.state is None and not archive:
+        raise InputError("A passphrase is given but no state.", "Use --passphrase-file together with --state.")
+    if asked.style != "noisy" and (archive or asked.style != "smooth"):
+        words = "An archive is released as it is, noise and all" if archive else f"There is no style '{asked.style}'"
         raise InputError(f"{words}.", "Leave --style out, or protect one track or table with --style smooth.")
-    if report_person is not None and (archive or len(people) < 2):
+    if asked.report_person is not None and archive:
         raise InputError("--report-person is for a table of several people.", "Leave it out.")
-    if datasets is not None:
-        asked = (named_columns(column), time_zone, one_person, tuple(keep), (keep_names, output_format))
-        datasets.run_protect_dataset(
-            sources[0],
-            paths,
-            plan,
-            asked,
-            (state, passphrase),
-            sign and _signer(sign),
-            (strict, seed, spark),
-            (ledger, ledger_person, cap),
-            json=json,
-        )
-        return
-    if archive:
-        reading, signer = (format, time_zone, named_columns(column), tuple(keep), one_person), sign and _signer(sign)
-        accounted, how = (ledger, ledger_person, cap), (keep_names, strict, output_format)
-        import_module("sfumato.cli.tracks.protected_archive").run_protect_archive(
-            sources, paths, plan, reading, (state, passphrase), accounted, signer, how, seed, json=json
-        )
-        return
-    if plan.times == "drop" and certificate is not None:
+    if asked.times == "drop" and asked.certificate is not None and not archive:
         raise InputError(
             "A certificate is checked against the release's times, and none are released.",
             "Leave the certificate out, or use --times relative or coarse:5min.",
         )
-    new_state = state is not None and not state.exists()
-    done = _protect(plan, people, ledger_person, state, passphrase, seed)
-    _check_odds(done, accepted=accept_odds)
-    fleet = None if len(people) < 2 else import_module("sfumato.cli.tracks.protected_fleet")
-    together = {} if fleet is None else fleet.companions(done, json=json)
-    if ledger is not None:
-        _enter(done, ledger, ledger_person, cap)
-    shown = (style == "smooth", report_person, json)
-    document = _write(done, paths, output_format, (state, new_state), passphrase, sign, shown)
-    if json:
+    if spark or (archive and is_dataset(asked.sources)):
+        import_module("sfumato.cli.tracks.protect_folders").protect_dataset_folder(asked, spark=spark)
+    elif archive:
+        import_module("sfumato.cli.tracks.protect_folders").protect_archive_folder(asked)
+    else:
+        _protect_people(asked)
+
+
+def _protect_people(asked: ProtectOptions) -> None:
+    """One track or one table: released, measured, entered, written."""
+    opened = next(iter(members(asked.sources))).path() if asked.packed else nullcontext(asked.sources[0])
+    passphrase = passphrase_in(asked.passphrase_file) if asked.passphrase_file else None
+    held = load_state(asked.state, passphrase=passphrase) if asked.state is not None and asked.state.exists() else None
+    with opened as source:
+        done = _released(asked, source, held)
+    _check_odds(done, accepted=asked.accept_odds)
+    together: dict[str, object] = {}
+    if not isinstance(done, Protected):
+        if asked.ledger is not None:
+            raise InputError(_FOR_ONE, "Name them with --ledger-person, and protect one trace.")
+        together = say_worst_group(done.worst_group(), done.body, quiet=asked.json)
+    elif asked.report_person is not None:
+        raise InputError("--report-person is for a table of several people.", "Leave it out.")
+    asked.enter(done.body, None if done.state is None else done.state.process)
+    document = _write(asked, done, passphrase)
+    if asked.json:
         summary = {name: document.get("source", document)[name] for name in FIELDS}
-        written = {name: str(path) for name, path in paths.items()}
-        counted = {"points_read": done.points_read.to_dict()}
-        print_json({**summary, "certificate": document, "outputs": written, **together, **counted})
+        written = {name: str(path) for name, path in asked.paths.items()}
+        read = done.points_read.to_dict()
+        print_json({**summary, "certificate": document, "outputs": written, **together, "points_read": read})
         return
-    _say(document, done, {**paths, **({} if state is None else {"state": state})})
+    _say(document, done, {**asked.paths, **({} if asked.state is None else {"state": asked.state})})
 
 
-def _on_spark(engine: str, master: str | None, inputs: list[str], output: str) -> tuple[str, str, str | None] | None:
-    """The dataset's and the release's address, letter for letter, and the cluster; None for this machine."""
-    if engine not in ("local", "spark"):
-        raise InputError(f"There is no engine '{engine}'.", "Engines: local, spark.")
-    if engine == "spark":
-        if len(inputs) != 1:
+def _released(asked: ProtectOptions, source: Path, held: NoiseState | None) -> Protected | ProtectedFleet:
+    """The people of a file, protected; a new state is not saved here, but with the files of the release."""
+    reading, kept = asked.reading, {"state": held or asked.state, "rng": asked.seed}
+    person = asked.ledger_person if held is not None and held.named else None  # of a file without ids
+    if not source.exists():
+        raise InputError(f"There is no file or folder {source}.", "Check its name.")
+    if (format_named(asked.format) if asked.format else format_of(source)).people:
+        door = import_module("sfumato.tracks.people.door")
+        people = door.PeopleRead.of(source, reading, format=asked.format, keep=asked.keep)
+        plan = asked.plan(people.kept)
+        done: Protected | ProtectedFleet = people.protect(plan, person=person, strict=asked.strict, **kept)
+        return done
+    how = {"zone": reading.zone, "columns": reading.columns, "one_person": reading.one_person}
+    trace = read_trace(source, format=asked.format, keep=asked.keep, **how)  # type: ignore[arg-type]
+    plan = asked.plan((*trace.columns, *trace.texts))
+    return protect_by(plan, trace, person=person, save_state=False, **kept)  # type: ignore[arg-type]
+
+
+def _on_spark(asked: ProtectOptions) -> bool:
+    if asked.engine not in ("local", "spark"):
+        raise InputError(f"There is no engine '{asked.engine}'.", "Engines: local, spark.")
+    if asked.engine == "spark":
+        if len(asked.inputs) != 1:
             raise InputError("Spark protects one dataset at a time.", "Give the folder of its Parquet files.")
-        return inputs[0], output, master
-    far = [one for one in (*inputs, output) if "://" in one]
-    if far or master is not None:
+        return True
+    far = [one for one in (*asked.inputs, asked.output) if "://" in one]
+    if far or asked.master is not None:
         what = f"{far[0]} is not on this machine" if far else "--master is for Spark"
         raise InputError(f"{what}.", "Add --engine spark, which reads and writes any address that Hadoop knows.")
-    return None
+    return False
 
 
-def _check_paths(sources: list[Path], paths: dict[str, Path], state: Path | None) -> None:
-    named = [*sources, *paths.values(), *([] if state is None else [state])]
+def _check_paths(asked: ProtectOptions) -> None:
+    named = [*asked.sources, *asked.paths.values(), *([] if asked.state is None else [asked.state])]
     resolved = [path.expanduser().resolve() for path in named]
     if len(set(resolved)) != len(resolved):
         raise InputError("Two of the files named are the same.", "Give every input and output a name of its own.")
@@ -191,183 +315,72 @@ def _check_paths(sources: list[Path], paths: dict[str, Path], state: Path | None
 
 def _check_odds(done: Protected | ProtectedFleet, *, accepted: bool) -> None:
     """Noise at chosen times hides no place from somebody who knows how people move: then cutting it out does."""
-    from sfumato.base.numbers.odds import AS_PROMISED, reached_words
-
     secrets = done.body.get("secrets")
     if not isinstance(secrets, dict) or accepted:
         return
     odds = secrets.get("odds_99_over_class")
     if odds is None or odds > AS_PROMISED:
-        said = reached_words(odds)
         raise NotCertified(
-            f"Over the class of movements the odds for these secrets are {said}, worse than {AS_PROMISED:g} : 1.",
+            f"Over the class of movements the odds for these secrets are {reached_words(odds)}, worse than "
+            f"{AS_PROMISED:g} : 1.",
             "To hide places, cut them out: sfumato hide rides/ -o shared/ --places me.places. To release anyway, as "
             "the published mechanisms must, add --accept-odds.",
         )
 
 
-def _passphrase(file: Path | None, state: Path | None) -> str | None:
-    if file is None:
-        return None
-    if state is None:
-        raise InputError("A passphrase is given but no state.", "Use --passphrase-file together with --state.")
-    try:
-        text = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeError) as error:
-        raise InputError(f"Cannot read the passphrase file {file}.", "Put the passphrase on its first line.") from error
-    if not text or not text[0]:
-        raise InputError("The passphrase file is empty.", "Put the passphrase on its first line.")
-    return text[0]
-
-
-def named_columns(pairs: list[str]) -> dict[str, str] | None:
-    """``role=name`` pairs of ``--column`` as a mapping."""
-    columns = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
-    if len(columns) != len(pairs):
-        raise InputError("A --column is not of the form role=name.", "For instance --column lat=Y --column time=when.")
-    return columns or None
-
-
-def read_people(
-    source: Path,
-    *,
-    format: str | None,
-    zone: str | None,
-    columns: dict[str, str] | None,
-    keep: Sequence[str] = (),
-    one_person: bool,
-) -> list[tuple[str | None, Trace]]:
-    """One person, or the people of a table with an id column."""
-    from sfumato.tracks.io import read_trace, read_traces
-    from sfumato.tracks.io.formats import format_named, format_of
-
-    if not source.exists():
-        raise InputError(f"There is no file or folder {source}.", "Check its name.")
-    chosen = format_named(format) if format else format_of(source)
-    if chosen.name in _TABLES:
-        from sfumato.tracks.people.people import column_names, columns_by_person
-
-        if not one_person:
-            columns = columns_by_person(column_names(source), columns) or None
-        people = read_traces(source, format=format, zone=zone, columns=columns, keep=keep, one_person=one_person)
-        return [(person or None, trace) for person, trace in people]
-    return [(None, read_trace(source, format=format, zone=zone, columns=columns, keep=keep, one_person=one_person))]
-
-
-def _protect(
-    plan: Plan,
-    people: list[tuple[str | None, Trace]],
-    person: str | None,
-    state: Path | None,
-    passphrase: str | None,
-    seed: int | None,
-) -> Protected | ProtectedFleet:
-    """One person or a fleet; a new state is not saved here, but with the files of the release."""
-    from sfumato.tracks.certificates.state import load_state
-    from sfumato.tracks.people.protection import protect_by, protect_fleet
-
-    held = load_state(state, passphrase=passphrase) if state is not None and state.exists() else None
-    kept, secret = (state if held is None else held), (passphrase if held is None else None)
-    if len(people) > 1:
-        named = [(str(identity), trace) for identity, trace in people]
-        return protect_fleet(plan, named, state=kept, passphrase=secret, save_state=False, rng=seed)
-    identity, trace = people[0]
-    if identity is None and held is not None and held.named:
-        identity = person  # a file without ids, and a state that knows people by them
-    whose = identity if state is not None else None
-    return protect_by(plan, trace, state=kept, person=whose, passphrase=secret, save_state=False, rng=seed)
-
-
-def _enter(done: Protected | ProtectedFleet, ledger: Path, person: str | None, cap: float | None) -> None:
-    """Enter the release before it is written: a refused one leaves no file, a failed write only overstates."""
-    from sfumato.tracks.people.protection import Protected
-
-    if not isinstance(done, Protected):
-        raise InputError("A ledger entry is for one person.", "Name them with --ledger-person, and protect one trace.")
-    process = uuid4().hex if done.state is None else done.state.process
-    enter(done.body, process, ledger, person, cap)
-
-
-def enter(body: Mapping[str, Any], process: str, ledger: Path, person: str | None, cap: float | None) -> None:
-    """Enter a release of one noise process in a person's ledger; refused where it would pass the cap."""
-    from sfumato.accountant.ledger import record
-    from sfumato.tracks.trace_entries import entry_from_certificate, total_loss
-
-    if not person:
-        raise InputError("A ledger entry is for one person.", "Name them with --ledger-person, and protect one trace.")
-    advice = "Continue the person's noise (--state) so that its releases count once, add noise, or stop here."
-    record(ledger, person, entry_from_certificate(body, process=process), total_loss, cap=cap, advice=advice)
-
-
-def _write(
-    done: Protected | ProtectedFleet,
-    paths: dict[str, Path],
-    output_format: str | None,
-    kept: tuple[Path | None, bool],
-    passphrase: str | None,
-    sign: Path | None,
-    shown: tuple[bool, str | None, bool],
-) -> dict[str, Any]:
+def _write(asked: ProtectOptions, done: Protected | ProtectedFleet, passphrase: str | None) -> dict[str, Any]:
     """Every file that was asked for, or none; a new state is in place before the release is."""
-    from sfumato.base.files import Staged, remove_leftovers
-    from sfumato.tracks import io
-    from sfumato.tracks.certificates.document import certificate_text, with_file, with_seal
-    from sfumato.tracks.certificates.state import create_state
-    from sfumato.tracks.people.protection import Protected
-
-    chosen, times = io.output_format(paths["release"], output_format).name, done.terms.times != "drop"
-    signer, (smooth, person, quiet) = None if sign is None else _signer(sign), shown
+    paths, signer = asked.paths, asked.signer()
+    chosen, times = output_format(paths["release"], asked.output_format).name, done.terms.times != "drop"
     document: dict[str, Any]
+    smoothed = None
     with Staged() as staged:
-        if smooth:
-            style = import_module("sfumato.cli.tracks.protected_smooth")
-            document, smoothed = style.stage_smooth(done, staged, paths["release"], chosen, signer, quiet=quiet)
-        elif isinstance(done, Protected):
-            release = done.release
-            written = staged.add(
-                paths["release"], lambda path: io.write_trace(release, path, format=chosen, times=times)
-            )
+        if asked.style == "smooth":
+            smoothed = _smooth(done, with_seal(done.body, signer), quiet=asked.json)
+            written = staged.add(paths["release"], partial(smoothed.write, format=chosen))
+            ways = import_module("sfumato.tracks.answers.ways.smooth_tracks")
+            document = ways.smoothed_certificate(smoothed, written, signer)
         else:
-            fleet = import_module("sfumato.cli.tracks.protected_fleet")
-            written = staged.add(paths["release"], lambda path: fleet.write_fleet(done.releases, path, format=chosen))
-        if not smooth:
-            document, smoothed = with_seal(with_file(done.body, written), signer), None
+            written = staged.add(paths["release"], lambda path: _write_release(done, path, chosen, times=times))
+            document = with_seal(with_file(done.body, written), signer)
         if "certificate" in paths:
             staged.add_text(paths["certificate"], certificate_text(document))
         for name, private in (("report", True), ("public_report", False)):
             if name in paths:
-                pages = import_module("sfumato.cli.tracks.protected_pages")
-                text = pages.page_of(done, document, smoothed, private=private, person=person)
+                pages = import_module("sfumato.pages.report.fleet_page")
+                text = pages.page_of(done, document, smoothed, private=private, person=asked.report_person)
                 staged.add_text(paths[name], text, private=private)
-        state, is_new = kept
-        if state is not None and is_new and done.state is not None:
-            create_state(state, done.state, passphrase=passphrase)
+        if asked.state is not None and not asked.state.exists() and done.state is not None:
+            create_state(asked.state, done.state, passphrase=passphrase)
         staged.commit(last=paths["release"])
-        remove_leftovers(*([] if state is None else [state]))
+        remove_leftovers(*([] if asked.state is None else [asked.state]))
     return document
 
 
-def _signer(key_file: Path) -> Callable[[Mapping[str, Any]], Mapping[str, str]]:
-    from sfumato.tracks.certificates.sign import signer_with
+def _write_release(done: Protected | ProtectedFleet, path: Path, format: str, *, times: bool) -> None:
+    if isinstance(done, Protected):
+        return write_trace(done.release, path, format=format, times=times)
+    import_module("sfumato.tracks.io.tables.fleet_file").write_fleet_table(done.done.table, path, format=format)
 
-    return signer_with(key_file)
+
+def _smooth(done: Protected | ProtectedFleet, document: Document, *, quiet: bool) -> SmoothTracks:
+    """The likeliest tracks given a release that is drawn and never written."""
+    if done.terms.kept:
+        raise InputError("A smooth release holds positions and times only.", "Leave --keep out.")
+    people, ways = list(done.releases), import_module("sfumato.tracks.answers.ways.smooth_tracks")
+    with progress("Smoothing", len(people), quiet=quiet) as step:
+        return cast("SmoothTracks", ways.smooth(people, document, step=step))
 
 
-def _say(document: dict[str, Any], done: Protected | ProtectedFleet, paths: dict[str, Path]) -> None:
+def _say(document: dict[str, Any], done: Protected | ProtectedFleet, paths: Mapping[str, Path]) -> None:
     """What was promised, in a few sentences of the mechanism's; everything else is in the certificate."""
-    from sfumato.base.units import format_length
-    from sfumato.tracks.certificates.build import drowning_warnings
-    from sfumato.tracks.certificates.document import Certificate, promise_lines, smooth_lines
-    from sfumato.tracks.people.protection import Protected
-
     said = Certificate.of(document.get("source", document))
     crowd = "" if said.people == 1 else f" of {said.people} people (each with noise of their own)"
     size = "" if said.noise_m is None else f" noise of {format_length(said.noise_m)} per coordinate"
     typer.echo(f"Protected {said.points} points{crowd} with {said.mechanism.name}{size}.")
-    originals = [done.original] if isinstance(done, Protected) else [trace for _, trace in done.originals]
     for line in (
         *promise_lines(document.get("source", document), advice=True),
-        *drowning_warnings(said.noise_m, originals),
+        *drowning_warnings(said.noise_m, done.spans_m()),
         *smooth_lines(document),
     ):
         typer.echo(line)
@@ -380,3 +393,8 @@ def _say(document: dict[str, Any], done: Protected | ProtectedFleet, paths: dict
     for name, path in paths.items():
         private = "  (private: keep it to yourself)" if name in ("report", "state") else ""
         typer.echo(f"  {name.replace('_', ' '):<15}{path}{private}")
+
+
+if __name__ == "__main__":  # by spark-submit
+    sys.argv[1:] = ["protect", *sys.argv[1:], "--engine", "spark"]
+    import_module("sfumato.cli").main()

@@ -16,7 +16,7 @@ from sfumato.base.progress import progress
 from sfumato.base.things.traces import PointsRead
 from sfumato.base.units import bounds_deg, format_length, length_m
 from sfumato.cli.output import print_json
-from sfumato.cli.tracks.protect import named_columns, read_people
+from sfumato.cli.tracks.archive_faces import named_columns
 from sfumato.pages.report.usefulness_page import error_words, preview_page, utility_page
 from sfumato.tracks.answers.received import Received, law_of, receive
 from sfumato.tracks.answers.usefulness.measures import MapsAsked, People
@@ -30,6 +30,8 @@ from sfumato.tracks.folders.rides.ride_job import SourceReading
 from sfumato.tracks.folders.statement import joined
 from sfumato.tracks.io.archive import members, only_track
 from sfumato.tracks.io.formats import is_archive
+from sfumato.tracks.people.door import read_people
+from sfumato.tracks.people.layout import TableReading
 
 Found = TypeVar("Found", Preview, Utility)
 _ORIGINAL = "The original: a track, a table of people, or one person's archive (folders, files, .gz, .zip)."
@@ -66,10 +68,7 @@ class Reading:
         packed = len(sources) == 1 and sources[0].is_file() and sources[0].suffix.lower() == ".gz"
         if not is_archive(sources) or packed:
             with only_track(sources[0]) as source:
-                columns = named_columns(self.column)
-                return read_people(
-                    source, format=None, zone=self.time_zone, columns=columns, one_person=self.one_person
-                )
+                return read_people(source, TableReading(named_columns(self.column), self.time_zone, self.one_person))
         found, how = [], self.of_sources()
         for member in members(sources):
             if member.skipped is None:

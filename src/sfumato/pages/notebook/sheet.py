@@ -27,8 +27,8 @@ from sfumato.tracks.answers.usefulness.preview import Preview
 from sfumato.tracks.answers.usefulness.utility import Utility
 from sfumato.tracks.certificates.document import Certificate, Sealed, thin_protection, worst_odds
 from sfumato.tracks.designs.noise_design import NoiseDesign
-from sfumato.tracks.people.door import ProtectedFrame
-from sfumato.tracks.people.protection import Protected, ProtectedFleet
+from sfumato.tracks.people.noise import Protected
+from sfumato.tracks.people.results import ProtectedFleet
 
 Part = Panel | HeatMap | Tracks | Bars
 PRIVATE = "Private: computed from the original."
@@ -71,7 +71,7 @@ def _protected(done: Protected, original: bool) -> Sheet:
     return _release([done.release], [done.original] if original else [], Certificate.of(done.body))
 
 
-def _fleet(done: ProtectedFleet | ProtectedFrame, original: bool) -> Sheet:
+def _fleet(done: ProtectedFleet, original: bool) -> Sheet:
     before = [trace for _, trace in done.originals] if original else []
     return _release([trace for _, trace in done.releases], before, Certificate.of(done.certificate))
 
@@ -260,7 +260,6 @@ _SHEETS: Mapping[type, Callable[..., Sheet]] = {
     Trace: _trace,
     Protected: _protected,
     ProtectedFleet: _fleet,
-    ProtectedFrame: _fleet,
     Certificate: _certificate,
     Sealed: _certificate,
     Channel: _channel,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,13 +19,12 @@ from sfumato.accountant.compose import composed_losses, together
 from sfumato.base.arrays import FloatArray, jsonable
 from sfumato.base.errors import InputError, NotCertified
 from sfumato.base.randomness import stream_words
-from sfumato.base.things.frames import unroll
 from sfumato.base.things.guarantees import Guarantee
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length, length_option
 from sfumato.base.version import __version__
 from sfumato.tracks.noise.interface import Json, Numbers, Stated, TraceMechanism
-from sfumato.tracks.noise.lookup import registered
+from sfumato.tracks.noise.registry import registered
 from sfumato.tracks.plan import Target
 from sfumato.tracks.priors.classes import class_name
 from sfumato.tracks.times_released import AS_RECORDED, Times
@@ -338,9 +337,8 @@ def _times_meaning(times: str) -> str:
     return AS_RECORDED if times == "keep" else Times.parse(times).sentence()
 
 
-def drowning_warnings(noise_m: float | None, originals: Iterable[Trace]) -> list[str]:
-    """A warning where the noise is larger than a whole track; private, since it is about the original."""
-    sizes = [float(np.hypot(*np.ptp(unroll(trace.lat_deg, trace.lon_deg), axis=0))) for trace in originals]
+def drowning_warnings(noise_m: float | None, sizes: Sequence[float]) -> list[str]:
+    """A warning where the noise is larger than a whole track; private, since ``sizes`` (m) are of the originals."""
     small = [size for size in sizes if noise_m is not None and size < noise_m]
     if noise_m is None or noise_m >= REGION_NOISE_M or not small:  # the certificate warns of still larger noise
         return []

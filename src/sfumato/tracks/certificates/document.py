@@ -25,7 +25,7 @@ from sfumato.base.things.guarantees import Guarantee
 from sfumato.base.things.losses import Losses
 from sfumato.tracks.certificates.build import FORMAT, KIND
 from sfumato.tracks.noise.interface import Json, Numbers, Stated, TraceMechanism
-from sfumato.tracks.noise.lookup import mechanism_from_dict, registered
+from sfumato.tracks.noise.registry import mechanism_from_dict, registered
 from sfumato.tracks.plan import Target
 
 SEAL = "certificate_sha256"

@@ -30,7 +30,7 @@ from sfumato.tracks.certificates.build import (
 )
 from sfumato.tracks.certificates.document import SEAL, SIGNATURE, certificate_text, file_facts, with_seal
 from sfumato.tracks.io import read_trace, read_traces
-from sfumato.tracks.noise.lookup import mechanism_from_dict
+from sfumato.tracks.noise.registry import mechanism_from_dict
 from sfumato.tracks.plan import Target
 
 Document = Mapping[str, Any]  # a certificate as its JSON, before it is checked

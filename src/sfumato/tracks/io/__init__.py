@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import tzinfo
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato.base.errors import InputError, SfumatoError
 from sfumato.base.files import write_whole
@@ -20,7 +20,10 @@ from sfumato.base.things.traces import Trace
 from sfumato.tracks.io.draft import Draft, Reading, merged, require_kept
 from sfumato.tracks.io.formats import FORMATS, Format, format_named, format_of, loaded, output_format
 
-__all__ = ["FORMATS", "output_format", "read_trace", "read_traces", "write_trace", "writer_of"]
+if TYPE_CHECKING:
+    from sfumato.tracks.io.tables.tables import PointTable
+
+__all__ = ["FORMATS", "output_format", "read_points", "read_trace", "read_traces", "write_trace", "writer_of"]
 
 
 def read_trace(
@@ -71,6 +74,20 @@ def read_traces(
     return [(draft.identity, draft.to_trace(asked=False)) for draft in found]
 
 
+def read_points(
+    source: str | Path,
+    *,
+    format: str | None = None,
+    zone: str | tzinfo | None = None,
+    columns: Mapping[str, str] | None = None,
+    keep: Iterable[str] = (),
+    one_person: bool = False,
+) -> PointTable:
+    """The rows of a table's file (CSV, Parquet), whoever they belong to. See :func:`read_trace`."""
+    rows: PointTable = _read(source, format, Reading.asked(zone, columns, keep, one_person=one_person), "rows")
+    return rows
+
+
 def write_trace(trace: Trace, path: str | Path, *, format: str | None = None, times: bool = True) -> None:
     """Write a trace, whole or not at all, in the format named or told by the path's ending; without times if asked."""
     target = Path(path)
@@ -89,7 +106,7 @@ def writer_of(format: Format, *, times: bool = True) -> Callable[[Trace, Path], 
     return partial(write, times=False)
 
 
-def _read(source: Any, format: str | None, reading: Reading) -> Any:
+def _read(source: Any, format: str | None, reading: Reading, how: str = "read") -> Any:
     if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
         return loaded(FORMATS["parquet"]).read_object(source, reading)
     if not isinstance(source, str | os.PathLike):
@@ -99,7 +116,7 @@ def _read(source: Any, format: str | None, reading: Reading) -> Any:
     if path.stat().st_size == 0:
         raise InputError(f"{path} is empty.", "Give a file with at least one point.")
     try:
-        return loaded(chosen).read(path, reading)
+        return getattr(loaded(chosen), how)(path, reading)
     except SfumatoError:
         raise
     except OSError as error:

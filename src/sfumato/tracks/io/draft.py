@@ -220,14 +220,17 @@ def unusable_points(
     cannot be used, because then something else is wrong with it.
     """
     masks = point_faults(lat_deg, lon_deg, times_s, missing, untimed)
-    why = {reason: int(mask.sum()) for reason, mask in masks.items()}
-    placed = len(lat_deg) - why.get(NO_POSITION, 0)
-    usable = len(lat_deg) - sum(why.values())
-    if 2 * usable <= placed:
-        words = ", ".join(f"{reason} ({count})" for reason, count in why.items()) or "it has no points"
-        few = f"Of {len(lat_deg)} points only {usable}" if usable else f"None of {len(lat_deg)} points"
-        raise InputError(f"{few} can be used: {words}.", _advice(why))
+    refuse_mostly_unusable({reason: int(mask.sum()) for reason, mask in masks.items()}, len(lat_deg))
     return masks
+
+
+def refuse_mostly_unusable(why: Mapping[str, int], points: int) -> None:
+    """Refuse where half of the points that have a position cannot be used; ``why`` counts those by reason."""
+    usable = points - sum(why.values())
+    if 2 * usable <= points - why.get(NO_POSITION, 0):
+        words = ", ".join(f"{reason} ({count})" for reason, count in why.items()) or "it has no points"
+        few = f"Of {points} points only {usable}" if usable else f"None of {points} points"
+        raise InputError(f"{few} can be used: {words}.", _advice(why))
 
 
 def _advice(why: Mapping[str, int]) -> str:

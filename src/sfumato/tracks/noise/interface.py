@@ -16,7 +16,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
-from sfumato.base.arrays import FloatArray
+import numpy as np
+
+from sfumato.base.arrays import FloatArray, whitening
 from sfumato.base.randomness import Random
 from sfumato.base.things.frames import displace
 from sfumato.base.things.guarantees import Guarantee
@@ -99,8 +101,9 @@ class TraceMechanism(ABC):
     """One way of making a trace that can be shared.
 
     ``summary`` is its line in help and docs. ``takes`` names the options of a plan that mean something to it (of
-    ``prior_class``, ``prior``, ``white_share``, ``constant_share``, ``redraws``, ``secrets`` and ``state``), ``needs``
-    those it cannot do without. ``redraws`` says of how many releases with redrawn noise this is one.
+    ``prior_class``, ``prior``, ``white_share``, ``constant_share``, ``redraws``, ``round_to_m``, ``secrets`` and
+    ``state``), ``needs`` those it cannot do without. ``redraws`` says of how many releases with redrawn noise this is
+    one.
     """
 
     __slots__ = ()
@@ -146,6 +149,22 @@ class TraceMechanism(ABC):
     @abstractmethod
     def kernel(self) -> Kernel | None:
         """The covariance of its noise per coordinate, in m², as it is drawn; None where it promises none."""
+
+    def post_process(self, lat_deg: FloatArray, lon_deg: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """What is made of :meth:`release` without a look at anything else; the same, unless a mechanism says so."""
+        return lat_deg, lon_deg
+
+    def scores(self, times_s: FloatArray, noise_m: FloatArray) -> FloatArray | None:
+        """(m, 2) independent standard normals if (n, 2) noise at n distinct times has the stated law; None: unknown.
+
+        Every release is held to them before it is written (:func:`sfumato.tracks.noise.registry.check_drawn`).
+        Gaussian noise z of covariance Γ has W z with WΓWᵀ = I; noise of another law must say its own.
+        """
+        kernel = self.kernel() if self.gaussian else None
+        if kernel is None:
+            return None
+        whitened = whitening(kernel.covariance(times_s))  # rounding is all that is seen where there is no noise
+        return np.zeros((0, 2)) if whitened is None else np.asarray(whitened @ noise_m)
 
     def law(self) -> Json | None:
         """The noise as the certificate describes it; None where none is promised."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.special import gammainc, ndtri
 
 from sfumato.base.arrays import FloatArray, distinct, positive
 from sfumato.base.numbers.odds import odds_words, protects_nothing
@@ -72,6 +73,13 @@ class LaplaceNoise(AdditiveNoise):
 
     def kernel(self) -> Kernel:
         return White(self.noise_m)
+
+    def scores(self, times_s: FloatArray, noise_m: FloatArray) -> FloatArray:
+        """From radius and direction, independent of each other: εr is gamma of two degrees, the angle uniform."""
+        reach = self.epsilon_per_m * np.hypot(noise_m[:, 0], noise_m[:, 1])
+        turn = np.arctan2(noise_m[:, 1], noise_m[:, 0]) / (2.0 * math.pi) + 0.5
+        below = np.column_stack([gammainc(2.0, reach), turn])
+        return np.asarray(ndtri(np.clip(below, 1e-300, 1.0 - 1e-16)))
 
     def plausibility(self, times_s: FloatArray, positions_m: FloatArray, *, snap_m: float) -> float | None:
         return laplace_plausibility(self.epsilon_per_m, times_s, positions_m, snap_m=snap_m)

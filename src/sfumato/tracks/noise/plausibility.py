@@ -30,9 +30,8 @@ import math
 
 import numpy as np
 import scipy
-import scipy.linalg
 
-from sfumato.base.arrays import FloatArray, distinct
+from sfumato.base.arrays import FloatArray, distinct, whitening
 from sfumato.tracks.priors.kernels import Kernel
 from sfumato.tracks.priors.statespace import innovations, is_markov, markov_form
 
@@ -94,9 +93,10 @@ def _from_point_to_point(kernel: Kernel, times: FloatArray, paths: FloatArray, s
         looks = _contrasts(times[stretch])
         if looks is None:
             continue
-        whitened = _whitened(looks, looks @ kernel.covariance(times[stretch]) @ looks.T)
-        if whitened is None:
+        root = whitening(looks @ kernel.covariance(times[stretch]) @ looks.T)
+        if root is None:
             continue
+        whitened = root @ looks
         moved = np.sum(np.abs(whitened), axis=1)[:, None, None] * max(snap_m, FINEST_GRID_M) / 2
         sizes = (1 + PLANE_SLACK) * np.abs(np.tensordot(whitened, paths[stretch], axes=1)) + moved
         terms = -np.log(np.maximum(scipy.special.erf(sizes / math.sqrt(2)), 1e-300))
@@ -123,21 +123,6 @@ def _contrasts(times: FloatArray) -> FloatArray | None:
         rows[last : last + window.size - 2, window] = basis[:, 2:].T
         last += window.size - 2
     return rows[:last]
-
-
-def _whitened(looks: FloatArray, covariance: FloatArray) -> FloatArray | None:
-    """L⁻¹C, or what stands for it where some directions hold no noise at all: those are left out."""
-    try:
-        factor = np.linalg.cholesky(covariance)
-    except np.linalg.LinAlgError:
-        factor = None
-    if factor is not None and np.min(np.diag(factor)) > 1e-5 * np.max(np.diag(factor)):
-        return np.asarray(scipy.linalg.solve_triangular(factor, looks, lower=True))
-    values, vectors = np.linalg.eigh(covariance)
-    used = values > 1e-9 * max(float(values[-1]), 0.0)
-    if not used.any() or values[-1] <= 0:
-        return None
-    return np.asarray((vectors[:, used] / np.sqrt(values[used])).T @ looks)
 
 
 def _fine(snap_m: float, least_m2: float) -> bool:

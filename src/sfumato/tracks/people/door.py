@@ -1,44 +1,42 @@
-"""Protect whatever is given: a trace, or a table of any library, which comes back as the same kind of table.
+"""The one door for people: a trace, a table of any library, a file or a fleet in; release, certificate, warnings out.
 
 ``sf.protect(df, person="cab_id", noise_m=150)`` takes pandas, GeoPandas, polars (lazy too), DuckDB, Arrow and their kin
 (:mod:`sfumato.tracks.people.kinds`). ``.frame`` has the same index, names, types and ids; of other columns only those
-named in ``keep`` are in it, because nobody knows what they tell.
+named in ``keep`` are in it, because nobody knows what they tell. Whatever holds several people, file, frame, table or
+fleet, is one Arrow table here and goes through :func:`protect_arrow`; folders and clusters give their parts to the same
+:func:`~sfumato.tracks.people.engine.protect_rows`. One track is one person's, and is drawn on its own
+(:func:`~sfumato.tracks.people.noise.protect_by`).
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from difflib import get_close_matches
-from itertools import pairwise
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Generic, Protocol, TypedDict, TypeVar, Unpack, overload
+from typing import Generic, Protocol, TypeVar, Unpack, overload
 
 import numpy as np
+import pyarrow as pa
 
-from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.base.errors import InputError
-from sfumato.base.progress import progress
 from sfumato.base.randomness import Random
-from sfumato.base.shown import Shown
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.adversary.fleet import FleetAudit, People, attacked_people, audit_fleet
-from sfumato.tracks.answers.received import received_as
-from sfumato.tracks.answers.usefulness.measures import MapsAsked
-from sfumato.tracks.answers.usefulness.utility import Utility, shown_people, useful
 from sfumato.tracks.certificates.build import certificate_body
-from sfumato.tracks.certificates.document import Certificate, with_seal
+from sfumato.tracks.certificates.person_ids import distinct_ids
 from sfumato.tracks.certificates.state import NoiseState
-from sfumato.tracks.certificates.verify import terms_of
-from sfumato.tracks.noise.interface import Json
+from sfumato.tracks.io import read_points, read_trace
+from sfumato.tracks.io.draft import refuse_mostly_unusable
+from sfumato.tracks.io.formats import format_named, format_of
+from sfumato.tracks.io.tables.fleet_file import fleet_table
+from sfumato.tracks.io.tables.tables import PointTable
+from sfumato.tracks.people.engine import protect_rows
 from sfumato.tracks.people.kinds import as_arrow, library_of, like
-from sfumato.tracks.people.local import protect_arrow
-from sfumato.tracks.people.protecting import ProtectedRows
-from sfumato.tracks.people.protection import Protected, protect_by
-from sfumato.tracks.people.rows import Rows, counted
-from sfumato.tracks.plan import Plan
-from sfumato.tracks.priors.kernels import Kernel
-from sfumato.tracks.secret import SecretRule
+from sfumato.tracks.people.layout import TableReading, column_names, columns_by_person
+from sfumato.tracks.people.noise import Protected, choose_for_people, protect_by
+from sfumato.tracks.people.results import ProtectedFleet
+from sfumato.tracks.people.rows import counted, fault_words, read_rows
+from sfumato.tracks.plan import DEFAULT_MECHANISM, Plan, Wishes, plan_of
 
 
 class SpeaksArrow(Protocol):
@@ -54,27 +52,6 @@ class IsCollected(Protocol):
 
 
 Frame = TypeVar("Frame", bound=SpeaksArrow | IsCollected)
-
-
-class Wishes(TypedDict, total=False):
-    """What :class:`~sfumato.tracks.plan.Plan` takes, by name."""
-
-    radius_m: float
-    odds: float | None
-    epsilon: float | None
-    noise_m: float | None
-    level: str | None
-    mechanism: str
-    prior_class: str
-    prior: str | Kernel | None
-    order: float
-    redraws: int
-    white_share: float | None
-    constant_share: float | None
-    snap_m: float
-    keep: Sequence[str]
-    times: str
-    secrets: str | SecretRule | Sequence[str | SecretRule] | None
 
 
 class AskedOfTrace(Wishes, total=False):
@@ -97,59 +74,10 @@ class AskedOfTable(AskedOfTrace, total=False):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ProtectedFrame(Shown, Generic[Frame]):
-    """A table that can be shared (``frame``) and its certificate; everything else here is private.
+class ProtectedFrame(ProtectedFleet, Generic[Frame]):
+    """A table that can be shared (``frame``) and its certificate; everything else here is private."""
 
-    ``dropped`` names the columns that were left behind, ``skipped`` counts the rows that could not be used, by reason.
-    """
-
-    frame: Frame
-    certificate: Json
-    dropped: tuple[str, ...]
-    skipped: Mapping[str, int]
-    rows: Rows
-    done: ProtectedRows
-    state: NoiseState | None = None
-
-    def __repr__(self) -> str:
-        said = Certificate.of(self.certificate)
-        return f"<ProtectedFrame, {said.people} people, {said.points} points. {said.headline}>"
-
-    @property
-    def releases(self) -> People:
-        """(id, track) of each person as released, each in order of time."""
-        return self._people(self.done.lat_deg, self.done.lon_deg, self.done.times_ms)
-
-    @property
-    def originals(self) -> People:
-        """(id, track) of each person as given, row for row beside the released ones. Private."""
-        good = np.flatnonzero(self.done.faults == 0)
-        at = good[np.argsort(self.rows.codes[good], kind="stable")]
-        return self._people(self.rows.lat_deg[at], self.rows.lon_deg[at], self.rows.times_ms[at])
-
-    def _people(self, lat_deg: FloatArray, lon_deg: FloatArray, times_ms: IntArray) -> People:
-        names = self.done.labels if len(self.done.labels) != 1 else (None,)
-        people = []
-        for name, (first, end) in zip(names, pairwise(self.done.starts.tolist()), strict=True):
-            at = first + np.argsort(times_ms[first:end], kind="stable")
-            people.append((name, Trace(lat_deg[at], lon_deg[at], times_ms[at] / 1000.0)))
-        return people
-
-    def audit(self, *, prior: str = "fit") -> FleetAudit:
-        """What an adversary who knows the mechanism still learns, person by person (``.worst``). Private."""
-        originals = self.originals
-        with progress("Attacking every person", len(attacked_people(len(originals)))) as step:
-            return audit_fleet(originals, self.releases, self.certificate, prior=prior, step=step)
-
-    def utility(self) -> Utility:
-        """How far answers from the release are from the truth, as they are and with the noise taken out. Private."""
-        releases = self.releases
-        try:
-            received = [received_as(releases, terms_of(self.certificate))]
-        except InputError:  # a noise without one law: nothing can be taken out
-            received = []
-        with progress("Measuring usefulness", len(shown_people(len(releases))) + 1) as step:
-            return useful(self.originals, releases, received, MapsAsked(), step)
+    frame: Frame = None  # type: ignore[assignment]  # always given: fields after those with a default need one
 
 
 @overload
@@ -179,19 +107,19 @@ def protect(
     Ask with one of ``odds`` (posterior odds between two places at most ``radius_m`` apart, at any one moment, relative
     to prior odds, are at most this 99 times in 100), ``epsilon`` (Rényi, of order ``order``), ``noise_m`` or
     ``level``; nothing means odds of 5 at 200 m. ``mechanism``, ``prior_class``, ``prior``, ``redraws``,
-    ``white_share``, ``constant_share``, ``snap_m``, ``times`` and ``secrets`` are those of
+    ``white_share``, ``constant_share``, ``snap_m``, ``round_to_m``, ``times`` and ``secrets`` are those of
     :class:`~sfumato.tracks.plan.Plan`; ``keep`` names what else is released, as it is.
 
     Of a table, ``person`` names the column that says whose each row is, and a single column of moments is the time
     whatever its name; ``columns`` names others by role ({"lat": "Y"}), ``zone`` is the time zone of times without one,
     ``one_person`` says that all rows are one person's, ``strict`` refuses rows that cannot be used instead of leaving
-    them out with a warning. Of a trace, ``person`` is the id that a ``state`` keeps this person's noise under.
+    them out with a warning. People who travel together are warned of. Of a trace, ``person`` is the id that a ``state``
+    keeps this person's noise under.
 
     A ``state`` (or its file) makes the noise continue over releases; a new one is written to its file before this
     returns, unless ``save_state`` is False. ``rng`` is for simulations only: the release says so.
     """
-    _only_known(wishes)
-    plan = Plan(**wishes)
+    plan = plan_of(wishes)
     if isinstance(data, Trace):
         if columns or zone or one_person or strict:
             raise InputError("columns, zone, one_person and strict are for tables.", "Leave them out for a trace.")
@@ -204,28 +132,148 @@ def protect(
     if person is not None and "id" in (columns or {}):
         raise InputError("The column of people is named twice.", "Give person=..., or an id among columns=....")
     roles = {**(columns or {}), **({} if person is None else {"id": person})}
-    whole = as_arrow(data)
-    kept = None if state is None else (state, passphrase, save_state)
-    rows, done, noise = protect_arrow(
-        whole, plan, columns=roles, zone=zone, one_person=one_person, strict=strict, kept=kept, rng=rng
+    kept = {"state": state, "passphrase": passphrase, "save_state": save_state}
+    done = protect_arrow(
+        as_arrow(data),
+        plan,
+        TableReading(roles, zone, one_person),
+        strict=strict,
+        rng=rng,
+        **kept,  # type: ignore[arg-type]
     )
-    left = tuple(name for name in whole.column_names if name not in done.table.column_names)
-    return ProtectedFrame(
-        frame=like(data, done.table, np.flatnonzero(done.faults == 0)),
-        certificate=with_seal(certificate_body(noise.terms(), done.released())),
-        dropped=left,
-        skipped=counted(done.faults),
-        rows=rows,
-        done=done,
-        state=noise.state,
-    )
+    warn_of(done)
+    frame = like(data, done.done.table, np.flatnonzero(done.done.faults == 0))
+    return ProtectedFrame(**done.parts(), frame=frame)  # type: ignore[arg-type]
 
 
-def _only_known(wishes: Mapping[str, object]) -> None:
-    """A misspelt wish is answered with those there are: ``noise`` may have meant ``noise_m``."""
-    known = [field.name for field in fields(Plan)]
-    for name in wishes:
-        if name not in known:
-            meant = get_close_matches(name, known, n=1, cutoff=0.5)
-            advice = f"Did you mean {meant[0]}?" if meant else f"There are: {', '.join(known)}."
-            raise InputError(f"protect knows no '{name}'.", advice)
+def protect_fleet(
+    plan: Plan,
+    people: Sequence[tuple[str, Trace]],
+    *,
+    state: NoiseState | str | Path | None = None,
+    passphrase: str | None = None,
+    save_state: bool = True,
+    rng: Random = None,
+) -> ProtectedFleet:
+    """Every person of a fleet by one plan, each with noise of their own."""
+    names = [str(person) for person, _ in people]
+    if len(set(names)) != len(names) or not names:
+        raise InputError("A fleet needs at least one person, and each id once.", "Check the id column.")
+    distinct_ids(names)
+    table = fleet_table([(str(person), trace) for person, trace in people])
+    reading = TableReading({name: name for name in ("id", "lat", "lon", "time", "segment")})
+    dropped = tuple(dict.fromkeys(name for _, trace in people for name in trace.dropped))
+    kept = {"state": state, "passphrase": passphrase, "save_state": save_state}
+    done = protect_arrow(table, plan, reading, rng=rng, fleet=True, **kept)  # type: ignore[arg-type]
+    return replace(done, dropped=dropped)
+
+
+def protect_arrow(
+    table: pa.Table,
+    plan: Plan,
+    reading: TableReading,
+    *,
+    strict: bool = False,
+    fleet: bool = False,
+    rng: Random = None,
+    key: bytes | None = None,
+    state: NoiseState | str | Path | None = None,
+    passphrase: str | None = None,
+    save_state: bool = True,
+) -> ProtectedFleet:
+    """Everybody in an Arrow table; released as it is laid out, or (``fleet``) as files of several people are."""
+    if table.num_rows == 0:
+        raise InputError("The table has no points.", "Give at least one row with a position and a time.")
+    layout = reading.layout_of(table, plan.keep, plan.times)
+    rows = read_rows(table, layout)
+    noise = choose_for_people(
+        plan,
+        rows.traces() if plan.mechanism != DEFAULT_MECHANISM else (),
+        state,
+        named=layout.person is not None,
+        passphrase=passphrase,
+        save_state=save_state,
+        rng=rng,
+        key=key,
+    )
+    done = protect_rows(table, layout, noise, rows=rows, by_people=fleet, fleet=fleet)
+    faults = counted(done.faults)
+    if faults and (strict or not len(done.labels)):
+        raise InputError(fault_words(faults, table.num_rows), "Repair them, or leave strict out.")
+    terms = noise.terms()
+    left = tuple(name for name in table.column_names if name not in layout.released)
+    body = certificate_body(terms, done.released())
+    return ProtectedFleet(table, layout, rows, done, body, left, terms, noise.state)
+
+
+def warn_of(done: ProtectedFleet) -> None:
+    """Rows that were left out, and people who travel together."""
+    if faults := done.skipped:
+        warnings.warn(fault_words(dict(faults), done.source.num_rows), stacklevel=3)
+    group = done.worst_group()
+    if not group.alone:
+        warnings.warn(done.group_words(group), stacklevel=3)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PeopleRead:
+    """What a file holds: one person's ``track`` (with the id that a table gave), or several people's ``points``."""
+
+    reading: TableReading
+    kept: tuple[str, ...]
+    track: tuple[str | None, Trace] | None = None
+    points: PointTable | None = None
+
+    @classmethod
+    def of(
+        cls, source: Path, reading: TableReading, *, format: str | None = None, keep: Sequence[str] = ()
+    ) -> PeopleRead:
+        """Read a file; a table with an id column may hold several people."""
+        asked = {"format": format, "zone": reading.zone, "keep": keep, "one_person": reading.one_person}
+        if not (format_named(format) if format else format_of(source)).people:
+            trace = read_trace(source, columns=reading.columns, **asked)  # type: ignore[arg-type]
+            return cls(reading, (*trace.columns, *trace.texts), (None, trace))
+        columns = reading.columns
+        if not reading.one_person:
+            columns = columns_by_person(column_names(source), columns) or None
+        found = read_points(source, columns=columns, **asked)  # type: ignore[arg-type]
+        reading = replace(reading, columns=columns)
+        person = reading.layout_of(found.table).person
+        if person is not None and len(found.table.column(person).unique().drop_null()) > 1:
+            return cls(reading, tuple(found.roles.keep), points=found)
+        [(identity, trace)] = found.traces()
+        return cls(reading, (*trace.columns, *trace.texts), (identity or None, trace))
+
+    def protect(
+        self,
+        plan: Plan,
+        *,
+        person: str | None = None,
+        strict: bool = False,
+        state: NoiseState | Path | None = None,
+        passphrase: str | None = None,
+        rng: Random = None,
+    ) -> Protected | ProtectedFleet:
+        """One track or everybody; a new state is not saved here. ``person`` is whose a track without an id is.
+
+        A table of which half cannot be used is refused, as any file is: then something else is wrong with it.
+        """
+        kept = {"state": state, "passphrase": passphrase, "save_state": False, "rng": rng}
+        if self.track is None:
+            assert self.points is not None
+            table, roles = self.points.table, self.points.roles
+            done = protect_arrow(table, plan, self.reading, strict=strict, fleet=True, **kept)  # type: ignore[arg-type]
+            refuse_mostly_unusable(done.skipped, table.num_rows)
+            return replace(done, dropped=roles.dropped, unread=self.points.skipped)
+        identity, trace = self.track
+        whose = None if state is None else identity or person
+        return protect_by(plan, trace, person=whose, **kept)  # type: ignore[arg-type]
+
+
+def read_people(source: Path, reading: TableReading) -> list[tuple[str | None, Trace]]:
+    """Everybody's track in a file: one person, or the people of a table with an id column."""
+    found = PeopleRead.of(source, reading)
+    if found.track is not None:
+        return [found.track]
+    assert found.points is not None
+    return [(person or None, trace) for person, trace in found.points.traces()]

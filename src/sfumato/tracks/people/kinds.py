@@ -2,7 +2,7 @@
 
 No library is imported here: whoever gives one of its tables has imported it. DuckDB relations and polars LazyFrames are
 run (polars by its streaming engine) and come back lazy, and where they are larger than memory by way of a folder
-(:mod:`sfumato.tracks.people.streams`); pandas, GeoPandas, scikit-mobility, trackintel and MovingPandas come back as
+(:mod:`sfumato.tracks.folders.streams`); pandas, GeoPandas, scikit-mobility, trackintel and MovingPandas come back as
 their own class. pandas' types and row numbers are those that were given, and an index of moments is the time; an index
 of texts is left behind, with a warning, for it would be released without being named.
 """

@@ -2,28 +2,37 @@
 
 Released are the id, the time, the position, the segment where a column is called so, and what was asked to be kept.
 Everything else stays behind, the file's metadata included: GeoParquet's bounding boxes are true ones.
+
+Noise belongs to a person, so a person's column goes before a trip's: a table with both is read by person, its trips as
+segments. Noise drawn trip by trip would be redrawn for every trip of the same person, and averages away.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import tzinfo
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.base.errors import InputError
 from sfumato.tracks.io.draft import Reading, plain
-from sfumato.tracks.io.tables.tables import NAMES, Roles, find_roles, geometry_column, with_time
+from sfumato.tracks.io.tables.tables import NAMES, Roles, column_floats, find_roles, geometry_column, with_time
 from sfumato.tracks.io.tables.wkb import encode_points
 from sfumato.tracks.io.times import format_times, parse_epochs
-from sfumato.tracks.people.people import columns_by_person
 
 _E_SCALES = {"e7": 1e7, "e6": 1e6}
+_PERSON_COLUMNS = (
+    *("userid", "user", "personid", "person", "participantid", "participant", "subjectid", "driverid", "driver"),
+    *("vehicleid", "vehicle", "deviceid", "device", "cabid", "cab", "taxiid", "taxi", "uid"),
+)
+_TRIP_COLUMNS = ("tripid", "trajectoryid", "trajid", "trackid", "traceid", "rideid", "tid", "trip", "ride")
 _UNITS = {"s": 1000, "ms": 1, "us": 1000, "ns": 1_000_000}  # per millisecond, but for seconds
 
 
@@ -71,12 +80,6 @@ class Layout:
     def person(self) -> str | None:
         """The column of people; None where all rows are one person's."""
         return None if self.reading.one_person else self.roles.by_role.get("id")
-
-    def refuse_date(self, times: str) -> None:
-        """Refuse a date that was asked to be kept beside times that hide it."""
-        date = self.roles.by_role.get("date")
-        if times != "keep" and date in self.released:
-            raise InputError(f"Column '{date}' tells what --times {times} hides.", "Leave one of the two out.")
 
     @property
     def needed(self) -> list[str]:
@@ -126,6 +129,69 @@ class Layout:
                 columns.append(_moments(column, *moments) if name == roles["time"] else column)
         released = pa.schema([schema.field(name) for name in self.released], metadata=_metadata(schema))
         return pa.table(columns, schema=released)
+
+    def fleet(
+        self,
+        table: pa.Table,
+        at: IntArray | None,
+        degrees: tuple[FloatArray, FloatArray],
+        shown_ms: IntArray,
+        *,
+        people: pa.DictionaryArray,
+        segment: IntArray,
+    ) -> pa.Table:
+        """The same as files of several people are written: id, lat, lon, time, segment, and what is kept as numbers."""
+        kept = {word: column_floats(table.column(name), name) for word, name in self.roles.keep.items()}
+        columns = {
+            "id": people.cast(pa.string()),
+            "lat": pa.array(degrees[0]),
+            "lon": pa.array(degrees[1]),
+            "time": _stamps(pa.timestamp("us", tz="UTC"), shown_ms),
+            "segment": pa.array(segment),
+        }
+        return pa.table(
+            columns | {word: pa.array(values if at is None else values[at]) for word, values in kept.items()}
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TableReading:
+    """How a table is read, said once for every door: its columns by role, the zone of its times, whose it is."""
+
+    columns: Mapping[str, str] | None = None
+    zone: str | None = None
+    one_person: bool = False
+
+    def layout(
+        self, schema: pa.Schema, keep: Sequence[str] = (), times: str = "keep", *, declared: bool = False
+    ) -> Layout:
+        """With the times a date beside the time of day is kept; one that is kept beside times that hide it is refused.
+
+        ``declared``: refused where nothing says whose each row is.
+        """
+        layout = Layout.of(schema, columns=self.columns, keep=keep, zone=self.zone, one_person=self.one_person)
+        date = layout.roles.by_role.get("date")
+        if times == "keep" and date is not None and date not in keep:
+            return self.layout(schema, (*keep, date), times, declared=declared)
+        if times != "keep" and date in layout.released:
+            raise InputError(f"Column '{date}' tells what --times {times} hides.", "Leave one of the two out.")
+        if declared and layout.roles.undeclared(layout.reading):
+            raise InputError(
+                "No column of the dataset is known to say whose each row is.",
+                "Name it (--user-column user_id, columns={'id': 'user_id'}), or say --one-person (one_person=True); "
+                f"its columns: {', '.join(schema.names)}.",
+            )
+        return layout
+
+    def layout_of(self, table: pa.Table, keep: Sequence[str] = (), times: str = "keep") -> Layout:
+        """That of a table whose rows can be looked at: a number for each row is nobody's name."""
+        layout = self.layout(table.schema, keep, times)
+        name = layout.person
+        if name is None or "id" in (self.columns or {}) or plain(name) not in ("id", "uid", "tid"):
+            return layout
+        if len(table.column(name).unique()) < table.num_rows or table.num_rows == 1:
+            return layout
+        return replace(self, one_person=True).layout(table.schema, keep, times)
 
 
 def _metadata(schema: pa.Schema) -> dict[bytes, bytes] | None:
@@ -228,3 +294,32 @@ def _moments(column: pa.ChunkedArray, read_ms: IntArray, shown_ms: IntArray) -> 
     if read_ms is shown_ms:
         return column.combine_chunks()
     return pa.array(format_times(shown_ms / 1000.0), kind)
+
+
+def columns_by_person(names: Iterable[str], columns: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Roles of columns, with the person as id and the trip as segment where a table has both and none was named."""
+    given = dict(columns or {})
+    by_plain = {plain(name): name for name in reversed(list(names))}
+    person = next((by_plain[word] for word in _PERSON_COLUMNS if word in by_plain), None)
+    trip = next((by_plain[word] for word in _TRIP_COLUMNS if word in by_plain), None)
+    if person is None or trip is None or "id" in given or person in given.values() or trip in given.values():
+        return given
+    given["id"] = person
+    given.setdefault("segment", trip)
+    return given
+
+
+def column_names(path: Path) -> list[str]:
+    """The column names of a Parquet or CSV file; none where they cannot be read (the reader will say why)."""
+    if path.suffix.lower() in (".parquet", ".pq", ".geoparquet"):
+        try:
+            return list(pq.read_schema(path).names)
+        except (OSError, pa.ArrowException, ValueError, OverflowError, MemoryError):  # names need not be UTF-8
+            return []
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            head = file.readline(100_000).rstrip("\r\n")
+    except OSError:
+        return []
+    delimiter = max(",;\t|", key=head.count)
+    return [name.strip().strip('"') for name in head.split(delimiter)]

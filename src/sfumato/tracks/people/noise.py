@@ -1,35 +1,44 @@
-"""The noise of everybody in a table: one key for the job, one derived from it for each person.
+"""The noise of one release, and the track it makes: the mechanism of a plan, what it is drawn from, its state.
 
-A person's noise is a function of the key, their id and their times. So it is the same whatever else is in the table, in
-how many parts it came, and on how many cores or machines it is drawn; and a job that holds its key draws it again.
+One track is drawn from the source of randomness itself. A table's people have one key for the job and one derived from
+it for each person, so a person's noise is a function of the key, their id and their times: the same whatever else is in
+the table, in how many parts it came, and on how many cores or machines it is drawn; and a job that holds its key draws
+it again. Whatever was drawn is measured against the law it is stated to have before anything is released
+(:func:`sfumato.tracks.noise.registry.check_drawn`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sfumato.accountant.compose import together
 from sfumato.base.arrays import FloatArray, IntArray
-from sfumato.base.errors import NotCertified
 from sfumato.base.keystream import derived_key, fresh_key, keyed_randomness
 from sfumato.base.pool import pooled_floats
-from sfumato.base.randomness import Random, randomness, stream_words
-from sfumato.base.things.frames import displace, snap
+from sfumato.base.randomness import Random, Randomness, randomness, stream_words
+from sfumato.base.shown import Shown
+from sfumato.base.things.frames import differences_m, displace, snap, unroll
 from sfumato.base.things.frames_loops import move_and_snap
-from sfumato.base.things.traces import Trace
-from sfumato.tracks.certificates.build import Terms
-from sfumato.tracks.certificates.state import NoiseState
+from sfumato.base.things.traces import PointsRead, Trace
+from sfumato.base.units import count_of
+from sfumato.tracks.certificates.build import NOTHING_DRAWN, Terms, certificate_body, released_of, rounded_times
+from sfumato.tracks.certificates.document import Certificate, with_seal
+from sfumato.tracks.certificates.state import NoiseState, load_state, opened_state
 from sfumato.tracks.noise.interface import ContinuingNoise, TraceMechanism
 from sfumato.tracks.noise.multiscale.many_paths import streamed_paths
 from sfumato.tracks.noise.multiscale.noise import MultiscaleNoise
-from sfumato.tracks.people.protection import choose
-from sfumato.tracks.people.rows_loops import largest_of_each
+from sfumato.tracks.noise.registry import DrawnNoise, check_drawn, mechanism_for
 from sfumato.tracks.plan import Plan
+from sfumato.tracks.times_released import Times
 
-_STILL = 1e-5  # of the noise: who is moved by less at every point was not moved
+if TYPE_CHECKING:
+    from sfumato.tracks.adversary.audit import Audit
+    from sfumato.tracks.adversary.fleet import People
 
 
 class PeopleRows(NamedTuple):
@@ -43,66 +52,81 @@ class PeopleRows(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class TableNoise:
-    """A mechanism with the key it draws from; a ``state`` makes it go on from earlier releases instead."""
+class Noise:
+    """A mechanism with what it draws from: ``draw`` for one track, ``key`` for everybody in a table.
+
+    A ``state`` makes it go on from earlier releases instead. ``parts`` says in how many calls at most this release is
+    drawn, so that the tests of all of them together refuse an honest one once in a million times.
+    """
 
     plan: Plan
     mechanism: TraceMechanism
-    key: bytes
     simulation: bool
+    draw: Randomness | None = None
+    key: bytes | None = None
     state: NoiseState | None = None
+    parts: int = 1
 
     def __repr__(self) -> str:
-        return f"<TableNoise, {self.mechanism.name}, its key not shown>"
-
-    @classmethod
-    def of(
-        cls,
-        plan: Plan,
-        *,
-        traces: Sequence[Trace] = (),
-        rng: Random = None,
-        key: bytes | None = None,
-        state: NoiseState | None = None,
-    ) -> TableNoise:
-        """The plan's noise under a fresh key, or ``key``; ``traces`` only for mechanisms that are fitted to them."""
-        draw = randomness(rng)
-        chosen = choose(plan, traces, state, named=True, rng=rng if state is None else None)
-        simulation = draw.simulation if state is None else state.simulation
-        return cls(plan, chosen.mechanism, fresh_key(draw) if key is None else key, simulation, state)
+        return f"<Noise, {self.mechanism.name}, its key not shown>"
 
     def terms(self, *, several_files: bool = False) -> Terms:
         """What a certificate is computed from."""
-        source = stream_words(self.simulation)
-        if self.state is not None:
-            source = source.removesuffix(" in counter mode")
-        plan = self.plan
-        return Terms(
-            self.mechanism,
-            plan.target,
-            float(plan.snap_m),
-            source,
-            self.simulation,
-            tuple(plan.keep),
-            plan.times,
-            several_files,
-        )
+        plan, simulation = self.plan, self.simulation
+        if not self.mechanism.draws:
+            source, simulation = NOTHING_DRAWN, False
+        elif self.state is not None:
+            source = stream_words(simulation).removesuffix(" in counter mode")
+        else:
+            source = stream_words(simulation) if self.draw is None else self.draw.source
+        kept, snap_m = tuple(plan.keep), float(plan.snap_m)
+        return Terms(self.mechanism, plan.target, snap_m, source, simulation, kept, plan.times, several_files)
+
+    def track(self, trace: Trace, person: str | None = None, *, keep: Sequence[str] | None = None) -> Trace:
+        """One person's release, snapped to the public grid, with what the plan keeps (or ``keep``) and nothing else."""
+        assert self.draw is not None
+        lat, lon = self._released(self._of(person, together=False), trace, self.draw)
+        released = trace.moved_to(lat, lon, keep=self.plan.keep if keep is None else keep)
+        if self.plan.times == "keep":
+            return released
+        key = self.draw.words(4).tobytes() if self.state is None else self.state.key
+        return Times.parse(self.plan.times).apply(released, key)
+
+    def shift_key(self) -> bytes:
+        """What the times of a table's people are shifted by."""
+        key = self.key if self.state is None else self.state.key
+        assert key is not None
+        return derived_key(key, b"shift of times")
 
     def key_of(self, person: str | None) -> bytes:
         """The key of a person's noise, by their canonical id; None where everything is one person's."""
+        assert self.key is not None
         return derived_key(self.key, b"one person" if person is None else b"id\0" + person.encode())
 
     def moved(self, rows: PeopleRows) -> tuple[FloatArray, FloatArray]:
-        """New positions on the public grid."""
+        """New positions of everybody on the public grid."""
         plain = isinstance(self.mechanism, MultiscaleNoise) and self.state is None
         return self._streamed(rows) if plain else self._one_by_one(rows)
+
+    def _of(self, person: str | None, *, together: bool) -> TraceMechanism:
+        if self.state is None:
+            return self.mechanism
+        assert isinstance(self.mechanism, ContinuingNoise)
+        return self.mechanism.keyed(self.state.key_of(person, together=together))
+
+    def _released(self, mechanism: TraceMechanism, trace: Trace, draw: Randomness) -> tuple[FloatArray, FloatArray]:
+        """One track through its mechanism: drawn, measured, then processed and snapped, which sees no more."""
+        lat, lon = mechanism.release(trace, draw)
+        moved_m = differences_m(trace.lat_deg, trace.lon_deg, lat, lon)
+        check_drawn(mechanism, DrawnNoise.of_one(trace.times_s, moved_m), parts=self.parts)
+        return snap(*mechanism.post_process(lat, lon), self.plan.snap_m)
 
     def _streamed(self, rows: PeopleRows) -> tuple[FloatArray, FloatArray]:
         assert isinstance(self.mechanism, MultiscaleNoise)
         lat_deg, lon_deg, times_ms, starts, people = rows
         size_m, grid_m = self.mechanism.size_m, float(self.plan.snap_m)
         unit = streamed_paths(self.mechanism.ladder, times_ms, starts, [self.key_of(person) for person in people])
-        self._check_moved(size_m * largest_of_each(unit, starts))
+        check_drawn(self.mechanism, DrawnNoise(times_ms, unit, starts, size_m), parts=self.parts)
         lat, lon, left = pooled_floats(len(lat_deg)), pooled_floats(len(lat_deg)), np.empty(len(lat_deg), dtype=bool)
         move_and_snap(lat_deg, lon_deg, unit, size_m, grid_m, lat, lon, left)
         if left.any():
@@ -114,21 +138,126 @@ class TableNoise:
         lat, lon = np.empty(len(lat_deg)), np.empty(len(lat_deg))
         for person, first, end in zip(people, starts[:-1].tolist(), starts[1:].tolist(), strict=True):
             own = slice(first, end)
-            mechanism, draw = self.mechanism, keyed_randomness(self.key_of(person), simulation=self.simulation)
-            if self.state is not None:
-                assert isinstance(mechanism, ContinuingNoise)
-                mechanism = mechanism.keyed(self.state.key_of(person, together=True))
+            draw = keyed_randomness(self.key_of(person), simulation=self.simulation)
             trace = Trace(lat_deg[own], lon_deg[own], times_ms[own] / 1000.0)
-            lat[own], lon[own] = mechanism.release(trace, draw)
-        moved_deg = np.column_stack((lat - lat_deg, lon - lon_deg))
-        self._check_moved(111_320.0 * largest_of_each(moved_deg, starts))
-        return snap(lat, lon, self.plan.snap_m)
+            lat[own], lon[own] = self._of(person, together=True).release(trace, draw)
+        moved_m = differences_m(lat_deg, lon_deg, lat, lon)
+        check_drawn(self.mechanism, DrawnNoise(times_ms, moved_m, starts), parts=self.parts)
+        return snap(*self.mechanism.post_process(lat, lon), self.plan.snap_m)
 
-    def _check_moved(self, moved_m: FloatArray) -> None:
-        """Refuse noise, before it is snapped, that left somebody (one entry each) where they were although stated."""
-        noise_m = self.mechanism.noise_m
-        if noise_m is not None and moved_m.size and moved_m.min() < _STILL * noise_m:
-            raise NotCertified(
-                f"The mechanism '{self.mechanism.name}' states {noise_m:g} m of noise and drew none for somebody.",
-                "Nothing is released; report this.",
-            )
+
+def choose(
+    plan: Plan,
+    traces: Sequence[Trace] = (),
+    state: NoiseState | str | Path | None = None,
+    *,
+    named: bool = False,
+    passphrase: str | None = None,
+    save_state: bool = True,
+    rng: Random = None,
+) -> Noise:
+    """The mechanism with the least noise that keeps the plan for these people; a state's process goes on as begun."""
+    kind = mechanism_for(plan, continuing=state is not None)
+    draw = randomness(rng)
+    if state is None:
+        return Noise(plan, kind.from_plan(plan, traces, together(plan.redraws)), draw.simulation, draw)
+    assert issubclass(kind, ContinuingNoise)
+    if not isinstance(state, NoiseState) and Path(state).exists():
+        state = load_state(state, passphrase=passphrase)
+    if isinstance(state, NoiseState):
+        state.check_class(plan.prior_class)
+        mechanism: ContinuingNoise = kind.continued(plan, state.ladder)
+    else:
+        mechanism = kind.from_plan(plan, traces, together(1))
+    opened = opened_state(
+        state,
+        mechanism,
+        plan.target,
+        prior_class=plan.prior_class,
+        passphrase=passphrase,
+        save=save_state,
+        named=named,
+        rng=draw,
+    )
+    return Noise(plan, mechanism.keyed(opened.key), opened.simulation, draw, None, opened)
+
+
+def choose_for_people(
+    plan: Plan,
+    traces: Sequence[Trace] = (),
+    state: NoiseState | str | Path | None = None,
+    *,
+    named: bool = True,
+    passphrase: str | None = None,
+    save_state: bool = True,
+    rng: Random = None,
+    key: bytes | None = None,
+    parts: int = 1,
+) -> Noise:
+    """The same for a table: everybody's noise from a key of the job's own, or from ``key``."""
+    one = choose(plan, traces, state, named=named, passphrase=passphrase, save_state=save_state, rng=rng)
+    assert one.draw is not None
+    return Noise(plan, one.mechanism, one.simulation, None, key or fresh_key(one.draw), one.state, parts)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Protected(Shown):
+    """A release with what is certified about it. ``original`` and ``dropped`` are private; ``state`` undoes the noise.
+
+    ``body`` is the certificate before it is sealed; whoever writes a file adds the file's facts and seals it once.
+    """
+
+    original: Trace
+    release: Trace
+    body: dict[str, Any]
+    dropped: tuple[str, ...]
+    terms: Terms
+    state: NoiseState | None = None
+
+    def __repr__(self) -> str:
+        return f"<Protected, {count_of(len(self.release), 'point')}. {self.body['headline']}>"
+
+    @property
+    def certificate(self) -> dict[str, Any]:
+        """The certificate of the release as it is in memory, sealed."""
+        return with_seal(self.body)
+
+    @property
+    def points_read(self) -> PointsRead:
+        """How many points were read and skipped, and why (private)."""
+        return self.original.points_read
+
+    def spans_m(self) -> list[float]:
+        """How far the track reaches as given, corner to corner. Private."""
+        return [float(np.hypot(*np.ptp(unroll(self.original.lat_deg, self.original.lon_deg), axis=0)))]
+
+    @property
+    def releases(self) -> People:
+        """The released track, under no id."""
+        return [(None, self.release)]
+
+    def audit(self, *, prior: str = "fit") -> Audit:
+        """What an adversary who knows the mechanism still learns from the release."""
+        from sfumato.tracks.adversary.audit import audit  # fits priors, which protecting does not need
+
+        return audit(self.original, self.release, Certificate.of(self.body), prior=prior)
+
+
+def protect_by(
+    plan: Plan,
+    trace: Trace,
+    *,
+    state: NoiseState | str | Path | None = None,
+    person: str | None = None,
+    passphrase: str | None = None,
+    save_state: bool = True,
+    rng: Random = None,
+) -> Protected:
+    """One track by a plan made before."""
+    original = rounded_times(trace)
+    named = person is not None
+    noise = choose(plan, [original], state, named=named, passphrase=passphrase, save_state=save_state, rng=rng)
+    release = noise.track(original, person)
+    terms = noise.terms()
+    body = certificate_body(terms, released_of([(None, release)]))
+    return Protected(original, release, body, original.dropped, terms, noise.state)

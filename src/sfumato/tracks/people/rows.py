@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +14,13 @@ from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.base.errors import InputError
 from sfumato.base.pool import pooled_ints
 from sfumato.base.things.frames import wrap_longitude
-from sfumato.base.things.traces import EARLIEST_S, LATEST_S
+from sfumato.base.things.traces import EARLIEST_S, LATEST_S, Trace
 from sfumato.tracks.io.draft import BAD_TIME, KNOWN, NO_NUMBER, NO_POSITION, NO_TIME, OFF_GLOBE, point_faults
 from sfumato.tracks.io.positions import refuse_positions
 from sfumato.tracks.io.tables.tables import empties_of, positions_of, times_of
 from sfumato.tracks.io.who import refuse_undeclared_people
 from sfumato.tracks.people.layout import Layout
-from sfumato.tracks.people.rows_loops import all_usable, recode, whole_ms
+from sfumato.tracks.people.rows_loops import all_usable, by_person, recode, whole_ms
 
 NO_PERSON = "points without a person"
 SAME_TIME = "second points of one person at one time"
@@ -50,6 +51,18 @@ class Rows:
     def good(self) -> IntArray:
         """The places of rows that can be used."""
         return np.flatnonzero(self.faults == 0)
+
+    def traces(self) -> list[Trace]:
+        """Everybody's trace, in order of time, for mechanisms that are fitted to them."""
+        good = self.good
+        order, starts = by_person(self.codes[good], len(self.labels))
+        out = []
+        for first, end in pairwise(starts.tolist()):
+            at = good[order[first:end]]
+            at = at[np.argsort(self.times_ms[at], kind="stable")]
+            if at.size:
+                out.append(Trace(self.lat_deg[at], self.lon_deg[at], self.times_ms[at] / 1000.0))
+        return out
 
 
 def read_rows(table: pa.Table, layout: Layout) -> Rows:

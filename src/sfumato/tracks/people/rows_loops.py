@@ -103,16 +103,6 @@ def second_at_a_time(times_ms: IntArray, starts: IntArray) -> IntArray:
 
 
 @compiled(nogil=True)
-def largest_of_each(pairs: FloatArray, starts: IntArray) -> FloatArray:
-    """The largest of each person's numbers, without their signs."""
-    largest = np.zeros(starts.size - 1)
-    for p in range(starts.size - 1):
-        for row in range(starts[p], starts[p + 1]):
-            largest[p] = max(largest[p], abs(pairs[row, 0]), abs(pairs[row, 1]))
-    return largest
-
-
-@compiled(nogil=True)
 def recode(indices: npt.NDArray[np.int32], label: IntArray, place: IntArray, seen: int, out: IntArray) -> int:
     """Codes by the order in which labels come first: ``place`` of each label (-1: not yet), ``seen`` of them so far.
 

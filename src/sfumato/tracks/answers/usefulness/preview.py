@@ -27,7 +27,8 @@ from sfumato.tracks.answers.usefulness.measures import FLOW_CELLS_M, HEAT_CELLS_
 from sfumato.tracks.answers.usefulness.travel import first_points
 from sfumato.tracks.answers.usefulness.utility import Given, Utility, as_people, mean_utility, useful
 from sfumato.tracks.certificates.document import Certificate, worst_odds
-from sfumato.tracks.people.protection import protect_by, protect_fleet
+from sfumato.tracks.people.door import protect_fleet
+from sfumato.tracks.people.noise import protect_by
 from sfumato.tracks.plan import DEFAULT_MECHANISM, Plan
 
 _ADVICE = "For instance length=10%,radius=500m, heatmap@1km=10% or flows@3km=15%,radius=200m,odds=5."

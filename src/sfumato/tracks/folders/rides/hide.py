@@ -20,7 +20,7 @@ from sfumato.tracks.certificates.build import certificate_body, rounded_times
 from sfumato.tracks.folders.rides.protect_archive import chosen_noise
 from sfumato.tracks.folders.rides.ride_job import ArchiveResult, Job, Said, Sharing, Treatment, fill_archive
 from sfumato.tracks.io import read_trace
-from sfumato.tracks.people.protection import Chosen
+from sfumato.tracks.people.noise import Noise
 from sfumato.tracks.places import LeakTest, Place, PlaceLeak, Places, leak_test, withhold
 from sfumato.tracks.places.given_tables import is_table, like, traces_of_table
 from sfumato.tracks.places.globe import surface
@@ -36,7 +36,7 @@ class Hiding:
     places: Places
     times: Times = field(default_factory=Times)
     keep: tuple[str, ...] = ()
-    blur: tuple[Plan, Chosen] | None = None
+    blur: tuple[Plan, Noise] | None = None
 
     def __post_init__(self) -> None:
         if not self.places.active:
@@ -52,8 +52,7 @@ class Hiding:
         keep = [name for name in self.keep if name in trace.columns or name in trace.texts]
         left = withhold(trace, self.zones, keep=keep).trace
         if left is not None and self.blur is not None:
-            plan, chosen = self.blur
-            left = chosen.released(rounded_times(left), None, replace(plan, keep=tuple(keep)))
+            left = self.blur[1].track(rounded_times(left), keep=keep)
         return None if left is None else self.times.apply(left, self.places.derived("times"))
 
     def wish(self) -> str:
@@ -138,7 +137,7 @@ def hide_archive(
     hiding = Hiding(places, times or Times(), how.reading.keep)
 
     def begin(private: Path) -> Treatment:
-        chosen = None if blur is None else chosen_noise(blur, private, how)
+        chosen = None if blur is None else chosen_noise(sources, blur, private, how)
         mine = hiding if blur is None or chosen is None else replace(hiding, blur=(blur, chosen))
         tested = _Tested(mine, how, LeakTest(places, noise_m=(blur and blur.noise_m) or 0.0))
         return Treatment(
@@ -183,8 +182,7 @@ class _Tested:
             self.how.faces.tested(leaks, unvisited)
         noise = None
         if hiding.blur is not None and job.outputs:
-            plan, chosen = hiding.blur
-            terms = replace(chosen.terms(plan), times=str(hiding.times), kept=hiding.keep, several_files=True)
+            terms = replace(hiding.blur[1].terms(), times=str(hiding.times), kept=hiding.keep, several_files=True)
             noise = certificate_body(terms, job.released)
         simulation = hiding.places.simulation or (noise is not None and bool(noise["simulation"]))
         return Said(noise, simulation, leaks, unvisited)

@@ -33,8 +33,8 @@ from sfumato.tracks.folders.rides.ride_job import (
 )
 from sfumato.tracks.folders.staging import RECORDS_NAME, STATE_NAME
 from sfumato.tracks.folders.statement import joined
-from sfumato.tracks.io.archive import members
-from sfumato.tracks.people.protection import Chosen, choose
+from sfumato.tracks.io.archive import count_members, members
+from sfumato.tracks.people.noise import Noise, choose
 from sfumato.tracks.plan import DEFAULT_MECHANISM, Plan
 from sfumato.tracks.times_released import Times
 
@@ -56,29 +56,30 @@ def protect_archive(sources: Sequence[str | Path], out: Path, plan: Plan, how: S
     def begin(private: Path) -> Treatment:
         if at_once:
             return _at_once(sources, out, private, plan, times, how, draw)
-        return _continuing(chosen_noise(plan, private, how), plan, times, how)
+        return _continuing(chosen_noise(sources, plan, private, how), plan, times, how)
 
     return fill_archive(sources, out, how, begin)
 
 
-def chosen_noise(plan: Plan, private: Path, how: Sharing) -> Chosen:
+def chosen_noise(sources: Sequence[str | Path], plan: Plan, private: Path, how: Sharing) -> Noise:
     """The noise that goes on from the state's file, by default in the private folder, or begins one there."""
     state = how.state or private / STATE_NAME
     held: NoiseState | Path = load_state(state, passphrase=how.passphrase) if state.exists() else state
-    return choose(plan, [], held, passphrase=how.passphrase if held is state else None, rng=how.rng)
+    noise = choose(plan, [], held, passphrase=how.passphrase if held is state else None, rng=how.rng)
+    return replace(noise, parts=max(1, count_members(sources)))  # drawn file by file
 
 
-def _continuing(chosen: Chosen, plan: Plan, times: Times, how: Sharing) -> Treatment:
+def _continuing(chosen: Noise, plan: Plan, times: Times, how: Sharing) -> Treatment:
     assert chosen.state is not None
     key, process = hashlib.sha256(b"sfumato archive\0" + chosen.state.key).digest(), chosen.state.process
     wish = json.dumps([plan.to_dict(), str(times), sorted(how.reading.keep)], sort_keys=True)
 
     def publish(trace: Trace) -> Trace:
         keep = [*trace.columns, *trace.texts]
-        return times.apply(chosen.released(rounded_times(trace), None, replace(plan, keep=keep)), key)
+        return times.apply(chosen.track(rounded_times(trace), keep=keep), key)
 
     def said(job: Job) -> Said:
-        return _said(job, chosen, plan, process, job.released if job.outputs else None)
+        return _said(job, chosen, process, job.released if job.outputs else None)
 
     owner = hashlib.sha256(b"owner\0" + key).hexdigest()
     return Treatment(key, owner, hashlib.sha256(wish.encode()).hexdigest(), times, publish, said)
@@ -106,7 +107,7 @@ def _at_once(
     if originals:
         path = joined(originals)
         chosen = choose(plan, [path], None, rng=draw)
-        parts = iter(_split(chosen.released(path, None, plan), originals))
+        parts = iter(_split(chosen.track(path), originals))
     key, changed = draw.words(4).tobytes(), []
 
     def publish(trace: Trace) -> Trace | None:
@@ -123,15 +124,15 @@ def _at_once(
         released: Released | ReleasedFiles = job.released
         if times.kind in ("keep", "shift"):  # still the times of one path
             released = released_of([(None, joined([job.published[name] for name, _ in job.outputs]))])
-        return _said(job, chosen, plan, uuid.uuid4().hex, released)
+        return _said(job, chosen, uuid.uuid4().hex, released)
 
     return Treatment(key, key.hex(), str(times), times, publish, said, remember=True)
 
 
-def _said(job: Job, chosen: Chosen, plan: Plan, process: str, released: Released | ReleasedFiles | None) -> Said:
+def _said(job: Job, chosen: Noise, process: str, released: Released | ReleasedFiles | None) -> Said:
     """The noise's certificate, priced; nothing of it where nothing was released."""
     times, kept, several = str(job.do.times), job.how.reading.keep, isinstance(released, ReleasedFiles)
-    terms = replace(chosen.terms(plan), times=times, kept=kept, several_files=several)
+    terms = replace(chosen.terms(), times=times, kept=kept, several_files=several)
     noise = None if released is None else certificate_body(terms, released)
     if noise is not None and job.how.faces.priced is not None:
         job.how.faces.priced(noise, process)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
-from sfumato.base.errors import InputError, SfumatoError
+from sfumato.base.errors import InputError, NotCertified, SfumatoError
 from sfumato.base.randomness import Random
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import count_of
@@ -231,6 +231,8 @@ class Job(Staging):
                 return self._one(member.name, path)
         except OSError as error:
             return Row(member.name, 0, 0, refused=f"it cannot be read: {error.strerror}")
+        except NotCertified:  # the noise that was drawn is not what is stated: nothing of the archive is released
+            raise
         except SfumatoError as error:
             why = f"{error.what} {error.advice}".strip()
             # The path of an unpacked file says nothing to its owner.

@@ -19,7 +19,6 @@ import pyarrow.parquet as pq
 from sfumato.base.arrays import IntArray
 from sfumato.base.errors import InputError
 from sfumato.tracks.io.formats import visible_files
-from sfumato.tracks.people.layout import Layout
 
 ROUND_ROWS = 1 << 19
 ROW = "_sfumato_row"  # the column of rows' numbers beside what is carried
@@ -95,29 +94,6 @@ class Dataset:
         """Which file each row is in, and its number there, from 0."""
         file = np.searchsorted(self.starts, rows, side="right") - 1
         return file, rows - self.starts[file]
-
-
-@dataclass(frozen=True, slots=True)
-class DatasetReading:
-    """How a dataset's columns are read."""
-
-    columns: Mapping[str, str] | None = None
-    zone: str | None = None
-    one_person: bool = False
-
-    def layout(self, schema: pa.Schema, keep: tuple[str, ...], times: str) -> Layout:
-        """Refused where nothing says whose each row is; a date beside the time of day stays where times are kept."""
-        layout = Layout.of(schema, columns=self.columns, keep=keep, zone=self.zone, one_person=self.one_person)
-        date = layout.roles.by_role.get("date")
-        if times == "keep" and date is not None and date not in keep:
-            return self.layout(schema, (*keep, date), times)
-        layout.refuse_date(times)
-        if layout.roles.undeclared(layout.reading):
-            raise InputError(
-                "No column of the dataset is known to say whose each row is.",
-                f"Name it (--user-column user_id), or say --one-person; its columns: {', '.join(schema.names)}.",
-            )
-        return layout
 
 
 def open_dataset(folder: Path) -> Dataset:

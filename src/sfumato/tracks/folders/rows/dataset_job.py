@@ -28,7 +28,7 @@ from sfumato.base.pool import frugal_pool
 from sfumato.base.randomness import Random, randomness
 from sfumato.tracks.certificates.document import certificate_text
 from sfumato.tracks.certificates.verify import Document
-from sfumato.tracks.folders.rows.dataset import Dataset, DatasetReading, RowGroups
+from sfumato.tracks.folders.rows.dataset import Dataset, RowGroups
 from sfumato.tracks.folders.rows.parts import (
     DatasetResult,
     JobTally,
@@ -58,7 +58,7 @@ from sfumato.tracks.folders.statement import (
     Sign,
 )
 from sfumato.tracks.noise.interface import Json
-from sfumato.tracks.people.layout import Layout
+from sfumato.tracks.people.layout import Layout, TableReading
 from sfumato.tracks.people.rows import counted
 
 PART_ROWS = 1 << 19
@@ -75,7 +75,7 @@ class Running(TypedDict, total=False):
     ``step`` is told ("read" or "protect", rows) after every step; ``strict`` refuses a dataset with unusable rows.
     """
 
-    reading: DatasetReading
+    reading: TableReading
     strict: bool
     cores: int | None
     step: Step | None

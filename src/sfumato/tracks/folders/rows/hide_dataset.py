@@ -21,7 +21,7 @@ from sfumato.base.errors import InputError
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.certificates.person_ids import canonical_id, distinct_ids
 from sfumato.tracks.folders.rides.hide import Hiding
-from sfumato.tracks.folders.rows.dataset import DatasetReading, open_dataset
+from sfumato.tracks.folders.rows.dataset import open_dataset
 from sfumato.tracks.folders.rows.dataset_job import Running, begun, finished
 from sfumato.tracks.folders.rows.parts import DatasetResult, statement_of
 from sfumato.tracks.folders.rows.people_losses import BLOCK, NO_NOISE, not_stated
@@ -29,8 +29,8 @@ from sfumato.tracks.folders.rows.spill import Bucket
 from sfumato.tracks.folders.statement import over_people
 from sfumato.tracks.io.draft import canonical
 from sfumato.tracks.noise.interface import Json
-from sfumato.tracks.people.layout import Layout
-from sfumato.tracks.people.protecting import ProtectedRows
+from sfumato.tracks.people.engine import ProtectedRows
+from sfumato.tracks.people.layout import Layout, TableReading
 from sfumato.tracks.people.rows import Rows
 from sfumato.tracks.people.rows_loops import by_person
 from sfumato.tracks.places import PlaceLeak, Places, leak_test, load_places, withhold
@@ -82,11 +82,11 @@ def hide_dataset(
     """
     if (ended := finished(out, folder)) is not None:
         return ended
-    reading, times = how.get("reading", DatasetReading()), times or Times()
+    reading, times = how.get("reading", TableReading()), times or Times()
     if reading.one_person != isinstance(places, Places):
         raise InputError("One places file is one person's.", "Give a folder of them, or say --one-person.")
     dataset = open_dataset(folder)
-    layout = _layout(reading.layout(dataset.schema, tuple(keep), times.kind), dataset.schema, keep)
+    layout = _layout(reading.layout(dataset.schema, keep, times.kind, declared=True), dataset.schema, keep)
     owners = {None: places} if isinstance(places, Places) else dict(places)
     hidings = {person: Hiding(mine, times) for person, mine in owners.items()}
     asked = {"do": "hide", "zones": {str(person): hiding.wish() for person, hiding in hidings.items()}}

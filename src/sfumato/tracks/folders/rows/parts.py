@@ -14,12 +14,13 @@ import pyarrow.parquet as pq
 
 from sfumato.base.arrays import IntArray
 from sfumato.base.errors import InputError
+from sfumato.tracks.adversary.companions import WorstGroup
 from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.folders.rows.dataset import ROW, Dataset
 from sfumato.tracks.folders.statement import FORMAT, FolderStatement
 from sfumato.tracks.noise.interface import Json
+from sfumato.tracks.people.engine import ProtectedRows
 from sfumato.tracks.people.layout import Layout
-from sfumato.tracks.people.protecting import ProtectedRows
 from sfumato.tracks.people.rows import FAULTS, Faults, fault_words
 from sfumato.tracks.times_released import Times
 
@@ -165,6 +166,7 @@ class DatasetResult:
     people: int
     skipped: dict[str, int]
     parts: int
+    companions: WorstGroup | None = None  # private; None where nobody looked for them
 
     @classmethod
     def of(cls, document: Json, manifest: str) -> DatasetResult:

@@ -15,16 +15,17 @@ from sfumato.tracks.certificates.build import ReleasedFiles, certificate_body, r
 from sfumato.tracks.certificates.person_ids import distinct_ids
 from sfumato.tracks.certificates.state import NoiseState
 from sfumato.tracks.certificates.verify import Document
-from sfumato.tracks.folders.rows.dataset import DatasetReading, open_dataset
+from sfumato.tracks.folders.rows.dataset import open_dataset
 from sfumato.tracks.folders.rows.dataset_job import Running, begun, finished
 from sfumato.tracks.folders.rows.parts import DatasetResult, JobTally, Parts, statement_of
 from sfumato.tracks.folders.rows.people_losses import BLOCK, Sample, losses_over_people, reason_against
+from sfumato.tracks.folders.rows.people_met import PeopleMet
 from sfumato.tracks.folders.rows.spill import Bucket
 from sfumato.tracks.folders.statement import FolderStatement, over_people
 from sfumato.tracks.noise.interface import Json
-from sfumato.tracks.people.layout import Layout
-from sfumato.tracks.people.noise import TableNoise
-from sfumato.tracks.people.protecting import ProtectedRows, protect_rows
+from sfumato.tracks.people.engine import ProtectedRows, protect_rows
+from sfumato.tracks.people.layout import Layout, TableReading
+from sfumato.tracks.people.noise import Noise, choose_for_people
 from sfumato.tracks.plan import Plan
 from sfumato.tracks.times_released import Times
 
@@ -51,34 +52,38 @@ def protect_dataset(
     if (ended := finished(out, folder)) is not None:
         return ended
     dataset = open_dataset(folder)
-    layout = how.get("reading", DatasetReading()).layout(dataset.schema, tuple(plan.keep), plan.times)
+    layout = how.get("reading", TableReading()).layout(dataset.schema, plan.keep, plan.times, declared=True)
     asked = {"do": "protect", "plan": plan.to_dict(), "state": state is not None}
     with begun(dataset, layout, out, asked, rng) as job:
-        noise = TableNoise.of(plan, key=job.key, state=state, rng=1 if job.simulation and state is None else None)
+        seed = 1 if job.simulation and state is None else None
+        pieces = 2 * (dataset.rows // _PIECE_ROWS) + job.buckets  # two that follow one another hold more than one may
+        noise = choose_for_people(plan, state=state, rng=seed, key=job.key, parts=pieces)
         refuse_other_times(noise.terms(several_files=True))  # before all rows are read
-        noise = replace(noise, key=job.key)
+        met = PeopleMet(job.folder / "meetings", job.buckets)
         unseen = reason_against(layout, dataset.schema, plan.times)
 
         def transform(bucket: Bucket, note: Json) -> Iterator[tuple[pa.Table, ProtectedRows]]:
             if layout.person is not None:
                 distinct_ids(bucket.labels)  # over all pieces
-            sample = Sample(unseen)
+            sample, together = Sample(unseen), met.of(bucket.labels)
             for table, rows in bucket.pieces(_PIECE_ROWS):
                 done = protect_rows(table, layout, noise, by_people=True, rows=rows, schema=dataset.schema)
                 sample.add(done.labels, done.starts, done.times_ms)
+                together.add(rows.lat_deg, rows.lon_deg, rows.times_ms, rows.codes)
                 yield table, done
+            together.keep()
             note.update(sample.proposed(noise.mechanism))
 
         tally = job.run(transform, **how)
-        return job.place(
-            tally, noisy_statement(job.parts(), layout, noise, tally, tally.notes, priced), how.get("sign")
-        )
+        companions = met.worst_group()
+        statement = noisy_statement(job.parts(), layout, noise, tally, tally.notes, priced)
+        return replace(job.place(tally, statement, how.get("sign")), companions=companions)
 
 
 def noisy_statement(
     parts: Parts,
     layout: Layout,
-    noise: TableNoise,
+    noise: Noise,
     tally: JobTally,
     proposed: Sequence[Document],
     priced: Callable[[Document], None] | None,

@@ -31,9 +31,9 @@ from sfumato.tracks.folders.rows.dataset import ROUND_ROWS, ROW, Dataset
 from sfumato.tracks.folders.rows.parts import LeftOut, part_name, write_pieces, write_rejects
 from sfumato.tracks.folders.rows.people_losses import Sample, reason_against
 from sfumato.tracks.folders.rows.spill import bucket_of
+from sfumato.tracks.people.engine import ProtectedRows, protect_rows
 from sfumato.tracks.people.layout import Layout
-from sfumato.tracks.people.noise import TableNoise
-from sfumato.tracks.people.protecting import ProtectedRows, protect_rows
+from sfumato.tracks.people.noise import Noise
 from sfumato.tracks.people.rows import Rows, label_of, read_rows
 from sfumato.tracks.people.rows_loops import by_person, floats_at, ints_at, repeated
 
@@ -57,7 +57,7 @@ class DatasetWork:
 
     dataset: Dataset
     layout: Layout
-    noise: TableNoise
+    noise: Noise
     buckets: int
     files: Mapping[int, int]
 

@@ -2,7 +2,7 @@
 
 Noise is a function of (key, person, times), so it does not matter which machine draws it, in how many groups the people
 are, or how often Spark computes a part again after it lost a worker or an executor: the bytes are those of
-:func:`sfumato.tracks.people.local.protect_table` with the same key.
+:func:`sfumato.tracks.folders.streams.protect_table` with the same key.
 
 *Whom the key is shown to.* It is made on the driver and travels inside the pickled function to the executors, over the
 same channel and to the same processes as the true positions; whoever may read those (the cluster's operators) can read
@@ -19,9 +19,17 @@ from sfumato.base.errors import InputError, MissingExtra
 from sfumato.base.randomness import Random
 from sfumato.tracks.certificates.build import ReleasedFiles, certificate_body
 from sfumato.tracks.certificates.document import with_seal
-from sfumato.tracks.folders.spark.groups import GROUP, REASON, SUMMED, Group, dealt, refuse_two_spellings
-from sfumato.tracks.people.layout import Layout
-from sfumato.tracks.people.noise import TableNoise
+from sfumato.tracks.folders.spark.groups import (
+    GROUP,
+    GROUPS_PER_PART,
+    REASON,
+    SUMMED,
+    Group,
+    dealt,
+    refuse_two_spellings,
+)
+from sfumato.tracks.people.layout import TableReading
+from sfumato.tracks.people.noise import choose_for_people
 from sfumato.tracks.plan import Plan
 from sfumato.tracks.times_released import Times
 
@@ -78,15 +86,9 @@ def protect(
     """
     plan = plan or Plan()
     schema = frame.limit(0).toArrow().schema
-    layout = Layout.of(schema, columns=columns, keep=plan.keep, zone=zone, one_person=one_person)
-    if layout.roles.undeclared(layout.reading):
-        raise InputError(
-            "No column is known to say whose each row is.",
-            f"Name it, columns={{'id': 'user_id'}}, or say one_person=True; its columns: {', '.join(schema.names)}.",
-        )
-    layout.refuse_date(plan.times)
-    noise = TableNoise.of(plan, rng=rng, key=key)
+    layout = TableReading(columns, zone, one_person).layout(schema, plan.keep, plan.times, declared=True)
     parts = int(groups or frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
+    noise = choose_for_people(plan, rng=rng, key=key, parts=GROUPS_PER_PART * parts)
     if layout.person is not None:
         refuse_two_spellings(frame, layout.person)
     grouped, whole = (dealt(frame, names, layout, parts) for names in (layout.needed, frame.columns))

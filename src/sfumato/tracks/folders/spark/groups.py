@@ -15,9 +15,9 @@ import pyarrow as pa
 from sfumato.base.errors import InputError, MissingExtra
 from sfumato.tracks.certificates.person_ids import merging_id
 from sfumato.tracks.folders.spark.blocks import quietly
+from sfumato.tracks.people.engine import ProtectedRows, protect_rows
 from sfumato.tracks.people.layout import Layout
-from sfumato.tracks.people.noise import TableNoise
-from sfumato.tracks.people.protecting import ProtectedRows, protect_rows
+from sfumato.tracks.people.noise import Noise
 from sfumato.tracks.people.rows import FAULTS, counted, fault_words
 
 try:
@@ -28,7 +28,7 @@ except ImportError as error:
 
 GROUP, REASON = "_sfumato_group", "reason"
 SUMMED = "group long, people long, points long, sha256 string"
-_GROUPS_PER_PART = 8  # people are dealt by hashes: several groups make parts more alike
+GROUPS_PER_PART = 8  # people are dealt by hashes: several groups make parts more alike
 
 
 def dealt(frame: DataFrame, names: Sequence[str], layout: Layout, parts: int) -> DataFrame:
@@ -39,7 +39,7 @@ def dealt(frame: DataFrame, names: Sequence[str], layout: Layout, parts: int) ->
     columns = [named(name).alias(f"c{place}") for place, name in enumerate(names)]
     if layout.person is None:
         return frame.select(*columns, sql.lit(0).cast("long").alias(GROUP)).repartition(1)
-    groups = sql.lit(_GROUPS_PER_PART * parts)
+    groups = sql.lit(GROUPS_PER_PART * parts)
     number = sql.pmod(sql.xxhash64(named(layout.person)), groups).cast("long")
     return frame.select(*columns, number.alias(GROUP)).repartition(parts, GROUP)
 
@@ -58,7 +58,7 @@ class Group:
 
     names: tuple[str, ...]
     layout: Layout
-    noise: TableNoise
+    noise: Noise
     strict: bool = False
 
     def __repr__(self) -> str:

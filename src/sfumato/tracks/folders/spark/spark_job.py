@@ -17,8 +17,10 @@ import hashlib
 import json
 import os
 import platform
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from sfumato.base.errors import InputError, MissingExtra, SfumatoError
 from sfumato.base.files import runs
@@ -27,7 +29,6 @@ from sfumato.tracks.certificates.build import refuse_other_times
 from sfumato.tracks.certificates.document import certificate_text
 from sfumato.tracks.certificates.state import NoiseState
 from sfumato.tracks.certificates.verify import Document
-from sfumato.tracks.folders.rows.dataset import DatasetReading
 from sfumato.tracks.folders.rows.dataset_job import PART_ROWS, holds_a_release
 from sfumato.tracks.folders.rows.parts import DatasetResult, JobTally, manifest_text, part_name
 from sfumato.tracks.folders.rows.protect_dataset import noisy_statement
@@ -36,7 +37,8 @@ from sfumato.tracks.folders.spark.hadoop import HadoopFolder
 from sfumato.tracks.folders.spark.parquet_rows import dataset_of, folder_of, released_files, said_of, write_files
 from sfumato.tracks.folders.statement import CERTIFICATE_NAME, MANIFEST_NAME, REJECTS_NAME, Sign
 from sfumato.tracks.noise.interface import Json
-from sfumato.tracks.people.noise import TableNoise
+from sfumato.tracks.people.layout import TableReading
+from sfumato.tracks.people.noise import choose_for_people
 from sfumato.tracks.plan import Plan
 
 try:
@@ -63,7 +65,7 @@ def protect_dataset_on_spark(
     out: str,
     plan: Plan,
     *,
-    reading: DatasetReading | None = None,
+    reading: TableReading | None = None,
     state: NoiseState | None = None,
     strict: bool = False,
     sign: Sign | None = None,
@@ -83,9 +85,7 @@ def protect_dataset_on_spark(
         ready = _begun(target, private, wish)
         if ready is None:
             try:
-                ready = _made(
-                    spark, source, private, plan, reading or DatasetReading(), state, strict, sign, priced, rng
-                )
+                ready = _made(spark, source, private, plan, reading or TableReading(), state, strict, sign, priced, rng)
                 private.create(_READY, json.dumps({"wish": wish, **ready}))
             except BaseException:
                 private.remove()
@@ -134,7 +134,7 @@ def _made(
     source: str,
     private: HadoopFolder,
     plan: Plan,
-    reading: DatasetReading,
+    reading: TableReading,
     state: NoiseState | None,
     strict: bool,
     sign: Sign | None,
@@ -144,11 +144,12 @@ def _made(
     """The parts and the rejects in the private folder, and everything that is said of them."""
     given = spark.read.options(mergeSchema=True, ignoreCorruptFiles=False, ignoreMissingFiles=False).parquet(source)
     dataset, files = dataset_of(given, HadoopFolder(spark, source))
-    layout = reading.layout(dataset.schema, tuple(plan.keep), plan.times)
-    noise = TableNoise.of(plan, rng=rng, state=state)
+    layout = reading.layout(dataset.schema, plan.keep, plan.times, declared=True)
+    noise = choose_for_people(plan, rng=rng, state=state)
     refuse_other_times(noise.terms(several_files=True))  # before all rows are read
     rows = given.count()
-    work = DatasetWork(dataset, layout, noise, max(1, -(-rows // PART_ROWS)), files)
+    buckets = max(1, -(-rows // PART_ROWS))
+    work = DatasetWork(dataset, layout, replace(noise, parts=buckets), buckets, files)
     write_files(released_files(given, work), f"{private.address}/{_MADE}")
     said = said_of(spark, private, _MADE)
     released = sum(points for _, _, points in said.parts.values())
@@ -222,3 +223,22 @@ def _said() -> Iterator[None]:
             raise InputError("The executors do not have sfumato.", "Install it there, as on the driver.") from None
         first = next((line for line in lines if line), type(error).__name__)
         raise InputError(f"Spark stopped: {first[:300]}", "Nothing was released; its log says more.") from None
+
+
+@contextmanager
+def session_on(master: str | None) -> Iterator[SparkSession]:
+    """A session on ``master``, or on what spark-submit or the settings say; it ends with the job."""
+    if (master or "").startswith("local"):  # workers of this machine are this very Python
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("sfumato protect")
+    builder = builder if master is None else builder.master(master)
+    try:
+        spark = builder.config("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower()).getOrCreate()
+    except (PySparkException, RuntimeError, OSError) as error:
+        said = f"Spark does not start ({type(error).__name__})."
+        raise InputError(said, "It needs Java from 17 on, and --master or spark-submit must name a cluster.") from error
+    try:
+        yield spark
+    finally:
+        spark.stop()

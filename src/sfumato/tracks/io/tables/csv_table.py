@@ -15,7 +15,7 @@ from sfumato.base.things.frames import decimal_texts
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.io.draft import Reading
 from sfumato.tracks.io.positions import looks_like_position
-from sfumato.tracks.io.tables.tables import find_roles, from_arrow
+from sfumato.tracks.io.tables.tables import PointTable, find_roles
 from sfumato.tracks.io.times import format_times
 
 _DELIMITERS = ",;\t|"
@@ -23,6 +23,11 @@ _HEAD_BYTES = 1 << 16
 
 
 def read(path: Path, reading: Reading) -> list[tuple[str, Trace]]:
+    """The traces of :func:`rows`."""
+    return rows(path, reading).traces()
+
+
+def rows(path: Path, reading: Reading) -> PointTable:
     """Points by row, after a header with the columns' names; lines that start with # are skipped before it."""
     encoding, skipped, delimiter, names = _header(path)
     roles = find_roles(names, reading)
@@ -67,7 +72,7 @@ def read(path: Path, reading: Reading) -> list[tuple[str, Trace]]:
     if of_many_lines and _rows_in_quotes(path, encoding, delimiter, len(names)):
         raise InputError("Quotation marks of the CSV file enclose whole rows.", "Repair or remove the stray ones.")
     left = {"rows with too few or too many fields": len(damaged)} if damaged else None
-    return from_arrow(table, reading, roles=roles, skipped=left)
+    return PointTable(table, reading, roles, left or {})
 
 
 def _cut_off(path: Path, encoding: str, delimiter: str, fields: int) -> bool:

@@ -28,10 +28,16 @@ def fleet_table(people: Sequence[tuple[str, Trace]]) -> pa.Table:
 
 def write_fleet(people: Sequence[tuple[str, Trace]], path: str | Path, *, format: str | None = None) -> None:
     """Several people's traces as Parquet or CSV."""
+    write_fleet_table(fleet_table(people), path, format=format)
+
+
+def write_fleet_table(table: pa.Table, path: str | Path, *, format: str | None = None) -> None:
+    """A table laid out like :func:`fleet_table`'s as Parquet or CSV."""
     chosen = output_format(path, format).name
-    table = fleet_table(people)
     if chosen == "parquet":
         pq.write_table(table, path, compression="zstd", use_dictionary=["id", "segment"])
+    elif chosen == "csv" and "time" not in table.column_names:
+        pc_csv.write_csv(table, path)
     elif chosen == "csv":
         text = pc.strftime(table.column("time").cast(pa.timestamp("ms", tz="UTC")), format="%Y-%m-%dT%H:%M:%SZ")
         index = table.column_names.index("time")

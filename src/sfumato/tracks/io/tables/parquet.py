@@ -12,11 +12,16 @@ from sfumato.base.errors import InputError
 from sfumato.base.things.frames import bounds_texts
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.io.draft import Reading
-from sfumato.tracks.io.tables.tables import from_arrow, roles_of
+from sfumato.tracks.io.tables.tables import PointTable, from_arrow, roles_of
 from sfumato.tracks.io.tables.wkb import encode_points
 
 
 def read(path: Path, reading: Reading) -> list[tuple[str, Trace]]:
+    """The traces of :func:`rows`."""
+    return rows(path, reading).traces()
+
+
+def rows(path: Path, reading: Reading) -> PointTable:
     """Points by row; only the columns that are used are read."""
     try:
         # ParquetFile, not read_table: the latter would take key=value folder names for columns.
@@ -26,7 +31,7 @@ def read(path: Path, reading: Reading) -> list[tuple[str, Trace]]:
             table = file.read(columns=None if roles.undeclared(reading) else roles.needed)
     except (pa.ArrowException, OSError, UnicodeError, OverflowError, MemoryError):
         raise InputError("The Parquet file cannot be read.", "It may be cut off or damaged; write it again.") from None
-    return from_arrow(table, reading, roles=roles)
+    return PointTable(table, reading, roles)
 
 
 def read_object(source: object, reading: Reading) -> list[tuple[str, Trace]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -127,6 +127,20 @@ def find_roles(names: Iterable[str], reading: Reading, *, geometry: str | None =
     return Roles(roles, keep, tuple(name for name in others if name not in keep.values()))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PointTable:
+    """A file's rows as they were read, before anybody asks whose they are; ``skipped`` never came to be rows."""
+
+    table: pa.Table
+    reading: Reading
+    roles: Roles
+    skipped: Mapping[str, int] = field(default_factory=dict)
+
+    def traces(self) -> list[tuple[str, Trace]]:
+        """One trace, or one for every person."""
+        return from_arrow(self.table, self.reading, roles=self.roles, skipped=self.skipped)
+
+
 def from_arrow(
     table: pa.Table, reading: Reading, *, roles: Roles | None = None, skipped: Mapping[str, int] | None = None
 ) -> list[tuple[str, Trace]]:
@@ -144,7 +158,7 @@ def from_arrow(
         lat, lon, missing = positions_of(table, roles)
         times = times_of(table, roles, reading)
         unusable = unusable_points(lat, lon, times, missing, empties_of(table.column(roles.by_role["time"])))
-        keep = {word: _floats(table.column(name), name) for word, name in roles.keep.items()}
+        keep = {word: column_floats(table.column(name), name) for word, name in roles.keep.items()}
         usable = ~np.any([np.zeros(len(lat), dtype=bool), *unusable.values()], axis=0)
         if keep:
             kept = {word: values[usable] for word, values in keep.items()}
@@ -222,7 +236,9 @@ def positions_of(table: pa.Table, roles: Roles) -> tuple[FloatArray, FloatArray,
         texts = column.to_pylist()
         return *points_from_texts(texts), np.array([text is None or is_empty(text) for text in texts])
     columns = [table.column(roles.by_role[role]) for role in ("lat", "lon")]
-    lat, lon = (_floats(column, roles.by_role[role], some=True) for column, role in zip(columns, _BOTH, strict=True))
+    lat, lon = (
+        column_floats(column, roles.by_role[role], some=True) for column, role in zip(columns, _BOTH, strict=True)
+    )
     scale = {role: _SCALES.get(plain(roles.by_role[role])[-2:], 1.0) for role in ("lat", "lon")}
     lat, lon = (
         values if values.flags.writeable and scale[role] == 1.0 else values * scale[role]
@@ -251,7 +267,7 @@ def empties_of(column: pa.ChunkedArray) -> BoolArray:
     return mask
 
 
-def _floats(column: pa.ChunkedArray, name: str, *, some: bool = False) -> FloatArray:
+def column_floats(column: pa.ChunkedArray, name: str, *, some: bool = False) -> FloatArray:
     """A column as numbers; ``some`` = what is none becomes NaN, unless hardly anything is one."""
     column = _plain(column)
     if pa.types.is_string(column.type):
@@ -290,7 +306,7 @@ def times_of(table: pa.Table, roles: Roles, reading: Reading) -> FloatArray:
         seconds: FloatArray = micros.cast(pa.int64()).to_numpy(zero_copy_only=False) / 1e6
         return seconds
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
-        return parse_epochs(_floats(column, roles.by_role["time"]))
+        return parse_epochs(column_floats(column, roles.by_role["time"]))
     texts = column.cast(pa.string()).to_pylist()
     clocks = [text for text in texts[:100] if text]
     if "date" in roles.by_role and clocks and all(text[1:3].count(":") for text in clocks):  # a clock without a day

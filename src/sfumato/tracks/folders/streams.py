@@ -1,4 +1,4 @@
-"""Tables larger than memory, as they come from DuckDB, polars or Arrow: run once, protected as a dataset, given back.
+"""Tables of any library by a plan, in memory or larger than it: then run once, protected as a dataset, given back.
 
 A person's noise goes through all of their rows, so rows have to come together before any of them can be released. A
 lazy table is therefore run by its own library into a private folder beside the output (0700, removed at the end),
@@ -10,27 +10,64 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import mkdtemp
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from sfumato.base.errors import InputError
 from sfumato.base.randomness import Random
-from sfumato.tracks.folders.rows.dataset import DatasetReading
 from sfumato.tracks.folders.rows.parts import DatasetResult
 from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
-from sfumato.tracks.people.kinds import Frame, as_arrow, library_of
+from sfumato.tracks.noise.interface import Json
+from sfumato.tracks.people.door import protect_arrow, warn_of
+from sfumato.tracks.people.kinds import Frame, as_arrow, library_of, like
+from sfumato.tracks.people.layout import TableReading
+from sfumato.tracks.people.rows import fault_words
 from sfumato.tracks.plan import Plan
 
 _BATCH_ROWS = 1 << 17
 
 
+def protect_table(
+    table: Frame,
+    plan: Plan | None = None,
+    *,
+    columns: Mapping[str, str] | None = None,
+    zone: str | None = None,
+    one_person: bool = False,
+    strict: bool = False,
+    rng: Random = None,
+    key: bytes | None = None,
+    into: str | Path | None = None,
+) -> tuple[Frame, Json]:
+    """The released table, of the kind and laid out as the one given, and its certificate: :func:`protect` by a plan.
+
+    Without one, the defaults of :class:`~sfumato.tracks.plan.Plan`. ``key`` (32 bytes) is for engines that protect
+    parts of one table in several places, which must all draw from one key. ``into`` is for tables larger than memory
+    (:func:`protect_stream`): a folder that is filled as by ``sfumato protect dataset/``; the table that
+    comes back is lazy and over its files, and the certificate is the dataset's.
+    """
+    plan, reading = plan or Plan(), TableReading(columns, zone, one_person)
+    if into is not None:
+        if key is not None:
+            raise InputError("A folder is filled under a key of its own.", "Leave the key out, or the folder.")
+        lazy, filled = protect_stream(table, Path(into), plan, reading=reading, strict=strict, rng=rng)
+        if filled.skipped:
+            warnings.warn(fault_words(filled.skipped, filled.rows), stacklevel=2)
+        return lazy, filled.document
+    done = protect_arrow(as_arrow(table), plan, reading, strict=strict, rng=rng, key=key)
+    warn_of(done)
+    return like(table, done.done.table, np.flatnonzero(done.done.faults == 0)), done.certificate
+
+
 def protect_stream(
-    table: Frame, into: Path, plan: Plan, *, reading: DatasetReading, strict: bool = False, rng: Random = None
+    table: Frame, into: Path, plan: Plan, *, reading: TableReading, strict: bool = False, rng: Random = None
 ) -> tuple[Frame, DatasetResult]:
     """The table over the folder ``into`` that was filled, of the kind that was given; and what happened."""
     into = into.expanduser().resolve()

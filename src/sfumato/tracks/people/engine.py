@@ -9,12 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.base.arrays import FloatArray, IntArray
-from sfumato.base.keystream import derived_key
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.certificates.build import Released
 from sfumato.tracks.certificates.person_ids import distinct_ids
 from sfumato.tracks.people.layout import Layout
-from sfumato.tracks.people.noise import PeopleRows, TableNoise
+from sfumato.tracks.people.noise import Noise, PeopleRows
 from sfumato.tracks.people.rows import FAULTS, SAME_TIME, Faults, Rows, read_rows
 from sfumato.tracks.people.rows_loops import by_person, by_time, floats_at, ints_at, repeated, second_at_a_time
 from sfumato.tracks.times_released import Times
@@ -25,7 +24,8 @@ class ProtectedRows:
     """``table`` is what may be released; ``faults`` says of every row that was given why it is not in it (0: it is).
 
     ``labels`` are the people in the order in which they come first, ``starts`` where each begins in ``lat_deg``,
-    ``lon_deg`` and ``times_ms``, which are the released ones by person, in the order of the table.
+    ``lon_deg`` and ``times_ms``, which are the released ones by person, in the order of the table. ``places`` are the
+    rows of the table that these come from; None where they lie there in this order.
     """
 
     table: pa.Table
@@ -35,6 +35,7 @@ class ProtectedRows:
     lat_deg: FloatArray
     lon_deg: FloatArray
     times_ms: IntArray
+    places: IntArray | None = None
 
     def released(self) -> Released:
         """What a certificate is made from."""
@@ -50,15 +51,17 @@ class ProtectedRows:
 def protect_rows(
     table: pa.Table,
     layout: Layout,
-    noise: TableNoise,
+    noise: Noise,
     *,
     by_people: bool = False,
     rows: Rows | None = None,
     schema: pa.Schema | None = None,
+    fleet: bool = False,
 ) -> ProtectedRows:
     """Every usable row moved; in the order of the table, or each person's rows together (``by_people``).
 
-    With ``rows`` and ``schema`` given, the table need hold no more than :meth:`Layout.carried` says.
+    With ``rows`` and ``schema`` given, the table need hold no more than :meth:`Layout.carried` says. What is released
+    is laid out like the table, or (``fleet``, person by person) as files of several people are.
     """
     rows = read_rows(table, layout) if rows is None else rows
     good = rows.good if rows.faults.any() else None
@@ -75,7 +78,9 @@ def protect_rows(
         faults = rows.faults.copy()
         faults[again if sorted_at is None else sorted_at[again]] = FAULTS.index(SAME_TIME)
         less = replace(rows, faults=faults)
-        return protect_rows(table, layout, noise, by_people=by_people, rows=less, schema=schema)
+        return protect_rows(table, layout, noise, by_people=by_people, rows=less, schema=schema, fleet=fleet)
+    if fleet:  # whose files are read again as tracks, in order of time
+        at, read_ms, places = sorted_at, sorted_ms, places[:0]
     where = rows.lat_deg, rows.lon_deg
     if sorted_at is not None:
         where = floats_at(rows.lat_deg, sorted_at), floats_at(rows.lon_deg, sorted_at)
@@ -88,13 +93,19 @@ def protect_rows(
     moments = (shown, shown) if shown_ms is read_ms else (read_ms[spread], shown)
     out_at = at if by_people else good
     people = None
-    if schema is not None and rows.ids is not None:
+    if (schema is not None or fleet) and rows.ids is not None:
         whose = repeated(np.arange(len(labels)), np.diff(starts))[spread]
         people = pa.DictionaryArray.from_arrays(pa.array(whose), rows.ids.take(pa.array(present)))
-    out = layout.release(table, out_at, (lat[spread], lon[spread]), moments, people=people, schema=schema)
+    where = lat[spread], lon[spread]
+    if fleet:
+        assert people is not None
+        segment = segments_of(table, layout, at, starts)
+        out = layout.fleet(table, out_at, where, shown, people=people, segment=segment)
+    else:
+        out = layout.release(table, out_at, where, moments, people=people, schema=schema)
     if not Times.parse(noise.plan.times).shown:
-        out = out.drop_columns([layout.roles.by_role["time"]])
-    return ProtectedRows(out, rows.faults, tuple(labels), starts, lat, lon, shown_ms)
+        out = out.drop_columns(["time" if fleet else layout.roles.by_role["time"]])
+    return ProtectedRows(out, rows.faults, tuple(labels), starts, lat, lon, shown_ms, at)
 
 
 def _by_people(rows: Rows, good: IntArray | None) -> tuple[IntArray | None, IntArray | None, IntArray, IntArray]:
@@ -124,30 +135,37 @@ def _back(values: FloatArray, places: IntArray) -> FloatArray:
 
 
 def _shown(
-    noise: TableNoise, table: pa.Table, layout: Layout, at: IntArray | None, times_ms: IntArray, starts: IntArray
+    noise: Noise, table: pa.Table, layout: Layout, at: IntArray | None, times_ms: IntArray, starts: IntArray
 ) -> IntArray:
     """The times released, person by person; a ride is a person's segment where a column tells segments."""
     times = Times.parse(noise.plan.times)
-    if times.kind == "keep":
+    if times.kind == "keep" or not times_ms.size:
         return times_ms
     if times.kind in ("shift", "coarse"):  # the same for everybody
-        if not times_ms.size:
-            return times_ms
-        key = noise.key if noise.state is None else noise.state.key
         dummy = Trace(np.zeros(times_ms.size), np.zeros(times_ms.size), times_ms / 1000.0, np.arange(times_ms.size))
-        changed = times.apply(dummy, derived_key(key, b"shift of times")).times_s
+        changed = times.apply(dummy, noise.shift_key()).times_s
         return np.rint(changed * 1000.0).astype(np.int64)
     if times.kind == "drop":
         return np.zeros_like(times_ms)
-    ride = np.zeros(times_ms.size, dtype=np.int64)
-    ride[starts[1:-1]] = 1
-    segment = layout.roles.by_role.get("segment")
-    if segment is not None:
-        encoded = table.column(segment).combine_chunks().dictionary_encode()
-        array = pa.concat_arrays(encoded.chunks) if isinstance(encoded, pa.ChunkedArray) else encoded
-        codes = array.indices.fill_null(-1).to_numpy(zero_copy_only=False)[slice(None) if at is None else at]
-        ride[1:] |= codes[1:] != codes[:-1]
-    begins = np.flatnonzero(np.diff(np.cumsum(ride), prepend=-1))
-    first = np.minimum.reduceat(times_ms, begins) if begins.size else times_ms
+    ride = segments_of(table, layout, at, starts)
+    new = np.append(True, ride[1:] != ride[:-1])
+    new[starts[:-1]] = True
+    begins = np.flatnonzero(new)
+    first = np.minimum.reduceat(times_ms, begins)
     shown: IntArray = times_ms - np.repeat(first, np.diff(np.append(begins, times_ms.size)))
     return shown
+
+
+def segments_of(table: pa.Table, layout: Layout, at: IntArray | None, starts: IntArray) -> IntArray:
+    """The segment of each row, person after person: 0, 1, 2 ... where a person's label changes; 0 without labels."""
+    ride: IntArray = np.zeros(int(starts[-1]), dtype=np.int64)
+    name = layout.roles.by_role.get("segment")
+    if name is None or not ride.size:
+        return ride
+    encoded = table.column(name).combine_chunks().dictionary_encode()
+    array = pa.concat_arrays(encoded.chunks) if isinstance(encoded, pa.ChunkedArray) else encoded
+    codes = array.indices.fill_null(-1).to_numpy(zero_copy_only=False)[slice(None) if at is None else at]
+    ride[1:] = codes[1:] != codes[:-1]
+    ride[starts[:-1]] = 0
+    np.cumsum(ride, out=ride)
+    return ride - np.repeat(ride[starts[:-1]], np.diff(starts))

@@ -1,0 +1,161 @@
+"""What comes out of the door for a table: everybody in it, released and certified, and who travels together.
+
+Only the released table and the certificate are for others; what is read, counted and measured beside is private.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.base.arrays import FloatArray, IntArray
+from sfumato.base.errors import InputError
+from sfumato.base.numbers.odds import odds_words
+from sfumato.base.progress import progress
+from sfumato.base.shown import Shown
+from sfumato.base.things.traces import PointsRead, Trace
+from sfumato.base.units import count_of
+from sfumato.tracks.adversary.companions import WorstGroup, meetings, worst_of
+from sfumato.tracks.adversary.fleet import FleetAudit, People, attacked_people, audit_fleet
+from sfumato.tracks.adversary.routine import companions_cost
+from sfumato.tracks.answers.received import received_as
+from sfumato.tracks.answers.usefulness.measures import MapsAsked
+from sfumato.tracks.answers.usefulness.utility import Utility, shown_people, useful
+from sfumato.tracks.certificates.build import Terms
+from sfumato.tracks.certificates.document import with_seal
+from sfumato.tracks.certificates.state import NoiseState
+from sfumato.tracks.certificates.verify import Document
+from sfumato.tracks.noise.interface import Json
+from sfumato.tracks.people.engine import ProtectedRows, segments_of
+from sfumato.tracks.people.layout import Layout
+from sfumato.tracks.people.rows import Rows, counted
+
+DEGREE_M = 111_195.0  # of a great circle
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ProtectedFleet(Shown):
+    """Several people's releases under one certificate, whose promise holds for each of them.
+
+    ``source`` is the table as it was given and ``rows`` how it was read, ``done`` the rows as released. ``dropped``
+    names the columns that were left behind, ``unread`` counts what a file held that never came to be rows.
+    """
+
+    source: pa.Table
+    layout: Layout
+    rows: Rows
+    done: ProtectedRows
+    body: Json
+    dropped: tuple[str, ...]
+    terms: Terms
+    state: NoiseState | None = None
+    unread: Mapping[str, int] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        points = count_of(len(self.done.lat_deg), "point")
+        return f"<{type(self).__name__}, {len(self.done.labels)} people, {points}. {self.body['headline']}>"
+
+    def parts(self) -> dict[str, object]:
+        """Its fields by name, to make another kind of result of."""
+        return {part.name: getattr(self, part.name) for part in fields(ProtectedFleet)}
+
+    @property
+    def certificate(self) -> Json:
+        """The certificate of the releases as they are in memory, sealed."""
+        return with_seal(self.body)
+
+    @property
+    def skipped(self) -> Mapping[str, int]:
+        """How many rows could not be used, by reason."""
+        return counted(self.done.faults)
+
+    @property
+    def points_read(self) -> PointsRead:
+        """How many points of all people were read and skipped, and why (private)."""
+        return PointsRead(len(self.done.lat_deg), {**self.unread, **self.skipped})
+
+    @property
+    def releases(self) -> People:
+        """(id, track) of each person as released, each in order of time."""
+        return self._people(self.done.lat_deg, self.done.lon_deg, self.done.times_ms)
+
+    @property
+    def originals(self) -> People:
+        """(id, track) of each person as given, row for row beside the released ones. Private."""
+        at = self._places
+        return self._people(self.rows.lat_deg[at], self.rows.lon_deg[at], self.rows.times_ms[at])
+
+    @property
+    def _places(self) -> IntArray:
+        """The rows of the source that were released, person after person, as they are in ``done``."""
+        return np.arange(self.source.num_rows) if self.done.places is None else self.done.places
+
+    def _people(self, lat_deg: FloatArray, lon_deg: FloatArray, times_ms: IntArray) -> People:
+        names = self.done.labels if len(self.done.labels) != 1 else (None,)
+        segment = segments_of(self.source, self.layout, self._places, self.done.starts)
+        people = []
+        for name, (first, end) in zip(names, pairwise(self.done.starts.tolist()), strict=True):
+            at = first + np.argsort(times_ms[first:end], kind="stable")
+            part = np.cumsum(np.append(0, np.diff(segment[at]) != 0))
+            people.append((name, Trace(lat_deg[at], lon_deg[at], times_ms[at] / 1000.0, part)))
+        return people
+
+    def spans_m(self) -> list[float]:
+        """How far each person's track reaches as given, corner to corner. Private."""
+        at, starts = self._places, self.done.starts[:-1]
+        lat, lon = self.rows.lat_deg[at], self.rows.lon_deg[at]
+        north = np.maximum.reduceat(lat, starts) - np.minimum.reduceat(lat, starts)
+        east = np.maximum.reduceat(lon, starts) - np.minimum.reduceat(lon, starts)
+        east = np.minimum(east, 360.0 - east) * np.cos(np.radians(lat[starts]))
+        return [float(size) for size in DEGREE_M * np.hypot(east, north)]
+
+    def worst_group(self) -> WorstGroup:
+        """The largest group that travels together, searched for in the rows as given. Private."""
+        if len(self.done.labels) < 2:
+            return WorstGroup(len(self.done.labels), 0.0)
+        at = self._places
+        rows = self.rows
+        return worst_of(meetings(rows.lat_deg[at], rows.lon_deg[at], rows.times_ms[at], rows.codes[at]))
+
+    def group_words(self, group: WorstGroup) -> str:
+        """What a group that travels together gives away, and what to do; for whoever releases, not the release."""
+        return group_words(group, self.body)
+
+    def audit(self, *, prior: str = "fit") -> FleetAudit:
+        """What an adversary who knows the mechanism still learns, person by person (``.worst``). Private."""
+        originals = self.originals
+        with progress("Attacking every person", len(attacked_people(len(originals)))) as step:
+            return audit_fleet(originals, self.releases, self.certificate, prior=prior, step=step)
+
+    def utility(self) -> Utility:
+        """How far answers from the release are from the truth, as they are and with the noise taken out. Private."""
+        releases = self.releases
+        try:
+            received = [received_as(releases, self.terms)]
+        except InputError:  # a noise without one law: nothing can be taken out
+            received = []
+        with progress("Measuring usefulness", len(shown_people(len(releases))) + 1) as step:
+            return useful(self.originals, releases, received, MapsAsked(), step)
+
+
+def group_words(group: WorstGroup, body: Document) -> str:
+    """What a group of companions gives away by a certificate, in words for whoever releases."""
+    if group.alone:
+        return f"Nobody was found to travel together.{group.sample_words()}"
+    if body["mu"] is None:
+        return "This mechanism promises nothing for groups."
+    odds = odds_words(group_odds(group, body)) or "any size"
+    return (
+        f"Worst group: {group.people} people travel together, two of them for {group.together_s / 60:.0f} minutes. Of "
+        f"their common way the release gives away odds of {odds}: leave all but one of them out, or use --redraws "
+        f"{group.people}, which sizes the noise for such a group.{group.sample_words()}"
+    )
+
+
+def group_odds(group: WorstGroup, body: Document) -> float | None:
+    """The odds that the common way of a group is given away with, 99 times in 100; None where nothing is promised."""
+    return None if group.alone or body["mu"] is None else companions_cost(body, group.people).odds_99
