@@ -24,7 +24,6 @@ from sfumato.tracks.certificates.document import certificate_text
 
 if TYPE_CHECKING:
     from sfumato.tracks.adversary.companions import WorstGroup
-    from sfumato.tracks.certificates.verify import Document
     from sfumato.tracks.folders.audit_archive import AuditRow
     from sfumato.tracks.folders.rides.ride_job import Row
 
@@ -161,7 +160,7 @@ def dataset_progress(rows: int, *, quiet: bool) -> Iterator[Callable[[str, int],
         yield step
 
 
-def say_worst_group(group: WorstGroup, body: Document, *, quiet: bool) -> dict[str, object]:
+def say_worst_group(group: WorstGroup, body: Mapping[str, object], *, quiet: bool) -> dict[str, object]:
     """The worst group of a table, said before anything is written; for the steward, not the release."""
     results = import_module("sfumato.tracks.people.results")
     if not quiet:

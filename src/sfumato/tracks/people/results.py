@@ -28,7 +28,6 @@ from sfumato.tracks.answers.usefulness.utility import Utility, shown_people, use
 from sfumato.tracks.certificates.build import Terms
 from sfumato.tracks.certificates.document import with_seal
 from sfumato.tracks.certificates.state import NoiseState
-from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.noise.interface import Json
 from sfumato.tracks.people.engine import ProtectedRows, segments_of
 from sfumato.tracks.people.layout import Layout
@@ -142,7 +141,7 @@ class ProtectedFleet(Shown):
             return useful(self.originals, releases, received, MapsAsked(), step)
 
 
-def group_words(group: WorstGroup, body: Document) -> str:
+def group_words(group: WorstGroup, body: Mapping[str, object]) -> str:
     """What a group of companions gives away by a certificate, in words for whoever releases."""
     if group.alone:
         return f"Nobody was found to travel together.{group.sample_words()}"
@@ -156,6 +155,6 @@ def group_words(group: WorstGroup, body: Document) -> str:
     )
 
 
-def group_odds(group: WorstGroup, body: Document) -> float | None:
+def group_odds(group: WorstGroup, body: Mapping[str, object]) -> float | None:
     """The odds that the common way of a group is given away with, 99 times in 100; None where nothing is promised."""
     return None if group.alone or body["mu"] is None else companions_cost(body, group.people).odds_99

@@ -246,10 +246,7 @@ def _each(things: Iterable[T], act: Callable[[T], None], cores: int) -> None:
 
 
 def finished(out: Path, folder: Path) -> DatasetResult | None:
-    """A job that was killed when all was in place: what was private to it is removed. Other finished ones are refused.
-
-    The manifest is the last file to be written, so where it lies everything does.
-    """
+    """A job killed when its manifest, the last file, was in place: its private files go. Other ends are refused."""
     if not (out / MANIFEST_NAME).exists():
         return None
     if not private_folder(out).exists():
