@@ -128,20 +128,20 @@ def equalised(kernel):
 
 def scaled_to(make, epsilon, distances):
     """The member of a family make(beta) whose exact level by brute force is epsilon."""
-    from sfumato.base.numbers.blahut_arimoto_matrix import exact_epsilon
+    from sfumato.base.numbers.geo import geo_epsilon
 
     low, high = 0.2 * epsilon, 3 * epsilon
     for _ in range(40):
         middle = 0.5 * (low + high)
         matrix = make(middle)
-        good = matrix is not None and exact_epsilon(matrix, distances) <= epsilon
+        good = matrix is not None and geo_epsilon(matrix, distances) <= epsilon
         low, high = (middle, high) if good else (low, middle)
     return make(low)
 
 
 def tried(epsilon, seeds):
     """name -> (exact epsilon, distance, standard error) on a 6 x 6 town of two clusters."""
-    from sfumato.base.numbers.blahut_arimoto_matrix import exact_epsilon
+    from sfumato.base.numbers.geo import geo_epsilon
     from sfumato.base.things.grid import Grid
     from sfumato.channels.designs.geo.geo_optimal import optimal_geo_channel
     from sfumato.collect.grids.tight import tight_channel
@@ -172,7 +172,7 @@ def tried(epsilon, seeds):
         lambda b: equalised(np.exp(-b * np.sqrt(d**2 + 0.25))), epsilon, d
     )
     return {
-        name: (exact_epsilon(matrix, d), *oracle_distance(matrix, share, grid, seeds))
+        name: (geo_epsilon(matrix, d), *oracle_distance(matrix, share, grid, seeds))
         for name, matrix in channels.items()
         if matrix is not None
     }

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from sfumato.base.errors import InputError
-from sfumato.base.numbers.blahut_arimoto_matrix import blahut_arimoto_matrix, exact_epsilon, with_floor
+from sfumato.base.numbers.blahut_arimoto_matrix import blahut_arimoto_matrix, with_floor
+from sfumato.base.numbers.geo import geo_epsilon
 from sfumato.base.things.grid import Grid
 from sfumato.collect.cities import city
 from sfumato.collect.grids.blahut_arimoto import blahut_arimoto
@@ -97,11 +98,11 @@ def test_the_dense_form_agrees_with_the_grid_and_serves_any_distortion():
     dense = blahut_arimoto_matrix(p, distances, beta=0.8, steps=30, tolerance=None).value
     np.testing.assert_allclose(dense.matrix, on_grid.to_dense().matrix, rtol=1e-10, atol=1e-14)
     squared = blahut_arimoto_matrix(p, distances**2, beta=1.0, steps=2000).value
-    assert exact_epsilon(squared.matrix, distances) > 2.0, "2 beta is for metrics only"
+    assert geo_epsilon(squared.matrix, distances) > 2.0, "2 beta is for metrics only"
     wide = blahut_arimoto_matrix(p, distances[:, :7], beta=1.0, steps=50).value
     assert wide.shape == (20, 7)
     held = blahut_arimoto_matrix(p, distances, epsilon=0.7, steps=20, tolerance=None).value
-    assert 0.7 - 1e-6 <= exact_epsilon(held.matrix, distances) <= 0.7
+    assert 0.7 - 1e-6 <= geo_epsilon(held.matrix, distances) <= 0.7
     near = blahut_arimoto_matrix(p, distances, average_distortion=0.5, steps=50, tolerance=None).value
     assert 0.5 - 1e-6 <= float(p @ (near.matrix * distances).sum(axis=1)) <= 0.5
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import linprog
 
 from sfumato.base.errors import InputError
-from sfumato.base.numbers.blahut_arimoto_matrix import exact_epsilon
+from sfumato.base.numbers.geo import geo_epsilon
 from sfumato.base.things.grid import Grid
 from sfumato.collect.grids.distance_kernel import grid_kernel
 from sfumato.collect.grids.tight import POSITIVE_FROM, equalising_weights, tight_channel
@@ -25,7 +25,7 @@ GRIDS = [
 def test_brute_force_over_all_rows_finds_at_most_the_promised_epsilon(grid, epsilon):
     found = tight_channel(grid, epsilon=epsilon)
     matrix = found.value.to_dense().matrix
-    measured = exact_epsilon(matrix, grid.distance_matrix())
+    measured = geo_epsilon(matrix, grid.distance_matrix())
     assert measured <= epsilon * (1 + 1e-9)
     assert measured == pytest.approx(found.value.epsilon().upper, rel=1e-9)
     assert found.gap == pytest.approx(1 - found.value.beta / epsilon)

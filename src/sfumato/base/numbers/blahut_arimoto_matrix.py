@@ -142,21 +142,6 @@ def _rows(kernel: FloatArray, c: FloatArray, exponents: FloatArray) -> FloatArra
     return matrix
 
 
-def exact_epsilon(matrix: FloatArray, metric: FloatArray) -> float:
-    """max over y and x != x' of log(C(y|x) / C(y|x')) / d(x, x'), by brute force; infinite where supports differ."""
-    best = 0.0
-    with np.errstate(divide="ignore"):
-        logs = np.log(matrix)
-    for x in range(matrix.shape[0]):
-        possible = matrix[x] > 0
-        top = (logs[x, possible][None, :] - logs[:, possible]).max(axis=1)
-        others = np.arange(matrix.shape[0]) != x
-        if np.any(metric[x, others] <= 0):
-            raise InputError("Two inputs are at distance 0.", "Merge them: they cannot be told apart by the metric.")
-        best = max(best, float((top[others] / metric[x, others]).max(initial=0.0)))
-    return best
-
-
 def with_floor(c: FloatArray, floor: float) -> FloatArray:
     """(1 - floor) c + floor / m, summing to one."""
     c = c / c.sum()
