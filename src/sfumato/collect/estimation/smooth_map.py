@@ -44,6 +44,7 @@ _FROM_GROUPS_ABOVE, _GROUPS, _ROUNDS, _STEPS_A_ROUND = 20_000, 6, 8, 60
 """Cells times distinct channels above which the search starts from the map of so few groups of channels."""
 _WORTH_NATS = 1e-4
 Objective = Callable[[FloatArray], tuple[float, FloatArray]]
+_STIFFEST = 1e6
 
 
 def log_smooth(
@@ -155,9 +156,6 @@ def roughness(field: FloatArray) -> tuple[float, FloatArray]:
     slope[:, 1:] += right
     slope[:, :-1] -= right
     return float(np.sum(down**2) + np.sum(right**2)), slope
-
-
-_STIFFEST = 1e6
 
 
 def changed_map(tallies: Sequence[Tally], average: Estimate) -> Estimate:

@@ -43,6 +43,8 @@ _HALVINGS = 16
 _LEFT = np.array([0.1, 4.0])
 """The least and the most that is left of the others' part."""
 _ODD = 2.0 * np.arange(FREQUENCIES) + 1.0
+Shape = tuple[ComplexArray, ComplexArray, FloatArray, FloatArray, FloatArray, FloatArray]
+"""Of every row: what comes from outside and inside, the uniform's part, the first frequency, ds/dR and its limits."""
 
 
 @compiled()
@@ -168,10 +170,6 @@ def _below(
             angle = scale * others[k].imag + share * inside[k].imag - first * (2 * k + 1) * error
             total += steps[k] * np.exp(size) * np.sin(angle)
     return 0.5 - total / np.pi
-
-
-Shape = tuple[ComplexArray, ComplexArray, FloatArray, FloatArray, FloatArray, FloatArray]
-"""Of every row: what comes from outside and inside, the uniform's part, the first frequency, ds/dR and its limits."""
 
 
 @compiled()

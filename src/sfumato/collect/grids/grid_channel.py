@@ -41,6 +41,10 @@ from sfumato.collect.grids.grid_loops import (
 
 EXACT_UP_TO = 5_000
 """Cells up to which log Z and epsilon are computed exactly, over all pairs."""
+_EXACT_WITH_ZEROS_UP_TO = 700
+_LINEAR_IS_SAFE = 1e-290
+_SMALLEST_LOG_Z = -700.0
+"""1/Z is a double down to here; below, sums are formed row by row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +105,6 @@ def neighbour_arcs(grid: Grid) -> tuple[IntArray, FloatArray, float]:
     arcs: IntArray = np.array(kept, dtype=np.int64)
     lengths = np.hypot(arcs[:, 0] * grid.cell_height, arcs[:, 1] * grid.cell_width)
     return arcs, lengths, 1 / math.cos(largest / 2)
-
-
-_EXACT_WITH_ZEROS_UP_TO = 700
-_LINEAR_IS_SAFE = 1e-290
-_SMALLEST_LOG_Z = -700.0
-"""1/Z is a double down to here; below, sums are formed row by row."""
 
 
 @dataclass(slots=True, eq=False)

@@ -34,6 +34,8 @@ from sfumato.collect.estimation.tally import Tally, merge
 
 DEFAULT_ALARM_P = 1e-4
 _LEAST_EXPECTED = 0.1
+Kind = Literal["fits", "changed", "forged"]
+_FITTED_UP_TO = 2_500
 
 
 def capped_weights(previous: FloatArray, fresh: FloatArray, max_log_change: float, floor: float) -> FloatArray:
@@ -122,10 +124,6 @@ def _most_excessive(observed: FloatArray, expected: FloatArray) -> tuple[int, fl
     excess = (observed - expected) / np.sqrt(expected)
     worst = int(np.argmax(np.where(tails <= tails.min(), excess, -np.inf)))
     return worst, min(1.0, float(tails[worst]) * observed.size)
-
-
-Kind = Literal["fits", "changed", "forged"]
-_FITTED_UP_TO = 2_500
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -31,6 +31,7 @@ from sfumato.collect.loop.rhythm import Rhythm, as_reporting, checked_rhythm
 from sfumato.collect.loop.told_areas import DRAWN_UP_TO, Resolution, resolution, told_apart
 
 SECONDS_PER_DAY = 86_400.0
+_ROUND = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,9 +93,6 @@ def plan(
         for_ever=reports * level,
         smallest_tight_cell=POSITIVE_FROM / epsilon,
     )
-
-
-_ROUND = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -45,6 +45,8 @@ _WATCHED_WELL = 1_000
 """Cells up to which the forecast of forged reports tries many places; beyond, the worst alone."""
 DEFAULT_MAX_LOG_CHANGE = 0.2
 """Honest channels make nine tenths of their gain in eight cycles; see benchmarks/evidence_defences.py."""
+Beside = tuple[Sequence[Tally], FloatArray]
+"""What a cycle is judged beside: the cycles of its class, it among them, and their map."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,10 +203,6 @@ def close_cycle(
         alarms=(verdict.words + kept,) if verdict.alarm else (),
         notices=(verdict.words,) if verdict.kind == "changed" else (),
     )
-
-
-Beside = tuple[Sequence[Tally], FloatArray]
-"""What a cycle is judged beside: the cycles of its class, it among them, and their map."""
 
 
 def own_map(

@@ -29,6 +29,10 @@ from sfumato.collect.grids.grid_channel import (
     level_without_normaliser,
 )
 
+Rhythm = Literal["once", "every-cycle", "once-per-epoch"]
+RHYTHMS: tuple[Rhythm, ...] = ("once", "every-cycle", "once-per-epoch")
+MOST_EPOCH_CYCLES = 100_000
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spent:
@@ -83,11 +87,6 @@ def _product_level(channels: Sequence[GridChannel]) -> EpsilonRange:
         everywhere=everywhere,
         relative_error=lambda: math.fsum(channel.normaliser_error() for channel in channels),
     )
-
-
-Rhythm = Literal["once", "every-cycle", "once-per-epoch"]
-RHYTHMS: tuple[Rhythm, ...] = ("once", "every-cycle", "once-per-epoch")
-MOST_EPOCH_CYCLES = 100_000
 
 
 def checked_rhythm(rhythm: str, epoch_cycles: int | None) -> Rhythm:

@@ -41,6 +41,7 @@ from sfumato.collect.loop.rhythm import spent
 
 Estimator = Literal["published", "joint", "blended"]
 _ESTIMATORS: dict[str, Estimator] = {"published": "published", "joint": "joint", "blended": "blended"}
+SPIKE = 0.9
 
 
 def checked_estimator(name: str) -> Estimator:
@@ -244,9 +245,6 @@ def average_rounds(rounds: list[list[SimulatedCycle]]) -> list[AveragedCycle]:
             )
         )
     return rows
-
-
-SPIKE = 0.9
 
 
 def start_named(text: str, grid: Grid, *, seed: int = 0) -> FloatArray:

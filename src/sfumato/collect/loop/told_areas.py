@@ -55,6 +55,11 @@ _FEWEST_REPORTS = 25.0
 """Areas that so few reports tell apart are wide enough: the formula is for many."""
 _STEP = 1.25
 _SMALLEST_TOLD = 1e-12
+MOST_AREAS = 400
+DRAWN_UP_TO = 1_000
+"""Cells of a grid whose map is cut into areas: beyond, another inverse of their covariance takes a cycle too long."""
+_NICE = (1.0, 1.5, 2.0, 3.0, 5.0, 7.5)
+_FINER = 0.7
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,13 +156,6 @@ def _between(value: float, x: FloatArray, y: FloatArray) -> float:
     """y at x = value: straight between points, in logarithms."""
     with np.errstate(divide="ignore"):
         return float(np.exp(np.interp(math.log(value), np.log(x), np.log(y))))
-
-
-MOST_AREAS = 400
-DRAWN_UP_TO = 1_000
-"""Cells of a grid whose map is cut into areas: beyond, another inverse of their covariance takes a cycle too long."""
-_NICE = (1.0, 1.5, 2.0, 3.0, 5.0, 7.5)
-_FINER = 0.7
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -29,6 +29,11 @@ NO_BUNDLE = (
     "Warning: the pages' bundle is not installed: maps are plain pictures and nobody can take part in a browser. "
     "Install a released wheel or sdist, or run `make web` in the clone (needs Node)."
 )
+_NAMES = (
+    *("app", "factory", "host", "port", "workers", "access_log", "log_level", "server_header", "date_header"),
+    *("proxy_headers", "timeout_graceful_shutdown", "limit_concurrency", "timeout_keep_alive"),
+    *("h11_max_incomplete_event_size", "http"),
+)
 
 
 class _Announcing(uvicorn.Server):
@@ -85,13 +90,6 @@ def serve(*, host: str, port: int, workers: int, announce: Callable[[str], None]
     _open_once()
     threading.Thread(target=_announce_when_answering, args=(host, port, lambda: announce(url)), daemon=True).start()
     uvicorn.run(**{name: getattr(config, name) for name in _NAMES})
-
-
-_NAMES = (
-    *("app", "factory", "host", "port", "workers", "access_log", "log_level", "server_header", "date_header"),
-    *("proxy_headers", "timeout_graceful_shutdown", "limit_concurrency", "timeout_keep_alive"),
-    *("h11_max_incomplete_event_size", "http"),
-)
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -29,6 +29,9 @@ from sfumato.collect.service.store.engine import UNREACHABLE
 
 _log = logging.getLogger("sfumato.collect.service")
 Model = TypeVar("Model", bound=BaseModel)
+_PATH = re.compile(r"/api/v1/campaigns/([a-z0-9][a-z0-9-]{0,62})/reports", re.ASCII)
+# Written once: the two answers that everybody gets.
+COUNTED, KNOWN = (ReportAnswer(duplicate=known).model_dump_json().encode() for known in (False, True))
 
 
 def respond(answer: Answer, *, headers: Mapping[str, str] | None = None) -> Response:
@@ -122,11 +125,6 @@ def _methods(app: FastAPI, path: str) -> list[str]:
         if re.fullmatch(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(template)), path):
             found |= {method.upper() for method in methods}
     return sorted(found)
-
-
-_PATH = re.compile(r"/api/v1/campaigns/([a-z0-9][a-z0-9-]{0,62})/reports", re.ASCII)
-# Written once: the two answers that everybody gets.
-COUNTED, KNOWN = (ReportAnswer(duplicate=known).model_dump_json().encode() for known in (False, True))
 
 
 class HotReports:

@@ -33,6 +33,22 @@ from sfumato.collect.service.settings import LOOPBACK
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _HEADERS = ("x-forwarded-for", "forwarded")
 _FORWARDED_FOR = re.compile(r'(?:^|;)\s*for="?(\[[0-9a-f:.]+\]|[^;,"\s]+?)(?::\d+)?"?\s*(?:;|$)', re.IGNORECASE)
+_PAGE_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+    "connect-src 'self'; font-src 'self'; manifest-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
+)
+_COMMON = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "geolocation=(self), camera=(), microphone=()",
+    "strict-transport-security": "max-age=31536000",
+}
+_REMEMBERED_ADDRESSES = 100_000
+_READ_OUT_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,24 +129,6 @@ def _hop(text: str, header: bytes) -> str | None:
         text = text.partition(":")[0]
     parsed = _parsed(text)
     return None if parsed is None else str(parsed)
-
-
-_PAGE_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-    "connect-src 'self'; font-src 'self'; manifest-src 'self'; form-action 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'"
-)
-_COMMON = {
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "permissions-policy": "geolocation=(self), camera=(), microphone=()",
-    "strict-transport-security": "max-age=31536000",
-}
-_REMEMBERED_ADDRESSES = 100_000
-_READ_OUT_BYTES = 1 << 20
 
 
 class RateLimit:

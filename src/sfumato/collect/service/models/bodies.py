@@ -17,15 +17,6 @@ from sfumato.collect.service.models.kept import Language
 
 LARGEST_GRID = 1_000_000
 TICKET_PATTERN = r"^1-[0-9]{1,9}-[0-9]{1,12}-[0-9a-f]{32}-[0-9a-f]{64}$"
-
-
-def _integral(value: object) -> object:
-    """JSON has one kind of number: 7.0 is the integer 7 (and 7.5 stays what it is, to be refused)."""
-    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
-
-
-INTEGRAL = BeforeValidator(_integral)
-Cell = Annotated[int, Field(ge=0, lt=LARGEST_GRID, description="Number of the reported cell."), INTEGRAL]
 Version = Annotated[
     str,
     StringConstraints(pattern=r"^[0-9a-f]{64}$", min_length=64, max_length=64),
@@ -38,6 +29,18 @@ Key = Annotated[
 ]
 ShortText = Annotated[str, StringConstraints(max_length=200)]
 Description = Annotated[str, StringConstraints(max_length=2000)]
+CampaignName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", max_length=63)]
+Reason = Annotated[str, StringConstraints(max_length=500), Field(description="Why, for the audit log.")]
+OperatorName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", max_length=63)]
+
+
+def _integral(value: object) -> object:
+    """JSON has one kind of number: 7.0 is the integer 7 (and 7.5 stays what it is, to be refused)."""
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
+
+
+INTEGRAL = BeforeValidator(_integral)
+Cell = Annotated[int, Field(ge=0, lt=LARGEST_GRID, description="Number of the reported cell."), INTEGRAL]
 EndsAt = Annotated[
     int | None,
     Field(
@@ -45,7 +48,6 @@ EndsAt = Annotated[
     ),
     INTEGRAL,
 ]
-CampaignName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", max_length=63)]
 
 
 class Request(BaseModel):
@@ -118,10 +120,6 @@ class CampaignRequest(Request):
 
 class CloseRequest(Request):
     """Nothing to say: close the cycle if it may be closed."""
-
-
-Reason = Annotated[str, StringConstraints(max_length=500), Field(description="Why, for the audit log.")]
-OperatorName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", max_length=63)]
 
 
 class ActRequest(Request):

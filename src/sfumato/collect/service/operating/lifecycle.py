@@ -23,6 +23,10 @@ from sfumato.collect.service.rounds.cycle_estimate import EstimateTask, estimate
 from sfumato.collect.service.store.operations import Deed
 from sfumato.collect.service.store.records import Campaign, StoredCycle, StoredEstimate
 
+SCHEDULE = "schedule"
+"""Who ended it, in the audit log."""
+_log = logging.getLogger("sfumato.collect.service")
+
 
 @dataclass(frozen=True, slots=True)
 class Ended:
@@ -172,11 +176,6 @@ async def _move(
 
 def _deed(collector: Collector, who: str, action: str, name: str, **detail: object) -> Deed:
     return Deed(int(collector.now()), who, action, name, {key: value for key, value in detail.items() if value != ""})
-
-
-SCHEDULE = "schedule"
-"""Who ended it, in the audit log."""
-_log = logging.getLogger("sfumato.collect.service")
 
 
 async def end_what_is_over(collector: Collector) -> list[str]:

@@ -15,6 +15,18 @@ from sfumato.collect.service.pages.svg_maps import Ground, area_map, grid_map, l
 from sfumato.collect.service.pages.words import Words, average_in_words, headline, list_in_words, words
 
 _SHOWN_CELLS = 15
+_COLUMNS = (
+    "col_round",
+    "col_closed",
+    "col_reports",
+    "col_moved",
+    "level",
+    "col_information",
+    "col_distortion",
+    "col_residual",
+    "col_alarm",
+    "col_in_map",
+)
 
 
 def dashboard_page(
@@ -172,20 +184,6 @@ def _exports(name: str, said: Words) -> str:
     kinds = (("GeoJSON", ".geojson"), ("CSV", ".csv"), ("GeoParquet", ".parquet"), ("JSON", ".json"))
     links = " · ".join(f'<a href="{base}{ending}" download>{kind}</a>' for kind, ending in kinds)
     return f'<p id="exports">{text(said.say("exports"))} {links}</p>'
-
-
-_COLUMNS = (
-    "col_round",
-    "col_closed",
-    "col_reports",
-    "col_moved",
-    "level",
-    "col_information",
-    "col_distortion",
-    "col_residual",
-    "col_alarm",
-    "col_in_map",
-)
 
 
 def latest_round(last: ClosedCycleView, said: Words) -> str:

@@ -11,6 +11,16 @@ from pathlib import Path
 from sfumato.collect.service.pages.words import LANGUAGES, Words, words
 
 _BUNDLE = Path(str(files("sfumato.collect.service") / "static" / "bundle"))
+_MELTING = (25, 50, 20, 55, 100, 50, 15, 45, 25)
+MARK = (
+    '<svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><g fill="currentColor">'
+    + "".join(
+        f'<rect x="{2 + 10 * (at % 3)}" y="{2 + 10 * (at // 3)}" width="8" height="8" rx="2" opacity="{one / 100:g}"/>'
+        for at, one in enumerate(_MELTING)
+    )
+    + "</g></svg>"
+)
+"""Our own sign: a square that melts into its neighbours."""
 
 
 def has_bundle() -> bool:
@@ -71,18 +81,6 @@ def table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]], *, 
         f'<div class="scroll" tabindex="0" role="region" aria-label="{text(label)}"><table>'
         f"<caption>{text(caption)}</caption><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
     )
-
-
-_MELTING = (25, 50, 20, 55, 100, 50, 15, 45, 25)
-MARK = (
-    '<svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><g fill="currentColor">'
-    + "".join(
-        f'<rect x="{2 + 10 * (at % 3)}" y="{2 + 10 * (at // 3)}" width="8" height="8" rx="2" opacity="{one / 100:g}"/>'
-        for at, one in enumerate(_MELTING)
-    )
-    + "</g></svg>"
-)
-"""Our own sign: a square that melts into its neighbours."""
 
 
 def page(title: str, body: str, *, links: str = "", script: str | None = None, said: Words | None = None) -> str:

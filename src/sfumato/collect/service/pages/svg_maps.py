@@ -28,6 +28,11 @@ from sfumato.collect.service.settings import Settings
 TILES, OUTLINE = "/tiles/map.pmtiles", "/tiles/outline.json"
 _MAGIC = b"PMTiles\x03"
 _LARGEST_OUTLINE = 4_000_000
+LARGEST_DRAWN = 4_096
+SHADES = 9
+FAINTEST = 0.25
+"""How much of its colour an area keeps of which nothing is known."""
+_LOCATOR_REACH_DEG = 9.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +85,6 @@ def _geojson(path: Path) -> Path:
     if not isinstance(kind, str):
         raise InputError(f"{path.name} is no GeoJSON.", "Give a GeoJSON file with the city's outline.")
     return path
-
-
-LARGEST_DRAWN = 4_096
-SHADES = 9
-FAINTEST = 0.25
-"""How much of its colour an area keeps of which nothing is known."""
-_LOCATOR_REACH_DEG = 9.0
 
 
 def under(ground: Ground | None) -> str:

@@ -29,6 +29,10 @@ from sfumato.collect.service.store.records import Campaign, Destination, StoredC
 from sfumato.collect.service.store.store import Store
 
 DELETED = Refused(410, "That campaign was deleted by its operator.")
+_SLACK_S = 300
+Marks = dict[int, tuple[str, str]]
+_log = logging.getLogger("sfumato.collect.service")
+_TOLERANCE_S = 300.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,10 +103,6 @@ class CurrentOffers:
         return offer
 
 
-_SLACK_S = 300
-Marks = dict[int, tuple[str, str]]
-
-
 class Changes:
     """What this server has seen of the campaigns' rows."""
 
@@ -146,10 +146,6 @@ def takes_reports(campaign: Campaign) -> None:
         )
     if campaign.state != "running":
         raise Refused(410, "The campaign has ended; it takes no more reports.")
-
-
-_log = logging.getLogger("sfumato.collect.service")
-_TOLERANCE_S = 300.0
 
 
 def passed_s() -> float:

@@ -38,6 +38,9 @@ from sfumato.collect.service.settings import Settings
 from sfumato.collect.service.store.records import NewCycle
 
 FIRST_PREVIOUS = "0" * 64
+_TITLES = {"paris": "Demonstration: Paris", "sf": "Demonstration: San Francisco"}
+_BETA_PER_M = 0.001
+_TICKET = re.compile(TICKET_PATTERN, re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,10 +138,6 @@ def new_cycle(
     )
 
 
-_TITLES = {"paris": "Demonstration: Paris", "sf": "Demonstration: San Francisco"}
-_BETA_PER_M = 0.001
-
-
 def demonstration(city: str, settings: Settings) -> tuple[str, Specification]:
     """The name and specification of the demonstration campaign of ``city``."""
     if city not in _TITLES:
@@ -159,9 +158,6 @@ def demonstration(city: str, settings: Settings) -> tuple[str, Specification]:
         relayed=False,
         relayed_cap_reports=settings.whole("relayed_cap_reports"),
     )
-
-
-_TICKET = re.compile(TICKET_PATTERN, re.ASCII)
 
 
 class TicketRefused(SfumatoError, PermissionError):

@@ -34,6 +34,10 @@ FIRST = "operator"
 FIRST_SECRET = "operator_token_sha256"
 _LOOK_AGAIN_S = 1.0
 LEAST_LENGTH = 32
+_log = logging.getLogger("sfumato.collect.service")
+PAUSES_S = (30.0, 60.0, 120.0, 300.0, 900.0, 1800.0, 3600.0, 10_800.0, 21_600.0, 43_200.0)
+_WITHIN_S = 10.0
+Event = Literal["alarm", "end", "test"]
 
 
 def token_hash(token: str) -> bytes:
@@ -120,12 +124,6 @@ class Operators:
 
     def _deed(self, who: str, action: str, name: str) -> Deed:
         return Deed(int(self._now()), who, action, None, {"name": name})
-
-
-_log = logging.getLogger("sfumato.collect.service")
-PAUSES_S = (30.0, 60.0, 120.0, 300.0, 900.0, 1800.0, 3600.0, 10_800.0, 21_600.0, 43_200.0)
-_WITHIN_S = 10.0
-Event = Literal["alarm", "end", "test"]
 
 
 class Notifier:

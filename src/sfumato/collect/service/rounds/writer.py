@@ -27,6 +27,10 @@ from sfumato.collect.service.store.faults import Fault, fault
 from sfumato.collect.service.store.records import Counted, Destination, Outcome, RelayedBatch, Report
 
 _log = logging.getLogger("sfumato.collect.service")
+_COMMIT_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
+Item = Report | RelayedBatch
+_MOMENTS_S = 0.05
 
 
 class Health:
@@ -73,10 +77,6 @@ class Health:
             return self.trouble is None
 
 
-_COMMIT_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
-_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
-
-
 class Metrics:
     """The numbers and their registry."""
 
@@ -103,10 +103,6 @@ class Metrics:
     def text(self) -> bytes:
         """The exposition format."""
         return generate_latest(self.registry)
-
-
-Item = Report | RelayedBatch
-_MOMENTS_S = 0.05
 
 
 class DurableCounter(Protocol):

@@ -41,6 +41,9 @@ UNREACHABLE: tuple[type[Exception], ...] = (
     asyncpg.InterfaceError,
 )
 """What a database that is away, full, locked, starting or restarting raises."""
+_WAIT_MS = 500
+SIDE_FILES = ("", "-wal", "-shm", "-journal")
+"""What SQLite puts after the database's name."""
 
 
 class Database:
@@ -161,11 +164,6 @@ def _upgrade(connection: Connection) -> None:
     config.set_main_option("script_location", "sfumato.collect.service:migrations")
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
-
-
-_WAIT_MS = 500
-SIDE_FILES = ("", "-wal", "-shm", "-journal")
-"""What SQLite puts after the database's name."""
 
 
 async def scrub_files(database: Database) -> bool:

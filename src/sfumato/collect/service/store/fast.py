@@ -30,6 +30,39 @@ _PROBE_BYTES = 8_192
 # A probe asks for the room of a group of some 60 reports.
 _PROBE_ROWS = 128
 Value = TypeVar("Value")
+# The update locks the cycle's row and is what every other part waits for: if the cycle is not open, nothing happens.
+_WRITE_ALL = text(
+    """
+    WITH cycle AS (
+        UPDATE cycles SET tickets = tickets + :tickets, relayed_reports = relayed_reports + :relayed
+        WHERE campaign_id = :campaign AND number = :cycle AND state = 'open'
+          AND relayed_reports + :relayed <= :relayed_cap
+        RETURNING tickets, relayed_reports
+    ), added_keys AS (
+        INSERT INTO report_keys SELECT :campaign, :cycle, value FROM cycle, unnest(:keys) AS value
+        ON CONFLICT DO NOTHING RETURNING 1
+    ), added_nonces AS (
+        INSERT INTO spent_tickets SELECT :campaign, :scope, value FROM cycle, unnest(:nonces) AS value
+        ON CONFLICT DO NOTHING RETURNING 1
+    ), added_tally AS (
+        INSERT INTO tallies SELECT :campaign, :cycle, entry.kind, entry.cell, entry.reports
+        FROM cycle, unnest(:kinds, :cells, :reports) AS entry (kind, cell, reports)
+        ON CONFLICT (campaign_id, cycle, relayed, cell) DO UPDATE SET reports = tallies.reports + excluded.reports
+        RETURNING 1
+    )
+    SELECT tickets, relayed_reports, (SELECT count(*) FROM added_keys), (SELECT count(*) FROM added_nonces),
+           (SELECT count(*) FROM added_tally) FROM cycle
+    """
+).bindparams(
+    *(bindparam(name, type_=Integer) for name in ("campaign", "cycle", "scope")),
+    *(bindparam(name, type_=BigInteger) for name in ("tickets", "relayed", "relayed_cap")),
+    *(bindparam(name, type_=ARRAY(LargeBinary)) for name in ("keys", "nonces")),
+    *(bindparam(name, type_=ARRAY(Integer)) for name in ("kinds", "cells")),
+    bindparam("reports", type_=ARRAY(BigInteger)),
+)
+_WRITE_PROBE = text(
+    "INSERT INTO probes VALUES (1, :written) ON CONFLICT (id) DO UPDATE SET written = excluded.written"
+).bindparams(bindparam("written", type_=LargeBinary))
 
 
 class FastCounter(Protocol):
@@ -126,41 +159,6 @@ class SqliteCounter:
             (len(batch.nonces), batch.relayed_reports, *where),
         )
         return _all_counted(batch, row[1] + len(batch.nonces), row[2] + batch.relayed_reports)
-
-
-# The update locks the cycle's row and is what every other part waits for: if the cycle is not open, nothing happens.
-_WRITE_ALL = text(
-    """
-    WITH cycle AS (
-        UPDATE cycles SET tickets = tickets + :tickets, relayed_reports = relayed_reports + :relayed
-        WHERE campaign_id = :campaign AND number = :cycle AND state = 'open'
-          AND relayed_reports + :relayed <= :relayed_cap
-        RETURNING tickets, relayed_reports
-    ), added_keys AS (
-        INSERT INTO report_keys SELECT :campaign, :cycle, value FROM cycle, unnest(:keys) AS value
-        ON CONFLICT DO NOTHING RETURNING 1
-    ), added_nonces AS (
-        INSERT INTO spent_tickets SELECT :campaign, :scope, value FROM cycle, unnest(:nonces) AS value
-        ON CONFLICT DO NOTHING RETURNING 1
-    ), added_tally AS (
-        INSERT INTO tallies SELECT :campaign, :cycle, entry.kind, entry.cell, entry.reports
-        FROM cycle, unnest(:kinds, :cells, :reports) AS entry (kind, cell, reports)
-        ON CONFLICT (campaign_id, cycle, relayed, cell) DO UPDATE SET reports = tallies.reports + excluded.reports
-        RETURNING 1
-    )
-    SELECT tickets, relayed_reports, (SELECT count(*) FROM added_keys), (SELECT count(*) FROM added_nonces),
-           (SELECT count(*) FROM added_tally) FROM cycle
-    """
-).bindparams(
-    *(bindparam(name, type_=Integer) for name in ("campaign", "cycle", "scope")),
-    *(bindparam(name, type_=BigInteger) for name in ("tickets", "relayed", "relayed_cap")),
-    *(bindparam(name, type_=ARRAY(LargeBinary)) for name in ("keys", "nonces")),
-    *(bindparam(name, type_=ARRAY(Integer)) for name in ("kinds", "cells")),
-    bindparam("reports", type_=ARRAY(BigInteger)),
-)
-_WRITE_PROBE = text(
-    "INSERT INTO probes VALUES (1, :written) ON CONFLICT (id) DO UPDATE SET written = excluded.written"
-).bindparams(bindparam("written", type_=LargeBinary))
 
 
 class PostgresCounter:

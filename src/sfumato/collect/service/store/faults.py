@@ -9,17 +9,6 @@ from typing import Literal
 from sqlalchemy.exc import DBAPIError
 
 Kind = Literal["full", "read-only", "damaged", "locked", "denied", "missing", "away", "unknown"]
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """One kind of trouble: what happened, and what to change."""
-
-    kind: Kind
-    what: str
-    advice: str
-
-
 _FAULTS: dict[Kind, tuple[str, str]] = {
     "full": (
         "The disk of the database is full: nothing can be written.",
@@ -71,6 +60,15 @@ _STATES: dict[str, Kind] = {
     "3D000": "missing",
 }
 _ERRNO: dict[int, Kind] = {28: "full", 122: "full", 30: "read-only", 13: "denied", 1: "denied"}
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One kind of trouble: what happened, and what to change."""
+
+    kind: Kind
+    what: str
+    advice: str
 
 
 def fault(error: BaseException) -> Fault:

@@ -34,6 +34,9 @@ from sfumato.collect.service.store.schema import (
 
 # Any fixed number does, as long as every server that shares a database uses the same.
 _LOG_LOCK = 0x5F0A_71
+_OF_CAMPAIGN = (tallies, report_keys, spent_tickets, estimates)
+# No lease and no time for late reports reaches farther (see their settings): a clock was wrong when it was written.
+_LONGEST_LEASE_S = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,11 +167,6 @@ class Outbox:
     async def mark_delivered(self, notice: Notice) -> None:
         """It arrived."""
         await change_one(self.database, update(notices).where(notices.c.id == notice.id).values(state="sent"))
-
-
-_OF_CAMPAIGN = (tallies, report_keys, spent_tickets, estimates)
-# No lease and no time for late reports reaches farther (see their settings): a clock was wrong when it was written.
-_LONGEST_LEASE_S = 100_000
 
 
 class Operations:

@@ -20,6 +20,8 @@ from sfumato.collect.service.store.schema import channel_log, cycles, estimates
 
 LATE = 2
 """Late reports are tallied as kinds 2 (through tickets) and 3 (relayed)."""
+_ARRAYS = ("probabilities", "low", "high", "this_cycle", "without_suspicious", "areas")
+Kept = TypeVar("Kept", bound=Record)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -220,9 +222,7 @@ def gather(destination: Destination, reports: Sequence[Report | RelayedBatch]) -
     return Gathered(destination, len(reports), relayed_reports, tuple(sorted(keys)), tuple(sorted(nonces)), rows)
 
 
-_ARRAYS = ("probabilities", "low", "high", "this_cycle", "without_suspicious", "areas")
 CYCLE_COLUMNS = [cycles.c[name] for name in StoredCycle.__dataclass_fields__]
-Kept = TypeVar("Kept", bound=Record)
 
 
 async def open_cycle(connection: AsyncConnection, campaign_id: int, new: NewCycle) -> None:
