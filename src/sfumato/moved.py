@@ -41,7 +41,7 @@ MOVED: dict[str, tuple[str, ...]] = {
         "engines.spark": "tracks.folders.spark.frames_on_spark",
         "errors": "base.errors",
         "estimation": "collect.estimation",
-        "estimation.duality": "papers.privic.duality",
+        "estimation.duality": "papers.privic.privic_duality",
         "estimation.frequency": "channels.frequency.estimate",
         "estimation.tally": "collect.estimation.tally",
         "frames": "base.things.frames",

@@ -2,7 +2,7 @@
 
 import math
 
-from sfumato.papers.claims import as_expected, check, counted, near, surprises, unchecked
+from sfumato.papers.claims import as_expected, cannot_check, check, count_verdicts, near, surprises
 
 PAPER = "Biswas2023, Fig. 3"
 
@@ -33,9 +33,9 @@ def test_a_number_is_compared_with_its_tolerance_and_both_are_kept():
 
 
 def test_what_cannot_be_checked_says_why_and_counts_apart():
-    claim = unchecked("the curve goes to 0", whose=PAPER, because="the figure prints no numbers")
+    claim = cannot_check("the curve goes to 0", whose=PAPER, because="the figure prints no numbers")
     assert claim.as_expected
     assert "prints no numbers" in claim.line()
-    assert counted([claim, check("a", True)]) == (
+    assert count_verdicts([claim, check("a", True)]) == (
         "papers: 0 hold, 0 fail, 1 cannot be checked; ours: 1 hold, 0 fail, 0 cannot be checked"
     )

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from pathlib import Path
 from xml.dom import minidom
 
@@ -13,8 +14,7 @@ from sfumato.base.errors import InputError
 from sfumato.cli import app
 from sfumato.papers import REPRODUCTIONS, STUDIES, Reproduction, reproduce
 from sfumato.papers.claims import check, surprises
-from sfumato.papers.every import Done, all_claims, in_order, run_one
-from sfumato.papers.page import page
+from sfumato.papers.every import Done, all_claims, in_order, page_of_all, run_one
 
 RUN = CliRunner()
 SHARED = {"l-eff", "cip-axes"}
@@ -42,8 +42,10 @@ def test_every_verdict_is_the_recorded_one(name: str, request: pytest.FixtureReq
     assert found.name == name
     assert found.claims
     assert not surprises(found.claims), [claim.line() for claim in surprises(found.claims)]
-    minidom.parseString(found.picture_svg)
-    assert "http" not in found.picture_svg.replace("http://www.w3.org/2000/svg", "")
+    assert found.picture is not None
+    drawn = found.picture.svg()
+    minidom.parseString(drawn)
+    assert "http" not in drawn.replace("http://www.w3.org/2000/svg", "")
     json.dumps(found.to_dict())
 
 
@@ -67,6 +69,26 @@ def test_the_json_is_one_object_with_claims_and_whether_all_is_as_expected(tmp_p
     assert picture.read_text().startswith("<svg")
 
 
+def test_without_matplotlib_verdicts_and_tables_come_and_the_picture_says_what_it_needs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.delitem(sys.modules, "sfumato.papers.plates", raising=False)
+    picture = tmp_path / "figure.svg"
+    run = RUN.invoke(app, ["reproduce", "cip-workshop-figure-2", "--quick", "-o", str(picture)])
+    assert run.exit_code == 0, run.output
+    assert "holds" in run.output
+    assert "ratio to independent data" in run.output
+    assert "pip install 'sfumato[plot]'" in run.output
+    assert not picture.exists()
+    said = json.loads(
+        RUN.invoke(app, ["reproduce", "cip-workshop-figure-2", "--quick", "--json", "-o", str(picture)]).stdout
+    )
+    assert said["as_expected"]
+    assert said["picture"] is None
+    assert "sfumato[plot]" in said["picture_needs"]
+
+
 def test_a_known_failure_of_a_paper_is_printed_as_one_and_exits_with_0() -> None:
     run = RUN.invoke(app, ["reproduce", "cip-workshop-figure-2", "--quick"])
     assert run.exit_code == 0
@@ -77,7 +99,7 @@ def test_a_known_failure_of_a_paper_is_printed_as_one_and_exits_with_0() -> None
 
 def test_a_verdict_that_differs_from_the_recorded_one_exits_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
     surprising = Reproduction("cip-theorems", "A surprise", {}, (check("now it holds", True, recorded="fails"),))
-    monkeypatch.setattr("sfumato.cli.reproduced.reproduce", lambda name, quick: surprising)
+    monkeypatch.setattr("sfumato.cli.reproduce.reproduce", lambda name, quick: surprising)
     run = RUN.invoke(app, ["reproduce", "cip-theorems"])
     assert run.exit_code == 1
     assert "recorded as 'fails'" in run.output
@@ -94,7 +116,7 @@ def test_data_that_may_not_ship_makes_claims_that_cannot_be_checked(
 ) -> None:
     monkeypatch.setenv("SFUMATO_SHARED_DATA", str(tmp_path / "nowhere"))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sfumato.papers.geolife.__file__", str(tmp_path / "a/b/c/d/e/geolife.py"))
+    monkeypatch.setattr("sfumato.papers.l_eff.__file__", str(tmp_path / "a/b/c/d/e/geolife.py"))
     done = run_one("l-eff", True)
     assert [claim.verdict for claim in done.result.claims] == ["cannot be checked"]
     assert done.result.as_expected
@@ -124,9 +146,10 @@ def test_all_runs_every_chosen_one_and_writes_one_page_that_asks_no_host(
 
 def test_the_page_marks_what_differs_from_the_record() -> None:
     claims = (check("odd", False), check("even", True))
-    done = [Done(Reproduction("cip-theorems", "T", {"t": [{"a": 1.0}]}, claims, "<svg></svg>"), 1.0)]
+    done = [Done(Reproduction("cip-theorems", "T", {"t": [{"a": 1.0}]}, claims), 1.0)]
     assert len(all_claims(in_order(done))) == 2
-    text = page(done, quick=True, version="0")
+    text = page_of_all(done, {"cip-theorems": "<svg></svg>"}, quick=True)
+    assert text.count("<svg>") == 1
     assert text.count('class="surprise"') == 2  # once in the table of all claims, once beside its picture
 
 

@@ -12,19 +12,20 @@ from typing import NamedTuple
 
 from sfumato.base.errors import InputError
 from sfumato.papers.claims import Claim, as_expected
+from sfumato.papers.picture import Picture
 
 Row = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reproduction:
-    """One figure, table or section: its rows, the claims with what became of each, notes and the picture (SVG)."""
+    """One figure, table or section: its rows, the claims with what became of each, notes and what there is to draw."""
 
     name: str
     title: str
     tables: Mapping[str, Sequence[Row]]
     claims: Sequence[Claim]
-    picture_svg: str = ""
+    picture: Picture | None = None
     notes: tuple[str, ...] = ()
     numbers: Mapping[str, object] = field(default_factory=dict)
 

@@ -118,7 +118,7 @@ def near(
     )
 
 
-def unchecked(words: str, *, whose: str, because: str, recorded: Verdict = "cannot be checked") -> Claim:
+def cannot_check(words: str, *, whose: str, because: str, recorded: Verdict = "cannot be checked") -> Claim:
     """A claim that nothing here can decide: what is missing is said."""
     return Claim(words, whose, "cannot be checked", recorded, because=because)
 
@@ -133,7 +133,7 @@ def surprises(claims: Sequence[Claim]) -> list[Claim]:
     return [claim for claim in claims if not claim.as_expected]
 
 
-def counted(claims: Sequence[Claim]) -> str:
+def count_verdicts(claims: Sequence[Claim]) -> str:
     """How many hold, fail and cannot be checked, papers' and ours apart, in one line."""
     parts = []
     for name, chosen in (

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.base.drawing.panels import Panel, svg
+from sfumato.base.drawing.panels import Panel
 from sfumato.papers import Reproduction, Row
 from sfumato.papers.cip.cip_figure_2 import periodic_panels
-from sfumato.papers.claims import check, near, unchecked
+from sfumato.papers.claims import cannot_check, check, near
+from sfumato.papers.picture import Picture
 from sfumato.papers.temperatures import FIELDS, PUBLISHED, length_scales, pieces, quartiles
 from sfumato.tracks.priors.periodic_fitting import fit_periodic
 
@@ -104,7 +105,7 @@ def run(*, quick: bool = False) -> Reproduction:
             all(row["published"] >= row["uniform"] for row in widths),
             whose="Meehan2021, Fig. 2e",
         ),
-        unchecked(
+        cannot_check(
             "the grey band is the middle half of the fits",
             whose="Meehan2021, Fig. 2e-h",
             because="the figure prints no numbers; ours is computed from the data",
@@ -132,7 +133,7 @@ def run(*, quick: bool = False) -> Reproduction:
             **tables,
         },
         claims=claims,
-        picture_svg=svg(picture, columns=4, title="SML2010, twenty days"),
+        picture=Picture(picture, "SML2010, twenty days", columns=4),
         notes=(
             "Data: SML2010, UCI Machine Learning Repository [Zamora2014], CC BY 4.0; a cut of 20 days ships.",
             "The recipe's details (pieces, thinning, white variance .1) are in the code published with the paper.",

@@ -9,20 +9,88 @@ What reproduces those is another reading, that of the published program: the fir
 span 240 s (here also at least 10 points), thinned to about 50 points; users with at least 10 such traces, the first 50
 of each; length scales limited to (1, 40) s. The third quartile, 8.00, is that limit: 40 s over a period of 5 s, so its
 agreement says nothing about people. 36 users of the original data are missing here: within 15 % can be expected.
+The data may not be redistributed: where it is not present, its claims cannot be checked.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from scipy.optimize import minimize_scalar
 
 from sfumato.base.arrays import FloatArray
-from sfumato.base.drawing.panels import Panel, svg
+from sfumato.base.drawing.panels import Panel
+from sfumato.base.errors import InputError
 from sfumato.papers import Reproduction, Row
 from sfumato.papers.claims import check, near
-from sfumato.papers.geolife import Thinned, first_minutes, thinned
+from sfumato.papers.picture import Picture
+
+LONGEST_S, SHORTEST_S = 320.0, 240.0
+FEWEST_POINTS, USUAL_POINTS, FEWEST_TRACES, MOST_TRACES = 10, 50, 10, 50
+FirstMinutes = tuple[int, FloatArray, FloatArray]
+Thinned = tuple[FloatArray, FloatArray, float]
+
+
+class DataNotHere(InputError):
+    """Real data that may not ship is needed and is not there."""
+
+
+def shared_data(folder: str) -> Path:
+    """Where the real data lies, or an error that says how to say so."""
+    own = os.environ.get("SFUMATO_SHARED_DATA")
+    places = [Path(own)] if own else []
+    places += [Path.cwd().parent / "shared" / "data", Path(__file__).resolve().parents[4] / "shared" / "data"]
+    for place in places:
+        if (place / folder).is_dir():
+            return place / folder
+    raise DataNotHere(
+        f"The data '{folder}' is not here (it may not be redistributed).",
+        "Put it in ../shared/data, or name the folder in SFUMATO_SHARED_DATA.",
+    )
+
+
+def first_minutes() -> list[FirstMinutes]:
+    """(user, times in s from 0, (n, 2) latitude and longitude) of the first 320 s of every trajectory."""
+    path = shared_data("geolife") / "geolife_first320s.parquet"
+    table = pq.read_table(path, columns=["user_id", "trajectory_id", "time", "lat_e6", "lon_e6"])
+    user = np.asarray(_codes(table["user_id"]))
+    trip = np.asarray(_codes(table["trajectory_id"]))
+    times = table["time"].to_numpy().astype("datetime64[ms]").astype(np.int64) / 1000.0
+    lat, lon = (table[name].to_numpy() / 1e6 for name in ("lat_e6", "lon_e6"))
+    starts = np.flatnonzero(np.concatenate(([True], (np.diff(user) != 0) | (np.diff(trip) != 0))))
+    found = []
+    for start, stop in zip(starts, np.append(starts[1:], user.size), strict=True):
+        t = times[start:stop] - times[start]
+        inside = (t <= LONGEST_S) & (np.abs(lat[start:stop]) <= 90)
+        if inside.any():
+            xy = np.stack([lat[start:stop][inside], lon[start:stop][inside]], axis=1)
+            found.append((int(user[start]), t[inside], xy))
+    return found
+
+
+def thinned(whole: list[FirstMinutes], most: int = MOST_TRACES) -> list[Thinned]:
+    """(times, positions, median period) of what the published program keeps: about 50 points of 240 s or more.
+
+    Users with at least 10 such traces, the first 50 of each. Degrees will do: each axis is scaled to unit variance.
+    """
+    kept: dict[int, list[Thinned]] = {}
+    for user, t, xy in whole:
+        if t.size < FEWEST_POINTS or t[-1] < SHORTEST_S:
+            continue
+        stride = max(t.size // USUAL_POINTS, 1)
+        kept.setdefault(user, []).append((t[::stride], xy[::stride], float(np.median(np.diff(t[::stride])))))
+    return [trace for traces in kept.values() if len(traces) >= FEWEST_TRACES for trace in traces[:most]]
+
+
+def _codes(column: pa.ChunkedArray) -> FloatArray:
+    array = column.combine_chunks()
+    return np.asarray((array if hasattr(array, "indices") else array.dictionary_encode()).indices)
+
 
 PUBLISHED = (2.67, 6.10, 8.00)
 WHITE = 0.0025
@@ -77,7 +145,7 @@ def run(*, quick: bool = False) -> Reproduction:
             ),
             check("a large share of the fits lies at the limit of 40 s", at_limit > 0.2, measured=at_limit),
         ),
-        picture_svg=svg(panels, columns=3, title="GeoLife"),
+        picture=Picture(panels, "GeoLife", columns=3),
         notes=(
             f"{len(traces)} and {len(written)} traces; 36 users of the original data are missing.",
             "The numbers published with the paper are of earth-centred coordinates, not of latitude and longitude.",

@@ -200,8 +200,7 @@ def test_repeating_a_place_costs_the_exact_composition_and_cohorts_cost_one_repo
 
 
 def test_an_island_hides_in_the_crowd_only_if_few_people_are_on_it():
-    from sfumato.papers.privic.elastic import elasticity
-    from sfumato.papers.privic.privic_figure_2 import VULNERABLE, island
+    from sfumato.papers.privic.privic_figure_2 import VULNERABLE, elasticity, island
 
     laplace = uniform_channel(PARIS.plain_grid, 1.6)
     for mass, hides in ((0.01, True), (None, False)):

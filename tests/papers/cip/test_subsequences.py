@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sfumato.base.errors import InputError
-from sfumato.papers.cip.subsequences import approaches, axes_loss, worst_subsequence
+from sfumato.papers.cip.several_moments import approaches, axes_loss, worst_subsequence
 from sfumato.tracks.losses.gaussian_loss import loss_matrix
 from sfumato.tracks.priors.kernels import RBF
 

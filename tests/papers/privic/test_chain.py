@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sfumato.base.errors import InputError
-from sfumato.papers.privic.chain import chain_of_estimates, channels_of, simplex_states, tally_law, updates
-from sfumato.papers.privic.continuity import limit_of_one_cycle
+from sfumato.papers.privic.privic_appendix_c import limit_of_one_cycle
+from sfumato.papers.privic.privic_chain import chain_of_estimates, channels_of, simplex_states, tally_law, updates
 
 TWO = np.array([[0.0, 1.0], [1.0, 0.0]])
 THREE = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))

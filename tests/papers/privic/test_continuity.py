@@ -7,8 +7,8 @@ import pytest
 
 from sfumato.base.errors import InputError
 from sfumato.channels.designs.rate_distortion import rate_distortion
-from sfumato.papers.privic import continuity
-from sfumato.papers.privic.chain import updates
+from sfumato.papers.privic import privic_appendix_c as continuity
+from sfumato.papers.privic.privic_chain import updates
 
 LINE = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
 

@@ -8,7 +8,7 @@ import pytest
 from sfumato.base.numbers.blahut_arimoto_matrix import blahut_arimoto_matrix
 from sfumato.collect.cities import city
 from sfumato.collect.estimation import ibu
-from sfumato.papers.privic.duality import SILENT, dual_problem, weights_after
+from sfumato.papers.privic.privic_duality import SILENT, dual_problem, weights_after
 
 
 def problem(seed=0, inputs=5, outputs=4):

@@ -4,7 +4,7 @@ import numpy as np
 
 from sfumato.collect.cities import city
 from sfumato.collect.loop.simulation import Protocol, simulate
-from sfumato.papers.privic.printed import algorithm_1_distances, algorithm_2_row_sums, equation_8_row_sums
+from sfumato.papers.privic.privic_small import algorithm_1_distances, algorithm_2_row_sums, equation_8_row_sums
 
 LINE = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0)))
 

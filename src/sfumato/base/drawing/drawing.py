@@ -66,18 +66,18 @@ def nice_time_step_s(span_s: float, most: int) -> float:
     return max(math.ceil(span_s / most / 86400), 1) * 86400.0
 
 
-def escaped(text: Any) -> str:
+def escape(text: Any) -> str:
     """Any text, safe inside an element or a quoted attribute."""
     return html.escape(str(text), quote=True)
 
 
-def listed(items: Iterable[str], *, empty: str = "") -> str:
+def bullets(items: Iterable[str], *, empty: str = "") -> str:
     """An unordered list of escaped texts."""
-    rows = [f"<li>{escaped(item)}</li>" for item in items]
+    rows = [f"<li>{escape(item)}</li>" for item in items]
     return f"<ul>{''.join(rows)}</ul>" if rows else empty
 
 
-def rounded(values: FloatArray) -> Sequence[float]:
+def one_decimal(values: FloatArray) -> Sequence[float]:
     """Numbers for the page's script, one decimal."""
     result: list[float] = np.round(values, 1).tolist()
     return result

@@ -11,14 +11,13 @@ import math
 import struct
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from html import escape
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.base.arrays import FloatArray
-from sfumato.base.drawing.drawing import nice_step
+from sfumato.base.drawing.drawing import escape, nice_step
 
 COLOURS = ("#2a7fc4", "#c8611f", "#2f9551", "#7d7d7d", "#c0457c", "#94831f")
 OURS = "#8a5fb5"  # the same in every panel
@@ -29,38 +28,25 @@ _LETTER = 5.4  # about the width of one
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Panel:
-    """One set of axes: named lines over a common x, an optional shaded x-interval, a dashed x, and a log y."""
+    """One set of axes: named lines over a common x, a dashed x, and a log y."""
 
     title: str
     x: FloatArray
     lines: Mapping[str, FloatArray]
     x_label: str = ""
     y_label: str = ""
-    shaded: tuple[float, float] | None = None
     dashed: float | None = None
     log_y: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeatMap:
-    """A matrix as colours, with a line (a noise sample) drawn beneath where there is one."""
+    """A matrix as colours."""
 
     title: str
     matrix: FloatArray
-    sample: FloatArray | None = None
     x_label: str = ""
     y_label: str = ""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PathMap:
-    """A path in the plane with discs around its points and some of them marked."""
-
-    title: str
-    path: FloatArray
-    released: FloatArray
-    radii: FloatArray
-    marked: Sequence[int] = field(default_factory=tuple)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +68,7 @@ class Bars:
 
 
 def svg(
-    parts: Sequence[Panel | HeatMap | PathMap | Tracks | Bars],
+    parts: Sequence[Panel | HeatMap | Tracks | Bars],
     *,
     columns: int = 4,
     title: str = "",
@@ -91,7 +77,7 @@ def svg(
     """All parts side by side in one SVG; without ``paper`` it lies on whatever is behind it, in that text's ink."""
     rows, above = -(-len(parts) // columns), 30 if title else 0
     width, height = columns * WIDTH, rows * HEIGHT + above
-    drawers = {Panel: _panel, HeatMap: _heat_map, PathMap: _path_map, Tracks: _tracks, Bars: _bars}
+    drawers = {Panel: _panel, HeatMap: _heat_map, Tracks: _tracks, Bars: _bars}
     body = [f'<text x="8" y="20" font-size="15">{escape(title)}</text>'] if title else []
     for number, part in enumerate(parts):
         x, y = (number % columns) * WIDTH, above + (number // columns) * HEIGHT
@@ -149,12 +135,6 @@ def _panel(panel: Panel) -> str:
         return np.asarray(bottom - (shown - a) / (b - a) * (bottom - top))
 
     out = [_title(panel.title), legend]
-    if panel.shaded is not None:
-        left, right = (float(px(np.clip(v, x0, x1))) for v in panel.shaded)
-        out.append(
-            f'<rect x="{left:.1f}" y="{top}" width="{right - left:.1f}" height="{bottom - top}" fill="#888888" '
-            'fill-opacity="0.18"/>'
-        )
     if panel.dashed is not None and x0 <= panel.dashed <= x1:
         out.append(f'<path d="M{float(px(panel.dashed)):.1f} {top}V{bottom}" stroke="#777777" stroke-dasharray="3 3"/>')
     out.append(
@@ -181,7 +161,8 @@ def _panel(panel: Panel) -> str:
     for name, values in drawn.items():
         there = ok[name]
         points = " ".join(f"{u:.1f},{v:.1f}" for u, v in zip(px(x[there]), py(values[there]), strict=True))
-        out.append(f'<polyline points="{points}" fill="none" stroke="{inks[name]}" stroke-width="1.6"/>')
+        dash = ' stroke-dasharray="5 3"' if list(drawn).index(name) >= len(COLOURS) else ""
+        out.append(f'<polyline points="{points}" fill="none" stroke="{inks[name]}" stroke-width="1.6"{dash}/>')
     return "".join(out)
 
 
@@ -201,26 +182,14 @@ def _legend(inks: Mapping[str, str], top: int) -> tuple[str, int]:
 
 
 def _heat_map(part: HeatMap) -> str:
-    size = 170 if part.sample is None else 130
-    matrix = part.matrix
-    span = float(np.max(np.abs(matrix))) or 1.0
-    image = base64.b64encode(_png(matrix / span)).decode()
-    out = [
-        _title(part.title),
-        f'<image x="{(WIDTH - size) / 2}" y="20" width="{size}" height="{size}" image-rendering="pixelated" '
-        f'href="data:image/png;base64,{image}"/>',
-    ]
-    if part.sample is None:
-        words = " down, ".join(word for word in (part.y_label, part.x_label) if word)
-        across = f"{words} across" if words else ""
-        return "".join([*out, f'<text x="{WIDTH / 2}" y="{size + 36}" text-anchor="middle">{escape(across)}</text>'])
-    n = len(part.sample)
-    largest = float(np.max(np.abs(part.sample))) or 1.0
-    points = " ".join(
-        f"{20 + 260 * i / max(n - 1, 1):.1f},{182 - 24 * float(v) / largest:.1f}" for i, v in enumerate(part.sample)
+    image = base64.b64encode(_png(part.matrix / (float(np.max(np.abs(part.matrix))) or 1.0))).decode()
+    words = " down, ".join(word for word in (part.y_label, part.x_label) if word)
+    across = f"{words} across" if words else ""
+    return (
+        f'{_title(part.title)}<image x="65" y="20" width="170" height="170" image-rendering="pixelated" '
+        f'href="data:image/png;base64,{image}"/>'
+        f'<text x="{WIDTH / 2}" y="206" text-anchor="middle">{escape(across)}</text>'
     )
-    out.append(f'<polyline points="{points}" fill="none" stroke="{COLOURS[0]}" stroke-width="1.2"/>')
-    return "".join(out)
 
 
 def _png(values: FloatArray) -> bytes:
@@ -268,37 +237,15 @@ def _tracks(part: Tracks) -> str:
 
 
 def _bars(part: Bars) -> str:
-    most = max(part.values.values(), default=0.0) or 1.0
+    most = max((value for value in part.values.values() if math.isfinite(value)), default=0.0) or 1.0
     out = [_title(part.title)]
     tall = min(26.0, (HEIGHT - 40) / max(len(part.values), 1))
     for number, (name, value) in enumerate(part.values.items()):
-        y = 30 + tall * number
+        y, long = 30 + tall * number, (WIDTH - 180) * min(value / most, 1.0)
         out.append(
             f'<text x="118" y="{y + 0.55 * tall:.1f}" text-anchor="end">{escape(name)}</text>'
-            f'<rect x="122" y="{y:.1f}" width="{(WIDTH - 180) * value / most:.1f}" height="{0.7 * tall:.1f}" '
-            f'fill="{COLOURS[0]}"/><text x="{126 + (WIDTH - 180) * value / most:.1f}" y="{y + 0.55 * tall:.1f}">'
+            f'<rect x="122" y="{y:.1f}" width="{long:.1f}" height="{0.7 * tall:.1f}" '
+            f'fill="{COLOURS[0]}"/><text x="{126 + long:.1f}" y="{y + 0.55 * tall:.1f}">'
             f"{value:.3g} {escape(part.unit)}</text>"
         )
-    return "".join(out)
-
-
-def _path_map(part: PathMap) -> str:
-    reach = float(np.max(part.radii))
-    low = np.minimum(part.path.min(axis=0), part.released.min(axis=0)) - reach
-    high = np.maximum(part.path.max(axis=0), part.released.max(axis=0)) + reach
-    scale = min((WIDTH - 20) / (high[0] - low[0]), (HEIGHT - 40) / (high[1] - low[1]))
-
-    def place(points: FloatArray) -> FloatArray:
-        return np.stack([10 + (points[:, 0] - low[0]) * scale, HEIGHT - 10 - (points[:, 1] - low[1]) * scale], axis=1)
-
-    true, released = place(part.path), place(part.released)
-    out = [_title(part.title)]
-    for (x, y), radius in zip(true, part.radii, strict=True):
-        out.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius * scale:.1f}" fill="#2f8f4e" fill-opacity="0.12"/>')
-    for line, colour, dash in ((true, "#666666", ""), (released, "#c2571a", ' stroke-dasharray="3 2"')):
-        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in line)
-        out.append(f'<polyline points="{points}" fill="none" stroke="{colour}"{dash}/>')
-    for index in part.marked:
-        x, y = true[index]
-        out.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="#c2571a" stroke="#1f6fb2" stroke-width="2"/>')
     return "".join(out)

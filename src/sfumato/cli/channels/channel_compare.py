@@ -10,6 +10,7 @@ from pathlib import Path
 import typer
 
 from sfumato.base.arrays import FloatArray
+from sfumato.base.drawing.panels import svg as svg_of
 from sfumato.base.errors import InputError
 from sfumato.base.files import write_text
 from sfumato.base.things.grid import Grid
@@ -26,7 +27,7 @@ from sfumato.cli.channels.channel_inputs import (
     prior_of,
 )
 from sfumato.cli.output import print_json, tell_progress
-from sfumato.papers.lip.lip_comparison import picture, synthetic_city
+from sfumato.papers.lip.lip_comparison import comparison_parts, synthetic_city
 
 _MECHANISM_HELP = (
     f"Only these; repeat. Default: all that apply, of {', '.join(compared_rows())}. Your own beside them: "
@@ -90,7 +91,7 @@ def compare_command(
     there = {"all", *(row.mechanism for row in rows)}
     left_out = [name for name in wanted if not is_own(name) and name not in there]
     if svg is not None:
-        write_text(svg, picture(rows, unit=unit))
+        write_text(svg, svg_of(comparison_parts(rows, unit=unit), columns=2))
     if json:
         answer = {"ok": True, "unit": unit, "rows": [asdict(row) for row in rows], "left_out": left_out}
         print_json({**answer, "picture": str(svg) if svg else None})

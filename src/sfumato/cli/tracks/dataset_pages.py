@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from sfumato.base.drawing.drawing import escaped
+from sfumato.base.drawing.drawing import escape
 from sfumato.base.errors import InputError
 from sfumato.base.things.traces import Trace
 from sfumato.pages.report.archive_page import section, table
@@ -66,7 +66,7 @@ def loss_words(people: Document) -> str:
 
 def _losses(people: Document) -> str:
     block, worst = people.get(BLOCK, _UNSAID), people["worst_loss"]
-    said = f"<p>{escaped(str(block['meaning']))}</p>"
+    said = f"<p>{escape(str(block['meaning']))}</p>"
     if not block["people"]:
         return said
     rows = [(f"{words} of the people at most", _share(block, name, worst)) for name, words in _LOSSES.items()]

@@ -1,7 +1,7 @@
 """A whole campaign in one call: people with known places report, an estimator follows, and every cycle is judged.
 
 The published protocol, which reproduces the paper's tables ([Biswas2023, Sec. 5], the text; its Algorithm 1 as printed
-reports through the channel of the cycle before, see :mod:`sfumato.papers.privic.printed`): in every cycle the
+reports through the channel of the cycle before, see :mod:`sfumato.papers.privic.privic_small`): in every cycle the
 channel is Blahut-Arimoto restarted from uniform on the last estimate, everybody reports through it, and the iterative
 Bayesian update continues from the last estimate on this cycle's reports alone. The joint estimator post-processes those
 same reports; with ``feedback`` it also chooses the next channel. With the promise "epsilon" every cycle uses the tight

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sfumato.base.drawing.drawing import escaped, listed
+from sfumato.base.drawing.drawing import bullets, escape
 from sfumato.base.drawing.panels import svg
 from sfumato.pages.notebook.sheet import sheet_of
 
@@ -16,19 +16,19 @@ def card(value: object) -> str:
     """What a notebook shows of a value."""
     sheet = sheet_of(value)
     rows = "".join(
-        f'<tr><th style="text-align:left;font-weight:600;padding-right:12px">{escaped(name)}</th>'
-        f'<td style="text-align:left">{escaped(words)}</td></tr>'
+        f'<tr><th style="text-align:left;font-weight:600;padding-right:12px">{escape(name)}</th>'
+        f'<td style="text-align:left">{escape(words)}</td></tr>'
         for name, words in sheet.rows
     )
     folded = "".join(
-        f"<details><summary>{escaped(title)} ({len(texts)})</summary>{listed(texts)}</details>"
+        f"<details><summary>{escape(title)} ({len(texts)})</summary>{bullets(texts)}</details>"
         for title, texts in (sheet.folded or {}).items()
         if texts
     )
     return (
-        f'<div style="{_BOX}"><div><strong>{escaped(sheet.title)}</strong></div>'
-        + "".join(f'<p style="{_RED}">{escaped(text)}</p>' for text in sheet.alarms)
-        + (f"<p>{escaped(sheet.promise)}</p>" if sheet.promise else "")
+        f'<div style="{_BOX}"><div><strong>{escape(sheet.title)}</strong></div>'
+        + "".join(f'<p style="{_RED}">{escape(text)}</p>' for text in sheet.alarms)
+        + (f"<p>{escape(sheet.promise)}</p>" if sheet.promise else "")
         + (svg(sheet.parts, columns=min(len(sheet.parts), 2), paper=None) if sheet.parts else "")
         + (f"<table>{rows}</table>" if rows else "")
         + f"{folded}</div>"

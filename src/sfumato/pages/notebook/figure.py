@@ -15,7 +15,7 @@ from sfumato.pages.notebook.sheet import Part, sheet_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_STYLE = {
+STYLE = {
     "font.size": 9,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -35,22 +35,23 @@ def plotted(value: object, *, original: bool = False, ax: Axes | None = None) ->
     if ax is not None:
         if len(sheet.parts) > 1:
             raise InputError(f"This has {len(sheet.parts)} pictures and one axes.", "Leave ax out.")
-        with plt.rc_context(_STYLE):
-            _draw(ax, sheet.parts[0])
+        with plt.rc_context(STYLE):
+            draw_part(ax, sheet.parts[0])
         return ax
     # Made before the style is borrowed: a notebook's backend turns itself on with the first figure, and giving the
     # style back would turn it off again, so that no later plot were shown.
     figure = plt.figure(figsize=(4.6 * len(sheet.parts), 3.4), layout="constrained")
-    with plt.rc_context(_STYLE):
+    with plt.rc_context(STYLE):
         axes = figure.subplots(1, len(sheet.parts), squeeze=False)
         figure.suptitle(sheet.title, fontsize=10)
         for place, part in zip(axes[0], sheet.parts, strict=True):
-            _draw(place, part)
+            draw_part(place, part)
     drawn: Axes = axes[0, 0] if len(sheet.parts) == 1 else axes[0]
     return drawn
 
 
-def _draw(ax: Axes, part: Part) -> None:
+def draw_part(ax: Axes, part: Part) -> None:
+    """A part with its title, units and legend."""
     if isinstance(part, Tracks):
         _tracks(ax, part)
     elif isinstance(part, HeatMap):
@@ -82,10 +83,10 @@ def _tracks(ax: Axes, part: Tracks) -> None:
 
 def _panel(ax: Axes, part: Panel) -> None:
     for number, (name, values) in enumerate(part.lines.items()):
+        there, dash = np.isfinite(values), "-" if number < len(COLOURS) else "--"
         colour = OURS if name.startswith("ours") else COLOURS[number % len(COLOURS)]
-        ax.plot(part.x, values, color=colour, label=name, linewidth=1.4, marker="o" if len(part.x) <= 12 else "")
-    if part.shaded is not None:
-        ax.axvspan(*part.shaded, color="#ececec", zorder=0)
+        (line,) = ax.plot(part.x[there], values[there], label=name, color=colour, linestyle=dash, linewidth=1.4)
+        line.set_marker("o" if len(part.x) <= 12 else "")
     if part.dashed is not None:
         ax.axvline(part.dashed, color="#333333", linestyle="--", linewidth=0.8)
     ax.set_yscale("log" if part.log_y else "linear")

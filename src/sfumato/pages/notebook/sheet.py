@@ -253,7 +253,7 @@ def _matrix(title: str, values: FloatArray, across: str, down: str) -> HeatMap:
     if rows > 1 or columns > 1:
         tall, wide = values.shape[0] // rows * rows, values.shape[1] // columns * columns
         values = values[:tall, :wide].reshape(tall // rows, rows, wide // columns, columns).mean(axis=(1, 3))
-    return HeatMap(title, values, None, across, down)
+    return HeatMap(title, values, across, down)
 
 
 _SHEETS: Mapping[type, Callable[..., Sheet]] = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.base.arrays import FloatArray
-from sfumato.base.drawing.drawing import escaped, nice_step, short
+from sfumato.base.drawing.drawing import escape, nice_step, short
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length
 from sfumato.tracks.places.globe import Around
@@ -60,15 +60,13 @@ def archive_map(lines: Iterable[tuple[str, Trace]], marks: Sequence[Mark], title
         radius = max(mark.radius_m * scale, 3.0)
         pieces.append(f'<circle class="mark {mark.kind}" cx="{short(x)}" cy="{short(y)}" r="{short(radius)}"/>')
         if mark.words:
-            pieces.append(
-                f'<text class="mark-words" x="{short(x + 6)}" y="{short(y - 6)}">{escaped(mark.words)}</text>'
-            )
+            pieces.append(f'<text class="mark-words" x="{short(x + 6)}" y="{short(y - 6)}">{escape(mark.words)}</text>')
     bar_m = nice_step(float(span[0]), 5)
     return (
-        f'<svg class="map" viewBox="0 0 {short(WIDTH)} {short(HEIGHT)}" role="img" aria-label="{escaped(title)}">'
+        f'<svg class="map" viewBox="0 0 {short(WIDTH)} {short(HEIGHT)}" role="img" aria-label="{escape(title)}">'
         f'<rect class="sea" width="{short(WIDTH)}" height="{short(HEIGHT)}"/>{"".join(pieces)}'
         f'<path class="bar" d="M{short(MARGIN)} {short(HEIGHT - 16)}h{short(bar_m * scale)}"/>'
-        f'<text class="bar-words" x="{short(MARGIN)}" y="{short(HEIGHT - 22)}">{escaped(format_length(bar_m))}</text>'
+        f'<text class="bar-words" x="{short(MARGIN)}" y="{short(HEIGHT - 22)}">{escape(format_length(bar_m))}</text>'
         "</svg>"
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.base.drawing.drawing import escaped, listed
+from sfumato.base.drawing.drawing import bullets, escape
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import count_of, format_length
 from sfumato.pages.report.archive_map import Mark, archive_map
@@ -42,9 +42,9 @@ def private_page(done: ArchiveResult, places: Places, out: Path) -> str:
         "A shared archive (private)",
         "<strong>Private.</strong> This page shows your places. Keep it to yourself.",
         private_map(done, places, out),
-        section("Can I still be found?", listed([*(leak.sentence() for leak in done.leaks), *near])),
-        section("What was kept", listed([kept_words(done.document["kept"])])) if done.document["kept"] else "",
-        section("What is not covered", listed(NOT_COVERED)),
+        section("Can I still be found?", bullets([*(leak.sentence() for leak in done.leaks), *near])),
+        section("What was kept", bullets([kept_words(done.document["kept"])])) if done.document["kept"] else "",
+        section("What is not covered", bullets(NOT_COVERED)),
         section("Every file", table(("file", "points in", "out", "what"), rows)),
     )
 
@@ -74,8 +74,8 @@ def public_page(done: ArchiveResult, out: Path) -> str:
         public_banner("files"),
         archive_map([("release", ride) for ride in rides_of(document, out)], (), "What is shared"),
         "" if noise is None else alarm(noise),
-        section("What was withheld" if hidden else "What was done", listed([*simulation, *promised])),
-        section("What is not covered", listed(limits)),
+        section("What was withheld" if hidden else "What was done", bullets([*simulation, *promised])),
+        section("What is not covered", bullets(limits)),
         section("Files", f"<p>{count_of(done.shared, 'file')}, each listed with its hash in the certificate.</p>"),
     )
 
@@ -95,7 +95,7 @@ def places_page(found: list[FoundPlace], rides: list[Trace]) -> str:
         "Places found (private)",
         "<strong>Private.</strong> This page shows where you stay. Keep it to yourself.",
         archive_map([("original", ride) for ride in rides[:_MOST_RIDES]], marks, "Rides and places"),
-        section("Places", listed(lines)),
+        section("Places", bullets(lines)),
     )
 
 
@@ -126,8 +126,8 @@ def _place_marks(name: str, place: Place, rides: list[Trace]) -> list[Mark]:
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A table that scrolls."""
-    lines = (f"<tr>{''.join(f'<td>{escaped(str(value))}</td>' for value in row)}</tr>" for row in rows)
-    head = "".join(f"<th>{escaped(name)}</th>" for name in heads)
+    lines = (f"<tr>{''.join(f'<td>{escape(str(value))}</td>' for value in row)}</tr>" for row in rows)
+    head = "".join(f"<th>{escape(name)}</th>" for name in heads)
     return (
         '<div class="sheet" tabindex="0" role="region" aria-label="Table"><table class="list">'
         f"<tr>{head}</tr>{''.join(lines)}</table></div>"
@@ -136,7 +136,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def section(title: str, body: str) -> str:
     """A titled part of a page."""
-    return f"<section><h2>{escaped(title)}</h2>{body}</section>"
+    return f"<section><h2>{escape(title)}</h2>{body}</section>"
 
 
 def page(title: str, banner: str, picture: str, *sections: str) -> str:
@@ -148,7 +148,7 @@ def page(title: str, banner: str, picture: str, *sections: str) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" '
         'content="no-referrer"><meta name="robots" content="noindex">'
-        f"<title>{escaped(title)}</title><style>{style}{MAP_STYLE}</style></head><body><main>"
+        f"<title>{escape(title)}</title><style>{style}{MAP_STYLE}</style></head><body><main>"
         f'<p class="banner {kind}" role="note">{banner}</p><header><h1>sfumato</h1></header>'
         f"{f'<figure>{picture}</figure>' if picture else ''}{''.join(sections)}"
         "<footer><p>This page asks nothing of any server.</p></footer></main></body></html>\n"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sfumato.base.drawing.drawing import listed
+from sfumato.base.drawing.drawing import bullets
 from sfumato.base.units import count_of
 from sfumato.pages.report.archive_map import archive_map
 from sfumato.pages.report.archive_page import page, rides_of, section, table
@@ -17,11 +17,11 @@ def audit_page(found: ArchiveAudit, document: Mapping[str, Any], out: Path) -> s
     """For the owner's eyes only: it names their files."""
     sections = []
     if found.leaks:
-        sections.append(section("Can I still be found?", listed([leak.sentence() for leak in found.leaks])))
+        sections.append(section("Can I still be found?", bullets([leak.sentence() for leak in found.leaks])))
     if found.noise is not None:
-        sections.append(section("What the noise leaves", listed(noise_lines(found))))
+        sections.append(section("What the noise leaves", bullets(noise_lines(found))))
     if found.notes:
-        sections.append(section("To note", listed(found.notes)))
+        sections.append(section("To note", bullets(found.notes)))
     rows = [
         (row.source, row.points_in, row.points_out, row.refused or _off(row.error_m))
         for row in found.rows

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.base.arrays import FloatArray, IntArray
-from sfumato.base.drawing.drawing import escaped, nice_step, nice_time_step_s, path_data, rounded, short
+from sfumato.base.drawing.drawing import escape, nice_step, nice_time_step_s, one_decimal, path_data, short
 from sfumato.base.things.frames import differences_m
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length
@@ -56,7 +56,7 @@ def error_chart(original: Trace, release: Trace, certificate: Certificate, shown
     band, of_band = "", ""
     if noise_m:
         of_band = (
-            f" The shaded band is plus or minus {escaped(format_length(noise_m))}, one standard deviation of the noise."
+            f" The shaded band is plus or minus {escape(format_length(noise_m))}, one standard deviation of the noise."
         )
         band = _band(float(height(noise_m)), float(height(-noise_m)))
     cursor = f'<path id="cursor" class="cursor" d="M-9 {short(TOP)}V{short(HEIGHT - BOTTOM)}"/>'
@@ -64,11 +64,16 @@ def error_chart(original: Trace, release: Trace, certificate: Certificate, shown
     svg = (
         f'<svg class="chart" viewBox="0 0 {short(WIDTH)} {short(HEIGHT)}" role="img" aria-labelledby="err-t err-d">'
         f'<title id="err-t">Error of the release by time</title><desc id="err-d">Metres east and north of the true '
-        f"place at each moment.{of_band} The largest distance drawn is {escaped(largest)}.</desc>"
+        f"place at each moment.{of_band} The largest distance drawn is {escape(largest)}.</desc>"
         f"{band}{_grid(top, step, height)}{_clock(start, span)}{lines}{cursor}</svg>"
     )
     distance = np.hypot(errors[:, 0], errors[:, 1])
-    slider = {"x": rounded(x), "away": rounded(distance), "east": rounded(errors[:, 0]), "north": rounded(errors[:, 1])}
+    slider = {
+        "x": one_decimal(x),
+        "away": one_decimal(distance),
+        "east": one_decimal(errors[:, 0]),
+        "north": one_decimal(errors[:, 1]),
+    }
     return Chart(svg, slider, noise_m)
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sfumato.base.drawing.drawing import escaped, short
+from sfumato.base.drawing.drawing import escape, short
 from sfumato.base.units import format_length
 
 WIDTH, HEIGHT = 470.0, 300.0
@@ -47,7 +47,7 @@ def panel(title: str, noises_m: Sequence[float], radii_m: Sequence[float], curve
     def y(error: float) -> float:
         return TOP + (1 - math.sqrt(min(error, 1.0))) * (HEIGHT - TOP - BOTTOM)
 
-    pieces = [f'<text class="title" x="{short(LEFT)}" y="18">{escaped(title)}</text>']
+    pieces = [f'<text class="title" x="{short(LEFT)}" y="18">{escape(title)}</text>']
     for tick in TICKS:
         pieces.append(
             f'<path class="rule" d="M{short(LEFT)} {short(y(tick))}H{short(WIDTH - RIGHT)}"/>'
@@ -60,8 +60,8 @@ def panel(title: str, noises_m: Sequence[float], radii_m: Sequence[float], curve
         last = x(noise_m)
         pieces.append(
             f'<text x="{short(last)}" y="{short(HEIGHT - BOTTOM + 18)}" text-anchor="middle">'
-            f'{escaped(format_length(noise_m))}</text><text x="{short(last)}" y="{short(HEIGHT - BOTTOM + 34)}" '
-            f'text-anchor="middle">r {escaped(format_length(radius_m))}</text>'
+            f'{escape(format_length(noise_m))}</text><text x="{short(last)}" y="{short(HEIGHT - BOTTOM + 34)}" '
+            f'text-anchor="middle">r {escape(format_length(radius_m))}</text>'
         )
     for ink, curve in zip(INKS, curves, strict=False):
         for kind, values in (("naive", curve.naive), ("corrected", curve.corrected)):
@@ -72,9 +72,9 @@ def panel(title: str, noises_m: Sequence[float], radii_m: Sequence[float], curve
     named = [(ink, curve.label) for ink, curve in zip(INKS, curves, strict=False) if curve.label]
     for k, (ink, label) in enumerate(named):
         at = LEFT + k * (WIDTH - LEFT) / 3
-        pieces.append(f'<text class="{ink}" x="{short(at)}" y="{short(HEIGHT - 4)}">{escaped(label)}</text>')
+        pieces.append(f'<text class="{ink}" x="{short(at)}" y="{short(HEIGHT - 4)}">{escape(label)}</text>')
     words = f"{title}: error of naive answers (dashed) and corrected ones (lines) by noise"
     return (
-        f'<svg viewBox="0 0 {short(WIDTH)} {short(HEIGHT)}" role="img" aria-label="{escaped(words)}">'
+        f'<svg viewBox="0 0 {short(WIDTH)} {short(HEIGHT)}" role="img" aria-label="{escape(words)}">'
         f"{''.join(pieces)}</svg>"
     )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sfumato.base.drawing.drawing import escaped, listed, nice_step, short
+from sfumato.base.drawing.drawing import bullets, escape, nice_step, short
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.odds import odds_words
 from sfumato.base.progress import progress
@@ -59,7 +59,7 @@ def public_fleet_page(
         _promise(certificate, smoothed=smoothed),
         _losses(certificate, losses),
         *more,
-        section("What a receiver can do", listed(_answers(received))),
+        section("What a receiver can do", bullets(_answers(received))),
         *_statement(certificate),
     )
 
@@ -85,7 +85,7 @@ def private_fleet_page(
         section("Usefulness, person by person", persons_table(good.persons)) if good.persons else "",
         section(
             "To note",
-            listed([*found.notes, *good.notes, *sorted({r.note for r in good.measures if r.note})]),
+            bullets([*found.notes, *good.notes, *sorted({r.note for r in good.measures if r.note})]),
         ),
         *_statement(certificate),
     )
@@ -93,7 +93,7 @@ def private_fleet_page(
 
 def _map(releases: People, received: Received | None) -> str:
     made = heat_picture([trace for _, trace in releases], received)
-    words = f"<figcaption>{escaped(made.caption)}</figcaption>" if made.caption else ""
+    words = f"<figcaption>{escape(made.caption)}</figcaption>" if made.caption else ""
     return f"<style>{TABLE_STYLE}{STYLE}</style>{made.svg}{words}"
 
 
@@ -101,9 +101,9 @@ def _promise(certificate: Certificate, *, smoothed: bool) -> str:
     size = "" if certificate.noise_m is None else f" Noise of {format_length(certificate.noise_m)} per coordinate."
     people = f"{certificate.people} people, {certificate.points} points, each person with noise of their own.{size}"
     smooth = "<p>Every track was smoothed from a noisy release that is not published; prior fitted to it.</p>"
-    kept = f"<p>{escaped(kept_words(certificate.kept))}</p>" if certificate.kept else ""
+    kept = f"<p>{escape(kept_words(certificate.kept))}</p>" if certificate.kept else ""
     return (
-        f'{alarm(certificate)}<p class="promise">{escaped(certificate.headline)}</p><p>{escaped(people)}</p>'
+        f'{alarm(certificate)}<p class="promise">{escape(certificate.headline)}</p><p>{escape(people)}</p>'
         f"{smooth if smoothed else ''}{kept}"
     )
 
@@ -124,8 +124,8 @@ def _losses(certificate: Certificate, losses: Sequence[PersonLoss]) -> str:
     if len(there) > 1 and float(np.ptp(odds)) <= 1e-6 * float(odds.max()):
         who = "Everybody's times give away the same."
     said = (
-        f"<p>Odds between two places {escaped(radius)} apart at one moment, 99 times in 100, exactly at each person's "
-        f"own times (the promise is for any times). {escaped(who)}</p>"
+        f"<p>Odds between two places {escape(radius)} apart at one moment, 99 times in 100, exactly at each person's "
+        f"own times (the promise is for any times). {escape(who)}</p>"
     )
     return section("How losses are distributed over people", said + _histogram(odds) + table(("", "odds"), rows))
 
@@ -145,7 +145,7 @@ def _histogram(odds: np.ndarray) -> str:
         for k, n in enumerate(counts)
     )
     words = f"Histogram of odds over {len(odds)} people, from {odds.min():.3g} to {odds.max():.3g} to one"
-    return f'<svg class="heat" viewBox="0 0 960 156" role="img" aria-label="{escaped(words)}">{bars}</svg>'
+    return f'<svg class="heat" viewBox="0 0 960 156" role="img" aria-label="{escape(words)}">{bars}</svg>'
 
 
 def _attacked(found: FleetAudit) -> str:
@@ -167,7 +167,7 @@ def _attacked(found: FleetAudit) -> str:
         lines.insert(0, f"NOT PROTECTED: the release of {', '.join(found.unprotected)} is the original, to the metre.")
     heads = ("person", "points", "error as released", "after smoothing", "68 % half-width", "promise")
     words = "<p>Errors per coordinate; the adversary fits how each moves to the original.</p>"
-    return f"{listed(lines)}{words}{table(heads, rows)}"
+    return f"{bullets(lines)}{words}{table(heads, rows)}"
 
 
 def _answers(received: Received | None) -> list[str]:
@@ -184,9 +184,9 @@ def _answers(received: Received | None) -> list[str]:
 
 def _statement(certificate: Certificate) -> list[str]:
     return [
-        section("What this means", listed(certificate.mechanism.explanations(certificate.stated))),
-        section("Take care", listed(certificate.warnings)) if certificate.warnings else "",
-        section("What is not covered", listed(certificate.guarantee.not_covered)),
+        section("What this means", bullets(certificate.mechanism.explanations(certificate.stated))),
+        section("Take care", bullets(certificate.warnings)) if certificate.warnings else "",
+        section("What is not covered", bullets(certificate.guarantee.not_covered)),
         section("The certificate in numbers", table(("", ""), numbers(certificate))),
     ]
 

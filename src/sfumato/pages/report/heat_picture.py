@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.base.arrays import FloatArray
-from sfumato.base.drawing.drawing import escaped, nice_step, short
+from sfumato.base.drawing.drawing import escape, nice_step, short
 from sfumato.base.errors import InputError
 from sfumato.base.things.estimated_map import EstimatedMap
 from sfumato.base.things.grid import Grid
@@ -83,10 +83,10 @@ def _svg(grid: Grid, share: FloatArray, title: str) -> str:
     px, y = bar_m / grid.cell_width * side, height - 16
     words = f"{title}: the darkest cell holds {100 * most:.1f} % of everything. North is up."
     return (
-        f'<svg class="map heat" viewBox="0 0 {short(WIDTH)} {short(height)}" role="img" aria-label="{escaped(words)}">'
+        f'<svg class="map heat" viewBox="0 0 {short(WIDTH)} {short(height)}" role="img" aria-label="{escape(words)}">'
         f'<rect class="sea" width="{short(WIDTH)}" height="{short(height)}"/>{"".join(cells)}'
         f'<g class="scale"><path d="M{short(MARGIN)} {short(y - 5)}v5h{short(px)}v-5"/></g>'
-        f'<text x="{short(MARGIN + px + 8)}" y="{short(y)}">{escaped(format_length(bar_m))}</text>'
+        f'<text x="{short(MARGIN + px + 8)}" y="{short(y)}">{escape(format_length(bar_m))}</text>'
         f'<text x="{short(WIDTH - MARGIN)}" y="{short(y)}" text-anchor="end">darkest cell: {100 * most:.1f} %</text>'
         "</svg>"
     )

@@ -12,7 +12,7 @@ from importlib import resources
 import numpy as np
 
 from sfumato.base.arrays import FloatArray, IntArray
-from sfumato.base.drawing.drawing import escaped, nice_step, path_data, rounded, short
+from sfumato.base.drawing.drawing import escape, nice_step, one_decimal, path_data, short
 from sfumato.base.things.frames import frame_for, wrap_longitude
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length
@@ -84,11 +84,11 @@ def draw_map(
     if half_width_m:
         band = f'<path id="layer-band" class="band" stroke-width="{short(band_px)}" d="{path_data(middle, segment)}"/>'
         pieces.append(band)
-    slider: dict[str, object] = {"release": rounded(released.ravel())}
+    slider: dict[str, object] = {"release": one_decimal(released.ravel())}
     dots = len(shown) <= 400
     if original is not None:
         true = sheet.pixels(*layers[1])
-        slider["original"] = rounded(true.ravel())
+        slider["original"] = one_decimal(true.ravel())
         pieces.append(_track("original", true, segment, dots=dots))
     if line is None:
         pieces.append(_track("release", released, segment, dots=dots))
@@ -128,7 +128,7 @@ def _legend(
 
 def _svg(pieces: list[str], markers: str, private: bool, half_width_m: float) -> str:
     shows = "the original track, the released track" if private else "the released track"
-    band = f" and a band of plus or minus {escaped(format_length(half_width_m))} that is the 68% interval"
+    band = f" and a band of plus or minus {escape(format_length(half_width_m))} that is the 68% interval"
     return (
         f'<svg class="map" viewBox="0 0 {short(WIDTH)} {short(HEIGHT)}" role="img" aria-labelledby="map-t map-d">'
         f'<title id="map-t">Map of {"original and release" if private else "the release"}</title>'
@@ -186,7 +186,7 @@ def _scale_bar(sheet: _Sheet) -> str:
     return (
         f'<g class="scale"><path d="M{short(x)} {short(y - 5)}v5h{short(px)}v-5"/>'
         f'<text x="{short(x + px / 2)}" y="{short(y - 9)}" text-anchor="middle">'
-        f"{escaped(format_length(length_m))}</text></g>"
+        f"{escape(format_length(length_m))}</text></g>"
     )
 
 
@@ -199,7 +199,7 @@ def _radius(sheet: _Sheet, radius_m: float) -> str:
     return (
         f'<g class="scale"><circle cx="{short(x)}" cy="{short(y)}" r="{short(px)}"/>'
         f'<text x="{short(WIDTH - MARGIN)}" y="{short(HEIGHT - 12)}" text-anchor="end">'
-        f"radius {escaped(format_length(radius_m))}</text></g>"
+        f"radius {escape(format_length(radius_m))}</text></g>"
     )
 
 

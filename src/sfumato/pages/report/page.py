@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from importlib import resources
 
-from sfumato.base.drawing.drawing import drawn_places, escaped, listed
+from sfumato.base.drawing.drawing import bullets, drawn_places, escape
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length
 from sfumato.pages.report.chart import Chart
@@ -63,7 +63,7 @@ def assemble(
             'content="no-referrer"><meta name="robots" content="noindex">',
             f"<title>{title}</title><style>{_part('page.css')}</style></head><body><main>",
             _banners(certificate, private=private),
-            f'<header><h1>sfumato</h1><p class="promise">{escaped(certificate.headline)}</p></header>',
+            f'<header><h1>sfumato</h1><p class="promise">{escape(certificate.headline)}</p></header>',
             _cards(certificate, audit),
             _map(picture, len(shown), len(release)),
             "" if chart is None else _chart(chart, certificate),
@@ -103,8 +103,8 @@ def _banners(certificate: Certificate, *, private: bool) -> str:
 
 def _cards(certificate: Certificate, audit: Audit | None) -> str:
     body = "".join(
-        f'<div><dt>{escaped(card.label)}</dt><dd class="big">{escaped(card.number)}</dd>'
-        f'<dd class="fine">{escaped(card.meaning)}</dd></div>'
+        f'<div><dt>{escape(card.label)}</dt><dd class="big">{escape(card.number)}</dd>'
+        f'<dd class="fine">{escape(card.meaning)}</dd></div>'
         for card in cards(certificate, audit)
     )
     return f'<dl class="cards">{body}</dl>'
@@ -113,7 +113,7 @@ def _cards(certificate: Certificate, audit: Audit | None) -> str:
 def _map(picture: Picture, drawn: int, count: int) -> str:
     rows = "".join(
         f'<li><label><input type="checkbox" checked hidden data-layer="{name}"><span class="swatch {name}"></span>'
-        f"{escaped(text)}</label></li>"
+        f"{escape(text)}</label></li>"
         for name, text in picture.legend
     )
     some = "" if drawn == count else f"<p>{drawn} of {count} points are drawn.</p>"
@@ -130,7 +130,7 @@ def _chart(chart: Chart, certificate: Certificate) -> str:
     if chart.noise_m:
         rows.append(("band-68", f"{interval_words(certificate)} of the noise, ±{format_length(chart.noise_m)}"))
     legend = "".join(
-        f'<li><label><span class="swatch {name}"></span>{escaped(text)}</label></li>' for name, text in rows
+        f'<li><label><span class="swatch {name}"></span>{escape(text)}</label></li>' for name, text in rows
     )
     return (
         f"<section><h2>How far off the release is, by time</h2><figure>{chart.svg}"
@@ -141,39 +141,39 @@ def _chart(chart: Chart, certificate: Certificate) -> str:
 def _dropped(certificate: Certificate, dropped: Sequence[str]) -> str:
     nothing = "<p>Nothing but positions and times was found in the original.</p>"
     words = "<p>Found in the original and not in the release:</p>" if dropped else ""
-    left_out = f"{words}{listed(dropped_words(dropped), empty=nothing)}"
+    left_out = f"{words}{bullets(dropped_words(dropped), empty=nothing)}"
     return f"<section><h2>What was left out</h2>{left_out}</section>{_kept(certificate)}"
 
 
 def _kept(certificate: Certificate) -> str:
     words = kept_words(certificate.kept)
-    return f"<section><h2>What was kept</h2><p>{escaped(words)}</p></section>" if words else ""
+    return f"<section><h2>What was kept</h2><p>{escape(words)}</p></section>" if words else ""
 
 
 def _list(title: str, texts: Sequence[str]) -> str:
-    return f"<section><h2>{escaped(title)}</h2>{listed(texts)}</section>" if texts else ""
+    return f"<section><h2>{escape(title)}</h2>{bullets(texts)}</section>" if texts else ""
 
 
 def _table(title: str, rows: Sequence[tuple[str, str]]) -> str:
-    body = "".join(f'<tr><th scope="row">{escaped(name)}</th><td>{escaped(value)}</td></tr>' for name, value in rows)
-    return f'<section><h2>{escaped(title)}</h2><div class="sheet"><table>{body}</table></div></section>'
+    body = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in rows)
+    return f'<section><h2>{escape(title)}</h2><div class="sheet"><table>{body}</table></div></section>'
 
 
 def _statement(certificate: Certificate) -> str:
     guarantee = certificate.guarantee
     parts = [
-        f"<div><p>{label}</p>{listed(items)}</div>"
+        f"<div><p>{label}</p>{bullets(items)}</div>"
         for items, label in ((guarantee.covers, "It covers"), (guarantee.assumes, "It assumes"))
         if items
     ]
-    numerics = f"<p>Numerics: {escaped(guarantee.numerics)}.</p>"
-    notion = f"<p>{escaped(guarantee.notion[:1].upper() + guarantee.notion[1:])}.</p>"
+    numerics = f"<p>Numerics: {escape(guarantee.numerics)}.</p>"
+    notion = f"<p>{escape(guarantee.notion[:1].upper() + guarantee.notion[1:])}.</p>"
     return f'<section><h2>The promise, exactly</h2>{notion}<div class="two">{"".join(parts)}</div>{numerics}</section>'
 
 
 def _footer(certificate: Certificate, *, private: bool) -> str:
-    hashed = f"<p>Release: <code>{escaped(certificate.content_sha256)}</code> (SHA-256 of its content).</p>"
-    made = f"<p>Made by sfumato {escaped(certificate.version)}.</p>"
+    hashed = f"<p>Release: <code>{escape(certificate.content_sha256)}</code> (SHA-256 of its content).</p>"
+    made = f"<p>Made by sfumato {escape(certificate.version)}.</p>"
     return (
         "<footer><p>Anyone can check the promise from the certificate and the release alone: "
         "<code>sfumato verify certificate.json --release release.gpx</code></p>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sfumato.base.drawing.drawing import listed
+from sfumato.base.drawing.drawing import bullets
 from sfumato.base.numbers.odds import odds_words
 from sfumato.base.units import format_length
 from sfumato.pages.report.archive_page import page, section, table
@@ -44,10 +44,10 @@ def preview_page(found: Preview) -> str:
         "A preview of releases (private)",
         _BANNER,
         f'<style>{STYLE}</style><div class="curves">{"".join(preview_panels(found).values())}</div>',
-        section("What can be had together", listed([one.sentence for one in found.wishes])),
+        section("What can be had together", bullets([one.sentence for one in found.wishes])),
         section("Promise and usefulness", f"<p>{HOW_TO_READ} Here: naive → corrected.</p>{table(heads, rows)}"),
         section("Person by person", each) if people else "",
-        section("To note", listed([*found.notes, *_measure_notes(choices), "Nothing was released."])),
+        section("To note", bullets([*found.notes, *_measure_notes(choices), "Nothing was released."])),
     )
 
 
@@ -64,7 +64,7 @@ def utility_page(found: Utility) -> str:
             f"{HOW_TO_READ}</p>" + usefulness_table(found.measures),
         ),
         section("Person by person", persons_table(found.persons)) if found.persons else "",
-        section("To note", listed([*found.notes, *sorted({row.note for row in found.measures if row.note})])),
+        section("To note", bullets([*found.notes, *sorted({row.note for row in found.measures if row.note})])),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import resources
 from pathlib import Path
 
-from sfumato.base.drawing.drawing import escaped
+from sfumato.base.drawing.drawing import escape
 from sfumato.base.files import write_text
 from sfumato.tracks.certificates.verdict import Verdict
 
@@ -18,14 +18,14 @@ _STYLE = (
 
 def verdict_page(verdict: Verdict) -> str:
     """The verdict's rows under its head: green if all is well, red if not."""
-    rows = "".join(f"<dt>{escaped(label)}</dt><dd>{escaped(text)}</dd>" for label, text in verdict.rows())
+    rows = "".join(f"<dt>{escape(label)}</dt><dd>{escape(text)}</dd>" for label, text in verdict.rows())
     style = resources.files("sfumato.pages.report").joinpath("page.css").read_text(encoding="utf-8")
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="robots" content="noindex">'
         f"<title>Verdict on a release</title><style>{style}{_STYLE}</style></head><body><main><header><h1>sfumato</h1>"
-        f'<p class="banner {"public" if verdict.ok else "warning"}"><strong>{escaped(verdict.head())}</strong></p>'
+        f'<p class="banner {"public" if verdict.ok else "warning"}"><strong>{escape(verdict.head())}</strong></p>'
         f'</header><dl class="sheet answers">{rows}</dl></main></body></html>\n'
     )
 

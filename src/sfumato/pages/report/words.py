@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from sfumato.base.drawing.drawing import escaped
+from sfumato.base.drawing.drawing import escape
 from sfumato.base.numbers.odds import odds_words
 from sfumato.base.units import format_length
 from sfumato.tracks.adversary.audit import Audit
@@ -38,7 +38,7 @@ def public_banner(of: str = "track") -> str:
 def alarm(document: Json | Certificate) -> str:
     """A red banner where the release protects nobody, nothing or hardly anything; else nothing."""
     said = thin_protection(document)
-    return "".join(f'<p class="banner warning" role="alert">{escaped(text)}</p>' for text in said)
+    return "".join(f'<p class="banner warning" role="alert">{escape(text)}</p>' for text in said)
 
 
 def kept_words(kept: Sequence[str]) -> str:

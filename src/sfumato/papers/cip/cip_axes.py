@@ -4,7 +4,7 @@
 nearly the same length scales. Pooled over traces the correlation is indeed -.064; *within* a trace its size is .65 on
 average, because a ride has a direction and the signs cancel in the pool. An adversary who knows the direction of a
 street uses it. For a path with one kernel and correlation ρ between axes, noise independent between them has the exact
-loss of the prior scaled by 1 - |ρ| (:func:`sfumato.papers.cip.subsequences.axes_loss`); noise in the prior's own
+loss of the prior scaled by 1 - |ρ| (:func:`sfumato.papers.cip.several_moments.axes_loss`); noise in the prior's own
 shape is not affected, and neither is a bound over all spreads, such as that of the multiscale noise.
 """
 
@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.base.drawing.panels import Panel, svg
+from sfumato.base.drawing.panels import Panel
 from sfumato.papers import Reproduction
-from sfumato.papers.cip.subsequences import axes_loss
+from sfumato.papers.cip.several_moments import axes_loss
 from sfumato.papers.claims import check, near
-from sfumato.papers.geolife import first_minutes, thinned
-from sfumato.papers.l_eff import effective_length
+from sfumato.papers.l_eff import effective_length, first_minutes, thinned
+from sfumato.papers.picture import Picture
 from sfumato.tracks.priors.kernels import RBF
 
 PLACE = "Meehan2021, Sec. 5"
@@ -91,7 +91,7 @@ def run(*, quick: bool = False) -> Reproduction:
                 all(abs(row["prior-shaped noise, exact"] * 0.02 - 1) < 1e-3 for row in rows),
             ),
         ),
-        picture_svg=svg([panel], columns=1, title="GeoLife"),
+        picture=Picture([panel], "GeoLife"),
         notes=(f"{len(pairs)} traces that move along both axes.",),
         numbers={"pooled": pooled, "mean_size": size, "medians": [float(m) for m in medians]},
     )

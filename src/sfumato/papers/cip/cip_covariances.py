@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.base.arrays import FloatArray, IntArray
-from sfumato.base.drawing.panels import HeatMap, svg
 from sfumato.papers import Reproduction, Row
-from sfumato.papers.claims import Claim, check, unchecked
+from sfumato.papers.claims import Claim, cannot_check, check
+from sfumato.papers.picture import NoiseMap, Picture
 from sfumato.tracks.designs.exact_designs import joint, one_compound
 from sfumato.tracks.designs.noise_design import NoiseDesign
 from sfumato.tracks.designs.published import concentrated_noise, multiple_secrets, sdp_a, sdp_a_basic, uniform
@@ -42,13 +42,13 @@ def run(*, quick: bool = False) -> Reproduction:
                 "largest variance at": int(np.argmax(diagonal)),
             }
         )
-    parts = [HeatMap(name, design.noise_covariance, draws[name]) for name, design in designs.items()]
+    parts = [NoiseMap(name, design.noise_covariance, sample=draws[name]) for name, design in designs.items()]
     return Reproduction(
         name="cip-covariances",
         title="Appendix 7.1.2: noise covariances and a draw from each",
         tables={"designs": rows},
         claims=_claims(designs, quick),
-        picture_svg=svg(parts, columns=4, title="Noise covariances (red +, blue -) and one draw"),
+        picture=Picture(parts, "Noise covariances (red +, blue -) and one draw", columns=4),
         notes=("Draws are simulations with a fixed seed.", f"Nugget {NUGGET:g} in the priors, budget .02 per point.")
         + (("--quick leaves out the every-point designs.",) if quick else ()),
     )
@@ -116,7 +116,7 @@ def _left_out() -> list[Claim]:
         "Multiple Secrets, RBF: more noise towards both ends",
         "Multiple Secrets, periodic: less noise in the middle",
     )
-    return [unchecked(text, whose=PLACE, because="--quick leaves out the every-point designs") for text in words]
+    return [cannot_check(text, whose=PLACE, because="--quick leaves out the every-point designs") for text in words]
 
 
 def _every_point_claims(designs: dict[str, NoiseDesign], losses: dict[str, float]) -> list[Claim]:

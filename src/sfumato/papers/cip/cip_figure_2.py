@@ -13,9 +13,9 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.base.arrays import FloatArray
-from sfumato.base.drawing.panels import Panel, svg
 from sfumato.papers import Reproduction
 from sfumato.papers.claims import Claim, check
+from sfumato.papers.picture import BandPanel, Picture
 from sfumato.papers.temperatures import quartiles
 from sfumato.tracks.designs.design import design_for
 from sfumato.tracks.designs.exact_designs import joint, one_compound
@@ -44,7 +44,7 @@ def run(*, quick: bool = False) -> Reproduction:
         title="Figure 2: 68% posterior interval on the secret against effective length scale",
         tables=tables,
         claims=_claims(tables),
-        picture_svg=svg([*panels, *more_panels], columns=4, title="Posterior interval 2σ (higher is more private)"),
+        picture=Picture([*panels, *more_panels], "Posterior interval 2σ (higher is more private)", columns=4),
         notes=(
             f"Unit prior variance, nugget {NUGGET:g}, MSE {MSE} per point.",
             "The paper calls ±1σ the 68% interval and draws its width 2σ (erratum 5).",
@@ -56,14 +56,14 @@ def run(*, quick: bool = False) -> Reproduction:
 
 def periodic_panels(
     lengths: list[float], *, band: tuple[float, float], median: float, every: bool = True
-) -> tuple[dict[str, list[_Row]], list[Panel]]:
+) -> tuple[dict[str, list[_Row]], list[BandPanel]]:
     """Panels e to h at other length scales, for a prior of one's own."""
     return _panels("periodic", np.array(lengths), (band[0], median, band[1]), quick=not every)
 
 
 def _panels(
     name: str, scales: FloatArray, quartiles: tuple[float, float, float], *, quick: bool
-) -> tuple[dict[str, list[_Row]], list[Panel]]:
+) -> tuple[dict[str, list[_Row]], list[BandPanel]]:
     letters, pair = ("abcd", [24, 25]) if name == "rbf" else ("efgh", [16, 32])
     few = scales[[0, len(scales) // 2]] if quick else scales
     jobs = (
@@ -80,7 +80,7 @@ def _panels(
         lines = {key: np.array([row[key] for row in rows]) for key in rows[0] if key not in _HIDDEN}
         places = np.array([row["l"] for row in rows])
         shaded = (quartiles[0], quartiles[2])
-        panels.append(Panel(title, places, lines, "l_eff", "2σ", shaded=shaded, dashed=quartiles[1]))
+        panels.append(BandPanel(title, places, lines, "l_eff", "2σ", shaded=shaded, dashed=quartiles[1]))
     return tables, panels
 
 

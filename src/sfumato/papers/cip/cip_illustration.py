@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from sfumato.base.arrays import FloatArray
-from sfumato.base.drawing.panels import PathMap, svg
 from sfumato.base.things.frames import unroll
 from sfumato.papers import Reproduction
-from sfumato.papers.claims import check, unchecked
+from sfumato.papers.claims import cannot_check, check
+from sfumato.papers.picture import PathMap, Picture
 from sfumato.tracks.designs.convex import least_loss
 from sfumato.tracks.designs.noise_design import NoiseDesign
 from sfumato.tracks.designs.published import multiple_secrets, uniform
@@ -88,7 +88,7 @@ def run(*, quick: bool = False) -> Reproduction:
             because="on our sample ride",
         ),
         check("ours leaves the widest", at["ours"] >= at["Multiple Secrets"] * (1 - 1e-6), measured=at["ours"]),
-        unchecked(
+        cannot_check(
             "the picture of the mayoral staff member's trace", whose=PLACE, because="that trace is not published"
         ),
     )
@@ -97,7 +97,7 @@ def run(*, quick: bool = False) -> Reproduction:
         title="Appendix 7.1.1 on a sample trace: three sensitive moments",
         tables={"intervals": rows},
         claims=claims,
-        picture_svg=svg(parts, columns=3, title="Path, release (dashed), 2σ discs; sensitive moments marked"),
+        picture=Picture(parts, "Path, release (dashed), 2σ discs; sensitive moments marked", columns=3),
         notes=(
             "The paper's trace is not published; this is the embedded sample ride, and the noise a simulation.",
             "Whoever knows such a mechanism can tell which moments it protects (erratum 8).",

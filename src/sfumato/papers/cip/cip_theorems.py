@@ -13,11 +13,10 @@ import math
 
 import numpy as np
 
-from sfumato.base.drawing.panels import Panel, svg
+from sfumato.base.drawing.panels import Panel
 from sfumato.base.numbers.odds import mu_at_epsilon, odds_at
 from sfumato.papers import Reproduction
-from sfumato.papers.cip.several_moments import compound_loss_bound, compound_loss_exact
-from sfumato.papers.cip.subsequences import approaches, worst_subsequence
+from sfumato.papers.cip.several_moments import approaches, compound_loss_bound, compound_loss_exact, worst_subsequence
 from sfumato.papers.cip.theorems import (
     additive_decomposition,
     composed_loss,
@@ -29,6 +28,7 @@ from sfumato.papers.cip.theorems import (
     redrawn_noise,
 )
 from sfumato.papers.claims import Claim, check, near
+from sfumato.papers.picture import Picture
 from sfumato.tracks.designs.published import sdp_a_basic
 from sfumato.tracks.losses.gaussian_loss import loss_matrix
 from sfumato.tracks.priors.kernels import RBF, Periodic
@@ -143,9 +143,8 @@ def run(*, quick: bool = False) -> Reproduction:
             "ε'(λ) of Theorem 3.3, SDP_A at one moment, l = 6.1, radius .2, secrets within 1 of a centre": shown,
         },
         claims=claims,
-        picture_svg=svg(
-            [Panel("Theorem 3.3, cut at 60: finite only near 1", np.array(RATIOS), numbers, "truth / assumed", "ε'")],
-            columns=1,
+        picture=Picture(
+            [Panel("Theorem 3.3, cut at 60: finite only near 1", np.array(RATIOS), numbers, "truth / assumed", "ε'")]
         ),
         notes=("Where Theorem 3.3 is infinite it says nothing; exact_epsilon_under answers for any kernel.",),
     )

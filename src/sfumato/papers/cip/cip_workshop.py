@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.base.drawing.panels import Panel, svg
+from sfumato.base.drawing.panels import Panel
 from sfumato.papers import Reproduction
 from sfumato.papers.cip.theorems import gp_loss_bound
 from sfumato.papers.claims import check, near
+from sfumato.papers.picture import Picture
 from sfumato.tracks.designs.exact_designs import one_compound
 from sfumato.tracks.losses.gaussian_loss import loss_matrix, worst_direction
 from sfumato.tracks.priors.kernels import RBF
@@ -94,7 +95,7 @@ def run(*, quick: bool = False) -> Reproduction:
         title="Workshop Figure 2: loss of every other point of ten, against noise variance",
         tables={"loss (λ_max of J, per squared unit)": rows, "ratio to independent data at l = 1": ratios},
         claims=claims,
-        picture_svg=svg(panels, columns=2, title="What dependence adds"),
+        picture=Picture(panels, "What dependence adds", columns=2),
         notes=(
             "The paper prints no numbers beside the 50 % of its text; every number here is computed.",
             "Σ_eff under its eq. 3 is written with σ_z where σ_z² is meant (erratum 1).",

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from html import escape
 
 import numpy as np
 
 from sfumato.base.arrays import FloatArray
+from sfumato.base.drawing.panels import Bars, Panel
 from sfumato.base.things.grid import Grid
 from sfumato.channels.designs.comparison import Compared, compare
-from sfumato.channels.designs.door import compared_rows
 from sfumato.papers import Reproduction
 from sfumato.papers.claims import Claim, check, near
+from sfumato.papers.picture import Picture
 
-COLOURS = ("#1f6fb2", "#c2571a", "#e0a030", "#2f8f4e", "#7a4ea3", "#b23a6f", "#555555")
 EPSILONS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 # Average distance in cells: lip-optimal, ldp at eps, Blahut-Arimoto, planar Laplace raw and remapped, exponential
 # raw and remapped, prior resampling.
@@ -51,79 +50,23 @@ def synthetic_city(size: int) -> tuple[FloatArray, FloatArray]:
     return (heat / heat.sum()).ravel(), distances
 
 
-def picture(rows: Sequence[Compared], *, unit: str) -> str:
-    """The cost and what else leaks against the LIP leakage, one line per mechanism."""
+def comparison_parts(rows: Sequence[Compared], *, unit: str) -> list[Panel | Bars]:
+    """The cost and what else leaks against the LIP leakage, one line per mechanism; bars where there is one leakage."""
     names = list(dict.fromkeys(row.mechanism for row in rows))
     targets = np.array(sorted({row.target for row in rows}))
-    fields = (
+    parts: list[Panel | Bars] = []
+    for field, title in (
         ("average_distortion", f"average distortion ({unit})"),
         ("mutual_information_nats", "mutual information (nats)"),
         ("ldp", "local differential privacy (nats)"),
         ("bayes_error", "error of the best guess"),
-    )
-    if targets.size == 1:
-        return _bars(rows, fields)
-    wide, tall, gap = 360, 230, 60
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{2 * (wide + gap) + 220}" height="{2 * (tall + gap) + 20}" '
-        'font-family="sans-serif" font-size="11"><rect width="100%" height="100%" fill="white"/>'
-    ]
-    for number, (field, title) in enumerate(fields):
-        left, top = gap + (number % 2) * (wide + gap), 34 + (number // 2) * (tall + gap)
-        values = {name: [float(getattr(r, field)) for r in rows if r.mechanism == name] for name in names}
-        largest = max([v for line in values.values() for v in line if np.isfinite(v)] + [1e-12])
-        parts.append(f'<text x="{left}" y="{top - 8}" font-weight="bold">{escape(title)}</text>')
-        parts.append(f'<rect x="{left}" y="{top}" width="{wide}" height="{tall}" fill="none" stroke="#999"/>')
-        for share in (0.0, 0.5, 1.0):
-            height, target = top + tall * (1 - share), targets[0] + share * (targets[-1] - targets[0])
-            parts.append(f'<text x="{left - 4}" y="{height + 4:.0f}" text-anchor="end">{share * largest:.3g}</text>')
-            place = left + wide * share
-            parts.append(f'<text x="{place:.0f}" y="{top + tall + 14}" text-anchor="middle">{target:.3g}</text>')
-        middle = left + wide / 2
-        parts.append(f'<text x="{middle}" y="{top + tall + 28}" text-anchor="middle">LIP leakage (nats)</text>')
-        for name, line in values.items():
-            points = " ".join(
-                f"{left + wide * (t - targets[0]) / (targets[-1] - targets[0]):.1f},"
-                f"{top + tall * (1 - min(1.0, v / largest)):.1f}"
-                for t, v in zip(targets, line, strict=True)
-            )
-            parts.append(f'<polyline points="{points}" fill="none" stroke-width="1.8" {_stroke(name)}/>')
-    for place, name in enumerate(names):
-        height, left = 46 + 20 * place, 2 * (wide + gap) + 24
-        parts.append(
-            f'<line x1="{left}" x2="{left + 28}" y1="{height}" y2="{height}" stroke-width="2" {_stroke(name)}/>'
-        )
-        parts.append(f'<text x="{left + 34}" y="{height + 4}">{escape(name)}</text>')
-    return "".join([*parts, "</svg>"])
-
-
-def _stroke(name: str) -> str:
-    """One colour per mechanism; a remapped one is dashed."""
-    bases = list(dict.fromkeys(other.removesuffix("+remap") for other in compared_rows()))
-    dash = ' stroke-dasharray="5 3"' if name.endswith("+remap") else ""
-    return f'stroke="{COLOURS[bases.index(name.removesuffix("+remap"))]}"{dash}'
-
-
-def _bars(rows: Sequence[Compared], fields: tuple[tuple[str, str], ...]) -> str:
-    """One leakage only: a bar per mechanism and measure."""
-    line, label_width, bar = 18, 170, 220
-    height = 40 + len(rows) * line
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{label_width + len(fields) * (bar + 70)}" height="{height}" '
-        'font-family="sans-serif" font-size="11">'
-    ]
-    for place, row in enumerate(rows):
-        parts.append(f'<text x="4" y="{44 + place * line}">{escape(row.mechanism)}</text>')
-    for column, (field, title) in enumerate(fields):
-        left = label_width + column * (bar + 70)
-        values = [float(getattr(row, field)) for row in rows]
-        largest = max([value for value in values if np.isfinite(value)] + [1e-12])
-        parts.append(f'<text x="{left}" y="18" font-weight="bold">{escape(title)}</text>')
-        for place, value in enumerate(values):
-            size, top = bar * min(1.0, value / largest), 33 + place * line
-            parts.append(f'<rect x="{left}" y="{top}" width="{size:.1f}" height="13" fill="{COLOURS[0]}"/>')
-            parts.append(f'<text x="{left + size + 4:.1f}" y="{top + 11}">{value:.4g}</text>')
-    return "".join([*parts, "</svg>"])
+    ):
+        found = {name: np.array([float(getattr(r, field)) for r in rows if r.mechanism == name]) for name in names}
+        if targets.size == 1:
+            parts.append(Bars(title, {name: float(values[0]) for name, values in found.items()}, ""))
+        else:
+            parts.append(Panel(title, targets, found, "LIP leakage (nats)"))
+    return parts
 
 
 def run(quick: bool = False) -> Reproduction:
@@ -167,7 +110,7 @@ def run(quick: bool = False) -> Reproduction:
         title="6 x 6 synthetic city: average distance at equal LIP leakage, with MI, LDP and Bayes error",
         tables={"comparison": [asdict(row) for row in rows]},
         claims=claims,
-        picture_svg=picture(rows, unit="cells"),
+        picture=Picture(comparison_parts(rows, unit="cells"), "Mechanisms at equal LIP leakage", columns=2),
         notes=(
             "LIP-optimal wins this column by construction; at eps >= 2 it already gives away most of the entropy.",
             "The optimum is not unique: its mutual information depends on the solver and is not compared.",

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.base.drawing.panels import Panel, svg
+from sfumato.base.drawing.panels import Panel
 from sfumato.channels.designs.numbers.clamped_laplace import context_aware
 from sfumato.papers import Reproduction
 from sfumato.papers.claims import check, near
+from sfumato.papers.picture import Picture
 
 VALUES = np.arange(3.0)
 PLACE = "Jiang2021, Fig. 3"
@@ -57,7 +58,7 @@ def run(*, quick: bool = False) -> Reproduction:
         title="Figure 3: the largest slope α of context-aware Laplace noise",
         tables={"(a) epsilon = 2": by_skew, "(b) skewness .2": by_epsilon},
         claims=claims,
-        picture_svg=svg(panels, columns=2, title="Theorem 6: feasible α"),
+        picture=Picture(panels, "Theorem 6: feasible α", columns=2),
         notes=("The figure prints no numbers; ours are those of the corrected conditions (E8 to E11).",),
     )
 

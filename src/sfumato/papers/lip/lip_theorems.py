@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from sfumato.base.arrays import FloatArray
-from sfumato.base.drawing.panels import Panel, svg
+from sfumato.base.drawing.panels import Panel
 from sfumato.base.numbers.gaussian_quantity import delta_at, hockey_stick
 from sfumato.channels.conversions import composition, lip_constants
 from sfumato.channels.designs.lip.lip_optimal import optimal_channel
@@ -20,7 +20,8 @@ from sfumato.channels.designs.numbers.gaussian_channel import printed_share, sma
 from sfumato.channels.measures import discrete
 from sfumato.channels.priors.prior_sets import samples_needed
 from sfumato.papers import Reproduction
-from sfumato.papers.claims import Claim, check, near, unchecked
+from sfumato.papers.claims import Claim, cannot_check, check, near
+from sfumato.papers.picture import Picture
 
 PRIOR = np.array([0.5, 0.3, 0.2])
 PAPER = "Jiang2021"
@@ -37,7 +38,7 @@ def run(*, quick: bool = False) -> Reproduction:
         *_mismatch_claims(trials),
         *_continuous_claims(),
         *(
-            unchecked(
+            cannot_check(
                 name, whose=f"{PAPER}, {name}", because="its proof is not in the supplement, the only text we have"
             )
             for name in ("Theorem 5", "Corollary 1", "Corollary 2", "Corollary 4")
@@ -56,7 +57,7 @@ def run(*, quick: bool = False) -> Reproduction:
         title="The statements of local information privacy, as printed and as corrected",
         tables={"Proposition 1, smallest probability .2": rows},
         claims=claims,
-        picture_svg=svg([Panel("Proposition 1", epsilons, lines, "epsilon", "nats")], columns=1),
+        picture=Picture([Panel("Proposition 1", epsilons, lines, "epsilon", "nats")]),
         notes=(f"{len(trials)} random channels and priors, seeded.",),
     )
 

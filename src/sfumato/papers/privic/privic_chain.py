@@ -1,20 +1,257 @@
-"""Section 6 of PRIVIC: the loop as a Markov chain, enumerated; Figure 5, Lemma 6.1, Theorems 6.2 and 6.3.
+"""The loop's estimates as a Markov chain, exactly, for a few cells and reports [Biswas2023, Sec. 6].
 
-[Biswas2023, Sec. 6]. Every number is exact (no sampling): two or three cells, up to twenty reports per cycle. Lemma 6.1
-fails in every case; with the limit of Blahut-Arimoto, which it uses, states beyond θ = e^β/(1 + e^β) absorb: the
-stationary law is not unique. With the published finite steps one law remains in every case enumerated.
+A state is an estimate θ whose shares are whole multiples of 1/k, none of them 0 (the paper's P_{X,k}). One cycle: the
+channel is Blahut-Arimoto of θ, everybody reports through it, and the iterative Bayesian update from θ gives the next
+estimate, rounded to the nearest state. The law of the tally is a sum of multinomials, computed by adding one person at
+a time, so the transition matrix is exact: nothing is sampled.
+
+Lemma 6.1 says that every transition has positive probability. It has not:
+
+* n reports of m cells make C(n+m-1, m-1) tallies, so at most so many states follow a state; with more states than
+  tallies some transition is impossible.
+* With the *limit* of Blahut-Arimoto, which the lemma uses, the weight of an output may be exactly 0. Two cells at
+  distance 1: the limit reports cell 0 always iff θ_0 >= e^β / (1 + e^β) (the optimality condition
+  θ_0 e^-β + θ_1 e^β <= 1). Such reports say nothing, every θ is a maximum of their likelihood, and the update leaves θ
+  where it is: the state is absorbing. There are such states on both sides, so the chain is not irreducible and its
+  stationary law is not unique (Theorem 6.2 fails), and the map from θ to the estimate jumps there even with infinitely
+  many reports (Theorem C.6 fails).
+
+With finitely many steps the weights stay positive; :func:`chain_of_estimates` then shows which states are left for
+ever and whether one closed class, and so one stationary law, remains.
+
+The reproduction enumerates two or three cells and up to twenty reports per cycle: Figure 5, Lemma 6.1 (it fails in
+every case), Theorems 6.2 and 6.3. With the published finite steps one law remains in every case enumerated.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import combinations
 
 import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
 
+from sfumato.base.arrays import BoolArray, FloatArray, IntArray, finite, positive, read_only
+from sfumato.base.errors import InputError
+from sfumato.base.numbers.em_step import em_factor
 from sfumato.papers import Reproduction, Row
 from sfumato.papers.claims import check, near
-from sfumato.papers.privic.chain import EstimateChain, chain_of_estimates
-from sfumato.papers.simplex_picture import simplex_svg
+from sfumato.papers.picture import Picture, Simplex
+
+MOST_STATES = 2000
+_LIMIT_STEPS = 20_000
+_NO_WEIGHT = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EstimateChain:
+    """States (k, cells), their transition matrix, and the communicating class of each; ``closed`` are never left."""
+
+    states: FloatArray
+    transition: FloatArray
+    class_of: IntArray
+    closed: tuple[int, ...]
+    tallies: int
+
+    @property
+    def irreducible(self) -> bool:
+        """Whether every state can be reached from every other."""
+        return int(self.class_of.max()) == 0
+
+    @property
+    def everywhere_positive(self) -> bool:
+        """Whether every transition has positive probability, as Lemma 6.1 says."""
+        return bool(self.transition.min() > 0)
+
+    @property
+    def absorbing(self) -> BoolArray:
+        """The states that are never left once entered."""
+        return np.asarray(np.diag(self.transition) >= 1 - 1e-12)
+
+    def members(self, number: int) -> IntArray:
+        """The states of one communicating class."""
+        return np.flatnonzero(self.class_of == number)
+
+    def period(self, number: int) -> int:
+        """The period of a closed class: 1 means aperiodic."""
+        inside = self.members(number)
+        arcs = self.transition[np.ix_(inside, inside)] > 0
+        level = np.full(inside.size, -1)
+        level[0], frontier = 0, [0]
+        gaps: list[int] = []
+        while frontier:
+            here = frontier.pop()
+            for there in np.flatnonzero(arcs[here]):
+                if level[there] < 0:
+                    level[there] = level[here] + 1
+                    frontier.append(int(there))
+                else:
+                    gaps.append(abs(int(level[here] + 1 - level[there])))
+        return reduce(math.gcd, gaps, 0) or 1
+
+    def stationary_laws(self) -> list[FloatArray]:
+        """One stationary law per closed class; the chain has a unique one iff there is one such class."""
+        laws = []
+        for number in self.closed:
+            inside = self.members(number)
+            part = self.transition[np.ix_(inside, inside)]
+            system = np.concatenate([part.T - np.eye(inside.size), np.ones((1, inside.size))])
+            wanted = np.zeros(inside.size + 1)
+            wanted[-1] = 1.0
+            found, *_ = np.linalg.lstsq(system, wanted, rcond=None)
+            law = np.zeros(len(self.states))
+            law[inside] = np.maximum(found, 0.0) / np.maximum(found, 0.0).sum()
+            laws.append(read_only(law))
+        return laws
+
+    def mean_return_time(self, state: int) -> float:
+        """E τ, the mean number of cycles until a state is seen again; infinite where it may never be."""
+        if self.class_of[state] not in self.closed:
+            return math.inf
+        inside = self.members(int(self.class_of[state]))
+        others = inside[inside != state]
+        waits = np.zeros(len(self.states))
+        if others.size:
+            part = self.transition[np.ix_(others, others)]
+            waits[others] = np.linalg.solve(np.eye(others.size) - part, np.ones(others.size))
+        return 1.0 + float(self.transition[state] @ waits)
+
+    def mixing_time(self, *, level: float = 0.25, most: int = 2**20) -> int | None:
+        """The first cycle after which every start is within ``level`` of the stationary law in total variation.
+
+        None where there is none: several closed classes, a period, or more than ``most`` cycles.
+        """
+        positive(level, "level", at_most=1.0)
+        if len(self.closed) != 1 or self.period(self.closed[0]) != 1:
+            return None
+        (law,) = self.stationary_laws()
+
+        def far(power: FloatArray) -> bool:
+            return bool(0.5 * np.abs(power - law).sum(axis=1).max() > level)
+
+        powers = [self.transition]
+        while far(powers[-1]):
+            if 2 ** len(powers) > most:
+                return None
+            powers.append(powers[-1] @ powers[-1])
+        cycles, reached = 0, np.eye(len(self.states))
+        for exponent in range(len(powers) - 1, -1, -1):
+            further = reached @ powers[exponent]
+            if far(further):
+                cycles, reached = cycles + 2**exponent, further
+        return cycles + 1
+
+    def after(self, cycles: int, start: int) -> FloatArray:
+        """The law of the estimate after so many cycles from one state."""
+        law = np.zeros(len(self.states))
+        law[start] = 1.0
+        for _ in range(cycles):
+            law = law @ self.transition
+        return law
+
+
+def simplex_states(cells: int, parts: int) -> FloatArray:
+    """Every θ with shares in {1/k, ..., 1}: the discretised simplex of [Biswas2023, Fig. 5], (states, cells)."""
+    if cells < 2 or parts < cells:
+        raise InputError(f"{cells} cells in {parts} parts.", "Take at least 2 cells and as many parts as cells.")
+    if math.comb(parts - 1, cells - 1) > MOST_STATES:
+        raise InputError("The simplex has too many states to enumerate.", f"At most {MOST_STATES}: take fewer parts.")
+    cuts = np.array(list(combinations(range(1, parts), cells - 1)), dtype=np.float64)
+    edges = np.concatenate([np.zeros((len(cuts), 1)), cuts, np.full((len(cuts), 1), float(parts))], axis=1)
+    return np.asarray(np.diff(edges, axis=1) / parts)
+
+
+def channels_of(states: FloatArray, distances: FloatArray, *, beta: float, steps: int | None) -> FloatArray:
+    """The Blahut-Arimoto channel of every state, (states, x, y); ``steps=None`` is the limit, with exact zeros."""
+    kernel = np.exp(-positive(beta, "beta") * distances)
+    c = np.full(states.shape, 1.0 / states.shape[1])
+    for _ in range((_LIMIT_STEPS if steps is None else steps) - 1):
+        c = c * ((states / (c @ kernel.T)) @ kernel)
+    if steps is None:
+        gains = (states / (c @ kernel.T)) @ kernel
+        c = np.where((c < _NO_WEIGHT) | ((gains < 1 - 1e-6) & (c < 1e-3)), 0.0, c)
+    rows = c[:, None, :] * kernel[None]
+    return np.asarray(rows / rows.sum(axis=2, keepdims=True))
+
+
+def tally_law(rows: FloatArray) -> FloatArray:
+    """The law of the counts of all outputs but the last, for people whose reports have these rows, (people, m).
+
+    Adding a person shifts the law by one count along the output reported: n people cost n m shifts.
+    """
+    people, outputs = rows.shape
+    law = np.zeros((people + 1,) * (outputs - 1))
+    law[(0,) * (outputs - 1)] = 1.0
+    for row in rows:
+        fresh = row[-1] * law
+        for axis in range(outputs - 1):
+            moved = np.roll(law, 1, axis=axis)
+            moved[(slice(None),) * axis + (0,)] = 0.0
+            fresh = fresh + row[axis] * moved
+        law = fresh
+    return law
+
+
+def chain_of_estimates(
+    people: Sequence[int] | IntArray,
+    distances: npt.ArrayLike,
+    *,
+    beta: float,
+    parts: int,
+    ba_steps: int | None = 8,
+    ibu_steps: int = 10,
+) -> EstimateChain:
+    """The exact chain for so many people in each cell, who report in every cycle; ``ba_steps=None`` is the limit."""
+    d = finite(distances, "The distances", dimensions=2)
+    counts = np.asarray(people, dtype=np.int64)
+    cells = counts.size
+    if d.shape != (cells, cells) or counts.min(initial=0) < 0 or counts.sum() == 0:
+        raise InputError("People and distances do not fit.", "Give a count per cell and a distance per pair of cells.")
+    total = int(counts.sum())
+    if math.comb(total + cells - 1, cells - 1) > 5000:
+        raise InputError(f"{total} reports of {cells} cells make too many tallies.", "Take fewer people or cells.")
+    if (ba_steps is not None and ba_steps < 1) or ibu_steps < 1:
+        raise InputError("Steps start at 1.", "For example 8 and 10, as published; or ba_steps=None for the limit.")
+    states = simplex_states(cells, parts)
+    channels = channels_of(states, d, beta=beta, steps=ba_steps)
+    shown = np.array([t for t in np.ndindex(*(total + 1,) * (cells - 1)) if sum(t) <= total])
+    shares = np.concatenate([shown, total - shown.sum(axis=1, keepdims=True)], axis=1) / total
+    where = tuple(shown.T)
+    persons = np.repeat(np.arange(cells), counts)
+    transition = np.zeros((len(states), len(states)))
+    for number, (theta, channel) in enumerate(zip(states, channels, strict=True)):
+        law = tally_law(channel[persons])[where]
+        possible = law > 0
+        estimates = updates(theta, channel, shares[possible], steps=ibu_steps)
+        nearest = np.argmin(((estimates[:, None, :] - states[None]) ** 2).sum(axis=2), axis=1)
+        np.add.at(transition[number], nearest, law[possible])
+    transition /= transition.sum(axis=1, keepdims=True)
+    return _classified(states, transition, len(shown))
+
+
+def updates(theta: FloatArray, channel: FloatArray, shares: FloatArray, *, steps: int) -> FloatArray:
+    """The iterative Bayesian update from θ for many tallies at once, (tallies, cells) [Biswas2023, Def. 2.5]."""
+    found = np.tile(theta, (len(shares), 1))
+    for _ in range(steps):
+        found = found * em_factor(shares, found @ channel, lambda ratio: ratio @ channel.T)
+    return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+
+def _classified(states: FloatArray, transition: FloatArray, tallies: int) -> EstimateChain:
+    count, class_of = connected_components(
+        csr_matrix((transition > 0).astype(np.int64)), directed=True, connection="strong"
+    )
+    leaves = np.zeros(count, dtype=bool)
+    rows, columns = np.nonzero(transition)
+    leaves[class_of[rows[class_of[rows] != class_of[columns]]]] = True
+    closed = tuple(int(number) for number in np.flatnonzero(~leaves))
+    return EstimateChain(read_only(states), read_only(transition), read_only(class_of, np.int64), closed, tallies)
+
 
 TWO = np.array([[0.0, 1.0], [1.0, 0.0]])
 LINE = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
@@ -87,7 +324,7 @@ def run(*, quick: bool = False) -> Reproduction:
         title="Section 6: the chain of estimates, exactly",
         tables={"chains": rows},
         claims=claims,
-        picture_svg=simplex_svg(figure.states, law, title="Figure 5: the discretised simplex, with its stationary law"),
+        picture=Picture([Simplex("Figure 5: the discretised simplex, with its stationary law", figure.states, law)]),
         notes=(
             "A state is an estimate in multiples of 1/k without zeros, as in the paper; estimates are rounded to it.",
             "Cells at distance 1 on a line; everybody reports in every cycle; the law of the tally is exact.",

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from sfumato.papers import Reproduction
 from sfumato.papers.claims import Claim, check, near
-from sfumato.papers.privic.privic_picture import lines
+from sfumato.papers.picture import lines
 from sfumato.papers.privic.privic_tables import published_rows
 
 PLACE = "Biswas2023, Sec. 7 and Fig. 10"

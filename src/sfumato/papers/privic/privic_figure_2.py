@@ -1,4 +1,9 @@
-"""Figure 2 of PRIVIC: does Blahut-Arimoto hide an isolated place in the crowd? Only if few people are there.
+"""How a channel treats one cell: whether it stays, how far it is sent, and whether its reports hide in a crowd.
+
+Blahut-Arimoto sends people towards where others are reported ([Biswas2023, Sec. 3.3]), but an isolated cell that holds
+much mass earns weight of its own and is then reported as itself: camouflage depends on the island being small.
+
+Figure 2 of PRIVIC: does Blahut-Arimoto hide an isolated place in the crowd? Only if few people are there.
 
 [Biswas2023, Sec. 3.3]. An island is planted in the south-west of Paris: cell 93 of our order (row 6 from the north,
 column 3 from the west), the 5 x 5 cells around it emptied. The text moves their whole mass (8.4 %) onto it; the
@@ -11,16 +16,49 @@ shown: Laplace labelled 2 beta, and Laplace with the *exact* epsilon of the Blah
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.base.arrays import FloatArray
+from sfumato.base.things.channel import checked_probabilities
 from sfumato.collect.cities import city
 from sfumato.collect.grids.blahut_arimoto import blahut_arimoto
-from sfumato.collect.grids.grid_channel import uniform_channel
+from sfumato.collect.grids.grid_channel import GridChannel, uniform_channel
 from sfumato.papers import Reproduction, Row
 from sfumato.papers.claims import check, near
-from sfumato.papers.privic.elastic import elasticity
-from sfumato.papers.privic.privic_picture import maps
+from sfumato.papers.picture import CellMap, Picture
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Elasticity:
+    """How a channel treats one cell: does it stay, and how far and where is it sent?"""
+
+    cell: int
+    stays: float
+    displacement: float
+    mode_cell: int
+    crowd: float
+    """The mean share of people at the reported cell: high where reports hide in a crowd."""
+    posterior_self: float
+    """P(x = cell | y = cell): what a report of the cell itself gives away."""
+
+
+def elasticity(channel: GridChannel, cell: int, prior: npt.ArrayLike) -> Elasticity:
+    """Probability of staying, mean displacement, most likely report and crowd of ``cell`` under ``channel``."""
+    p = checked_probabilities(prior, channel.cells)
+    row = channel.row(cell)
+    reported = float(channel.report_distribution(p)[cell])
+    return Elasticity(
+        cell=int(cell),
+        stays=float(row[cell]),
+        displacement=float(row @ channel.grid.distances_from(cell)),
+        mode_cell=int(np.argmax(row)),
+        crowd=float(row @ p),
+        posterior_self=float(p[cell] * row[cell] / reported) if reported > 0 else 0.0,
+    )
+
 
 VULNERABLE, STRONG = 93, 52
 BETAS = (0.2, 0.6, 0.8, 1.0)
@@ -70,8 +108,10 @@ def run(*, quick: bool = False) -> Reproduction:
                     row[f"{name}: displacement"] = round(one.displacement, 2)
                     row[f"{name}: crowd"] = round(one.crowd, 4)
                 rows.append(row)
-            panels.append((f"BA, island {label}, 2 beta {2 * beta:g}", elastic.row(VULNERABLE)))
-            panels.append((f"LAP, exact epsilon {level:.3g}", equal.row(VULNERABLE)))
+            panels.append(
+                CellMap(f"BA, island {label}, 2 beta {2 * beta:g}", elastic.row(VULNERABLE).reshape(grid.shape))
+            )
+            panels.append(CellMap(f"LAP, exact epsilon {level:.3g}", equal.row(VULNERABLE).reshape(grid.shape)))
     big, small = (seen[label, 0.8, "vulnerable"] for label in ("8.4 % (text)", "1 % (script)"))
     strong = seen["1 % (script)", 0.8, "strong"]
     labels = tuple(levels["1 % (script)", beta][1] for beta in BETAS)
@@ -114,7 +154,7 @@ def run(*, quick: bool = False) -> Reproduction:
         "Figure 2: elastic behaviour around an island in Paris",
         {"elasticity": rows},
         claims,
-        maps(panels, grid.shape, title="Where the vulnerable place is reported"),
+        Picture(panels, "Where the vulnerable place is reported", columns=4),
         (
             "LAP is the row-normalised exp(-k d) on the same cells: k = 2 beta, or k solved for BA's exact epsilon.",
             "The published script reads the map mirrored east to west; in our order the island is cell 93, and only "

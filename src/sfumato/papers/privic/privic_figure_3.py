@@ -16,7 +16,7 @@ from sfumato.collect.grids.blahut_arimoto import blahut_arimoto
 from sfumato.collect.grids.sampling import draw_tally
 from sfumato.papers import Reproduction
 from sfumato.papers.claims import check
-from sfumato.papers.privic.privic_picture import lines
+from sfumato.papers.picture import lines
 from sfumato.papers.privic.privic_tables import STEPS
 
 PLACE = "Biswas2023, Sec. 3.4 and Fig. 3"

@@ -13,7 +13,7 @@ from sfumato.collect.cities import city
 from sfumato.collect.loop.simulation import average_rounds, simulate
 from sfumato.papers import Reproduction
 from sfumato.papers.claims import Claim, check
-from sfumato.papers.privic.privic_picture import lines
+from sfumato.papers.picture import lines
 from sfumato.papers.privic.privic_tables import STEPS, published_protocol, published_rows
 
 

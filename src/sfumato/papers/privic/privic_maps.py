@@ -12,9 +12,9 @@ from sfumato.collect.cities import city
 from sfumato.collect.estimation.earth_mover import earth_movers_distance
 from sfumato.collect.loop.simulation import simulate
 from sfumato.papers import Reproduction, Row
-from sfumato.papers.claims import check, near, unchecked
+from sfumato.papers.claims import cannot_check, check, near
+from sfumato.papers.picture import CellMap, Picture
 from sfumato.papers.privic.privic_figure_2 import STRONG, VULNERABLE, island
-from sfumato.papers.privic.privic_picture import maps
 from sfumato.papers.privic.privic_tables import PAPER, published_protocol
 
 NAMES = {"paris": "Paris", "sf": "San Francisco"}
@@ -24,19 +24,19 @@ def run(*, quick: bool = False) -> Reproduction:
     """The maps as pictures and as numbers; one round each."""
     rows: list[Row] = []
     alike: list[float] = []
-    panels: list[tuple[str, FloatArray, tuple[int, int]]] = []
+    panels: list[CellMap] = []
     numbers: dict[str, object] = {}
     distances: dict[tuple[str, float], float] = {}
     for name in ("paris", "sf"):
         place = city(name)
         grid, truth = place.plain_grid, place.probabilities
-        panels.append((f"6b: {NAMES[name]}, true", truth, grid.shape))
+        panels.append(CellMap(f"6b: {NAMES[name]}, true", truth.reshape(grid.shape)))
         numbers[f"{name}, true"] = _map(truth, grid.shape)
         for beta in (0.5, 1.0):
             (one,) = simulate(place.people, grid, published_protocol(name, beta), rounds=1)
             estimate = one[-1].estimate
             distances[name, beta] = earth_movers_distance(estimate, truth, grid)
-            panels.append((f"7: {NAMES[name]}, estimated, beta {beta:g}", estimate, grid.shape))
+            panels.append(CellMap(f"7: {NAMES[name]}, estimated, beta {beta:g}", estimate.reshape(grid.shape)))
             numbers[f"{name}, estimated, beta {beta:g}"] = _map(estimate, grid.shape)
             alike.append(float(np.corrcoef(truth, estimate)[0, 1]))
             busiest = np.argsort(-truth)[:10]
@@ -53,7 +53,7 @@ def run(*, quick: bool = False) -> Reproduction:
             )
     planted = island(None)
     paris = city("paris").plain_grid.shape
-    panels.append(("1: the island A (8.4 %) and the crowd B", planted, paris))
+    panels.append(CellMap("1: the island A (8.4 %) and the crowd B", planted.reshape(paris)))
     numbers["paris, island"] = _map(planted, paris)
     least = min(alike)
     claims = (
@@ -80,23 +80,16 @@ def run(*, quick: bool = False) -> Reproduction:
             float(planted[VULNERABLE]) > 0.08,
             measured=float(planted[VULNERABLE]),
         ),
-        unchecked(
+        cannot_check(
             "Figure 6a: the check-ins as points", whose="Biswas2023, Fig. 6a", because="only counts per cell may ship"
         ),
     )
-    shapes = {shape for *_, shape in panels}
-    pictures = [
-        maps(
-            [(caption, values) for caption, values, of in panels if of == shape], shape, title="Share of people by cell"
-        )
-        for shape in sorted(shapes)
-    ]
     return Reproduction(
         name="privic-maps",
         title="Figures 1, 6b and 7: true and estimated maps",
         tables={"the last cycle's map, one round": rows},
         claims=claims,
-        picture_svg=_stacked(pictures),
+        picture=Picture(panels, "Share of people by cell", columns=4),
         notes=("Row 0 is north and column 0 west; every map is in --json as rows of shares.",),
         numbers=numbers,
     )
@@ -104,14 +97,3 @@ def run(*, quick: bool = False) -> Reproduction:
 
 def _map(values: FloatArray, shape: tuple[int, int]) -> list[list[float]]:
     return [[round(float(v), 8) for v in row] for row in values.reshape(shape)]
-
-
-def _stacked(pictures: list[str]) -> str:
-    """Several pictures one under the other in one SVG."""
-    body, top, width = [], 0.0, 0.0
-    for picture in pictures:
-        box = picture.split('viewBox="0 0 ', 1)[1].split('"', 1)[0]
-        wide, tall = (float(part) for part in box.split())
-        body.append(picture.replace("<svg ", f'<svg y="{top:g}" width="{wide:g}" height="{tall:g}" ', 1))
-        top, width = top + tall, max(width, wide)
-    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {top:g}">{"".join(body)}</svg>'

@@ -1,4 +1,13 @@
-"""The small statements of PRIVIC: Example 1.1, the reading of information as questions, Theorems 3.1 and 5.1.
+"""PRIVIC's algorithms as printed, to show what is wrong with them: nothing here is used by a collection.
+
+[Biswas2023]. The text of section 5 is right and is what :mod:`sfumato.collect.loop.simulation` implements. As printed,
+
+* Algorithm 1 lets people report through the channel of the cycle *before*, C^(t), and estimates as if they had used
+  this cycle's, C^(t+1), and loops for t <= N, one cycle more than the N it returns;
+* Algorithm 2 normalises over d(z, y) where d(x, z) is meant: its rows do not sum to 1, so it is not a channel;
+* eq. (8) writes exp(+β d) in its numerator: rows that report the far end of town.
+
+The small statements of PRIVIC: Example 1.1, the reading of information as questions, Theorems 3.1 and 5.1.
 
 [Biswas2023, Sec. 1, 3.2, 3.3 and 5]. Theorem 3.1 is the fixed point of Blahut-Arimoto; Theorem 5.1, a unique largest
 likelihood, needs every cell to be observed, and the limit channel observes few. The algorithms as printed are here too.
@@ -7,17 +16,60 @@ likelihood, needs every cell to be observed, and the limit channel observes few.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
-from sfumato.base.drawing.panels import Panel, svg
-from sfumato.base.things.channel import Channel
+from sfumato.base.arrays import FloatArray, IntArray, finite, positive
+from sfumato.base.drawing.panels import Panel
+from sfumato.base.randomness import randomness
+from sfumato.base.things.channel import LEAST_PROBABILITY, Channel, checked_probabilities
+from sfumato.base.things.grid import Grid
 from sfumato.channels.measures.questions import questions
 from sfumato.collect.cities import city
+from sfumato.collect.estimation.earth_mover import earth_movers_distance
 from sfumato.collect.estimation.joint import ibu
 from sfumato.collect.grids.blahut_arimoto import blahut_arimoto
+from sfumato.collect.grids.grid_channel import GridChannel
+from sfumato.collect.grids.sampling import draw_tally
 from sfumato.papers import Reproduction, Row
 from sfumato.papers.claims import check, near
-from sfumato.papers.privic.printed import algorithm_1_distances, algorithm_2_row_sums, equation_8_row_sums
+from sfumato.papers.picture import Picture
 from sfumato.papers.privic.privic_tables import STEPS, published_rows
+
+
+def algorithm_2_row_sums(prior: npt.ArrayLike, distances: npt.ArrayLike, *, beta: float) -> FloatArray:
+    """The row sums of one step of Algorithm 2 as printed, from the uniform channel: they should be 1."""
+    d = finite(distances, "The distances", dimensions=2)
+    checked_probabilities(prior, d.shape[0])
+    weights = np.full(d.shape[1], 1.0 / d.shape[1])  # c(y) of the uniform channel, whatever the prior
+    kernel = np.exp(-positive(beta, "beta") * d)
+    return np.asarray((weights * kernel / (weights @ kernel)).sum(axis=1))
+
+
+def equation_8_row_sums(weights: npt.ArrayLike, distances: npt.ArrayLike, *, beta: float) -> FloatArray:
+    """The row sums of eq. (8) as printed, exp(+β d) over Σ q exp(-β d): they should be 1."""
+    d = finite(distances, "The distances", dimensions=2)
+    reported = finite(weights, "The weights", dimensions=1)
+    q = checked_probabilities(np.where((reported > 0) & (reported < LEAST_PROBABILITY), 0.0, reported), d.shape[1])
+    return np.asarray((q * np.exp(beta * d)).sum(axis=1) / (q * np.exp(-positive(beta, "beta") * d)).sum(axis=1))
+
+
+def algorithm_1_distances(
+    people: IntArray, grid: Grid, *, beta: float, cycles: int, ba_steps: int, ibu_steps: int, seed: int
+) -> list[float]:
+    """The distance to the truth after every cycle of Algorithm 1 as printed (reports through the channel before)."""
+    truth = people / people.sum()
+    theta = np.full(grid.cells, 1.0 / grid.cells)
+    before = GridChannel(grid, 1e-9, theta)  # C^(0): uniform reports
+    source = randomness(seed)
+    found = []
+    for _ in range(cycles):
+        channel = blahut_arimoto(theta, grid, beta=beta, steps=ba_steps, floor=0.0).value
+        reports = draw_tally(before, people, rng=source)
+        theta = ibu(channel, reports, steps=ibu_steps, start=theta).probabilities
+        before = channel
+        found.append(earth_movers_distance(theta, truth, grid))
+    return found
+
 
 PAPER = "Biswas2023"
 
@@ -140,9 +192,7 @@ def run(*, quick: bool = False) -> Reproduction:
         title="Example 1.1, questions, Theorems 3.1 and 5.1, and the algorithms as printed",
         tables={"distance to the truth (cells), Paris, beta = 1": rows},
         claims=claims,
-        picture_svg=svg(
-            [Panel("Algorithm 1", np.arange(1.0, len(printed) + 1), lines, "cycle", "EMD", log_y=True)], columns=1
-        ),
+        picture=Picture([Panel("Algorithm 1", np.arange(1.0, len(printed) + 1), lines, "cycle", "EMD", log_y=True)]),
         notes=(f"Theorems 3.1 and 5.1 after {steps} Blahut-Arimoto steps, certified gap {limit.gap or 0:.1e}.",),
         numbers={"questions_before": asked.before, "questions_after": asked.after},
     )

@@ -21,7 +21,7 @@ from sfumato.collect.estimation.joint import joint
 from sfumato.collect.loop.simulation import SimulatedCycle, simulate, start_named
 from sfumato.papers import Reproduction, Row
 from sfumato.papers.claims import Claim, check
-from sfumato.papers.privic.privic_picture import lines
+from sfumato.papers.picture import lines
 from sfumato.papers.privic.privic_tables import STEPS, published_protocol
 
 PLACE = "Biswas2023, Sec. 6 and Thm 6.3"
@@ -99,9 +99,7 @@ def run(*, quick: bool = False) -> Reproduction:
             "the same reports, estimated jointly": together,
         },
         claims=claims,
-        picture_svg=lines(
-            series, title="Distance between a run from uniform and one from ...", x="cycle", y="EMD (cells)"
-        ),
+        picture=lines(series, title="Distance between a run from uniform and one from ...", x="cycle", y="EMD (cells)"),
         notes=(
             f"{rounds} rounds of {cycles} cycles; a spike holds nine tenths in one cell, the rest spread evenly.",
             "sfumato collect simulate --start spike:93 runs one such campaign.",

@@ -2,8 +2,8 @@
 
 [Biswas2023, App. B]. The protocol that reproduces them is the text of section 5, in cell units, on 11 x 15 and 16 x 24
 cells. (Algorithm 1 as printed obfuscates with the channel of the cycle before and estimates with this one's, and loops
-once too often; Algorithm 2 normalises over d(z, y): see :mod:`sfumato.papers.privic.printed`.) The paper's "16 x 12"
-and "24 x 17" count edges. Row N = 1 is the uniform start, so 14 and 7 cycles report.
+once too often; Algorithm 2 normalises over d(z, y): see :mod:`sfumato.papers.privic.privic_small`.) The paper's
+"16 x 12" and "24 x 17" count edges. Row N = 1 is the uniform start, so 14 and 7 cycles report.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sfumato.collect.cities import city
 from sfumato.collect.loop.simulation import AveragedCycle, Protocol, average_rounds, simulate
 from sfumato.papers import Reproduction, Row
 from sfumato.papers.claims import Claim, check, near
-from sfumato.papers.privic.privic_picture import lines
+from sfumato.papers.picture import lines
 
 # Means of the five rounds printed in the paper, from N = 2 on; and the published steps and cycles.
 PAPER: dict[tuple[str, float], tuple[float, ...]] = {
