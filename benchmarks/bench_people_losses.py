@@ -53,7 +53,7 @@ def measure(folder: Path) -> tuple[float, float, float]:
         return wrapped
 
     with ExitStack() as patched:
-        for kind, name in ((Sample, "add"), (Sample, "proposed")):
+        for kind, name in ((Sample, "add"), (Sample, "proposal")):
             patched.enter_context(patch.object(kind, name, timed(getattr(kind, name), "steps", time.thread_time)))
         end = timed(noise_on_rows.losses_over_people, "end", time.process_time)
         patched.enter_context(patch.object(noise_on_rows, "losses_over_people", end))

@@ -186,7 +186,7 @@ def _cuts(folder: Path) -> list[dict[str, Any]]:
             ("at the border", _gpx(_at_the_border(places), (9, 21)), ".gpx"),
         ]
         cases = [_cut(name, text, ending, places, folder) for name, text, ending in texts]
-        key = places.derived("names")
+        key = places.derive("names")
         names = [keyed_name(key, bytes.fromhex(case["content_sha256"]), ".gpx") for case in cases if case["output"]]
         out.append({"world": world, "places": file.read_text(), "names": names, "cases": cases})
     return out

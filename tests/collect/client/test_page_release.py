@@ -90,7 +90,7 @@ def test_hidden_rides_are_byte_for_byte_what_python_hides_with_the_same_places_f
     inputs = rides(tmp_path, 4)
     found = made(tmp_path / "out", table, inputs, hide=[["home", *HOME, 800]])
     places = load_places(tmp_path / "out" / "me.places")
-    hiding, key = Hiding(places), places.derived("names")
+    hiding, key = Hiding(places), places.derive("names")
     wanted = {}
     for path in inputs:
         left = hiding.outcome(sf.read_trace(path)).published

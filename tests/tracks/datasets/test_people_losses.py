@@ -19,7 +19,7 @@ from sfumato.tracks.certificates.document import with_seal
 from sfumato.tracks.folders.rows import dataset, dataset_job, people_losses
 from sfumato.tracks.folders.rows.people_losses import FEW, HIDDEN, LOCAL, MOMENTS, PEOPLE, Sample
 from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
-from sfumato.tracks.folders.verify_folder import unsealed, verify_folder
+from sfumato.tracks.folders.verify_folder import verify_folder, without_seal
 from sfumato.tracks.people.layout import TableReading
 from sfumato.tracks.people.noise import choose_for_people
 from sfumato.tracks.plan import Plan
@@ -138,14 +138,14 @@ def test_a_distribution_that_was_changed_is_refused(tmp_path: Path) -> None:
         harm(changed["people"]["loss_at_times"], document["people"]["worst_loss"])
         assert changed != document, name
         with pytest.raises(VerificationFailed, match=r"losses at people's own times|has the wrong type"):
-            verify_folder(with_seal(unsealed(changed)), tmp_path / "out")
-    assert verify_folder(with_seal(unsealed(document)), tmp_path / "out").checks
+            verify_folder(with_seal(without_seal(changed)), tmp_path / "out")
+    assert verify_folder(with_seal(without_seal(document)), tmp_path / "out").checks
 
 
 def test_a_certificate_from_before_says_nothing_and_holds(tmp_path: Path) -> None:
     document = protect_dataset(written(tmp_path / "in", rows(500, 25)), tmp_path / "out", PLAN).document
     del document["people"]["loss_at_times"]
-    held = verify_folder(with_seal(unsealed(document)), tmp_path / "out")
+    held = verify_folder(with_seal(without_seal(document)), tmp_path / "out")
     assert "The certificate says nothing about the losses at people's own times." in held.notes
 
 
@@ -194,7 +194,7 @@ def test_a_person_in_many_pieces_is_one_of_the_sample() -> None:
     whole.add(labels, np.arange(len(labels) + 1) * 40, times.ravel())
     for half in (slice(20, 40), slice(0, 20)):
         pieces.add(labels, np.arange(len(labels) + 1) * 20, times[:, half].ravel())
-    one, other = (sorted(sample.proposed(MECHANISM)["moments"]) for sample in (whole, pieces))
+    one, other = (sorted(sample.proposal(MECHANISM)["moments"]) for sample in (whole, pieces))
     assert one == other
     assert len(one) == PEOPLE
     assert all(len(moments) == MOMENTS and not complete for _, complete, moments in one)

@@ -127,7 +127,7 @@ def test_a_step_through_a_zone_is_found_however_long_it_is():
         ((0.5, 120.0), (0.5, -120.0), False),
     ]
     start, end = (surface(*np.array([step[k] for step in steps]).T) for k in (0, 1))
-    assert zone.crossed(start, end).tolist() == [step[2] for step in steps]
+    assert zone.crosses(start, end).tolist() == [step[2] for step in steps]
     assert not passes_within(start[:1], start[:1], end[0], 10.0).any()
 
 

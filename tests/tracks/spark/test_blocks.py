@@ -37,9 +37,9 @@ def test_stretches_in_any_order_come_out_as_the_local_jobs_rows(tmp_path: Path) 
     given = given.add_column(0, "file", pa.array(np.where(row < 600, 10, 20)))
     stretches = [given.take(pa.array(part)) for part in (row[900:], row[1:500:2], row[:500:2], row[500:900])]
     blocks = pa.Table.from_batches(
-        [block for part in stretches for block in work.dealt(iter(part.combine_chunks().to_batches()))]
+        [block for part in stretches for block in work.deal(iter(part.combine_chunks().to_batches()))]
     )
-    files = [work.made(blocks.filter(pa.array(blocks["bucket"].to_numpy() == bucket))) for bucket in range(3)]
+    files = [work.make_files(blocks.filter(pa.array(blocks["bucket"].to_numpy() == bucket))) for bucket in range(3)]
     whole = {kind: [] for kind in (PARTS, REJECTED)}
     for file in (one for table in files for one in table.to_pylist()):
         if file["kind"] in whole:

@@ -161,14 +161,14 @@ def hide(
     reading = SourceReading(format, time_zone, columns, tuple(canonical(name) for name in keep), one_person)
     plan = None if blur is None else Plan(noise_m=length_m(blur), prior_class=prior_class)
 
-    def tested(leaks: tuple[PlaceLeak, ...], unvisited: tuple[str, ...]) -> None:
+    def hear(leaks: tuple[PlaceLeak, ...], unvisited: tuple[str, ...]) -> None:
         if not json:
             _say_leaks(leaks, unvisited)
         if limit_m is not None:
             refuse_if_near(leaks, limit_m)
 
     with progress("Hiding", count_members(sources), quiet=json) as step:
-        faces = Faces(step, tested, sign=signer, certified=lambda document: write_certificate(certificate, document))
+        faces = Faces(step, hear, sign=signer, certified=lambda document: write_certificate(certificate, document))
         how = Sharing(reading, state, passphrase, keep_names, to, strict, faces)
         done = hide_archive(sources, output, owner, how, times=shown, blur=plan)
     write_text(done.private / SUMMARY_NAME, rows_csv(done.rows), private=True)

@@ -27,7 +27,7 @@ from sfumato.tracks.certificates.build import rounded_times
 from sfumato.tracks.certificates.verify import read_certificate, read_release, terms_of
 from sfumato.tracks.folders.audit_archive import shared_pairs
 from sfumato.tracks.folders.rides.ride_job import SourceReading
-from sfumato.tracks.folders.statement import joined
+from sfumato.tracks.folders.statement import join_traces
 from sfumato.tracks.io.archive import members, only_track
 from sfumato.tracks.io.formats import is_archive
 from sfumato.tracks.people.door import read_people
@@ -79,7 +79,7 @@ class Reading:
                         continue  # no track: protect says which
         if not found:
             raise InputError("There is no track in these files.", "Give files with positions and times.")
-        return [(None, joined(sorted(found, key=lambda trace: float(trace.times_s[0]))))]
+        return [(None, join_traces(sorted(found, key=lambda trace: float(trace.times_s[0]))))]
 
 
 def preview(

@@ -25,7 +25,7 @@ from sfumato.tracks.certificates.build import rounded_times
 from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.folders.rides.ride_job import SourceReading
 from sfumato.tracks.folders.staging import SourceRecord, read_records
-from sfumato.tracks.folders.statement import ARCHIVE, joined
+from sfumato.tracks.folders.statement import ARCHIVE, join_traces
 from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.io.archive import Member, members
@@ -177,7 +177,7 @@ def audit_archive(
     if document["noise"] is not None:
         chosen = _chosen(found.pairs)
         attacked = len(chosen)
-        originals, releases = joined([one for one, _ in chosen]), joined([other for _, other in chosen])
+        originals, releases = join_traces([one for one, _ in chosen]), join_traces([other for _, other in chosen])
         noise = audit(originals, releases, document["noise"], prior=prior)
         if attacked < len(found.pairs):
             notes.append(f"The noise was attacked over {attacked} of {len(found.pairs)} files, evenly chosen.")
@@ -199,7 +199,7 @@ def shared_pairs(
     if not found.pairs:
         raise InputError("None of the files given was shared in this folder.", "Give the originals, unchanged.")
     originals, releases = zip(*found.pairs, strict=True)
-    return joined(originals), joined(releases), document["noise"]
+    return join_traces(originals), join_traces(releases), document["noise"]
 
 
 def _certified(certificate: str | Path | Document, folder: Path) -> Document:

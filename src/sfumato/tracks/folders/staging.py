@@ -147,7 +147,7 @@ class Staging:
             if self.manifest.records[record.source].placed:
                 self._outputs[record.output] = record
 
-    def named(self, record: SourceRecord) -> bool:
+    def enter_name(self, record: SourceRecord) -> bool:
         """Enter an output's name; False where another content has it already."""
         assert record.output is not None
         return self._outputs.setdefault(record.output, record).output_sha256 == record.output_sha256

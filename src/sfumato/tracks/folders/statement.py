@@ -111,7 +111,7 @@ def over_people(points_of_people: Mapping[int, int]) -> Json:
     return {"people": int(upto[-1]), "points": int((points * count).sum()), "points_per_person": spread}
 
 
-def joined(traces: Sequence[Trace]) -> Trace:
+def join_traces(traces: Sequence[Trace]) -> Trace:
     """Several files as one trace, in their order; positions and times only."""
     segment, base = [], 0
     for trace in traces:

@@ -45,7 +45,7 @@ from sfumato.tracks.folders.statement import (
     MANIFEST_NAME,
     REJECTS_NAME,
     FolderStatement,
-    joined,
+    join_traces,
 )
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.noise.interface import Json
@@ -89,7 +89,7 @@ def _verified(document: Document, folder: Path, checks: list[str], ignore_wordin
             raise VerificationFailed(
                 "The release has other people or points than the certificate says.", "Get the release again."
             )
-    if not ignore_wording and unsealed(again.document()) != unsealed(document):
+    if not ignore_wording and without_seal(again.document()) != without_seal(document):
         raise VerificationFailed(
             "The certificate's sentences are not those of this version.",
             "It was changed or made by another version: --ignore-wording checks files and noise only.",
@@ -106,7 +106,7 @@ def _verified(document: Document, folder: Path, checks: list[str], ignore_wordin
     return Verified(document, tuple(checks), tuple(notes), not ignore_wording)
 
 
-def unsealed(document: Mapping[str, object]) -> dict[str, object]:
+def without_seal(document: Mapping[str, object]) -> dict[str, object]:
     """Without seal and signature."""
     return {name: value for name, value in document.items() if name not in (SIGNATURE, SEAL)}
 
@@ -146,7 +146,7 @@ def _noise_of_files(document: Document, folder: Path, ignore_wording: bool) -> V
         shown = Times.parse(str(noise["times"]["released"])).shown
         found = verify_files(noise, traces() if shown else None, ignore_wording=ignore_wording)
     else:
-        found = verify(noise, release=joined(list(traces())), ignore_wording=ignore_wording)
+        found = verify(noise, release=join_traces(list(traces())), ignore_wording=ignore_wording)
     read = PointsRead.total_of(counted)
     said = [read.sentence() or f"Read {read.read} points; none was skipped."] if read.total else []
     return replace(found, notes=(*found.notes, *said))

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from sfumato.base.errors import InputError, SfumatoError
 from sfumato.base.files import write_whole
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.io.draft import Draft, Reading, merged, require_kept
-from sfumato.tracks.io.formats import FORMATS, Format, format_named, format_of, loaded, output_format
+from sfumato.tracks.io.draft import Draft, Reading, merge_drafts, require_kept
+from sfumato.tracks.io.formats import FORMATS, Format, format_named, format_of, module_of, output_format
 
 if TYPE_CHECKING:
     from sfumato.tracks.io.tables.tables import PointTable
@@ -46,7 +46,7 @@ def read_trace(
     """
     found = _read(source, format, Reading.asked(zone, columns, keep, keep_if_there, one_person))
     if isinstance(found[0], Draft):
-        return merged(found).to_trace()
+        return merge_drafts(found).to_trace()
     if len(found) > 1:
         raise InputError(
             f"The table holds {len(found)} traces, told apart by an id column.",
@@ -97,7 +97,7 @@ def write_trace(trace: Trace, path: str | Path, *, format: str | None = None, ti
 
 def writer_of(format: Format, *, times: bool = True) -> Callable[[Trace, Path], object]:
     """What fills a file of a format that is written; for files that nobody reads before they are whole."""
-    write: Callable[..., object] = getattr(loaded(format), format.write or "write")
+    write: Callable[..., object] = getattr(module_of(format), format.write or "write")
     if times:
         return write
     if not format.timeless:
@@ -108,7 +108,7 @@ def writer_of(format: Format, *, times: bool = True) -> Callable[[Trace, Path], 
 
 def _read(source: Any, format: str | None, reading: Reading, how: str = "read") -> Any:
     if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
-        return loaded(FORMATS["parquet"]).read_object(source, reading)
+        return module_of(FORMATS["parquet"]).read_object(source, reading)
     if not isinstance(source, str | os.PathLike):
         raise InputError("That is neither a file nor a table that speaks Arrow.", "Give a path, or a table.")
     path = Path(os.fspath(source))
@@ -116,7 +116,7 @@ def _read(source: Any, format: str | None, reading: Reading, how: str = "read") 
     if path.stat().st_size == 0:
         raise InputError(f"{path} is empty.", "Give a file with at least one point.")
     try:
-        return getattr(loaded(chosen), how)(path, reading)
+        return getattr(module_of(chosen), how)(path, reading)
     except SfumatoError:
         raise
     except OSError as error:

@@ -176,7 +176,7 @@ def _locked(info: zipfile.ZipInfo) -> str | None:
 
 
 def _opener(path: Path, info: zipfile.ZipInfo) -> Callable[[Path], None]:
-    def unpacked(target: Path) -> None:
+    def unpack_to(target: Path) -> None:
         if not info.filename.lower().endswith(".gz"):
             _unpack(_entry(path, info), target, info.compress_size)
             return
@@ -184,7 +184,7 @@ def _opener(path: Path, info: zipfile.ZipInfo) -> Callable[[Path], None]:
         _unpack(_entry(path, info), packed, info.compress_size)
         _unpack(gzip.GzipFile(packed), target, packed.stat().st_size)
 
-    return unpacked
+    return unpack_to
 
 
 def unpack_entry(path: Path, info: zipfile.ZipInfo, target: Path) -> None:

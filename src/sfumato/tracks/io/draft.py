@@ -253,7 +253,7 @@ def require_kept(reading: Reading, found: Iterable[str], dropped: Iterable[str])
         )
 
 
-def merged(drafts: list[Draft]) -> Draft:
+def merge_drafts(drafts: list[Draft]) -> Draft:
     """All tracks of a file as one draft, their segments numbered on."""
     if len(drafts) == 1:
         return drafts[0]

@@ -102,7 +102,7 @@ _ALL = (
 FORMATS: dict[str, Format] = {format.name: format for format in _ALL}
 
 
-def loaded(format: Format) -> Any:
+def module_of(format: Format) -> Any:
     """The module of a format."""
     return import_module(f"sfumato.tracks.io.{format.module}")
 

@@ -95,7 +95,7 @@ class Area:
         words = [int.from_bytes(hmac.digest(self.key, b"arc %d" % arc, "sha256")[:8], "big") for arc in different]
         return np.asarray(np.array(words, dtype=np.float64)[back] * (_MARGIN_M / 2.0**64))
 
-    def crossed(self, start: FloatArray, end: FloatArray) -> BoolArray:
+    def crosses(self, start: FloatArray, end: FloatArray) -> BoolArray:
         """Which straight steps between earth-centred points cut an edge."""
         through: BoolArray = np.zeros(len(start), dtype=np.bool_)
         origin = self.around.axes[0]

@@ -196,11 +196,11 @@ class Places:
         """What is withheld, in the order of :attr:`active`."""
         return tuple(place.withheld for place in self.active)
 
-    def derived(self, purpose: str) -> bytes:
+    def derive(self, purpose: str) -> bytes:
         """32 bytes that only this file can give, one value per purpose (names of files, shifts of times)."""
         return hmac.digest(self.key, b"derive " + purpose.encode(), "sha256")
 
-    def named(self, name: str) -> Place:
+    def place_named(self, name: str) -> Place:
         """The active place of that name."""
         for place in self.active:
             if place.name == name:
@@ -229,7 +229,7 @@ class Places:
 
     def remove(self, name: str) -> Places:
         """Without the place (:data:`REMOVAL_MEANS`)."""
-        gone = self.named(name)
+        gone = self.place_named(name)
         return replace(self, places=tuple(place.retire() if place is gone else place for place in self.places))
 
 

@@ -123,7 +123,7 @@ def _breaks(
         start, end = points[outside[joined]], points[outside[joined + 1]]
         through: BoolArray = np.zeros(len(joined), dtype=np.bool_)
         for zone in zones:
-            through |= zone.crossed(start, end)
+            through |= zone.crosses(start, end)
         cut[1:-1][joined] |= through
     broken[1:-1] = ~same | cut[1:-1]
     return broken, cut

@@ -88,7 +88,7 @@ class Zone:
             inside[near] = distance[near] < self.radius_m + margins[arc]
         return inside
 
-    def crossed(self, start: FloatArray, end: FloatArray) -> BoolArray:
+    def crosses(self, start: FloatArray, end: FloatArray) -> BoolArray:
         """Which straight steps between earth-centred points lead through the disc (margin not counted)."""
         through: BoolArray = np.zeros(len(start), dtype=np.bool_)
         origin = self.around.axes[0]

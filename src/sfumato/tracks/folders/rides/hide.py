@@ -47,13 +47,13 @@ class Hiding:
         """What is withheld."""
         return self.places.zones
 
-    def published(self, trace: Trace) -> Trace | None:
+    def publish(self, trace: Trace) -> Trace | None:
         """One ride as it would be published; None where nothing is left of it."""
         keep = [name for name in self.keep if name in trace.columns or name in trace.texts]
         left = withhold(trace, self.zones, keep=keep).trace
         if left is not None and self.blur is not None:
             left = self.blur[1].track(rounded_times(left), keep=keep)
-        return None if left is None else self.times.apply(left, self.places.derived("times"))
+        return None if left is None else self.times.apply(left, self.places.derive("times"))
 
     def wish(self) -> str:
         """What the output depends on beside the ride, as one hash for the private manifest."""
@@ -109,7 +109,7 @@ def hide(
         given = tracks.items()
     else:
         given = enumerate([tracks] if isinstance(tracks, Trace) else tracks)
-    trips: list[tuple[Any, Trace, Trace | None]] = [(name, trace, hiding.published(trace)) for name, trace in given]
+    trips: list[tuple[Any, Trace, Trace | None]] = [(name, trace, hiding.publish(trace)) for name, trace in given]
     leaks = leak_test([(trace, left) for _, trace, left in trips], owner)
     if isinstance(tracks, Trace):
         return Hidden(trips[0][2], leaks)
@@ -141,12 +141,12 @@ def hide_archive(
         mine = hiding if blur is None or chosen is None else replace(hiding, blur=(blur, chosen))
         tested = _Tested(mine, how, LeakTest(places, noise_m=(blur and blur.noise_m) or 0.0))
         return Treatment(
-            places.derived("names"),
-            places.derived("owner").hex(),
+            places.derive("names"),
+            places.derive("owner").hex(),
             mine.wish(),
             mine.times,
-            mine.published,
-            tested.said,
+            mine.publish,
+            tested.conclude,
             tested.look,
             withheld=True,
             noisy=blur is not None,
@@ -168,7 +168,7 @@ class _Tested:
         for number, zone in enumerate(self.hiding.zones):
             self.entered[number] += bool(zone.holds(points).any())
 
-    def said(self, job: Job) -> Said:
+    def conclude(self, job: Job) -> Said:
         hiding, records = self.hiding, job.manifest.records
         if hiding.times.kind == "keep":
             today = {records[row.source].output for row in job.rows if row.source in records}

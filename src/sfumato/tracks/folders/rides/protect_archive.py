@@ -32,7 +32,7 @@ from sfumato.tracks.folders.rides.ride_job import (
     fill_archive,
 )
 from sfumato.tracks.folders.staging import RECORDS_NAME, STATE_NAME
-from sfumato.tracks.folders.statement import joined
+from sfumato.tracks.folders.statement import join_traces
 from sfumato.tracks.io.archive import count_members, members
 from sfumato.tracks.people.noise import Noise, choose
 from sfumato.tracks.plan import DEFAULT_MECHANISM, Plan
@@ -78,11 +78,11 @@ def _continuing(chosen: Noise, plan: Plan, times: Times, how: Sharing) -> Treatm
         keep = [*trace.columns, *trace.texts]
         return times.apply(chosen.track(rounded_times(trace), keep=keep), key)
 
-    def said(job: Job) -> Said:
+    def conclude(job: Job) -> Said:
         return _said(job, chosen, process, job.released if job.outputs else None)
 
     owner = hashlib.sha256(b"owner\0" + key).hexdigest()
-    return Treatment(key, owner, hashlib.sha256(wish.encode()).hexdigest(), times, publish, said)
+    return Treatment(key, owner, hashlib.sha256(wish.encode()).hexdigest(), times, publish, conclude)
 
 
 def _at_once(
@@ -105,7 +105,7 @@ def _at_once(
     originals = [rounded_times(trace) for trace in _readable(sources, how.reading)]
     parts = iter(list[Trace]())
     if originals:
-        path = joined(originals)
+        path = join_traces(originals)
         chosen = choose(plan, [path], None, rng=draw)
         parts = iter(_split(chosen.track(path), originals))
     key, changed = draw.words(4).tobytes(), []
@@ -118,15 +118,15 @@ def _at_once(
         release = trace.moved_to(moved.lat_deg, moved.lon_deg, keep=[*trace.columns, *trace.texts])
         return times.apply(rounded_times(release), key)
 
-    def said(job: Job) -> Said:
+    def conclude(job: Job) -> Said:
         if changed:
             raise InputError("A file changed while the archive was read.", "Run it again.")
         released: Released | ReleasedFiles = job.released
         if times.kind in ("keep", "shift"):  # still the times of one path
-            released = released_of([(None, joined([job.published[name] for name, _ in job.outputs]))])
+            released = released_of([(None, join_traces([job.published[name] for name, _ in job.outputs]))])
         return _said(job, chosen, uuid.uuid4().hex, released)
 
-    return Treatment(key, key.hex(), str(times), times, publish, said, remember=True)
+    return Treatment(key, key.hex(), str(times), times, publish, conclude, remember=True)
 
 
 def _said(job: Job, chosen: Noise, process: str, released: Released | ReleasedFiles | None) -> Said:

@@ -127,7 +127,7 @@ class Treatment:
     """What is done to every ride: ``publish`` gives what may be shared of it, None where nothing is left.
 
     ``key`` names files; ``wish`` is a hash of all that the output depends on beside the ride. ``look`` sees every ride,
-    also those shared before (a leak test needs them all). ``said`` is asked when all are staged, and may raise.
+    also those shared before (a leak test needs them all). ``conclude`` is asked when all are staged, and may raise.
     ``noisy``: one noise over all rides, which must be one person's. ``remember``: keep what is published in memory.
     """
 
@@ -136,7 +136,7 @@ class Treatment:
     wish: str
     times: Times
     publish: Callable[[Trace], Trace | None]
-    said: Callable[[Job], Said]
+    conclude: Callable[[Job], Said]
     look: Callable[[Trace, Trace | None], None] | None = None
     withheld: bool = False
     noisy: bool = True
@@ -186,7 +186,7 @@ def _filled(sources: Sequence[str | Path], out: Path, how: Sharing, do: Treatmen
         require_something(job.rows)
         if do.noisy and not how.reading.one_person:
             job.whereabouts.refuse_two_people()
-        said = do.said(job)
+        said = do.conclude(job)
         files = [{"name": name, "sha256": digest} for name, digest in job.outputs]
         statement = FolderStatement(files, do.times, how.reading.keep, said.noise, do.withheld, said.simulation)
         document = statement.document(faces.sign)
@@ -280,7 +280,7 @@ class Job(Staging):
             points_out=released.points,
             content_sha256=released.digest(),
         )
-        if not self.named(record):
+        if not self.enter_name(record):
             filled.unlink()
             raise InputError(f"{TAKEN}.", "Rename it, or leave --keep-names out.")
         if self.do.remember:

@@ -69,7 +69,7 @@ def _losses(document: Document, sample: Sample, people: int, ignore_wording: boo
     noise, stated, found = document["noise"], document["people"][BLOCK], not_stated(NO_NOISE)
     if noise is not None:
         terms = terms_of(noise)
-        proposed = {**sample.proposed(terms.mechanism), "people": people}
+        proposed = {**sample.proposal(terms.mechanism), "people": people}
         found = losses_over_people([proposed], people, terms, noise["worst_loss"], stated=stated)
     if ignore_wording:
         found["meaning"] = stated["meaning"]

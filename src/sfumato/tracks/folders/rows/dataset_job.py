@@ -40,7 +40,7 @@ from sfumato.tracks.folders.rows.parts import (
     write_pieces,
     write_rejects,
 )
-from sfumato.tracks.folders.rows.spill import SPILL_FORMAT, Bucket, deal_out, gathered, into_buckets, spill_name
+from sfumato.tracks.folders.rows.spill import SPILL_FORMAT, Bucket, deal_out, gather_bucket, into_buckets, spill_name
 from sfumato.tracks.folders.staging import (
     RECORDS_NAME,
     STATE_NAME,
@@ -180,7 +180,7 @@ class DatasetJob:
             return None
         there = record.output is None or record.placed or (self.staging.staging / record.output).exists()
         if there and record.output is not None:
-            self.staging.named(record)
+            self.staging.enter_name(record)
         return record if there and beside.exists() else None
 
     def _deal(self, unit: RowGroups) -> None:
@@ -195,7 +195,11 @@ class DatasetJob:
         noted = self.folder / f"{source}.json"
         if (known := self._known(source, noted)) is not None:
             return known.points_in
-        mine, name, note = gathered(self.folder, self.dataset.units, bucket, self.buckets), part_name(bucket), Json()
+        mine, name, note = (
+            gather_bucket(self.folder, self.dataset.units, bucket, self.buckets),
+            part_name(bucket),
+            Json(),
+        )
         filled = self.staging.staging / f".{name}"
         part = write_pieces(() if mine is None else transform(mine, note), self.dataset, self.layout, filled)
         said = {"people": part.people, "points": part.points_of_people, "note": note}
@@ -217,7 +221,7 @@ class DatasetJob:
             records.insert(0, self._entry(f"rejects of {source}", 0, 0, rejects, {}))
         with self._lock:
             for record in records:
-                if record.output is not None and not self.staging.named(record):
+                if record.output is not None and not self.staging.enter_name(record):
                     raise InputError(
                         "A part came out differently when it was done again.", "Nothing is released; report this."
                     )
@@ -245,7 +249,7 @@ def _each(things: Iterable[T], act: Callable[[T], None], cores: int) -> None:
                 future.result()
 
 
-def finished(out: Path, folder: Path) -> DatasetResult | None:
+def result_if_finished(out: Path, folder: Path) -> DatasetResult | None:
     """A job killed when its manifest, the last file, was in place: its private files go. Other ends are refused."""
     if not (out / MANIFEST_NAME).exists():
         return None
@@ -268,7 +272,7 @@ def holds_a_release(out: object) -> tuple[str, str]:
 
 
 @contextmanager
-def begun(
+def begin_job(
     dataset: Dataset, layout: Layout, out: Path, asked: Document, rng: Random, *, publish_rejects: bool = True
 ) -> Iterator[DatasetJob]:
     """The job towards ``out``, begun or taken up again; refused with nothing in place, it leaves nothing behind."""

@@ -22,7 +22,7 @@ from sfumato.base.things.traces import Trace
 from sfumato.tracks.certificates.person_ids import canonical_id, distinct_ids
 from sfumato.tracks.folders.rides.hide import Hiding
 from sfumato.tracks.folders.rows.dataset import open_dataset
-from sfumato.tracks.folders.rows.dataset_job import Running, begun, finished
+from sfumato.tracks.folders.rows.dataset_job import Running, begin_job, result_if_finished
 from sfumato.tracks.folders.rows.parts import DatasetResult, statement_of
 from sfumato.tracks.folders.rows.people_losses import BLOCK, NO_NOISE, not_stated
 from sfumato.tracks.folders.rows.spill import Bucket
@@ -80,7 +80,7 @@ def hide_dataset(
 
     ``tested`` hears what attackers find before anything is in place, and may raise.
     """
-    if (ended := finished(out, folder)) is not None:
+    if (ended := result_if_finished(out, folder)) is not None:
         return ended
     reading, times = how.get("reading", TableReading()), times or Times()
     if reading.one_person != isinstance(places, Places):
@@ -90,7 +90,7 @@ def hide_dataset(
     owners = {None: places} if isinstance(places, Places) else dict(places)
     hidings = {person: Hiding(mine, times) for person, mine in owners.items()}
     asked = {"do": "hide", "zones": {str(person): hiding.wish() for person, hiding in hidings.items()}}
-    with begun(dataset, layout, out, asked, None, publish_rejects=False) as job:
+    with begin_job(dataset, layout, out, asked, None, publish_rejects=False) as job:
 
         def transform(bucket: Bucket, note: Json) -> Iterator[tuple[pa.Table, ProtectedRows]]:
             table, rows = bucket.whole()  # in one piece: where pieces end would tell of rows that are withheld
@@ -175,7 +175,7 @@ def _of_person(
     if cut.trace is None:
         nobody = np.zeros(0, dtype=np.int64)
         return nobody, nobody, np.zeros(0, dtype=bool), leaks
-    shown = hiding.times.apply(cut.trace, hiding.places.derived("times")).times_s
+    shown = hiding.times.apply(cut.trace, hiding.places.derive("times")).times_s
     if not hiding.times.shown:
         shown = np.zeros(len(cut.kept))
     as_given = np.argsort(by_time[cut.kept], kind="stable")

@@ -70,7 +70,7 @@ class Sample:
             kept = nsmallest(PEOPLE, self._times_ms)
             self._times_ms, self._last = {drawn: self._times_ms[drawn] for drawn in kept}, kept[-1]
 
-    def proposed(self, mechanism: TraceMechanism) -> Json:
+    def proposal(self, mechanism: TraceMechanism) -> Json:
         """As JSON, for :func:`losses_over_people`: some moments of each, out of how many people, or why none."""
         members = mechanism.holds_over()
         apart_ms = 0 if members is None else round(1000.0 * members.length_scales_s[0])
@@ -102,7 +102,7 @@ def losses_over_people(
     *,
     stated: Document | None = None,
 ) -> Json:
-    """The certificate's block, from what the parts of the dataset have :meth:`Sample.proposed`.
+    """The certificate's block, from what the parts of the dataset have :meth:`Sample.proposal`.
 
     Where numbers ``stated`` elsewhere differ by no more than another machine's rounding, they are those.
     """

@@ -16,7 +16,7 @@ from sfumato.tracks.certificates.person_ids import distinct_ids
 from sfumato.tracks.certificates.state import NoiseState
 from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.folders.rows.dataset import open_dataset
-from sfumato.tracks.folders.rows.dataset_job import Running, begun, finished
+from sfumato.tracks.folders.rows.dataset_job import Running, begin_job, result_if_finished
 from sfumato.tracks.folders.rows.parts import DatasetResult, JobTally, Parts, statement_of
 from sfumato.tracks.folders.rows.people_losses import BLOCK, Sample, losses_over_people, reason_against
 from sfumato.tracks.folders.rows.people_met import PeopleMet
@@ -49,12 +49,12 @@ def protect_dataset(
     """
     if plan.secrets is not None:
         raise InputError("Secrets are chosen moments of one track, not of a dataset.", "Hide places with sfumato hide.")
-    if (ended := finished(out, folder)) is not None:
+    if (ended := result_if_finished(out, folder)) is not None:
         return ended
     dataset = open_dataset(folder)
     layout = how.get("reading", TableReading()).layout(dataset.schema, plan.keep, plan.times, declared=True)
     asked = {"do": "protect", "plan": plan.to_dict(), "state": state is not None}
-    with begun(dataset, layout, out, asked, rng) as job:
+    with begin_job(dataset, layout, out, asked, rng) as job:
         seed = 1 if job.simulation and state is None else None
         pieces = 2 * (dataset.rows // _PIECE_ROWS) + job.buckets  # two that follow one another hold more than one may
         noise = choose_for_people(plan, state=state, rng=seed, key=job.key, parts=pieces)
@@ -72,7 +72,7 @@ def protect_dataset(
                 together.add(rows.lat_deg, rows.lon_deg, rows.times_ms, rows.codes)
                 yield table, done
             together.keep()
-            note.update(sample.proposed(noise.mechanism))
+            note.update(sample.proposal(noise.mechanism))
 
         tally = job.run(transform, **how)
         companions = met.worst_group()

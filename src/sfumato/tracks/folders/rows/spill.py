@@ -272,7 +272,7 @@ class Bucket:
         return table, Rows(lat, lon, ms, codes, self.labels[first:last], np.zeros(len(lat), np.uint8), ids, starts)
 
 
-def gathered(folder: Path, units: Iterable[RowGroups], bucket: int, buckets: int) -> Bucket | None:
+def gather_bucket(folder: Path, units: Iterable[RowGroups], bucket: int, buckets: int) -> Bucket | None:
     """All rows of one bucket, in the order of the dataset; None where there is none."""
     paths = [folder / spill_name(unit) for unit in units]
     found = [_blocks(path, bucket, buckets) for path in paths]

@@ -64,7 +64,7 @@ class DatasetWork:
     def __repr__(self) -> str:
         return "<work on a dataset, the key not shown>"
 
-    def dealt(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def deal(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The blocks of a task's rows, one for each bucket and half a million rows."""
         held, rows = [], 0
         for batch in batches:
@@ -146,7 +146,7 @@ class DatasetWork:
             names = [ROW, *others, _LAT, _LON, _MS, *([] if rows.ids is None else [_WHO])]
             yield bucket, pa.RecordBatch.from_arrays(arrays, names=names)
 
-    def made(self, table: pa.Table) -> pa.Table:
+    def make_files(self, table: pa.Table) -> pa.Table:
         """The files of one bucket: its part, the rows left out, and what is to be said of both."""
         return quietly(partial(self._made, table))
 
@@ -168,7 +168,7 @@ class DatasetWork:
                     digest = hashlib.sha256(files[0][1]).hexdigest()
                     points, people = part.points_of_people.keys(), part.points_of_people.values()
                     said = pa.table({"points": pa.array(points), "people": pa.array(people)})
-                    proposed = json.dumps(sample.proposed(self.noise.mechanism))
+                    proposed = json.dumps(sample.proposal(self.noise.mechanism))
                     added = (("bucket", bucket), ("sha256", digest), ("proposed", proposed))
                     for place, (column, value) in enumerate(added):
                         said = said.add_column(place, column, pa.array([value] * said.num_rows))

@@ -25,7 +25,7 @@ from sfumato.tracks.folders.spark.groups import (
     REASON,
     SUMMED,
     Group,
-    dealt,
+    deal_by_person,
     refuse_two_spellings,
 )
 from sfumato.tracks.people.layout import TableReading
@@ -55,7 +55,7 @@ class SparkRelease:
     def certificate(self) -> dict[str, object]:
         """The certificate over everybody: one pass that draws every group again and keeps counts and digests."""
         group = self._group
-        rows = self._grouped.groupBy(GROUP).applyInArrow(lambda table: group.summed(table), SUMMED).collect()
+        rows = self._grouped.groupBy(GROUP).applyInArrow(lambda table: group.sums(table), SUMMED).collect()
         found = sorted((row for row in rows if row["points"]), key=lambda row: int(row["group"]))
         if not found:
             raise InputError("None of the rows can be released.", "Look at the rejects for the reasons.")
@@ -91,12 +91,12 @@ def protect(
     noise = choose_for_people(plan, rng=rng, key=key, parts=GROUPS_PER_PART * parts)
     if layout.person is not None:
         refuse_two_spellings(frame, layout.person)
-    grouped, whole = (dealt(frame, names, layout, parts) for names in (layout.needed, frame.columns))
+    grouped, whole = (deal_by_person(frame, names, layout, parts) for names in (layout.needed, frame.columns))
     group, every = (Group(tuple(names), layout, noise, strict) for names in (layout.needed, frame.columns))
     rejected = StructType([*frame.schema.fields, StructField(REASON, StringType())])
     return SparkRelease(
-        grouped.groupBy(GROUP).applyInArrow(lambda table: group.released(table), released_schema(group, frame.schema)),
-        whole.groupBy(GROUP).applyInArrow(lambda table: every.rejected(table), rejected),
+        grouped.groupBy(GROUP).applyInArrow(lambda table: group.release(table), released_schema(group, frame.schema)),
+        whole.groupBy(GROUP).applyInArrow(lambda table: every.reject(table), rejected),
         grouped,
         group,
     )

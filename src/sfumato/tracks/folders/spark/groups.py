@@ -31,20 +31,20 @@ SUMMED = "group long, people long, points long, sha256 string"
 GROUPS_PER_PART = 8  # people are dealt by hashes: several groups make parts more alike
 
 
-def dealt(frame: DataFrame, names: Sequence[str], layout: Layout, parts: int) -> DataFrame:
+def deal_by_person(frame: DataFrame, names: Sequence[str], layout: Layout, parts: int) -> DataFrame:
     """Rows dealt out by person into groups, the groups into ``parts`` tasks; where all are one person's, one group.
 
     The columns called ``names`` come under their numbers: Spark's Arrow functions stumble over dots in names.
     """
-    columns = [named(name).alias(f"c{place}") for place, name in enumerate(names)]
+    columns = [column_named(name).alias(f"c{place}") for place, name in enumerate(names)]
     if layout.person is None:
         return frame.select(*columns, sql.lit(0).cast("long").alias(GROUP)).repartition(1)
     groups = sql.lit(GROUPS_PER_PART * parts)
-    number = sql.pmod(sql.xxhash64(named(layout.person)), groups).cast("long")
+    number = sql.pmod(sql.xxhash64(column_named(layout.person)), groups).cast("long")
     return frame.select(*columns, number.alias(GROUP)).repartition(parts, GROUP)
 
 
-def named(column: str) -> Column:
+def column_named(column: str) -> Column:
     """A column by its very name, dots and all."""
     return sql.col("`" + column.replace("`", "``") + "`")
 
@@ -64,11 +64,11 @@ class Group:
     def __repr__(self) -> str:
         return "<a group of people, the key not shown>"
 
-    def released(self, table: pa.Table) -> pa.Table:
+    def release(self, table: pa.Table) -> pa.Table:
         """The rows that may be released, person by person, in their order in the source."""
         return quietly(lambda: _plain(self._done(table)[0].table))
 
-    def rejected(self, table: pa.Table) -> pa.Table:
+    def reject(self, table: pa.Table) -> pa.Table:
         """The rows that cannot be used as they came, with the reason."""
 
         def bad_rows() -> pa.Table:
@@ -78,7 +78,7 @@ class Group:
 
         return quietly(bad_rows)
 
-    def summed(self, table: pa.Table) -> pa.Table:
+    def sums(self, table: pa.Table) -> pa.Table:
         """One row: how many people and points, and the digest of what is released."""
 
         def sums() -> pa.Table:
@@ -114,7 +114,7 @@ def _plain(table: pa.Table) -> pa.Table:
 
 def refuse_two_spellings(frame: DataFrame, person: str) -> None:
     """Refuse ids that are one person's as far as noise can tell: they could be in two groups, with two noises."""
-    ids = frame.select(named(person).alias("id")).where("id is not null").distinct()
+    ids = frame.select(column_named(person).alias("id")).where("id is not null").distinct()
     twice = ids.mapInArrow(_told_apart, "name string").groupBy("name").count().where("count > 1")
     if twice.limit(1).collect():
         raise InputError(

@@ -34,7 +34,7 @@ from sfumato.tracks.folders.spark.blocks import (
     SAID,
     DatasetWork,
 )
-from sfumato.tracks.folders.spark.groups import named
+from sfumato.tracks.folders.spark.groups import column_named
 from sfumato.tracks.folders.spark.hadoop import HadoopFolder
 from sfumato.tracks.noise.interface import Json
 
@@ -106,11 +106,13 @@ def released_files(given: DataFrame, work: DatasetWork) -> DataFrame:
     numbered = given.select(
         sql.xxhash64("_metadata.file_path").alias(FILE),
         sql.col("_metadata.row_index").alias(INDEX),
-        *(named(name).alias(f"c{place}") for place, name in enumerate(work.layout.needed)),  # dots in names and all
+        *(
+            column_named(name).alias(f"c{place}") for place, name in enumerate(work.layout.needed)
+        ),  # dots in names and all
     )
-    blocks = numbered.mapInArrow(lambda batches: work.dealt(batches), BLOCKS)
+    blocks = numbered.mapInArrow(lambda batches: work.deal(batches), BLOCKS)
     groups = blocks.repartition(work.buckets, "bucket").groupBy("bucket")
-    return groups.applyInArrow(lambda table: work.made(table), FILES)
+    return groups.applyInArrow(lambda table: work.make_files(table), FILES)
 
 
 def write_files(files: DataFrame, folder: str) -> None:

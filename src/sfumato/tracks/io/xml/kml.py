@@ -33,7 +33,7 @@ class _Reader:
     def start(self, name: str, attributes: dict[str, str]) -> None:
         self.stack.append(name)
         if name == "Placemark":
-            self.placed()
+            self.end_placemark()
             self.placemark = Draft(self.reading, str(len(self.drafts) + 1))
             self.segment, self.stamp, self.point = -1, "", ""
         elif name == "Track":
@@ -60,7 +60,7 @@ class _Reader:
         elif inside in ("LineString", "LinearRing") and name == "coordinates":
             self.skipped.skip(f"points of a {inside}, which has no times", len(clean.split()))
         elif name == "Placemark":
-            self.placed()
+            self.end_placemark()
         elif clean and name not in ("begin", "end", "altitudeMode"):
             (self.placemark or self.about).saw(name, clean)
 
@@ -78,7 +78,7 @@ class _Reader:
             else:  # an empty gx:coord says that the position was unknown then
                 self.placemark.skip(NO_POSITION)
 
-    def placed(self) -> None:
+    def end_placemark(self) -> None:
         """A Placemark has ended, or a track without one."""
         draft, self.placemark = self.placemark, None
         if draft is None:
@@ -109,7 +109,7 @@ def read(path: Path, reading: Reading) -> list[Draft]:
     """One draft per Placemark with a track; all time-stamped points together are one more."""
     reader = _Reader(reading)
     parse_xml(path, reader.start, reader.end, kind="KML")
-    reader.placed()
+    reader.end_placemark()
     used = [*reader.drafts, *([reader.stamped] if reader.stamped.lat else [])]
     if not used:
         lines = any("no times" in reason for reason in reader.skipped.skipped)

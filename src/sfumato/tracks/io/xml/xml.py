@@ -37,7 +37,7 @@ def parse_xml(path: Path, start: Start, end: End, *, kind: str) -> None:
             "Remove the <!DOCTYPE ...> part; tracks do not need it.",
         )
 
-    def opened(name: str, attributes: dict[str, str]) -> None:
+    def open_element(name: str, attributes: dict[str, str]) -> None:
         short = local.get(name)
         if short is None:
             short = local[name] = name.rpartition(":")[2]
@@ -48,7 +48,7 @@ def parse_xml(path: Path, start: Start, end: End, *, kind: str) -> None:
             raise InputError(f"The {kind} file is nested too deeply.", "It is not a track; export it again.")
         start(short, attributes)
 
-    def closed(name: str) -> None:
+    def close_element(name: str) -> None:
         nonlocal depth
         depth -= 1
         end(local[name], "".join(pieces))
@@ -57,8 +57,8 @@ def parse_xml(path: Path, start: Start, end: End, *, kind: str) -> None:
     parser.StartDoctypeDeclHandler = refuse
     parser.EntityDeclHandler = refuse
     parser.ExternalEntityRefHandler = refuse  # type: ignore[assignment]
-    parser.StartElementHandler = opened
-    parser.EndElementHandler = closed
+    parser.StartElementHandler = open_element
+    parser.EndElementHandler = close_element
     parser.CharacterDataHandler = pieces.append
     try:
         with path.open("rb") as stream:
