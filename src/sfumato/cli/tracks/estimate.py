@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -35,7 +35,7 @@ from sfumato.cli.tracks.estimate_options import (
     seeded_said,
 )
 from sfumato.cli.tracks.estimate_reports import map_of_reports
-from sfumato.cli.tracks.estimate_ways import register_ways
+from sfumato.cli.tracks.estimate_ways import WAYS
 from sfumato.tracks.answers.answer_files import write_answer, write_picture
 from sfumato.tracks.answers.flows.origin_destination import USUAL_STEPS as FLOWS_STEPS
 from sfumato.tracks.answers.flows.origin_destination import Flows, estimate_flows
@@ -50,18 +50,6 @@ MEANING = (
     "shares of people like these over the released period; they do not say that cells finer than the noise can be told "
     "apart, nor on which side of a line between cells a street along it lies."
 )
-
-
-def register(app: typer.Typer) -> None:
-    """Add ``estimate`` and its questions to the app."""
-    questions = typer.Typer(
-        help="Answer questions about many people from protected releases, with the blur of the noise taken out.",
-        no_args_is_help=True,
-    )
-    questions.command("heatmap", help="Where people are: the share of each cell, with intervals over people.")(heatmap)
-    questions.command("flows", help="From where to where: shares of trips between cells, with intervals.")(flows)
-    register_ways(questions)
-    app.add_typer(questions, name="estimate")
 
 
 def heatmap(
@@ -133,6 +121,24 @@ def flows(
         )
     what = f"{count_people(found.trips, 'trips')} of {count_people(found.people, 'people')}"
     _tell(found, asked, what, found.outside, "trips", [*pauses_said(received), *seeded_said(asked)])
+
+
+QUESTIONS: dict[str, tuple[str, Callable[..., None]]] = {
+    "heatmap": ("Where people are: the share of each cell, with intervals over people.", heatmap),
+    "flows": ("From where to where: shares of trips between cells, with intervals.", flows),
+    **WAYS,
+}
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``estimate`` and its questions to the app."""
+    questions = typer.Typer(
+        help="Answer questions about many people from protected releases, with the blur of the noise taken out.",
+        no_args_is_help=True,
+    )
+    for name, (said, ask) in QUESTIONS.items():
+        questions.command(name, help=said)(ask)
+    app.add_typer(questions, name="estimate")
 
 
 def _tell(

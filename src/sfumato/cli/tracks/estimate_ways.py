@@ -53,21 +53,6 @@ DRAWN = (
 )
 
 
-FROM_PATHS = {
-    "speeds": "How fast, from paths drawn given the release. Says when the answer is mostly the model: where the "
-    "release tells less than half of the squared steps, or less than four fifths of the length.",
-    "stays": "How many stays and how long (at least five minutes within 200 m of where it began), from paths drawn "
-    "given the release. Says when the answer is mostly the model.",
-}
-
-
-def register_ways(questions: typer.Typer) -> None:
-    """Add the three questions to ``estimate``."""
-    questions.command("distances", help="How far: squared displacement without bias, and lengths of trips.")(distances)
-    for question, said in FROM_PATHS.items():
-        questions.command(question, help=said)(question_of_paths(question))
-
-
 def distances(
     release: Releases,
     certificate: Certificates = None,
@@ -95,6 +80,21 @@ def question_of_paths(question: str) -> Callable[..., None]:
         answer_ways(question, Question(release, certificate, confidence, each_file_a_person, output, json))
 
     return ask
+
+
+WAYS: dict[str, tuple[str, Callable[..., None]]] = {
+    "distances": ("How far: squared displacement without bias, and lengths of trips.", distances),
+    "speeds": (
+        "How fast, from paths drawn given the release. Says when the answer is mostly the model: where the "
+        "release tells less than half of the squared steps, or less than four fifths of the length.",
+        question_of_paths("speeds"),
+    ),
+    "stays": (
+        "How many stays and how long (at least five minutes within 200 m of where it began), from paths drawn "
+        "given the release. Says when the answer is mostly the model.",
+        question_of_paths("stays"),
+    ),
+}
 
 
 def answer_ways(question: str, asked: Question, lags: str = "") -> None:

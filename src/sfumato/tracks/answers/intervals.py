@@ -22,9 +22,8 @@ from scipy.special import ndtri
 from scipy.stats import t as student
 
 from sfumato.base.arrays import FloatArray
-from sfumato.base.errors import InputError
 from sfumato.base.things.estimated_map import LEAST_PEOPLE
-from sfumato.tracks.answers.received import groups_of
+from sfumato.tracks.answers.received import check_confidence, groups_of
 
 OF_BIAS = 1.5
 _BY_CHANCE = 0.25  # of the variance: so large is the square of what smoothing takes from chance alone
@@ -119,9 +118,3 @@ def _reach(without: FloatArray, confidence: float) -> float:
     groups = len(without)
     sd = math.sqrt((groups - 1) / groups * float(np.sum((without - without.mean()) ** 2)))
     return float(student.ppf((1 + confidence) / 2, groups - 1)) * sd
-
-
-def check_confidence(confidence: float) -> None:
-    """Refuse what is no probability."""
-    if not 0 < confidence < 1:
-        raise InputError(f"The confidence is {confidence:g}.", "Give a number between 0 and 1, such as 0.9.")

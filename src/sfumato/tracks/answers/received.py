@@ -121,6 +121,12 @@ def received_all(received: Sequence[Received | Pair]) -> list[Received]:
     return [one if isinstance(one, Received) else receive(*one) for one in received]
 
 
+def check_confidence(confidence: float) -> None:
+    """Refuse what is no probability."""
+    if not 0 < confidence < 1:
+        raise InputError(f"The confidence is {confidence:g}.", "Give a number between 0 and 1, such as 0.9.")
+
+
 def laws_of(received: Sequence[Received]) -> list[NoiseLaw]:
     """The laws of their noise, each once."""
     if not received:

@@ -27,7 +27,7 @@ from sfumato.base.things.estimated_map import LEAST_PEOPLE
 from sfumato.base.things.grid import Grid
 from sfumato.tracks.answers.flows.trip_ends import rake, trip_ends
 from sfumato.tracks.answers.flows.trips import TripLikelihood, Trips, likelihood_of, trips_of
-from sfumato.tracks.answers.intervals import check_confidence, people_interval
+from sfumato.tracks.answers.intervals import people_interval
 from sfumato.tracks.answers.maps.areas import Areas
 from sfumato.tracks.answers.maps.cells import Bounds, Cells, Reporting, Window, asked_for
 from sfumato.tracks.answers.maps.offsets import Aligned, align, units_of
@@ -36,6 +36,7 @@ from sfumato.tracks.answers.received import (
     Pair,
     Person,
     Received,
+    check_confidence,
     groups_of,
     largest_share,
     laws_of,

@@ -16,7 +16,7 @@ import numpy as np
 from sfumato.base.arrays import FloatArray, read_only
 from sfumato.base.errors import InputError
 from sfumato.base.things.estimated_map import LEAST_PEOPLE, EstimatedMap, Weight
-from sfumato.tracks.answers.intervals import check_confidence, people_interval
+from sfumato.tracks.answers.intervals import people_interval
 from sfumato.tracks.answers.maps.areas import Areas
 from sfumato.tracks.answers.maps.cells import Bounds, Window, asked_for
 from sfumato.tracks.answers.maps.deconvolution import Spread, fit_density
@@ -25,6 +25,7 @@ from sfumato.tracks.answers.received import (
     NoiseLaw,
     Pair,
     Received,
+    check_confidence,
     day_groups,
     days_of,
     groups_of,
