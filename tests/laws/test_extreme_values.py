@@ -379,6 +379,7 @@ ORDINARY: dict[str, tuple[str | None, Any]] = {
     "Box.low": ("vector", P - 0.1),
     "Box.high": ("vector", P + 0.1),
     "centre": ("vector", P),
+    "around": ("vector", P),
     "reporting": ("str", "once"),
     "redraws": ("int", 2),
     "cap": ("float", 1.0),

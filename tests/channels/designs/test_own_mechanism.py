@@ -110,6 +110,7 @@ def test_what_does_not_fit_is_refused() -> None:
         sf.compare(PRIOR, 1 - np.eye(SIZE), [1.0], at="geo", mechanisms=[mine])
 
 
+@pytest.mark.slow
 def test_the_readmes_commands_work_on_the_documentations_prior(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (ROOT / "docs" / "channel.md").read_text(encoding="utf-8")
     example = re.search(r"One probability or count per line:\n\n```\n(.*?)```", page, re.DOTALL)

@@ -22,7 +22,7 @@ _MOST = 700.0
 Fact = TypeVar("Fact")
 
 
-def need(fact: Fact | None) -> Fact:
+def _need(fact: Fact | None) -> Fact:
     """A fact that an implication needs: whoever asks has looked that it is known."""
     assert fact is not None
     return fact
@@ -77,7 +77,7 @@ class Facts:
     @property
     def smallest(self) -> float:
         """The smallest positive prior probability."""
-        p = need(self.prior)
+        p = _need(self.prior)
         return float(p[p > 0].min())
 
 
@@ -102,7 +102,7 @@ def _the_same(value: float, _: Facts) -> float:
 def _lip_to_ldp(value: float, facts: Facts) -> float:
     if value == 0 or not value <= _MOST:
         return 0.0 if value == 0 else math.inf
-    return lip_constants.largest_likelihood_ratio(value, need(facts.prior)).nats
+    return lip_constants.largest_likelihood_ratio(value, _need(facts.prior)).nats
 
 
 def _ldp_to_lip(value: float, facts: Facts) -> float:
@@ -113,35 +113,35 @@ def _ldp_to_lip(value: float, facts: Facts) -> float:
 
 
 def _lip_to_di(value: float, facts: Facts) -> float:
-    p = need(facts.prior)
+    p = _need(facts.prior)
     inside = p[p > 0]
     ratio = 0.0 if value == 0 or inside.size == 1 else math.inf
     if 0 < value <= _MOST and inside.size > 1:
         ratio = lip_constants.largest_likelihood_ratio(value, inside).nats
-    return ratio + bounds.spread(need(facts.prior))
+    return ratio + bounds.spread(_need(facts.prior))
 
 
 def _di_to_lip(value: float, facts: Facts) -> float:
-    return bounds.lip_of_identifiability(value, need(facts.prior))
+    return bounds.lip_of_identifiability(value, _need(facts.prior))
 
 
 def _with_spread(value: float, facts: Facts) -> float:
-    return value + bounds.spread(need(facts.prior))
+    return value + bounds.spread(_need(facts.prior))
 
 
 def _geo_to_lip(value: float, facts: Facts) -> float:
     if value == 0 or not value <= _MOST:
         return value
-    return lip_constants.geo_to_lip(value, need(facts.prior), need(facts.distances_m)).nats
+    return lip_constants.geo_to_lip(value, _need(facts.prior), _need(facts.distances_m)).nats
 
 
 def _geo_to_ldp(value: float, facts: Facts) -> float:
-    farthest = float(need(facts.distances_m).max())
+    farthest = float(_need(facts.distances_m).max())
     return 0.0 if farthest == 0 or value == 0 else value * farthest
 
 
 def _ldp_to_geo(value: float, facts: Facts) -> float:
-    d = need(facts.distances_m)
+    d = _need(facts.distances_m)
     apart = [float(d[i, j]) for i in range(len(d)) for j in range(len(d)) if i != j]
     nearest = min(apart, default=math.inf)
     return 0.0 if value == 0 else (math.inf if nearest == 0 else value / nearest)
@@ -152,20 +152,20 @@ def _information_of_lip(value: float, _: Facts) -> float:
 
 
 def _vulnerability_of_min_entropy(value: float, facts: Facts) -> float:
-    return min(1.0, float(need(facts.prior).max()) * math.exp(min(value, _MOST)))
+    return min(1.0, float(_need(facts.prior).max()) * math.exp(min(value, _MOST)))
 
 
 def _alpha_beta_of_ldp(value: float, facts: Facts) -> float:
-    a = need(facts.order)
+    a = _need(facts.order)
     return value if math.isinf(a) else value * a / (a - 1)
 
 
 def _shuffled(value: float, facts: Facts) -> float:
     if value == 0:
         return 0.0
-    if not 0 < need(facts.delta) < 1:
+    if not 0 < _need(facts.delta) < 1:
         return value
-    return min(value, shuffled_epsilon(value, need(facts.people), need(facts.delta)) if value <= 100 else value)
+    return min(value, shuffled_epsilon(value, _need(facts.people), _need(facts.delta)) if value <= 100 else value)
 
 
 _PRIOR, _FULL, _ORDER, _DELTA = ("prior",), ("full prior",), ("order >= 1",), ("delta",)
@@ -176,24 +176,24 @@ IMPLICATIONS: tuple[Implication, ...] = (
     Implication("lip", "ldp", "min{2ε, ln((e^ε − 1 + p_min)/p_min)}", _lip_to_ldp, True, "Jiang2021",
                 "every symbol has positive prior; two symbols: the exact binary supremum", _FULL),
     Implication("ldp", "renyi_ldp", "ln(w e^((α−1)ε) + (1−w) e^(−(α−1)ε))/(α−1), w = e^ε/(1+e^ε)",
-                lambda v, f: bounds.renyi_of_ldp(v, need(f.order)), True, "Mironov2017",
+                lambda v, f: bounds.renyi_of_ldp(v, _need(f.order)), True, "Mironov2017",
                 "attained by randomized response", ("order",)),
     Implication("ldp", "approximate_ldp", "ln(e^ε − δ(1 + e^ε))",
-                lambda v, f: bounds.approximate_of_ldp(v, need(f.delta)), True, "Kairouz2016",
+                lambda v, f: bounds.approximate_of_ldp(v, _need(f.delta)), True, "Kairouz2016",
                 "attained by randomized response", _DELTA),
     Implication("renyi_ldp", "approximate_ldp", "D + ln((α−1)/α) − (ln δ + ln α)/(α−1)",
-                lambda v, f: bounds.approximate_of_renyi(v, need(f.order), need(f.delta)), False, "Canonne2020",
+                lambda v, f: bounds.approximate_of_renyi(v, _need(f.order), _need(f.delta)), False, "Canonne2020",
                 "always", ("order > 1", "delta")),
     Implication("approximate_ldp", "total_variation", "(e^ε − 1 + 2δ)/(e^ε + 1)",
-                lambda v, f: bounds.variation_of_approximate(v, need(f.delta)), True, "Kairouz2016", "always", _DELTA),
+                lambda v, f: bounds.variation_of_approximate(v, _need(f.delta)), True, "Kairouz2016", "always", _DELTA),
     Implication("ldp", "total_variation", "tanh(ε/2)", lambda v, _: bounds.variation_of_approximate(v, 0.0), True,
                 "Kairouz2016", "attained by randomized response"),
     Implication("ldp", "gaussian_ldp", "2 Φ⁻¹(e^ε/(1 + e^ε))", lambda v, _: bounds.gaussian_of_ldp(v), True, "Dong2022",
                 "attained by randomized response on two symbols"),
-    Implication("gaussian_ldp", "renyi_ldp", "α μ²/2", lambda v, f: 0.5 * need(f.order) * v * v if v else 0.0, True,
+    Implication("gaussian_ldp", "renyi_ldp", "α μ²/2", lambda v, f: 0.5 * _need(f.order) * v * v if v else 0.0, True,
                 "Dong2022", "attained by normal reports", ("order",)),
     Implication("gaussian_ldp", "approximate_ldp", "δ = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), solved for ε",
-                lambda v, f: bounds.approximate_of_gaussian(v, need(f.delta)), True, "Dong2022",
+                lambda v, f: bounds.approximate_of_gaussian(v, _need(f.delta)), True, "Dong2022",
                 "attained by normal reports", _DELTA),
     Implication("gaussian_ldp", "total_variation", "2 Φ(μ/2) − 1", lambda v, _: bounds.variation_of_gaussian(v), True,
                 "Dong2022", "attained by normal reports"),
@@ -205,13 +205,13 @@ IMPLICATIONS: tuple[Implication, ...] = (
     Implication("ldp", "alpha_beta_leakage", "ε α/(α − 1)", _alpha_beta_of_ldp, False, "Gilani2024",
                 "the limit β → ∞", ("order > 1", "second_order")),
     Implication("ldp", "capacity", "max_k [k e^ε ln(n e^ε/s) + (n−k) ln(n/s)]/s, s = k e^ε + n − k",
-                lambda v, f: bounds.capacity_of_ldp(v, need(f.symbols)), True, "Kairouz2016",
+                lambda v, f: bounds.capacity_of_ldp(v, _need(f.symbols)), True, "Kairouz2016",
                 "n symbols; attained by subset selection", ("symbols",)),
     Implication("ldp", "maximal_leakage", "ln(n e^ε/(e^ε + n − 1))",
-                lambda v, f: bounds.maximal_leakage_of_ldp(v, need(f.symbols)), True, "Issa2020",
+                lambda v, f: bounds.maximal_leakage_of_ldp(v, _need(f.symbols)), True, "Issa2020",
                 "n symbols; attained by randomized response", ("symbols",)),
     Implication("ldp", "bayes_vulnerability", "max_k e^ε/(e^ε + k − 1) Σ of the k likeliest",
-                lambda v, f: bounds.vulnerability_of_ldp(v, need(f.prior)), True, "Ghazi2021",
+                lambda v, f: bounds.vulnerability_of_ldp(v, _need(f.prior)), True, "Ghazi2021",
                 "attained by randomized response over the k likeliest", _PRIOR),
     Implication("capacity", "mutual_information_nats", "C", _the_same, True, "Shannon1948", "any prior"),
     Implication("maximal_leakage", "capacity", "L", _the_same, False, "Verdu2015",
@@ -240,10 +240,10 @@ IMPLICATIONS: tuple[Implication, ...] = (
     Implication("lip", "mutual_information_nats", "ε tanh(ε/2)", _information_of_lip, True, "Jiang2021",
                 "attained where some symbols have prior 1/(1 + e^ε) together"),
     Implication("lip", "sibson_information", "the Rényi divergence of randomized response, order α",
-                lambda v, f: bounds.sibson_of_lip(v, need(f.order)), True, "Verdu2015",
+                lambda v, f: bounds.sibson_of_lip(v, _need(f.order)), True, "Verdu2015",
                 "attained where some symbols have prior 1/(1 + e^ε) together", ("order",)),
     Implication("lip", "lip_delta", "ln(e^ε − δ(1 + e^ε))",
-                lambda v, f: bounds.approximate_of_ldp(v, need(f.delta)), True, "Jiang2021",
+                lambda v, f: bounds.approximate_of_ldp(v, _need(f.delta)), True, "Jiang2021",
                 "attained where some symbol has prior 1/(1 + e^ε)", _DELTA),
     Implication("approximate_ldp", "lip_delta", "ε", _the_same, False, "Jiang2021", "the same δ", _DELTA),
     Implication("lip", "di", "c(ε, p_min) + ln(p_max/p_min)", _lip_to_di, False, "Jiang2021", _SUPPORT, _PRIOR),
@@ -261,10 +261,10 @@ IMPLICATIONS: tuple[Implication, ...] = (
     Implication("min_entropy_leakage", "bayes_vulnerability", "p_max e^L", _vulnerability_of_min_entropy, True,
                 "Smith2009", "an equality", _PRIOR),
     Implication("mutual_information_nats", "bayes_vulnerability", "Fano: H − I ≤ h(e) + e ln(n − 1)",
-                lambda v, f: bounds.vulnerability_of_information(v, need(f.prior)), False, "Verdu2015",
+                lambda v, f: bounds.vulnerability_of_information(v, _need(f.prior)), False, "Verdu2015",
                 "attained for uniform priors", _PRIOR),
     Implication("total_variation", "bayes_vulnerability", "1 − (1 − TV)(1 − p_max)",
-                lambda v, f: bounds.vulnerability_of_variation(v, need(f.prior)), False, "Chatzikokolakis2023",
+                lambda v, f: bounds.vulnerability_of_variation(v, _need(f.prior)), False, "Chatzikokolakis2023",
                 "attained by two symbols, half and half", _PRIOR),
     Implication("bayes_vulnerability", "guessing_entropy", "(1 + 1/V)/2 at least",
                 lambda v, _: bounds.guesses_of_vulnerability(v), False, "Massey1994", "attained where 1/V is whole"),
