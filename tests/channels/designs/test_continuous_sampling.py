@@ -24,7 +24,6 @@ def test_the_share_of_truth_is_delta_and_the_printed_share_breaks_its_promise():
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 2.0])
 @pytest.mark.parametrize("share", [0.01, 0.1359, 0.6, 0.95])
 def test_the_exact_delta_is_the_limit_of_ever_finer_uniform_symbols(epsilon, share):

@@ -129,7 +129,6 @@ def test_capacity_agrees_with_qif_to_1e_9() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 @given(channels_with_priors())
 def test_alpha_beta_has_its_four_corners(both: tuple[np.ndarray, np.ndarray]) -> None:
     q, p = both
