@@ -24,6 +24,7 @@ from sfumato.channels.designs.geo.planar import (
 )
 from sfumato.channels.designs.remap import remap
 from sfumato.channels.measures import discrete as d
+from sfumato.papers.lip.lip_comparison import synthetic_city
 
 GEOD = Geod(ellps="WGS84")
 
@@ -207,3 +208,10 @@ def test_distances_that_are_no_metric_are_measured_in_full() -> None:
         squares = np.hypot(*(at[:, None] - at[None]).transpose(2, 0, 1)) ** 2 + 0.01 * (1 - np.eye(6))
         made = exponential_for_epsilon(squares, scale, metric=True)
         assert d.geo_epsilon(made.channel, squares) <= made.leakage * (1 + 1e-12) <= scale * (1 + 1e-12)
+
+
+def test_where_newtons_equations_leave_the_doubles_what_was_found_is_certified() -> None:
+    """49 cells of the documentation's city ended in a traceback: one step before its end a residual overflows."""
+    prior, _ = synthetic_city(7)
+    solved = optimal_geo_channel(prior, Grid.plain(7, 7).distance_matrix(), 1.0, unit="cell")
+    assert (solved.status, solved.value.leakage <= 1.0) == ("converged", True)

@@ -126,6 +126,8 @@ class _Newton:
         self.total_factor = np.asarray(factor)
 
     def _rows(self, right: FloatArray) -> FloatArray:
+        if not np.all(np.isfinite(right)):
+            raise np.linalg.LinAlgError("beyond the range of doubles")
         return np.asarray(self.total_scale * cho_solve((self.total_factor, True), self.total_scale * right))
 
     def direction(self, right: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
