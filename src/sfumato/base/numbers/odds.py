@@ -14,12 +14,12 @@ over N times use δ/N.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from sfumato.base.arrays import positive
 from sfumato.base.errors import InputError
-from sfumato.base.numbers.rounding import least_that_holds
 
 AS_PROMISED, HARDLY_ANY = 20.0, 1000.0  # odds up to here are protection, up to there hardly any, beyond none
 MOST_SAID = 1e6  # nobody reads longer odds
@@ -160,3 +160,13 @@ def reached_words(*odds: float | None) -> str:
 def protects_nothing(odds: float | None) -> bool:
     """Whether odds are so long, or so beyond any number, that ``verify`` calls them no protection."""
     return odds is None or not odds <= HARDLY_ANY
+
+
+def least_that_holds(holds: Callable[[float], bool], low: float, high: float) -> float:
+    """Where ``holds`` begins to be true between two ends, by bisection that ends on the side where it is."""
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high

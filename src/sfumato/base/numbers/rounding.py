@@ -11,7 +11,6 @@ positive terms is within n u of its own, whatever the order.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
@@ -59,13 +58,3 @@ def lift_error(matrix: FloatArray, prior: FloatArray) -> float:
     """
     mass = abs(math.fsum([*prior.tolist(), -1.0]))
     return log_ratio_error(matrix) + 4 * (prior.size + 2) * UNIT + 2 * mass
-
-
-def least_that_holds(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """Where ``holds`` begins to be true between two ends, by bisection that ends on the side where it is."""
-    for _ in range(200):
-        middle = 0.5 * (low + high)
-        if middle in (low, high):
-            break
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high

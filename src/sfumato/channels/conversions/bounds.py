@@ -13,7 +13,7 @@ from scipy.special import erfinv, log_ndtr, ndtri, ndtri_exp
 
 from sfumato.base.arrays import FloatArray, from_zero
 from sfumato.base.errors import InputError
-from sfumato.base.numbers.rounding import least_that_holds
+from sfumato.base.numbers.odds import least_that_holds
 from sfumato.base.things.channel import checked_probabilities
 
 MOST_SYMBOLS = 10_000_000

@@ -20,7 +20,7 @@ import numpy as np
 
 from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import InputError
-from sfumato.base.numbers.rounding import least_that_holds
+from sfumato.base.numbers.odds import least_that_holds
 from sfumato.channels.measures.alpha_leakage import checked_order
 from sfumato.channels.measures.capacity import largest_on_simplex
 from sfumato.channels.measures.discrete import ChannelLike, ldp, matrix_of

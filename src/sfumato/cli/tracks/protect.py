@@ -39,7 +39,6 @@ from sfumato.tracks.certificates.document import (
 )
 from sfumato.tracks.certificates.sign import signer_with
 from sfumato.tracks.certificates.state import NoiseState, create_state, load_state
-from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.io import output_format, read_trace, write_trace
 from sfumato.tracks.io.archive import members
 from sfumato.tracks.io.formats import format_named, format_of, is_archive, is_dataset
@@ -199,7 +198,7 @@ class ProtectOptions:
         """What signs the certificate."""
         return None if self.sign is None else signer_with(self.sign)
 
-    def enter(self, body: Document, process: str | None = None) -> None:
+    def enter(self, body: Mapping[str, object], process: str | None = None) -> None:
         """Enter a release of one noise process before it is written: a failed write only overstates what was lost."""
         if self.ledger is None:
             return
@@ -363,7 +362,7 @@ def _write_release(done: Protected | ProtectedFleet, path: Path, format: str, *,
     import_module("sfumato.tracks.io.tables.fleet_file").write_fleet_table(done.done.table, path, format=format)
 
 
-def _smooth(done: Protected | ProtectedFleet, document: Document, *, quiet: bool) -> SmoothTracks:
+def _smooth(done: Protected | ProtectedFleet, document: Mapping[str, object], *, quiet: bool) -> SmoothTracks:
     """The likeliest tracks given a release that is drawn and never written."""
     if done.terms.kept:
         raise InputError("A smooth release holds positions and times only.", "Leave --keep out.")

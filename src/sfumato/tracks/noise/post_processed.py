@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Self
 
 from sfumato.base.arrays import FloatArray, positive
 from sfumato.base.errors import InputError
-from sfumato.base.numbers.odds import odds_after_coarsening, odds_words
+from sfumato.base.numbers.odds import least_that_holds, odds_after_coarsening, odds_words
 from sfumato.base.randomness import Random
 from sfumato.base.things.frames import snap
 from sfumato.base.things.guarantees import Guarantee
@@ -150,18 +150,18 @@ class RoundedNoise(PostProcessed):
         inner = MultiscaleNoise.from_plan(plain, traces, together)
         if plan.odds is None:
             return cls(inner, float(plan.round_to_m))
-        loss, low, high = together(inner.bound().worst_loss), inner.size_m, inner.size_m
-        while _odds(loss / high**2, plan.radius_m) > plan.odds:
-            low, high = high, 2.0 * high
-        while high - low > NOISE_STEP_M / 2:
-            middle = 0.5 * (low + high)
-            keeps = _odds(loss / middle**2, plan.radius_m) <= plan.odds
-            low, high = (low, middle) if keeps else (middle, high)
-        return cls(replace(inner, size_m=rounded_up(high)), float(plan.round_to_m))
+        loss, odds, high = together(inner.bound().worst_loss), plan.odds, inner.size_m
+        while _odds(loss / high**2, plan.radius_m) > odds:
+            high *= 2.0
+        least = least_that_holds(lambda size: _odds(loss / size**2, plan.radius_m) <= odds, inner.size_m / 2, high)
+        return cls(replace(inner, size_m=rounded_up(least)), float(plan.round_to_m))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        return cls(MultiscaleNoise.from_dict(values["inner"]), float(values["round_to_m"]))
+        inner = MultiscaleNoise.from_dict(values["inner"])
+        if values["redraws"] != inner.redraws:
+            raise InputError("The redraws of the noise and of what is made of it differ.", "They are one release.")
+        return cls(inner, float(values["round_to_m"]))
 
     def parameters(self) -> Json:
         return {
