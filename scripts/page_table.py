@@ -31,7 +31,7 @@ WHOLE_SECONDS = "coarse:1s"  # the universal bound alone is promised then: no lo
 def terms_of(level: str, prior_class: str) -> Terms:
     """What the page's noise is certified by: fresh multiscale noise from the browser's CSPRNG."""
     plan = Plan(level=level, prior_class=prior_class)
-    return replace(choose(plan, []).terms(plan), randomness_source=BROWSER)
+    return replace(choose(plan, []).terms(), randomness_source=BROWSER)
 
 
 def choice(level: str, prior_class: str) -> dict[str, Any]:

@@ -176,6 +176,8 @@ def _fitted(kernel: str, row: FloatArray, nugget: bool, mean: FloatArray, points
 
 def _checked(times_s: npt.ArrayLike, values_m: npt.ArrayLike, i: int) -> tuple[FloatArray, FloatArray]:
     times, values = finite(times_s, "times_s", dimensions=1), finite(values_m, "values_m")
+    if np.abs(values).max(initial=0.0) > 1e150:
+        raise InputError(f"Trace {i} has values too large for doubles.", "Use another unit.")
     if values.ndim == 1:
         values = values[:, None]
     if values.ndim != 2 or len(values) != len(times):

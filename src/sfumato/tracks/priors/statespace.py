@@ -106,10 +106,10 @@ def log_likelihood(times_s: npt.ArrayLike, values_m: npt.ArrayLike, kernel: Kern
     columns, _ = _columns(values_m, len(times), "values_m")
     order = np.argsort(times, kind="stable")
     new, variances, _, _ = forward(times[order], np.ascontiguousarray(columns[order]), markov_form(kernel), np.empty(0))
-    with np.errstate(divide="ignore"):
-        log_sum = float(np.sum(np.log(variances)))
     width = columns.shape[1]
-    return float(-0.5 * (width * log_sum + np.sum(new**2) + width * len(times) * math.log(2 * math.pi)))
+    with np.errstate(divide="ignore", over="ignore"):
+        log_sum = float(np.sum(np.log(variances)))
+        return float(-0.5 * (width * log_sum + np.sum(new**2) + width * len(times) * math.log(2 * math.pi)))
 
 
 def whitened_products(times_s: npt.ArrayLike, columns: npt.ArrayLike, kernel: Kernel) -> FloatArray:
