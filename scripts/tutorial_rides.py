@@ -13,7 +13,7 @@ import textwrap
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from sfumato.pages.report.archive_page import MAP_STYLE, private_map
+from sfumato.pages.report.archive_page import private_map
 from sfumato.tracks.folders.rides.hide import hide_archive
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.io.archive import members
@@ -39,8 +39,7 @@ def made() -> tuple[str, str]:
         done = hide_archive([archive], out, places)
         picture = private_map(done, places, out)
     head = '<svg xmlns="http://www.w3.org/2000/svg" width="960" height="600"'
-    svg = picture.replace('<svg class="map"', head, 1).replace("><rect", f"><style>{MAP_STYLE}</style><rect", 1)
-    return done.leaks[0].sentence(), svg + "\n"
+    return done.leaks[0].sentence(), picture.replace("<svg", head, 1) + "\n"
 
 
 def page_with(sentence: str, text: str) -> str:

@@ -9,7 +9,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from sfumato.base.drawing.panels import COLOURS
+from sfumato.base.drawing.scales import COLOURS
 from sfumato.pages.notebook.figure import STYLE, draw_part
 from sfumato.papers.picture import BandPanel, CellMap, NoiseMap, Part, PathMap, Picture, Simplex
 

@@ -22,7 +22,7 @@ from sfumato.base.units import format_length, plain_number
 from sfumato.cli.output import fail, print_json
 from sfumato.cli.tracks.archive_faces import named_columns, passphrase_in, points_read, say_table
 from sfumato.pages.report import render
-from sfumato.pages.report.audit_page import audit_page, noise_lines
+from sfumato.pages.report.archive_page import audit_page, noise_lines
 from sfumato.pages.report.fleet_page import fleet_page, one_of
 from sfumato.tracks.adversary.audit import Audit
 from sfumato.tracks.adversary.audit import audit as measure

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from sfumato.base.drawing.drawing import escape
+from sfumato.base.drawing.elements import escape
 from sfumato.base.errors import InputError
 from sfumato.base.things.traces import Trace
-from sfumato.pages.report.archive_page import section, table
 from sfumato.pages.report.fleet_page import public_fleet_page
+from sfumato.pages.report.parts import section, table
 from sfumato.tracks.adversary.fleet import People, person_losses
 from sfumato.tracks.answers.received import Received, received_as
 from sfumato.tracks.certificates.document import Certificate

@@ -25,8 +25,7 @@ from sfumato.cli.tracks.archive_faces import (
 )
 from sfumato.cli.tracks.dataset_pages import loss_words, public_dataset_page
 from sfumato.cli.tracks.protect import ProtectOptions
-from sfumato.pages.report.archive_page import public_page
-from sfumato.pages.report.audit_page import audit_page
+from sfumato.pages.report.archive_page import audit_page, public_page
 from sfumato.tracks.certificates.document import promise_lines
 from sfumato.tracks.certificates.state import NoiseState, create_state, load_state
 from sfumato.tracks.folders.audit_archive import audit_archive

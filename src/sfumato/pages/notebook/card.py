@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sfumato.base.drawing.drawing import bullets, escape
+from sfumato.base.drawing.elements import bullets, escape
 from sfumato.base.drawing.panels import svg
 from sfumato.pages.notebook.sheet import sheet_of
 

@@ -8,7 +8,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from sfumato.base.drawing.panels import COLOURS, OURS, Bars, HeatMap, Panel, Tracks
+from sfumato.base.drawing.panels import Bars, HeatMap, Panel, Tracks
+from sfumato.base.drawing.scales import COLOURS, OURS
 from sfumato.base.errors import InputError
 from sfumato.pages.notebook.sheet import Part, sheet_of
 

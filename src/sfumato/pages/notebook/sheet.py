@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sfumato.base.arrays import FloatArray, Solved
-from sfumato.base.drawing.drawing import drawn_places
+from sfumato.base.drawing.map_sheet import drawn_places
 from sfumato.base.drawing.panels import Bars, HeatMap, Panel, Tracks
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.odds import MOST_SAID, odds_words
@@ -244,7 +244,7 @@ def _tracks(title: str, drawn: Mapping[str, Sequence[Trace]]) -> Tracks:
             pieces += [np.insert(metres, breaks, np.nan, axis=0), np.full((1, 2), np.nan)]
         lines[name] = np.concatenate(pieces)
     corner = np.nanmin(np.concatenate(list(lines.values())), axis=0)
-    return Tracks(title, {name: line - corner for name, line in lines.items()}, format_length)
+    return Tracks(title, {name: line - corner for name, line in lines.items()})
 
 
 def _matrix(title: str, values: FloatArray, across: str, down: str) -> HeatMap:

@@ -10,18 +10,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sfumato.base.drawing.drawing import bullets, escape, nice_step, short
+from sfumato.base.drawing.elements import bullets, element, escape, label, picture
+from sfumato.base.drawing.scales import nice_step
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.odds import odds_words
 from sfumato.base.progress import progress
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length
-from sfumato.pages.report import render
-from sfumato.pages.report.archive_page import page, section, table
-from sfumato.pages.report.curves import STYLE as TABLE_STYLE
+from sfumato.pages.report import record_of, render
 from sfumato.pages.report.heat_picture import STYLE, heat_picture
-from sfumato.pages.report.line import record_of
+from sfumato.pages.report.parts import PRIVATE, page, section, table
 from sfumato.pages.report.usefulness_page import HOW_TO_READ, persons_table, usefulness_table
+from sfumato.pages.report.usefulness_page import STYLE as TABLE_STYLE
 from sfumato.pages.report.words import alarm, kept_words, numbers, public_banner
 from sfumato.tracks.adversary.audit import audit
 from sfumato.tracks.adversary.fleet import FleetAudit, People, PersonLoss, attacked_people, audit_fleet, person_losses
@@ -34,10 +34,6 @@ from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.people.noise import Protected
 from sfumato.tracks.people.results import ProtectedFleet
 
-_PRIVATE = (
-    "<strong>Private.</strong> This page was computed from the original. Keep it to yourself; share only the release "
-    "and its certificate, or the public report."
-)
 _QUANTILES = ((0.0, "least"), (0.5, "median"), (0.9, "nine in ten"), (1.0, "worst person"))
 _MOST_ROWS = 100
 
@@ -76,13 +72,13 @@ def private_fleet_page(
     """For the steward: who is worst off, what the attack reaches, and what the release is still good for."""
     return page(
         "A protected fleet (private)",
-        _PRIVATE,
+        f"{PRIVATE} Share only the release and its certificate, or the public report.",
         _map(releases, received),
         _promise(certificate, smoothed=smoothed),
         section("What an adversary still learns", _attacked(found)),
         _losses(certificate, found.losses),
         section("What it is good for", f"<p>{HOW_TO_READ}</p>{usefulness_table(good.measures)}"),
-        section("Usefulness, person by person", persons_table(good.persons)) if good.persons else "",
+        section("Usefulness, person by person", persons_table(good.persons)),
         section(
             "To note",
             bullets([*found.notes, *good.notes, *sorted({r.note for r in good.measures if r.note})]),
@@ -137,15 +133,14 @@ def _histogram(odds: np.ndarray) -> str:
     low = float(np.floor(odds.min() / step) * step)
     bins = np.arange(low, odds.max() + step, step)
     counts, _ = np.histogram(odds, np.append(bins, bins[-1] + step))
-    wide, high = 900.0 / len(counts), 120.0
-    bars = "".join(
-        f'<rect class="cell" x="{short(30 + k * wide)}" y="{short(10 + high * (1 - n / counts.max()))}" '
-        f'width="{short(wide - 2)}" height="{short(high * n / counts.max())}"/>'
-        f'<text x="{short(30 + k * wide)}" y="148">{bins[k]:.4g}</text>'
-        for k, n in enumerate(counts)
-    )
+    wide, high, most = 900.0 / len(counts), 120.0, float(counts.max())
+    bars = []
+    for k, count in enumerate(counts.tolist()):
+        x, tall = 30 + k * wide, high * count / most
+        bars.append(element("rect", class_="cell", x=x, y=10 + high - tall, width=wide - 2, height=tall))
+        bars.append(label(x, 148, f"{bins[k]:.4g}"))
     words = f"Histogram of odds over {len(odds)} people, from {odds.min():.3g} to {odds.max():.3g} to one"
-    return f'<svg class="heat" viewBox="0 0 960 156" role="img" aria-label="{escape(words)}">{bars}</svg>'
+    return picture(960, 156, *bars, title=words, class_="heat")
 
 
 def _attacked(found: FleetAudit) -> str:
@@ -185,7 +180,7 @@ def _answers(received: Received | None) -> list[str]:
 def _statement(certificate: Certificate) -> list[str]:
     return [
         section("What this means", bullets(certificate.mechanism.explanations(certificate.stated))),
-        section("Take care", bullets(certificate.warnings)) if certificate.warnings else "",
+        section("Take care", bullets(certificate.warnings)),
         section("What is not covered", bullets(certificate.guarantee.not_covered)),
         section("The certificate in numbers", table(("", ""), numbers(certificate))),
     ]

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.base.arrays import FloatArray
-from sfumato.base.drawing.drawing import escape, nice_step, short
+from sfumato.base.drawing.elements import element, label, picture
+from sfumato.base.drawing.map_sheet import scale_bar
+from sfumato.base.drawing.scales import depth, nice_step
 from sfumato.base.errors import InputError
 from sfumato.base.things.estimated_map import EstimatedMap
 from sfumato.base.things.grid import Grid
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length
-from sfumato.tracks.answers.answer_files import depth
 from sfumato.tracks.answers.maps.cells import extent_of
 from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
 from sfumato.tracks.answers.received import Received
@@ -71,22 +72,12 @@ def _svg(grid: Grid, share: FloatArray, title: str) -> str:
     side = (WIDTH - 2 * MARGIN) / max(grid.columns, grid.rows * 1.5)
     left, height = (WIDTH - side * grid.columns) / 2, side * grid.rows + 2 * MARGIN + 24
     most = float(share.max())
-    cells = []
+    pieces = [element("rect", class_="sea", width=WIDTH, height=height)]
     for cell in np.flatnonzero(share > 0.002 * most):
         row, column = divmod(int(cell), grid.columns)
-        dark = 0.05 + 0.95 * depth(float(share[cell]), most)
-        cells.append(
-            f'<rect class="cell" x="{short(left + column * side)}" y="{short(MARGIN + row * side)}" '
-            f'width="{short(side)}" height="{short(side)}" opacity="{dark:.2f}"/>'
-        )
-    bar_m = nice_step(grid.cell_width * grid.columns, 5)
-    px, y = bar_m / grid.cell_width * side, height - 16
+        at = {"x": left + column * side, "y": MARGIN + row * side, "width": side, "height": side}
+        pieces.append(element("rect", class_="cell", **at, opacity=0.05 + 0.95 * depth(float(share[cell]), most)))
+    pieces.append(scale_bar(MARGIN, height - 16, grid.cell_width / side, WIDTH / 4))
+    pieces.append(label(WIDTH - MARGIN, height - 16, f"darkest cell: {100 * most:.1f} %", anchor="end"))
     words = f"{title}: the darkest cell holds {100 * most:.1f} % of everything. North is up."
-    return (
-        f'<svg class="map heat" viewBox="0 0 {short(WIDTH)} {short(height)}" role="img" aria-label="{escape(words)}">'
-        f'<rect class="sea" width="{short(WIDTH)}" height="{short(height)}"/>{"".join(cells)}'
-        f'<g class="scale"><path d="M{short(MARGIN)} {short(y - 5)}v5h{short(px)}v-5"/></g>'
-        f'<text x="{short(MARGIN + px + 8)}" y="{short(y)}">{escape(format_length(bar_m))}</text>'
-        f'<text x="{short(WIDTH - MARGIN)}" y="{short(y)}" text-anchor="end">darkest cell: {100 * most:.1f} %</text>'
-        "</svg>"
-    )
+    return picture(WIDTH, height, *pieces, title=words, class_="map heat")

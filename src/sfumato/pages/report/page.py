@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from importlib import resources
 
-from sfumato.base.drawing.drawing import bullets, drawn_places, escape
+from sfumato.base.drawing.elements import bullets, escape
+from sfumato.base.drawing.map_sheet import drawn_places
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length
 from sfumato.pages.report.chart import Chart
-from sfumato.pages.report.map import Picture
+from sfumato.pages.report.map import TrackMap
+from sfumato.pages.report.parts import html_page, section, style_or_script
 from sfumato.pages.report.words import (
     alarm,
     audit_rows,
@@ -29,16 +30,13 @@ _SMOOTHED = (
     "This track was smoothed from a noisy release that is not shown: prior fitted to that release, nothing else looked "
     "at. The promise is that release's; the size of the noise is its noise."
 )
-_POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-)
 
 
 def assemble(
     release: Trace,
     certificate: Certificate,
     *,
-    picture: Picture,
+    track_map: TrackMap,
     chart: Chart | None,
     audit: Audit | None,
     dropped: Sequence[str],
@@ -48,57 +46,44 @@ def assemble(
 ) -> str:
     """All parts in reading order; ``smoothed`` where the release is a smooth track."""
     shown = drawn_places(release)
-    data: dict[str, object] = {"times": release.times_s[shown].round(3).tolist(), **picture.slider}
+    data: dict[str, object] = {"times": release.times_s[shown].round(3).tolist(), **track_map.slider}
     if chart is not None:
         data |= chart.slider
     # "<" cannot start a tag inside the script's data.
     text = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     meant = certificate.mechanism.explanations(certificate.stated)
-    title = "A protected track (private)" if private else "A protected track"
-    return "".join(
-        (
-            '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" '
-            'content="no-referrer"><meta name="robots" content="noindex">',
-            f"<title>{title}</title><style>{_part('page.css')}</style></head><body><main>",
-            _banners(certificate, private=private),
-            f'<header><h1>sfumato</h1><p class="promise">{escape(certificate.headline)}</p></header>',
-            _cards(certificate, audit),
-            _map(picture, len(shown), len(release)),
-            "" if chart is None else _chart(chart, certificate),
-            _list("What this means", [*([_SMOOTHED] if smoothed else []), *meant]),
-            _list("Take care", certificate.warnings),
-            _list("What is not covered", certificate.guarantee.not_covered),
-            _dropped(certificate, dropped) if private else _kept(certificate),
-            "" if audit is None else _table("What an adversary still learns", audit_rows(audit)),
-            _table(_ROUTINE, routine) if routine else "",
-            _table("The certificate in numbers", numbers(certificate)),
-            _statement(certificate),
-            _footer(certificate, private=private),
-            f'</main><script type="application/json" id="data">{text}</script>',
-            f"<script>{_part('page.js')}</script></body></html>\n",
-        )
+    kept = kept_words(certificate.kept)
+    return html_page(
+        "A protected track (private)" if private else "A protected track",
+        _banners(certificate, private=private),
+        f'<header><h1>sfumato</h1><p class="promise">{escape(certificate.headline)}</p></header>',
+        _cards(certificate, audit),
+        _map(track_map, len(shown), len(release)),
+        "" if chart is None else _chart(chart, certificate),
+        section("What this means", bullets([*([_SMOOTHED] if smoothed else []), *meant])),
+        section("Take care", bullets(certificate.warnings)),
+        section("What is not covered", bullets(certificate.guarantee.not_covered)),
+        _left_out(dropped) if private else "",
+        section("What was kept", f"<p>{escape(kept)}</p>" if kept else ""),
+        "" if audit is None else _table("What an adversary still learns", audit_rows(audit)),
+        _table(_ROUTINE, routine) if routine else "",
+        _table("The certificate in numbers", numbers(certificate)),
+        _statement(certificate),
+        _footer(certificate),
+        script=f'<script type="application/json" id="data">{text}</script>'
+        f"<script>{style_or_script('page.js')}</script>",
     )
 
 
-def _part(name: str) -> str:
-    return resources.files("sfumato.pages.report").joinpath(name).read_text(encoding="utf-8")
-
-
 def _banners(certificate: Certificate, *, private: bool) -> str:
-    rows = [alarm(certificate)]
+    kind, said = "public", f"{public_banner()} It was made from the release and its certificate only."
     if private:
-        rows.append(
-            '<p class="banner private" role="note"><strong>Private.</strong> This page shows the original track. '
-            "Keep it to yourself; share only the release and its certificate, or the public report.</p>"
+        kind = "private"
+        said = (
+            "<strong>Private.</strong> This page shows the original track. Keep it to yourself; share only the release "
+            "and its certificate, or the public report."
         )
-    else:
-        rows.append(
-            f'<p class="banner public" role="note">{public_banner()} It was made from the release and its certificate '
-            "only.</p>"
-        )
-    return "".join(rows)
+    return f'{alarm(certificate)}<p class="banner {kind}" role="note">{said}</p>'
 
 
 def _cards(certificate: Certificate, audit: Audit | None) -> str:
@@ -110,15 +95,15 @@ def _cards(certificate: Certificate, audit: Audit | None) -> str:
     return f'<dl class="cards">{body}</dl>'
 
 
-def _map(picture: Picture, drawn: int, count: int) -> str:
+def _map(track_map: TrackMap, drawn: int, count: int) -> str:
     rows = "".join(
         f'<li><label><input type="checkbox" checked hidden data-layer="{name}"><span class="swatch {name}"></span>'
         f"{escape(text)}</label></li>"
-        for name, text in picture.legend
+        for name, text in track_map.legend
     )
     some = "" if drawn == count else f"<p>{drawn} of {count} points are drawn.</p>"
     return (
-        f'<figure>{picture.svg}<figcaption><ul class="legend">{rows}</ul>{some}'
+        f'<figure>{track_map.svg}<figcaption><ul class="legend">{rows}</ul>{some}'
         '<div class="timeline" id="timeline" hidden><label for="time">Moment</label>'
         f'<input id="time" type="range" min="0" max="{drawn - 1}" value="0">'
         '<output id="said" for="time">walk along the track</output></div></figcaption></figure>'
@@ -132,31 +117,19 @@ def _chart(chart: Chart, certificate: Certificate) -> str:
     legend = "".join(
         f'<li><label><span class="swatch {name}"></span>{escape(text)}</label></li>' for name, text in rows
     )
-    return (
-        f"<section><h2>How far off the release is, by time</h2><figure>{chart.svg}"
-        f'<figcaption><ul class="legend">{legend}</ul></figcaption></figure></section>'
-    )
+    body = f'<figure>{chart.svg}<figcaption><ul class="legend">{legend}</ul></figcaption></figure>'
+    return section("How far off the release is, by time", body)
 
 
-def _dropped(certificate: Certificate, dropped: Sequence[str]) -> str:
+def _left_out(dropped: Sequence[str]) -> str:
     nothing = "<p>Nothing but positions and times was found in the original.</p>"
     words = "<p>Found in the original and not in the release:</p>" if dropped else ""
-    left_out = f"{words}{bullets(dropped_words(dropped), empty=nothing)}"
-    return f"<section><h2>What was left out</h2>{left_out}</section>{_kept(certificate)}"
-
-
-def _kept(certificate: Certificate) -> str:
-    words = kept_words(certificate.kept)
-    return f"<section><h2>What was kept</h2><p>{escape(words)}</p></section>" if words else ""
-
-
-def _list(title: str, texts: Sequence[str]) -> str:
-    return f"<section><h2>{escape(title)}</h2>{bullets(texts)}</section>" if texts else ""
+    return section("What was left out", f"{words}{bullets(dropped_words(dropped), empty=nothing)}")
 
 
 def _table(title: str, rows: Sequence[tuple[str, str]]) -> str:
     body = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in rows)
-    return f'<section><h2>{escape(title)}</h2><div class="sheet"><table>{body}</table></div></section>'
+    return section(title, f'<div class="sheet"><table>{body}</table></div>')
 
 
 def _statement(certificate: Certificate) -> str:
@@ -168,10 +141,10 @@ def _statement(certificate: Certificate) -> str:
     ]
     numerics = f"<p>Numerics: {escape(guarantee.numerics)}.</p>"
     notion = f"<p>{escape(guarantee.notion[:1].upper() + guarantee.notion[1:])}.</p>"
-    return f'<section><h2>The promise, exactly</h2>{notion}<div class="two">{"".join(parts)}</div>{numerics}</section>'
+    return section("The promise, exactly", f'{notion}<div class="two">{"".join(parts)}</div>{numerics}')
 
 
-def _footer(certificate: Certificate, *, private: bool) -> str:
+def _footer(certificate: Certificate) -> str:
     hashed = f"<p>Release: <code>{escape(certificate.content_sha256)}</code> (SHA-256 of its content).</p>"
     made = f"<p>Made by sfumato {escape(certificate.version)}.</p>"
     return (

@@ -11,17 +11,17 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 
 from sfumato.base.arrays import FloatArray
+from sfumato.base.drawing.elements import element, escape, label, picture, short
+from sfumato.base.drawing.map_sheet import locator
+from sfumato.base.drawing.scales import Scale
 from sfumato.base.errors import InputError
 from sfumato.base.things.grid import Grid
 from sfumato.collect.service.models.replies import AreaView
-from sfumato.collect.service.pages.layout import text
 from sfumato.collect.service.pages.words import Words, words
 from sfumato.collect.service.settings import Settings
 
@@ -90,7 +90,7 @@ def _geojson(path: Path) -> Path:
 def under(ground: Ground | None) -> str:
     """Where the live map finds the operator's own streets and outline, as attributes of its element."""
     known = ground or Ground()
-    return f' data-tiles="{text(known.tiles)}" data-outline="{text(known.outline)}"'
+    return f' data-tiles="{escape(known.tiles)}" data-outline="{escape(known.outline)}"'
 
 
 def shades(values: FloatArray) -> list[int]:
@@ -141,25 +141,18 @@ def grid_map(
         if least is not None and most is not None:
             share += f" ({tongue.percent(least)} – {tongue.percent(most)})"
         told = tongue.say("title_square", row=row * side, column=column * side, share=share)
-        parts.append(
-            f'<rect class="cell q{shade}" x="{column * w:.2f}" y="{row * h:.2f}" width="{w:.2f}" height="{h:.2f}">'
-            f"<title>{text(told)}</title></rect>"
-        )
+        at = {"x": column * w, "y": row * h, "width": w, "height": h}
+        parts.append(element("rect", element("title", escape(told)), class_=f"cell q{shade}", **at))
         if shade > 0 and least is not None and most is not None and most - least > 2 * value:
-            x, y = (column + 0.5) * w, (row + 0.5) * h
-            parts.append(
-                f'<circle class="doubt" cx="{x:.2f}" cy="{y:.2f}" r="{0.16 * min(w, h):.2f}" stroke-width=".35"/>'
-            )
+            ring = {"cx": (column + 0.5) * w, "cy": (row + 0.5) * h, "r": 0.16 * min(w, h)}
+            parts.append(element("circle", class_="doubt", **ring, stroke_width=0.35))
     return _framed(grid, parts, rows * h, title, about)
 
 
 def _framed(grid: Grid, parts: Sequence[str], total: float, title: str, about: str) -> str:
-    locator = _locator(grid)
-    across = 120 if locator else 102  # the locator stands beside the cells, never over them
-    return (
-        f'<svg viewBox="-1 -1 {across} {max(total, 18) + 2:.2f}" role="img" aria-label="{text(title)}. {text(about)}">'
-        f"<title>{text(title)}</title><desc>{text(about)}</desc>{''.join(parts)}{locator}</svg>"
-    )
+    beside = _locator(grid)  # never over the cells
+    cells = element("g", *parts, beside, transform="translate(1 1)")
+    return picture(120 if beside else 102, max(total, 18) + 2, cells, title=title, about=about)
 
 
 def middle(area: AreaView) -> float:
@@ -193,76 +186,32 @@ def area_map(grid: Grid, areas: Sequence[AreaView], *, title: str, about: str, s
     shaded = shades(density) if len(areas) > 1 else [0]
     parts = []
     for one, shade in zip(areas, shaded, strict=True):
-        told = text(tongue.say("of_people", span=span(one.low, one.high)))
+        told = element("title", escape(tongue.say("of_people", span=span(one.low, one.high))))
         x, y, width, height = one.column * w, one.row * h, one.columns * w, one.rows * h
         opacity = FAINTEST + (1 - FAINTEST) * (sure(one, grid.cells) if len(areas) > 1 else 0.0)
-        parts.append(
-            f'<rect class="cell q{shade}" x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}" '
-            f'fill-opacity="{opacity:.2f}"><title>{told}</title></rect>'
-        )
+        box = {"x": x, "y": y, "width": width, "height": height, "fill_opacity": opacity}
+        parts.append(element("rect", told, class_=f"cell q{shade}", **box))
         if len(areas) > 1 and width > 13:
-            label = span(one.low, one.high)
-            kind = "told few" if label.startswith("<") else "told"
-            at = f'x="{x + width / 2:.2f}" y="{y + height / 2:.2f}"'
-            parts.append(f'<text class="{kind}" {at}>{text(label)}</text>')
+            said_share = span(one.low, one.high)
+            kind = "told few" if said_share.startswith("<") else "told"
+            parts.append(label(x + width / 2, y + height / 2, said_share, class_=kind))
     return _framed(grid, parts, grid.rows * h, title, about)
-
-
-@lru_cache(maxsize=1)
-def _land() -> list[list[tuple[float, float]]]:
-    place = files("sfumato").joinpath("data", "ne_110m_land.geojson")
-    if not place.is_file():
-        return []
-    features = json.loads(place.read_text(encoding="utf-8"))["features"]
-    rings: list[list[tuple[float, float]]] = []
-    for feature in features:
-        shape = feature["geometry"]
-        polygons = [shape["coordinates"]] if shape["type"] == "Polygon" else shape["coordinates"]
-        rings.extend([(lon, lat) for lon, lat, *_ in polygon[0]] for polygon in polygons)
-    return rings
 
 
 def _locator(grid: Grid) -> str:
     """A small window on the coarse coastline around the grid: where on earth this is. Says nothing about anybody."""
-    rings = _land()
-    if grid.north_deg is None or not rings:
+    if grid.north_deg is None or grid.west_deg is None:
         return ""
-    assert grid.north_deg is not None
-    assert grid.west_deg is not None
     lat = grid.north_deg - grid.rows * (grid.cell_height_deg or 0) / 2
     lon = grid.west_deg + grid.columns * (grid.cell_width_deg or 0) / 2
-    squeeze = math.cos(math.radians(min(80.0, abs(lat))))
-    scale = 8.0 / _LOCATOR_REACH_DEG
-    paths = []
-    for ring in rings:
-        placed = [(((p[0] - lon + 540) % 360 - 180) * squeeze * scale, (lat - p[1]) * scale) for p in ring]
-        if max(x for x, _ in placed) - min(x for x, _ in placed) < 250 * squeeze:
-            inside = _clipped(placed, 8.0)
-            if inside:
-                paths.append("M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in inside) + "Z")
-    return (
-        '<g transform="translate(110 8)"><clipPath id="locator"><rect x="-8" y="-8" width="16" height="16" rx="1.5"/>'
-        '</clipPath><rect class="locator-sea" x="-8" y="-8" width="16" height="16" rx="1.5" stroke-width=".3"/>'
-        f'<g clip-path="url(#locator)"><path class="locator-land" d="{"".join(paths)}"/></g>'
-        '<circle class="locator-here" r=".9"/></g>'
+    land = locator(lat, lon, (-8.0, -8.0, 8.0, 8.0), 2 * _LOCATOR_REACH_DEG)
+    return element(
+        "g",
+        element("rect", class_="locator-sea", x=-8, y=-8, width=16, height=16, stroke_width=0.3),
+        element("path", class_="locator-land", d=land),
+        element("circle", class_="locator-here", r=0.9),
+        transform="translate(110 8)",
     )
-
-
-def _clipped(ring: list[tuple[float, float]], reach: float) -> list[tuple[float, float]]:
-    """The part of a polygon within a square, one side after the other (Sutherland and Hodgman)."""
-    for axis, sign in ((0, 1.0), (0, -1.0), (1, 1.0), (1, -1.0)):
-        kept: list[tuple[float, float]] = []
-        for before, here in zip([ring[-1], *ring[:-1]], ring, strict=True):
-            a, b = reach - sign * before[axis], reach - sign * here[axis]
-            if (a < 0) != (b < 0):
-                t = a / (a - b)
-                kept.append((before[0] + t * (here[0] - before[0]), before[1] + t * (here[1] - before[1])))
-            if b >= 0:
-                kept.append(here)
-        ring = kept
-        if not ring:
-            return []
-    return ring
 
 
 def line_chart(
@@ -274,17 +223,24 @@ def line_chart(
     if len(known) < 2:
         return ""
     top, first, last = max(value for _, value in known) or 1.0, known[0][0], known[-1][0]
-    placed = [(8 + 264 * (c - first) / max(1, last - first), 96 - 76 * v / top) for c, v in known]
-    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in placed)
-    x, y = placed[-1]
-    dots = "".join(f'<circle cx="{a:.1f}" cy="{b:.1f}" r="2.5"/>' for a, b in placed) if len(placed) <= 20 else ""
-    now, most = (text(f"{tongue.number(value)} {unit}".strip()) for value in (known[-1][1], top))
-    told = tongue.say("chart_label", title=text(title), now=now, round=last, top=most)
-    ends = [text(tongue.say("when_round", round=one)) for one in (first, last)]
-    return (
-        f'<figure><figcaption>{text(title)}</figcaption><svg class="chart" viewBox="0 0 320 116" role="img" '
-        f'aria-label="{told}"><path d="M8 96H272M8 20H272"/><polyline points="{line}"/>{dots}'
-        f'<text x="276" y="{y + 4:.1f}" class="now">{now}</text>'
-        f'<text x="8" y="15">{most}</text><text x="8" y="112">{ends[0]}</text>'
-        f'<text x="{x:.1f}" y="112" text-anchor="end">{ends[1]}</text></svg></figure>'
+    along, height = Scale(first, max(last, first + 1), 8, 272), Scale(0.0, top, 96, 20)
+    placed = np.column_stack([along([c for c, _ in known]), height([v for _, v in known])])
+    x, y = placed[-1].tolist()
+    dots = [element("circle", cx=a, cy=b, r=2.5) for a, b in placed.tolist()] if len(placed) <= 20 else []
+    now, most = (f"{tongue.number(value)} {unit}".strip() for value in (known[-1][1], top))
+    told = tongue.say("chart_label", title=title, now=now, round=last, top=most)
+    ends = [tongue.say("when_round", round=one) for one in (first, last)]
+    drawn = picture(
+        320,
+        116,
+        element("path", d="M8 96H272M8 20H272"),
+        element("polyline", points=" ".join(f"{short(a)},{short(b)}" for a, b in placed.tolist())),
+        *dots,
+        label(276, y + 4, now, class_="now"),
+        label(8, 15, most),
+        label(8, 112, ends[0]),
+        label(x, 112, ends[1], anchor="end"),
+        title=told,
+        class_="chart",
     )
+    return element("figure", element("figcaption", escape(title)), drawn)
