@@ -49,7 +49,7 @@ def averaging(repeats: int) -> bool:
     from sfumato.tracks.adversary.repetition import average_of, rms_m
 
     times = np.arange(0, 3600, 60.0)
-    fresh, same = multiscale(), multiscale().keyed(bytes(range(32)))
+    fresh, same = multiscale(), multiscale().with_key(bytes(range(32)))
     print("\nAveraging: the error of the mean of k releases of the same hour")
     print(f"  {'k':>4}{'drawn anew':>14}{'continuing':>14}")
     ok = True

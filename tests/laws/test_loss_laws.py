@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.helpers.prior_members import random_member
 
 from sfumato.papers.cip.several_moments import compound_loss_bound, compound_loss_exact
 from sfumato.tracks.losses.gaussian_loss import (
@@ -73,7 +74,7 @@ def test_the_posterior_lies_between_nothing_and_the_prior(seed: int, n: int) -> 
 @given(seeds)
 def test_the_walk_and_the_dense_formula_agree_for_random_members_of_the_class(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    prior: Kernel = DAY.member(rng)
+    prior: Kernel = random_member(DAY, rng)
     description = prior.to_dict()
     main = description["parts"][0] if description["kernel"] == "sum" else description
     if main["kernel"] == "rbf" or prior.variance_m2 > 1e8:

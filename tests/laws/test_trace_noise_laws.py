@@ -87,7 +87,7 @@ def moved_m(mechanism: TraceMechanism, count: int = DRAWS, rng: int | None = SEE
     draw = None if rng is None else np.random.default_rng(rng)
     for _ in range(count):
         if isinstance(mechanism, ContinuingNoise) and mechanism.continuing:
-            mechanism = mechanism.keyed(os.urandom(32) if draw is None else draw.bytes(32))
+            mechanism = mechanism.with_key(os.urandom(32) if draw is None else draw.bytes(32))
         lat, lon = mechanism.release(trace, draw)
         found.append(differences_m(trace.lat_deg, trace.lon_deg, lat, lon))
     return np.stack(found)

@@ -19,9 +19,9 @@ from sfumato.base.drawing.panels import Panel
 from sfumato.papers import Reproduction, Row
 from sfumato.papers.cip.cip_figure_2 import periodic_panels
 from sfumato.papers.claims import cannot_check, check, near
+from sfumato.papers.periodic_fitting import fit_periodic
 from sfumato.papers.picture import Picture
 from sfumato.papers.temperatures import FIELDS, PUBLISHED, length_scales, pieces, quartiles
-from sfumato.tracks.priors.periodic_fitting import fit_periodic
 
 PLACE = "Meehan2021, Sec. 5"
 WHITES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)

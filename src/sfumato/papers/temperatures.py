@@ -13,7 +13,7 @@ import numpy as np
 from scipy.signal import decimate
 
 from sfumato.base.arrays import FloatArray
-from sfumato.tracks.priors.periodic_fitting import Assumed, PeriodicFit, fit_periodic
+from sfumato.papers.periodic_fitting import Assumed, PeriodicFit, fit_periodic
 
 FIELDS = {"dining room (field 3)": 0, "room (field 4)": 1, "weather (field 5)": 2}
 PUBLISHED = (

@@ -150,9 +150,9 @@ class Plan:
             return self.prior
         return preset_named(DEFAULT_PRESET if self.prior == "preset" else self.prior).prior
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain JSON; rules for secrets that were made in Python cannot be written down."""
-        out: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
+        out: dict[str, object] = {field.name: getattr(self, field.name) for field in fields(self)}
         out["prior"] = self.prior.to_dict() if isinstance(self.prior, Kernel) else self.prior
         out["keep"] = list(self.keep)
         out["secrets"] = None if self.secrets is None else [_written(secret) for secret in self.rules]

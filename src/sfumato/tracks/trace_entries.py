@@ -10,31 +10,46 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from math import isclose
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
 from sfumato.accountant.compose import INFERENTIAL, composed, composed_losses, trace_release
 from sfumato.accountant.ledger import Entry, amount
+from sfumato.base.arrays import jsonable
 from sfumato.base.errors import InputError
 from sfumato.base.things.guarantees import Guarantee
-from sfumato.tracks.noise.interface import TraceMechanism
+from sfumato.tracks.noise.interface import MechanismTerms
 from sfumato.tracks.noise.registry import mechanism_from_dict
 
 
-def entry_from_certificate(certificate: Mapping[str, Any], *, process: str) -> dict[str, Any]:
+class EntryFields(TypedDict, total=False):
+    """What an entry needs of a certificate."""
+
+    parameters: MechanismTerms
+    mechanism: str
+    worst_loss: float | None
+    secrets: object
+    release: dict[str, str]
+
+
+def entry_from_certificate(certificate: Mapping[str, object], *, process: str) -> dict[str, object]:
     """The ledger entry of a release: its loss, the shape of its noise, and which noise process it belongs to.
 
     ``process`` names the noise process: the same name for every release made with one ``--state``, otherwise a new one.
     """
-    mechanism = _answering(certificate)
-    loss = certificate.get("worst_loss")
+    fields: EntryFields = jsonable(dict(certificate))
+    if not isinstance(fields.get("parameters"), dict):
+        raise InputError("The certificate does not describe its mechanism.", "Use one written by sfumato protect.")
+    mechanism, loss = mechanism_from_dict(fields["parameters"]), fields.get("worst_loss")
+    if fields.get("mechanism") != mechanism.name:
+        raise InputError("The certificate names two mechanisms.", "It was changed.")
     if loss is None:
         raise InputError(
             f"A release by '{mechanism.name}' has no loss that holds for any times, so it cannot be composed.",
             "Use multiscale or prior-shaped noise for people whose releases are accounted for.",
         )
-    if certificate.get("secrets"):
+    if fields.get("secrets"):
         raise InputError(
             "A release designed for chosen times cannot be composed with others.", "Account for it on its own."
         )
@@ -48,37 +63,22 @@ def entry_from_certificate(certificate: Mapping[str, Any], *, process: str) -> d
         "process": process,
         "shape": _shape(law),
         "loss_per_m2": loss,
-        "release": (certificate.get("release") or {}).get("content_sha256"),
+        "release": (fields.get("release") or {}).get("content_sha256"),
     }
 
 
-def _answering(certificate: Mapping[str, Any]) -> TraceMechanism:
-    """The registered mechanism that the certificate describes; nobody else can say what a release costs."""
-    described = certificate.get("parameters")
-    if not isinstance(described, Mapping):
-        raise InputError("The certificate does not describe its mechanism.", "Use one written by sfumato protect.")
-    mechanism = mechanism_from_dict(described)
-    if certificate.get("mechanism") != mechanism.name:
-        raise InputError("The certificate names two mechanisms.", "It was changed.")
-    return mechanism
+def _sizes(part: object) -> list[float]:
+    """Every ``sd_m`` in a description."""
+    if isinstance(part, list):
+        return [size for each in part for size in _sizes(each)]
+    if not isinstance(part, Mapping):
+        return []
+    return [float(value) for key, value in part.items() if key == "sd_m"] + _sizes(list(part.values()))
 
 
-def _shape(noise: Mapping[str, Any]) -> str:
+def _shape(noise: Mapping[str, object]) -> str:
     """The noise kernel with its sizes divided out: equal texts are proportional covariances."""
-    sizes: list[float] = []
-
-    def collect(part: object) -> None:
-        if isinstance(part, Mapping):
-            if "sd_m" in part:
-                sizes.append(float(part["sd_m"]))
-            for value in part.values():
-                collect(value)
-        elif isinstance(part, list):
-            for value in part:
-                collect(value)
-
-    collect(noise)
-    unit = sum(size * size for size in sizes) ** 0.5 or 1.0
+    unit = sum(size * size for size in _sizes(noise)) ** 0.5 or 1.0
 
     def relative(part: object) -> object:
         if isinstance(part, Mapping):

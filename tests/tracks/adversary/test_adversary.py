@@ -104,7 +104,7 @@ def test_averaging_redrawn_releases_wins_and_averaging_continuing_ones_gains_not
     truth = sample(times, PRIOR, coordinates=2, rng=6)
     fresh = [truth + shipped().draw(times, rng) for rng in range(25)]
     assert rms_m(average_of(fresh) - truth) < 150 / 5 * 1.6
-    same = shipped().keyed(bytes(range(32)))
+    same = shipped().with_key(bytes(range(32)))
     continuing = [truth + same.draw(times, rng) for rng in range(25)]
     assert rms_m(average_of(continuing) - truth) == pytest.approx(rms_m(continuing[0] - truth), rel=1e-12)
 
@@ -174,7 +174,7 @@ def test_multiscale_noise_leaves_no_circle_to_fit() -> None:
     """The same attack on a release: where tracks enter 400 m around home is now as uncertain as the noise."""
     rng = np.random.default_rng(9)
     home, errors = np.zeros(2), []
-    mechanism = shipped().keyed(bytes(range(32)))
+    mechanism = shipped().with_key(bytes(range(32)))
     for day in range(8):
         angle = rng.uniform(0, 2 * np.pi)
         border = home + 400 * np.array([[np.cos(angle), np.sin(angle)]])

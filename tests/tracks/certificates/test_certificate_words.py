@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.helpers.prior_members import random_member
 
 import sfumato as sf
 from sfumato.base.errors import NotCertified
@@ -81,7 +82,7 @@ def test_no_member_without_an_offset_loses_more_at_a_released_moment_than_indepe
         times = np.sort(rng.uniform(0, 10 ** rng.uniform(2, 5), 15)).round(3)
         document = protect(still(times), mechanism="independent", noise_m=300.0).certificate
         members = PriorClass.from_dict({k: v for k, v in document["prior_class"].items() if k != "name"})
-        member, noise = members.member(seed), 300.0**2 * np.eye(15)
+        member, noise = random_member(members, seed), 300.0**2 * np.eye(15)
         covariance = member.covariance(times)
         posterior = covariance - covariance @ np.linalg.solve(covariance + noise, covariance)
         losses = 1 / np.diag(posterior) - 1 / np.diag(covariance)

@@ -11,7 +11,7 @@ from sfumato.tracks.designs.convex import design_within, least_loss, least_noise
 from sfumato.tracks.designs.design import design, least_loss_two_axes, stacked_prior
 from sfumato.tracks.designs.exact_designs import block_compound, most_weighted_variance, one_compound
 from sfumato.tracks.designs.lower_bound import dual_terms
-from sfumato.tracks.designs.noise_design import Problem
+from sfumato.tracks.designs.noise_design import Problem, regression
 from sfumato.tracks.priors.kernels import RBF, Matern32
 from sfumato.tracks.secret import basic
 
@@ -257,8 +257,15 @@ def test_bad_input_is_refused():
 @pytest.mark.slow
 def test_clarabel_agrees_with_the_closed_form():
     cvxpy = pytest.importorskip("cvxpy")
-    assert cvxpy
-    from sfumato.tracks.designs.published import exact_sdp
+
+    def exact_sdp(prior, secret, *, budget):
+        """The least loss over every Γ as a Schur-complement SDP in a general solver."""
+        slopes, rest = regression(prior, np.array(secret))
+        noise, loss = cvxpy.Variable(prior.shape, PSD=True), cvxpy.Variable()
+        matrix = cvxpy.bmat([[loss * np.eye(len(secret)), slopes.T], [slopes, rest + noise]])
+        held = [(matrix + matrix.T) / 2 >> 0, cvxpy.trace(noise) <= budget]
+        cvxpy.Problem(cvxpy.Minimize(loss), held).solve(solver="CLARABEL")
+        return float(loss.value)
 
     prior = prior_of(RBF(3), 20)
     for secret in ([9], [9, 10]):

@@ -55,7 +55,7 @@ def test_our_optimum_beats_sdp_a_at_the_same_trace_in_the_same_run():
 def test_sdp_b_lies_above_everything_it_was_given():
     rng = np.random.default_rng(0)
     parts = [np.outer(v, v) for v in rng.normal(size=(4, 6))]
-    above = sdp_b(parts)
+    above = sdp_b(parts).value
     for part in parts:
         assert np.linalg.eigvalsh(above - part)[0] >= -1e-9
     assert np.trace(above) <= sum(np.trace(p) for p in parts) * (1 + 1e-6)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from tests.helpers.prior_members import random_member
 
 from sfumato.accountant.compose import composed_losses
 from sfumato.base.errors import InputError
@@ -45,7 +46,7 @@ def test_no_random_member_of_the_class_loses_more_than_the_universal_bound(name:
     closest = 0.0
     for _ in range(400 if name == "day" else 120):
         times = random_times(rng)
-        kernel = members.member(rng)
+        kernel = random_member(members, rng)
         parts = kernel.parts if isinstance(kernel, Sum) else (kernel,)
         offset = sum(part.variance_m2 for part in parts if isinstance(part, Constant))
         moving = kernel.variance_m2 - offset

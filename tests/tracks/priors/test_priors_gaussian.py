@@ -1,4 +1,4 @@
-"""Dense Gaussian priors: conditioning and posteriors, also where matrices are singular."""
+"""Dense Gaussian priors: posteriors, also where matrices are singular."""
 
 from __future__ import annotations
 
@@ -10,20 +10,6 @@ from sfumato.tracks.priors.gaussian import GaussianPrior, solve_semidefinite
 from sfumato.tracks.priors.kernels import Constant, Matern32, White
 
 PRIOR = GaussianPrior(Matern32(60, 100) + White(1), mean_m=5.0)
-
-
-def test_knowing_the_path_at_some_times_is_regression_on_them() -> None:
-    known = np.array([0.0, 30.0, 31.0])
-    values = np.array([10.0, 60.0, 61.0])
-    belief = PRIOR.condition([15.0, 30.0, 5000.0], known, values)
-    assert belief.mean_m[1] == pytest.approx(60.0)
-    assert belief.sd_m[1] == pytest.approx(0.0, abs=1e-5)
-    assert belief.mean_m[2] == pytest.approx(5.0)
-    assert belief.sd_m[2] == pytest.approx(np.sqrt(PRIOR.kernel.variance_m2))
-    joint = PRIOR.covariance(np.concatenate([[15.0], known]))
-    precision = np.linalg.inv(joint)
-    assert belief.covariance_m2[0, 0] == pytest.approx(1 / precision[0, 0])
-    assert belief.mean_m[0] == pytest.approx(5.0 - precision[0, 1:] @ (values - 5.0) / precision[0, 0])
 
 
 def test_the_posterior_is_the_conditional_of_the_joint_law() -> None:
@@ -55,7 +41,5 @@ def test_solving_with_a_semidefinite_matrix_is_the_pseudo_inverse() -> None:
 
 
 def test_shapes_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(InputError):
-        PRIOR.condition([0.0], [1.0, 2.0], [1.0])
     with pytest.raises(InputError):
         PRIOR.posterior([0.0, 1.0], [1.0, 2.0], np.eye(3))

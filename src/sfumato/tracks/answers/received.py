@@ -27,7 +27,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sfumato.base.arrays import BoolArray, FloatArray, IntArray
+from sfumato.base.arrays import BoolArray, FloatArray, IntArray, jsonable
 from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.certificates.build import ReleasedFiles, Terms, released_of
@@ -36,7 +36,7 @@ from sfumato.tracks.certificates.verify import Document, open_release, read_cert
 from sfumato.tracks.io import read_trace, read_traces
 from sfumato.tracks.noise.interface import TraceMechanism
 from sfumato.tracks.noise.planar_laplace import LaplaceNoise
-from sfumato.tracks.priors.kernels import Kernel, White, kernel_from_dict
+from sfumato.tracks.priors.kernels import Kernel, KernelTerms, White, kernel_from_dict
 
 Release = str | Path | Trace | Sequence[tuple[str | None, Trace]] | object  # or a table
 
@@ -173,7 +173,7 @@ def _archive(release: Release, document: Document) -> tuple[Terms, list[tuple[st
 
 def law_of(mechanism: TraceMechanism, snap_m: float) -> NoiseLaw:
     """The law of a mechanism's noise; refused where there is none that holds at any time for everybody."""
-    described = mechanism.law() or {}
+    described: KernelTerms = jsonable(mechanism.law() or {})
     if isinstance(mechanism, LaplaceNoise):
         return NoiseLaw(mechanism.kernel(), snap_m, mechanism.epsilon_per_m)
     try:

@@ -17,14 +17,15 @@ import numpy as np
 
 from sfumato.accountant.compose import composed_losses, together
 from sfumato.base.arrays import FloatArray, jsonable
-from sfumato.base.errors import InputError, NotCertified
+from sfumato.base.errors import InputError, NotCertified, VerificationFailed
 from sfumato.base.randomness import stream_words
+from sfumato.base.things.frames import frame_for, snap
 from sfumato.base.things.guarantees import Guarantee
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length, length_option
 from sfumato.base.version import __version__
-from sfumato.tracks.noise.interface import Json, Numbers, Stated, TraceMechanism
-from sfumato.tracks.noise.registry import registered
+from sfumato.tracks.noise.interface import Numbers, Plain, Stated, TraceMechanism
+from sfumato.tracks.noise.registry import check_registered
 from sfumato.tracks.plan import Target
 from sfumato.tracks.priors.classes import class_name
 from sfumato.tracks.times_released import AS_RECORDED, Times
@@ -130,7 +131,7 @@ def stated_by(mechanism: TraceMechanism, target: Target, times_s: Sequence[Float
 
 def certificate_body(terms: Terms, released: Released | ReleasedFiles) -> dict[str, Any]:
     """All that the certificate of one release says, before the code that writes it seals it."""
-    mechanism, target = registered(terms.mechanism), terms.target
+    mechanism, target = check_registered(terms.mechanism), terms.target
     _check_source(terms)
     _check_grid(terms)
     if isinstance(released, ReleasedFiles) != terms.several_files:
@@ -142,7 +143,7 @@ def certificate_body(terms: Terms, released: Released | ReleasedFiles) -> dict[s
     gridded = losses.loss_at_times is not None and members is not None
     promise = mechanism.guarantee(stated, snap_m=terms.snap_m, simulation=terms.simulation)
     _check_promise(mechanism, stated, promise)
-    body: Json = {
+    body: Plain = {
         "format": FORMAT,
         "sfumato": __version__,
         "kind": KIND,
@@ -219,7 +220,7 @@ def _check_promise(mechanism: TraceMechanism, stated: Stated, promise: Guarantee
         )
 
 
-def _plan(terms: Terms) -> Json:
+def _plan(terms: Terms) -> Plain:
     """The plan that leads to this mechanism, quoted: what it resolved to, never a secret, a file or a key."""
     target, mechanism = terms.target, terms.mechanism
     return {
@@ -310,6 +311,31 @@ def _check_source(terms: Terms) -> None:
             "The source of the randomness is not one that is known, or does not fit the release.",
             "Use the operating system's (no rng), or a seed for a simulation.",
         )
+
+
+def check_grid(released: Released, snap_m: float) -> None:
+    """Refuse positions that are not on the public grid."""
+    for lat, lon in zip(released.lat_deg, released.lon_deg, strict=True):
+        again = snap(lat, lon, snap_m)
+        off = np.flatnonzero(np.maximum(np.abs(again[0] - lat), np.abs(again[1] - lon)) > 1.5e-7)
+        off = off[[not _on_a_neighbours_grid(lat[i], lon[i], snap_m) for i in off]] if off.size else off
+        if off.size:
+            raise VerificationFailed(
+                f"{off.size} released position(s) are not on the stated {snap_m:g} m grid.",
+                "The release was changed after the noise.",
+            )
+
+
+def _on_a_neighbours_grid(lat_deg: float, lon_deg: float, snap_m: float) -> bool:
+    """A point snapped close to a cell's border may have landed just beyond it, on the grid of the cell it came from."""
+    reach_deg = min(0.9, 2.0 * snap_m / 111_000.0 / max(np.cos(np.radians(lat_deg)), 0.02))
+    for north in (-reach_deg, 0.0, reach_deg):
+        for east in (-reach_deg, 0.0, reach_deg):
+            frame = frame_for(float(np.clip(lat_deg + north, -90.0, 90.0)), lon_deg + east)
+            steps = frame.to_metres([lat_deg], [lon_deg])[0] / snap_m
+            if np.abs(steps - np.rint(steps)).max() * snap_m < 0.02:  # released degrees have seven decimals
+                return True
+    return False
 
 
 def released_of(people: Sequence[tuple[str | None, Trace]]) -> Released:

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Required, TypedDict
 
 from sfumato.base.arrays import jsonable
 from sfumato.base.errors import InputError
@@ -24,21 +24,68 @@ from sfumato.base.shown import Shown
 from sfumato.base.things.guarantees import Guarantee
 from sfumato.base.things.losses import Losses
 from sfumato.tracks.certificates.build import FORMAT, KIND
-from sfumato.tracks.noise.interface import Json, Numbers, Stated, TraceMechanism
-from sfumato.tracks.noise.registry import mechanism_from_dict, registered
+from sfumato.tracks.noise.interface import Blocks, MechanismTerms, Numbers, SecretsBlock, Stated, TraceMechanism
+from sfumato.tracks.noise.registry import check_registered, mechanism_from_dict
 from sfumato.tracks.plan import Target
+from sfumato.tracks.priors.classes import ClassTerms
+from sfumato.tracks.priors.kernels import KernelTerms
 
 SEAL = "certificate_sha256"
 SIGNATURE = "signature"
+Written = Mapping[str, object]  # a certificate as its JSON, not yet checked
 LEAST_RADIUS_M = 100.0  # a tiny radius cannot flatter
 
 
-def canonical(value: Mapping[str, Any]) -> bytes:
+class ReleaseFields(TypedDict, total=False):
+    """What a certificate says of the release it belongs to."""
+
+    content_sha256: Required[str]
+    file_sha256: str
+    file_bytes: int
+
+
+class CertificateFields(TypedDict, total=False):
+    """A certificate as its JSON, as far as it is read; the numbers of the promise stand beside these."""
+
+    format: int
+    kind: str
+    sfumato: str
+    mechanism: str
+    parameters: MechanismTerms
+    target: dict[str, float | None]
+    radius_m: float
+    order: float
+    epsilon_follows_from: str
+    prior_class: ClassTerms | None
+    prior: KernelTerms | None
+    points: int
+    people: int
+    simulation: bool
+    randomness: str
+    releases: dict[str, str | int | float]
+    snap_m: float
+    kept: list[str]
+    times: dict[str, str]
+    several_files: bool
+    release: ReleaseFields
+    guarantee: dict[str, object]
+    warnings: list[str]
+    secrets: SecretsBlock
+    signature: dict[str, str]
+
+
+def fields_of(document: Written) -> CertificateFields:
+    """The document with the types that its readers go by; whether it holds them is checked where it is read."""
+    fields: CertificateFields = jsonable(dict(document))
+    return fields
+
+
+def canonical(value: Written) -> bytes:
     """One text for one meaning: sorted keys, no spaces, shortest floats, UTF-8."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
 
 
-class Sealed(Json, Shown):
+class Sealed(dict[str, Any], Shown):
     """A certificate as its JSON, with a card in notebooks."""
 
     __slots__ = ()
@@ -48,7 +95,7 @@ class Sealed(Json, Shown):
         write_text(Path(path), certificate_text(self))
 
 
-def with_seal(body: Mapping[str, Any], sign: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None) -> Sealed:
+def with_seal(body: Written, sign: Callable[[Written], Mapping[str, str]] | None = None) -> Sealed:
     """The body with the hash of its canonical text; ``sign`` puts a signature of the body under it first."""
     plain = {key: value for key, value in jsonable(dict(body)).items() if key != SEAL}
     if sign is not None:
@@ -56,14 +103,14 @@ def with_seal(body: Mapping[str, Any], sign: Callable[[Mapping[str, Any]], Mappi
     return Sealed({**plain, SEAL: hashlib.sha256(canonical(plain)).hexdigest()})
 
 
-def certificate_text(document: Mapping[str, Any]) -> str:
+def certificate_text(document: Written) -> str:
     """A certificate as it is written to a file."""
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def with_file(body: Mapping[str, Any], path: str | Path) -> dict[str, Any]:
+def with_file(body: Written, path: str | Path) -> dict[str, object]:
     """The body with the hash and size of the file the release was written to."""
-    return {**body, "release": {**body["release"], **file_facts(path)}}
+    return {**body, "release": {**fields_of(body)["release"], **file_facts(path)}}
 
 
 def file_facts(path: str | Path) -> dict[str, str | int]:
@@ -101,17 +148,17 @@ class Certificate(Shown):
     times: str = "keep"
 
     def __post_init__(self) -> None:
-        registered(self.mechanism)
+        check_registered(self.mechanism)
 
     @classmethod
-    def of(cls, document: Mapping[str, Any] | Certificate) -> Certificate:
+    def of(cls, document: Written | Certificate) -> Certificate:
         """The record of a certificate's JSON; refused with words where it is no whole certificate."""
         if isinstance(document, Certificate):
             return document
         try:
             if document["format"] != FORMAT or document["kind"] != KIND:
                 raise InputError("This is not a sfumato trace certificate of a known format.", "Check the file.")
-            return cls._read(document)
+            return cls._read(fields_of(document))
         except KeyError as error:
             raise InputError(
                 f"The certificate does not state {error}.", "Use a certificate written by sfumato protect."
@@ -122,23 +169,23 @@ class Certificate(Shown):
             raise InputError("A field of the certificate has the wrong type.", "It was changed.") from error
 
     @classmethod
-    def _read(cls, document: Mapping[str, Any]) -> Certificate:
+    def _read(cls, document: CertificateFields) -> Certificate:
         mechanism = mechanism_from_dict(document["parameters"])
         if document["mechanism"] != mechanism.name:
             raise InputError("The certificate names two mechanisms.", "It was changed.")
-        numbers, wish = Numbers.from_dict(document), document["target"]
+        numbers, wish, plain = Numbers.from_dict(jsonable(document)), document["target"], dict(document)
         basis_name = str(document["epsilon_follows_from"])
         losses = Losses(
-            worst_loss=_number(document["worst_loss"]),
-            stay_loss=_number(document["stay_loss"]),
-            loss_at_times=_number(document["loss_at_times"]),
-            floor_loss=_number(document["floor_loss"]),
-            basis=_number(document.get(basis_name)),
+            worst_loss=_number(plain["worst_loss"]),
+            stay_loss=_number(plain["stay_loss"]),
+            loss_at_times=_number(plain["loss_at_times"]),
+            floor_loss=_number(plain["floor_loss"]),
+            basis=_number(plain.get(basis_name)),
             basis_name=basis_name,
             warnings=tuple(str(warning) for warning in document["warnings"]),
         )
         target = Target(numbers.radius_m, wish["odds"], wish["epsilon"], wish["noise_m"], numbers.order)
-        blocks = {name: document[name] for name in ("secrets", "bound") if name in document}
+        blocks: Blocks = jsonable({name: document.get(name) for name in ("secrets", "bound") if name in document})
         return cls(
             mechanism=mechanism,
             stated=Stated(target, losses, numbers, blocks),
@@ -146,8 +193,8 @@ class Certificate(Shown):
             version=str(document["sfumato"]),
             points=int(document["points"]),
             people=int(document["people"]),
-            noise_m=_number(document["rms_noise_m"]),
-            loss_over_floor=_number(document["loss_over_floor"]),
+            noise_m=_number(plain["rms_noise_m"]),
+            loss_over_floor=_number(plain["loss_over_floor"]),
             snap_m=float(document["snap_m"]),
             kept=tuple(str(name) for name in document["kept"]),
             randomness=str(document["randomness"]),
@@ -167,20 +214,21 @@ def _number(value: object) -> float | None:
     return None if value is None else float(value)  # type: ignore[arg-type]
 
 
-def worst_odds(document: Mapping[str, Any] | Certificate, radius_m: float | None = None) -> float | None:
+def worst_odds(document: Written | Certificate, radius_m: float | None = None) -> float | None:
     """The worst of the stated odds at ``radius_m`` (None: the stated radius, 100 m at least); None: none is stated."""
     stated = Certificate.of(document).stated
-    numbers, losses, secrets = stated.numbers, stated.losses, stated.blocks.get("secrets") or {}
+    numbers, losses, secrets = stated.numbers, stated.losses, stated.blocks.get("secrets")
     at = max(numbers.radius_m, LEAST_RADIUS_M) if radius_m is None else radius_m
     every = [losses.basis, losses.stay_loss, losses.worst_loss]
-    every += [_number(secrets.get(name)) for name in ("loss_over_class", "offset_loss")]
+    if secrets:
+        every += [secrets["loss_over_class"], secrets.get("offset_loss")]  # since 0.2.0
     found = [_gaussian_odds(loss, at) for loss in every if loss is not None]
     if numbers.odds_per_point is not None:
         found.append(_power(numbers.odds_per_point, at / numbers.radius_m))
     return max(found, default=None)
 
 
-def thin_protection(document: Mapping[str, Any] | Certificate) -> list[str]:
+def thin_protection(document: Written | Certificate) -> list[str]:
     """A warning in words where ``verify`` would not call this release protected."""
     record = Certificate.of(document)
     if record.simulation:
@@ -218,7 +266,7 @@ def stated_protection(record: Certificate, odds: float | None, radius_m: float) 
     return ("hardly any" if odds <= HARDLY_ANY else "none"), words
 
 
-def promise_lines(document: Json, *, advice: bool = False) -> list[str]:
+def promise_lines(document: Written, *, advice: bool = False) -> list[str]:
     """Headline, figures and warnings of one certificate (of the noise, where it is an archive's or a dataset's)."""
     said = Certificate.of(document)
     return [
@@ -230,10 +278,10 @@ def promise_lines(document: Json, *, advice: bool = False) -> list[str]:
     ]
 
 
-def smooth_lines(document: Json) -> list[str]:
+def smooth_lines(document: Written) -> list[str]:
     """How a smooth release was made, and that nobody can tell unless it is signed."""
     if "derived" not in document:
         return []
-    how, meaning = (document["derived"][name] for name in ("how", "meaning"))
+    derived: dict[str, str] = jsonable(document["derived"])
     unsigned = "Nobody can tell from it that it was made so: sign it (--sign), or publish the noisy release as well."
-    return [f"Smooth: {how}. {meaning}", *([] if "signature" in document else [unsigned])]
+    return [f"Smooth: {derived['how']}. {derived['meaning']}", *([] if "signature" in document else [unsigned])]

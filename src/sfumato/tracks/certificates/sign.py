@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -13,17 +12,17 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key, l
 
 from sfumato.base.arrays import jsonable
 from sfumato.base.errors import InputError, VerificationFailed
-from sfumato.tracks.certificates.document import SEAL, SIGNATURE, canonical
+from sfumato.tracks.certificates.document import SEAL, SIGNATURE, Written, canonical, fields_of
 
 _ALGORITHM = "Ed25519"
 
 
-def _signed_text(document: Mapping[str, Any]) -> bytes:
+def _signed_text(document: Written) -> bytes:
     body = {key: value for key, value in jsonable(dict(document)).items() if key not in (SEAL, SIGNATURE)}
     return b"sfumato certificate\0" + canonical(body)
 
 
-def signer_with(key_file: str | Path) -> Callable[[Mapping[str, Any]], dict[str, str]]:
+def signer_with(key_file: str | Path) -> Callable[[Written], dict[str, str]]:
     """What signs a certificate's body with the private key in a PEM file (``openssl genpkey -algorithm ed25519``)."""
     try:
         key = load_pem_private_key(Path(key_file).read_bytes(), password=None)
@@ -37,7 +36,7 @@ def signer_with(key_file: str | Path) -> Callable[[Mapping[str, Any]], dict[str,
         raise InputError(f"{key_file} is not an Ed25519 key.", "Make one: openssl genpkey -algorithm ed25519.")
     private: Ed25519PrivateKey = key
 
-    def sign(body: Mapping[str, Any]) -> dict[str, str]:
+    def sign(body: Written) -> dict[str, str]:
         return {
             "algorithm": _ALGORITHM,
             "public_key": base64.b64encode(private.public_key().public_bytes_raw()).decode(),
@@ -47,12 +46,12 @@ def signer_with(key_file: str | Path) -> Callable[[Mapping[str, Any]], dict[str,
     return sign
 
 
-def signer_of(document: Mapping[str, Any]) -> str | None:
+def signer_of(document: Written) -> str | None:
     """The public key (base64) whose valid signature the certificate carries; None if it carries none."""
     if SIGNATURE not in document:
         return None
     try:
-        found = document[SIGNATURE]
+        found = fields_of(document)["signature"]
         if set(found) != {"algorithm", "public_key", "value"} or found["algorithm"] != _ALGORITHM:
             raise ValueError("unknown signature")
         key = base64.b64decode(found["public_key"], validate=True)
@@ -62,10 +61,10 @@ def signer_of(document: Mapping[str, Any]) -> str | None:
         raise VerificationFailed(
             "The certificate's signature is not valid.", "It was changed, or not signed."
         ) from error
-    return str(found["public_key"])
+    return found["public_key"]
 
 
-def check_signer(document: Mapping[str, Any], wanted: str | Path | None) -> str | None:
+def check_signer(document: Written, wanted: str | Path | None) -> str | None:
     """The signer, checked against a public key (base64, or a PEM file) where one is wanted."""
     signer = signer_of(document)
     if wanted is None:

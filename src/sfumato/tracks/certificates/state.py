@@ -20,14 +20,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sfumato.base.errors import InputError
 from sfumato.base.files import create_text
 from sfumato.base.randomness import Random, randomness
 from sfumato.base.sealing import seal, unseal
 from sfumato.tracks.certificates.person_ids import canonical_id
-from sfumato.tracks.noise.interface import KEY_BYTES, ContinuingNoise
+from sfumato.tracks.noise.interface import KEY_BYTES, ContinuingNoise, LadderTerms
 from sfumato.tracks.plan import Target
 
 FORMAT = 2
@@ -45,7 +44,7 @@ class NoiseState:
 
     key: bytes
     noise_m: float
-    ladder: Mapping[str, Any]
+    ladder: LadderTerms
     simulation: bool = False
     prior_class: str = "day"
     named: bool = False
@@ -62,7 +61,7 @@ class NoiseState:
     def fresh(
         cls,
         noise_m: float,
-        ladder: Mapping[str, Any],
+        ladder: LadderTerms,
         rng: Random = None,
         *,
         prior_class: str = "day",
@@ -71,7 +70,7 @@ class NoiseState:
         """A new person, or people with ids: 32 bytes of the operating system's entropy (or of a seed: a simulation)."""
         draw = randomness(rng)
         key = draw.words(KEY_BYTES // 8).tobytes()
-        return cls(key, float(noise_m), dict(ladder), draw.simulation, prior_class, named)
+        return cls(key, float(noise_m), ladder, draw.simulation, prior_class, named)
 
     @property
     def process(self) -> str:
@@ -118,7 +117,7 @@ class NoiseState:
                 f"Use --class {self.prior_class}, or a new state (its releases add to those made with this one).",
             )
 
-    def check_use(self, noise_m: float, ladder: Mapping[str, Any], instead: str = "") -> None:
+    def check_use(self, noise_m: float, ladder: LadderTerms, instead: str = "") -> None:
         """Refuse to use the same process at another size or ladder; ``instead`` says what its own size promises."""
         if self.noise_m != noise_m:
             raise InputError(
@@ -126,7 +125,7 @@ class NoiseState:
                 f"Two sizes of the same noise would reveal the trace: use --noise {self.noise_m:g}m{instead}, or a new "
                 "state (its releases add to those made with this one).",
             )
-        if dict(self.ladder) != dict(ladder):
+        if self.ladder != ladder:
             raise InputError(
                 "This state was made with another ladder or prior class.", "Use the same class, or a new state."
             )
@@ -168,13 +167,13 @@ def state_text(state: NoiseState, passphrase: str | None = None) -> str:
     body = {
         "key": base64.b64encode(state.key).decode(),
         "noise_m": state.noise_m,
-        "ladder": dict(state.ladder),
+        "ladder": state.ladder,
         "simulation": state.simulation,
         "prior_class": state.prior_class,
         **({} if state.format == _FIRST_FORMAT else {"named": state.named}),
     }
     body["check"] = _check(state.key, body)
-    outer: dict[str, Any] = {"sfumato_state": state.format, "warning": _WARNING}
+    outer: dict[str, object] = {"sfumato_state": state.format, "warning": _WARNING}
     if passphrase is None:
         outer["state"] = body
     else:
@@ -182,7 +181,7 @@ def state_text(state: NoiseState, passphrase: str | None = None) -> str:
     return json.dumps(outer, indent=1) + "\n"
 
 
-def _check(key: bytes, body: Mapping[str, Any]) -> str:
+def _check(key: bytes, body: Mapping[str, object]) -> str:
     """Finds an edit of the state, which could release the same noise at two sizes; not a thief's, who has the key."""
     plain = {name: value for name, value in body.items() if name != "check"}
     return hmac.new(key, json.dumps(plain, sort_keys=True).encode(), "sha256").hexdigest()
@@ -203,7 +202,7 @@ def load_state(path: str | Path, *, passphrase: str | None = None) -> NoiseState
             f"{file} is not a state file of format {_FIRST_FORMAT} or {FORMAT}.", "Give the file that --state wrote."
         )
     format = int(outer["sfumato_state"])
-    body: Any = outer.get("state")
+    body = outer.get("state") or {}
     if "encrypted" in outer:
         body = unseal(outer["encrypted"], passphrase, purpose=_PURPOSE, noun="state")
     elif passphrase is not None:
@@ -219,14 +218,9 @@ def load_state(path: str | Path, *, passphrase: str | None = None) -> NoiseState
             raise InputError(f"The state {file} was changed after it was made.", "Restore it from a copy.")
         if (format == FORMAT) != ("named" in body):  # a file of one format that claims the other
             raise InputError(f"The state {file} was changed after it was made.", "Restore it from a copy.")
+        noise_m, named = float(body["noise_m"]), bool(body.get("named", False))
         return NoiseState(
-            key,
-            float(body["noise_m"]),
-            dict(body["ladder"]),
-            bool(body["simulation"]),
-            str(body["prior_class"]),
-            bool(body.get("named", False)),
-            format,
+            key, noise_m, body["ladder"], bool(body["simulation"]), str(body["prior_class"]), named, format
         )
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, InputError):

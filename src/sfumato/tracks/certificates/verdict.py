@@ -18,7 +18,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -27,8 +26,15 @@ from sfumato.base.things.frames import unroll
 from sfumato.base.things.traces import PointsRead, Trace
 from sfumato.base.units import length_m
 from sfumato.tracks.certificates.clean import more_than_certified
-from sfumato.tracks.certificates.document import LEAST_RADIUS_M, SIGNATURE, Certificate, stated_protection, worst_odds
-from sfumato.tracks.certificates.verify import Document, people_of, verify
+from sfumato.tracks.certificates.document import (
+    LEAST_RADIUS_M,
+    Certificate,
+    Written,
+    fields_of,
+    stated_protection,
+    worst_odds,
+)
+from sfumato.tracks.certificates.verify import Release, people_of, verify
 from sfumato.tracks.noise.plausibility import REFUSED_BELOW
 from sfumato.tracks.priors.classes import PRIOR_CLASSES
 
@@ -67,7 +73,7 @@ class Verdict:
         held = self.unchanged is True and self.clean is True and self.plausible is True
         return held and self.protection == "as promised" and not self.unmet
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The fields of ``verify --json``."""
         names = (
             *("unchanged", "clean", "plausible", "protection", "worst_odds", "at_radius_m", "sentence", "holds_over"),
@@ -130,9 +136,9 @@ def refusal(error: VerificationFailed) -> Verdict:
 
 
 def judge(
-    source: str | Path | Mapping[str, Any],
+    source: str | Path | Written,
     *,
-    release: str | Path | Trace | Sequence[tuple[str | None, Trace]],
+    release: Release,
     format: str | None = None,
     signer: str | Path | None = None,
     ignore_wording: bool = False,
@@ -169,14 +175,14 @@ def judge(
     )
 
 
-def stated_verdict(document: Document) -> Verdict:
+def stated_verdict(document: Written) -> Verdict:
     """What a certificate says that was found unchanged; whether the release is clean and plausible is not yet told."""
     record = Certificate.of(document)
     odds, radius_m = worst_odds(record), max(record.stated.numbers.radius_m, LEAST_RADIUS_M)
     protection, why = stated_protection(record, odds, radius_m)
-    mode = document["releases"]
-    known = mode["mode"] != "redrawn" or int(mode.get("redraws", 1)) > 1
-    signature = document.get(SIGNATURE)
+    fields = fields_of(document)
+    mode, signature = fields["releases"], fields.get("signature")
+    known = _counted(mode)
     return Verdict(
         unchanged=True,
         clean=None,
@@ -195,10 +201,16 @@ def stated_verdict(document: Document) -> Verdict:
     )
 
 
-def _class_words(document: Mapping[str, Any]) -> str:
-    members = document.get("prior_class")
+def _counted(mode: Mapping[str, str | int | float]) -> bool:
+    """Whether it is known of how many releases this is one."""
+    return mode["mode"] != "redrawn" or int(mode.get("redraws", 1)) > 1
+
+
+def _class_words(document: Written) -> str:
+    fields = fields_of(document)
+    members = fields.get("prior_class")
     if members is None:
-        one = document.get("prior") is not None
+        one = fields.get("prior") is not None
         return "one prior only, no class" if one else "no class of movements: each point on its own"
     if members["name"] == "custom":
         return "a hand-made class, none of day, week or year"
@@ -242,29 +254,27 @@ def parse_requirements(text: str) -> dict[str, str]:
     return asked
 
 
-def unmet(text: str, document: Mapping[str, Any], *, worst: Callable[[float | None], float | None]) -> tuple[str, ...]:
+def unmet(text: str, document: Written, *, worst: Callable[[float | None], float | None]) -> tuple[str, ...]:
     """Which demands the certificate does not meet; ``worst`` gives its worst odds at a radius."""
-    asked = parse_requirements(text)
+    asked, fields = parse_requirements(text), fields_of(document)
     out: list[str] = []
     radius_m = length_m(asked["radius"]) if "radius" in asked else None
-    if radius_m is not None and "odds" not in asked and float(document["radius_m"]) < radius_m * (1 - 1e-9):
-        out.append(f"radius={asked['radius']}: it promises {document['radius_m']:g} m")
+    if radius_m is not None and "odds" not in asked and float(fields["radius_m"]) < radius_m * (1 - 1e-9):
+        out.append(f"radius={asked['radius']}: it promises {fields['radius_m']:g} m")
     if "odds" in asked:
         odds = worst(radius_m)
         if odds is None or not odds <= float(asked["odds"]) * (1 + 1e-6):
             at = "" if radius_m is None else f" at {asked['radius']}"
             out.append(f"odds={asked['odds']}{at}: it states {'none' if odds is None else f'{odds:.4g}'}")
     if "class" in asked:
-        members = document.get("prior_class") or {}
-        order = list(PRIOR_CLASSES)
-        name = members.get("name")
+        members, order = fields.get("prior_class"), list(PRIOR_CLASSES)
+        name = None if members is None else members.get("name")
         if name not in order or order.index(name) < order.index(asked["class"]):
             out.append(f"class={asked['class']}: it holds over {name or 'no class'}")
-    if "no-kept" in asked and document["kept"]:
-        out.append(f"no-kept: it holds {', '.join(document['kept'])}")
-    if "signed" in asked and not document.get(SIGNATURE):
+    if "no-kept" in asked and fields["kept"]:
+        out.append(f"no-kept: it holds {', '.join(fields['kept'])}")
+    if "signed" in asked and not fields.get("signature"):
         out.append("signed: nobody signed it")
-    mode = document["releases"]
-    if "releases" in asked and mode["mode"] == "redrawn" and int(mode.get("redraws", 1)) < 2:
+    if "releases" in asked and not _counted(fields["releases"]):
         out.append("releases: of how many releases this is one, nobody knows")
     return tuple(out)

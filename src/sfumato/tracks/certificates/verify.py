@@ -13,10 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeGuard
 
-import numpy as np
-
 from sfumato.base.errors import InputError, OtherVersion, SfumatoError, VerificationFailed
-from sfumato.base.things.frames import frame_for, snap
 from sfumato.base.things.traces import Trace
 from sfumato.base.version import __version__
 from sfumato.tracks.certificates.build import (
@@ -26,14 +23,24 @@ from sfumato.tracks.certificates.build import (
     ReleasedFiles,
     Terms,
     certificate_body,
+    check_grid,
     released_of,
 )
-from sfumato.tracks.certificates.document import SEAL, SIGNATURE, certificate_text, file_facts, with_seal
+from sfumato.tracks.certificates.document import (
+    SEAL,
+    SIGNATURE,
+    Written,
+    certificate_text,
+    fields_of,
+    file_facts,
+    with_seal,
+)
 from sfumato.tracks.io import read_trace, read_traces
 from sfumato.tracks.noise.registry import mechanism_from_dict
 from sfumato.tracks.plan import Target
 
 Document = Mapping[str, Any]  # a certificate as its JSON, before it is checked
+Release = str | Path | Trace | Sequence[tuple[str | None, Trace]]  # a file, one person, or people
 TOLERANCE = 1e-9  # relative; numbers are recomputed by the same formulas, perhaps on another machine
 _SENTENCES = (  # all else is a number or a name, and is compared whatever the wording
     *(f"guarantee.{part}" for part in ("notion", "assumes", "covers", "not_covered", "numerics")),
@@ -64,13 +71,13 @@ class Verified:
     notes: tuple[str, ...] = ()
     wording_checked: bool = True
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The fields of ``verify --json``."""
         lists = {"checks": list(self.checks), "notes": list(self.notes)}
         return {"ok": True, "wording_checked": self.wording_checked, **lists}
 
 
-def read_certificate(source: str | Path | Document) -> dict[str, Any]:
+def read_certificate(source: str | Path | Written) -> dict[str, Any]:
     """The certificate in a file, or a mapping as it is."""
     if isinstance(source, Mapping):
         return dict(source)
@@ -91,9 +98,9 @@ def _no_constant(name: str) -> float:
 
 
 def verify(
-    source: str | Path | Document,
+    source: str | Path | Written,
     *,
-    release: str | Path | Trace | Sequence[tuple[str | None, Trace]],
+    release: Release,
     format: str | None = None,
     signer: str | Path | None = None,
     ignore_wording: bool = False,
@@ -136,7 +143,7 @@ def verify(
     return Verified(document, tuple(checks), tuple(notes), not ignore_wording)
 
 
-def verify_files(document: Document, traces: Iterable[Trace] | None, *, ignore_wording: bool) -> Verified:
+def verify_files(document: Written, traces: Iterable[Trace] | None, *, ignore_wording: bool) -> Verified:
     """:func:`verify` for the noise of an archive, file by file; ``traces`` is None where the files show no times.
 
     Files without times cannot be read as tracks: then positions are what the hashes of the files vouch for, and only
@@ -146,10 +153,11 @@ def verify_files(document: Document, traces: Iterable[Trace] | None, *, ignore_w
     terms = terms_of(document)
     if not terms.several_files:
         raise VerificationFailed("The certificate speaks of one track, not of files.", "It was changed.")
-    stated: dict[str, Any] = {}
+    stated: dict[str, object] = {}
+    content = fields_of(document)["release"]["content_sha256"]
     if traces is None:
-        released = ReleasedFiles(((int(document["points"]), ""),))
-        stated = {"content_sha256": document["release"]["content_sha256"]}
+        released = ReleasedFiles(((fields_of(document)["points"], ""),))
+        stated = {"content_sha256": content}
         notes.append("Files without times are no tracks: their bytes were checked, positions were not read again.")
     else:
         contents = []
@@ -159,7 +167,7 @@ def verify_files(document: Document, traces: Iterable[Trace] | None, *, ignore_w
             check_grid(one, terms.snap_m)
             contents.append((one.points, one.digest()))
         released = ReleasedFiles(tuple(contents))
-        if released.digest() != document["release"]["content_sha256"]:
+        if released.digest() != content:
             raise VerificationFailed(
                 "The files' positions or times are not those that were certified.", "Use the original files."
             )
@@ -168,7 +176,7 @@ def verify_files(document: Document, traces: Iterable[Trace] | None, *, ignore_w
     return Verified(document, tuple(checks), tuple(notes), not ignore_wording)
 
 
-def check_opening(document: Document, signer: str | Path | None, ignore_wording: bool) -> tuple[list[str], list[str]]:
+def check_opening(document: Written, signer: str | Path | None, ignore_wording: bool) -> tuple[list[str], list[str]]:
     """Seal, signature and version: what was checked, and what should be noted."""
     checks, notes = ["the certificate's own hash"], []
     _check_seal(document)
@@ -190,10 +198,10 @@ def check_opening(document: Document, signer: str | Path | None, ignore_wording:
 
 
 def check_recomputed(
-    document: Document,
+    document: Written,
     terms: Terms,
     released: Released | ReleasedFiles,
-    file: Document,
+    file: Written,
     notes: list[str],
     *,
     words: bool,
@@ -212,7 +220,7 @@ def check_recomputed(
     return f"universal bound, losses, epsilon, delta, odds{' and every sentence' if words else ''}, recomputed"
 
 
-def _stays_of_the_first_edition(document: Document, again: dict[str, Any]) -> list[str]:
+def _stays_of_the_first_edition(document: Written, again: dict[str, object]) -> list[str]:
     """What 0.1.0 said about stays: nothing for noise shaped by a prior, and what was false for chosen secrets."""
     if "secrets" in document:
         raise VerificationFailed(*_FALSE_STAYS)
@@ -222,7 +230,7 @@ def _stays_of_the_first_edition(document: Document, again: dict[str, Any]) -> li
     return ["0.1.0 stated nothing about stays here: a place stayed at is not protected."]
 
 
-def _checked_signer(document: Document, signer: str | Path | None) -> str | None:
+def _checked_signer(document: Written, signer: str | Path | None) -> str | None:
     if SIGNATURE not in document and signer is None:
         return None
     # The cipher's library loads only where there is a signature.
@@ -231,7 +239,7 @@ def _checked_signer(document: Document, signer: str | Path | None) -> str | None
     return check_signer(document, signer)
 
 
-def check_belongs(document: Document, release: Trace) -> None:
+def check_belongs(document: Written, release: Trace) -> None:
     """Refuse a certificate that was changed, or that speaks about another release than this one."""
     _check_seal(document)
     recorded = document.get("release")
@@ -249,8 +257,8 @@ def _version_words(version: object) -> str:
 
 
 def open_release(
-    source: str | Path | Document,
-    release: str | Path | Trace | Sequence[tuple[str | None, Trace]],
+    source: str | Path | Written,
+    release: Release,
     *,
     format: str | None = None,
 ) -> tuple[Terms, list[tuple[str | None, Trace]]]:
@@ -269,7 +277,10 @@ def open_release(
 
 
 def people_of(
-    release: str | Path | Trace | Sequence[tuple[str | None, Trace]], document: Document, *, format: str | None = None
+    release: Release,
+    document: Written,
+    *,
+    format: str | None = None,
 ) -> list[tuple[str | None, Trace]]:
     """The people of a release, read where it is a file."""
     if isinstance(release, Trace):
@@ -289,7 +300,7 @@ def read_release(path: str | Path, *, fleet: bool, format: str | None = None) ->
         raise VerificationFailed(f"The release cannot be read: {error.what}", error.advice) from error
 
 
-def _check_seal(document: Document) -> None:
+def _check_seal(document: Written) -> None:
     if document.get("format") != FORMAT or document.get("kind") != KIND:
         raise VerificationFailed("This is not a sfumato trace certificate of a known format.", _KINDS)
     try:
@@ -300,26 +311,26 @@ def _check_seal(document: Document) -> None:
         raise VerificationFailed("The certificate's own hash does not fit its content.", "It was changed.")
 
 
-def terms_of(document: Document) -> Terms:
+def terms_of(document: Written) -> Terms:
     """The terms that a certificate states."""
     try:
-        wish = document["target"]
-        mechanism = mechanism_from_dict(document["parameters"])
+        fields = fields_of(document)
+        wish, mechanism = fields["target"], mechanism_from_dict(fields["parameters"])
         return Terms(
             mechanism=mechanism,
             target=Target(
-                radius_m=float(document["radius_m"]),
+                radius_m=float(fields["radius_m"]),
                 odds=wish["odds"],
                 epsilon=wish["epsilon"],
                 noise_m=wish["noise_m"],
-                order=float(document["order"]),
+                order=float(fields["order"]),
             ),
-            snap_m=float(document["snap_m"]),
-            randomness_source=str(document["randomness"]),
-            simulation=bool(document["simulation"]),
-            kept=tuple(document["kept"]),
-            times=str(document["times"]["released"]) if "times" in document else "keep",
-            several_files=bool(document.get("several_files", False)),
+            snap_m=float(fields["snap_m"]),
+            randomness_source=str(fields["randomness"]),
+            simulation=bool(fields["simulation"]),
+            kept=tuple(fields["kept"]),
+            times=str(fields["times"]["released"]) if "times" in fields else "keep",
+            several_files=bool(fields.get("several_files", False)),
         )
     except VerificationFailed:
         raise
@@ -339,31 +350,6 @@ def _check_kept(people: Sequence[tuple[str | None, Trace]], kept: Sequence[str])
             if any(name.startswith("__index_level_") for name in unnamed)
             else "One of the two files was changed.",
         )
-
-
-def check_grid(released: Released, snap_m: float) -> None:
-    """Refuse positions that are not on the public grid."""
-    for lat, lon in zip(released.lat_deg, released.lon_deg, strict=True):
-        again = snap(lat, lon, snap_m)
-        off = np.flatnonzero(np.maximum(np.abs(again[0] - lat), np.abs(again[1] - lon)) > 1.5e-7)
-        off = off[[not _on_a_neighbours_grid(lat[i], lon[i], snap_m) for i in off]] if off.size else off
-        if off.size:
-            raise VerificationFailed(
-                f"{off.size} released position(s) are not on the stated {snap_m:g} m grid.",
-                "The release was changed after the noise.",
-            )
-
-
-def _on_a_neighbours_grid(lat_deg: float, lon_deg: float, snap_m: float) -> bool:
-    """A point snapped close to a cell's border may have landed just beyond it, on the grid of the cell it came from."""
-    reach_deg = min(0.9, 2.0 * snap_m / 111_000.0 / max(np.cos(np.radians(lat_deg)), 0.02))
-    for north in (-reach_deg, 0.0, reach_deg):
-        for east in (-reach_deg, 0.0, reach_deg):
-            frame = frame_for(float(np.clip(lat_deg + north, -90.0, 90.0)), lon_deg + east)
-            steps = frame.to_metres([lat_deg], [lon_deg])[0] / snap_m
-            if np.abs(steps - np.rint(steps)).max() * snap_m < 0.02:  # released degrees have seven decimals
-                return True
-    return False
 
 
 def _compare(expected: object, found: object, where: str = "", *, words: bool = True) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.base.arrays import FloatArray, Solved, positive, read_only
-from sfumato.base.errors import InputError, MissingExtra, NotConverged
+from sfumato.base.errors import MissingExtra, NotConverged
 from sfumato.tracks.designs.noise_design import (
     NoiseDesign,
     checked_budget,
@@ -122,13 +122,8 @@ def sdp_a_basic(prior: npt.ArrayLike, secret: int, *, budget: float, nugget: flo
     return NoiseDesign(read_only(noise), (covariance,), (index,), "published", nugget)
 
 
-def sdp_b(covariances: Sequence[FloatArray], *, scale: float = 1.0) -> FloatArray:
+def sdp_b(covariances: Sequence[FloatArray], *, scale: float = 1.0) -> Solved[FloatArray]:
     """The covariance of least trace that is ⪰ each of ``covariances``, by cvxpy and SCS."""
-    return solved_sdp_b(covariances, scale=scale).value
-
-
-def solved_sdp_b(covariances: Sequence[FloatArray], *, scale: float = 1.0) -> Solved[FloatArray]:
-    """:func:`sdp_b` with the solver's status and steps."""
     cvxpy = _cvxpy()
     above = cvxpy.Variable(covariances[0].shape, symmetric=True)
     problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.trace(above)), [above >> scale * c for c in covariances])
@@ -155,27 +150,10 @@ def multiple_secrets(
             one = sdp_a(covariance, s, budget=budget)
             stopped |= one.status == "stopped"
             parts.append(one.value.noise_covariance)
-    above = solved_sdp_b(parts)
+    above = sdp_b(parts)
     design = NoiseDesign(read_only(above.value), (covariance,), indices, "published", nugget)
     status: Status = "stopped" if stopped else above.status
     return Solved(design, status, above.steps, seconds=time.perf_counter() - started)
-
-
-def exact_sdp(prior: npt.ArrayLike, secret: npt.ArrayLike, *, budget: float, solver: str = "CLARABEL") -> float:
-    """The least loss over every Γ as a Schur-complement SDP in a general solver: a cross-check of our closed forms."""
-    cvxpy = _cvxpy()
-    covariance = checked_prior(prior)
-    (index,) = checked_secrets([secret], len(covariance))
-    checked_budget(budget, covariance)
-    if solver not in cvxpy.installed_solvers():
-        raise InputError(f"There is no solver '{solver}'.", f"Use one of {', '.join(cvxpy.installed_solvers())}.")
-    slopes, rest = regression(covariance, index)
-    noise = cvxpy.Variable(covariance.shape, PSD=True)
-    loss = cvxpy.Variable()
-    matrix = cvxpy.bmat([[loss * np.eye(len(index)), slopes.T], [slopes, rest + noise]])
-    problem = cvxpy.Problem(cvxpy.Minimize(loss), [(matrix + matrix.T) / 2 >> 0, cvxpy.trace(noise) <= budget])
-    problem.solve(solver=solver)
-    return float(loss.value)
 
 
 def _cvxpy() -> Any:

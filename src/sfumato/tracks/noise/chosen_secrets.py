@@ -7,9 +7,9 @@ most r at each of its times, in the plane: μ² ≤ r²·|S|·λ_max(J_S), exact
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from sfumato.base.things.losses import Losses, Together
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length
 from sfumato.tracks.noise.gaussian_noise import GaussianNoise, alone, no_protection
-from sfumato.tracks.noise.interface import Json, Stated
+from sfumato.tracks.noise.interface import Blocks, MechanismTerms, Plain, SecretsBlock, Stated
 from sfumato.tracks.noise.phrases import FITTED_WARNING, NOT_COVERED, STAYS_NOT_COVERED
 from sfumato.tracks.noise.prior_shaped import prior_for
 from sfumato.tracks.noise.secret_limits import (
@@ -67,9 +67,6 @@ class DesignedKernel(Kernel):
     def variance_m2(self) -> float:
         return float(np.mean(np.diag(self.matrix_m2)))
 
-    def spectral_density(self, omega: npt.ArrayLike) -> FloatArray:
-        raise InputError("Noise designed for chosen times has no spectrum.", "It is not stationary.")
-
     def covariance(self, times_s: npt.ArrayLike, other_times_s: npt.ArrayLike | None = None) -> FloatArray:
         """The covariance between any of its own times."""
         rows = self.places(times_s)
@@ -84,7 +81,7 @@ class DesignedKernel(Kernel):
             raise InputError("The noise was designed for other times.", "Use the times of its own release.")
         return places.astype(np.int64)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         return {"kernel": "designed", "times": int(self.times_s.size)}
 
 
@@ -166,7 +163,7 @@ class SecretNoise(GaussianNoise):
         return least_recipe(wish)
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+    def from_dict(cls, values: MechanismTerms) -> Self:
         times = read_only(np.asarray(values["times_ms"], dtype=np.float64) / 1000.0)
         return cls(
             kernel_from_dict(values["prior"]),
@@ -179,7 +176,7 @@ class SecretNoise(GaussianNoise):
             PriorClass.from_dict(values["checked_class"]),
         )
 
-    def parameters(self) -> Json:
+    def parameters(self) -> Plain:
         return {
             **self.describe("redraws", "prior", "fitted"),
             "times_ms": [round(t * 1000) for t in self.times_s.tolist()],
@@ -189,7 +186,7 @@ class SecretNoise(GaussianNoise):
             "checked_class": self.checked_class.to_dict(),
         }
 
-    def options(self) -> Json:
+    def options(self) -> Plain:
         prior = "fit" if self.fitted else self.prior.to_dict()
         return {"prior": prior, "prior_class": class_called(self.checked_class)}
 
@@ -206,7 +203,7 @@ class SecretNoise(GaussianNoise):
     def kernel(self) -> DesignedKernel:
         return DesignedKernel(self.times_s, self.covariance_m2())
 
-    def law(self) -> Json:
+    def law(self) -> Plain:
         return {"kernel": "designed", "times": int(self.times_s.size), "rebuilt_from": "parameters"}
 
     def holds_for(self) -> Kernel:
@@ -257,10 +254,10 @@ class SecretNoise(GaussianNoise):
         """Whether no point is left unprotected."""
         return int(np.unique(np.concatenate(self.secrets)).size) == self.times_s.size
 
-    def blocks(self, target: Target, together: Together) -> dict[str, Json]:
+    def blocks(self, target: Target, together: Together) -> Blocks:
         return {"secrets": self.block(target.radius_m, together)}
 
-    def block(self, radius_m: float, together: Together = alone) -> Json:
+    def block(self, radius_m: float, together: Together = alone) -> SecretsBlock:
         """The certificate's ``secrets`` block, all of it from the mechanism, so that verification writes it again.
 
         ``own_radii_m`` where a secret's radius is not the release's; ``limits`` says what the same release allows

@@ -28,7 +28,7 @@ from sfumato.base.things.guarantees import Guarantee, snapped_numerics
 from sfumato.base.things.losses import Losses, Together
 from sfumato.base.units import format_length
 from sfumato.tracks.losses.exact_losses import MARKOV_POINTS, stated_grid
-from sfumato.tracks.noise.interface import AdditiveNoise, Card, Json, Numbers, Stated, redrawn
+from sfumato.tracks.noise.interface import AdditiveNoise, Card, Numbers, Plain, Stated, redrawn
 from sfumato.tracks.noise.phrases import NOT_COVERED, STAYS_NOT_COVERED
 from sfumato.tracks.plan import MOST_NOISE_M, ODDS_DELTA, Target
 from sfumato.tracks.priors.kernels import Kernel
@@ -50,7 +50,7 @@ class GaussianNoise(AdditiveNoise):
     @abstractmethod
     def noise_m(self) -> float: ...
 
-    def describe(self, *names: str) -> Json:
+    def describe(self, *names: str) -> Plain:
         """Its name, its size and these of its fields, as plain JSON: what ``parameters`` is made of."""
         values = {name: getattr(self, name) for name in names}
         plain = {name: value.to_dict() if hasattr(value, "to_dict") else value for name, value in values.items()}
@@ -117,7 +117,7 @@ class GaussianNoise(AdditiveNoise):
             simulation=simulation,
         )
 
-    def releases(self) -> Json:
+    def releases(self) -> Plain:
         return redrawn(self.redraws)
 
     def headline(self, stated: Stated) -> str:

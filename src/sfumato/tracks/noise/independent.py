@@ -7,9 +7,9 @@ times, and a warning that more points of the same path would break it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from sfumato.base.things.losses import Losses, Together
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.losses.exact_losses import largest_independent_loss, stated_independent
 from sfumato.tracks.noise.gaussian_noise import SizedNoise, affordable, apart, calibrated_noise_m
-from sfumato.tracks.noise.interface import Json, Stated
+from sfumato.tracks.noise.interface import MechanismTerms, Plain, Stated
 from sfumato.tracks.noise.phrases import KNOWN_MEAN
 from sfumato.tracks.plan import Plan
 from sfumato.tracks.priors.classes import PriorClass, class_name, class_words, prior_class_named
@@ -68,7 +68,7 @@ class IndependentNoise(SizedNoise):
         return unit.with_size(calibrated_noise_m(plan.target, loss, together))
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+    def from_dict(cls, values: MechanismTerms) -> Self:
         members = PriorClass.from_dict(values["prior_class"])
         return cls(float(values["noise_m"]), members, int(values["redraws"]))
 
@@ -78,10 +78,10 @@ class IndependentNoise(SizedNoise):
     def kernel(self) -> Kernel:
         return White(self.size_m)
 
-    def parameters(self) -> Json:
+    def parameters(self) -> Plain:
         return self.describe("prior_class", "redraws")
 
-    def options(self) -> Json:
+    def options(self) -> Plain:
         return {"prior_class": class_name(self.prior_class).removesuffix(" without offset")}
 
     def draw(self, times_s: FloatArray, rng: Random = None) -> FloatArray:
@@ -121,7 +121,7 @@ class IndependentNoise(SizedNoise):
             "this release at its own times only",
         )
 
-    def releases(self) -> Json:
+    def releases(self) -> Plain:
         held = (
             "it alone" if self.redraws == 1 else f"{self.redraws} releases of one person at these same times together"
         )

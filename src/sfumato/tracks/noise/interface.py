@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Required, Self, TypedDict
 
 import numpy as np
 
@@ -26,11 +26,55 @@ from sfumato.base.things.losses import Losses, Together
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.noise.plausibility import gaussian_plausibility
 from sfumato.tracks.plan import Plan, Target
-from sfumato.tracks.priors.classes import PriorClass
-from sfumato.tracks.priors.kernels import Kernel
+from sfumato.tracks.priors.classes import ClassTerms, PriorClass
+from sfumato.tracks.priors.kernels import Kernel, KernelTerms
 
-Json = dict[str, Any]
+Json = dict[str, Any]  # read from a file and not yet checked
+Plain = dict[str, object]  # to be written as JSON
 KEY_BYTES = 32  # of the key that lets noise continue
+
+
+class LadderTerms(TypedDict):
+    """A ladder of length scales as JSON (:class:`sfumato.tracks.noise.multiscale.ladder.Ladder`)."""
+
+    length_scales_s: list[float]
+    weights: list[float]
+    white_share: float
+    constant_share: float
+
+
+class DesignTerms(TypedDict, total=False):
+    """How noise for chosen times is rebuilt, as JSON (:class:`sfumato.tracks.noise.secret_recipes.Recipe`)."""
+
+    kind: str
+    gap: float | None
+    rank: int
+    factor_base64: str
+    size_m: float
+    white_share: float
+    width_s: float | None
+
+
+class MechanismTerms(TypedDict, total=False):
+    """What rebuilds a mechanism, as JSON: ``name``, ``noise_m`` and ``redraws`` of all, the rest of some."""
+
+    name: Required[str]
+    noise_m: Required[float]
+    redraws: Required[int]
+    continuing: bool
+    ladder: LadderTerms
+    prior_class: ClassTerms
+    prior: KernelTerms
+    white_share: float
+    fitted: bool
+    epsilon_per_m: float
+    inner: MechanismTerms
+    round_to_m: float
+    times_ms: list[int]
+    secrets: list[list[list[int]]]
+    relative_radii: list[float]
+    design: DesignTerms
+    checked_class: ClassTerms
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,13 +101,40 @@ class Numbers:
         return out
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Numbers:
+    def from_dict(cls, values: Mapping[str, float | None]) -> Numbers:
         """The numbers among a certificate's fields."""
         promised = {field.name: values.get(field.name) for field in fields(cls)}
         missing = set(promised) - set(values) - {"geo_indistinguishability_per_m"}
         if missing:
             raise KeyError(min(missing))
         return cls(**{name: None if value is None else float(value) for name, value in promised.items()})  # type: ignore[arg-type]
+
+
+class Blocks(TypedDict, total=False):
+    """Parts of a certificate that only some mechanisms have: of chosen secrets, of a universal bound."""
+
+    secrets: SecretsBlock
+    bound: Plain
+
+
+class SecretsBlock(TypedDict):
+    """What is said of noise for chosen secrets."""
+
+    count: int
+    compound: int
+    points: int
+    points_protected: int
+    labels: list[str]
+    statement: str
+    own_radii_m: list[float] | None
+    checked_class: str
+    loss_over_class: float
+    odds_99_over_class: float | None
+    loss_over_class_grid: str
+    stay_sd_at_least_m: float
+    offset_loss: float
+    offset_odds_99: float | None
+    limits: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +144,7 @@ class Stated:
     target: Target
     losses: Losses
     numbers: Numbers
-    blocks: Mapping[str, Mapping[str, Any]]
+    blocks: Blocks
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +156,7 @@ class Card:
     meaning: str
 
 
-def redrawn(redraws: int) -> Json:
+def redrawn(redraws: int) -> Plain:
     """The ``releases`` block of noise that is drawn anew for every release."""
     held = "" if redraws == 1 else f", as one of {redraws}; the losses stated hold for all {redraws} together"
     return {
@@ -124,14 +195,14 @@ class TraceMechanism(ABC):
 
     @classmethod
     @abstractmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+    def from_dict(cls, values: MechanismTerms) -> Self:
         """What :meth:`parameters` described, without any key: good for recomputing, not for releasing."""
 
     @abstractmethod
-    def parameters(self) -> Json:
+    def parameters(self) -> Plain:
         """Plain JSON with ``name``, ``noise_m`` and ``redraws`` and all else that rebuilds it."""
 
-    def options(self) -> Json:
+    def options(self) -> Plain:
         """The plan's options that it resolved to, beside ``redraws``: what the certificate quotes of the plan."""
         return {}
 
@@ -166,7 +237,7 @@ class TraceMechanism(ABC):
         whitened = whitening(kernel.covariance(times_s))  # rounding is all that is seen where there is no noise
         return np.zeros((0, 2)) if whitened is None else np.asarray(whitened @ noise_m)
 
-    def law(self) -> Json | None:
+    def law(self) -> Plain | None:
         """The noise as the certificate describes it; None where none is promised."""
         kernel = self.kernel()
         return None if kernel is None else kernel.to_dict()
@@ -211,7 +282,7 @@ class TraceMechanism(ABC):
         kernel = self.kernel() if self.gaussian else None
         return None if kernel is None else gaussian_plausibility(kernel, times_s, positions_m, snap_m=snap_m)
 
-    def blocks(self, target: Target, together: Together) -> dict[str, Json]:
+    def blocks(self, target: Target, together: Together) -> Blocks:
         """Further parts of the certificate, recomputed by verification."""
         return {}
 
@@ -222,7 +293,7 @@ class TraceMechanism(ABC):
         """The promise with its assumptions, what it covers, and what it does not."""
 
     @abstractmethod
-    def releases(self) -> Json:
+    def releases(self) -> Plain:
         """Whether the noise continues (``mode``), and what further releases cost (``meaning``)."""
 
     @abstractmethod
@@ -277,15 +348,15 @@ class ContinuingNoise(TraceMechanism):
 
     @classmethod
     @abstractmethod
-    def continued(cls, plan: Plan, process: Mapping[str, Any]) -> Self:
+    def resume(cls, plan: Plan, process: LadderTerms) -> Self:
         """The mechanism that goes on as it began, whatever is shipped now; ``process`` is what the state kept."""
 
     @abstractmethod
-    def process(self) -> Json:
+    def process(self) -> LadderTerms:
         """What a state must keep beside the key and the size."""
 
     @abstractmethod
-    def keyed(self, key: bytes) -> Self:
+    def with_key(self, key: bytes) -> Self:
         """The same mechanism under a key."""
 
     @abstractmethod

@@ -6,9 +6,9 @@ takes the sharp edge off compound questions (which way, how fast) that smooth no
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from sfumato.base.arrays import FloatArray, distinct, positive
 from sfumato.base.errors import InputError
@@ -16,7 +16,7 @@ from sfumato.base.things.losses import Losses, Together
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.losses.gaussian_loss import basic_losses
 from sfumato.tracks.noise.gaussian_noise import calibrated_noise_m
-from sfumato.tracks.noise.interface import Json
+from sfumato.tracks.noise.interface import MechanismTerms, Plain
 from sfumato.tracks.noise.prior_shaped import ShapedNoise, prior_for, scale_to, with_white
 from sfumato.tracks.plan import Plan
 from sfumato.tracks.priors.kernels import Kernel, kernel_from_dict
@@ -53,7 +53,7 @@ class MixedNoise(ShapedNoise):
         return unit.with_size(calibrated_noise_m(plan.target, 1.0 / (1 - share), together))
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+    def from_dict(cls, values: MechanismTerms) -> Self:
         prior, share = kernel_from_dict(values["prior"]), float(values["white_share"])
         return cls(prior, float(values["noise_m"]), share, bool(values["fitted"]), int(values["redraws"]))
 
@@ -61,10 +61,10 @@ class MixedNoise(ShapedNoise):
         variance = self.size_m**2
         return with_white(scale_to(self.prior, (1 - self.white_share) * variance), self.white_share * variance)
 
-    def parameters(self) -> Json:
+    def parameters(self) -> Plain:
         return self.describe("prior", "white_share", "fitted", "redraws")
 
-    def options(self) -> Json:
+    def options(self) -> Plain:
         return {**ShapedNoise.options(self), "white_share": self.white_share}
 
     def losses(self, times_s: Sequence[FloatArray]) -> Losses:

@@ -8,9 +8,9 @@ Gaussian loss to compare.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy.special import gammainc, ndtri
@@ -24,7 +24,7 @@ from sfumato.base.things.losses import Losses, Together
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length
 from sfumato.tracks.noise.gaussian_noise import no_protection
-from sfumato.tracks.noise.interface import AdditiveNoise, Card, Json, Numbers, Stated, redrawn
+from sfumato.tracks.noise.interface import AdditiveNoise, Card, MechanismTerms, Numbers, Plain, Stated, redrawn
 from sfumato.tracks.noise.phrases import NOT_COVERED, STAYS_NOT_COVERED
 from sfumato.tracks.noise.plausibility import laplace_plausibility
 from sfumato.tracks.plan import Plan, Target
@@ -64,7 +64,7 @@ class LaplaceNoise(AdditiveNoise):
         return cls(per_metre, plan.redraws)
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+    def from_dict(cls, values: MechanismTerms) -> Self:
         return cls(float(values["epsilon_per_m"]), int(values["redraws"]))
 
     @property
@@ -84,10 +84,10 @@ class LaplaceNoise(AdditiveNoise):
     def plausibility(self, times_s: FloatArray, positions_m: FloatArray, *, snap_m: float) -> float | None:
         return laplace_plausibility(self.epsilon_per_m, times_s, positions_m, snap_m=snap_m)
 
-    def law(self) -> Json:
+    def law(self) -> Plain:
         return {"kernel": "planar_laplace", "epsilon_per_m": self.epsilon_per_m}
 
-    def parameters(self) -> Json:
+    def parameters(self) -> Plain:
         return {
             "name": self.name,
             "noise_m": self.noise_m,
@@ -148,7 +148,7 @@ class LaplaceNoise(AdditiveNoise):
             simulation=simulation,
         )
 
-    def releases(self) -> Json:
+    def releases(self) -> Plain:
         return redrawn(self.redraws)
 
     def headline(self, stated: Stated) -> str:

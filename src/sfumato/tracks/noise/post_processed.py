@@ -12,9 +12,9 @@ Before a release is written, the noise is held to the inner law, before it is pr
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from sfumato.base.arrays import FloatArray, positive
 from sfumato.base.errors import InputError
@@ -26,7 +26,7 @@ from sfumato.base.things.losses import Losses, Together
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length
 from sfumato.tracks.noise.gaussian_noise import NOISE_STEP_M, rounded_up
-from sfumato.tracks.noise.interface import Card, Json, Numbers, Stated, TraceMechanism
+from sfumato.tracks.noise.interface import Blocks, Card, MechanismTerms, Numbers, Plain, Stated, TraceMechanism
 from sfumato.tracks.noise.multiscale.noise import MultiscaleNoise
 from sfumato.tracks.plan import ODDS_DELTA, Plan, Target
 from sfumato.tracks.priors.classes import PriorClass
@@ -56,7 +56,7 @@ class PostProcessed(TraceMechanism):
     def kernel(self) -> Kernel | None:
         return self.inner.kernel()
 
-    def law(self) -> Json | None:
+    def law(self) -> Plain | None:
         return self.inner.law()
 
     def scores(self, times_s: FloatArray, noise_m: FloatArray) -> FloatArray | None:
@@ -94,14 +94,14 @@ class PostProcessed(TraceMechanism):
     def grid_words(self, points: int) -> str | None:
         return self.inner.grid_words(points)
 
-    def blocks(self, target: Target, together: Together) -> dict[str, Json]:
+    def blocks(self, target: Target, together: Together) -> Blocks:
         return self.inner.blocks(target, together)
 
     def guarantee(self, stated: Stated, *, snap_m: float, simulation: bool) -> Guarantee:
         inner = self.inner.guarantee(stated, snap_m=snap_m, simulation=simulation)
         return replace(inner, covers=(*inner.covers, self.words()))
 
-    def releases(self) -> Json:
+    def releases(self) -> Plain:
         return self.inner.releases()
 
     def headline(self, stated: Stated) -> str:
@@ -157,13 +157,13 @@ class RoundedNoise(PostProcessed):
         return cls(replace(inner, size_m=rounded_up(least)), float(plan.round_to_m))
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+    def from_dict(cls, values: MechanismTerms) -> Self:
         inner = MultiscaleNoise.from_dict(values["inner"])
         if values["redraws"] != inner.redraws:
             raise InputError("The redraws of the noise and of what is made of it differ.", "They are one release.")
         return cls(inner, float(values["round_to_m"]))
 
-    def parameters(self) -> Json:
+    def parameters(self) -> Plain:
         return {
             "name": self.name,
             "noise_m": self.inner.noise_m,
@@ -172,7 +172,7 @@ class RoundedNoise(PostProcessed):
             "inner": self.inner.parameters(),
         }
 
-    def options(self) -> Json:
+    def options(self) -> Plain:
         return {**self.inner.options(), "round_to_m": self.round_to_m}
 
     def post_process(self, lat_deg: FloatArray, lon_deg: FloatArray) -> tuple[FloatArray, FloatArray]:

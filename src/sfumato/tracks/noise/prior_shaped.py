@@ -9,9 +9,9 @@ finite, what the noise gives away over the default class.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -23,12 +23,12 @@ from sfumato.base.things.frames import unroll
 from sfumato.base.things.losses import Losses, Together
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.noise.gaussian_noise import SizedNoise, calibrated_noise_m
-from sfumato.tracks.noise.interface import Json, Stated
+from sfumato.tracks.noise.interface import MechanismTerms, Plain, Stated
 from sfumato.tracks.noise.phrases import FITTED_WARNING, KNOWN_MEAN
 from sfumato.tracks.noise.secret_limits import kernel_words
 from sfumato.tracks.plan import Plan
 from sfumato.tracks.priors.fit_prior import fit
-from sfumato.tracks.priors.kernels import Kernel, Sum, White, kernel_from_dict
+from sfumato.tracks.priors.kernels import Kernel, Product, Simple, Sum, White, kernel_from_dict
 from sfumato.tracks.priors.statespace import is_markov, sample, whitened_products
 
 DENSE_POINTS = 3000
@@ -49,7 +49,7 @@ class ShapedNoise(SizedNoise):
     def holds_for(self) -> Kernel:
         return self.prior
 
-    def options(self) -> Json:
+    def options(self) -> Plain:
         return {"prior": "fit" if self.fitted else self.prior.to_dict()}
 
     def assumes(self) -> tuple[str, ...]:
@@ -121,14 +121,14 @@ class PriorShapedNoise(ShapedNoise):
         return cls(prior, calibrated_noise_m(plan.target, 1.0, together), fitted, plan.redraws)
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+    def from_dict(cls, values: MechanismTerms) -> Self:
         prior = kernel_from_dict(values["prior"])
         return cls(prior, float(values["noise_m"]), bool(values["fitted"]), int(values["redraws"]))
 
     def kernel(self) -> Kernel:
         return scale_to(self.prior, self.size_m**2)
 
-    def parameters(self) -> Json:
+    def parameters(self) -> Plain:
         return self.describe("prior", "fitted", "redraws")
 
     def losses(self, times_s: Sequence[FloatArray]) -> Losses:
@@ -146,17 +146,16 @@ class PriorShapedNoise(ShapedNoise):
 
 def scale_to(kernel: Kernel, variance_m2: float) -> Kernel:
     """The same shape with another total variance."""
-    factor = math.sqrt(variance_m2 / kernel.variance_m2)
+    return _rescaled(kernel, math.sqrt(variance_m2 / kernel.variance_m2))
 
-    def rescale(description: Json, by: float) -> Json:
-        if description["kernel"] == "sum":
-            return {**description, "parts": [rescale(part, by) for part in description["parts"]]}
-        if description["kernel"] == "product":  # one factor carries the size
-            first, *rest = description["parts"]
-            return {**description, "parts": [rescale(first, by), *rest]}
-        return {**description, "sd_m": description["sd_m"] * by}
 
-    return kernel_from_dict(rescale(kernel.to_dict(), factor))
+def _rescaled(kernel: Kernel, by: float) -> Kernel:
+    if isinstance(kernel, Sum):
+        return Sum(tuple(_rescaled(part, by) for part in kernel.parts))
+    if isinstance(kernel, Product):  # one factor carries the size
+        return Product((_rescaled(kernel.parts[0], by), *kernel.parts[1:]))
+    assert isinstance(kernel, Simple)
+    return replace(kernel, sd_m=kernel.sd_m * by)  # type: ignore[type-var]  # each kind is a dataclass
 
 
 def with_white(kernel: Kernel, variance_m2: float) -> Kernel:

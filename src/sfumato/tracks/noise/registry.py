@@ -32,11 +32,10 @@ use its share of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from inspect import isabstract
-from typing import Any
 
 import numpy as np
 import scipy
@@ -44,7 +43,7 @@ import scipy
 from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.base.errors import InputError, NotCertified
 from sfumato.base.units import format_length
-from sfumato.tracks.noise.interface import TraceMechanism
+from sfumato.tracks.noise.interface import MechanismTerms, TraceMechanism
 from sfumato.tracks.plan import Plan
 
 MECHANISMS = {
@@ -88,7 +87,7 @@ def taking(option: str) -> list[str]:
     return [name for name, mechanism in all_mechanisms().items() if option in mechanism.takes]
 
 
-def registered(mechanism: TraceMechanism) -> TraceMechanism:
+def check_registered(mechanism: TraceMechanism) -> TraceMechanism:
     """The mechanism itself, if it is exactly what its name stands for; nothing else is certified."""
     if type(mechanism) is not mechanism_named(getattr(mechanism, "name", type(mechanism).__name__)):
         raise InputError(
@@ -98,7 +97,7 @@ def registered(mechanism: TraceMechanism) -> TraceMechanism:
     return mechanism
 
 
-def mechanism_from_dict(values: Mapping[str, Any]) -> TraceMechanism:
+def mechanism_from_dict(values: MechanismTerms) -> TraceMechanism:
     """The mechanism that ``parameters()`` described, without any key: good for recomputing, not for drawing."""
     try:
         return mechanism_named(str(values["name"])).from_dict(values)

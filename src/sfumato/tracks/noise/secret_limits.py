@@ -13,7 +13,7 @@ The design is for one kernel. Beside its promise stand two exact numbers of the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -22,7 +22,7 @@ from sfumato.base.arrays import FloatArray, IntArray, read_only
 from sfumato.base.units import format_length, plain_number
 from sfumato.tracks.losses.exact_losses import DENSE_POINTS, DENSE_SCALES, scales_grid
 from sfumato.tracks.priors.classes import PRIOR_CLASSES, PriorClass
-from sfumato.tracks.priors.kernels import Kernel, kernel_named
+from sfumato.tracks.priors.kernels import Constant, Kernel, Product, Scaled, Simple, Sum, White, kernel_named
 
 _FEW_SCALES, _FEW_POINTS = 6, 256  # beyond DENSE_POINTS times
 ROUNDED_UP = 1e-6  # more than the jitter of the regression can take away
@@ -109,13 +109,11 @@ def class_called(prior_class: PriorClass) -> str:
 
 def kernel_words(kernel: Kernel) -> str:
     """A kernel in a few words, e.g. ``matern32 66 s, sd 123 m + white 1 m``."""
-    described = kernel.to_dict()
-    parts = described["parts"] if described["kernel"] == "sum" else [described]
     words = []
-    for part in parts:
-        scale = f" {plain_number(part['length_scale_s'])} s" if "length_scale_s" in part else ""
-        size = f"sd {format_length(part['sd_m'])}" if "sd_m" in part else ""
-        words.append(f"{part['kernel']}{scale}{', ' if scale and size else ' '}{size}".strip())
+    for part in kernel.parts if isinstance(kernel, Sum) else (kernel,):
+        scale = f" {plain_number(part.length_scale_s)} s" if isinstance(part, Scaled) else ""
+        size = f"sd {format_length(part.sd_m)}" if isinstance(part, Simple) else ""
+        words.append(f"{part.to_dict()['kernel']}{scale}{', ' if scale and size else ' '}{size}".strip())
     return " + ".join(words)
 
 
@@ -133,20 +131,12 @@ def labels_of(secrets: Sequence[IntArray]) -> list[str]:
 
 
 def longest_scale_s(kernel: Kernel) -> float:
-    """The longest length scale named in a kernel, in seconds."""
-    found: list[float] = []
-
-    def collect(part: object) -> None:
-        if isinstance(part, Mapping):
-            found.extend(float(part[k]) for k in ("length_scale_s", "period_s") if k in part)
-            for value in part.values():
-                collect(value)
-        elif isinstance(part, list):
-            for value in part:
-                collect(value)
-
-    collect(kernel.to_dict())
-    return max(found, default=60.0)
+    """The longest length scale or period in a kernel, in seconds; a minute where there is none."""
+    if isinstance(kernel, Sum | Product):
+        return max(
+            (longest_scale_s(part) for part in kernel.parts if not isinstance(part, White | Constant)), default=60.0
+        )
+    return kernel.length_scale_s if isinstance(kernel, Scaled) else getattr(kernel, "period_s", 60.0)
 
 
 def runs(indices: IntArray) -> list[list[int]]:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from sfumato.base.arrays import FloatArray, IntArray, read_only
 from sfumato.base.errors import InputError, NotCertified
 from sfumato.tracks.designs.convex import LARGEST_UNION, least_loss, least_noise
 from sfumato.tracks.designs.noise_design import losses_of
-from sfumato.tracks.noise.interface import Json
+from sfumato.tracks.noise.interface import DesignTerms, Plain
 from sfumato.tracks.noise.secret_limits import longest_scale_s
 from sfumato.tracks.priors.kernels import Kernel
 
@@ -50,7 +50,7 @@ class Recipe:
         shaped = envelope_noise(times_s, prior, secrets, self.size_m, self.width_s, self.white_share)
         return np.asarray(shaped + floor)
 
-    def to_dict(self) -> Json:
+    def to_dict(self) -> Plain:
         """Plain JSON; the factor as the very bytes it is drawn with."""
         if self.factor is not None:
             text = base64.b64encode(np.ascontiguousarray(self.factor, dtype="<f8").tobytes()).decode()
@@ -64,7 +64,7 @@ class Recipe:
         }
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any], times: int) -> Recipe:
+    def from_dict(cls, values: DesignTerms, times: int) -> Recipe:
         """What :meth:`to_dict` wrote, for so many distinct times."""
         gap = None if values["gap"] is None else float(values["gap"])
         if values["kind"] == "factor":

@@ -112,7 +112,7 @@ class Noise:
         if self.state is None:
             return self.mechanism
         assert isinstance(self.mechanism, ContinuingNoise)
-        return self.mechanism.keyed(self.state.key_of(person, together=together))
+        return self.mechanism.with_key(self.state.key_of(person, together=together))
 
     def _released(self, mechanism: TraceMechanism, trace: Trace, draw: Randomness) -> tuple[FloatArray, FloatArray]:
         """One track through its mechanism: drawn, measured, then processed and snapped, which sees no more."""
@@ -166,7 +166,7 @@ def choose(
         state = load_state(state, passphrase=passphrase)
     if isinstance(state, NoiseState):
         state.check_class(plan.prior_class)
-        mechanism: ContinuingNoise = kind.continued(plan, state.ladder)
+        mechanism: ContinuingNoise = kind.resume(plan, state.ladder)
     else:
         mechanism = kind.from_plan(plan, traces, together(1))
     opened = opened_state(
@@ -179,7 +179,7 @@ def choose(
         named=named,
         rng=draw,
     )
-    return Noise(plan, mechanism.keyed(opened.key), opened.simulation, draw, None, opened)
+    return Noise(plan, mechanism.with_key(opened.key), opened.simulation, draw, None, opened)
 
 
 def choose_for_people(

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING, TypedDict
 
 from sfumato.base.arrays import positive
 from sfumato.base.errors import InputError
-from sfumato.base.randomness import Randomness, randomness
 from sfumato.base.units import plain_number
-from sfumato.tracks.priors.kernels import Constant, Kernel, White, kernel_named
+from sfumato.tracks.priors.kernels import Constant, Kernel, Scaled, Sum, White
 
 if TYPE_CHECKING:
     from sfumato.tracks.priors.fit_prior import Fitted
 
 MEMBER_KERNELS = ("matern32", "matern52", "rbf")
+
+
+class ClassTerms(TypedDict, total=False):
+    """A class as JSON; an unbounded sd is null; its ``name`` stands beside it in a certificate."""
+
+    name: str
+    kernels: list[str]
+    length_scales_s: list[float]
+    sd_m: list[float | None]
+    nugget_share: float
+    offset: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,22 +84,7 @@ class PriorClass:
             reasons.append("an unknown offset")
         return reasons
 
-    def member(self, rng: int | np.random.Generator | Randomness | None = None) -> Kernel:
-        """A random member, for attacks: kernel, log length scale, log sd, nugget and offset drawn widely."""
-        draw = randomness(rng)
-        pick, scale, sd, nugget, offset, with_nugget, with_offset = draw.uniforms(7)
-        low, high = self.length_scales_s
-        least, most = max(self.sd_m[0], 0.1), min(self.sd_m[1], 1e5)
-        sd_m = float(np.exp(np.log(least) + sd * np.log(max(most, least) / least)))
-        name = self.kernels[min(int(pick * len(self.kernels)), len(self.kernels) - 1)]
-        kernel = kernel_named(name, length_scale_s=float(np.exp(np.log(low) + scale * np.log(high / low))), sd_m=sd_m)
-        if with_nugget < 0.7 and self.nugget_share > 0:
-            kernel = kernel + White(self.nugget_share * sd_m * (1.0 if with_nugget < 0.3 else float(nugget)))
-        if with_offset < 0.6 and self.offset:
-            kernel = kernel + Constant(float(np.exp(np.log(1.0) + offset * np.log(1e6))))
-        return kernel
-
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self) -> ClassTerms:
         """Plain JSON; an unbounded sd is null."""
         most = self.sd_m[1]
         return {
@@ -104,10 +96,12 @@ class PriorClass:
         }
 
     @staticmethod
-    def from_dict(description: Mapping[str, Any]) -> PriorClass:
+    def from_dict(description: ClassTerms) -> PriorClass:
         """The class that :meth:`to_dict` described."""
         try:
             least, most = description["sd_m"]
+            if least is None:
+                raise TypeError
             low, high = description["length_scales_s"]
             return PriorClass(
                 tuple(description["kernels"]),
@@ -123,17 +117,15 @@ class PriorClass:
 def _decomposed(fitted: Fitted | Kernel) -> tuple[tuple[str, float, float] | None, float, float]:
     """((name, length scale, sd), nugget, offset) of a one-kernel prior, or (None, ...) where it has another form."""
     kernel = fitted if isinstance(fitted, Kernel) else fitted.prior
-    parts = kernel.to_dict()
-    pieces = parts["parts"] if parts["kernel"] == "sum" else [parts]
     main: tuple[str, float, float] | None = None
     nugget2 = offset2 = 0.0
-    for piece in pieces:
-        if piece["kernel"] == "white":
-            nugget2 += piece["sd_m"] ** 2
-        elif piece["kernel"] == "constant":
-            offset2 += piece["sd_m"] ** 2
-        elif main is None and "length_scale_s" in piece:
-            main = (piece["kernel"], piece["length_scale_s"], piece["sd_m"])
+    for part in kernel.parts if isinstance(kernel, Sum) else (kernel,):
+        if isinstance(part, White):
+            nugget2 += part.variance_m2
+        elif isinstance(part, Constant):
+            offset2 += part.variance_m2
+        elif main is None and isinstance(part, Scaled):
+            main = (part.name, part.length_scale_s, part.sd_m)
         else:
             return None, 0.0, 0.0
     return main, math.sqrt(nugget2), math.sqrt(offset2)

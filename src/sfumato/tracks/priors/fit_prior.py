@@ -3,8 +3,7 @@
 Model, per coordinate around its mean: σ² k_l(d) + τ² (d = 0), the same kernel for all coordinates. The variance is
 profiled out, so two numbers are searched: the length scale l and the ratio τ²/σ². One likelihood is one O(n) walk
 (:mod:`sfumato.tracks.priors.fitting_loops`), so thousands of short traces and one long one cost the same per point. A
-repeated time is a new look with its own nugget. RBF has no exact O(n) form and is fitted densely; a periodic kernel is
-a sum of lines (:mod:`sfumato.tracks.priors.periodic_fitting`).
+repeated time is a new look with its own nugget. RBF has no exact O(n) form and is fitted densely.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +19,7 @@ from scipy.linalg import cho_solve, cholesky
 
 from sfumato.base.arrays import FloatArray, finite
 from sfumato.base.errors import InputError
-from sfumato.tracks.priors.kernels import Kernel, Periodic, White, kernel_named
-from sfumato.tracks.priors.periodic_fitting import fit_periodic
+from sfumato.tracks.priors.kernels import Kernel, White, kernel_named
 
 _STATES = {"matern12": 1, "matern32": 2, "matern52": 3}
 _DENSE_LIMIT = 1500
@@ -68,26 +65,17 @@ def fit(
     centre: bool = True,
     unknown_mean: bool = False,
     length_scales_s: tuple[float, float] | None = None,
-    period_s: float | None = None,
 ) -> Fitted:
     """The maximum likelihood prior of one trace; ``values_m`` is (n,) or (n, coordinates).
-
-    ``kernel="periodic"`` finds the period unless ``period_s`` gives it; its length scale is a pure number, and so are
-    then the ``length_scales_s`` to search.
 
     ``centre`` subtracts each coordinate's mean and takes it for known; ``unknown_mean`` integrates over it instead,
     so that a path much shorter than its length scale is not taken for a small movement.
     """
     scales = None if length_scales_s is None else [length_scales_s]
-    if period_s is not None and kernel != "periodic":
-        raise InputError(f"A {kernel} kernel has no period.", "Use kernel='periodic'.")
-    if kernel in ("rbf", "periodic"):
+    if kernel == "rbf":
         if unknown_mean:
             raise InputError(f"An unknown mean is not fitted with {kernel}.", "Use a Matérn kernel.")
         times, values = _checked(times_s, values_m, 0)
-    if kernel == "periodic":
-        return _periodic(times, values, nugget, centre, length_scales_s, period_s)
-    if kernel == "rbf":
         low, high = _box(times, None if scales is None else scales[0])
         return _fit_dense(times, values, kernel, nugget, centre, low, high)
     return fit_many(
@@ -115,12 +103,12 @@ def fit_many(
     from sfumato.tracks.priors import fitting_loops
 
     if kernel not in _STATES:
-        if kernel in ("rbf", "periodic"):
+        if kernel == "rbf":
             return [
                 fit(t, v, kernel=kernel, nugget=nugget, centre=centre, length_scales_s=_range(length_scales_s, i))
                 for i, (t, v) in enumerate(zip(times_s, values_m, strict=True))
             ]
-        raise InputError(f"'{kernel}' cannot be fitted.", f"Choose from {', '.join((*_STATES, 'rbf', 'periodic'))}.")
+        raise InputError(f"'{kernel}' cannot be fitted.", f"Choose from {', '.join((*_STATES, 'rbf'))}.")
     if len(times_s) != len(values_m):
         raise InputError(f"{len(times_s)} lists of times, {len(values_m)} of values.", "Give one of each per trace.")
     if not len(times_s):
@@ -202,23 +190,6 @@ def _box(times: FloatArray, scales: tuple[float, float] | None) -> tuple[tuple[f
     return (math.log(scales[0]), math.log(WHITE_RATIO[0])), (math.log(scales[1]), math.log(WHITE_RATIO[1]))
 
 
-def _periodic(
-    times: FloatArray,
-    values: FloatArray,
-    nugget: bool,
-    centre: bool,
-    length_scales: tuple[float, float] | None,
-    period_s: float | None,
-) -> Fitted:
-    mean = values.mean(axis=0) if centre else np.zeros(values.shape[1])
-    found = fit_periodic(
-        times, values - mean, period_s=period_s, length_scales=length_scales or (0.05, 20.0), nugget=nugget
-    )
-    kernel = Periodic(found.period_s, found.length_scale, found.sd)
-    where = tuple(float(m) for m in mean)
-    return Fitted(kernel, found.nugget if nugget else 0.0, where, found.log_likelihood, len(times), found.evaluations)
-
-
 def _fit_dense(
     times: FloatArray,
     values: FloatArray,
@@ -228,8 +199,6 @@ def _fit_dense(
     low: tuple[float, float],
     high: tuple[float, float],
 ) -> Fitted:
-    minimise: Any = scipy.optimize.minimize
-
     if len(times) > _DENSE_LIMIT:
         raise InputError(
             f"The trace has {len(times)} points; {kernel} is fitted densely up to {_DENSE_LIMIT}.",
@@ -254,17 +223,17 @@ def _fit_dense(
     starts = [(x, y) for x in np.linspace(low[0], high[0], 10)[1:-1] for y in whites]
     scores = [objective(np.array(start))[0] for start in starts]
     bounds = [(low[0], high[0]), (low[1], high[1] if nugget else low[1])]
-    options: Any = {"xatol": 1e-5, "fatol": 1e-7, "maxiter": 400}
-    best: Any = None
-    for index in np.argsort(scores)[:2]:
-        found = minimise(
+    found = [
+        scipy.optimize.minimize(
             lambda theta: objective(theta)[0],
             np.array(starts[index], dtype=np.float64),
             method="Nelder-Mead",
             bounds=bounds,
-            options=options,
+            options={"xatol": 1e-5, "fatol": 1e-7, "maxiter": 400},  # type: ignore[call-overload]  # those of this method
         )
-        best = found if best is None or found.fun < best.fun else best
+        for index in np.argsort(scores)[:2]
+    ]
+    best = min(found, key=lambda one: float(one.fun))
     value, variance = objective(best.x)
     row = np.array([best.x[0], best.x[1], variance, -value, len(starts) + best.nfev])
     return _fitted(kernel, row, nugget, mean, len(times))

@@ -45,18 +45,6 @@ class GaussianPrior:
         """Σ at the given times, (n, n)."""
         return self.kernel.covariance(finite(times_s, "times_s", dimensions=1))
 
-    def condition(self, times_s: npt.ArrayLike, observed_at: npt.ArrayLike, values_m: npt.ArrayLike) -> Posterior:
-        """The belief about X at ``times_s`` when X is known exactly at other times (inside knowledge)."""
-        times, known = finite(times_s, "times_s", dimensions=1), finite(observed_at, "observed_at", dimensions=1)
-        values = finite(values_m, "values_m")
-        if len(values) != len(known):
-            raise InputError(f"{len(known)} times but {len(values)} values.", "Give one value per observed time.")
-        inner, cross = self.kernel.covariance(known), self.kernel.covariance(times, known)
-        weights = solve_semidefinite(inner, cross.T).T
-        mean = np.asarray(self.mean_m) + weights @ (values - np.asarray(self.mean_m))
-        left = self.kernel.covariance(times) - weights @ cross.T
-        return Posterior(read_only(mean), read_only((left + left.T) / 2))
-
     def posterior(self, times_s: npt.ArrayLike, release_m: npt.ArrayLike, noise_covariance_m2: FloatArray) -> Posterior:
         """The exact belief about X after seeing Z = X + G."""
         times, release = finite(times_s, "times_s", dimensions=1), finite(release_m, "release_m")

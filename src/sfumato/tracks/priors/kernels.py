@@ -11,18 +11,15 @@ seconds ([Meehan2021, Sec. 5] uses RBF and periodic; the Matérn kernels are the
     White      sd² where d = 0, otherwise 0       (one value per moment: equal times share it)
     Constant   sd²
 
-A spectral density s satisfies k(d) = ∫ s(ω) cos(ω d) dω / 2π. It is the density of the *absolutely continuous* part:
-White has none (its path cannot be seen as a function of time), Constant and Periodic have lines instead
-(:meth:`Kernel.spectral_lines`).
+Periodic has a spectrum of lines (:meth:`Periodic.spectral_lines`).
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import ClassVar, Required, SupportsFloat, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -31,12 +28,18 @@ from scipy.special import ive
 from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import InputError
 
-Description = dict[str, Any]
-"""A kernel as JSON: its name under ``kernel``, its numbers, and ``parts`` of a sum or product."""
-_Density = Callable[[npt.ArrayLike], FloatArray]
-_Lines = tuple[FloatArray, FloatArray]
-
 _LARGEST = 1e50
+
+
+class KernelTerms(TypedDict, total=False):
+    """A kernel as JSON: its name under ``kernel``, its numbers, and ``parts`` of a sum or product."""
+
+    kernel: Required[str]
+    parts: list[KernelTerms]
+    length_scale_s: float
+    period_s: float
+    length_scale: float
+    sd_m: float
 
 
 def _checked(value: float, name: str, *, zero: bool = False) -> float:
@@ -63,15 +66,7 @@ class Kernel(ABC):
         """The covariance at lag 0."""
 
     @abstractmethod
-    def spectral_density(self, omega: npt.ArrayLike) -> FloatArray:
-        """The density in m² s at angular frequency ``omega`` (per second), of the absolutely continuous part."""
-
-    def spectral_lines(self) -> tuple[FloatArray, FloatArray]:
-        """(ω, m² carried at ±ω together) of the lines: empty for kernels with a density."""
-        return np.empty(0), np.empty(0)
-
-    @abstractmethod
-    def to_dict(self) -> Description:
+    def to_dict(self) -> dict[str, object]:
         """Plain JSON; :func:`kernel_from_dict` reads it back."""
 
     def covariance(self, times_s: npt.ArrayLike, other_times_s: npt.ArrayLike | None = None) -> FloatArray:
@@ -96,11 +91,11 @@ def _flatten(kind: type[Sum] | type[Product], *kernels: Kernel) -> tuple[Kernel,
     return tuple(parts)
 
 
-def _numbers(kernel: _Simple) -> list[str]:
+def _numbers(kernel: Simple) -> list[str]:
     return [field.name for field in fields(kernel)]  # type: ignore[arg-type]
 
 
-class _Simple(Kernel):
+class Simple(Kernel):
     """A kernel that is no sum and no product: numbers, of which ``sd_m`` is the standard deviation."""
 
     __slots__ = ()
@@ -115,15 +110,12 @@ class _Simple(Kernel):
     def variance_m2(self) -> float:
         return self.sd_m**2
 
-    def spectral_density(self, omega: npt.ArrayLike) -> FloatArray:
-        return np.zeros_like(np.asarray(omega, dtype=np.float64))
-
-    def to_dict(self) -> Description:
+    def to_dict(self) -> dict[str, object]:
         return {"kernel": self.name, **{number: getattr(self, number) for number in _numbers(self)}}
 
 
 @dataclass(frozen=True, slots=True)
-class _Scaled(_Simple):
+class Scaled(Simple):
     """A kernel with one length scale and one standard deviation."""
 
     length_scale_s: float
@@ -131,7 +123,7 @@ class _Scaled(_Simple):
 
 
 @dataclass(frozen=True, slots=True)
-class RBF(_Scaled):
+class RBF(Scaled):
     """The squared exponential: infinitely smooth, the kernel of the published figures."""
 
     name: ClassVar[str] = "rbf"
@@ -140,13 +132,9 @@ class RBF(_Scaled):
         d = np.asarray(lags_s, dtype=np.float64) / self.length_scale_s
         return self.variance_m2 * np.exp(-0.5 * d * d)
 
-    def spectral_density(self, omega: npt.ArrayLike) -> FloatArray:
-        w = np.asarray(omega, dtype=np.float64) * self.length_scale_s
-        return self.variance_m2 * math.sqrt(2 * math.pi) * self.length_scale_s * np.exp(-0.5 * w * w)
-
 
 @dataclass(frozen=True, slots=True)
-class Matern12(_Scaled):
+class Matern12(Scaled):
     """Ornstein-Uhlenbeck: continuous, nowhere differentiable; rougher than people and cars move."""
 
     name: ClassVar[str] = "matern12"
@@ -155,13 +143,9 @@ class Matern12(_Scaled):
         x = np.abs(np.asarray(lags_s, dtype=np.float64)) / self.length_scale_s
         return self.variance_m2 * np.exp(-x)
 
-    def spectral_density(self, omega: npt.ArrayLike) -> FloatArray:
-        u = np.asarray(omega, dtype=np.float64) * self.length_scale_s
-        return self.variance_m2 * 2 * self.length_scale_s / (1 + u * u)
-
 
 @dataclass(frozen=True, slots=True)
-class Matern32(_Scaled):
+class Matern32(Scaled):
     """Once differentiable: the kernel that fits real traces best, and the one the multiscale noise is made of."""
 
     name: ClassVar[str] = "matern32"
@@ -170,14 +154,9 @@ class Matern32(_Scaled):
         x = math.sqrt(3) / self.length_scale_s * np.abs(np.asarray(lags_s, dtype=np.float64))
         return self.variance_m2 * (1 + x) * np.exp(-x)
 
-    def spectral_density(self, omega: npt.ArrayLike) -> FloatArray:
-        a = math.sqrt(3) / self.length_scale_s
-        u = np.asarray(omega, dtype=np.float64) / a
-        return self.variance_m2 * 4 / a / (1 + u * u) ** 2
-
 
 @dataclass(frozen=True, slots=True)
-class Matern52(_Scaled):
+class Matern52(Scaled):
     """Twice differentiable."""
 
     name: ClassVar[str] = "matern52"
@@ -186,14 +165,9 @@ class Matern52(_Scaled):
         x = math.sqrt(5) / self.length_scale_s * np.abs(np.asarray(lags_s, dtype=np.float64))
         return self.variance_m2 * (1 + x + x * x / 3) * np.exp(-x)
 
-    def spectral_density(self, omega: npt.ArrayLike) -> FloatArray:
-        a = math.sqrt(5) / self.length_scale_s
-        u = np.asarray(omega, dtype=np.float64) / a
-        return self.variance_m2 * (16 / 3) / a / (1 + u * u) ** 3
-
 
 @dataclass(frozen=True, slots=True)
-class Periodic(_Simple):
+class Periodic(Simple):
     """Repeats exactly every ``period_s``; ``length_scale`` has no unit."""
 
     period_s: float
@@ -215,7 +189,7 @@ class Periodic(_Simple):
 
 
 @dataclass(frozen=True, slots=True)
-class White(_Simple):
+class White(Simple):
     """An independent value at every moment (a nugget); equal times share one value."""
 
     sd_m: float
@@ -227,7 +201,7 @@ class White(_Simple):
 
 
 @dataclass(frozen=True, slots=True)
-class Constant(_Simple):
+class Constant(Simple):
     """One unknown value for all times: an offset, or a stay at one unknown place."""
 
     sd_m: float
@@ -236,9 +210,6 @@ class Constant(_Simple):
 
     def __call__(self, lags_s: npt.ArrayLike) -> FloatArray:
         return np.full_like(np.asarray(lags_s, dtype=np.float64), self.variance_m2)
-
-    def spectral_lines(self) -> tuple[FloatArray, FloatArray]:
-        return np.zeros(1), np.array([self.variance_m2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,17 +228,7 @@ class Sum(Kernel):
             total = total + part(lags_s)
         return total
 
-    def spectral_density(self, omega: npt.ArrayLike) -> FloatArray:
-        total = np.zeros_like(np.asarray(omega, dtype=np.float64))
-        for part in self.parts:
-            total = total + part.spectral_density(omega)
-        return total
-
-    def spectral_lines(self) -> tuple[FloatArray, FloatArray]:
-        lines = [part.spectral_lines() for part in self.parts]
-        return np.concatenate([w for w, _ in lines]), np.concatenate([m for _, m in lines])
-
-    def to_dict(self) -> Description:
+    def to_dict(self) -> dict[str, object]:
         return {"kernel": "sum", "parts": [part.to_dict() for part in self.parts]}
 
 
@@ -287,66 +248,19 @@ class Product(Kernel):
             total = total * part(lags_s)
         return total
 
-    def spectral_density(self, omega: npt.ArrayLike) -> FloatArray:
-        """The convolution of the factors' spectra over 2π; exact with lines, by quadrature between two densities."""
-        first, *rest = self.parts
-        density: _Density = first.spectral_density
-        lines = first.spectral_lines()
-        for part in rest:
-            density, lines = _convolved(density, lines, part)
-        return density(omega)
-
-    def spectral_lines(self) -> tuple[FloatArray, FloatArray]:
-        lines = self.parts[0].spectral_lines()
-        for part in self.parts[1:]:
-            lines = _crossed(lines, part.spectral_lines())
-        return lines
-
-    def to_dict(self) -> Description:
+    def to_dict(self) -> dict[str, object]:
         return {"kernel": "product", "parts": [part.to_dict() for part in self.parts]}
 
 
-def _crossed(a: tuple[FloatArray, FloatArray], b: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
-    """Products of cosines: cos αd · cos βd = ½cos(α-β)d + ½cos(α+β)d."""
-    if not a[0].size or not b[0].size:
-        return np.empty(0), np.empty(0)
-    weight = 0.5 * np.outer(a[1], b[1]).ravel()
-    minus, plus = np.abs(np.subtract.outer(a[0], b[0])).ravel(), np.add.outer(a[0], b[0]).ravel()
-    return np.concatenate([minus, plus]), np.concatenate([weight, weight])
-
-
-def _convolved(density: _Density, lines: _Lines, part: Kernel) -> tuple[_Density, _Lines]:
-    part_lines = part.spectral_lines()
-
-    def density_of_both(omega: npt.ArrayLike) -> FloatArray:
-        w = np.asarray(omega, dtype=np.float64)
-        total = np.zeros_like(w)
-        for frequency, mass in zip(*part_lines, strict=True):
-            total = total + 0.5 * mass * (density(w - frequency) + density(w + frequency))
-        for frequency, mass in zip(*lines, strict=True):
-            total = total + 0.5 * mass * (part.spectral_density(w - frequency) + part.spectral_density(w + frequency))
-        return total + _density_convolution(density, part.spectral_density, w)
-
-    return density_of_both, _crossed(lines, part_lines)
-
-
-def _density_convolution(a: _Density, b: _Density, omega: FloatArray) -> FloatArray:
-    """∫ a(u) b(ω-u) du / 2π on a grid dense around both centres, 0 and ω (logarithmic: scales may be far apart)."""
-    arm = np.concatenate([[0.0], np.geomspace(1e-9, 1e4, 6000)])
-    if not np.any(a(arm) > 0) or not np.any(b(arm) > 0):
-        return np.zeros_like(omega)
-    flat = np.abs(np.atleast_1d(omega)).ravel()
-    out = np.empty_like(flat)
-    for i, w in enumerate(flat):
-        u = np.unique(np.concatenate([arm, -arm, w + arm, w - arm]))
-        height = a(u) * b(w - u)
-        out[i] = float(np.sum(np.diff(u) * (height[1:] + height[:-1]) / 2)) / (2 * np.pi)
-    return out.reshape(omega.shape)
-
-
-_SCALED: dict[str, type[_Scaled]] = {kind.name: kind for kind in (RBF, Matern12, Matern32, Matern52)}
-_SIMPLE: dict[str, type[_Simple]] = {**_SCALED, **{kind.name: kind for kind in (Periodic, White, Constant)}}
+_SCALED: dict[str, type[Scaled]] = {kind.name: kind for kind in (RBF, Matern12, Matern32, Matern52)}
+_SIMPLE: dict[str, type[Simple]] = {**_SCALED, **{kind.name: kind for kind in (Periodic, White, Constant)}}
 KERNEL_NAMES = (*_SIMPLE, "sum", "product")
+
+
+def _number(value: object) -> float:
+    if not isinstance(value, SupportsFloat):
+        raise TypeError(f"{value!r} is no number")
+    return float(value)
 
 
 def kernel_named(name: str, *, length_scale_s: float, sd_m: float = 1.0) -> Kernel:
@@ -356,18 +270,17 @@ def kernel_named(name: str, *, length_scale_s: float, sd_m: float = 1.0) -> Kern
     return _SCALED[name](length_scale_s, sd_m)
 
 
-def kernel_from_dict(description: Mapping[str, Any]) -> Kernel:
+def kernel_from_dict(description: KernelTerms) -> Kernel:
     """The kernel that :meth:`Kernel.to_dict` described."""
-    numbers = dict(description)
-    name = str(numbers.pop("kernel", ""))
+    name = str(description.get("kernel", ""))
     try:
         if name in ("sum", "product"):
-            parts = tuple(kernel_from_dict(part) for part in numbers["parts"])
+            parts = tuple(kernel_from_dict(part) for part in description["parts"])
             if not parts:
                 raise InputError(f"A {name} of no kernels.", "Give at least one part.")
             return Sum(parts) if name == "sum" else Product(parts)
         if name in _SIMPLE:
-            return _SIMPLE[name](**numbers)
+            return _SIMPLE[name](**{key: _number(value) for key, value in description.items() if key != "kernel"})
     except (TypeError, KeyError) as error:
         raise InputError(f"The kernel '{name}' is described wrongly: {error}.", "Use what to_dict() wrote.") from error
     raise InputError(f"There is no kernel '{name}'.", f"Choose from {', '.join(KERNEL_NAMES)}.")

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfumato.base.errors import VerificationFailed
-from sfumato.tracks.certificates.build import Released
-from sfumato.tracks.certificates.verify import Document, check_grid, terms_of
+from sfumato.tracks.certificates.build import Released, check_grid
+from sfumato.tracks.certificates.verify import Document, terms_of
 from sfumato.tracks.folders.rows.dataset import ROUND_ROWS
 from sfumato.tracks.folders.rows.people_losses import (
     BLOCK,

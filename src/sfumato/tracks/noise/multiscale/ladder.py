@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
 
 import numpy as np
 
 from sfumato.base.arrays import FloatArray, finite
 from sfumato.base.errors import InputError
 from sfumato.base.randomness import Random, randomness
+from sfumato.tracks.noise.interface import LadderTerms
 
 _CHUNK = 16384  # times whose normals are held at once
 
@@ -65,7 +65,7 @@ class Ladder:
         """The longest length scale, which the gap rule counts in."""
         return float(self.length_scales_s.max())
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> LadderTerms:
         """Plain JSON, as in ``data/multiscale.json``."""
         return {
             "length_scales_s": self.length_scales_s.tolist(),
@@ -75,7 +75,7 @@ class Ladder:
         }
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Ladder:
+    def from_dict(cls, values: LadderTerms) -> Ladder:
         """The ladder that :meth:`to_dict` wrote."""
         try:
             return cls(
@@ -95,7 +95,7 @@ def shipped_ladder(
     classes = json.loads(files("sfumato").joinpath("data", "multiscale.json").read_text())["classes"]
     if prior_class not in classes:
         raise InputError(f"There is no ladder for the class '{prior_class}'.", f"Choose from {', '.join(classes)}.")
-    entry = dict(classes[prior_class])
+    entry: LadderTerms = classes[prior_class]
     if white_share is not None:
         entry["white_share"] = white_share
     if constant_share is not None:

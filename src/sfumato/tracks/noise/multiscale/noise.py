@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -18,7 +18,16 @@ from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length
 from sfumato.tracks.losses.exact_losses import largest_loss
 from sfumato.tracks.noise.gaussian_noise import SizedNoise, affordable, apart, calibrated_noise_m
-from sfumato.tracks.noise.interface import Card, ContinuingNoise, Json, Stated, redrawn
+from sfumato.tracks.noise.interface import (
+    Blocks,
+    Card,
+    ContinuingNoise,
+    LadderTerms,
+    MechanismTerms,
+    Plain,
+    Stated,
+    redrawn,
+)
 from sfumato.tracks.noise.multiscale.ladder import Ladder, sample_path, shipped_ladder
 from sfumato.tracks.noise.multiscale.universal_bound import UniversalBound, restart_multiplier, universal_bound
 from sfumato.tracks.noise.phrases import KNOWN_MEAN, NOT_COVERED, STAYS_NOT_COVERED
@@ -62,7 +71,7 @@ class MultiscaleNoise(SizedNoise, ContinuingNoise):
         return cls._calibrated(ladder, plan, together)
 
     @classmethod
-    def continued(cls, plan: Plan, process: Mapping[str, Any]) -> Self:
+    def resume(cls, plan: Plan, process: LadderTerms) -> Self:
         ladder = Ladder.from_dict(process)
         if plan.white_share not in (None, ladder.white_share) or plan.constant_share not in (
             None,
@@ -77,7 +86,7 @@ class MultiscaleNoise(SizedNoise, ContinuingNoise):
         return unit.with_size(calibrated_noise_m(plan.target, unit.bound().worst_loss, together))
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+    def from_dict(cls, values: MechanismTerms) -> Self:
         return cls(
             Ladder.from_dict(values["ladder"]),
             float(values["noise_m"]),
@@ -86,17 +95,17 @@ class MultiscaleNoise(SizedNoise, ContinuingNoise):
             _PLACEHOLDER_KEY if values["continuing"] else None,
         )
 
-    def parameters(self) -> Json:
+    def parameters(self) -> Plain:
         return self.describe("ladder", "prior_class", "redraws", "continuing")
 
-    def options(self) -> Json:
+    def options(self) -> Plain:
         shares = {"white_share": self.ladder.white_share, "constant_share": self.ladder.constant_share}
         return {"prior_class": class_name(self.prior_class), **shares}
 
-    def process(self) -> Json:
+    def process(self) -> LadderTerms:
         return self.ladder.to_dict()
 
-    def keyed(self, key: bytes) -> Self:
+    def with_key(self, key: bytes) -> Self:
         return replace(self, key=key)
 
     @property
@@ -152,7 +161,7 @@ class MultiscaleNoise(SizedNoise, ContinuingNoise):
             warnings=tuple(warnings),
         )
 
-    def blocks(self, target: Target, together: Together) -> dict[str, Json]:
+    def blocks(self, target: Target, together: Together) -> Blocks:
         return {"bound": self.bound().to_dict()}
 
     # Sentences.
@@ -202,7 +211,7 @@ class MultiscaleNoise(SizedNoise, ContinuingNoise):
     def reach(self) -> str:
         return "over all releases made with the same noise state" if self.continuing else "in this release"
 
-    def releases(self) -> Json:
+    def releases(self) -> Plain:
         if self.continuing:
             return {
                 "mode": "continuing",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ PRICED_RANGES_S = {
 PRICED_KERNELS = (("matern32",), ("matern32", "matern52", "rbf"))
 
 
-def solve(prior_class: PriorClass) -> tuple[Solved[tuple[Any, Any]], Ladder, UniversalBound]:
+def solve(prior_class: PriorClass) -> tuple[Solved[tuple[FloatArray, FloatArray]], Ladder, UniversalBound]:
     """The best ladder of a class, and its bound with the white and constant shares included."""
     solved = design_ladder(prior_class.kernels, *prior_class.length_scales_s)
     assert solved.objective is not None
@@ -42,11 +41,11 @@ def balance_shares(ladder: Ladder, path_loss: float) -> Ladder:
     return Ladder(ladder.length_scales_s, ladder.weights, ladder.white_share, share)
 
 
-def price_table() -> list[dict[str, Any]]:
+def price_table() -> list[dict[str, object]]:
     """Least worst loss × o of the multiscale share alone, per range of length scales and kernels: certified."""
     rows = []
     for name_of_range, (low, high) in PRICED_RANGES_S.items():
-        row: dict[str, Any] = {"range": name_of_range, "length_scales_s": [low, high]}
+        row: dict[str, object] = {"range": name_of_range, "length_scales_s": [low, high]}
         for kernels in PRICED_KERNELS:
             solved = design_ladder(kernels, low, high)
             ladder = Ladder(*solved.value, white_share=0.0, constant_share=0.0)
@@ -60,7 +59,7 @@ def price_table() -> list[dict[str, Any]]:
     return rows
 
 
-def shipped_classes() -> dict[str, Any]:
+def shipped_classes() -> dict[str, object]:
     """What ``data/multiscale.json`` holds: the solved ladder of every named class and its certified losses × o."""
     classes = {}
     for name, prior_class in PRIOR_CLASSES.items():
@@ -82,13 +81,13 @@ def shipped_classes() -> dict[str, Any]:
     }
 
 
-def white_share_table(prior_class: str = "day") -> list[dict[str, Any]]:
+def white_share_table(prior_class: str = "day") -> list[dict[str, object]]:
     """What a white share costs and covers: loss, the nugget it hides for free, and the shape losses it saves.
 
     ``window_loss`` is λ_max(J) × o for one minute sampled at 5 s (12 of 64 points), Matérn-3/2 prior with length
     scale 66 s, sd 120 m, nugget 1 m, noise 150 m: what a road-map adversary could use.
     """
-    rows = []
+    rows: list[dict[str, object]] = []
     for share in (0.0, 0.01, 0.02, 0.05, 0.1, 0.2):
         members = prior_class_named(prior_class)
         if share == 0:
@@ -117,7 +116,7 @@ def _window_loss(ladder: Ladder) -> float:
     return float(np.linalg.eigvalsh(loss)[-1]) * 150.0**2
 
 
-def constant_share_table(prior_class: str = "day") -> list[dict[str, Any]]:
+def constant_share_table(prior_class: str = "day") -> list[dict[str, object]]:
     """What a constant share costs and covers: the losses × o of one constant unknown place, stay by stay.
 
     A stay sampled every minute; 30 nights of 8 h sampled every 30 min and 120 nights every 80 min (continuing noise).
@@ -137,7 +136,7 @@ def constant_share_table(prior_class: str = "day") -> list[dict[str, Any]]:
             members_here = members
         ladder = shipped_ladder(prior_class, white_share=WHITE_SHARE, constant_share=share)
         bound = universal_bound(ladder, members_here)
-        row: dict[str, Any] = {"constant_share": share, "worst_loss": bound.worst_loss, "stay_loss": bound.stay_loss}
+        row: dict[str, object] = {"constant_share": share, "worst_loss": bound.worst_loss, "stay_loss": bound.stay_loss}
         for name, times in stays.items():
             noise = noise_covariance(ladder, times)
             row[name] = float(np.linalg.solve(noise, np.ones(times.size)).sum())

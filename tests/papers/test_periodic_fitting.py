@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from sfumato.base.errors import InputError
-from sfumato.tracks.priors.fit_prior import fit, fit_many
+from sfumato.papers.periodic_fitting import Assumed, features, fit_periodic
 from sfumato.tracks.priors.kernels import Periodic
-from sfumato.tracks.priors.periodic_fitting import Assumed, features, fit_periodic
 
 
 def drawn(times, period, length, nugget, seed):
@@ -57,18 +56,3 @@ def test_no_other_length_scale_is_likelier():
 def test_a_period_the_span_cannot_show_is_refused_with_advice():
     with pytest.raises(InputError, match="No period"):
         fit_periodic(np.arange(4.0), np.ones((4, 1)))
-
-
-def test_the_usual_fit_takes_periodic_and_finds_the_period_unless_given():
-    times = np.arange(0.0, 240.0)
-    values = 20 + drawn(times, 24.0, 1.1, 0.2, 5)[:, 0]
-    found = fit(times, values, kernel="periodic")
-    assert isinstance(found.kernel, Periodic)
-    assert found.kernel.period_s == pytest.approx(24.0, rel=0.01)
-    assert found.mean_m[0] == pytest.approx(values.mean())
-    given = fit(times, values, kernel="periodic", period_s=24.0)
-    assert given.kernel.period_s == 24.0
-    assert given.log_likelihood <= found.log_likelihood + 1e-6
-    assert fit_many([times], [values], kernel="periodic")[0].log_likelihood == found.log_likelihood
-    with pytest.raises(InputError, match="has no period"):
-        fit(times, values, kernel="rbf", period_s=24.0)
