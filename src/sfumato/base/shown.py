@@ -27,7 +27,7 @@ class Shown:
         Returns the axes (an array of them where there are several).
         """
         try:
-            drawn: Axes = import_module("sfumato.pages.notebook.figure").plotted(self, original=original, ax=ax)
+            drawn: Axes = import_module("sfumato.pages.notebook.figure").plot(self, original=original, ax=ax)
         except ImportError as error:
             raise InputError("Plots need matplotlib.", "Install it: pip install 'sfumato[plot]'.") from error
         return drawn

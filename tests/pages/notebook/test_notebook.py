@@ -203,8 +203,8 @@ def test_every_plot_is_shown_and_not_the_first_one_only(tmp_path: Path) -> None:
     )
     code = (
         "import matplotlib, sfumato as sf\n"
-        "from sfumato.pages.notebook.figure import plotted\n"
-        "plotted(sf.Trace(lat_deg=[48.0, 48.1], lon_deg=[2.0, 2.1], times_s=[0.0, 60.0]))\n"
+        "from sfumato.pages.notebook.figure import plot\n"
+        "plot(sf.Trace(lat_deg=[48.0, 48.1], lon_deg=[2.0, 2.1], times_s=[0.0, 60.0]))\n"
         "print(matplotlib.is_interactive())"
     )
     environment = {

@@ -10,8 +10,9 @@ from pathlib import Path
 import typer
 
 from sfumato.base.errors import InputError, VerificationFailed
+from sfumato.base.files import write_text
 from sfumato.cli.output import fail, print_json
-from sfumato.pages.report.verdict_page import write_verdict
+from sfumato.pages.report.verdict_page import verdict_page
 from sfumato.tracks.certificates.verdict import Verdict, judge
 from sfumato.tracks.certificates.verify import read_certificate
 
@@ -62,7 +63,7 @@ def verify(
         certificate, release=release, format=format, signer=signer, ignore_wording=ignore_wording, require=require
     )
     if report is not None:
-        write_verdict(found, report)
+        write_text(report, verdict_page(found))
     if json:
         print_json(found.to_dict())
     else:

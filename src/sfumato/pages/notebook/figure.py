@@ -28,7 +28,7 @@ STYLE = {
 _TRACKS = {"original (private)": COLOURS[1]}
 
 
-def plotted(value: object, *, original: bool = False, ax: Axes | None = None) -> Axes:
+def plot(value: object, *, original: bool = False, ax: Axes | None = None) -> Axes:
     """The picture of a value on ``ax``, or on a figure of its own; the axes (an array of several)."""
     sheet = sheet_of(value, original=original)
     if not sheet.parts:
@@ -53,21 +53,15 @@ def plotted(value: object, *, original: bool = False, ax: Axes | None = None) ->
 
 def draw_part(ax: Axes, part: Part) -> None:
     """A part with its title, units and legend."""
-    if isinstance(part, Tracks):
-        _tracks(ax, part)
+    ax.set_title(part.title)
+    if isinstance(part, Bars):
+        _bars(ax, part)
     elif isinstance(part, HeatMap):
         _matrix(ax, part)
-    elif isinstance(part, Bars):
-        _bars(ax, part)
     else:
-        _panel(ax, part)
-    if part.title:
-        ax.set_title(part.title)
-
-
-def _legend(ax: Axes, lines: int) -> None:
-    if lines > 1:
-        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
+        _tracks(ax, part) if isinstance(part, Tracks) else _panel(ax, part)
+        if len(part.lines) > 1:
+            ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
 
 
 def _tracks(ax: Axes, part: Tracks) -> None:
@@ -77,9 +71,7 @@ def _tracks(ax: Axes, part: Tracks) -> None:
         colour = _TRACKS.get(name, COLOURS[0])
         ax.plot(line[:, 0] / size, line[:, 1] / size, color=colour, linewidth=1.0, label=name)
     ax.set_aspect("equal", adjustable="datalim")
-    ax.set_xlabel(f"east ({unit})")
-    ax.set_ylabel(f"north ({unit})")
-    _legend(ax, len(part.lines))
+    ax.set(xlabel=f"east ({unit})", ylabel=f"north ({unit})")
 
 
 def _panel(ax: Axes, part: Panel) -> None:
@@ -90,21 +82,16 @@ def _panel(ax: Axes, part: Panel) -> None:
         line.set_marker("o" if len(part.x) <= 12 else "")
     if part.dashed is not None:
         ax.axvline(part.dashed, color="#333333", linestyle="--", linewidth=0.8)
-    ax.set_yscale("log" if part.log_y else "linear")
-    ax.set_xlabel(part.x_label)
-    ax.set_ylabel(part.y_label)
+    ax.set(yscale="log" if part.log_y else "linear", xlabel=part.x_label, ylabel=part.y_label)
     if np.array_equal(part.x, np.rint(part.x)):
         ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    _legend(ax, len(part.lines))
 
 
 def _matrix(ax: Axes, part: HeatMap) -> None:
     span = float(np.max(np.abs(part.matrix))) or 1.0
     low = 0.0 if float(np.min(part.matrix)) >= 0 else -span
     shown = ax.imshow(part.matrix, cmap="Reds" if low == 0 else "RdBu_r", vmin=low, vmax=span, interpolation="nearest")
-    ax.set_aspect("auto")
-    ax.set_xlabel(part.x_label)
-    ax.set_ylabel(part.y_label)
+    ax.set(aspect="auto", xlabel=part.x_label, ylabel=part.y_label)
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(MaxNLocator(6, integer=True))
     ax.figure.colorbar(shown, ax=ax, shrink=0.9)

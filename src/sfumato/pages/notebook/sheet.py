@@ -102,15 +102,9 @@ def _certificate(document: Certificate | Sealed, original: bool) -> Sheet:
     record = Certificate.of(document)
     radii = np.linspace(0.05, 3.0, 60) * record.stated.numbers.radius_m
     odds = np.array([min(worst_odds(record, float(radius)) or np.nan, MOST_SAID) for radius in radii])
-    panel = Panel(
-        "worst odds stated, by distance",
-        radii,
-        {"odds to one": odds},
-        "distance of two places (m)",
-        "odds : 1",
-        dashed=record.stated.numbers.radius_m,
-        log_y=True,
-    )
+    title, names = "worst odds stated, by distance", ("distance of two places (m)", "odds : 1")
+    radius_m = record.stated.numbers.radius_m
+    panel = Panel(title, radii, {"odds to one": odds}, *names, dashed=radius_m, log_y=True)
     return _stated("A certificate", (panel,) if np.isfinite(odds).any() else (), record)
 
 
@@ -234,12 +228,8 @@ def _tracks(title: str, drawn: Mapping[str, Sequence[Trace]]) -> Tracks:
         pieces = []
         for trace in traces:
             at = drawn_places(trace, 600)
-            metres = differences_m(
-                np.full(len(at), first.lat_deg[0]),
-                np.full(len(at), first.lon_deg[0]),
-                trace.lat_deg[at],
-                trace.lon_deg[at],
-            )
+            here = (np.full(len(at), first.lat_deg[0]), np.full(len(at), first.lon_deg[0]))
+            metres = differences_m(*here, trace.lat_deg[at], trace.lon_deg[at])
             breaks = np.flatnonzero(np.diff(trace.segment[at])) + 1
             pieces += [np.insert(metres, breaks, np.nan, axis=0), np.full((1, 2), np.nan)]
         lines[name] = np.concatenate(pieces)

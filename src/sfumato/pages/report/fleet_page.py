@@ -6,7 +6,7 @@ the attack. Ids are those of the released table.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -17,20 +17,27 @@ from sfumato.base.numbers.odds import odds_words
 from sfumato.base.progress import progress
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length
-from sfumato.pages.report import record_of, render
+from sfumato.pages.report import record_of, render, source_of
 from sfumato.pages.report.heat_picture import STYLE, heat_picture
 from sfumato.pages.report.parts import PRIVATE, page, section, table
 from sfumato.pages.report.usefulness_page import HOW_TO_READ, persons_table, usefulness_table
 from sfumato.pages.report.usefulness_page import STYLE as TABLE_STYLE
 from sfumato.pages.report.words import alarm, kept_words, numbers, public_banner
 from sfumato.tracks.adversary.audit import audit
-from sfumato.tracks.adversary.fleet import FleetAudit, People, PersonLoss, attacked_people, audit_fleet, person_losses
+from sfumato.tracks.adversary.fleet import (
+    FleetAudit,
+    People,
+    PersonAudit,
+    PersonLoss,
+    attacked_people,
+    audit_fleet,
+    person_losses,
+)
 from sfumato.tracks.answers.received import Received, receive
 from sfumato.tracks.answers.usefulness.measures import MapsAsked
-from sfumato.tracks.answers.usefulness.utility import Utility, useful
+from sfumato.tracks.answers.usefulness.utility import useful
 from sfumato.tracks.answers.ways.smooth_tracks import SmoothTracks
 from sfumato.tracks.certificates.document import Certificate
-from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.people.noise import Protected
 from sfumato.tracks.people.results import ProtectedFleet
 
@@ -56,33 +63,6 @@ def public_fleet_page(
         _losses(certificate, losses),
         *more,
         section("What a receiver can do", bullets(_answers(received))),
-        *_statement(certificate),
-    )
-
-
-def private_fleet_page(
-    releases: People,
-    certificate: Certificate,
-    found: FleetAudit,
-    good: Utility,
-    received: Received | None,
-    *,
-    smoothed: bool,
-) -> str:
-    """For the steward: who is worst off, what the attack reaches, and what the release is still good for."""
-    return page(
-        "A protected fleet (private)",
-        f"{PRIVATE} Share only the release and its certificate, or the public report.",
-        _map(releases, received),
-        _promise(certificate, smoothed=smoothed),
-        section("What an adversary still learns", _attacked(found)),
-        _losses(certificate, found.losses),
-        section("What it is good for", f"<p>{HOW_TO_READ}</p>{usefulness_table(good.measures)}"),
-        section("Usefulness, person by person", persons_table(good.persons)),
-        section(
-            "To note",
-            bullets([*found.notes, *good.notes, *sorted({r.note for r in good.measures if r.note})]),
-        ),
         *_statement(certificate),
     )
 
@@ -145,18 +125,11 @@ def _histogram(odds: np.ndarray) -> str:
 
 def _attacked(found: FleetAudit) -> str:
     worst = found.worst
-    errors = sorted(found.persons, key=lambda one: _metres(one.audit.rms_error_smoothed_m, one.audit.rms_error_raw_m))
-    rows = [
-        (
-            one.person,
-            one.audit.points,
-            format_length(one.audit.rms_error_raw_m),
-            "-" if one.audit.rms_error_smoothed_m is None else format_length(one.audit.rms_error_smoothed_m),
-            "-" if one.audit.interval_68_m is None else format_length(one.audit.interval_68_m),
-            {True: "kept", False: "BROKEN", None: "-"}[one.audit.holds],
-        )
-        for one in errors[:_MOST_ROWS]
-    ]
+    rows = []
+    for one in sorted(found.persons, key=_error_m)[:_MOST_ROWS]:
+        sizes = (one.audit.rms_error_raw_m, one.audit.rms_error_smoothed_m, one.audit.interval_68_m)
+        held = {True: "kept", False: "BROKEN", None: "-"}[one.audit.holds]
+        rows.append((one.person, one.audit.points, *("-" if m is None else format_length(m) for m in sizes), held))
     lines = [f"Worst off: {worst.person}. {worst.audit.verdict}"]
     if found.unprotected:
         lines.insert(0, f"NOT PROTECTED: the release of {', '.join(found.unprotected)} is the original, to the metre.")
@@ -186,13 +159,14 @@ def _statement(certificate: Certificate) -> list[str]:
     ]
 
 
-def _metres(value: float | None, other: float) -> float:
-    return other if value is None else value
+def _error_m(one: PersonAudit) -> float:
+    smoothed = one.audit.rms_error_smoothed_m
+    return one.audit.rms_error_raw_m if smoothed is None else smoothed
 
 
 def page_of(
     done: Protected | ProtectedFleet,
-    document: Document,
+    document: Mapping[str, object],
     smoothed: SmoothTracks | None,
     *,
     private: bool,
@@ -212,34 +186,49 @@ def page_of(
         return person_page(done.originals if private else None, shown, done.releases, document, person)
     if private:
         with progress("Attacking every person", len(attacked_people(len(done.originals)))) as step:
-            found = audit_fleet(done.originals, done.releases, document.get("source", document), step=step)
+            found = audit_fleet(done.originals, done.releases, source_of(document), step=step)
         return fleet_page(done.originals, shown, document, found)
     return public_page(shown, document)
 
 
-def public_page(shown: People, document: Document) -> str:
+def public_page(shown: People, document: Mapping[str, object]) -> str:
     """From the release and its certificate; nothing of an original comes in here."""
     record, smoothed = record_of(document)
-    inner = document.get("source", document)
-    return public_fleet_page(shown, record, person_losses(shown, inner), _received(shown, document), smoothed=smoothed)
+    losses = person_losses(shown, source_of(document))
+    return public_fleet_page(shown, record, losses, _received(shown, document), smoothed=smoothed)
 
 
-def fleet_page(originals: People, shown: People, document: Document, found: FleetAudit) -> str:
-    """The private page of a table that was attacked."""
-    record, smoothed = record_of(document)
+def fleet_page(originals: People, shown: People, document: Mapping[str, object], found: FleetAudit) -> str:
+    """For the steward: who is worst off, what the attack reaches, and what the release is still good for."""
+    certificate, smoothed = record_of(document)
     received = _received(shown, document)
     with progress("Measuring usefulness", len(originals) + 1) as step:
         good = useful(originals, shown, [] if received is None else [received], MapsAsked(quick=True), step)
-    return private_fleet_page(shown, record, found, good, received, smoothed=smoothed)
+    return page(
+        "A protected fleet (private)",
+        f"{PRIVATE} Share only the release and its certificate, or the public report.",
+        _map(shown, received),
+        _promise(certificate, smoothed=smoothed),
+        section("What an adversary still learns", _attacked(found)),
+        _losses(certificate, found.losses),
+        section("What it is good for", f"<p>{HOW_TO_READ}</p>{usefulness_table(good.measures)}"),
+        section("Usefulness, person by person", persons_table(good.persons)),
+        section(
+            "To note",
+            bullets([*found.notes, *good.notes, *sorted({r.note for r in good.measures if r.note})]),
+        ),
+        *_statement(certificate),
+    )
 
 
-def person_page(originals: People | None, shown: People, raw: People, document: Document, person: str) -> str:
+def person_page(
+    originals: People | None, shown: People, raw: People, document: Mapping[str, object], person: str
+) -> str:
     """One person of the table, as a track of their own."""
     original = None if originals is None else one_of(originals, person)
     attacked = None
     if original is not None:
-        inner = document.get("source", document)
-        attacked = audit(original, one_of(raw, person), inner)
+        attacked = audit(original, one_of(raw, person), source_of(document))
     return render(release=one_of(shown, person), certificate=document, original=original, audit=attacked)
 
 
@@ -251,7 +240,7 @@ def one_of(people: People, person: str) -> Trace:
     return found
 
 
-def _received(shown: People, document: Document) -> Received | None:
+def _received(shown: People, document: Mapping[str, object]) -> Received | None:
     """The release with the law of its noise; None where it is smooth, or its noise has no one law."""
     if "source" in document:
         return None

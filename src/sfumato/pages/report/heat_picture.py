@@ -36,12 +36,15 @@ class HeatPicture:
 
 
 def heat_picture(traces: Sequence[Trace], received: Received | None) -> HeatPicture:
-    """The corrected heat map, or the counted one where there is no law to correct by."""
-    noise_m = 300.0 if received is None else received.law.noise_m
-    cell_m, grid = _grid(traces, noise_m)
+    """The corrected heat map, or the counted one where there is no law to correct by; cells of about the noise."""
+    cell_m, bounds = nice_step(300.0 if received is None else max(received.law.noise_m, 100.0), 1), extent_of(traces)
+    grid = Grid.from_bounds(*bounds, cell_size_m=cell_m)
+    while max(grid.rows, grid.columns) > MOST_CELLS:
+        cell_m *= 2
+        grid = Grid.from_bounds(*bounds, cell_size_m=cell_m)
     if received is not None:
         try:
-            found: EstimatedMap = estimate_heatmap([received], cell_m=cell_m, bounds=extent_of(traces))
+            found: EstimatedMap = estimate_heatmap([received], cell_m=cell_m, bounds=bounds)
             steps = f"{found.steps} step{'s' * (found.steps != 1)}"
             words = (
                 f"Where people are: shares of cells of {format_length(cell_m)}, corrected for the noise from the "
@@ -56,16 +59,6 @@ def heat_picture(traces: Sequence[Trace], received: Received | None) -> HeatPict
         return HeatPicture()
     words = f"Where released points are, counted in cells of {format_length(cell_m)} and not corrected."
     return HeatPicture(_svg(grid, counts / counts.sum(), "Heat map of the release"), words)
-
-
-def _grid(traces: Sequence[Trace], noise_m: float) -> tuple[float, Grid]:
-    """Cells of about the noise, and larger where there would be too many."""
-    cell_m, bounds = nice_step(max(noise_m, 100.0), 1), extent_of(traces)
-    while True:
-        grid = Grid.from_bounds(*bounds, cell_size_m=cell_m)
-        if max(grid.rows, grid.columns) <= MOST_CELLS:
-            return cell_m, grid
-        cell_m *= 2
 
 
 def _svg(grid: Grid, share: FloatArray, title: str) -> str:

@@ -92,17 +92,16 @@ def draw_map(
 def _legend(
     attacked: bool, half_width_m: float, certificate: Certificate, original: Trace | None, line: Trace | None
 ) -> tuple[tuple[str, str], ...]:
-    width = format_length(half_width_m)
-    band = (
-        f"the adversary's 68% interval, ±{width} per coordinate around their best guess"
-        if attacked
-        else f"{interval_words(certificate)}, ±{width} per coordinate"
-    )
-    drawn = [("release", "release")]
-    if line is not None:
-        drawn = [("smooth", "likeliest track, from the release alone"), ("release", "release, point by point")]
-    rows = [*drawn, *([("band", band)] if half_width_m else [])]
-    return tuple(([("original", "original (private)")] if original is not None else []) + rows)
+    interval, around = interval_words(certificate), ""
+    if attacked:
+        interval, around = "the adversary's 68% interval", " around their best guess"
+    rows = {
+        "original": "original (private)" if original is not None else "",
+        "smooth": "likeliest track, from the release alone" if line is not None else "",
+        "release": "release" if line is None else "release, point by point",
+        "band": f"{interval}, ±{format_length(half_width_m)} per coordinate{around}" if half_width_m else "",
+    }
+    return tuple((layer, words) for layer, words in rows.items() if words)
 
 
 def _svg(pieces: Sequence[str], private: bool, half_width_m: float) -> str:

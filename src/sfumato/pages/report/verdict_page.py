@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from sfumato.base.drawing.elements import escape
-from sfumato.base.files import write_text
 from sfumato.pages.report.parts import html_page
 from sfumato.tracks.certificates.verdict import Verdict
 
@@ -25,8 +22,3 @@ def verdict_page(verdict: Verdict) -> str:
         f'<dl class="sheet answers">{rows}</dl>',
         style=_STYLE,
     )
-
-
-def write_verdict(verdict: Verdict, path: str | Path) -> None:
-    """The page, whole or not at all."""
-    write_text(path, verdict_page(verdict))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sfumato.base.drawing.elements import escape
 from sfumato.base.numbers.odds import odds_words
 from sfumato.base.units import format_length
 from sfumato.tracks.adversary.audit import Audit
 from sfumato.tracks.certificates.document import Certificate, thin_protection
-from sfumato.tracks.noise.interface import Card, Json
+from sfumato.tracks.noise.interface import Card
 
 _WORDS = {"heart_rate": "heart rate", "device": "recording device or program"}
 
@@ -35,7 +35,7 @@ def public_banner(of: str = "track") -> str:
     return f"<strong>Public.</strong> Contains nothing of the original {of} that is not in the release."
 
 
-def alarm(document: Json | Certificate) -> str:
+def alarm(document: Mapping[str, object] | Certificate) -> str:
     """A red banner where the release protects nobody, nothing or hardly anything; else nothing."""
     said = thin_protection(document)
     return "".join(f'<p class="banner warning" role="alert">{escape(text)}</p>' for text in said)
