@@ -20,7 +20,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 from sfumato.base.errors import InputError, SfumatoError  # noqa: E402
 from sfumato.base.version import __version__  # noqa: E402
-from sfumato.cli.table import LazyGroup  # noqa: E402
+from sfumato.cli.commands import LazyGroup  # noqa: E402
 
 app = typer.Typer(
     name="sfumato",

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json as json_module
 import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 from inspect import Parameter, Signature
-from typing import TYPE_CHECKING, NoReturn, get_type_hints
+from typing import TYPE_CHECKING, Annotated, NoReturn, get_type_hints
+
+import typer
 
 from sfumato.base.arrays import jsonable
 from sfumato.base.errors import SfumatoError
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
 def options_of(kind: type) -> Signature:
@@ -38,6 +44,31 @@ def table_console() -> Console:
     from rich.console import Console
 
     return Console() if sys.stdout.isatty() else Console(width=500)
+
+
+def print_table(title: str, rows: Sequence[Mapping[str, object]], digits: int = 4) -> None:
+    """Rows under the names of their fields; a field that is not there is a dash."""
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left")
+    for name in rows[0]:
+        table.add_column(name.replace("_", " "), justify="right")
+    for row in rows:
+        shown = (f"{value:.{digits}g}" if isinstance(value, float) else value for value in row.values())
+        table.add_row(*("-" if value is None else str(value) for value in shown))
+    table_console().print(table)
+
+
+@contextmanager
+def spinner(words: str) -> Iterator[Callable[[str], None] | None]:
+    """Turns on stderr while something long runs, on a terminal only; what it yields says how far it is."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(words) as status:
+        yield lambda said: status.update(f"{words}: {said}")
 
 
 def fail(error: SfumatoError, *, json: bool, code: int = 2) -> NoReturn:

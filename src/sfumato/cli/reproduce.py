@@ -16,7 +16,7 @@ from rich.text import Text
 
 from sfumato.base.errors import InputError
 from sfumato.base.files import write_text
-from sfumato.cli.output import print_json, table_console
+from sfumato.cli.output import AsJson, print_json, print_table, spinner, table_console
 from sfumato.papers import REPRODUCTIONS, Reproduction, reproduce
 from sfumato.papers.claims import Claim, count_verdicts, surprises
 from sfumato.papers.every import Done, all_claims, in_order, page_of_all, run_all
@@ -29,7 +29,7 @@ def register(app: typer.Typer) -> None:
 
 def reproduce_command(
     name: Annotated[str, typer.Argument(help="Which one; 'list' prints their names, 'all' runs every one.")],
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    json: AsJson = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer points and rounds: seconds each, all in under 5 minutes.")
     ] = False,
@@ -52,7 +52,7 @@ def reproduce_command(
     if name == "all":
         _all(json=json, quick=quick, folder=output, processes=processes)
         return
-    with _waiting(f"reproducing {name}"):
+    with spinner(f"reproducing {name}"):
         result = reproduce(name, quick=quick)
     drawn, missing = _drawn(result) if output is not None else ("", "")
     if output is not None and drawn:
@@ -142,28 +142,12 @@ def _progress(total: int) -> Iterator[Callable[[str], None]]:
         yield lambda name: bar.update(task, advance=1, description=f"{name} done")
 
 
-@contextlib.contextmanager
-def _waiting(words: str) -> Iterator[None]:
-    """A spinner on stderr while a long run works, on a terminal only."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    with Console(stderr=True).status(words):
-        yield
-
-
 def _print_result(result: Reproduction) -> None:
     console = table_console()
     console.print(f"[bold]{result.title}[/bold]")
     for title, rows in result.tables.items():
-        if not rows:
-            continue
-        table = Table(title=title, title_justify="left")
-        for column in rows[0]:
-            table.add_column(str(column), justify="right")
-        for row in rows:
-            table.add_row(*(f"{v:.5g}" if isinstance(v, float) else str(v) for v in row.values()))
-        console.print(table)
+        if rows:
+            print_table(title, rows, 5)
     for claim in result.claims:
         console.print(claim.line(), markup=False)
     for note in result.notes:

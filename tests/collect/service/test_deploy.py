@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from repository import ROOT
 
-from sfumato.cli.table import COMMANDS
+from sfumato.cli.commands import COMMANDS
 from sfumato.collect.service.rounds.writer import Metrics
 from sfumato.collect.service.settings import TABLE
 

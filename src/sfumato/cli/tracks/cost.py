@@ -10,7 +10,7 @@ import typer
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.odds import odds_words
 from sfumato.base.units import duration_s, format_length, length_m
-from sfumato.cli.output import print_json
+from sfumato.cli.output import AsJson, print_json
 from sfumato.tracks.adversary import routine
 from sfumato.tracks.adversary.routine import Cost, Days
 from sfumato.tracks.certificates.verify import read_certificate
@@ -43,7 +43,7 @@ def cost(
     separate: bool = typer.Option(
         False, "--separate", help="Every day is a release of its own with redrawn noise (without --state)."
     ),
-    json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
+    json: AsJson = False,
 ) -> None:
     """Exact odds, 99 times in 100, between two places at most the certificate's radius apart."""
     document = read_certificate(certificate)

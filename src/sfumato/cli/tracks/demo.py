@@ -23,53 +23,24 @@ def main(folder: str = "demo-output") -> int:
     out = Path(folder)
     out.mkdir(parents=True, exist_ok=True)
     with as_file(files("sfumato").joinpath("data", "sample_ride.gpx")) as sample:
-        ride = out / "ride.gpx"
-        ride.write_bytes(sample.read_bytes())
-    shared, certificate = out / "shared.gpx", out / "shared.json"
-    archive, home = _rides(out)
-    places = out / "me.places"
-    steps: tuple[tuple[str, list[object]], ...] = (
-        ("Find the places in an archive of rides (private)", ["places", "find", archive, "--most", "3"]),
-        ("Name home: its zone is drawn once, for ever", ["places", "add", "home", home, "--places", places]),
-        (
-            "Hide home, keep the rides: attacked before anything is shared",
-            [
-                *("hide", archive, "-o", out / "rides_shared", "--places", places),
-                *("--certificate", out / "rides_shared.json", "--report", out / "rides_private.html"),
-                *("--public-report", out / "rides_public.html"),
-            ],
-        ),
-        (
-            "Check the shared folder, as anybody can",
-            ["verify", out / "rides_shared.json", "--release", out / "rides_shared"],
-        ),
-        (
-            "Blur one ride: what can be shared, and what it promises",
-            [
-                "protect",
-                ride,
-                "-o",
-                shared,
-                "--radius",
-                "200m",
-                "--odds",
-                "5",
-                "--certificate",
-                certificate,
-                "--report",
-                out / "report.html",
-                "--public-report",
-                out / "public_report.html",
-            ],
-        ),
-        (
-            "Audit it: what an adversary who smooths still learns",
-            ["audit", ride, shared, "--certificate", certificate],
-        ),
-        ("Verify the certificate from the two files alone", ["verify", certificate, "--release", shared]),
-    )
-    for number, (title, words) in enumerate(steps, start=1):
-        command = [str(word) for word in words]
+        (out / "ride.gpx").write_bytes(sample.read_bytes())
+    home = _home(out)
+    hidden = "-o OUT/rides_shared --places OUT/me.places --certificate OUT/rides_shared.json"
+    blurred = "-o OUT/shared.gpx --radius 200m --odds 5 --certificate OUT/shared.json"
+    steps = {
+        "Find the places in an archive of rides (private)": "places find OUT/rides.zip --most 3",
+        "Name home: its zone is drawn once, for ever": f"places add home {home} --places OUT/me.places",
+        "Hide home, keep the rides: attacked before anything is shared": f"hide OUT/rides.zip {hidden} --report "
+        "OUT/rides_private.html --public-report OUT/rides_public.html",
+        "Check the shared folder, as anybody can": "verify OUT/rides_shared.json --release OUT/rides_shared",
+        "Blur one ride: what can be shared, and what it promises": f"protect OUT/ride.gpx {blurred} --report "
+        "OUT/report.html --public-report OUT/public_report.html",
+        "Audit it: what an adversary who smooths still learns": "audit OUT/ride.gpx OUT/shared.gpx --certificate "
+        "OUT/shared.json",
+        "Verify the certificate from the two files alone": "verify OUT/shared.json --release OUT/shared.gpx",
+    }
+    for number, (title, words) in enumerate(steps.items(), start=1):
+        command = [word.replace("OUT", str(out)) for word in words.split()]
         print(f"\n{number}. {title}\n   $ sfumato {' '.join(command)}\n", flush=True)
         try:
             app(command, standalone_mode=False)
@@ -78,12 +49,12 @@ def main(folder: str = "demo-output") -> int:
     private, public = (out / "rides_private.html").resolve(), out / "rides_public.html"
     print(f"\nOpen {private} and {(out / 'report.html').resolve()} in a browser (private: places and originals).")
     print(f"Share {out / 'rides_shared'}, {out / 'rides_shared.json'} and {public};")
-    print(f"      {shared}, {certificate} and {out / 'public_report.html'}.")
+    print(f"      {out / 'shared.gpx'}, {out / 'shared.json'} and {out / 'public_report.html'}.")
     return 0
 
 
-def _rides(out: Path) -> tuple[Path, str]:
-    """The embedded archive, and where its owner returns to most; a demo begins anew every time."""
+def _home(out: Path) -> str:
+    """Where the owner of the embedded archive returns to most; a demo begins anew every time."""
     for name in ("rides_shared", "rides_shared.private"):
         shutil.rmtree(out / name, ignore_errors=True)
     (out / "me.places").unlink(missing_ok=True)
@@ -95,7 +66,7 @@ def _rides(out: Path) -> tuple[Path, str]:
         with member.path() as path:
             rides.append(read_trace(path))
     most = find_places(rides)[0]
-    return archive, f"{most.lat_deg:.5f},{most.lon_deg:.5f}"
+    return f"{most.lat_deg:.5f},{most.lon_deg:.5f}"
 
 
 if __name__ == "__main__":

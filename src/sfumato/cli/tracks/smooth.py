@@ -12,7 +12,7 @@ from sfumato.base.files import write_text
 from sfumato.base.progress import progress
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import count_of, format_length
-from sfumato.cli.output import print_json
+from sfumato.cli.output import AsJson, print_json
 from sfumato.tracks.answers.answer_files import write_answer
 from sfumato.tracks.answers.ways.live import live_circles
 from sfumato.tracks.answers.ways.smooth_tracks import HOW, MEANING, path_by_time, smoothed_certificate
@@ -46,13 +46,12 @@ def smooth(
         help="As somebody who watched saw it: each place from what was released by then, with the radius of the circle "
         "that holds the truth with 68 % (.csv, .parquet or .json; without a certificate of its own).",
     ),
-    json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
+    json: AsJson = False,
 ) -> None:
     """The path most likely taken, given the release and the law of its noise; it needs and shows no original."""
     if certificate is None:
-        raise InputError(
-            "Without its certificate the noise of a release has no known law.", "Give it: --certificate c.json."
-        )
+        what = "Without its certificate the noise of a release has no known law."
+        raise InputError(what, "Give it: --certificate c.json.")
     if live:
         if new_certificate is not None or format is not None or output.suffix not in _TABLES:
             raise InputError(

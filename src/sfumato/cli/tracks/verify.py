@@ -11,7 +11,7 @@ import typer
 
 from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.base.files import write_text
-from sfumato.cli.output import fail, print_json
+from sfumato.cli.output import AsJson, fail, print_json
 from sfumato.pages.report.verdict_page import verdict_page
 from sfumato.tracks.certificates.verdict import Verdict, judge
 from sfumato.tracks.certificates.verify import read_certificate
@@ -35,7 +35,7 @@ def verify(
     require: str = typer.Option("", help="Demand more, e.g. odds=5,radius=200m,class=day,no-kept,signed,releases."),
     raw: Path | None = typer.Option(None, help="For a smoothed track: the release it was made from."),
     report: Path | None = typer.Option(None, help="Write the verdict as a page (HTML) here."),
-    json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
+    json: AsJson = False,
 ) -> None:
     """Unchanged? Clean? Plausible? Protected? Exit 0 only if all four, and all that --require names."""
     if certificate.is_dir():

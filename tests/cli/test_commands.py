@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from sfumato.cli import app
-from sfumato.cli.table import COMMANDS
+from sfumato.cli.commands import COMMANDS
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -25,7 +25,7 @@ def test_the_help_lists_every_command_and_loads_none() -> None:
     code += "try:\n    app(['--help'])\nexcept SystemExit:\n    pass\n"
     code += "print([name for name in sys.modules if name == 'numpy' or name.startswith('sfumato.cli.')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip().splitlines()[-1] == "['sfumato.cli.table']"
+    assert done.stdout.strip().splitlines()[-1] == "['sfumato.cli.commands']"
     assert all(f" {name} " in done.stdout for name in COMMANDS)
 
 
