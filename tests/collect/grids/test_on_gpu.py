@@ -63,7 +63,7 @@ def test_channels_and_estimates_agree_to_a_billionth(torch_on_cpu: pytest.Monkey
     p = town(rng, 0.3)
 
     def walk() -> dict[str, np.ndarray]:
-        channel = blahut_arimoto(p, GRID, beta=1e-3, steps=8, form="fft").value
+        channel = blahut_arimoto(p, GRID, beta=1e-3, steps=8).value
         counts = np.random.default_rng(7).multinomial(20_000, channel.report_distribution(p))
         assert channel.kernel.form == "fft"
         return {
@@ -81,7 +81,7 @@ def test_channels_and_estimates_agree_to_a_billionth(torch_on_cpu: pytest.Monkey
 def test_a_device_that_fails_is_replaced_by_the_cpu_and_a_warning_says_so(torch_on_cpu: pytest.MonkeyPatch) -> None:
     p = town(np.random.default_rng(8), 0.0)
     torch_on_cpu.setenv("SFUMATO_DEVICE", "cpu")
-    here = blahut_arimoto(p, GRID, beta=1e-3, form="fft").value.output_weights
+    here = blahut_arimoto(p, GRID, beta=1e-3).value.output_weights
     kernels._build.cache_clear()
     torch_on_cpu.setenv("SFUMATO_DEVICE", "gpu")
 
@@ -90,7 +90,7 @@ def test_a_device_that_fails_is_replaced_by_the_cpu_and_a_warning_says_so(torch_
 
     torch_on_cpu.setattr(on_gpu.DeviceKernel, "raw", out_of_memory)
     with pytest.warns(RuntimeWarning, match="gave up .*out of memory.*the CPU does it"):
-        there = blahut_arimoto(p, GRID, beta=1e-3, form="fft").value.output_weights
+        there = blahut_arimoto(p, GRID, beta=1e-3).value.output_weights
     np.testing.assert_array_equal(there, here)
 
 
