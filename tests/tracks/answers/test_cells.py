@@ -16,7 +16,7 @@ from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.base.things.hexagons import HexCells
 from sfumato.base.things.traces import Trace
 from sfumato.cli import app
-from sfumato.tracks.answers.answer_files import drawn_answer, write_answer
+from sfumato.tracks.answers.answer_files import picture, write_answer
 from sfumato.tracks.answers.flows.origin_destination import estimate_flows
 from sfumato.tracks.answers.intervals import people_interval
 from sfumato.tracks.answers.maps.areas import Areas
@@ -178,7 +178,7 @@ def test_every_ending_and_the_picture(tmp_path: Path) -> None:
         assert len(shapes) == rows
         assert all(shape.is_valid for shape in shapes)
         assert len(json.loads((tmp_path / f"{number}.geojson").read_text())["features"]) == rows
-        drawn = drawn_answer(answer)
+        drawn = picture(answer)
         assert drawn.startswith("<svg")
         assert drawn.count("http") == 1  # the namespace, and no request
     speeds = estimate_speeds([release], rng=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -39,9 +40,10 @@ _CELLS = typer.Option("500m,1km,2km", help="Sides of the cells of heat maps.")
 _FLOW_CELLS = typer.Option("1500m,3km,6km", help="Sides of the cells of flows; a trip is one segment of a track.")
 _BOUNDS = typer.Option(None, help="south,west,north,east of the maps in degrees; by default where the points are.")
 _REPORT = typer.Option(None, help="Write a page with the table and a picture (HTML, 0600, private) here.")
-_TIME_ZONE = typer.Option(None, help="Time zone of the original's times that name none.")
-_COLUMN = typer.Option([], help="Name a table's column by role, e.g. lat=Y; repeat for more.")
-_ONE_PERSON = typer.Option(False, "--one-person", help="All rows of every table are one person's.")
+_read = partial(typer.Option, rich_help_panel="How the original is read")
+_TIME_ZONE = _read(None, help="Time zone of the original's times that name none.")
+_COLUMN = _read([], help="Name a table's column by role, e.g. lat=Y; repeat for more.")
+_ONE_PERSON = _read(False, "--one-person", help="All rows of every table are one person's.")
 _JSON = typer.Option(False, "--json", help="Print one JSON object and nothing else (private).")
 
 

@@ -16,7 +16,8 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from sfumato.base.arrays import jsonable
-from sfumato.base.drawing.elements import element, line_data, picture
+from sfumato.base.drawing.elements import element, line_data
+from sfumato.base.drawing.elements import picture as whole_picture
 from sfumato.base.drawing.map_sheet import MapSheet, scale_bar, sheet_around
 from sfumato.base.drawing.scales import depth
 from sfumato.base.errors import InputError
@@ -113,10 +114,10 @@ def write_picture(answer: EstimatedMap | Flows, path: str | Path) -> None:
     """Write the SVG."""
     if Path(path).suffix != ".svg":
         raise InputError(f"Pictures are not written as '{Path(path).suffix}'.", "Use .svg.")
-    write_text(Path(path), drawn_answer(answer) + "\n")
+    write_text(Path(path), picture(answer) + "\n")
 
 
-def drawn_answer(answer: EstimatedMap | Flows) -> str:
+def picture(answer: EstimatedMap | Flows) -> str:
     """The SVG's text."""
     shapes = outlines(answer.cells)
     every = np.concatenate([ring for shape in shapes for rings in shape for ring in rings])
@@ -128,7 +129,7 @@ def drawn_answer(answer: EstimatedMap | Flows) -> str:
         body = [_cell(sheet, shape, 0.0, 1.0) for shape in shapes] + _arrows(sheet, answer)
         title = "From where to where"
     height = sheet.height + 24
-    return picture(
+    return whole_picture(
         WIDTH,
         height,
         element("rect", width="100%", height="100%", fill="white"),
