@@ -92,7 +92,7 @@ _PACKAGES = frozenset(name.rpartition(".")[0] for name in MOVED) | {"sfumato.mec
 _THERE = frozenset({"sfumato", "sfumato.accountant"})  # packages that are where they were
 # Taken out, and what to use instead.
 GONE: dict[str, str] = {
-    "sfumato.cli.protected_spark": "Run `sfumato protect --engine spark`; spark-submit takes sfumato/cli/tracks/protect.py.",
+    "sfumato.cli.protected_spark": "Run `sfumato protect --engine spark`, or see docs/scaling.md.",
     "sfumato.leakage.hyper": "Every leakage of a channel is in sfumato.channels.measures.all_measures.",
     "sfumato.engines.spark_sums": "Sum on Spark, and give the counts to sfumato.collect.estimation.",
     "sfumato.engines.spark_audit": "Audit a sample of people with `sfumato audit`.",

@@ -17,10 +17,6 @@ from sfumato.tracks.certificates.verify import read_certificate
 from sfumato.tracks.priors.kernels import Matern32
 
 _STEPS = (1, 5, 10, 20, 60, 120, 250)
-NOT_COVERED = (
-    "The certificate does not cover this: it is what repetition gives away. Withhold regular places (sfumato hide) "
-    "and share a routine seldom."
-)
 
 
 def register(app: typer.Typer) -> None:
@@ -83,4 +79,7 @@ def _say(rows: list[Cost], known: list[str], radius_m: float) -> None:
         if row.what.endswith("on one way"):
             times = "together"
         typer.echo(f"  {row.what:<28}{times:<18}{odds_words(row.odds_99)}")
-    typer.echo(NOT_COVERED)
+    typer.echo(
+        "The certificate does not cover this: it is what repetition gives away. Withhold regular places (sfumato hide) "
+        "and share a routine seldom."
+    )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json as json_module
 import math
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
 import typer
@@ -26,8 +26,9 @@ from sfumato.tracks.priors.kernels import Kernel, Periodic, kernel_named
 from sfumato.tracks.secret import parse
 
 _KERNELS = ("rbf", "matern12", "matern32", "matern52")
-_SOLVING = "How it is solved"
-_MEANING = "What it means"
+_METHODS = "joint, block, published, uniform, concentrated, convex, minimax or prior-shaped."
+_solving = partial(typer.Option, rich_help_panel="How it is solved")
+_meant = partial(typer.Option, rich_help_panel="What it means")
 _PRICES = {
     "range": "length scales",
     "matern32": "Matérn-3/2",
@@ -52,53 +53,29 @@ def register(app: typer.Typer) -> None:
 
 def design_command(
     context: typer.Context,
-    kernel: Annotated[
-        str, typer.Option(help="How movement is correlated: rbf, matern12, matern32, matern52 or periodic.")
-    ] = "rbf",
-    length_scale: Annotated[
-        list[float], typer.Option(help="Length scale in sampling steps; repeat for a class of priors.")
-    ] = [6.0],  # noqa: B006 - typer copies it
-    period: Annotated[float, typer.Option(help="Period of the periodic kernel, in steps.")] = 24.0,
-    points: Annotated[int, typer.Option(help="Number of points of the trace.")] = 50,
-    secret: Annotated[
-        list[str] | None,
-        typer.Option(help="A secret: 24, or 24,25 together, or 'all'; repeat for several. Default: the middle point."),
-    ] = None,
-    mse: Annotated[float | None, typer.Option(help="Noise variance per point (budget = points x mse).")] = None,
-    target: Annotated[
-        list[float] | None,
-        typer.Option(help="The loss allowed (one, or one per secret): finds the least noise, at most --mse if given."),
-    ] = None,
-    method: Annotated[
-        str,
-        typer.Option(help="joint, block, published, uniform, concentrated, convex, minimax or prior-shaped."),
-    ] = "convex",
-    nugget: Annotated[
-        float | None,
-        typer.Option(
-            help="White variance in the prior. Default 0 for closed forms, 1e-6 for convex ones.",
-            rich_help_panel=_SOLVING,
-        ),
-    ] = None,
-    gap: Annotated[
-        float | None,
-        typer.Option(
-            help="Certified relative gap to reach. Default 1e-6 for convex, 1e-3 for minimax.", rich_help_panel=_SOLVING
-        ),
-    ] = None,
-    radius: Annotated[
-        float | None,
-        typer.Option(
-            help="How far two places may be apart, in units of the prior's sd: adds epsilon, mu, odds.",
-            rich_help_panel=_MEANING,
-        ),
-    ] = None,
-    order: Annotated[
-        float, typer.Option(help="Order of the Rényi divergence printed with --radius.", rich_help_panel=_MEANING)
-    ] = 5.0,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Write the noise covariance (.npy), the jitter in it.")
-    ] = None,
+    kernel: str = typer.Option(
+        "rbf", help="How movement is correlated: rbf, matern12, matern32, matern52 or periodic."
+    ),
+    length_scale: list[float] = typer.Option([6.0], help="In sampling steps; repeat for a class of priors."),
+    period: float = typer.Option(24.0, help="Period of the periodic kernel, in steps."),
+    points: int = typer.Option(50, help="Number of points of the trace."),
+    secret: list[str] = typer.Option(
+        [], help="A secret: 24, or 24,25 together, or 'all'; repeat for several. Default: the middle point."
+    ),
+    mse: float | None = typer.Option(None, help="Noise variance per point (budget = points x mse)."),
+    target: list[float] = typer.Option(
+        [], help="The loss allowed (one, or one per secret): finds the least noise, at most --mse if given."
+    ),
+    method: str = typer.Option("convex", help=_METHODS),
+    nugget: float | None = _solving(None, help="White variance in the prior. Default 0 for closed forms, else 1e-6."),
+    gap: float | None = _solving(None, help="Certified relative gap. Default 1e-6 for convex, 1e-3 for minimax."),
+    radius: float | None = _meant(
+        None, help="How far two places may be apart, in units of the prior's sd: adds epsilon, mu, odds."
+    ),
+    order: float = _meant(5.0, help="Order of the Rényi divergence printed with --radius."),
+    output: Path | None = typer.Option(
+        None, "-o", "--output", help="Write the noise covariance (.npy), with its jitter."
+    ),
     json: AsJson = False,
 ) -> None:
     """Design noise for chosen secrets under a Gaussian prior with unit variance at regular times.
