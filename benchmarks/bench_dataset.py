@@ -126,7 +126,7 @@ def peak_bytes(*, forget: bool = False) -> int:
 
 def measure(folder: Path) -> dict[str, float]:
     """Both in this process, the copy before and after; memory of the job alone."""
-    from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
+    from sfumato.tracks.folders.rows.dataset_job import protect_dataset
     from sfumato.tracks.plan import Plan
 
     points = sum(pq.read_metadata(path).num_rows for path in (folder / "in").iterdir())

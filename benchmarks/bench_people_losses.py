@@ -22,8 +22,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import bench_dataset
-from sfumato.tracks.folders.rows import protect_dataset as noise_on_rows
-from sfumato.tracks.folders.rows.people_losses import Sample
+from sfumato.tracks.folders.rows import dataset_job, people_notes
+from sfumato.tracks.folders.rows.people_notes import Sample
 from sfumato.tracks.plan import Plan
 
 MOST = 0.05
@@ -55,10 +55,10 @@ def measure(folder: Path) -> tuple[float, float, float]:
     with ExitStack() as patched:
         for kind, name in ((Sample, "add"), (Sample, "proposal")):
             patched.enter_context(patch.object(kind, name, timed(getattr(kind, name), "steps", time.thread_time)))
-        end = timed(noise_on_rows.losses_over_people, "end", time.process_time)
-        patched.enter_context(patch.object(noise_on_rows, "losses_over_people", end))
+        end = timed(people_notes.losses_over_people, "end", time.process_time)
+        patched.enter_context(patch.object(people_notes, "losses_over_people", end))
         begun, clock = time.process_time(), time.perf_counter()
-        noise_on_rows.protect_dataset(folder, folder.with_name("out"), Plan(noise_m=500.0))
+        dataset_job.protect_dataset(folder, folder.with_name("out"), Plan(noise_m=500.0))
         whole, wall = time.process_time() - begun, time.perf_counter() - clock
     return whole, spent["steps"] + spent["end"], spent["end"] / wall
 
@@ -72,7 +72,7 @@ def main() -> int:
     most = 0.0
     with tempfile.TemporaryDirectory() as name:
         bench_dataset.make(Path(name) / "tiny", 1000)
-        noise_on_rows.protect_dataset(Path(name) / "tiny", Path(name) / "tiny.out", Plan(noise_m=500.0))
+        dataset_job.protect_dataset(Path(name) / "tiny", Path(name) / "tiny.out", Plan(noise_m=500.0))
     for points in [2e5] if asked.quick else [1e6] if asked.people else [1e6, 1e7]:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name) / "in"

@@ -46,7 +46,7 @@ def line(sizes: tuple[float, ...], spent: list[float]) -> tuple[float, float]:
 
 def dataset_once(points: int) -> dict[str, float]:
     """One size in this process, on one core."""
-    from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
+    from sfumato.tracks.folders.rows.dataset_job import protect_dataset
     from sfumato.tracks.plan import Plan
 
     with tempfile.TemporaryDirectory() as name:

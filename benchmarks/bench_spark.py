@@ -77,7 +77,7 @@ def main() -> int:
     from spark_session import session
 
     from bench_dataset import make
-    from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
+    from sfumato.tracks.folders.rows.dataset_job import protect_dataset
     from sfumato.tracks.folders.spark.spark_job import protect_dataset_on_spark
     from sfumato.tracks.plan import Plan
 

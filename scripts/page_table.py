@@ -18,7 +18,7 @@ from sfumato.base.things.traces import Trace
 from sfumato.base.version import __version__
 from sfumato.tracks.certificates.build import BROWSER, ReleasedFiles, Terms, certificate_body, released_of
 from sfumato.tracks.certificates.document import SEAL, Certificate
-from sfumato.tracks.folders.statement import NOT_COVERED, FolderStatement
+from sfumato.tracks.folders.staging import NOT_COVERED, FolderStatement
 from sfumato.tracks.noise.multiscale.ladder import shipped_ladder
 from sfumato.tracks.people.noise import choose
 from sfumato.tracks.plan import LEVELS, Plan

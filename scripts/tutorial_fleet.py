@@ -23,13 +23,13 @@ from sfumato.base.units import format_length  # noqa: E402
 from sfumato.pages.report.heat_picture import heat_picture  # noqa: E402
 from sfumato.pages.report.usefulness_page import error_words, preview_panels  # noqa: E402
 from sfumato.tracks.answers.received import receive  # noqa: E402
-from sfumato.tracks.answers.usefulness.preview import (  # noqa: E402
+from sfumato.tracks.io.tables.point_table import write_fleet  # noqa: E402
+from sfumato.tracks.people.door import protect_fleet  # noqa: E402
+from sfumato.tracks.people.preview import (  # noqa: E402
     Preview,
     parse_wish,
     preview,
 )
-from sfumato.tracks.io.tables.fleet_file import write_fleet  # noqa: E402
-from sfumato.tracks.people.door import protect_fleet  # noqa: E402
 from sfumato.tracks.plan import Plan  # noqa: E402
 
 PAGE, IMAGES = ROOT / "docs" / "publish_a_fleet.md", ROOT / "docs" / "images"

@@ -17,7 +17,6 @@ if TYPE_CHECKING:  # the same names as in the table below, for type checkers and
     from sfumato.tracks.answers.flows.origin_destination import estimate_flows
     from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
     from sfumato.tracks.answers.received import receive
-    from sfumato.tracks.answers.usefulness.preview import preview
     from sfumato.tracks.answers.usefulness.utility import utility
     from sfumato.tracks.answers.ways.displacement import estimate_displacements
     from sfumato.tracks.answers.ways.live import LiveView, live_circles
@@ -29,6 +28,7 @@ if TYPE_CHECKING:  # the same names as in the table below, for type checkers and
     from sfumato.tracks.io import read_trace, read_traces, write_trace
     from sfumato.tracks.live.live_trace import LiveTrace
     from sfumato.tracks.people.door import protect
+    from sfumato.tracks.people.preview import preview
     from sfumato.tracks.places import find_places
 
 # Public names and the modules they live in, imported on first use so that ``import sfumato`` stays fast.
@@ -51,7 +51,7 @@ _HOMES = {
     "live_circles": "sfumato.tracks.answers.ways.live",
     "LiveView": "sfumato.tracks.answers.ways.live",
     "judge_smoothed": "sfumato.tracks.answers.ways.smooth_tracks",
-    "preview": "sfumato.tracks.answers.usefulness.preview",
+    "preview": "sfumato.tracks.people.preview",
     "utility": "sfumato.tracks.answers.usefulness.utility",
     "find_places": "sfumato.tracks.places",
     "hide": "sfumato.tracks.folders.rides.hide",

@@ -23,9 +23,9 @@ from sfumato.base.things.channel import Channel
 from sfumato.channels.designs.door import design_channel
 from sfumato.channels.designs.task import ChannelTask
 from sfumato.tracks.answers.usefulness.measures import Quality
-from sfumato.tracks.answers.usefulness.preview import Choice, Preview
 from sfumato.tracks.answers.usefulness.utility import Utility
 from sfumato.tracks.designs.exact_designs import joint
+from sfumato.tracks.people.preview import Choice, Preview
 from sfumato.tracks.priors.kernels import RBF
 
 TIMES = 1.7e9 + 30.0 * np.arange(40)

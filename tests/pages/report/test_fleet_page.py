@@ -19,7 +19,7 @@ from sfumato.base.things.traces import Trace
 from sfumato.pages.report.fleet_page import page_of, public_page
 from sfumato.tracks.adversary.fleet import audit_fleet, person_losses
 from sfumato.tracks.certificates.build import certificate_body, released_of
-from sfumato.tracks.io.tables.fleet_file import write_fleet
+from sfumato.tracks.io.tables.point_table import write_fleet
 from sfumato.tracks.people.door import protect_fleet
 from sfumato.tracks.people.results import ProtectedFleet
 from sfumato.tracks.plan import Plan

@@ -17,7 +17,7 @@ from sfumato.tracks.certificates.person_ids import canonical_id, distinct_ids
 from sfumato.tracks.folders.streams import protect_table
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.io.archive import members
-from sfumato.tracks.io.positions import names_position
+from sfumato.tracks.io.telltale import names_position
 from sfumato.tracks.plan import Plan
 
 

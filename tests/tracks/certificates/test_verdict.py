@@ -21,7 +21,7 @@ from sfumato.tracks.certificates.document import certificate_text, with_file, wi
 from sfumato.tracks.certificates.verdict import Verdict, judge, worst_odds
 from sfumato.tracks.certificates.verify import terms_of
 from sfumato.tracks.io import write_trace
-from sfumato.tracks.io.tables.fleet_file import write_fleet
+from sfumato.tracks.io.tables.point_table import write_fleet
 from sfumato.tracks.people.door import protect, protect_fleet
 from sfumato.tracks.people.noise import Protected
 from sfumato.tracks.plan import Plan

@@ -14,7 +14,7 @@ from kills import killed_after, killed_before_change
 from people_rows import by_person, rows, written
 
 from sfumato.tracks.folders.rows import dataset, dataset_job
-from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
+from sfumato.tracks.folders.rows.dataset_job import protect_dataset
 from sfumato.tracks.folders.streams import protect_table
 from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.plan import Plan

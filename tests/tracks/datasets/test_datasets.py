@@ -18,7 +18,7 @@ from people_rows import by_person, rows, written
 from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.base.keystream import fresh_key
 from sfumato.tracks.folders.rows import dataset, dataset_job
-from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
+from sfumato.tracks.folders.rows.dataset_job import protect_dataset
 from sfumato.tracks.folders.streams import protect_table
 from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.people.layout import TableReading

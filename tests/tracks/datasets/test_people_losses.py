@@ -16,9 +16,9 @@ from people_rows import rows, written
 
 from sfumato.base.errors import InputError, NotCertified, VerificationFailed
 from sfumato.tracks.certificates.document import with_seal
-from sfumato.tracks.folders.rows import dataset, dataset_job, people_losses
-from sfumato.tracks.folders.rows.people_losses import FEW, HIDDEN, LOCAL, MOMENTS, PEOPLE, Sample
-from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
+from sfumato.tracks.folders.rows import dataset, dataset_job, people_notes
+from sfumato.tracks.folders.rows.dataset_job import protect_dataset
+from sfumato.tracks.folders.rows.people_notes import FEW, HIDDEN, LOCAL, MOMENTS, PEOPLE, Sample
 from sfumato.tracks.folders.verify_folder import verify_folder, without_seal
 from sfumato.tracks.people.layout import TableReading
 from sfumato.tracks.people.noise import choose_for_people
@@ -100,7 +100,7 @@ def test_some_moments_bound_the_loss_from_below_and_the_worst_from_above(tmp_pat
 
 
 def test_keys_files_parts_and_cores_choose_the_same_people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(people_losses, "PEOPLE", 30)
+    monkeypatch.setattr(people_notes, "PEOPLE", 30)
     rng = np.random.default_rng(6)
     table = fleet([np.cumsum(rng.uniform(5.0, 60.0, size)) for size in rng.integers(1, 50, 80)])
     one = protect_dataset(written(tmp_path / "a", table, 1), tmp_path / "a.out", PLAN, cores=1)
@@ -123,7 +123,7 @@ HARMS: dict[str, Callable[[dict[str, Any], float], object]] = {
     "one more quantile": lambda said, worst: said["at_most"].update({"1.00": worst}),
     "fewer people": lambda said, _: said.update(people=24),
     "more of them whole": lambda said, _: said.update(with_all_moments=said["with_all_moments"] + 1),
-    "silent": lambda said, _: said.update(people_losses.not_stated(LOCAL)),
+    "silent": lambda said, _: said.update(people_notes.not_stated(LOCAL)),
     "other words": lambda said, _: said.update(meaning=said["meaning"].replace("Nobody", "Somebody")),
     "no mapping": lambda said, _: said.update(at_most=3),
 }
@@ -165,7 +165,7 @@ def test_what_is_not_computed_says_why(tmp_path: Path, people: int, times: str, 
         table = table.set_column(1, "time", table.column(1).cast(pa.timestamp("us", "UTC")).cast(pa.timestamp("us")))
     plan, reading = Plan(noise_m=200.0, times=times), TableReading({"id": "user_id"}, zone)
     done = protect_dataset(written(tmp_path / "in", table), tmp_path / "out", plan, reading=reading)
-    assert block(done) == people_losses.not_stated(why)
+    assert block(done) == people_notes.not_stated(why)
     verify_folder(tmp_path / "out" / "_certificate.json", tmp_path / "out")
 
 

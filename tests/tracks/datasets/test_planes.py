@@ -12,8 +12,8 @@ from people_rows import by_person, rows, written
 
 from sfumato.base.keystream import fresh_key
 from sfumato.tracks.folders.rows import dataset, spill
+from sfumato.tracks.folders.rows.dataset_job import protect_dataset
 from sfumato.tracks.folders.rows.planes import MOST_PLANES, Planes, blocks_of, rows_of_each, rows_of_runs
-from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
 from sfumato.tracks.folders.streams import protect_table
 from sfumato.tracks.people.rows import Rows
 from sfumato.tracks.plan import Plan

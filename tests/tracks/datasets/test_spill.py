@@ -16,9 +16,8 @@ from sfumato.base.errors import InputError
 from sfumato.base.keystream import fresh_key
 from sfumato.tracks.certificates.person_ids import _visible, canonical_id
 from sfumato.tracks.folders.rows import dataset, dataset_job, spill
-from sfumato.tracks.folders.rows import protect_dataset as protect_dataset_module
-from sfumato.tracks.folders.rows.people_bytes import people_bytes, people_from
-from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
+from sfumato.tracks.folders.rows.dataset_job import protect_dataset
+from sfumato.tracks.folders.rows.planes import people_bytes, people_from
 from sfumato.tracks.folders.streams import protect_table
 from sfumato.tracks.people.layout import TableReading
 from sfumato.tracks.plan import Plan
@@ -64,7 +63,7 @@ def test_ids_in_plain_letters_are_what_all_letters_are() -> None:
 
 @pytest.mark.parametrize("piece_rows", [1, 300, 10**6])
 def test_pieces_change_no_byte_of_anybody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece_rows: int) -> None:
-    monkeypatch.setattr(protect_dataset_module, "_PIECE_ROWS", piece_rows)
+    monkeypatch.setattr(dataset_job, "_PIECE_ROWS", piece_rows)
     monkeypatch.setattr(dataset, "ROUND_ROWS", 400)
     table = rows(2000, 15)
     protect_dataset(written(tmp_path / "in", table), tmp_path / "out", PLAN, rng=3)
@@ -74,7 +73,7 @@ def test_pieces_change_no_byte_of_anybody(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_two_spellings_are_refused_whatever_piece_they_are_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protect_dataset_module, "_PIECE_ROWS", 1)
+    monkeypatch.setattr(dataset_job, "_PIECE_ROWS", 1)
     table = rows(600, 5)
     names = pa.array(["Eve" if row % 3 else "EVE" if row % 2 else f"x{row % 4}" for row in range(600)])
     table = table.set_column(table.schema.get_field_index("user_id"), "user_id", names)
@@ -108,7 +107,7 @@ def test_a_row_group_is_never_held_as_a_whole(tmp_path: Path, monkeypatch: pytes
 def test_one_person_of_most_rows_and_many_of_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dataset, "ROUND_ROWS", 500)
     monkeypatch.setattr(dataset_job, "PART_ROWS", 600)
-    monkeypatch.setattr(protect_dataset_module, "_PIECE_ROWS", 200)
+    monkeypatch.setattr(dataset_job, "_PIECE_ROWS", 200)
     table = rows(4000, 2)
     whose = [f"{'giant' if row % 5 < 3 else row // 5 % 300:-<40}" for row in range(4000)]
     table = table.set_column(table.schema.get_field_index("user_id"), "user_id", pa.array(whose))

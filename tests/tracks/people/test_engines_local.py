@@ -14,8 +14,8 @@ from sfumato.base.errors import InputError
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.folders.streams import protect_table
 from sfumato.tracks.io import read_trace
-from sfumato.tracks.io.tables.fleet_file import fleet_table
-from sfumato.tracks.people.layout import column_names, columns_by_person
+from sfumato.tracks.io.tables.columns import column_names, columns_by_person
+from sfumato.tracks.io.tables.point_table import fleet_table
 from sfumato.tracks.plan import Plan
 
 

@@ -20,7 +20,7 @@ from sfumato.base.errors import NotCertified
 from sfumato.base.things.traces import Trace
 from sfumato.cli import app
 from sfumato.tracks.folders.rides.protect_archive import protect_archive
-from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
+from sfumato.tracks.folders.rows.dataset_job import protect_dataset
 from sfumato.tracks.folders.streams import protect_table
 from sfumato.tracks.noise.independent import IndependentNoise
 from sfumato.tracks.noise.interface import AdditiveNoise

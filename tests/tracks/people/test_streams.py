@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.base.errors import InputError
-from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
+from sfumato.tracks.folders.rows.dataset_job import protect_dataset
 from sfumato.tracks.folders.streams import protect_table
 from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.plan import Plan

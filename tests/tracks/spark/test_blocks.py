@@ -12,7 +12,7 @@ from people_rows import by_person, rows
 
 from sfumato.base.keystream import fresh_key
 from sfumato.tracks.folders.rows.dataset import open_dataset
-from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
+from sfumato.tracks.folders.rows.dataset_job import protect_dataset
 from sfumato.tracks.folders.spark.blocks import ENDS_WITH, PARTS, REJECTED, ROW_BITS, DatasetWork
 from sfumato.tracks.people.layout import TableReading
 from sfumato.tracks.people.noise import choose_for_people

@@ -22,7 +22,7 @@ import pytest
 from spark_session import PLAN, SOURCE, executors, kill_one, session, table
 
 from sfumato.base.errors import InputError
-from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
+from sfumato.tracks.folders.rows.dataset_job import protect_dataset
 from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.io.tables.wkb import encode_points
 from sfumato.tracks.people.layout import TableReading

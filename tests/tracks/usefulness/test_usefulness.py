@@ -18,11 +18,11 @@ from sfumato.base.things.traces import Trace
 from sfumato.tracks.answers.received import receive
 from sfumato.tracks.answers.usefulness import measures
 from sfumato.tracks.answers.usefulness.measures import MapsAsked, Quality, maps_measured, rectangle
-from sfumato.tracks.answers.usefulness.preview import NoiseOffer, Wish, grant, parse_wish, preview
 from sfumato.tracks.answers.usefulness.utility import utility
 from sfumato.tracks.io import write_trace
-from sfumato.tracks.io.tables.fleet_file import write_fleet
+from sfumato.tracks.io.tables.point_table import write_fleet
 from sfumato.tracks.people.door import protect, protect_fleet
+from sfumato.tracks.people.preview import NoiseOffer, Wish, grant, parse_wish, preview
 from sfumato.tracks.plan import Plan
 
 NOON = 1.7e9

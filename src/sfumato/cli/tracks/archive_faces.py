@@ -162,8 +162,8 @@ def dataset_progress(rows: int, *, quiet: bool) -> Iterator[Callable[[str, int],
 
 def say_worst_group(group: WorstGroup, body: Mapping[str, object], *, quiet: bool) -> dict[str, object]:
     """The worst group of a table, said before anything is written; for the steward, not the release."""
-    results = import_module("sfumato.tracks.people.results")
+    companions = import_module("sfumato.tracks.adversary.companions")
     if not quiet:
-        typer.echo(results.group_words(group, body))
-    odds = results.group_odds(group, body)
+        typer.echo(companions.group_words(group, body))
+    odds = companions.group_odds(group, body)
     return {"worst_group": {"people": group.people, "together_s": group.together_s, "odds_99": odds}}

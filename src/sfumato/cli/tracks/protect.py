@@ -50,7 +50,7 @@ from sfumato.tracks.trace_entries import entry_from_certificate, total_loss
 
 if TYPE_CHECKING:
     from sfumato.tracks.answers.ways.smooth_tracks import SmoothTracks
-    from sfumato.tracks.folders.statement import Sign
+    from sfumato.tracks.folders.staging import Sign
     from sfumato.tracks.people.results import ProtectedFleet
 
 # What protect --json prints beside certificate and outputs, all of it from the certificate.
@@ -359,7 +359,7 @@ def _write(asked: ProtectOptions, done: Protected | ProtectedFleet, passphrase: 
 def _write_release(done: Protected | ProtectedFleet, path: Path, format: str, *, times: bool) -> None:
     if isinstance(done, Protected):
         return write_trace(done.release, path, format=format, times=times)
-    import_module("sfumato.tracks.io.tables.fleet_file").write_fleet_table(done.done.table, path, format=format)
+    import_module("sfumato.tracks.io.tables.point_table").write_fleet_table(done.done.table, path, format=format)
 
 
 def _smooth(done: Protected | ProtectedFleet, document: Mapping[str, object], *, quiet: bool) -> SmoothTracks:

@@ -21,18 +21,18 @@ from sfumato.cli.tracks.archive_faces import named_columns
 from sfumato.pages.report.usefulness_page import error_words, preview_page, utility_page
 from sfumato.tracks.answers.received import Received, law_of, receive
 from sfumato.tracks.answers.usefulness.measures import MapsAsked, People
-from sfumato.tracks.answers.usefulness.preview import Preview, parse_wish, simulations
-from sfumato.tracks.answers.usefulness.preview import preview as simulate_releases
 from sfumato.tracks.answers.usefulness.utility import PRIVATE, Utility, as_people, in_order_of, shown_people, useful
 from sfumato.tracks.certificates.build import rounded_times
 from sfumato.tracks.certificates.verify import read_certificate, read_release, terms_of
 from sfumato.tracks.folders.audit_archive import shared_pairs
 from sfumato.tracks.folders.rides.ride_job import SourceReading
-from sfumato.tracks.folders.statement import join_traces
+from sfumato.tracks.folders.staging import join_traces
 from sfumato.tracks.io.archive import members, only_track
 from sfumato.tracks.io.formats import is_archive
 from sfumato.tracks.people.door import read_people
 from sfumato.tracks.people.layout import TableReading
+from sfumato.tracks.people.preview import Preview, parse_wish, simulations
+from sfumato.tracks.people.preview import preview as simulate_releases
 
 Found = TypeVar("Found", Preview, Utility)
 _ORIGINAL = "The original: a track, a table of people, or one person's archive (folders, files, .gz, .zip)."

@@ -23,11 +23,11 @@ from sfumato.pages.report.usefulness_page import error_words
 from sfumato.pages.report.words import audit_rows, cards, kept_words
 from sfumato.tracks.adversary.audit import Audit
 from sfumato.tracks.adversary.fleet import FleetAudit
-from sfumato.tracks.answers.usefulness.preview import Preview
 from sfumato.tracks.answers.usefulness.utility import Utility
 from sfumato.tracks.certificates.document import Certificate, Sealed, thin_protection, worst_odds
 from sfumato.tracks.designs.noise_design import NoiseDesign
 from sfumato.tracks.people.noise import Protected
+from sfumato.tracks.people.preview import Preview
 from sfumato.tracks.people.results import ProtectedFleet
 
 Part = Panel | HeatMap | Tracks | Bars

@@ -18,7 +18,7 @@ from sfumato.tracks.certificates.document import Certificate
 from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.folders.audit_archive import ArchiveAudit
 from sfumato.tracks.folders.rides.ride_job import ArchiveResult
-from sfumato.tracks.folders.statement import NOT_COVERED, WITHHELD
+from sfumato.tracks.folders.staging import NOT_COVERED, WITHHELD
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.places import FoundPlace, Place, Places
 

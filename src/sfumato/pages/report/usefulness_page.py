@@ -13,8 +13,8 @@ from sfumato.base.numbers.odds import odds_words
 from sfumato.base.units import format_length
 from sfumato.pages.report.parts import PRIVATE, page, section, table
 from sfumato.tracks.answers.usefulness.measures import Quality
-from sfumato.tracks.answers.usefulness.preview import Choice, Preview
 from sfumato.tracks.answers.usefulness.utility import PersonUtility, Utility
+from sfumato.tracks.people.preview import Choice, Preview
 
 WIDTH, HEIGHT = 470.0, 300.0
 LEFT, RIGHT, TOP, BOTTOM = 52.0, 14.0, 30.0, 54.0

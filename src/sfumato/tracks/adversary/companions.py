@@ -21,14 +21,16 @@ choose the noise from the private traces, and the release would show who travels
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from sfumato.base.arrays import BoolArray, FloatArray, IntArray
+from sfumato.base.numbers.odds import odds_words
 from sfumato.base.things.traces import Trace
+from sfumato.tracks.adversary.routine import companions_cost
 
 SLOT_S, CELL_M = 300.0, 400.0
 FEWEST_SLOTS, MOVED_M = 3, 200.0
@@ -246,3 +248,22 @@ def group_noise_losses(companions: int, shared: float) -> dict[str, float]:
         "group": 1.0 / (shared + (1.0 - shared) / companions),
         "known": companions / (1.0 - shared),
     }
+
+
+def group_words(group: WorstGroup, body: Mapping[str, object]) -> str:
+    """What a group of companions gives away by a certificate, in words for whoever releases."""
+    if group.alone:
+        return f"Nobody was found to travel together.{group.sample_words()}"
+    if body["mu"] is None:
+        return "This mechanism promises nothing for groups."
+    odds = odds_words(group_odds(group, body)) or "any size"
+    return (
+        f"Worst group: {group.people} people travel together, two of them for {group.together_s / 60:.0f} minutes. Of "
+        f"their common way the release gives away odds of {odds}: leave all but one of them out, or use --redraws "
+        f"{group.people}, which sizes the noise for such a group.{group.sample_words()}"
+    )
+
+
+def group_odds(group: WorstGroup, body: Mapping[str, object]) -> float | None:
+    """The odds that the common way of a group is given away with, 99 times in 100; None where nothing is promised."""
+    return None if group.alone or body["mu"] is None else companions_cost(body, group.people).odds_99

@@ -38,8 +38,8 @@ from sfumato.base.things.traces import Trace
 from sfumato.tracks.io import read_trace, read_traces, write_trace
 from sfumato.tracks.io.draft import Reading
 from sfumato.tracks.io.formats import format_named, format_of
-from sfumato.tracks.io.tables.fleet_file import write_fleet
-from sfumato.tracks.io.tables.tables import Roles, positions_of, roles_of
+from sfumato.tracks.io.tables.columns import Roles, positions_of, roles_of
+from sfumato.tracks.io.tables.point_table import write_fleet
 
 Writer = Callable[[str], object]
 _MS_OF = {"s": 1, "ms": 1, "us": 1_000, "ns": 1_000_000}
@@ -175,7 +175,7 @@ def written_otherwise(path: Path, *, people: int, kept: Sequence[str]) -> str | 
     """Why a Parquet file is not what its library makes of the certified columns; None where it is."""
     try:
         table = pq.read_table(path, use_threads=False)
-        roles = roles_of(table.schema, Reading.asked(None, None, kept, one_person=people == 1))
+        roles = roles_of(table.schema, Reading.of(None, None, kept, one_person=people == 1))
         metadata = pq.read_metadata(path)
         name = _library(table.schema, metadata.created_by or "")
         if name is None or roles.dropped or sorted(roles.needed) != sorted(table.column_names):

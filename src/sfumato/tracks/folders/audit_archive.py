@@ -24,8 +24,7 @@ from sfumato.tracks.adversary.places.zone_view import evenly
 from sfumato.tracks.certificates.build import rounded_times
 from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.folders.rides.ride_job import SourceReading
-from sfumato.tracks.folders.staging import SourceRecord, read_records
-from sfumato.tracks.folders.statement import ARCHIVE, join_traces
+from sfumato.tracks.folders.staging import ARCHIVE, SourceRecord, join_traces, read_records
 from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.io.archive import Member, members

@@ -1,4 +1,4 @@
-"""An output folder being filled: every output staged privately, recorded in a manifest, then put in place; for any job.
+"""An output folder being filled, and the one certificate of it; for any job.
 
 *Why a job may be killed.* What is written is a function of sources, wish and keys; keys are on the disk before their
 first use. A file is filled in a private folder and recorded; at the end every staged file is renamed into the output
@@ -8,6 +8,11 @@ Nothing of a run that is refused at the end gets into the output folder.
 *The manifest* says which source became which file, line by line, 0600. A line is written after what it speaks of is in
 place; one torn by a kill is the last and is ignored: what it would have said is done again. It lies beside the output
 folder, never in it: it names the sources, and counts what vanished.
+
+*The certificate* says in words what was withheld, what noise was added, and every file; nothing of where zones are, how
+many there are, how many rides touched them or disappeared. Anybody can check the files and the noise. That nothing
+inside the zones is left, only the holder of the places file can. A dataset's certificate also names its columns, and
+says how many people have how many points.
 """
 
 from __future__ import annotations
@@ -16,19 +21,29 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
+from typing import Self
+
+import numpy as np
 
 from sfumato.base.errors import InputError
 from sfumato.base.files import locked, remove_leftovers
+from sfumato.base.things.traces import Trace
+from sfumato.base.version import __version__
 from sfumato.tracks.certificates.build import ReleasedFiles
+from sfumato.tracks.certificates.document import with_seal
+from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.io.formats import is_track_name
+from sfumato.tracks.noise.interface import Json
+from sfumato.tracks.places import RADII_M
+from sfumato.tracks.times_released import Times
 
 STATE_NAME, SUMMARY_NAME, RECORDS_NAME = "noise.state", "summary.csv", "manifest.jsonl"
 FILE_TIME_S = 946_684_800  # 2000-01-01: when a file was written would tell the order, and the gaps
-FORMAT = 1  # of the manifest
+MANIFEST_FORMAT = 1
 _BLOCK = 1 << 20
 
 
@@ -88,7 +103,7 @@ class Manifest:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self._file = os.fdopen(handle, "a", encoding="utf-8")
         if not existed:
-            self._line({"sfumato_manifest": FORMAT, "owner": owner})
+            self._line({"sfumato_manifest": MANIFEST_FORMAT, "owner": owner})
         else:
             self._file.write("\n")  # ends a torn line, so that the next one is whole
 
@@ -104,7 +119,7 @@ class Manifest:
             raise InputError(
                 f"{self.path} is not a manifest.", "Move it away, and use another output folder."
             ) from None
-        if version != FORMAT:
+        if version != MANIFEST_FORMAT:
             raise InputError(f"{self.path} is a manifest of format {version}.", "Update sfumato.")
         if whose != owner:
             raise InputError(
@@ -237,3 +252,105 @@ def _is_there(path: Path, sha256: str | None) -> bool:
         return file_sha256(path) == sha256
     except OSError:
         return False
+
+
+ARCHIVE, DATASET = "sfumato archive certificate", "sfumato dataset certificate"
+FORMAT = 1
+CERTIFICATE_NAME, MANIFEST_NAME, REJECTS_NAME = "_certificate.json", "_manifest.json", "_rejects"  # in a dataset
+WITHHELD = (
+    "Everything recorded inside the zones of its owner's places was taken out of every file. Each file is a function "
+    "of what was recorded outside them.",
+    "A zone is a disc whose centre was drawn once, uniformly around its place, with a radius from the public list "
+    f"({', '.join(f'{radius:g} m' for radius in RADII_M)}): by centre and radius alone, the odds between any two "
+    "places of its inner disc (.8 of the radius) stay what they were before.",
+)
+NOT_COVERED = (
+    "The directions in which rides come out of a zone: no guarantee. The owner measured what known attackers find.",
+    "How long a gap lasted, where times are released.",
+    "Places that their owner did not name, and whatever was published before.",
+    "Housemates and colleagues who drew zones of their own for the same place: zones intersect.",
+)
+MEANING = (
+    "Every person's points have one noise of their own, whatever part they are in. The losses stated hold for each "
+    "person, with any number of points: nobody's is larger than worst_loss."
+)
+Sign = Callable[[Document], Mapping[str, str]]
+_QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FolderStatement:
+    """What a folder's certificate is made from; ``noise`` is that of a trace certificate over all files.
+
+    An archive has neither ``columns`` nor ``people``. Made and checked by the same code (:meth:`of`).
+    """
+
+    files: Sequence[Document]
+    times: Times
+    kept: Sequence[str]
+    noise: Document | None
+    withheld: bool = False
+    simulation: bool = False
+    columns: Mapping[str, str] | None = None
+    people: Document | None = None
+
+    @classmethod
+    def of(cls, document: Document) -> Self:
+        """What a certificate says that it was made from."""
+        return cls(
+            document["files"],
+            Times.parse(str(document["times"]["released"])),
+            document["kept"],
+            document["noise"],
+            document["withheld"] is not None,
+            bool(document["simulation"]),
+            document["columns"] if document["kind"] == DATASET else None,
+            document["people"] if document["kind"] == DATASET else None,
+        )
+
+    def document(self, sign: Sign | None = None) -> Json:
+        """The sealed certificate."""
+        noise, said, columns = None if self.noise is None else with_seal(self.noise), {}, {}
+        if self.people is not None:
+            worst = None if noise is None else noise["worst_loss"]
+            said = {"people": {**self.people, "worst_loss": worst}, "meaning": MEANING if noise is not None else None}
+            columns = {"columns": dict(self.columns or {})}
+        body = {
+            "kind": ARCHIVE if self.people is None else DATASET,
+            "format": FORMAT,
+            "sfumato": __version__,
+            "withheld": list(WITHHELD) if self.withheld else None,
+            "not_covered": list(NOT_COVERED) if self.withheld else [],
+            "times": {"released": str(self.times), "meaning": self.times.sentence()},
+            **columns,
+            "kept": sorted(self.kept),
+            **said,
+            "simulation": self.simulation,
+            "noise": noise,
+            "files": [dict(file) for file in self.files],
+        }
+        return with_seal(body, sign)
+
+
+def over_people(points_of_people: Mapping[int, int]) -> Json:
+    """How points are spread over people: quantiles of the released points of one person."""
+    points = np.array(sorted(points_of_people), dtype=np.int64)
+    if not points.size:
+        return {"people": 0, "points": 0, "points_per_person": {}}
+    count = np.array([points_of_people[value] for value in points.tolist()], dtype=np.int64)
+    upto = np.cumsum(count)
+    place = np.searchsorted(upto, np.ceil(np.array(_QUANTILES) * upto[-1]).clip(1))
+    spread = {f"{quantile:.2f}": int(points[at]) for quantile, at in zip(_QUANTILES, place.tolist(), strict=True)}
+    return {"people": int(upto[-1]), "points": int((points * count).sum()), "points_per_person": spread}
+
+
+def join_traces(traces: Sequence[Trace]) -> Trace:
+    """Several files as one trace, in their order; positions and times only."""
+    segment, base = [], 0
+    for trace in traces:
+        segment.append(trace.segment - trace.segment[0] + base)
+        base = int(segment[-1][-1]) + 1
+    lat, lon, times = (
+        np.concatenate([getattr(trace, name) for trace in traces]) for name in ("lat_deg", "lon_deg", "times_s")
+    )
+    return Trace(lat, lon, times, np.concatenate(segment))

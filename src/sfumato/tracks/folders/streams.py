@@ -22,8 +22,8 @@ import pyarrow.parquet as pq
 
 from sfumato.base.errors import InputError
 from sfumato.base.randomness import Random
-from sfumato.tracks.folders.rows.parts import DatasetResult
-from sfumato.tracks.folders.rows.protect_dataset import protect_dataset
+from sfumato.tracks.folders.rows.dataset import DatasetResult
+from sfumato.tracks.folders.rows.dataset_job import protect_dataset
 from sfumato.tracks.noise.interface import Json
 from sfumato.tracks.people.door import protect_arrow, warn_of
 from sfumato.tracks.people.kinds import Frame, as_arrow, library_of, like

@@ -35,9 +35,8 @@ from sfumato.tracks.certificates.verify import (
     verify_files,
 )
 from sfumato.tracks.folders.rows.check_rows import check_rows
-from sfumato.tracks.folders.rows.parts import REJECTS
-from sfumato.tracks.folders.staging import file_sha256
-from sfumato.tracks.folders.statement import (
+from sfumato.tracks.folders.rows.dataset import REJECTS
+from sfumato.tracks.folders.staging import (
     ARCHIVE,
     CERTIFICATE_NAME,
     DATASET,
@@ -45,6 +44,7 @@ from sfumato.tracks.folders.statement import (
     MANIFEST_NAME,
     REJECTS_NAME,
     FolderStatement,
+    file_sha256,
     join_traces,
 )
 from sfumato.tracks.io import read_trace

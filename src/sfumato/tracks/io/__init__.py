@@ -21,7 +21,7 @@ from sfumato.tracks.io.draft import Draft, Reading, merge_drafts, require_kept
 from sfumato.tracks.io.formats import FORMATS, Format, format_named, format_of, module_of, output_format
 
 if TYPE_CHECKING:
-    from sfumato.tracks.io.tables.tables import PointTable
+    from sfumato.tracks.io.tables.point_table import PointTable
 
 __all__ = ["FORMATS", "output_format", "read_points", "read_trace", "read_traces", "write_trace", "writer_of"]
 
@@ -44,7 +44,7 @@ def read_trace(
     segments of one trace; a table of several people is refused, and so is one with an undeclared column that
     could tell people apart, unless ``one_person`` says that all rows are one person's.
     """
-    found = _read(source, format, Reading.asked(zone, columns, keep, keep_if_there, one_person))
+    found = _read(source, format, Reading.of(zone, columns, keep, keep_if_there, one_person))
     if isinstance(found[0], Draft):
         return merge_drafts(found).to_trace()
     if len(found) > 1:
@@ -66,7 +66,7 @@ def read_traces(
     one_person: bool = False,
 ) -> list[tuple[str, Trace]]:
     """Every trace of a file or table with its name: by id column, or by track. See :func:`read_trace`."""
-    reading = Reading.asked(zone, columns, keep, one_person=one_person)
+    reading = Reading.of(zone, columns, keep, one_person=one_person)
     found = _read(source, format, reading)
     if not isinstance(found[0], Draft):
         return list(found)
@@ -84,7 +84,7 @@ def read_points(
     one_person: bool = False,
 ) -> PointTable:
     """The rows of a table's file (CSV, Parquet), whoever they belong to. See :func:`read_trace`."""
-    rows: PointTable = _read(source, format, Reading.asked(zone, columns, keep, one_person=one_person), "rows")
+    rows: PointTable = _read(source, format, Reading.of(zone, columns, keep, one_person=one_person), "rows")
     return rows
 
 

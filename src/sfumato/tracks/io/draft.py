@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import tzinfo
@@ -12,7 +13,7 @@ import numpy as np
 from sfumato.base.arrays import BoolArray, FloatArray, IntArray
 from sfumato.base.errors import InputError
 from sfumato.base.things.traces import EARLIEST_S, LATEST_S, Trace
-from sfumato.tracks.io.positions import looks_like_position, names_position, refuse_positions
+from sfumato.tracks.io.telltale import names_position, refuse_positions
 from sfumato.tracks.io.times import mixed_times, zone_named
 
 # One word for each thing that files call by many names. Units: metres, m/s, degrees, beats or turns per minute,
@@ -35,6 +36,7 @@ _CANONICAL = {alias: word for word, aliases in _WORDS.items() for alias in (*ali
 KNOWN = frozenset(_WORDS)
 # Words about the whole track that a writer can carry; everything else that is kept is one number per point.
 TEXTS = frozenset({"name", "description"})
+_DATA = re.compile(r"\d[.,]\d{3}|\d{6}|\d\s*[°º]|\b(?:POINT|LINESTRING)\s*\(", re.IGNORECASE)
 _NEVER = {
     "waypoints": "Waypoints are exact places and would undo the noise.",
     "lat": "The true position is what is hidden.",
@@ -45,6 +47,11 @@ _NEVER = {
 def plain(name: str) -> str:
     """Lower case letters and digits only: ``"Latitude (deg)"`` and ``"latitude_deg"`` are one name."""
     return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
+def looks_like_position(name: str) -> bool:
+    """Whether a name is data: it has a number in it that could be a coordinate, and must not be repeated."""
+    return _DATA.search(name) is not None
 
 
 def canonical(name: str) -> str:
@@ -63,7 +70,7 @@ class Reading:
     one_person: bool = False
 
     @classmethod
-    def asked(
+    def of(
         cls,
         zone: str | tzinfo | None,
         columns: Mapping[str, str] | None,
@@ -79,7 +86,8 @@ class Reading:
                 raise InputError(f"{word} cannot be kept.", _NEVER[word])
             if names_position(word):
                 raise InputError("A position cannot be kept.", _NEVER["lat"])
-        zone_named(zone)  # a name that does not exist is refused even where no time needs it
+        if zone is not None:
+            zone_named(zone)  # a name that does not exist is refused even where no time needs it
         return cls(zone, dict(columns or {}), words, keep_if_there, one_person)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from sfumato.base.errors import InputError
 
-Told = Callable[[bytes, str], bool]
+Tells = Callable[[bytes, str], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class Format:
     becomes: str = "gpx"
     timeless: bool = False
     people: bool = False
-    mark: Told | None = None
-    looks: Told | None = None
+    mark: Tells | None = None
+    looks: Tells | None = None
 
     @property
     def written_as(self) -> str:
@@ -42,15 +42,15 @@ class Format:
         return self.name if self.write else self.becomes
 
 
-def _begins(magic: bytes, at: int = 0, *, has: bytes = b"") -> Told:
+def _begins(magic: bytes, at: int = 0, *, has: bytes = b"") -> Tells:
     return lambda head, _: head[at:].startswith(magic) and has in head.lower()
 
 
-def _starts(*words: str) -> Told:
+def _starts(*words: str) -> Tells:
     return lambda _, text: text.startswith(words)
 
 
-def _root(name: str) -> Told:
+def _root(name: str) -> Tells:
     return lambda _, text: text.startswith("<") and name in text
 
 
@@ -82,7 +82,7 @@ _ALL = (
     Format("geoparquet", "GeoParquet", "tables.parquet", (".geoparquet",), "write_geo", people=True),
     Format("fit", "FIT", "others.fit", (".fit",), mark=_begins(b".FIT", 8)),
     Format("gpkg", "GeoPackage", "tables.geopackage", (".gpkg",), "write", mark=_begins(b"SQLite format 3\x00")),
-    Format("kmz", "KMZ", "xml.kmz", (".kmz",), mark=_begins(b"PK\x03\x04", has=b".kml")),
+    Format("kmz", "KMZ", "xml.kml", (".kmz",), mark=_begins(b"PK\x03\x04", has=b".kml")),
     Format("gpx", "GPX 1.0 and 1.1", "xml.gpx", (".gpx",), "write", mark=_root("<gpx"), timeless=True),
     Format("kml", "KML with gx:Track", "xml.kml", (".kml",), "write", mark=_root("<kml"), timeless=True),
     Format("tcx", "TCX", "xml.tcx", (".tcx",), mark=_root("<TrainingCenterDatabase")),

@@ -28,14 +28,14 @@ from sfumato.tracks.certificates.state import NoiseState
 from sfumato.tracks.io import read_points, read_trace
 from sfumato.tracks.io.draft import refuse_mostly_unusable
 from sfumato.tracks.io.formats import format_named, format_of
-from sfumato.tracks.io.tables.fleet_file import fleet_table
-from sfumato.tracks.io.tables.tables import PointTable
+from sfumato.tracks.io.tables.columns import column_names, columns_by_person
+from sfumato.tracks.io.tables.point_table import PointTable, fleet_table
 from sfumato.tracks.people.engine import protect_rows
 from sfumato.tracks.people.kinds import as_arrow, library_of, like
-from sfumato.tracks.people.layout import TableReading, column_names, columns_by_person
+from sfumato.tracks.people.layout import TableReading
 from sfumato.tracks.people.noise import Protected, choose_for_people, protect_by
 from sfumato.tracks.people.results import ProtectedFleet
-from sfumato.tracks.people.rows import counted, fault_words, read_rows
+from sfumato.tracks.people.rows import count_faults, fault_words, read_rows
 from sfumato.tracks.plan import DEFAULT_MECHANISM, Plan, Wishes, plan_of
 
 
@@ -197,12 +197,12 @@ def protect_arrow(
         key=key,
     )
     done = protect_rows(table, layout, noise, rows=rows, by_people=fleet, fleet=fleet)
-    faults = counted(done.faults)
+    faults = count_faults(done.faults)
     if faults and (strict or not len(done.labels)):
         raise InputError(fault_words(faults, table.num_rows), "Repair them, or leave strict out.")
     terms = noise.terms()
     left = tuple(name for name in table.column_names if name not in layout.released)
-    body = certificate_body(terms, done.released())
+    body = certificate_body(terms, done.content())
     return ProtectedFleet(table, layout, rows, done, body, left, terms, noise.state)
 
 

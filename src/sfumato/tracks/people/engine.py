@@ -14,8 +14,19 @@ from sfumato.tracks.certificates.build import Released
 from sfumato.tracks.certificates.person_ids import distinct_ids
 from sfumato.tracks.people.layout import Layout
 from sfumato.tracks.people.noise import Noise, PeopleRows
-from sfumato.tracks.people.rows import FAULTS, SAME_TIME, Faults, Rows, read_rows
-from sfumato.tracks.people.rows_loops import by_person, by_time, floats_at, ints_at, repeated, second_at_a_time
+from sfumato.tracks.people.rows import (
+    FAULTS,
+    SAME_TIME,
+    Faults,
+    Rows,
+    by_person,
+    by_time,
+    floats_at,
+    ints_at,
+    read_rows,
+    repeat_each,
+    second_at_a_time,
+)
 from sfumato.tracks.times_released import Times
 
 
@@ -37,7 +48,7 @@ class ProtectedRows:
     times_ms: IntArray
     places: IntArray | None = None
 
-    def released(self) -> Released:
+    def content(self) -> Released:
         """What a certificate is made from."""
         parts = [slice(a, b) for a, b in zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), strict=True)]
         return Released(
@@ -60,7 +71,7 @@ def protect_rows(
 ) -> ProtectedRows:
     """Every usable row moved; in the order of the table, or each person's rows together (``by_people``).
 
-    With ``rows`` and ``schema`` given, the table need hold no more than :meth:`Layout.carried` says. What is released
+    With ``rows`` and ``schema`` given, the table need hold no more than :meth:`Layout.carried_columns` says. What is released
     is laid out like the table, or (``fleet``, person by person) as files of several people are.
     """
     rows = read_rows(table, layout) if rows is None else rows
@@ -84,7 +95,7 @@ def protect_rows(
     where = rows.lat_deg, rows.lon_deg
     if sorted_at is not None:
         where = floats_at(rows.lat_deg, sorted_at), floats_at(rows.lon_deg, sorted_at)
-    lat, lon = noise.moved(PeopleRows(*where, sorted_ms, starts, names[: len(labels)]))
+    lat, lon = noise.move(PeopleRows(*where, sorted_ms, starts, names[: len(labels)]))
     if places.size:
         lat, lon = _back(lat, places), _back(lon, places)
     shown_ms = _shown(noise, table, layout, at, read_ms, starts)
@@ -94,7 +105,7 @@ def protect_rows(
     out_at = at if by_people else good
     people = None
     if (schema is not None or fleet) and rows.ids is not None:
-        whose = repeated(np.arange(len(labels)), np.diff(starts))[spread]
+        whose = repeat_each(np.arange(len(labels)), np.diff(starts))[spread]
         people = pa.DictionaryArray.from_arrays(pa.array(whose), rows.ids.take(pa.array(present)))
     where = lat[spread], lon[spread]
     if fleet:

@@ -13,26 +13,27 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.base.errors import InputError
 from sfumato.tracks.io.draft import Reading, plain
-from sfumato.tracks.io.tables.tables import NAMES, Roles, column_floats, find_roles, geometry_column, with_time
+from sfumato.tracks.io.tables.columns import (
+    NAMES,
+    Roles,
+    column_floats,
+    columns_by_person,
+    find_roles,
+    geometry_column,
+    with_time,
+)
 from sfumato.tracks.io.tables.wkb import encode_points
 from sfumato.tracks.io.times import format_times, parse_epochs
 
 _E_SCALES = {"e7": 1e7, "e6": 1e6}
-_PERSON_COLUMNS = (
-    *("userid", "user", "personid", "person", "participantid", "participant", "subjectid", "driverid", "driver"),
-    *("vehicleid", "vehicle", "deviceid", "device", "cabid", "cab", "taxiid", "taxi", "uid"),
-)
-_TRIP_COLUMNS = ("tripid", "trajectoryid", "trajid", "trackid", "traceid", "rideid", "tid", "trip", "ride")
 _UNITS = {"s": 1000, "ms": 1, "us": 1000, "ns": 1_000_000}  # per millisecond, but for seconds
 
 
@@ -59,11 +60,9 @@ class Layout:
         given = dict(columns or {}) if one_person else columns_by_person(names, columns)
         given = with_time(schema, names, given)
         wanted = [keep] if isinstance(keep, str) else list(keep)
-        part = find_roles(
-            names, Reading.asked(zone, given, (), one_person=one_person), geometry=geometry_column(schema)
-        )
+        part = find_roles(names, Reading.of(zone, given, (), one_person=one_person), geometry=geometry_column(schema))
         played = {part.by_role.get(role) for role in ("id", "time", "segment", "date")} & set(wanted)  # kept as it is
-        reading = Reading.asked(zone, given, [name for name in wanted if name not in played], one_person=one_person)
+        reading = Reading.of(zone, given, [name for name in wanted if name not in played], one_person=one_person)
         if one_person and "id" in given:
             raise InputError("An id column and one person were asked for.", "Give one of the two.")
         roles = find_roles(names, reading, geometry=geometry_column(schema))
@@ -86,7 +85,7 @@ class Layout:
         """The columns to read."""
         return list(dict.fromkeys([*self.released, *self.roles.needed]))
 
-    def carried(self, schema: pa.Schema) -> list[str]:
+    def carried_columns(self, schema: pa.Schema) -> list[str]:
         """The columns whose values a release needs beside people, positions and milliseconds as arrays."""
         roles = self.roles.by_role
         made = {roles.get(role) for role in ("lat", "lon", "geometry")} | {self.person}
@@ -108,7 +107,7 @@ class Layout:
         """The released columns of the rows ``at`` (None: all of them), at new positions and at the times shown.
 
         ``moments`` are milliseconds as read and as shown; one array where they are the same. Where ``people`` are given
-        (whose each released row is), ``table`` need hold the :meth:`carried` columns only, and ``schema`` tells types.
+        (whose each released row is), ``table`` need hold the :meth:`carried_columns` columns only, and ``schema`` tells types.
         """
         roles, (lat_deg, lon_deg), places = self.roles.by_role, degrees, None if at is None else pa.array(at)
         schema = table.schema if schema is None else schema
@@ -175,7 +174,7 @@ class TableReading:
             return self.layout(schema, (*keep, date), times, declared=declared)
         if times != "keep" and date in layout.released:
             raise InputError(f"Column '{date}' tells what --times {times} hides.", "Leave one of the two out.")
-        if declared and layout.roles.undeclared(layout.reading):
+        if declared and layout.roles.names_nobody(layout.reading):
             raise InputError(
                 "No column of the dataset is known to say whose each row is.",
                 "Name it (--user-column user_id, columns={'id': 'user_id'}), or say --one-person (one_person=True); "
@@ -294,32 +293,3 @@ def _moments(column: pa.ChunkedArray, read_ms: IntArray, shown_ms: IntArray) -> 
     if read_ms is shown_ms:
         return column.combine_chunks()
     return pa.array(format_times(shown_ms / 1000.0), kind)
-
-
-def columns_by_person(names: Iterable[str], columns: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Roles of columns, with the person as id and the trip as segment where a table has both and none was named."""
-    given = dict(columns or {})
-    by_plain = {plain(name): name for name in reversed(list(names))}
-    person = next((by_plain[word] for word in _PERSON_COLUMNS if word in by_plain), None)
-    trip = next((by_plain[word] for word in _TRIP_COLUMNS if word in by_plain), None)
-    if person is None or trip is None or "id" in given or person in given.values() or trip in given.values():
-        return given
-    given["id"] = person
-    given.setdefault("segment", trip)
-    return given
-
-
-def column_names(path: Path) -> list[str]:
-    """The column names of a Parquet or CSV file; none where they cannot be read (the reader will say why)."""
-    if path.suffix.lower() in (".parquet", ".pq", ".geoparquet"):
-        try:
-            return list(pq.read_schema(path).names)
-        except (OSError, pa.ArrowException, ValueError, OverflowError, MemoryError):  # names need not be UTF-8
-            return []
-    try:
-        with path.open(encoding="utf-8-sig", errors="replace") as file:
-            head = file.readline(100_000).rstrip("\r\n")
-    except OSError:
-        return []
-    delimiter = max(",;\t|", key=head.count)
-    return [name.strip().strip('"') for name in head.split(delimiter)]

@@ -103,7 +103,7 @@ class Noise:
         assert self.key is not None
         return derived_key(self.key, b"one person" if person is None else b"id\0" + person.encode())
 
-    def moved(self, rows: PeopleRows) -> tuple[FloatArray, FloatArray]:
+    def move(self, rows: PeopleRows) -> tuple[FloatArray, FloatArray]:
         """New positions of everybody on the public grid."""
         plain = isinstance(self.mechanism, MultiscaleNoise) and self.state is None
         return self._streamed(rows) if plain else self._one_by_one(rows)

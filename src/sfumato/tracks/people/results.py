@@ -14,14 +14,12 @@ import pyarrow as pa
 
 from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.base.errors import InputError
-from sfumato.base.numbers.odds import odds_words
 from sfumato.base.progress import progress
 from sfumato.base.shown import Shown
 from sfumato.base.things.traces import PointsRead, Trace
 from sfumato.base.units import count_of
-from sfumato.tracks.adversary.companions import WorstGroup, meetings, worst_of
+from sfumato.tracks.adversary.companions import WorstGroup, group_words, meetings, worst_of
 from sfumato.tracks.adversary.fleet import FleetAudit, People, attacked_people, audit_fleet
-from sfumato.tracks.adversary.routine import companions_cost
 from sfumato.tracks.answers.received import received_as
 from sfumato.tracks.answers.usefulness.measures import MapsAsked
 from sfumato.tracks.answers.usefulness.utility import Utility, shown_people, useful
@@ -31,7 +29,7 @@ from sfumato.tracks.certificates.state import NoiseState
 from sfumato.tracks.noise.interface import Json
 from sfumato.tracks.people.engine import ProtectedRows, segments_of
 from sfumato.tracks.people.layout import Layout
-from sfumato.tracks.people.rows import Rows, counted
+from sfumato.tracks.people.rows import Rows, count_faults
 
 DEGREE_M = 111_195.0  # of a great circle
 
@@ -70,7 +68,7 @@ class ProtectedFleet(Shown):
     @property
     def skipped(self) -> Mapping[str, int]:
         """How many rows could not be used, by reason."""
-        return counted(self.done.faults)
+        return count_faults(self.done.faults)
 
     @property
     def points_read(self) -> PointsRead:
@@ -139,22 +137,3 @@ class ProtectedFleet(Shown):
             received = []
         with progress("Measuring usefulness", len(shown_people(len(releases))) + 1) as step:
             return useful(self.originals, releases, received, MapsAsked(), step)
-
-
-def group_words(group: WorstGroup, body: Mapping[str, object]) -> str:
-    """What a group of companions gives away by a certificate, in words for whoever releases."""
-    if group.alone:
-        return f"Nobody was found to travel together.{group.sample_words()}"
-    if body["mu"] is None:
-        return "This mechanism promises nothing for groups."
-    odds = odds_words(group_odds(group, body)) or "any size"
-    return (
-        f"Worst group: {group.people} people travel together, two of them for {group.together_s / 60:.0f} minutes. Of "
-        f"their common way the release gives away odds of {odds}: leave all but one of them out, or use --redraws "
-        f"{group.people}, which sizes the noise for such a group.{group.sample_words()}"
-    )
-
-
-def group_odds(group: WorstGroup, body: Mapping[str, object]) -> float | None:
-    """The odds that the common way of a group is given away with, 99 times in 100; None where nothing is promised."""
-    return None if group.alone or body["mu"] is None else companions_cost(body, group.people).odds_99

@@ -17,7 +17,7 @@ from sfumato.base.errors import InputError
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.io import read_traces
 from sfumato.tracks.io.draft import Reading
-from sfumato.tracks.io.tables.tables import find_roles
+from sfumato.tracks.io.tables.columns import find_roles
 
 _SCALED = ("e6", "e7")
 
@@ -62,7 +62,7 @@ def _names(given: Any) -> dict[str, str]:
     if _kind(given) == "pyarrow":
         columns = list(given.schema.names)
     try:
-        found = find_roles(columns, Reading.asked(None, None, (), True, True)).by_role
+        found = find_roles(columns, Reading.of(None, None, (), True, True)).by_role
     except InputError:
         return {}
     roles = {role: found[role] for role in ("lat", "lon", "time", "id", "segment") if role in found}

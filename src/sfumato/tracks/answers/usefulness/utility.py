@@ -30,7 +30,7 @@ from sfumato.tracks.certificates.build import rounded_times
 from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.io import read_trace, read_traces
 from sfumato.tracks.io.formats import format_of
-from sfumato.tracks.people.layout import column_names, columns_by_person
+from sfumato.tracks.io.tables.columns import column_names, columns_by_person
 
 Given = Trace | People | str | Path | object  # or a table
 _TABLES = ("csv", "parquet", "geoparquet")

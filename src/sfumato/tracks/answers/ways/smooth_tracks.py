@@ -36,7 +36,7 @@ from sfumato.tracks.certificates.sign import check_signer
 from sfumato.tracks.certificates.verdict import Verdict, judge, refusal, stated_verdict, unmet
 from sfumato.tracks.certificates.verify import check_opening, check_recomputed, read_certificate, read_release, terms_of
 from sfumato.tracks.io import output_format, write_trace
-from sfumato.tracks.io.tables.fleet_file import write_fleet
+from sfumato.tracks.io.tables.point_table import write_fleet
 from sfumato.tracks.times_released import Times
 
 Found = TypeVar("Found")

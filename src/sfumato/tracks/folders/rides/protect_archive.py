@@ -31,8 +31,7 @@ from sfumato.tracks.folders.rides.ride_job import (
     Treatment,
     fill_archive,
 )
-from sfumato.tracks.folders.staging import RECORDS_NAME, STATE_NAME
-from sfumato.tracks.folders.statement import join_traces
+from sfumato.tracks.folders.staging import RECORDS_NAME, STATE_NAME, join_traces
 from sfumato.tracks.io.archive import count_members, members
 from sfumato.tracks.people.noise import Noise, choose
 from sfumato.tracks.plan import DEFAULT_MECHANISM, Plan

@@ -13,7 +13,7 @@ from sfumato.base.errors import VerificationFailed
 from sfumato.tracks.certificates.build import Released, check_grid
 from sfumato.tracks.certificates.verify import Document, terms_of
 from sfumato.tracks.folders.rows.dataset import ROUND_ROWS
-from sfumato.tracks.folders.rows.people_losses import (
+from sfumato.tracks.folders.rows.people_notes import (
     BLOCK,
     FEW,
     HIDDEN,
@@ -24,11 +24,10 @@ from sfumato.tracks.folders.rows.people_losses import (
     losses_over_people,
     not_stated,
 )
-from sfumato.tracks.folders.statement import over_people
+from sfumato.tracks.folders.staging import over_people
 from sfumato.tracks.noise.interface import Json
 from sfumato.tracks.people.layout import Layout, seven_decimals
-from sfumato.tracks.people.rows import read_rows
-from sfumato.tracks.people.rows_loops import by_person
+from sfumato.tracks.people.rows import by_person, read_rows
 from sfumato.tracks.times_released import Times
 
 _LOST = "Get the release again."

@@ -4,6 +4,8 @@ Two passes of independent steps (units, then buckets), each recorded in the priv
 run that is killed is started again and goes on: finished steps are not redone, and what is redone comes out the same,
 because the noise is a function of the job's key, which lies in a 0600 file from before its first use until the job has
 ended, and is then overwritten and removed. Until then the private folder also holds the rows as they were.
+
+:func:`protect_dataset` gives everybody noise of their own, one process for each person whatever files they are in.
 """
 
 from __future__ import annotations
@@ -14,8 +16,9 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict, TypeVar, Unpack
 
@@ -26,40 +29,52 @@ from sfumato.base.files import create_text, write_text
 from sfumato.base.keystream import KEY_BYTES, fresh_key
 from sfumato.base.pool import frugal_pool
 from sfumato.base.randomness import Random, randomness
+from sfumato.tracks.certificates.build import refuse_other_times
 from sfumato.tracks.certificates.document import certificate_text
+from sfumato.tracks.certificates.person_ids import distinct_ids
+from sfumato.tracks.certificates.state import NoiseState
 from sfumato.tracks.certificates.verify import Document
-from sfumato.tracks.folders.rows.dataset import Dataset, RowGroups
-from sfumato.tracks.folders.rows.parts import (
+from sfumato.tracks.folders.rows.dataset import (
+    Dataset,
     DatasetResult,
     JobTally,
     LeftOut,
     Parts,
     Pieces,
+    RowGroups,
     manifest_text,
+    open_dataset,
     part_name,
     write_pieces,
     write_rejects,
 )
+from sfumato.tracks.folders.rows.people_notes import (
+    PeopleMet,
+    Sample,
+    noisy_statement,
+    reason_against,
+)
 from sfumato.tracks.folders.rows.spill import SPILL_FORMAT, Bucket, deal_out, gather_bucket, into_buckets, spill_name
 from sfumato.tracks.folders.staging import (
+    CERTIFICATE_NAME,
+    MANIFEST_NAME,
     RECORDS_NAME,
+    REJECTS_NAME,
     STATE_NAME,
+    FolderStatement,
+    Sign,
     SourceRecord,
     Staging,
     file_sha256,
     opened_private,
     private_folder,
 )
-from sfumato.tracks.folders.statement import (
-    CERTIFICATE_NAME,
-    MANIFEST_NAME,
-    REJECTS_NAME,
-    FolderStatement,
-    Sign,
-)
 from sfumato.tracks.noise.interface import Json
+from sfumato.tracks.people.engine import ProtectedRows, protect_rows
 from sfumato.tracks.people.layout import Layout, TableReading
-from sfumato.tracks.people.rows import counted
+from sfumato.tracks.people.noise import choose_for_people
+from sfumato.tracks.people.rows import count_faults
+from sfumato.tracks.plan import Plan
 
 PART_ROWS = 1 << 19
 _SMALL_PARTS = 8
@@ -195,11 +210,8 @@ class DatasetJob:
         noted = self.folder / f"{source}.json"
         if (known := self._known(source, noted)) is not None:
             return known.points_in
-        mine, name, note = (
-            gather_bucket(self.folder, self.dataset.units, bucket, self.buckets),
-            part_name(bucket),
-            Json(),
-        )
+        mine = gather_bucket(self.folder, self.dataset.units, bucket, self.buckets)
+        name, note = part_name(bucket), Json()
         filled = self.staging.staging / f".{name}"
         part = write_pieces(() if mine is None else transform(mine, note), self.dataset, self.layout, filled)
         said = {"people": part.people, "points": part.points_of_people, "note": note}
@@ -214,7 +226,7 @@ class DatasetJob:
         self, source: str, points_in: int, points_out: int, output: str | None, left: LeftOut, named: str
     ) -> None:
         """What a step did: first the rows it left out, in a file of that name, then itself."""
-        skipped, rejects = counted(left.faults), f"{REJECTS_NAME}/{named}"
+        skipped, rejects = count_faults(left.faults), f"{REJECTS_NAME}/{named}"
         records = [self._entry(source, points_in, points_out, output, skipped)]
         if skipped and self.publish_rejects:
             write_rejects(self.dataset, left, self.staging.staging / rejects)
@@ -236,17 +248,14 @@ class DatasetJob:
 
 def _each(things: Iterable[T], act: Callable[[T], None], cores: int) -> None:
     """Every thing once on all cores; the first that fails stops the rest."""
-    if cores == 1:
-        for thing in things:
-            act(thing)
-        return
     with ThreadPoolExecutor(cores) as pool:
-        futures: list[Future[None]] = [pool.submit(act, thing) for thing in things]
-        done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-        for future in done:
-            if future.exception() is not None:
-                pool.shutdown(wait=False, cancel_futures=True)
+        futures = [pool.submit(act, thing) for thing in things]
+        try:
+            for future in as_completed(futures):
                 future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def result_if_finished(out: Path, folder: Path) -> DatasetResult | None:
@@ -341,3 +350,54 @@ def _forget(private: Path) -> None:
             shutil.rmtree(path, ignore_errors=True)
         elif path.name not in (STATE_NAME, "job.lock"):
             path.unlink(missing_ok=True)
+
+
+_PIECE_ROWS = 1 << 17  # protected at once: what is held of them stays near the processor
+
+
+def protect_dataset(
+    folder: Path,
+    out: Path,
+    plan: Plan,
+    *,
+    state: NoiseState | None = None,
+    priced: Callable[[Document], None] | None = None,
+    rng: Random = None,
+    **how: Unpack[Running],
+) -> DatasetResult:
+    """Every usable row of the dataset with noise, in ``out``, which opens as a dataset of the same columns.
+
+    ``priced`` sees the noise's certificate before anything is in place, and may raise. Killed and started again with
+    the same arguments, it goes on.
+    """
+    if plan.secrets is not None:
+        raise InputError("Secrets are chosen moments of one track, not of a dataset.", "Hide places with sfumato hide.")
+    if (ended := result_if_finished(out, folder)) is not None:
+        return ended
+    dataset = open_dataset(folder)
+    layout = how.get("reading", TableReading()).layout(dataset.schema, plan.keep, plan.times, declared=True)
+    asked = {"do": "protect", "plan": plan.to_dict(), "state": state is not None}
+    with begin_job(dataset, layout, out, asked, rng) as job:
+        seed = 1 if job.simulation and state is None else None
+        pieces = 2 * (dataset.rows // _PIECE_ROWS) + job.buckets  # two that follow one another hold more than one may
+        noise = choose_for_people(plan, state=state, rng=seed, key=job.key, parts=pieces)
+        refuse_other_times(noise.terms(several_files=True))  # before all rows are read
+        met = PeopleMet(job.folder / "meetings", job.buckets)
+        unseen = reason_against(layout, dataset.schema, plan.times)
+
+        def transform(bucket: Bucket, note: Json) -> Iterator[tuple[pa.Table, ProtectedRows]]:
+            if layout.person is not None:
+                distinct_ids(bucket.labels)  # over all pieces
+            sample, together = Sample(unseen), met.of(bucket.labels)
+            for table, rows in bucket.pieces(_PIECE_ROWS):
+                done = protect_rows(table, layout, noise, by_people=True, rows=rows, schema=dataset.schema)
+                sample.add(done.labels, done.starts, done.times_ms)
+                together.add(rows.lat_deg, rows.lon_deg, rows.times_ms, rows.codes)
+                yield table, done
+            together.keep()
+            note.update(sample.proposal(noise.mechanism))
+
+        tally = job.run(transform, **how)
+        companions = met.worst_group()
+        statement = noisy_statement(job.parts(), layout, noise, tally, tally.notes, priced)
+        return replace(job.place(tally, statement, how.get("sign")), companions=companions)

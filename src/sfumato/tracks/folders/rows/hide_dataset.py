@@ -21,18 +21,16 @@ from sfumato.base.errors import InputError
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.certificates.person_ids import canonical_id, distinct_ids
 from sfumato.tracks.folders.rides.hide import Hiding
-from sfumato.tracks.folders.rows.dataset import open_dataset
+from sfumato.tracks.folders.rows.dataset import DatasetResult, open_dataset, statement_of
 from sfumato.tracks.folders.rows.dataset_job import Running, begin_job, result_if_finished
-from sfumato.tracks.folders.rows.parts import DatasetResult, statement_of
-from sfumato.tracks.folders.rows.people_losses import BLOCK, NO_NOISE, not_stated
+from sfumato.tracks.folders.rows.people_notes import BLOCK, NO_NOISE, not_stated
 from sfumato.tracks.folders.rows.spill import Bucket
-from sfumato.tracks.folders.statement import over_people
+from sfumato.tracks.folders.staging import over_people
 from sfumato.tracks.io.draft import canonical
 from sfumato.tracks.noise.interface import Json
 from sfumato.tracks.people.engine import ProtectedRows
 from sfumato.tracks.people.layout import Layout, TableReading
-from sfumato.tracks.people.rows import Rows
-from sfumato.tracks.people.rows_loops import by_person
+from sfumato.tracks.people.rows import Rows, by_person
 from sfumato.tracks.places import PlaceLeak, Places, leak_test, load_places, withhold
 from sfumato.tracks.places.withhold import MOMENTARY
 from sfumato.tracks.times_released import Times

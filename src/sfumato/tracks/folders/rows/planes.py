@@ -1,19 +1,25 @@
-"""Rows as planes of 4-byte words: exactly what they are, in as few words as they take.
+"""Rows as planes of 4-byte words, and who has how many of them as bytes: exactly what they are, in as few as they take.
 
 Degrees of at most seven decimals are whole numbers of 1e-7 that fit into one word: rounding d·1e7 gives the number, and
 the number over 1e7, correctly rounded, is d again. Whether it is, is looked at for every value; where one is not, all
 of a round's positions are kept as the two words they are. Moments within 24 days of the first are one word, others two.
 The number of a row in its round is the last plane. A round's rows lie in blocks, one for each bucket: a block of n rows
 is n words for each plane, one plane after the other.
+
+Of people there are, for each bucket, the counts, the lengths of the ids, and the ids one after the other: texts, bytes,
+or of a type whose values are all equally long (numbers, moments). No others can be told apart in a column. A serialised
+Arrow batch for each of the many small groups took most of the time that a bucket has.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.base.compiled import compiled
@@ -55,7 +61,7 @@ class Planes(NamedTuple):
         """The rows from place ``at`` on; what is there of rows that cannot be used says nothing."""
         values = read.lat_deg, read.lon_deg, read.times_ms
         lat, lon, ms = halves(values)
-        _fill(*values, lat, lon, ms, read.faults, self.fine, self.long, self.first_ms, at, planes)
+        _fill_planes(*values, lat, lon, ms, read.faults, self.fine, self.long, self.first_ms, at, planes)
 
 
 NO_PLANES = Planes(fine=False, long=False, first_ms=0, last_ms=0)
@@ -93,7 +99,7 @@ def _looked_at(lat_deg: FloatArray, lon_deg: FloatArray, times_ms: IntArray, fau
 
 
 @compiled(nogil=True)
-def _fill(
+def _fill_planes(
     lat_deg: FloatArray,
     lon_deg: FloatArray,
     times_ms: IntArray,
@@ -223,3 +229,71 @@ def blocks_of(planes: Words, codes: Words, place: IntArray, starts: IntArray, be
     words = pooled_words(planes.shape[0] * rows)
     _deal(planes, codes, place, starts, begins, pooled_words(rows), words)
     return words
+
+
+Bytes = npt.NDArray[np.uint8]
+_WORD = 8
+
+
+def people_bytes(counts: IntArray, ids: pa.Array | None, edges: IntArray) -> tuple[Bytes, IntArray]:
+    """Of all buckets, and where each one's begin; bucket b has the people from ``edges[b]`` to the next."""
+    if ids is None:
+        return counts.astype("<i8").view(np.uint8), _WORD * edges
+    at, data = _texts(ids)
+    ends = 2 * _WORD * edges + at[edges] - at[0]
+    out: Bytes = np.empty(int(ends[-1]), dtype=np.uint8)
+    _fill_people(
+        counts.astype("<i8").view(np.uint8), np.diff(at).astype("<i8").view(np.uint8), at, data, edges, ends, out
+    )
+    return out, ends
+
+
+def people_from(
+    parts: Sequence[tuple[int, bytes | memoryview]], kind: pa.DataType | None
+) -> tuple[IntArray, pa.Array | None]:
+    """Counts and ids of several buckets' bytes, each with its number of people, one after the other."""
+    counts: IntArray = np.concatenate([np.frombuffer(part, "<i8", people) for people, part in parts]).astype(np.int64)
+    if kind is None:
+        return counts, None
+    lengths = np.concatenate([np.frombuffer(part, "<i8", people, _WORD * people) for people, part in parts])
+    data = pa.py_buffer(b"".join([memoryview(part)[2 * _WORD * people :] for people, part in parts]))
+    if not _is_text(kind):
+        stored = pa.uint8() if pa.types.is_boolean(kind) else kind
+        return counts, pa.Array.from_buffers(stored, counts.size, [None, data]).cast(kind)
+    wide = pa.large_string() if pa.types.is_string(kind) or pa.types.is_large_string(kind) else pa.large_binary()
+    at = pa.py_buffer(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
+    return counts, pa.Array.from_buffers(wide, counts.size, [None, at, data]).cast(kind)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return any(
+        is_kind(kind)
+        for is_kind in (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+    )
+
+
+def _texts(ids: pa.Array) -> tuple[IntArray, Bytes]:
+    """Where each value begins in bytes, one entry more than there are; and the bytes."""
+    ids = ids.cast(pa.uint8()) if pa.types.is_boolean(ids.type) else ids
+    kind, buffers = ids.type, ids.buffers()
+    data = np.frombuffer(buffers[-1] or b"", dtype=np.uint8)
+    if not _is_text(kind):
+        return (ids.offset + np.arange(len(ids) + 1)) * (kind.bit_width // 8), data
+    wide = pa.types.is_large_string(kind) or pa.types.is_large_binary(kind)
+    at = np.frombuffer(buffers[1], dtype=np.int64 if wide else np.int32)
+    return at[ids.offset : ids.offset + len(ids) + 1].astype(np.int64), data
+
+
+@compiled(nogil=True)
+def _fill_people(
+    counts: Bytes, lengths: Bytes, at: IntArray, data: Bytes, edges: IntArray, ends: IntArray, out: Bytes
+) -> None:
+    for bucket in range(edges.size - 1):
+        first, last, to = edges[bucket], edges[bucket + 1], ends[bucket]
+        for source in (counts, lengths):
+            for place in range(_WORD * first, _WORD * last):
+                out[to] = source[place]
+                to += 1
+        for place in range(at[first], at[last]):
+            out[to] = data[place]
+            to += 1

@@ -27,22 +27,21 @@ from sfumato.base.arrays import IntArray
 from sfumato.base.files import write_whole
 from sfumato.base.pool import pooled_words
 from sfumato.tracks.certificates.person_ids import merging_id
-from sfumato.tracks.folders.rows.dataset import ROW, Dataset, RowGroups
-from sfumato.tracks.folders.rows.parts import LeftOut
-from sfumato.tracks.folders.rows.people_bytes import people_bytes, people_from
+from sfumato.tracks.folders.rows.dataset import ROW, Dataset, LeftOut, RowGroups
 from sfumato.tracks.folders.rows.planes import (
     MOST_PLANES,
     NO_PLANES,
     Planes,
     Words,
     blocks_of,
+    people_bytes,
+    people_from,
     planes_of,
     rows_of_each,
     rows_of_runs,
 )
 from sfumato.tracks.people.layout import Layout
-from sfumato.tracks.people.rows import Faults, Rows, label_of, read_rows
-from sfumato.tracks.people.rows_loops import repeated
+from sfumato.tracks.people.rows import Faults, Rows, label_of, read_rows, repeat_each
 
 SPILL_FORMAT = 4  # a job that another version began is not taken up
 _BLOCK = "rows_at rows people_at people people_bytes more_at more_bytes fine long first_ms first_row"
@@ -78,7 +77,7 @@ def deal_out(
 ) -> tuple[int, LeftOut]:
     """Write the unit's private file, whole or not at all; how many rows it holds, and which were left out."""
     rows, left_out = 0, list[tuple[IntArray, Faults]]()
-    carried = layout.carried(dataset.schema)
+    carried = layout.carried_columns(dataset.schema)
 
     def write(path: Path) -> None:
         nonlocal rows
@@ -267,7 +266,7 @@ class Bucket:
             table = _beside(table, self._carried.take(pa.array(_from_each(row, count))))
         sizes = self.sizes[first:last]
         starts: IntArray = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        codes = repeated(np.arange(last - first), sizes)
+        codes = repeat_each(np.arange(last - first), sizes)
         ids = None if self._ids is None else self._ids.slice(first, last - first)
         return table, Rows(lat, lon, ms, codes, self.labels[first:last], np.zeros(len(lat), np.uint8), ids, starts)
 
@@ -333,7 +332,7 @@ def _schema(path: Path, buckets: int) -> pa.Schema:
 def _from_each(row: IntArray, count: IntArray) -> IntArray:
     """So many rows from each of these on."""
     before: IntArray = np.cumsum(count) - count
-    return repeated(row - before, count) + np.arange(int(count.sum()))
+    return repeat_each(row - before, count) + np.arange(int(count.sum()))
 
 
 def _read(file: BinaryIO, at: int, into: memoryview) -> memoryview:

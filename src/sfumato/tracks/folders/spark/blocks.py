@@ -27,15 +27,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfumato.base.errors import InputError, SfumatoError
-from sfumato.tracks.folders.rows.dataset import ROUND_ROWS, ROW, Dataset
-from sfumato.tracks.folders.rows.parts import LeftOut, part_name, write_pieces, write_rejects
-from sfumato.tracks.folders.rows.people_losses import Sample, reason_against
+from sfumato.tracks.folders.rows.dataset import (
+    ROUND_ROWS,
+    ROW,
+    Dataset,
+    LeftOut,
+    part_name,
+    write_pieces,
+    write_rejects,
+)
+from sfumato.tracks.folders.rows.people_notes import Sample, reason_against
 from sfumato.tracks.folders.rows.spill import bucket_of
 from sfumato.tracks.people.engine import ProtectedRows, protect_rows
 from sfumato.tracks.people.layout import Layout
 from sfumato.tracks.people.noise import Noise
-from sfumato.tracks.people.rows import Rows, label_of, read_rows
-from sfumato.tracks.people.rows_loops import by_person, floats_at, ints_at, repeated
+from sfumato.tracks.people.rows import Rows, by_person, floats_at, ints_at, label_of, read_rows, repeat_each
 
 T = TypeVar("T")
 BLOCKS = "bucket int, good boolean, block binary"
@@ -103,7 +109,7 @@ class DatasetWork:
         of_run = np.array([self.files.get(one, -1) for one in hashes[begins].tolist()])
         if (of_run < 0).any():
             raise InputError("Spark reads a file that was not listed.", "The dataset changed meanwhile? Start again.")
-        numbers = (repeated(of_run, np.diff(begins, append=hashes.size)) << ROW_BITS) | place
+        numbers = (repeat_each(of_run, np.diff(begins, append=hashes.size)) << ROW_BITS) | place
         table = table.drop_columns([FILE, INDEX]).append_column(ROW, pa.array(numbers))
         return table if (np.diff(numbers) > 0).all() else table.take(pa.array(np.argsort(numbers, kind="stable")))
 
@@ -129,7 +135,7 @@ class DatasetWork:
         good = rows.good
         at, starts = by_person(rank[rows.codes[good]], people.size)
         at, starts = ints_at(good, at), starts.astype(np.int32)
-        others = self.layout.carried(self.dataset.schema)
+        others = self.layout.carried_columns(self.dataset.schema)
         taken = table.select([ROW, *others]).take(pa.array(at)).combine_chunks()
         columns = [column.combine_chunks() for column in taken.columns]
         columns += map(pa.array, (floats_at(rows.lat_deg, at), floats_at(rows.lon_deg, at), ints_at(rows.times_ms, at)))
@@ -227,7 +233,7 @@ def _gathered(batches: list[pa.RecordBatch]) -> tuple[pa.Table, Rows]:
         runs = [batch.column(_WHO) for batch in batches]
         coded = pa.chunked_array([run.values for run in runs]).dictionary_encode().combine_chunks()
         lengths = np.concatenate([np.diff(run.run_ends.to_numpy(), prepend=0) for run in runs]).astype(np.int64)
-        codes, ids = repeated(coded.indices.to_numpy().astype(np.int64), lengths), coded.dictionary
+        codes, ids = repeat_each(coded.indices.to_numpy().astype(np.int64), lengths), coded.dictionary
     table = table.select([name for name in table.column_names if name not in (_LAT, _LON, _MS, _WHO)])
     if any(one.max() > two.min() for one, two in pairwise(numbers)):  # stretches that overlap
         order = np.argsort(np.concatenate(numbers), kind="stable")

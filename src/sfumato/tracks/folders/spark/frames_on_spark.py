@@ -4,40 +4,145 @@ Noise is a function of (key, person, times), so it does not matter which machine
 are, or how often Spark computes a part again after it lost a worker or an executor: the bytes are those of
 :func:`sfumato.tracks.folders.streams.protect_table` with the same key.
 
+A group is all rows of the people whose ids have one hash. Rows arrive in any order, and are first put into the order of
+what is in them: numbers given to a frame's rows as they come would be others when a part of it is computed again.
+
 *Whom the key is shown to.* It is made on the driver and travels inside the pickled function to the executors, over the
 same channel and to the same processes as the true positions; whoever may read those (the cluster's operators) can read
 it too, and nobody else needs to be trusted with more. It is written to no file and no log of ours, and is gone when the
-application ends; evaluating the returned frame again draws the same noise, calling :func:`protect` again does not.
-"""
+application ends; evaluating the returned frame again draws the same noise, calling :func:`protect` again does not."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+import pyarrow as pa
 
 from sfumato.base.errors import InputError, MissingExtra
 from sfumato.base.randomness import Random
 from sfumato.tracks.certificates.build import ReleasedFiles, certificate_body
 from sfumato.tracks.certificates.document import with_seal
-from sfumato.tracks.folders.spark.groups import (
-    GROUP,
-    GROUPS_PER_PART,
-    REASON,
-    SUMMED,
-    Group,
-    deal_by_person,
-    refuse_two_spellings,
-)
-from sfumato.tracks.people.layout import TableReading
-from sfumato.tracks.people.noise import choose_for_people
+from sfumato.tracks.certificates.person_ids import merging_id
+from sfumato.tracks.folders.spark.blocks import quietly
+from sfumato.tracks.people.engine import ProtectedRows, protect_rows
+from sfumato.tracks.people.layout import Layout, TableReading
+from sfumato.tracks.people.noise import Noise, choose_for_people
+from sfumato.tracks.people.rows import FAULTS, count_faults, fault_words
 from sfumato.tracks.plan import Plan
 from sfumato.tracks.times_released import Times
 
 try:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import functions as sql
     from pyspark.sql.types import StringType, StructField, StructType
 except ImportError as error:
     raise MissingExtra("pyspark", "spark") from error
+
+GROUP, REASON = "_sfumato_group", "reason"
+SUMMED = "group long, people long, points long, sha256 string"
+GROUPS_PER_PART = 8  # people are dealt by hashes: several groups make parts more alike
+
+
+def deal_by_person(frame: DataFrame, names: Sequence[str], layout: Layout, parts: int) -> DataFrame:
+    """Rows dealt out by person into groups, the groups into ``parts`` tasks; where all are one person's, one group.
+
+    The columns called ``names`` come under their numbers: Spark's Arrow functions stumble over dots in names.
+    """
+    columns = [column_named(name).alias(f"c{place}") for place, name in enumerate(names)]
+    if layout.person is None:
+        return frame.select(*columns, sql.lit(0).cast("long").alias(GROUP)).repartition(1)
+    groups = sql.lit(GROUPS_PER_PART * parts)
+    number = sql.pmod(sql.xxhash64(column_named(layout.person)), groups).cast("long")
+    return frame.select(*columns, number.alias(GROUP)).repartition(parts, GROUP)
+
+
+def column_named(column: str) -> Column:
+    """A column by its very name, dots and all."""
+    return sql.col("`" + column.replace("`", "``") + "`")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Group:
+    """What a worker does with the rows of some people; pickled with the key, whose text is never shown.
+
+    ``names`` are those of the columns, which come under their numbers.
+    """
+
+    names: tuple[str, ...]
+    layout: Layout
+    noise: Noise
+    strict: bool = False
+
+    def __repr__(self) -> str:
+        return "<a group of people, the key not shown>"
+
+    def release(self, table: pa.Table) -> pa.Table:
+        """The rows that may be released, person by person, in their order in the source."""
+        return quietly(lambda: _plain(self._done(table)[0].table))
+
+    def reject(self, table: pa.Table) -> pa.Table:
+        """The rows that cannot be used as they came, with the reason."""
+
+        def bad_rows() -> pa.Table:
+            done, source = self._done(table)
+            kept = source.drop_columns([GROUP]).filter(pa.array(done.faults > 0))
+            return _plain(kept.append_column(REASON, _reasons(done)))
+
+        return quietly(bad_rows)
+
+    def sums(self, table: pa.Table) -> pa.Table:
+        """One row: how many people and points, and the digest of what is released."""
+
+        def sums() -> pa.Table:
+            done = self._done(table)[0]
+            digest = done.content().digest() if len(done.labels) else ""
+            values = (table.column(GROUP)[0].as_py(), len(done.labels), len(done.lat_deg), digest)
+            return pa.table([[value] for value in values], names=["group", "people", "points", "sha256"])
+
+        return quietly(sums)
+
+    def _done(self, table: pa.Table) -> tuple[ProtectedRows, pa.Table]:
+        # Shuffled rows come in any order; which of two at one moment is kept must not depend on it.
+        source = _in_order(table.combine_chunks().rename_columns([*self.names, GROUP]), self.layout)
+        done = protect_rows(source, self.layout, self.noise, by_people=True)
+        if self.strict and (done.faults > 0).any():
+            raise InputError(
+                fault_words(count_faults(done.faults), source.num_rows), "Repair them, or leave strict out."
+            )
+        return done, source
+
+
+def _in_order(table: pa.Table, layout: Layout) -> pa.Table:
+    names = dict.fromkeys([layout.roles.by_role["time"], *layout.needed])
+    plain = [name for name in names if not pa.types.is_nested(table.schema.field(name).type)]
+    return table.sort_by([(name, "ascending") for name in plain])
+
+
+def _reasons(done: ProtectedRows) -> pa.Array:
+    return pa.array([FAULTS[fault] for fault in done.faults[done.faults > 0].tolist()], pa.string())
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    return table.replace_schema_metadata(None)
+
+
+def refuse_two_spellings(frame: DataFrame, person: str) -> None:
+    """Refuse ids that are one person's as far as noise can tell: they could be in two groups, with two noises."""
+    ids = frame.select(column_named(person).alias("id")).where("id is not null").distinct()
+    twice = ids.mapInArrow(_told_apart, "name string").groupBy("name").count().where("count > 1")
+    if twice.limit(1).collect():
+        raise InputError(
+            "Two ids are the same up to upper and lower case, spaces or the way letters and numbers are written.",
+            "If they are one person, write the id in one way; if not, give them ids that differ in more.",
+        )
+
+
+def _told_apart(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        texts = [str(one) for one in batch.column(0).to_pylist() if one == one]
+        names = [merging_id(one) for one in texts if one.strip()]
+        yield pa.RecordBatch.from_arrays([pa.array(names, pa.string())], names=["name"])
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -34,7 +34,7 @@ from sfumato.tracks.folders.spark.blocks import (
     SAID,
     DatasetWork,
 )
-from sfumato.tracks.folders.spark.groups import column_named
+from sfumato.tracks.folders.spark.frames_on_spark import column_named
 from sfumato.tracks.folders.spark.hadoop import HadoopFolder
 from sfumato.tracks.noise.interface import Json
 

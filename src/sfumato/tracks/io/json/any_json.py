@@ -13,7 +13,8 @@ from sfumato.base.things.traces import Trace
 from sfumato.tracks.io.draft import Draft, Reading, plain
 from sfumato.tracks.io.json import geojson, google
 from sfumato.tracks.io.json.json_text import at, load_json, objects
-from sfumato.tracks.io.tables.tables import NAMES, from_arrow
+from sfumato.tracks.io.tables.columns import NAMES
+from sfumato.tracks.io.tables.point_table import from_arrow
 
 _LAT, _LON = frozenset(NAMES["lat"]) - {"y"}, frozenset(NAMES["lon"]) - {"x"}
 _DEEPEST = 3  # Dawarich: by account, by device

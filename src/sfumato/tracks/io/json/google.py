@@ -12,9 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sfumato.base.errors import InputError
-from sfumato.tracks.io.draft import NO_POSITION, Draft, Reading
+from sfumato.tracks.io.draft import NO_POSITION, Draft, Reading, looks_like_position
 from sfumato.tracks.io.json.json_text import at, coordinate, load_json, number, objects
-from sfumato.tracks.io.positions import looks_like_position
 from sfumato.tracks.io.times import mixed_times
 
 # "48.2082°, 16.3738°" on Android, "geo:48.2082,16.3738" on iOS.

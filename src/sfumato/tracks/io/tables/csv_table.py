@@ -13,9 +13,9 @@ from pyarrow import csv as arrow_csv
 from sfumato.base.errors import InputError
 from sfumato.base.things.frames import decimal_texts
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.io.draft import Reading
-from sfumato.tracks.io.positions import looks_like_position
-from sfumato.tracks.io.tables.tables import PointTable, find_roles
+from sfumato.tracks.io.draft import Reading, looks_like_position
+from sfumato.tracks.io.tables.columns import find_roles
+from sfumato.tracks.io.tables.point_table import PointTable
 from sfumato.tracks.io.times import format_times
 
 _DELIMITERS = ",;\t|"
@@ -31,7 +31,7 @@ def rows(path: Path, reading: Reading) -> PointTable:
     """Points by row, after a header with the columns' names; lines that start with # are skipped before it."""
     encoding, skipped, delimiter, names = _header(path)
     roles = find_roles(names, reading)
-    wanted = names if roles.undeclared(reading) else roles.needed  # any column may tell people apart
+    wanted = names if roles.names_nobody(reading) else roles.needed  # any column may tell people apart
     damaged: list[None] = []
 
     def left_out(row: arrow_csv.InvalidRow) -> str:

@@ -12,7 +12,8 @@ from pyproj import CRS
 from sfumato.base.errors import InputError
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.io.draft import Reading
-from sfumato.tracks.io.tables.tables import Roles, find_roles, from_arrow
+from sfumato.tracks.io.tables.columns import Roles, find_roles
+from sfumato.tracks.io.tables.point_table import from_arrow
 from sfumato.tracks.io.tables.wkb import encode_points
 from sfumato.tracks.io.times import format_times
 

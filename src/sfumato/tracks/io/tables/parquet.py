@@ -12,7 +12,8 @@ from sfumato.base.errors import InputError
 from sfumato.base.things.frames import bounds_texts
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.io.draft import Reading
-from sfumato.tracks.io.tables.tables import PointTable, from_arrow, roles_of
+from sfumato.tracks.io.tables.columns import roles_of
+from sfumato.tracks.io.tables.point_table import PointTable, from_arrow
 from sfumato.tracks.io.tables.wkb import encode_points
 
 
@@ -28,7 +29,7 @@ def rows(path: Path, reading: Reading) -> PointTable:
         with pq.ParquetFile(path) as file:
             schema = file.schema_arrow
             roles = roles_of(schema, reading)
-            table = file.read(columns=None if roles.undeclared(reading) else roles.needed)
+            table = file.read(columns=None if roles.names_nobody(reading) else roles.needed)
     except (pa.ArrowException, OSError, UnicodeError, OverflowError, MemoryError):
         raise InputError("The Parquet file cannot be read.", "It may be cut off or damaged; write it again.") from None
     return PointTable(table, reading, roles)

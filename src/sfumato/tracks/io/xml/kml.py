@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import tempfile
+import zipfile
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import numpy as np
 from sfumato.base.errors import InputError
 from sfumato.base.things.frames import decimal_texts
 from sfumato.base.things.traces import Trace
+from sfumato.tracks.io.archive import unpack_entry
 from sfumato.tracks.io.draft import NO_POSITION, Draft, Reading
 from sfumato.tracks.io.times import format_times
 from sfumato.tracks.io.xml.xml import degrees, escape, parse_xml
@@ -106,7 +109,32 @@ def _add(draft: Draft, numbers: list[str], time: str | None, segment: int) -> No
 
 
 def read(path: Path, reading: Reading) -> list[Draft]:
-    """One draft per Placemark with a track; all time-stamped points together are one more."""
+    """One draft per Placemark with a track; all time-stamped points together are one more. KMZ is KML, packed."""
+    return (_read_packed if zipfile.is_zipfile(path) else _read_document)(path, reading)
+
+
+def _read_packed(path: Path, reading: Reading) -> list[Draft]:
+    """The drafts of ``doc.kml``, or of the one KML file there is; other KML files of the zip are counted."""
+    try:
+        with zipfile.ZipFile(path) as packed:
+            found = [info for info in packed.infolist() if info.filename.lower().endswith(".kml")]
+    except (zipfile.BadZipFile, ValueError, NotImplementedError):
+        raise InputError("The KMZ file is no readable zip file.", "It may be cut off; export it again.") from None
+    if not found:
+        raise InputError("The KMZ file holds no KML file.", "Export the track again, as KML or GPX.")
+    main = min(found, key=lambda info: (info.filename.lower() != "doc.kml", info.filename.count("/")))
+    with tempfile.TemporaryDirectory(prefix="sfumato-") as folder:
+        target = Path(folder) / "doc.kml"
+        unpack_entry(path, main, target)
+        if target.stat().st_size == 0:
+            raise InputError("The KML file in the KMZ file is empty.", "Export the track again.")
+        drafts = _read_document(target, reading)
+    if len(found) > 1:
+        drafts[0].dropped[f"further KML files ({len(found) - 1})"] = None
+    return drafts
+
+
+def _read_document(path: Path, reading: Reading) -> list[Draft]:
     reader = _Reader(reading)
     parse_xml(path, reader.start, reader.end, kind="KML")
     reader.end_placemark()

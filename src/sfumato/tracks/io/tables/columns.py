@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from sfumato.base.arrays import BoolArray, FloatArray, IntArray
+from sfumato.base.arrays import BoolArray, FloatArray
 from sfumato.base.errors import InputError
-from sfumato.base.things.traces import Trace
-from sfumato.tracks.io.draft import KNOWN, Reading, canonical, plain, require_kept, unusable_points
-from sfumato.tracks.io.positions import looks_like_position, refuse_positions
-from sfumato.tracks.io.tables.wkb import points_from_wkb
-from sfumato.tracks.io.tables.wkt import is_empty, points_from_texts
+from sfumato.tracks.io.draft import Reading, canonical, looks_like_position, plain, require_kept
+from sfumato.tracks.io.tables.wkb import is_empty, points_from_texts, points_from_wkb
 from sfumato.tracks.io.times import mixed_times, parse_epochs, parse_times, zone_named
-from sfumato.tracks.io.who import refuse_undeclared_people
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -31,7 +28,7 @@ _PEOPLE = _words(
     "userid user uid personid person participantid participant subjectid individualid agentid animalid "
     "vehicleid vehicle deviceid cabid cab taxiid taxi driverid driver mmsi"
 )
-_TRIPS = ("traceid", "trajectoryid", "trajid", "trackid", "tripid", "rideid", "tid", "id")
+_TRIPS = _words("tripid trajectoryid trajid trackid traceid rideid tid")
 # Plain names (lower case, letters and digits) in the order of preference.
 NAMES: dict[str, tuple[str, ...]] = {
     "lat": _words(
@@ -47,7 +44,7 @@ NAMES: dict[str, tuple[str, ...]] = {
         "localtime times dateandtime eventtime tst times timems timestampms unixtime epoch t date"
     ),
     "segment": ("segment", "segmentid", "seg", "trkseg", "tracksegid"),
-    "id": (*_PEOPLE, *_TRIPS),
+    "id": (*_PEOPLE, *_TRIPS, "id"),
     "geometry": _words(
         "geometry geom wkbgeometry thegeom shape wkt wktgeom wktgeometry geomwkt geometrywkt pointwkt ewkt wkb geog "
         "geography lonlat lnglat point"
@@ -65,7 +62,7 @@ class Roles:
     keep: Mapping[str, str]
     dropped: tuple[str, ...]
 
-    def undeclared(self, reading: Reading) -> bool:
+    def names_nobody(self, reading: Reading) -> bool:
         """Whether nobody said, and no known name says, who is who; a trip's id says nothing about its person."""
         known = plain(self.by_role.get("id", "")) in (*_PEOPLE, "id")
         return not (reading.one_person or "id" in reading.columns or known)
@@ -116,7 +113,7 @@ def find_roles(names: Iterable[str], reading: Reading, *, geometry: str | None =
             f"Name it with columns={{'time': ...}}; the table's columns: {', '.join(available)}.",
         )
     if "segment" not in roles and plain(roles.get("id", "")) in _PEOPLE:
-        trip = next((by_plain[name] for name in _TRIPS[:-1] if name in by_plain), None)
+        trip = next((by_plain[name] for name in _TRIPS if name in by_plain), None)
         if trip is not None and trip not in roles.values():
             roles["segment"] = trip  # one person's trips
     if "date" not in roles and "date" in by_plain and by_plain["date"] not in roles.values():
@@ -125,73 +122,6 @@ def find_roles(names: Iterable[str], reading: Reading, *, geometry: str | None =
     keep = {canonical(name): name for name in others if canonical(name) in reading.keep or name in reading.keep}
     require_kept(reading, keep, others)
     return Roles(roles, keep, tuple(name for name in others if name not in keep.values()))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PointTable:
-    """A file's rows as they were read, before anybody asks whose they are; ``skipped`` never came to be rows."""
-
-    table: pa.Table
-    reading: Reading
-    roles: Roles
-    skipped: Mapping[str, int] = field(default_factory=dict)
-
-    def traces(self) -> list[tuple[str, Trace]]:
-        """One trace, or one for every person."""
-        return from_arrow(self.table, self.reading, roles=self.roles, skipped=self.skipped)
-
-
-def from_arrow(
-    table: pa.Table, reading: Reading, *, roles: Roles | None = None, skipped: Mapping[str, int] | None = None
-) -> list[tuple[str, Trace]]:
-    """The traces of a table of points: one, or one per value of its id column.
-
-    Rows that cannot be used are left out and counted; ``skipped`` are those that never came to be rows.
-    """
-    if roles is None:
-        roles = roles_of(table.schema, reading)
-    if reading.one_person and "id" in reading.columns:
-        raise InputError("An id column and one person were asked for.", "Give one of the two.")
-    if table.num_rows == 0:
-        raise InputError("The table has no points.", "Give at least one row with a position and a time.")
-    try:
-        lat, lon, missing = positions_of(table, roles)
-        times = times_of(table, roles, reading)
-        unusable = unusable_points(lat, lon, times, missing, empties_of(table.column(roles.by_role["time"])))
-        keep = {word: column_floats(table.column(name), name) for word, name in roles.keep.items()}
-        usable = ~np.any([np.zeros(len(lat), dtype=bool), *unusable.values()], axis=0)
-        if keep:
-            kept = {word: values[usable] for word, values in keep.items()}
-            refuse_positions(kept, lat[usable], lon[usable], times[usable], KNOWN)
-        if roles.undeclared(reading):
-            others = [name for name in table.column_names if name not in roles.by_role.values()]
-            good = table if usable.all() else table.filter(pa.array(usable))
-            refuse_undeclared_people(good, others, lat[usable], lon[usable], times[usable])
-        segment = _segments(table, roles)
-        identities, places = _groups(table, roles, named="id" in reading.columns, one_person=reading.one_person)
-    except (pa.ArrowException, TypeError, OverflowError):
-        raise InputError("A column of the table cannot be read as numbers.", "Check its types.") from None
-    traces: list[tuple[str, Trace]] = []
-    left_out = Counter(skipped or {})
-    for identity, everything in zip(identities, places, strict=True):
-        left_out.update({why: n for why, mask in unusable.items() if (n := int(mask[everything].sum()))})
-        rows = everything if usable[everything].all() else np.arange(len(lat))[everything][usable[everything]]
-        if not len(lat[rows]):
-            continue  # counted with whoever comes next
-        columns = {name: values[rows] for name, values in keep.items()}
-        part = _renumbered(segment[rows]) if isinstance(segment, np.ndarray) else None
-        try:
-            trace = Trace(lat[rows], lon[rows], times[rows], part, columns, roles.dropped, {}, left_out)  # type: ignore[arg-type]
-        except InputError as error:
-            if len(identities) > 1:
-                raise InputError(f"Trace number {len(traces) + 1}: {error.what}", error.advice) from None
-            raise
-        traces.append((identity, trace))
-        left_out = Counter()
-    if left_out:  # of people who have nobody after them
-        identity, trace = traces[-1]
-        traces[-1] = (identity, replace(trace, skipped=left_out + Counter(trace.skipped)))
-    return traces
 
 
 def with_time(schema: pa.Schema, names: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
@@ -315,45 +245,30 @@ def times_of(table: pa.Table, roles: Roles, reading: Reading) -> FloatArray:
     return mixed_times(texts, reading.zone)
 
 
-def _segments(table: pa.Table, roles: Roles) -> IntArray | None:
-    """Any labels to numbers that grow where the label changes."""
-    if "segment" not in roles.by_role:
-        return None
-    codes = table.column(roles.by_role["segment"]).combine_chunks().dictionary_encode()
-    return _codes(codes)
+def columns_by_person(names: Iterable[str], columns: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Roles of columns, with the person as id and the trip as segment where a table has both and none was named."""
+    given = dict(columns or {})
+    by_plain = {plain(name): name for name in reversed(list(names))}
+    person = next((by_plain[word] for word in (*_PEOPLE, "device") if word in by_plain), None)
+    trip = next((by_plain[word] for word in (*_TRIPS, "trip", "ride") if word in by_plain), None)
+    if person is None or trip is None or "id" in given or person in given.values() or trip in given.values():
+        return given
+    given["id"] = person
+    given.setdefault("segment", trip)
+    return given
 
 
-def _codes(encoded: pa.ChunkedArray | pa.DictionaryArray) -> IntArray:
-    array = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
-    codes: IntArray = array.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return codes
-
-
-def _renumbered(codes: IntArray) -> IntArray:
-    numbers: IntArray = np.zeros(len(codes), dtype=np.int64)
-    np.cumsum(codes[1:] != codes[:-1], out=numbers[1:])
-    return numbers
-
-
-def _groups(
-    table: pa.Table, roles: Roles, *, named: bool, one_person: bool
-) -> tuple[list[str], list[slice | IntArray]]:
-    """The identities in order of appearance with the rows of each; one without a name ("") where nothing tells them."""
-    rows = table.num_rows
-    if "id" not in roles.by_role or one_person:
-        return [""], [slice(None)]
-    column = table.column(roles.by_role["id"])
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    encoded = column.combine_chunks().dictionary_encode()
-    codes = _codes(encoded)
-    array = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
-    labels = [str(label) for label in array.dictionary.to_pylist()]
-    if not named and plain(roles.by_role["id"]) in ("id", "uid", "tid") and len(labels) == rows > 1:
-        return [""], [slice(None)]  # a number per row is no trace's name
-    if len(labels) <= 1:
-        return labels or [""], [slice(None)]
-    order = np.argsort(codes, kind="stable")
-    edges = np.flatnonzero(np.diff(codes[order])) + 1
-    places = np.split(order, edges)
-    return [labels[codes[part[0]]] if codes[part[0]] >= 0 else "none" for part in places], list(places)
+def column_names(path: Path) -> list[str]:
+    """The column names of a Parquet or CSV file; none where they cannot be read (the reader will say why)."""
+    if path.suffix.lower() in (".parquet", ".pq", ".geoparquet"):
+        try:
+            return list(pq.read_schema(path).names)
+        except (OSError, pa.ArrowException, ValueError, OverflowError, MemoryError):  # names need not be UTF-8
+            return []
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            head = file.readline(100_000).rstrip("\r\n")
+    except OSError:
+        return []
+    delimiter = max(",;\t|", key=head.count)
+    return [name.strip().strip('"') for name in head.split(delimiter)]

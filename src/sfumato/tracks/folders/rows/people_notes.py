@@ -1,37 +1,52 @@
-"""What people lose at their own times: quantiles over everybody, or over a sample that every reader draws again.
+"""What is noted of people bucket by bucket: what they lose at their own times, and who travels together.
 
-The loss at a person's times is that of ``loss_at_times`` in a track's certificate, and it only grows with further
-moments (whoever ignores a point knows less). So some of a person's moments bound it from below, and ``worst_loss``,
-which holds at any times, from above; with at most :data:`MOMENTS` moments a person's loss is known.
-
-*Whose.* Of more than :data:`PEOPLE` people those whose ids, as released, have the smallest hashes. The hash is public:
-engines, partitions and resumed jobs choose the same people, and so does whoever checks the release, which shows times.
+*Losses* are quantiles over everybody, or over a sample that every reader draws again. The loss at a person's times is
+that of ``loss_at_times`` in a track's certificate, and it only grows with further moments (whoever ignores a point
+knows less). So some of a person's moments bound it from below, and ``worst_loss``, which holds at any times, from
+above; with at most :data:`MOMENTS` moments a person's loss is known. Of more than :data:`PEOPLE` people those are
+chosen whose ids, as released, have the smallest hashes. The hash is public: engines, partitions and resumed jobs choose
+the same people, and so does whoever checks the release, which shows times.
 
 *What it tells.* Nothing that is not in the release; where that does not show everybody's own intervals, nothing is
 stated. The certificate may travel alone: it has quantiles of :data:`LEAST_PEOPLE` people or more, never the least or
 the largest, in three figures, since the digits of a loss would be those of one person's intervals.
+
+*Who met* is noted in one private file for each bucket, the same when it is done again, with at most so many keys that
+all of them together stay small however many rows there are (:mod:`sfumato.tracks.adversary.companions`).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from heapq import nsmallest
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from sfumato.accountant.compose import composed_losses
-from sfumato.base.arrays import IntArray
+from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.base.errors import InputError
-from sfumato.tracks.certificates.build import Terms
+from sfumato.tracks.adversary.companions import MOST_KEYS, Meetings, WorstGroup, all_meetings, meetings, worst_of
+from sfumato.tracks.certificates.build import ReleasedFiles, Terms, certificate_body
 from sfumato.tracks.certificates.verify import Document
+from sfumato.tracks.folders.rows.dataset import (
+    JobTally,
+    Parts,
+    statement_of,
+)
+from sfumato.tracks.folders.staging import (
+    FolderStatement,
+    over_people,
+)
 from sfumato.tracks.io.times import zone_named
 from sfumato.tracks.losses.exact_losses import stated_grid
 from sfumato.tracks.noise.interface import Json, TraceMechanism
 from sfumato.tracks.people.layout import Layout
+from sfumato.tracks.people.noise import Noise
 from sfumato.tracks.times_released import Times
 
 PEOPLE, MOMENTS, LEAST_PEOPLE = 100, 32, 20
@@ -192,3 +207,59 @@ def _meaning(computed: int, people: int, whole: int) -> str:
         f"moments{rest}. Losses are per m², in three figures, the largest over {stated_grid(MOMENTS)}; between those "
         "scales one can be a little larger. Nobody's is above worst_loss."
     )
+
+
+class PeopleMet:
+    """A folder of such notes."""
+
+    def __init__(self, folder: Path, buckets: int) -> None:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        self._folder, self._most = folder, max(1 << 12, 4 * MOST_KEYS // buckets)
+
+    def of(self, labels: Sequence[str]) -> BucketMet:
+        """The note on the bucket of these people, to be filled; each person is in one bucket."""
+        name = hashlib.sha256(min(labels).encode()).digest()
+        return BucketMet(self._folder / f"{name.hex()}.npz", self._most, int.from_bytes(name[:3], "big") << 32)
+
+    def worst_group(self) -> WorstGroup:
+        """The largest group over all buckets that are done, in this run or before."""
+        return worst_of(all_meetings(Meetings.load(path) for path in sorted(self._folder.glob("[!.]*.npz"))))
+
+
+class BucketMet:
+    """Where and when the people of one bucket were, piece by piece."""
+
+    def __init__(self, path: Path, most: int, first: int) -> None:
+        self._path, self._most, self._first = path, most, first
+        self._parts: list[Meetings] = []
+
+    def add(self, lat_deg: FloatArray, lon_deg: FloatArray, times_ms: IntArray, codes: IntArray) -> None:
+        """A piece that holds all rows of its people, together, numbered from 0."""
+        if len(codes):
+            self._parts.append(meetings(lat_deg, lon_deg, times_ms, codes + self._first, most=self._most))
+            self._first += int(codes[-1]) + 1
+
+    def keep(self) -> None:
+        """In its file, whole or not at all."""
+        beside = self._path.with_name(f".{self._path.name}")
+        all_meetings(self._parts).at_most(self._most).save(beside)
+        beside.replace(self._path)
+
+
+def noisy_statement(
+    parts: Parts,
+    layout: Layout,
+    noise: Noise,
+    tally: JobTally,
+    proposed: Sequence[Document],
+    priced: Callable[[Document], None] | None,
+) -> FolderStatement:
+    """What the certificate of a dataset with noise is made from; ``proposed`` is whose losses may be computed."""
+    terms = noise.terms(several_files=True)
+    contents = tuple((points, digest) for _, digest, points in parts)
+    body = certificate_body(terms, ReleasedFiles(contents, range(tally.people)))
+    if priced is not None:
+        priced(body)
+    people = over_people(tally.points_of_people)
+    people[BLOCK] = losses_over_people(proposed, tally.people, terms, body["worst_loss"])
+    return statement_of(parts, layout, Times.parse(noise.plan.times), people, noise=body)
