@@ -270,3 +270,12 @@ def _said(target: Path) -> Iterator[None]:
         raise
     except OSError as error:
         raise InputError(f"Cannot write {target}: {error.strerror}.", "Choose a folder you can write to.") from error
+
+
+def erase(path: Path) -> None:
+    """Zeros over a file, on the disk, then no file: for keys."""
+    with path.open("r+b") as file:
+        file.write(bytes(path.stat().st_size))
+        file.flush()
+        os.fsync(file.fileno())
+    path.unlink()

@@ -47,3 +47,8 @@ def frugal_pool() -> Iterator[None]:
     finally:
         pa.system_memory_pool().release_unused()
         pa.set_memory_pool(before)
+
+
+def usable_cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

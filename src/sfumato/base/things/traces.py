@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -203,3 +203,15 @@ def _check_ranges(lat: FloatArray, lon: FloatArray, times: FloatArray) -> None:
                 f"{int(bad.sum())} {name} value(s) lie outside {limits} (first at point {int(np.argmax(bad)) + 1}).",
                 "Remove or repair those points; check that latitude and longitude are not swapped.",
             )
+
+
+def join_traces(traces: Sequence[Trace]) -> Trace:
+    """Several files as one trace, in their order; positions and times only."""
+    segment, base = [], 0
+    for trace in traces:
+        segment.append(trace.segment - trace.segment[0] + base)
+        base = int(segment[-1][-1]) + 1
+    lat, lon, times = (
+        np.concatenate([getattr(trace, name) for trace in traces]) for name in ("lat_deg", "lon_deg", "times_s")
+    )
+    return Trace(lat, lon, times, np.concatenate(segment))

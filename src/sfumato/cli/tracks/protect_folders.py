@@ -42,8 +42,8 @@ from sfumato.tracks.folders.rides.protect_archive import protect_archive
 from sfumato.tracks.folders.rides.ride_job import ArchiveResult, Faces, Sharing, SourceReading
 from sfumato.tracks.folders.rows.dataset import DatasetResult, open_dataset
 from sfumato.tracks.folders.rows.dataset_job import protect_dataset
-from sfumato.tracks.folders.rows.people_notes import BLOCK
-from sfumato.tracks.folders.staging import SUMMARY_NAME
+from sfumato.tracks.folders.rows.people_notes import BLOCK, not_stated
+from sfumato.tracks.folders.staging import SUMMARY_NAME, Crowd, FolderDocument, OwnLosses
 from sfumato.tracks.io.archive import count_members
 from sfumato.tracks.people.layout import Layout
 from sfumato.tracks.people.noise import choose
@@ -183,7 +183,7 @@ def _say_dataset(done: DatasetResult, output: str, *, spark: bool) -> None:
         f"{done.document['times']['meaning']}"
     )
     say_left_out(done.skipped, output)
-    for line in promise_lines(done.document["noise"]):
+    for line in promise_lines(done.document["noise"] or {}):
         typer.echo(line)
     people = done.document["people"]
     if (spread := people["points_per_person"]) and people["people"] > 1:
@@ -203,11 +203,11 @@ def _say_dataset(done: DatasetResult, output: str, *, spark: bool) -> None:
 
 _PARTS, _OF_EACH, _MOST_POINTS = 16, 4, 200_000
 _WORDS = {"0.00": "least", "0.25": "a quarter", "0.50": "half", "0.75": "three quarters", "0.95": "19 of 20"}
-_UNSAID: Document = {"people": 0, "meaning": "Not stated."}
+_UNSAID = not_stated("Not stated.")
 _LOSSES = {"0.10": "a tenth", "0.25": "a quarter", "0.50": "half", "0.75": "three quarters", "0.90": "9 in 10"}
 
 
-def public_dataset_page(out: Path, document: Document) -> str:
+def public_dataset_page(out: Path, document: FolderDocument) -> str:
     """From the release and its certificate alone."""
     if not Times.parse(str(document["times"]["released"])).same_intervals:
         raise InputError(
@@ -215,6 +215,7 @@ def public_dataset_page(out: Path, document: Document) -> str:
         )
     shown = _some(out, document)
     noise = document["noise"]
+    assert noise is not None  # what sfumato protect filled
     people, spread = document["people"], document["people"]["points_per_person"]
     rows = [(f"{words} of the people at most", spread[key]) for key, words in _WORDS.items() if key in spread]
     said = (
@@ -230,10 +231,10 @@ def public_dataset_page(out: Path, document: Document) -> str:
     return public_fleet_page(shown, Certificate.of(noise), losses, received, smoothed=False, more=sections)
 
 
-def loss_words(people: Document) -> str:
+def loss_words(people: Crowd) -> str:
     """What people lose at their own times, as parts of the largest loss that anybody can have."""
-    block, worst = people.get(BLOCK, _UNSAID), people["worst_loss"]
-    if not block["people"]:
+    block, worst = people.get(BLOCK, _UNSAID), people.get("worst_loss")
+    if not block["people"] or worst is None:
         return str(block["meaning"])
     parts = [f"{_LOSSES[name]} at most {_share(block, name, worst)}" for name in ("0.10", "0.50", "0.90")]
     everybody = block["people"] == people["people"]
@@ -242,22 +243,22 @@ def loss_words(people: Document) -> str:
     return f"{', '.join(parts)} of that (computed for {who}, {whole})."
 
 
-def _losses(people: Document) -> str:
-    block, worst = people.get(BLOCK, _UNSAID), people["worst_loss"]
+def _losses(people: Crowd) -> str:
+    block, worst = people.get(BLOCK, _UNSAID), people.get("worst_loss")
     said = f"<p>{escape(str(block['meaning']))}</p>"
-    if not block["people"]:
+    if not block["people"] or worst is None:
         return said
     rows = [(f"{words} of the people at most", _share(block, name, worst)) for name, words in _LOSSES.items()]
     return said + table(("", "of the largest loss that anybody can have"), rows)
 
 
-def _share(block: Document, name: str, worst: float) -> str:
+def _share(block: OwnLosses, name: str, worst: float) -> str:
     """A quantile, or the two numbers that it lies between."""
     low, high = math.floor(100.0 * block["at_least"][name] / worst), math.ceil(100.0 * block["at_most"][name] / worst)
     return f"{high} %" if high - low <= 1 else f"{low} to {high} %"
 
 
-def _some(out: Path, document: Document) -> People:
+def _some(out: Path, document: FolderDocument) -> People:
     """The first few people of some parts, whole."""
     columns, files, people = dict(document["columns"]), list(document["files"]), list[tuple[str | None, Trace]]()
     points = 0

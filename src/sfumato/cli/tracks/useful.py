@@ -14,7 +14,7 @@ from sfumato.base.errors import InputError
 from sfumato.base.files import write_text
 from sfumato.base.numbers.odds import odds_words
 from sfumato.base.progress import progress
-from sfumato.base.things.traces import PointsRead
+from sfumato.base.things.traces import PointsRead, join_traces
 from sfumato.base.units import bounds_deg, format_length, length_m
 from sfumato.cli.output import print_json
 from sfumato.cli.tracks.archive_faces import named_columns
@@ -26,7 +26,6 @@ from sfumato.tracks.certificates.build import rounded_times
 from sfumato.tracks.certificates.verify import read_certificate, read_release, terms_of
 from sfumato.tracks.folders.audit_archive import shared_pairs
 from sfumato.tracks.folders.rides.ride_job import SourceReading
-from sfumato.tracks.folders.staging import join_traces
 from sfumato.tracks.io.archive import members, only_track
 from sfumato.tracks.io.formats import is_archive
 from sfumato.tracks.people.door import read_people

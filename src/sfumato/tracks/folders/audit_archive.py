@@ -17,14 +17,14 @@ import numpy as np
 
 from sfumato.base.errors import InputError, SfumatoError, VerificationFailed
 from sfumato.base.things.frames import differences_m
-from sfumato.base.things.traces import Trace
+from sfumato.base.things.traces import Trace, join_traces
 from sfumato.base.units import count_of
 from sfumato.tracks.adversary.audit import WITHIN_M, Audit, audit
 from sfumato.tracks.adversary.places.zone_view import evenly
 from sfumato.tracks.certificates.build import rounded_times
 from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.folders.rides.ride_job import SourceReading
-from sfumato.tracks.folders.staging import ARCHIVE, SourceRecord, join_traces, read_records
+from sfumato.tracks.folders.staging import ARCHIVE, SourceRecord, read_records
 from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.io.archive import Member, members

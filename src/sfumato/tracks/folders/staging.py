@@ -25,13 +25,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Self
+from typing import NotRequired, Self, TypedDict, TypeGuard
 
 import numpy as np
 
 from sfumato.base.errors import InputError
 from sfumato.base.files import locked, remove_leftovers
-from sfumato.base.things.traces import Trace
 from sfumato.base.version import __version__
 from sfumato.tracks.certificates.build import ReleasedFiles
 from sfumato.tracks.certificates.document import with_seal
@@ -274,8 +273,59 @@ MEANING = (
     "Every person's points have one noise of their own, whatever part they are in. The losses stated hold for each "
     "person, with any number of points: nobody's is larger than worst_loss."
 )
-Sign = Callable[[Document], Mapping[str, str]]
+Sign = Callable[[Mapping[str, object]], Mapping[str, str]]
 _QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+
+
+class CertifiedFile(TypedDict):
+    """One file of a folder; a dataset's says its points."""
+
+    name: str
+    sha256: str
+    points: NotRequired[int]
+
+
+class OwnLosses(TypedDict):
+    """Quantiles of what people lose at their own times, from below and from above; or why there are none."""
+
+    people: int
+    with_all_moments: int
+    at_least: dict[str, float]
+    at_most: dict[str, float]
+    meaning: str
+
+
+class Crowd(TypedDict):
+    """How points are spread over people, and what they lose."""
+
+    people: int
+    points: int
+    points_per_person: dict[str, int]
+    loss_at_times: NotRequired[OwnLosses]
+    worst_loss: NotRequired[float | None]
+
+
+class FolderDocument(TypedDict):
+    """The certificate of a folder as its JSON; a dataset's names columns and people."""
+
+    kind: str
+    format: int
+    sfumato: str
+    withheld: list[str] | None
+    not_covered: list[str]
+    times: dict[str, str]
+    columns: NotRequired[dict[str, str]]
+    kept: list[str]
+    people: NotRequired[Crowd]
+    meaning: NotRequired[str | None]
+    simulation: bool
+    noise: Json | None
+    files: list[CertifiedFile]
+
+
+def is_folder_document(document: Mapping[str, object]) -> TypeGuard[FolderDocument]:
+    """Whether a certificate says to be a folder's, in the format known here."""
+    return document.get("kind") in (ARCHIVE, DATASET) and document.get("format") == FORMAT
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -285,17 +335,17 @@ class FolderStatement:
     An archive has neither ``columns`` nor ``people``. Made and checked by the same code (:meth:`of`).
     """
 
-    files: Sequence[Document]
+    files: Sequence[CertifiedFile]
     times: Times
     kept: Sequence[str]
     noise: Document | None
     withheld: bool = False
     simulation: bool = False
     columns: Mapping[str, str] | None = None
-    people: Document | None = None
+    people: Crowd | None = None
 
     @classmethod
-    def of(cls, document: Document) -> Self:
+    def of(cls, document: FolderDocument) -> Self:
         """What a certificate says that it was made from."""
         return cls(
             document["files"],
@@ -304,13 +354,13 @@ class FolderStatement:
             document["noise"],
             document["withheld"] is not None,
             bool(document["simulation"]),
-            document["columns"] if document["kind"] == DATASET else None,
-            document["people"] if document["kind"] == DATASET else None,
+            document.get("columns"),
+            document.get("people"),
         )
 
-    def document(self, sign: Sign | None = None) -> Json:
+    def document(self, sign: Sign | None = None) -> FolderDocument:
         """The sealed certificate."""
-        noise, said, columns = None if self.noise is None else with_seal(self.noise), {}, {}
+        noise, said, columns = None if self.noise is None else with_seal(self.noise), dict[str, object](), {}
         if self.people is not None:
             worst = None if noise is None else noise["worst_loss"]
             said = {"people": {**self.people, "worst_loss": worst}, "meaning": MEANING if noise is not None else None}
@@ -329,10 +379,12 @@ class FolderStatement:
             "noise": noise,
             "files": [dict(file) for file in self.files],
         }
-        return with_seal(body, sign)
+        document = with_seal(body, sign)
+        assert is_folder_document(document)
+        return document
 
 
-def over_people(points_of_people: Mapping[int, int]) -> Json:
+def over_people(points_of_people: Mapping[int, int]) -> Crowd:
     """How points are spread over people: quantiles of the released points of one person."""
     points = np.array(sorted(points_of_people), dtype=np.int64)
     if not points.size:
@@ -342,15 +394,3 @@ def over_people(points_of_people: Mapping[int, int]) -> Json:
     place = np.searchsorted(upto, np.ceil(np.array(_QUANTILES) * upto[-1]).clip(1))
     spread = {f"{quantile:.2f}": int(points[at]) for quantile, at in zip(_QUANTILES, place.tolist(), strict=True)}
     return {"people": int(upto[-1]), "points": int((points * count).sum()), "points_per_person": spread}
-
-
-def join_traces(traces: Sequence[Trace]) -> Trace:
-    """Several files as one trace, in their order; positions and times only."""
-    segment, base = [], 0
-    for trace in traces:
-        segment.append(trace.segment - trace.segment[0] + base)
-        base = int(segment[-1][-1]) + 1
-    lat, lon, times = (
-        np.concatenate([getattr(trace, name) for trace in traces]) for name in ("lat_deg", "lon_deg", "times_s")
-    )
-    return Trace(lat, lon, times, np.concatenate(segment))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import shutil
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -24,9 +24,8 @@ from sfumato.base.errors import InputError
 from sfumato.base.randomness import Random
 from sfumato.tracks.folders.rows.dataset import DatasetResult
 from sfumato.tracks.folders.rows.dataset_job import protect_dataset
-from sfumato.tracks.noise.interface import Json
-from sfumato.tracks.people.door import protect_arrow, warn_of
-from sfumato.tracks.people.kinds import Frame, as_arrow, library_of, like
+from sfumato.tracks.people.door import Frame, protect_arrow, warn_of
+from sfumato.tracks.people.kinds import as_arrow, library_of, like
 from sfumato.tracks.people.layout import TableReading
 from sfumato.tracks.people.rows import fault_words
 from sfumato.tracks.plan import Plan
@@ -45,7 +44,7 @@ def protect_table(
     rng: Random = None,
     key: bytes | None = None,
     into: str | Path | None = None,
-) -> tuple[Frame, Json]:
+) -> tuple[Frame, Mapping[str, object]]:
     """The released table, of the kind and laid out as the one given, and its certificate: :func:`protect` by a plan.
 
     Without one, the defaults of :class:`~sfumato.tracks.plan.Plan`. ``key`` (32 bytes) is for engines that protect
@@ -81,14 +80,12 @@ def protect_stream(
     return _over(table, into), done
 
 
-def _run(table: Frame, path: Path) -> None:
+def _run(table: object, path: Path) -> None:
     """All rows in one file, never all in memory where the table is lazy."""
-    kind = library_of(table)
+    lazily = {"polars": "sink_parquet", "duckdb": "write_parquet"}.get(library_of(table), "")
     try:
-        if kind == "polars" and hasattr(table, "sink_parquet"):
-            table.sink_parquet(path, row_group_size=_BATCH_ROWS)
-        elif kind == "duckdb":
-            table.write_parquet(str(path), row_group_size=_BATCH_ROWS)
+        if (run := getattr(table, lazily, None)) is not None:
+            run(str(path), row_group_size=_BATCH_ROWS)
         elif isinstance(table, pa.RecordBatchReader | ds.Dataset):
             batches = table if isinstance(table, pa.RecordBatchReader) else table.to_batches()
             with pq.ParquetWriter(path, table.schema) as writer:
@@ -106,11 +103,11 @@ def _run(table: Frame, path: Path) -> None:
 
 def _over(given: Frame, folder: Path) -> Frame:
     """A table of the kind that was given, over the parts of a release."""
-    kind, parts = library_of(given), str(folder / "*.parquet")
+    kind, parts, over = library_of(given), str(folder / "*.parquet"), ds.dataset(folder, format="parquet")
     if kind == "polars":
         polars = sys.modules["polars"]
-        read: Callable[[str], Frame] = polars.scan_parquet if hasattr(given, "collect") else polars.read_parquet
-        return read(parts)
-    if kind == "duckdb":
-        return sys.modules["duckdb"].read_parquet(parts)
-    return ds.dataset(folder, format="parquet")
+        over = (polars.scan_parquet if hasattr(given, "collect") else polars.read_parquet)(parts)
+    elif kind == "duckdb":
+        over = sys.modules["duckdb"].read_parquet(parts)
+    frame: Frame = over
+    return frame

@@ -17,7 +17,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from sfumato.base.errors import InputError, VerificationFailed
-from sfumato.base.things.traces import PointsRead, Trace
+from sfumato.base.things.traces import PointsRead, Trace, join_traces
 from sfumato.base.units import count_of
 from sfumato.tracks.certificates.build import ReleasedFiles
 from sfumato.tracks.certificates.clean import more_than_certified
@@ -37,18 +37,17 @@ from sfumato.tracks.certificates.verify import (
 from sfumato.tracks.folders.rows.check_rows import check_rows
 from sfumato.tracks.folders.rows.dataset import REJECTS
 from sfumato.tracks.folders.staging import (
-    ARCHIVE,
     CERTIFICATE_NAME,
     DATASET,
-    FORMAT,
     MANIFEST_NAME,
     REJECTS_NAME,
+    CertifiedFile,
+    FolderDocument,
     FolderStatement,
     file_sha256,
-    join_traces,
+    is_folder_document,
 )
 from sfumato.tracks.io import read_trace
-from sfumato.tracks.noise.interface import Json
 from sfumato.tracks.times_released import Times
 
 _UNTESTED = "Parts of a dataset are not tested for this."
@@ -61,7 +60,7 @@ def verify_folder(
 ) -> Verified:
     """The seal, every file's bytes, no file beside them, what is in a dataset's, the words, and the noise."""
     document = read_certificate(source)
-    if document.get("kind") not in (ARCHIVE, DATASET) or document.get("format") != FORMAT:
+    if not is_folder_document(document):
         raise VerificationFailed("This is not the certificate of a folder.", "Give the one that speaks of the folder.")
     if with_seal(document)[SEAL] != document.get(SEAL):
         raise VerificationFailed("The certificate's own hash does not fit its content.", _CHANGED)
@@ -73,7 +72,7 @@ def verify_folder(
         raise VerificationFailed("A field of the certificate is missing or has the wrong type.", _CHANGED) from error
 
 
-def _verified(document: Document, folder: Path, checks: list[str], ignore_wording: bool) -> Verified:
+def _verified(document: FolderDocument, folder: Path, checks: list[str], ignore_wording: bool) -> Verified:
     dataset, notes = document["kind"] == DATASET, list[str]()
     _check_files(document["files"], folder, dataset=dataset)
     checks += [
@@ -99,7 +98,7 @@ def _verified(document: Document, folder: Path, checks: list[str], ignore_wordin
             raise VerificationFailed("The noise is a simulation and the certificate hides it.", _CHANGED)
         if noise["times"]["released"] != str(again.times):
             raise VerificationFailed("The certificate contradicts itself about times.", _CHANGED)
-        held = (_noise_of_rows if dataset else _noise_of_files)(document, folder, ignore_wording)
+        held = (_noise_of_rows if dataset else _noise_of_files)(document, noise, folder, ignore_wording)
         checks, notes = checks + list(held.checks[1:]), notes + list(held.notes)
     if document["withheld"] is not None:
         notes.append("That nothing from inside the zones is left, only the holder of the places file can check.")
@@ -111,7 +110,7 @@ def without_seal(document: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in document.items() if name not in (SIGNATURE, SEAL)}
 
 
-def _check_files(files: Sequence[Document], folder: Path, *, dataset: bool) -> None:
+def _check_files(files: Sequence[CertifiedFile], folder: Path, *, dataset: bool) -> None:
     """Every file as it was certified, and no other: beside a dataset's lie its certificate, manifest and rejects."""
     if not folder.is_dir():
         raise InputError(f"{folder} is no folder.", "Give the folder that holds the certified files.")
@@ -130,9 +129,9 @@ def _check_files(files: Sequence[Document], folder: Path, *, dataset: bool) -> N
             raise VerificationFailed(f"{name} holds more than rejected rows' numbers and reasons.", "Remove it.")
 
 
-def _noise_of_files(document: Document, folder: Path, ignore_wording: bool) -> Verified:
+def _noise_of_files(document: FolderDocument, noise: Document, folder: Path, ignore_wording: bool) -> Verified:
     """The noise of an archive: its files read again, one by one or as the one path they are."""
-    noise, counted = document["noise"], list[PointsRead]()
+    counted = list[PointsRead]()
     if sorted(noise["kept"]) != sorted(document["kept"]):
         raise VerificationFailed("The certificate contradicts itself about what is kept.", _CHANGED)
 
@@ -152,9 +151,8 @@ def _noise_of_files(document: Document, folder: Path, ignore_wording: bool) -> V
     return replace(found, notes=(*found.notes, *said))
 
 
-def _noise_of_rows(document: Document, folder: Path, ignore_wording: bool) -> Verified:
+def _noise_of_rows(document: FolderDocument, noise: Document, folder: Path, ignore_wording: bool) -> Verified:
     """The noise of a dataset, whose rows were looked at before."""
-    noise = document["noise"]
     opened, notes = check_opening(noise, None, ignore_wording)
     contents = tuple((int(file["points"]), str(file["sha256"])) for file in document["files"])
     released = ReleasedFiles(contents, range(int(document["people"]["people"])))
@@ -187,7 +185,7 @@ class FolderVerdict:
         )
         return [(label, ". ".join(filter(None, (word, self.reasons.get(key))))) for key, label, word in found]
 
-    def to_dict(self) -> Json:
+    def to_dict(self) -> dict[str, object]:
         """Beside the fields of :class:`~sfumato.tracks.certificates.verify.Verified`."""
         answers = {"protection": self.protection, "clean": self.clean, "plausible": self.plausible}
         return {"ok": self.ok, **answers, "reasons": dict(self.reasons)}
@@ -196,6 +194,7 @@ class FolderVerdict:
 def judge_folder(found: Verified, folder: Path) -> FolderVerdict:
     """What a folder that was verified is worth."""
     document = found.certificate
+    assert is_folder_document(document)
     protection, why = _protection(document)
     untold = _UNTESTED if document["kind"] == DATASET else _TIMELESS
     if document["kind"] == DATASET or not Times.parse(str(document["times"]["released"])).shown:
@@ -215,7 +214,7 @@ def judge_folder(found: Verified, folder: Path) -> FolderVerdict:
     return FolderVerdict(protection, clean, plausible, reasons)
 
 
-def _protection(document: Document) -> tuple[str, str]:
+def _protection(document: FolderDocument) -> tuple[str, str]:
     """Of what was withheld, or else of the noise."""
     noise = None if document["noise"] is None else stated_verdict(document["noise"])
     if document["simulation"]:

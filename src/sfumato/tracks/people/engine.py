@@ -71,8 +71,8 @@ def protect_rows(
 ) -> ProtectedRows:
     """Every usable row moved; in the order of the table, or each person's rows together (``by_people``).
 
-    With ``rows`` and ``schema`` given, the table need hold no more than :meth:`Layout.carried_columns` says. What is released
-    is laid out like the table, or (``fleet``, person by person) as files of several people are.
+    With ``rows`` and ``schema`` given, the table need hold no more than :meth:`Layout.carried_columns` says. What is
+    released is laid out like the table, or (``fleet``, person by person) as files of several people are.
     """
     rows = read_rows(table, layout) if rows is None else rows
     good = rows.good if rows.faults.any() else None

@@ -107,7 +107,7 @@ class Layout:
         """The released columns of the rows ``at`` (None: all of them), at new positions and at the times shown.
 
         ``moments`` are milliseconds as read and as shown; one array where they are the same. Where ``people`` are given
-        (whose each released row is), ``table`` need hold the :meth:`carried_columns` columns only, and ``schema`` tells types.
+        (whose each released row is), ``table`` need hold the :meth:`carried_columns` only, and ``schema`` tells types.
         """
         roles, (lat_deg, lon_deg), places = self.roles.by_role, degrees, None if at is None else pa.array(at)
         schema = table.schema if schema is None else schema

@@ -29,11 +29,18 @@ from sfumato.base.things.traces import Trace
 from sfumato.base.units import count_of
 from sfumato.tracks.certificates.build import released_of
 from sfumato.tracks.certificates.verify import Document
-from sfumato.tracks.folders.staging import FolderStatement, Sign, SourceRecord, Staging, opened_private
+from sfumato.tracks.folders.staging import (
+    CertifiedFile,
+    FolderDocument,
+    FolderStatement,
+    Sign,
+    SourceRecord,
+    Staging,
+    opened_private,
+)
 from sfumato.tracks.io import read_trace, writer_of
 from sfumato.tracks.io.archive import Member, members
 from sfumato.tracks.io.formats import Format, format_named, format_of, output_format, written_as
-from sfumato.tracks.noise.interface import Json
 from sfumato.tracks.places import PlaceLeak
 from sfumato.tracks.places.globe import surface
 from sfumato.tracks.times_released import Times
@@ -142,7 +149,7 @@ class Faces:
     tested: Callable[[tuple[PlaceLeak, ...], tuple[str, ...]], None] | None = None
     priced: Callable[[Document, str], None] | None = None
     sign: Sign | None = None
-    certified: Callable[[Document], object] | None = None
+    certified: Callable[[FolderDocument], object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +204,7 @@ class ArchiveResult:
     rows: tuple[Row, ...]
     leaks: tuple[PlaceLeak, ...]
     unvisited: tuple[str, ...]
-    document: Json
+    document: FolderDocument
     private: Path
 
     @property
@@ -234,7 +241,7 @@ def _filled(sources: Sequence[str | Path], out: Path, how: Sharing, do: Treatmen
         if do.noisy and not how.reading.one_person:
             job.whereabouts.refuse_two_people()
         said = do.conclude(job)
-        files = [{"name": name, "sha256": digest} for name, digest in job.outputs]
+        files: list[CertifiedFile] = [{"name": name, "sha256": digest} for name, digest in job.outputs]
         statement = FolderStatement(files, do.times, how.reading.keep, said.noise, do.withheld, said.simulation)
         document = statement.document(faces.sign)
         if faces.certified is not None:

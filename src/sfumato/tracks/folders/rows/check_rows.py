@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from sfumato.base.errors import VerificationFailed
 from sfumato.tracks.certificates.build import Released, check_grid
-from sfumato.tracks.certificates.verify import Document, terms_of
+from sfumato.tracks.certificates.verify import terms_of
 from sfumato.tracks.folders.rows.dataset import ROUND_ROWS
 from sfumato.tracks.folders.rows.people_notes import (
     BLOCK,
@@ -24,8 +24,7 @@ from sfumato.tracks.folders.rows.people_notes import (
     losses_over_people,
     not_stated,
 )
-from sfumato.tracks.folders.staging import over_people
-from sfumato.tracks.noise.interface import Json
+from sfumato.tracks.folders.staging import Crowd, FolderDocument, OwnLosses, over_people
 from sfumato.tracks.people.layout import Layout, seven_decimals
 from sfumato.tracks.people.rows import by_person, read_rows
 from sfumato.tracks.times_released import Times
@@ -33,7 +32,7 @@ from sfumato.tracks.times_released import Times
 _LOST = "Get the release again."
 
 
-def check_rows(document: Document, folder: Path, *, ignore_wording: bool) -> tuple[Json, list[str], list[str]]:
+def check_rows(document: FolderDocument, folder: Path, *, ignore_wording: bool) -> tuple[Crowd, list[str], list[str]]:
     """The certificate's block of people as the parts have it, what was checked, and what should be noted."""
     checks, notes = ["columns, rows and people of every part"], list[str]()
     snap_m = None if document["noise"] is None else float(document["noise"]["snap_m"])
@@ -51,7 +50,7 @@ def check_rows(document: Document, folder: Path, *, ignore_wording: bool) -> tup
     return found, checks, notes
 
 
-def _unseen(document: Document, folder: Path) -> str | None:
+def _unseen(document: FolderDocument, folder: Path) -> str | None:
     """Why losses at people's own times cannot be computed from the release; None where they can."""
     columns, kind = document["columns"], Times.parse(str(document["times"]["released"])).kind
     if document["noise"] is None:
@@ -63,12 +62,13 @@ def _unseen(document: Document, folder: Path) -> str | None:
     return LOCAL if not said and not absolute(clock) else None
 
 
-def _losses(document: Document, sample: Sample, people: int, ignore_wording: bool) -> Json:
+def _losses(document: FolderDocument, sample: Sample, people: int, ignore_wording: bool) -> OwnLosses:
     """What people lose at their own times, once more; refused where the certificate has other numbers."""
     noise, stated, found = document["noise"], document["people"][BLOCK], not_stated(NO_NOISE)
     if noise is not None:
         terms = terms_of(noise)
-        proposed = {**sample.proposal(terms.mechanism), "people": people}
+        proposed = sample.proposal(terms.mechanism)
+        proposed["people"] = people
         found = losses_over_people([proposed], people, terms, noise["worst_loss"], stated=stated)
     if ignore_wording:
         found["meaning"] = stated["meaning"]
@@ -77,7 +77,7 @@ def _losses(document: Document, sample: Sample, people: int, ignore_wording: boo
     return found
 
 
-def _check_parts(document: Document, folder: Path, snap_m: float | None, sample: Sample) -> tuple[Json, bool]:
+def _check_parts(document: FolderDocument, folder: Path, snap_m: float | None, sample: Sample) -> tuple[Crowd, bool]:
     """How points are spread over people, counted again; and whether positions could be held against the grid."""
     points_of: Counter[int] = Counter()
     where: dict[str, str] = {}
@@ -104,7 +104,7 @@ def _check_parts(document: Document, folder: Path, snap_m: float | None, sample:
 
 
 def _check_rows(
-    table: pa.Table, document: Document, snap_m: float | None, counts: Counter[str], sample: Sample
+    table: pa.Table, document: FolderDocument, snap_m: float | None, counts: Counter[str], sample: Sample
 ) -> bool:
     columns = dict(document["columns"])
     person = columns.get("id")

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -22,9 +23,8 @@ from sfumato.base.arrays import IntArray
 from sfumato.base.errors import InputError
 from sfumato.tracks.adversary.companions import WorstGroup
 from sfumato.tracks.certificates.verify import Document
-from sfumato.tracks.folders.staging import FORMAT, FolderStatement
+from sfumato.tracks.folders.staging import FORMAT, CertifiedFile, Crowd, FolderDocument, FolderStatement
 from sfumato.tracks.io.formats import visible_files
-from sfumato.tracks.noise.interface import Json
 from sfumato.tracks.people.engine import ProtectedRows
 from sfumato.tracks.people.layout import Layout
 from sfumato.tracks.people.rows import FAULTS, Faults, fault_words
@@ -198,6 +198,7 @@ def _footer(path: Path) -> bytes:
 
 
 Parts = Sequence[tuple[str, str, int]]  # name, hash and points of each, in the order of names
+Moments = tuple[str, bool, list[int]]  # whose (a hash), whether these are all, milliseconds from the first
 Pieces = Iterable[tuple[pa.Table, ProtectedRows]]
 REJECTS = pa.schema([("file", pa.string()), ("row", pa.int64()), ("reason", pa.string())])
 _ROW_GROUP = 1 << 20
@@ -306,6 +307,15 @@ def write_rejects(dataset: Dataset, left: LeftOut, path: Path) -> None:
     pq.write_table(pa.table(columns, schema=REJECTS), path, compression="zstd")
 
 
+class BucketNote(TypedDict, total=False):
+    """What is to be said of the people of one bucket: whose losses may be computed, or what attackers find."""
+
+    people: int
+    moments: list[Moments]
+    unseen: str | None
+    leaks: list[dict[str, float | int | None]]
+
+
 @dataclass(slots=True)
 class JobTally:
     """What a job has done so far, over all its runs."""
@@ -315,7 +325,7 @@ class JobTally:
     people: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     points_of_people: Counter[int] = field(default_factory=Counter)
-    notes: list[Json] = field(default_factory=list)
+    notes: list[BucketNote] = field(default_factory=list)
 
     def require_rows(self) -> None:
         """Refuse a dataset of which nothing is left."""
@@ -333,7 +343,7 @@ class JobTally:
 class DatasetResult:
     """What happened: the certificate, and counts of rows read, released and left out by reason."""
 
-    document: Json
+    document: FolderDocument
     rows: int
     released: int
     people: int
@@ -342,7 +352,7 @@ class DatasetResult:
     companions: WorstGroup | None = None  # private; None where nobody looked for them
 
     @classmethod
-    def of(cls, document: Json, manifest: str) -> DatasetResult:
+    def of(cls, document: FolderDocument, manifest: str) -> DatasetResult:
         """What the manifest of a release says; one of hidden places does not say what was left out."""
         said = json.loads(manifest)
         released, rejected = said["rows_released"], said.get("rows_rejected", {})
@@ -351,12 +361,12 @@ class DatasetResult:
 
 
 def statement_of(
-    parts: Parts, layout: Layout, times: Times, people: Document, *, noise: Document | None, simulation: bool = False
+    parts: Parts, layout: Layout, times: Times, people: Crowd, *, noise: Document | None, simulation: bool = False
 ) -> FolderStatement:
     """What the certificate of a dataset is made from; where no noise is stated, places were withheld."""
     shown = set(layout.released)
     roles = {role: name for role, name in sorted(layout.roles.by_role.items()) if name in shown}
-    files = [{"name": name, "sha256": digest, "points": points} for name, digest, points in parts]
+    files: list[CertifiedFile] = [{"name": name, "sha256": digest, "points": points} for name, digest, points in parts]
     simulation = simulation or (noise is not None and bool(noise["simulation"]))
     kept = sorted(shown - set(roles.values()))
     return FolderStatement(files, times, kept, noise, noise is None, simulation, roles, people)

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,9 +24,9 @@ from typing import TypedDict, TypeVar, Unpack
 import pyarrow as pa
 
 from sfumato.base.errors import InputError, SfumatoError
-from sfumato.base.files import create_text, write_text
+from sfumato.base.files import create_text, erase, write_text
 from sfumato.base.keystream import KEY_BYTES, fresh_key
-from sfumato.base.pool import frugal_pool
+from sfumato.base.pool import frugal_pool, usable_cores
 from sfumato.base.randomness import Random, randomness
 from sfumato.tracks.certificates.build import refuse_other_times
 from sfumato.tracks.certificates.document import certificate_text
@@ -35,6 +34,7 @@ from sfumato.tracks.certificates.person_ids import distinct_ids
 from sfumato.tracks.certificates.state import NoiseState
 from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.folders.rows.dataset import (
+    BucketNote,
     Dataset,
     DatasetResult,
     JobTally,
@@ -69,7 +69,6 @@ from sfumato.tracks.folders.staging import (
     opened_private,
     private_folder,
 )
-from sfumato.tracks.noise.interface import Json
 from sfumato.tracks.people.engine import ProtectedRows, protect_rows
 from sfumato.tracks.people.layout import Layout, TableReading
 from sfumato.tracks.people.noise import choose_for_people
@@ -80,8 +79,7 @@ PART_ROWS = 1 << 19
 _SMALL_PARTS = 8
 KEY_NAME, JOB_NAME, SPILL_NAME = "job.key", "job.json", "rows"
 T = TypeVar("T")
-Step = Callable[[str, int], None]
-Transform = Callable[[Bucket, Json], Pieces]  # fills what is to be noted of a bucket
+Transform = Callable[[Bucket, BucketNote], Pieces]  # fills what is to be noted of a bucket
 
 
 class Running(TypedDict, total=False):
@@ -93,7 +91,7 @@ class Running(TypedDict, total=False):
     reading: TableReading
     strict: bool
     cores: int | None
-    step: Step | None
+    step: Callable[[str, int], None] | None
     sign: Sign | None
 
 
@@ -211,7 +209,7 @@ class DatasetJob:
         if (known := self._known(source, noted)) is not None:
             return known.points_in
         mine = gather_bucket(self.folder, self.dataset.units, bucket, self.buckets)
-        name, note = part_name(bucket), Json()
+        name, note = part_name(bucket), BucketNote()
         filled = self.staging.staging / f".{name}"
         part = write_pieces(() if mine is None else transform(mine, note), self.dataset, self.layout, filled)
         said = {"people": part.people, "points": part.points_of_people, "note": note}
@@ -282,7 +280,13 @@ def holds_a_release(out: object) -> tuple[str, str]:
 
 @contextmanager
 def begin_job(
-    dataset: Dataset, layout: Layout, out: Path, asked: Document, rng: Random, *, publish_rejects: bool = True
+    dataset: Dataset,
+    layout: Layout,
+    out: Path,
+    asked: Mapping[str, object],
+    rng: Random,
+    *,
+    publish_rejects: bool = True,
 ) -> Iterator[DatasetJob]:
     """The job towards ``out``, begun or taken up again; refused with nothing in place, it leaves nothing behind."""
     try:
@@ -311,11 +315,6 @@ def begin_job(
             private.rmdir()
 
 
-def usable_cores() -> int:
-    """Those that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _key(private: Path, wish: str, rng: Random) -> tuple[bytes, bool]:
     """The job's key and whether it is a seed's: on the disk, flushed and 0600, before anything is drawn from it."""
     job = private / JOB_NAME
@@ -340,11 +339,7 @@ def _key(private: Path, wish: str, rng: Random) -> tuple[bytes, bool]:
 def _forget(private: Path) -> None:
     """The job's key overwritten and removed, and with it all that was private to the job, half-written files too."""
     for key in private.glob(f"*{KEY_NAME}*"):
-        with key.open("r+b") as file:
-            file.write(bytes(key.stat().st_size))
-            file.flush()
-            os.fsync(file.fileno())
-        key.unlink()
+        erase(key)
     for path in private.iterdir():
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
@@ -385,7 +380,7 @@ def protect_dataset(
         met = PeopleMet(job.folder / "meetings", job.buckets)
         unseen = reason_against(layout, dataset.schema, plan.times)
 
-        def transform(bucket: Bucket, note: Json) -> Iterator[tuple[pa.Table, ProtectedRows]]:
+        def transform(bucket: Bucket, note: BucketNote) -> Iterator[tuple[pa.Table, ProtectedRows]]:
             if layout.person is not None:
                 distinct_ids(bucket.labels)  # over all pieces
             sample, together = Sample(unseen), met.of(bucket.labels)

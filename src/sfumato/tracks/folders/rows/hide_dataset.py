@@ -21,13 +21,12 @@ from sfumato.base.errors import InputError
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.certificates.person_ids import canonical_id, distinct_ids
 from sfumato.tracks.folders.rides.hide import Hiding
-from sfumato.tracks.folders.rows.dataset import DatasetResult, open_dataset, statement_of
+from sfumato.tracks.folders.rows.dataset import BucketNote, DatasetResult, open_dataset, statement_of
 from sfumato.tracks.folders.rows.dataset_job import Running, begin_job, result_if_finished
 from sfumato.tracks.folders.rows.people_notes import BLOCK, NO_NOISE, not_stated
 from sfumato.tracks.folders.rows.spill import Bucket
 from sfumato.tracks.folders.staging import over_people
 from sfumato.tracks.io.draft import canonical
-from sfumato.tracks.noise.interface import Json
 from sfumato.tracks.people.engine import ProtectedRows
 from sfumato.tracks.people.layout import Layout, TableReading
 from sfumato.tracks.people.rows import Rows, by_person
@@ -90,7 +89,7 @@ def hide_dataset(
     asked = {"do": "hide", "zones": {str(person): hiding.wish() for person, hiding in hidings.items()}}
     with begin_job(dataset, layout, out, asked, None, publish_rejects=False) as job:
 
-        def transform(bucket: Bucket, note: Json) -> Iterator[tuple[pa.Table, ProtectedRows]]:
+        def transform(bucket: Bucket, note: BucketNote) -> Iterator[tuple[pa.Table, ProtectedRows]]:
             table, rows = bucket.whole()  # in one piece: where pieces end would tell of rows that are withheld
             done, note["leaks"] = hidden_rows(table, rows, layout, dataset.schema, hidings)
             yield table, done
@@ -98,7 +97,8 @@ def hide_dataset(
         tally = job.run(transform, **how)
         if tested is not None:
             tested(_over_all([note["leaks"] for note in tally.notes]))
-        people = over_people(tally.points_of_people) | {BLOCK: not_stated(NO_NOISE)}
+        people = over_people(tally.points_of_people)
+        people[BLOCK] = not_stated(NO_NOISE)
         simulation = any(mine.simulation for mine in owners.values())
         statement = statement_of(job.parts(), layout, times, people, noise=None, simulation=simulation)
         return job.place(tally, statement, how.get("sign"))

@@ -23,6 +23,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from heapq import nsmallest
 from itertools import chain
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -34,17 +35,20 @@ from sfumato.tracks.adversary.companions import MOST_KEYS, Meetings, WorstGroup,
 from sfumato.tracks.certificates.build import ReleasedFiles, Terms, certificate_body
 from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.folders.rows.dataset import (
+    BucketNote,
     JobTally,
+    Moments,
     Parts,
     statement_of,
 )
 from sfumato.tracks.folders.staging import (
     FolderStatement,
+    OwnLosses,
     over_people,
 )
 from sfumato.tracks.io.times import zone_named
 from sfumato.tracks.losses.exact_losses import stated_grid
-from sfumato.tracks.noise.interface import Json, TraceMechanism
+from sfumato.tracks.noise.interface import TraceMechanism
 from sfumato.tracks.people.layout import Layout
 from sfumato.tracks.people.noise import Noise
 from sfumato.tracks.times_released import Times
@@ -59,8 +63,7 @@ LOCAL = "Not stated: the times are those of a local clock, which may jump. Nobod
 NO_LOSS = "Not stated: this noise has no loss at a person's own times."
 _DOWN, _UP = (Context(prec=3, rounding=rounding) for rounding in (ROUND_FLOOR, ROUND_CEILING))
 _DRAWN_BY = b"sfumato losses of people 1\0"
-BLOCK = "loss_at_times"  # of "people" in the certificate
-Moments = tuple[str, bool, list[int]]  # whose (a hash), whether these are all, milliseconds from the first
+BLOCK: Final = "loss_at_times"  # of "people" in the certificate
 
 
 class Sample:
@@ -85,7 +88,7 @@ class Sample:
             kept = nsmallest(PEOPLE, self._times_ms)
             self._times_ms, self._last = {drawn: self._times_ms[drawn] for drawn in kept}, kept[-1]
 
-    def proposal(self, mechanism: TraceMechanism) -> Json:
+    def proposal(self, mechanism: TraceMechanism) -> BucketNote:
         """As JSON, for :func:`losses_over_people`: some moments of each, out of how many people, or why none."""
         members = mechanism.holds_over()
         apart_ms = 0 if members is None else round(1000.0 * members.length_scales_s[0])
@@ -110,13 +113,13 @@ def absolute(kind: pa.DataType) -> bool:
 
 
 def losses_over_people(
-    proposed: Sequence[Document],
+    proposed: Sequence[BucketNote],
     people: int,
     terms: Terms,
     worst_loss: float | None,
     *,
-    stated: Document | None = None,
-) -> Json:
+    stated: OwnLosses | None = None,
+) -> OwnLosses:
     """The certificate's block, from what the parts of the dataset have :meth:`Sample.proposal`.
 
     Where numbers ``stated`` elsewhere differ by no more than another machine's rounding, they are those.
@@ -135,19 +138,20 @@ def losses_over_people(
     whole = sum(one[1] for one in moments)
     found, *near = (_quantiles(*bounds, worst_loss, factor) for factor in (1.0, 1.0 - SLACK, 1.0 + SLACK))
     if stated is not None:
-        for bound, values in found.items():
-            for name in values:
-                said = stated[bound].get(name)
-                values[name] = said if said in [one[bound][name] for one in near] else values[name]
+        for place, said in enumerate((stated["at_least"], stated["at_most"])):
+            for name in found[place]:
+                if said.get(name) in [one[place][name] for one in near]:
+                    found[place][name] = said[name]
     return {
         "people": len(moments),
         "with_all_moments": whole,
-        **found,
+        "at_least": found[0],
+        "at_most": found[1],
         "meaning": _meaning(len(moments), people, whole),
     }
 
 
-def not_stated(why: str) -> Json:
+def not_stated(why: str) -> OwnLosses:
     """The block where nothing is computed, with the reason."""
     return {"people": 0, "with_all_moments": 0, "at_least": {}, "at_most": {}, "meaning": why}
 
@@ -187,12 +191,13 @@ def _some(drawn: str, times_ms: IntArray, apart_ms: int) -> Moments:
 
 def _quantiles(
     low: Sequence[float], high: Sequence[float], worst_loss: float, factor: float
-) -> dict[str, dict[str, float]]:
+) -> tuple[dict[str, float], dict[str, float]]:
+    """From below and from above."""
     ranks = {f"{percent / 100:.2f}": -(-percent * len(low) // 100) - 1 for percent in PERCENT}
     below, above = sorted(low), sorted(high)
     least = {name: float(_DOWN.create_decimal_from_float(below[k] * factor)) for name, k in ranks.items()}
     most = {name: float(_UP.create_decimal_from_float(above[k] * factor)) for name, k in ranks.items()}
-    return {"at_least": least, "at_most": {name: min(worst_loss, loss) for name, loss in most.items()}}
+    return least, {name: min(worst_loss, loss) for name, loss in most.items()}
 
 
 def _meaning(computed: int, people: int, whole: int) -> str:
@@ -251,7 +256,7 @@ def noisy_statement(
     layout: Layout,
     noise: Noise,
     tally: JobTally,
-    proposed: Sequence[Document],
+    proposed: Sequence[BucketNote],
     priced: Callable[[Document], None] | None,
 ) -> FolderStatement:
     """What the certificate of a dataset with noise is made from; ``proposed`` is whose losses may be computed."""

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.base.errors import InputError, MissingExtra
-from sfumato.tracks.folders.rows.dataset import Dataset
+from sfumato.tracks.folders.rows.dataset import BucketNote, Dataset
 from sfumato.tracks.folders.spark.blocks import (
     BLOCKS,
     ENDS_WITH,
@@ -36,7 +36,6 @@ from sfumato.tracks.folders.spark.blocks import (
 )
 from sfumato.tracks.folders.spark.frames_on_spark import column_named
 from sfumato.tracks.folders.spark.hadoop import HadoopFolder
-from sfumato.tracks.noise.interface import Json
 
 try:
     from pyspark.sql import DataFrame, SparkSession
@@ -138,7 +137,7 @@ class Said:
     parts: Mapping[int, tuple[str, str, int]]
     spread: Counter[int]
     rejected: Counter[str]
-    proposed: list[Json]
+    proposed: list[BucketNote]
 
 
 def said_of(spark: SparkSession, folder: HadoopFolder, below: str) -> Said:
