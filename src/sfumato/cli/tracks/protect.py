@@ -44,7 +44,7 @@ from sfumato.tracks.io.archive import members
 from sfumato.tracks.io.formats import format_named, format_of, is_archive, is_dataset
 from sfumato.tracks.noise.registry import MECHANISMS
 from sfumato.tracks.people.layout import TableReading
-from sfumato.tracks.people.noise import Protected, protect_by
+from sfumato.tracks.people.noise import DrawnFrom, Protected, protect_by
 from sfumato.tracks.plan import Plan, Wishes
 from sfumato.tracks.trace_entries import entry_from_certificate, total_loss
 
@@ -275,7 +275,7 @@ def _protect_people(asked: ProtectOptions) -> None:
 
 def _released(asked: ProtectOptions, source: Path, held: NoiseState | None) -> Protected | ProtectedFleet:
     """The people of a file, protected; a new state is not saved here, but with the files of the release."""
-    reading, kept = asked.reading, {"state": held or asked.state, "rng": asked.seed}
+    reading, drawn = asked.reading, DrawnFrom(state=held or asked.state, rng=asked.seed, save_state=False)
     person = asked.ledger_person if held is not None and held.named else None  # of a file without ids
     if not source.exists():
         raise InputError(f"There is no file or folder {source}.", "Check its name.")
@@ -283,12 +283,12 @@ def _released(asked: ProtectOptions, source: Path, held: NoiseState | None) -> P
         door = import_module("sfumato.tracks.people.door")
         people = door.PeopleRead.of(source, reading, format=asked.format, keep=asked.keep)
         plan = asked.plan(people.kept)
-        done: Protected | ProtectedFleet = people.protect(plan, person=person, strict=asked.strict, **kept)
+        done: Protected | ProtectedFleet = people.protect(plan, person=person, strict=asked.strict, **drawn)
         return done
     how = {"zone": reading.zone, "columns": reading.columns, "one_person": reading.one_person}
     trace = read_trace(source, format=asked.format, keep=asked.keep, **how)  # type: ignore[arg-type]
     plan = asked.plan((*trace.columns, *trace.texts))
-    return protect_by(plan, trace, person=person, save_state=False, **kept)  # type: ignore[arg-type]
+    return protect_by(plan, trace, person=person, **drawn)
 
 
 def _on_spark(asked: ProtectOptions) -> bool:

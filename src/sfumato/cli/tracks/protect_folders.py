@@ -171,7 +171,7 @@ def _state(plan: Plan, asked: ProtectOptions) -> NoiseState | None:
         return None
     if path.exists():
         return load_state(path, passphrase=passphrase)
-    made = choose(plan, [], path, named=True, save_state=False, rng=asked.seed).state
+    made = choose(plan, [], state=path, named=True, save_state=False, rng=asked.seed).state
     assert made is not None
     create_state(path, made, passphrase=passphrase)
     return made

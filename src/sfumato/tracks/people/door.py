@@ -33,7 +33,7 @@ from sfumato.tracks.io.tables.point_table import PointTable, fleet_table
 from sfumato.tracks.people.engine import protect_rows
 from sfumato.tracks.people.kinds import as_arrow, library_of, like
 from sfumato.tracks.people.layout import TableReading
-from sfumato.tracks.people.noise import Protected, choose_for_people, protect_by
+from sfumato.tracks.people.noise import DrawnFrom, Protected, choose_for_people, protect_by
 from sfumato.tracks.people.results import ProtectedFleet
 from sfumato.tracks.people.rows import count_faults, fault_words, read_rows
 from sfumato.tracks.plan import DEFAULT_MECHANISM, Plan, Wishes, plan_of
@@ -54,14 +54,10 @@ class IsCollected(Protocol):
 Frame = TypeVar("Frame", bound=SpeaksArrow | IsCollected)
 
 
-class AskedOfTrace(Wishes, total=False):
+class AskedOfTrace(Wishes, DrawnFrom, total=False):
     """What :func:`protect` takes of a trace."""
 
     person: str | None
-    state: NoiseState | str | Path | None
-    passphrase: str | None
-    save_state: bool
-    rng: Random
 
 
 class AskedOfTable(AskedOfTrace, total=False):
@@ -120,10 +116,11 @@ def protect(
     returns, unless ``save_state`` is False. ``rng`` is for simulations only: the release says so.
     """
     plan = plan_of(wishes)
+    drawn = DrawnFrom(state=state, passphrase=passphrase, save_state=save_state, rng=rng)
     if isinstance(data, Trace):
         if columns or zone or one_person or strict:
             raise InputError("columns, zone, one_person and strict are for tables.", "Leave them out for a trace.")
-        return protect_by(plan, data, state=state, person=person, passphrase=passphrase, save_state=save_state, rng=rng)
+        return protect_by(plan, data, person=person, **drawn)
     if not library_of(data) and not hasattr(data, "__arrow_c_stream__"):
         raise InputError(
             "That is neither a trace nor a table of points.",
@@ -132,29 +129,13 @@ def protect(
     if person is not None and "id" in (columns or {}):
         raise InputError("The column of people is named twice.", "Give person=..., or an id among columns=....")
     roles = {**(columns or {}), **({} if person is None else {"id": person})}
-    kept = {"state": state, "passphrase": passphrase, "save_state": save_state}
-    done = protect_arrow(
-        as_arrow(data),
-        plan,
-        TableReading(roles, zone, one_person),
-        strict=strict,
-        rng=rng,
-        **kept,  # type: ignore[arg-type]
-    )
+    done = protect_arrow(as_arrow(data), plan, TableReading(roles, zone, one_person), strict=strict, **drawn)
     warn_of(done)
     frame = like(data, done.done.table, np.flatnonzero(done.done.faults == 0))
     return ProtectedFrame(**done.parts(), frame=frame)  # type: ignore[arg-type]
 
 
-def protect_fleet(
-    plan: Plan,
-    people: Sequence[tuple[str, Trace]],
-    *,
-    state: NoiseState | str | Path | None = None,
-    passphrase: str | None = None,
-    save_state: bool = True,
-    rng: Random = None,
-) -> ProtectedFleet:
+def protect_fleet(plan: Plan, people: Sequence[tuple[str, Trace]], **drawn: Unpack[DrawnFrom]) -> ProtectedFleet:
     """Every person of a fleet by one plan, each with noise of their own."""
     names = [str(person) for person, _ in people]
     if len(set(names)) != len(names) or not names:
@@ -163,9 +144,7 @@ def protect_fleet(
     table = fleet_table([(str(person), trace) for person, trace in people])
     reading = TableReading({name: name for name in ("id", "lat", "lon", "time", "segment")})
     dropped = tuple(dict.fromkeys(name for _, trace in people for name in trace.dropped))
-    kept = {"state": state, "passphrase": passphrase, "save_state": save_state}
-    done = protect_arrow(table, plan, reading, rng=rng, fleet=True, **kept)  # type: ignore[arg-type]
-    return replace(done, dropped=dropped)
+    return replace(protect_arrow(table, plan, reading, fleet=True, **drawn), dropped=dropped)
 
 
 def protect_arrow(
@@ -175,27 +154,16 @@ def protect_arrow(
     *,
     strict: bool = False,
     fleet: bool = False,
-    rng: Random = None,
     key: bytes | None = None,
-    state: NoiseState | str | Path | None = None,
-    passphrase: str | None = None,
-    save_state: bool = True,
+    **drawn: Unpack[DrawnFrom],
 ) -> ProtectedFleet:
     """Everybody in an Arrow table; released as it is laid out, or (``fleet``) as files of several people are."""
     if table.num_rows == 0:
         raise InputError("The table has no points.", "Give at least one row with a position and a time.")
     layout = reading.layout_of(table, plan.keep, plan.times)
     rows = read_rows(table, layout)
-    noise = choose_for_people(
-        plan,
-        rows.traces() if plan.mechanism != DEFAULT_MECHANISM else (),
-        state,
-        named=layout.person is not None,
-        passphrase=passphrase,
-        save_state=save_state,
-        rng=rng,
-        key=key,
-    )
+    traces = rows.traces() if plan.mechanism != DEFAULT_MECHANISM else ()
+    noise = choose_for_people(plan, traces, named=layout.person is not None, key=key, **drawn)
     done = protect_rows(table, layout, noise, rows=rows, by_people=fleet, fleet=fleet)
     faults = count_faults(done.faults)
     if faults and (strict or not len(done.labels)):
@@ -250,24 +218,21 @@ class PeopleRead:
         *,
         person: str | None = None,
         strict: bool = False,
-        state: NoiseState | Path | None = None,
-        passphrase: str | None = None,
-        rng: Random = None,
+        **drawn: Unpack[DrawnFrom],
     ) -> Protected | ProtectedFleet:
-        """One track or everybody; a new state is not saved here. ``person`` is whose a track without an id is.
+        """One track or everybody. ``person`` is whose a track without an id is.
 
         A table of which half cannot be used is refused, as any file is: then something else is wrong with it.
         """
-        kept = {"state": state, "passphrase": passphrase, "save_state": False, "rng": rng}
         if self.track is None:
             assert self.points is not None
             table, roles = self.points.table, self.points.roles
-            done = protect_arrow(table, plan, self.reading, strict=strict, fleet=True, **kept)  # type: ignore[arg-type]
+            done = protect_arrow(table, plan, self.reading, strict=strict, fleet=True, **drawn)
             refuse_mostly_unusable(done.skipped, table.num_rows)
             return replace(done, dropped=roles.dropped, unread=self.points.skipped)
         identity, trace = self.track
-        whose = None if state is None else identity or person
-        return protect_by(plan, trace, person=whose, **kept)  # type: ignore[arg-type]
+        whose = None if drawn.get("state") is None else identity or person
+        return protect_by(plan, trace, person=whose, **drawn)
 
 
 def read_people(source: Path, reading: TableReading) -> list[tuple[str | None, Trace]]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
@@ -39,6 +39,18 @@ from sfumato.tracks.times_released import Times
 if TYPE_CHECKING:
     from sfumato.tracks.adversary.audit import Audit
     from sfumato.tracks.adversary.fleet import People
+
+
+class DrawnFrom(TypedDict, total=False):
+    """What a release's noise is drawn from: ``rng``, or the process of a ``state`` (or its file), which goes on.
+
+    A new state is written to its file before anything is drawn, unless ``save_state`` is False.
+    """
+
+    state: NoiseState | str | Path | None
+    passphrase: str | None
+    save_state: bool
+    rng: Random
 
 
 class PeopleRows(NamedTuple):
@@ -146,19 +158,10 @@ class Noise:
         return snap(*self.mechanism.post_process(lat, lon), self.plan.snap_m)
 
 
-def choose(
-    plan: Plan,
-    traces: Sequence[Trace] = (),
-    state: NoiseState | str | Path | None = None,
-    *,
-    named: bool = False,
-    passphrase: str | None = None,
-    save_state: bool = True,
-    rng: Random = None,
-) -> Noise:
+def choose(plan: Plan, traces: Sequence[Trace] = (), *, named: bool = False, **drawn: Unpack[DrawnFrom]) -> Noise:
     """The mechanism with the least noise that keeps the plan for these people; a state's process goes on as begun."""
+    state, passphrase, draw = drawn.get("state"), drawn.get("passphrase"), randomness(drawn.get("rng"))
     kind = mechanism_for(plan, continuing=state is not None)
-    draw = randomness(rng)
     if state is None:
         return Noise(plan, kind.from_plan(plan, traces, together(plan.redraws)), draw.simulation, draw)
     assert issubclass(kind, ContinuingNoise)
@@ -175,7 +178,7 @@ def choose(
         plan.target,
         prior_class=plan.prior_class,
         passphrase=passphrase,
-        save=save_state,
+        save=drawn.get("save_state", True),
         named=named,
         rng=draw,
     )
@@ -185,17 +188,14 @@ def choose(
 def choose_for_people(
     plan: Plan,
     traces: Sequence[Trace] = (),
-    state: NoiseState | str | Path | None = None,
     *,
     named: bool = True,
-    passphrase: str | None = None,
-    save_state: bool = True,
-    rng: Random = None,
     key: bytes | None = None,
     parts: int = 1,
+    **drawn: Unpack[DrawnFrom],
 ) -> Noise:
     """The same for a table: everybody's noise from a key of the job's own, or from ``key``."""
-    one = choose(plan, traces, state, named=named, passphrase=passphrase, save_state=save_state, rng=rng)
+    one = choose(plan, traces, named=named, **drawn)
     assert one.draw is not None
     return Noise(plan, one.mechanism, one.simulation, None, key or fresh_key(one.draw), one.state, parts)
 
@@ -243,20 +243,10 @@ class Protected(Shown):
         return audit(self.original, self.release, Certificate.of(self.body), prior=prior)
 
 
-def protect_by(
-    plan: Plan,
-    trace: Trace,
-    *,
-    state: NoiseState | str | Path | None = None,
-    person: str | None = None,
-    passphrase: str | None = None,
-    save_state: bool = True,
-    rng: Random = None,
-) -> Protected:
+def protect_by(plan: Plan, trace: Trace, *, person: str | None = None, **drawn: Unpack[DrawnFrom]) -> Protected:
     """One track by a plan made before."""
     original = rounded_times(trace)
-    named = person is not None
-    noise = choose(plan, [original], state, named=named, passphrase=passphrase, save_state=save_state, rng=rng)
+    noise = choose(plan, [original], named=person is not None, **drawn)
     release = noise.track(original, person)
     terms = noise.terms()
     body = certificate_body(terms, released_of([(None, release)]))

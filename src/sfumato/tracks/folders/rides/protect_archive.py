@@ -64,7 +64,7 @@ def chosen_noise(sources: Sequence[str | Path], plan: Plan, private: Path, how: 
     """The noise that goes on from the state's file, by default in the private folder, or begins one there."""
     state = how.state or private / STATE_NAME
     held: NoiseState | Path = load_state(state, passphrase=how.passphrase) if state.exists() else state
-    noise = choose(plan, [], held, passphrase=how.passphrase if held is state else None, rng=how.rng)
+    noise = choose(plan, [], state=held, passphrase=how.passphrase if held is state else None, rng=how.rng)
     return replace(noise, parts=max(1, count_members(sources)))  # drawn file by file
 
 
@@ -105,7 +105,7 @@ def _at_once(
     parts = iter(list[Trace]())
     if originals:
         path = join_traces(originals)
-        chosen = choose(plan, [path], None, rng=draw)
+        chosen = choose(plan, [path], rng=draw)
         parts = iter(_split(chosen.track(path), originals))
     key, changed = draw.words(4).tobytes(), []
 
