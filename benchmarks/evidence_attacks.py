@@ -89,7 +89,7 @@ def nights() -> bool:
 
 
 def zones(repeats: int) -> bool:
-    from sfumato.tracks.adversary.places.circle import circle_through
+    from sfumato.tracks.adversary.places.cuts import circle_through
 
     print("\nZone inversion: distance from the fitted centre to the hidden home (median), 400 m zone")
     print(f"  {'tracks':>7}{'cut out':>12}{'cut out, 5 m GPS':>19}{'multiscale':>13}")

@@ -29,6 +29,7 @@ from sfumato.tracks.places import zones
 from sfumato.tracks.places.leak_test import stretches
 from sfumato.tracks.places.withhold import withhold
 from sfumato.tracks.places.zones import DEFAULT_RADIUS_M, RADII_M, Zone, centred_zone, draw_zone
+from zone_weights import fit
 
 WEIGHTS = Path(__file__).resolve().parents[1] / "src" / "sfumato" / "data" / "zone_attacker.json"
 FOUND_M = 100.0
@@ -77,7 +78,7 @@ def attack(found: list[Case], *, cross_fit: bool) -> None:
     weights = [learned.shipped_weights()] * 2
     if cross_fit:
         weights = [
-            learned.fit([(c.view, c.home_m) for c in found if c.person % 2 != half and not c.centred],
+            fit([(c.view, c.home_m) for c in found if c.person % 2 != half and not c.centred],
                         fitted_on="the other half")
             for half in (0, 1)
         ]  # fmt: skip
@@ -165,7 +166,7 @@ def refit(people, draws: int) -> None:
         f"{len(people)} development people of GeoLife (dev_users.json) with at least eight legs at one place, {draws} "
         f"drawn zones each of {', '.join(f'{r:g}' for r in RADII_M)} m; python benchmarks/evidence_places.py --fit"
     )
-    fitted = learned.fit([(c.view, c.home_m) for c in found], fitted_on=words)
+    fitted = fit([(c.view, c.home_m) for c in found], fitted_on=words)
     values = [float(f"{value:.6g}") for value in fitted.values]
     text = json.dumps(
         {"features": learned.FEATURES, "weights": values, "fitted_on": words}, indent=1, ensure_ascii=False

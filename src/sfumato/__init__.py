@@ -19,8 +19,13 @@ if TYPE_CHECKING:  # the same names as in the table below, for type checkers and
     from sfumato.tracks.answers.received import receive
     from sfumato.tracks.answers.usefulness.utility import utility
     from sfumato.tracks.answers.ways.displacement import estimate_displacements
+    from sfumato.tracks.answers.ways.drawn_ways import (
+        estimate_distances,
+        estimate_speeds,
+        estimate_stays,
+        estimate_ways,
+    )
     from sfumato.tracks.answers.ways.live import LiveView, live_circles
-    from sfumato.tracks.answers.ways.moving import estimate_distances, estimate_speeds, estimate_stays, estimate_ways
     from sfumato.tracks.answers.ways.smooth_tracks import judge_smoothed, smooth
     from sfumato.tracks.certificates.verdict import judge
     from sfumato.tracks.certificates.verify import verify
@@ -43,10 +48,10 @@ _HOMES = {
     "estimate_heatmap": "sfumato.tracks.answers.maps.heatmap",
     "estimate_flows": "sfumato.tracks.answers.flows.origin_destination",
     "estimate_displacements": "sfumato.tracks.answers.ways.displacement",
-    "estimate_ways": "sfumato.tracks.answers.ways.moving",
-    "estimate_distances": "sfumato.tracks.answers.ways.moving",
-    "estimate_speeds": "sfumato.tracks.answers.ways.moving",
-    "estimate_stays": "sfumato.tracks.answers.ways.moving",
+    "estimate_ways": "sfumato.tracks.answers.ways.drawn_ways",
+    "estimate_distances": "sfumato.tracks.answers.ways.drawn_ways",
+    "estimate_speeds": "sfumato.tracks.answers.ways.drawn_ways",
+    "estimate_stays": "sfumato.tracks.answers.ways.drawn_ways",
     "smooth": "sfumato.tracks.answers.ways.smooth_tracks",
     "live_circles": "sfumato.tracks.answers.ways.live",
     "LiveView": "sfumato.tracks.answers.ways.live",

@@ -22,7 +22,7 @@ MOVED: dict[str, tuple[str, ...]] = {
         "accountant.information_privacy": "channels.posterior_accountant",
         "accountant.trace_losses": "tracks.trace_entries",
         "adversary": "tracks.adversary",
-        "adversary.attacks": "tracks.adversary.repetition tracks.adversary.places.circle",
+        "adversary.attacks": "tracks.adversary.repetition tracks.adversary.places.cuts",
         "adversary.audit": "tracks.adversary.audit",
         "adversary.places": "tracks.adversary.places",
         "adversary.posterior": "tracks.adversary.posterior",

@@ -17,10 +17,10 @@ ASK = """
 import json, sys
 import numpy as np
 from sfumato.tracks.adversary.places import Stretch, guesses_m, look
-from sfumato.tracks.places.leak_test import ATTACKER_WORDS
+from sfumato.tracks.adversary.attackers import ATTACKERS
 ride = Stretch(np.column_stack([np.linspace(-2000.0, -800.0, 60), np.zeros(60)]), np.arange(60.0), 0)
 view = look([ride], radius_m=800.0, inner_radius_m=640.0)
-print(json.dumps({"guess": guesses_m(view)["last exit"].tolist(), "words": ATTACKER_WORDS["last exit"]}))
+print(json.dumps({"guess": guesses_m(view)["last exit"].tolist(), "words": ATTACKERS["last exit"].words}))
 """
 
 

@@ -15,8 +15,8 @@ from page_rides import HOME, rides
 from page_table import table
 
 import sfumato as sf
-from sfumato.tracks.places.file import load_places
 from sfumato.tracks.places.globe import surface
+from sfumato.tracks.places.places_file import load_places
 
 ROOT = Path(__file__).resolve().parents[3]
 WEB = ROOT / "web"

@@ -24,8 +24,8 @@ from sfumato.tracks.certificates.verify import read_certificate
 from sfumato.tracks.folders.rides.hide import Hiding
 from sfumato.tracks.folders.rides.ride_job import keyed_name
 from sfumato.tracks.folders.verify_folder import verify_folder
-from sfumato.tracks.places.file import load_places
 from sfumato.tracks.places.globe import surface
+from sfumato.tracks.places.places_file import load_places
 
 ROOT = Path(__file__).resolve().parents[3]
 JS = ROOT / "clients" / "js"

@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import InputError
-from sfumato.tracks.adversary.places.circle import circle_through
+from sfumato.tracks.adversary.places.cuts import circle_through
 from sfumato.tracks.adversary.posterior import Belief, believe, remaining_sd_m
 from sfumato.tracks.adversary.repetition import average_of, redrawn_stay_attack, rms_m, stay_attack, stay_times
 from sfumato.tracks.noise.multiscale.ladder import shipped_ladder

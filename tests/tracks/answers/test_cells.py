@@ -23,7 +23,7 @@ from sfumato.tracks.answers.maps.areas import Areas
 from sfumato.tracks.answers.maps.cells import outlines
 from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
 from sfumato.tracks.answers.received import NoiseLaw, Received, receive
-from sfumato.tracks.answers.ways.moving import estimate_speeds
+from sfumato.tracks.answers.ways.drawn_ways import estimate_speeds
 from sfumato.tracks.io.tables.point_table import fleet_table
 from sfumato.tracks.people.door import protect_fleet
 from sfumato.tracks.plan import Plan

@@ -76,13 +76,13 @@ def test_a_stream_gives_a_circle_for_each_position_and_refuses_what_is_none() ->
     _, release = noisy(3)
     trace, view = at(release, 30), LiveView(LAW)
     places = zip(trace.lat_deg.tolist(), trace.lon_deg.tolist(), trace.times_s.tolist(), strict=True)
-    circles = [view.seen(*one) for one in places]
+    circles = [view.add(*one) for one in places]
     whole, _ = live_track(trace, LAW)
     assert circles[0].lat_deg == pytest.approx(float(whole.lat_deg[0]), abs=1e-6)
     assert all(0 < one.radius_m < 1.3 * IN_SDS * LAW.noise_m for one in circles)
     for wrong in ((float("nan"), 3.0, 1.8e9), (40.0, 3.0, float("nan")), (40.0, 3.0, 1.0)):
         with pytest.raises(InputError):
-            view.seen(*wrong)
+            view.seen(*wrong)  # the name of 0.2.0
 
 
 def test_the_command_writes_a_table_and_refuses_in_words(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from sfumato.cli import app
 from sfumato.tracks.answers.intervals import quantiles_over_people, ratio_over_people
 from sfumato.tracks.answers.received import NoiseLaw, Received, is_recorded
 from sfumato.tracks.answers.ways.displacement import estimate_displacements
-from sfumato.tracks.answers.ways.moving import estimate_ways
+from sfumato.tracks.answers.ways.drawn_ways import estimate_ways
 from sfumato.tracks.io import write_trace
 from sfumato.tracks.priors.kernels import Constant, Matern32, White
 from sfumato.tracks.priors.statespace import sample

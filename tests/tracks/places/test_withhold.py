@@ -14,8 +14,8 @@ from rides import PARIS, joined, ride
 import sfumato as sf
 from sfumato.base.errors import InputError
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.places.file import area_from_rings
 from sfumato.tracks.places.globe import Around, surface
+from sfumato.tracks.places.places_file import area_from_rings
 from sfumato.tracks.places.withhold import withhold
 from sfumato.tracks.places.zones import centred_zone, draw_zone
 

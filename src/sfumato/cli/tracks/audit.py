@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import typer
@@ -24,11 +23,11 @@ from sfumato.cli.tracks.archive_faces import named_columns, passphrase_in, point
 from sfumato.pages.report import render
 from sfumato.pages.report.archive_page import audit_page, noise_lines
 from sfumato.pages.report.fleet_page import fleet_page, one_of
-from sfumato.tracks.adversary.audit import Audit
+from sfumato.tracks.adversary.audit import Audit, PriorUsed
 from sfumato.tracks.adversary.audit import audit as measure
 from sfumato.tracks.adversary.fleet import FleetAudit, People, attacked_people, audit_fleet
 from sfumato.tracks.certificates.build import SMOOTHED, rounded_times
-from sfumato.tracks.certificates.verify import Document, check_belongs, open_release, read_certificate
+from sfumato.tracks.certificates.verify import check_belongs, open_release, read_certificate
 from sfumato.tracks.folders.audit_archive import ArchiveAudit, AuditRow, audit_archive
 from sfumato.tracks.folders.rides.ride_job import SourceReading
 from sfumato.tracks.io import read_trace
@@ -133,7 +132,7 @@ def _originals_at(original: Path, reading: SourceReading) -> People:
     return [(person, rounded_times(trace)) for person, trace in people]
 
 
-def _audit_people(people: People, released: People, document: Document, asked: _Asked) -> None:
+def _audit_people(people: People, released: People, document: Mapping[str, object], asked: _Asked) -> None:
     with progress("Attacking every person", len(attacked_people(len(people))), quiet=asked.json) as step:
         found = audit_fleet(people, released, document, prior=asked.prior, step=step)
     if asked.report is not None:
@@ -178,7 +177,7 @@ def _left(found: Audit) -> float:
     return found.rms_error_raw_m if found.rms_error_smoothed_m is None else found.rms_error_smoothed_m
 
 
-def _audit_track(first: Trace, second: Trace, document: Document, asked: _Asked) -> None:
+def _audit_track(first: Trace, second: Trace, document: Mapping[str, object], asked: _Asked) -> None:
     """One person's track and its release."""
     found = measure(first, second, document, prior=asked.prior)
     if asked.report is not None:
@@ -214,9 +213,9 @@ def _say_track(found: Audit, first: Trace) -> None:
     typer.echo(found.verdict)
 
 
-def _prior_words(prior: Mapping[str, Any]) -> str:
+def _prior_words(prior: PriorUsed) -> str:
     """Which prior the adversary used, in a few words."""
-    kernel = prior.get("kernel") or {}
+    kernel = prior.get("kernel", {})
     parts = kernel.get("parts", [kernel])
     words = [
         f"{part['kernel']} {plain_number(part['length_scale_s'])} s, sd {plain_number(part['sd_m'])} m"

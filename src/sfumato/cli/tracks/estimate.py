@@ -16,6 +16,7 @@ from sfumato.base.units import bounds_deg, count_of, format_length, length_m
 from sfumato.cli.output import print_json
 from sfumato.cli.tracks.estimate_options import (
     AreasFile,
+    AsJson,
     BoundsText,
     Cell,
     Certificates,
@@ -23,7 +24,6 @@ from sfumato.cli.tracks.estimate_options import (
     Confidence,
     EachAPerson,
     Hexagons,
-    Json,
     Output,
     Picture,
     Question,
@@ -65,7 +65,7 @@ def heatmap(
     each_file_a_person: EachAPerson = False,
     output: Output = None,
     picture: Picture = None,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """``lat, lon, share, low, high`` for every cell, 500 m wide if unsaid."""
     asked = Question(release, certificate, confidence, each_file_a_person, output, json, picture)
@@ -105,7 +105,7 @@ def flows(
     each_file_a_person: EachAPerson = False,
     output: Output = None,
     picture: Picture = None,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """A trip is one segment of a track, from its first to its last point; cells are 1500 m wide if unsaid."""
     asked = Question(release, certificate, confidence, each_file_a_person, output, json, picture)

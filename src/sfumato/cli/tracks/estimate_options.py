@@ -41,7 +41,7 @@ Output = Annotated[
     typer.Option("--output", "-o", help="A file ending in .csv, .parquet, .json, and for maps .geojson, .geoparquet."),
 ]
 Picture = Annotated[Path | None, typer.Option(help="Draw the answer as a file ending in .svg.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,10 @@ from sfumato.base.things.estimated_map import LEAST_PEOPLE
 from sfumato.base.units import duration_s, format_duration, format_length
 from sfumato.cli.output import print_json
 from sfumato.cli.tracks.estimate_options import (
+    AsJson,
     Certificates,
     Confidence,
     EachAPerson,
-    Json,
     Output,
     Question,
     Releases,
@@ -28,8 +28,7 @@ from sfumato.cli.tracks.estimate_options import (
 from sfumato.tracks.answers.answer_files import write_answer
 from sfumato.tracks.answers.intervals import OverPeople
 from sfumato.tracks.answers.ways.displacement import Displacements
-from sfumato.tracks.answers.ways.movement import LEAST_ALIKE, MOSTLY_MODEL
-from sfumato.tracks.answers.ways.moving import (
+from sfumato.tracks.answers.ways.drawn_ways import (
     QUANTILES,
     STAY_RADIUS_M,
     STAY_S,
@@ -39,6 +38,7 @@ from sfumato.tracks.answers.ways.moving import (
     estimate_speeds,
     estimate_stays,
 )
+from sfumato.tracks.answers.ways.movement import LEAST_ALIKE, MOSTLY_MODEL
 
 UNBIASED = (
     "Squares are exact on average: the noise's share is subtracted. A negative one says that noise hides the answer."
@@ -60,7 +60,7 @@ def distances(
     confidence: Confidence = 0.9,
     each_file_a_person: EachAPerson = False,
     output: Output = None,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Squares have the noise taken out exactly; lengths are read off paths drawn given the release."""
     answer_ways("distances", Question(release, certificate, confidence, each_file_a_person, output, json), lags)
@@ -75,7 +75,7 @@ def question_of_paths(question: str) -> Callable[..., None]:
         confidence: Confidence = 0.9,
         each_file_a_person: EachAPerson = False,
         output: Output = None,
-        json: Json = False,
+        json: AsJson = False,
     ) -> None:
         answer_ways(question, Question(release, certificate, confidence, each_file_a_person, output, json))
 

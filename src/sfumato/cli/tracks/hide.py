@@ -38,7 +38,6 @@ from sfumato.tracks.folders.staging import SUMMARY_NAME
 from sfumato.tracks.io.archive import count_members
 from sfumato.tracks.io.draft import canonical
 from sfumato.tracks.io.formats import is_dataset
-from sfumato.tracks.noise.interface import Json
 from sfumato.tracks.people.layout import TableReading
 from sfumato.tracks.places import PlaceLeak, Places, load_places
 from sfumato.tracks.places import refuse_if_found as refuse_if_near
@@ -262,7 +261,7 @@ class _Heard:
             )
 
 
-def _as_json(done: ArchiveResult, files: dict[str, str]) -> Json:
+def _as_json(done: ArchiveResult, files: dict[str, str]) -> dict[str, object]:
     return {
         "ok": True,
         "private": True,

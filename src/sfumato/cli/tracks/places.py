@@ -21,7 +21,6 @@ from sfumato.cli.tracks.archive_faces import named_columns, passphrase_in
 from sfumato.pages.report.archive_page import places_page
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.io.archive import count_members, members
-from sfumato.tracks.noise.interface import Json
 from sfumato.tracks.places import (
     REMOVAL_MEANS,
     FoundPlace,
@@ -209,7 +208,7 @@ def _day(moment_s: float) -> str:
     return datetime.fromtimestamp(moment_s, UTC).strftime("%Y-%m-%d")
 
 
-def _as_json(place: FoundPlace) -> Json:
+def _as_json(place: FoundPlace) -> dict[str, object]:
     return {
         "label": place.label,
         "lat": place.lat_deg,

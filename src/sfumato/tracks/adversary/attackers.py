@@ -48,100 +48,57 @@ _GEOLIFE = "the development people of GeoLife, never on the archive at hand"
 ATTACKERS = {
     row.name: row
     for row in (
-        Attacker(
-            "circle", ZONES, "fits a circle through the points where rides are cut",
-            "the zone is centred on the place", _RIDES, "places.circle:guess",
-        ),
-        Attacker(
-            "crossing", ZONES, "extends the rides straight and takes where they cross",
-            _STRAIGHT, _RIDES, "places.crossing:guess",
-        ),
-        Attacker(
-            "robust crossing", ZONES, "the same, by the least sum of distances",
-            f"most {_STRAIGHT}", _RIDES, "places.crossing:robust",
-        ),
-        Attacker(
-            "crossroads", ZONES, "extends the rides straight and takes where most pairs of them cross",
-            f"some {_STRAIGHT}", _RIDES, "places.crossroads:guess",
-        ),
-        Attacker(
-            "far crossroads", ZONES, "the same with the last kilometre's direction",
-            f"some {_STRAIGHT}", _RIDES, "places.crossroads:guess_from_far",
-        ),
-        Attacker("headings", ZONES, "rides head home, Bayes (κ = 2), mean", _HOMEWARD, _RIDES, "places.headings:mean"),
-        Attacker(
-            "headings, mode", ZONES, "the same, likeliest place (whatever κ)",
-            _HOMEWARD, _RIDES, "places.headings:mode",
-        ),
-        Attacker(
-            "sharp headings", ZONES, "the same with κ = 8, mean", _HOMEWARD, _RIDES, "places.headings:sharp_mean"
-        ),
-        Attacker(
-            "commonest exit", ZONES, "the commonest exit, half a radius inward",
-            _ONE_STREET, _RIDES, "places.exits:guess",
-        ),
-        Attacker(
-            "back along", ZONES, "the commonest exit of stops, half a radius back along the way",
-            _ONE_STREET, _RIDES, "places.exits:back_along",
-        ),
-        Attacker(
-            "middle exit", ZONES, "the median of the exits, east and north",
-            "streets run north and east", _RIDES, "places.exits:middle",
-        ),
-        Attacker(
-            "learned", ZONES, "learned from others, most belief within 100 m",
-            _AS_OTHERS, _RIDES, "places.learned:likeliest", _GEOLIFE,
-        ),
-        Attacker(
-            "learned, nearest", ZONES, "learned from others, least expected distance",
-            _AS_OTHERS, _RIDES, "places.learned:nearest", _GEOLIFE,
-        ),
-        Attacker(
-            "centre", ZONES, "the zone's centre: no ride needed",
-            "nothing", "the zone alone", "places.circle:centre",
-        ),
-        Attacker(
-            "posterior", NOISE, "smooths the release: the exact belief about every moment",
-            "the person moves like one Gaussian prior", _LAW, "posterior:believe",
-        ),
-        Attacker(
-            "audit", NOISE, "the same with the original at hand, against what the certificate promises",
-            "the person moves like the kernel that fits the original best", _LAW, "audit:audit",
-        ),
-        Attacker(
-            "known point", NOISE, "takes the noise off a known moment and goes on from there",
-            "the person moves like one Gaussian prior", f"{_LAW}, and one true position",
-            "known_point:known_point_loss",
-        ),
-        Attacker(
-            "stop and go", NOISE, "learns the place of one stop from all the time it lasts",
-            "the person stands still for a while and moves like a member of the class otherwise",
-            f"{_LAW}, and when the stop was", "stop_and_go:stopped_loss",
-        ),
-        Attacker(
-            "nights at home", NOISE, "looks at one place for many nights, through noise that continues",
-            "the place never moves", "the law of the noise, and when the person is there", "repetition:stay_attack",
-        ),
-        Attacker(
-            "redrawn nights", NOISE, "the same, through noise that is drawn anew every night",
-            "the place never moves", "the law of the noise, and when the person is there",
-            "repetition:redrawn_stay_attack",
-        ),
-        Attacker(
-            "averaging", NOISE, "takes the mean of several releases of the same moments",
-            "nothing", "several releases of one trace", "repetition:average_of",
-        ),
-        Attacker(
-            "routine, place", NOISE, "finds a place from the days on which it is visited",
-            "every day is the same", _HOURS, "routine:place_cost",
-        ),
-        Attacker(
-            "routine, way", NOISE, "finds a way from the days on which it is taken",
-            "every day is the same", _HOURS, "routine:route_cost",
-        ),
-        Attacker(
-            "companions", NOISE, "takes people who travel together for as many looks at one way",
-            "each has noise of their own", "who travels together", "routine:companions_cost",
-        ),
+        Attacker("circle", ZONES, "fits a circle through the points where rides are cut",
+                 "the zone is centred on the place", _RIDES, "places.cuts:circle"),
+        Attacker("crossing", ZONES, "extends the rides straight and takes where they cross",
+                 _STRAIGHT, _RIDES, "places.lines:least_squares"),
+        Attacker("robust crossing", ZONES, "the same, by the least sum of distances",
+                 f"most {_STRAIGHT}", _RIDES, "places.lines:robust"),
+        Attacker("crossroads", ZONES, "extends the rides straight and takes where most pairs of them cross",
+                 f"some {_STRAIGHT}", _RIDES, "places.lines:crossroads"),
+        Attacker("far crossroads", ZONES, "the same with the last kilometre's direction",
+                 f"some {_STRAIGHT}", _RIDES, "places.lines:far_crossroads"),
+        Attacker("headings", ZONES, "rides head home, Bayes (κ = 2), mean",
+                 _HOMEWARD, _RIDES, "places.lines:heading_mean"),
+        Attacker("headings, mode", ZONES, "the same, likeliest place (whatever κ)",
+                 _HOMEWARD, _RIDES, "places.lines:heading_mode"),
+        Attacker("sharp headings", ZONES, "the same with κ = 8, mean",
+                 _HOMEWARD, _RIDES, "places.lines:sharp_heading_mean"),
+        Attacker("commonest exit", ZONES, "the commonest exit, half a radius inward",
+                 _ONE_STREET, _RIDES, "places.cuts:inward"),
+        Attacker("back along", ZONES, "the commonest exit of stops, half a radius back along the way",
+                 _ONE_STREET, _RIDES, "places.cuts:back_along"),
+        Attacker("middle exit", ZONES, "the median of the exits, east and north",
+                 "streets run north and east", _RIDES, "places.cuts:middle"),
+        Attacker("learned", ZONES, "learned from others, most belief within 100 m",
+                 _AS_OTHERS, _RIDES, "places.learned:likeliest", _GEOLIFE),
+        Attacker("learned, nearest", ZONES, "learned from others, least expected distance",
+                 _AS_OTHERS, _RIDES, "places.learned:nearest", _GEOLIFE),
+        Attacker("centre", ZONES, "the zone's centre: no ride needed",
+                 "nothing", "the zone alone", "places.cuts:centre"),
+        Attacker("posterior", NOISE, "smooths the release: the exact belief about every moment",
+                 "the person moves like one Gaussian prior", _LAW, "posterior:believe"),
+        Attacker("audit", NOISE, "the same with the original at hand, against what the certificate promises",
+                 "the person moves like the kernel that fits the original best", _LAW, "audit:audit"),
+        Attacker("known point", NOISE, "takes the noise off a known moment and goes on from there",
+                 "the person moves like one Gaussian prior", f"{_LAW}, and one true position",
+                 "known_point:known_point_loss"),
+        Attacker("stop and go", NOISE, "learns the place of one stop from all the time it lasts",
+                 "the person stands still for a while and moves like a member of the class otherwise",
+                 f"{_LAW}, and when the stop was", "stop_and_go:stopped_loss"),
+        Attacker("nights at home", NOISE, "looks at one place for many nights, through noise that continues",
+                 "the place never moves", "the law of the noise, and when the person is there",
+                 "repetition:stay_attack"),
+        Attacker("redrawn nights", NOISE, "the same, through noise that is drawn anew every night",
+                 "the place never moves", "the law of the noise, and when the person is there",
+                 "repetition:redrawn_stay_attack"),
+        Attacker("averaging", NOISE, "takes the mean of several releases of the same moments",
+                 "nothing", "several releases of one trace", "repetition:average_of"),
+        Attacker("routine, place", NOISE, "finds a place from the days on which it is visited",
+                 "every day is the same", _HOURS, "routine:place_cost"),
+        Attacker("routine, way", NOISE, "finds a way from the days on which it is taken",
+                 "every day is the same", _HOURS, "routine:route_cost"),
+        Attacker("companions", NOISE, "takes people who travel together for as many looks at one way",
+                 "each has noise of their own", "who travels together", "routine:companions_cost"),
     )
 }  # fmt: skip

@@ -26,7 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 from scipy.special import ndtr
@@ -40,7 +40,7 @@ from sfumato.base.units import format_length
 from sfumato.tracks.adversary.misfit import misfits
 from sfumato.tracks.adversary.posterior import believe
 from sfumato.tracks.certificates.document import Certificate
-from sfumato.tracks.priors.fit_prior import Fitted, fit
+from sfumato.tracks.priors.fit_prior import fit
 from sfumato.tracks.priors.kernels import Constant, Kernel
 from sfumato.tracks.priors.presets import DEFAULT_PRESET, PRESETS, preset_named
 from sfumato.tracks.priors.statespace import is_markov
@@ -50,7 +50,25 @@ WITHIN_M = 1.0  # nearer than that to where they were, points have not been move
 _ANYWHERE = 1e4  # sd of an unknown place, in units of the noise: flat for every purpose, yet well conditioned
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+class PriorUsed(TypedDict, total=False):
+    """Where the adversary's prior comes from, the kernel, and what is known of the place."""
+
+    source: str
+    kernel: dict[str, Any]
+    mean: str | None
+    best_linear_estimate_only: bool
+
+
+class HeldOut(TypedDict):
+    """What is left where nothing of what is scored was fitted."""
+
+    fitted_to: str
+    rms_error_smoothed_m: float
+    interval_68_m: float
+    coverage_68: float
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Audit(Shown):
     """Errors and intervals are per coordinate, in metres; ``interval_68_m`` is the root mean square half-width √V.
 
@@ -66,20 +84,20 @@ class Audit(Shown):
 
     points: int
     rms_error_raw_m: float
-    rms_error_smoothed_m: float | None
-    interval_68_m: float | None
-    smallest_interval_68_m: float | None
-    coverage_68: float | None
-    floor_m: float | None
-    in_class: bool | None
-    outside_because: tuple[str, ...]
-    prior_used: Mapping[str, Any]
+    rms_error_smoothed_m: float | None = None
+    interval_68_m: float | None = None
+    smallest_interval_68_m: float | None = None
+    coverage_68: float | None = None
+    floor_m: float | None = None
+    in_class: bool | None = None
+    outside_because: tuple[str, ...] = ()
+    prior_used: PriorUsed
     mechanism: str
     verdict: str
     holds: bool | None
     moves_otherwise: tuple[str, ...] = ()
     within_a_metre: float = 0.0
-    held_out: Mapping[str, Any] | None = None
+    held_out: HeldOut | None = None
     guess: tuple[FloatArray, FloatArray] | None = field(default=None, repr=False)
 
     @property
@@ -87,7 +105,7 @@ class Audit(Shown):
         """Whether the release is the original, to the metre."""
         return self.within_a_metre == 1.0
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain JSON: the fields of ``sfumato audit --json``."""
         return {name: jsonable(getattr(self, name)) for name in self.__dataclass_fields__ if name != "guess"}
 
@@ -95,7 +113,7 @@ class Audit(Shown):
 def audit(
     original: Trace,
     release: Trace,
-    certificate: Mapping[str, Any] | Certificate,
+    certificate: Mapping[str, object] | Certificate,
     *,
     prior: str | Kernel = "fit",
     place: Literal["known", "unknown"] = "known",
@@ -128,10 +146,11 @@ def audit(
     times = original.times_s[order]
     truth = unroll(lat, lon)
     truth -= truth.mean(axis=0)
-    kernel, used = _prior(prior, times, truth, stated)
+    kernel, source = _prior(prior, times, truth, stated)
     errors, slack, sd = _attacked(times, truth, moved, kernel, noise, place)
     judged = _judged(kernel, stated, float(np.min(sd)))
-    own = used["source"].startswith("fitted")
+    own = source.startswith("fitted")
+    used: PriorUsed = {"source": source, "kernel": kernel.to_dict(), "mean": place}
     otherwise = tuple(misfits(times, truth, kernel)) if own else ()
     back = np.argsort(order, kind="stable")
     guess_lat, guess_lon = displace(lat, lon, errors)
@@ -145,7 +164,7 @@ def audit(
         floor_m=judged.floor_m,
         in_class=judged.in_class,
         outside_because=judged.outside_because,
-        prior_used={**used, "mean": place, "best_linear_estimate_only": not stated.mechanism.gaussian},
+        prior_used={**used, "best_linear_estimate_only": not stated.mechanism.gaussian},
         mechanism=stated.mechanism.name,
         verdict=_near_words(near) + judged.verdict + _otherwise_words(otherwise),
         holds=False if near == 1.0 else judged.holds,
@@ -165,7 +184,7 @@ def _near_words(near: float) -> str:
     return f"HARDLY PROTECTED: {100 * near:.0f}% of the points lie within a metre of the original. "
 
 
-def _held_out(times: FloatArray, truth: FloatArray, moved: FloatArray, noise: Kernel) -> dict[str, Any] | None:
+def _held_out(times: FloatArray, truth: FloatArray, moved: FloatArray, noise: Kernel) -> HeldOut | None:
     """Errors, intervals and coverage of each half of the trace, attacked with the kernel fitted to the other half."""
     half = len(times) // 2
     parts = (slice(0, half), slice(half, len(times)))
@@ -191,13 +210,6 @@ def _without_a_law(stated: Certificate, points: int, raw_m: float, near: float) 
     return Audit(
         points=points,
         rms_error_raw_m=raw_m,
-        rms_error_smoothed_m=None,
-        interval_68_m=None,
-        smallest_interval_68_m=None,
-        coverage_68=None,
-        floor_m=None,
-        in_class=None,
-        outside_because=(),
         prior_used={"source": "none: the mechanism states no law to compute with", "mean": None},
         mechanism=stated.mechanism.name,
         verdict=_near_words(near) + "This mechanism promises nothing about places: no posterior can be computed from "
@@ -229,35 +241,23 @@ def _coverage(errors: FloatArray, slack: FloatArray, sd: FloatArray) -> float:
     return float(np.mean(ndtr((half - errors) / width) - ndtr((-half - errors) / width)))
 
 
-def _prior(
-    prior: str | Kernel, times: FloatArray, truth: FloatArray, stated: Certificate
-) -> tuple[Kernel, dict[str, Any]]:
+def _prior(prior: str | Kernel, times: FloatArray, truth: FloatArray, stated: Certificate) -> tuple[Kernel, str]:
+    """The adversary's prior, and where it comes from."""
     if isinstance(prior, Kernel):
-        return prior, {"source": "given", "kernel": prior.to_dict()}
+        return prior, "given"
     if prior == "fit":
-        fitted = _fitted(times, truth)
-        if fitted is None:
-            return _preset(DEFAULT_PRESET, " (too few moments to fit)")
-        return fitted.prior, {"source": "fitted to the original (in sample)", "kernel": fitted.prior.to_dict()}
+        if len(np.unique(times)) < 3:
+            return preset_named(DEFAULT_PRESET).prior, f"preset {DEFAULT_PRESET} (too few moments to fit)"
+        return fit(times, truth, unknown_mean=True).prior, "fitted to the original (in sample)"
     if prior == "certificate":
         kernel = stated.mechanism.holds_for()
         if kernel is None:
             raise InputError("The certificate names no prior.", "Use --prior fit or a preset.")
-        return kernel, {"source": "certificate", "kernel": kernel.to_dict()}
-    if prior == "preset" or prior in PRESETS:
-        return _preset(DEFAULT_PRESET if prior == "preset" else prior)
+        return kernel, "certificate"
+    name = DEFAULT_PRESET if prior == "preset" else prior
+    if name in PRESETS:
+        return preset_named(name).prior, f"preset {name}"
     raise InputError(f"There is no prior '{prior}'.", f"Choose fit, certificate, preset, {', '.join(PRESETS)}.")
-
-
-def _preset(name: str, why: str = "") -> tuple[Kernel, dict[str, Any]]:
-    kernel = preset_named(name).prior
-    return kernel, {"source": f"preset {name}{why}", "kernel": kernel.to_dict()}
-
-
-def _fitted(times: FloatArray, truth: FloatArray) -> Fitted | None:
-    if len(np.unique(times)) < 3:
-        return None
-    return fit(times, truth, unknown_mean=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,8 +7,8 @@ are attacked, and the first points of each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from sfumato.base.numbers.odds import mu_of, odds_at
 from sfumato.base.shown import Shown
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.adversary.audit import Audit, audit
-from sfumato.tracks.certificates.verify import Document, terms_of
+from sfumato.tracks.certificates.verify import terms_of
 
 MOST_PEOPLE, MOST_POINTS, MOST_LOSSES = 200, 3000, 1000
 People = Sequence[tuple[str | None, Trace]]
@@ -69,12 +69,10 @@ class FleetAudit(Shown):
     def to_dict(self) -> dict[str, object]:
         """For ``--json``."""
         rows = [{"person": one.person, **one.audit.to_dict()} for one in self.persons]
-        names = PersonLoss.__dataclass_fields__
-        losses = [{name: getattr(one, name) for name in names} for one in self.losses]
         return {
             "private": True,
             "people": self.people,
-            "losses": losses,
+            "losses": [asdict(one) for one in self.losses],
             "persons": rows,
             "worst_person": self.worst.person,
             "unprotected": list(self.unprotected),
@@ -83,7 +81,7 @@ class FleetAudit(Shown):
         }
 
 
-def person_losses(releases: People, certificate: Document) -> tuple[PersonLoss, ...]:
+def person_losses(releases: People, certificate: Mapping[str, object]) -> tuple[PersonLoss, ...]:
     """The exact loss at each person's own times, from the release and its certificate alone.
 
     Of more than a thousand people a thousand, evenly chosen.
@@ -103,7 +101,7 @@ def person_losses(releases: People, certificate: Document) -> tuple[PersonLoss, 
 def audit_fleet(
     originals: People,
     releases: People,
-    certificate: Document,
+    certificate: Mapping[str, object],
     *,
     prior: str = "fit",
     step: Callable[[], None] = lambda: None,

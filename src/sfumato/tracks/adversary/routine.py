@@ -20,8 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -74,12 +73,12 @@ class Cost:
     loss: float
     odds_99: float
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain JSON; odds beyond any number are null."""
-        return {"what": self.what, "repeats": self.repeats, "loss": self.loss, "odds_99": self.odds_99}
+        return asdict(self)
 
 
-def noise_law(certificate: Mapping[str, Any] | Certificate) -> tuple[Kernel, float]:
+def noise_law(certificate: Mapping[str, object] | Certificate) -> tuple[Kernel, float]:
     """The noise of a certificate as a process, and its radius; refused where it is none."""
     stated = Certificate.of(certificate)
     kernel = stated.mechanism.kernel()
@@ -189,7 +188,7 @@ def repeated_loss(
     return float(basic_losses(prior.covariance(within_s), (together + together.T) / 2).max())
 
 
-def companions_cost(certificate: Mapping[str, Any] | Certificate, people: int) -> Cost:
+def companions_cost(certificate: Mapping[str, object] | Certificate, people: int) -> Cost:
     """k people on one way for the whole time of the release: k times the loss stated for one."""
     stated = Certificate.of(certificate).stated
     basis = stated.losses.basis

@@ -18,7 +18,7 @@ people are left out, all their days together.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,7 +32,7 @@ from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.certificates.build import ReleasedFiles, Terms, released_of
 from sfumato.tracks.certificates.document import SEAL, with_seal
-from sfumato.tracks.certificates.verify import Document, open_release, read_certificate, terms_of
+from sfumato.tracks.certificates.verify import open_release, read_certificate, terms_of
 from sfumato.tracks.io import read_trace, read_traces
 from sfumato.tracks.noise.interface import TraceMechanism
 from sfumato.tracks.noise.planar_laplace import LaplaceNoise
@@ -40,7 +40,7 @@ from sfumato.tracks.priors.kernels import Kernel, KernelTerms, White, kernel_fro
 
 Release = str | Path | Trace | Sequence[tuple[str | None, Trace]] | object  # or a table
 
-Pair = tuple[Release, str | Path | Document]  # a release and its certificate
+Pair = tuple[Release, str | Path | Mapping[str, object]]  # a release and its certificate
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Received:
 
 def receive(
     release: Release,
-    certificate: str | Path | Document,
+    certificate: str | Path | Mapping[str, object],
     *,
     format: str | None = None,
 ) -> Received:
@@ -134,7 +134,9 @@ def laws_of(received: Sequence[Received]) -> list[NoiseLaw]:
     return list(dict.fromkeys(one.law for one in received))
 
 
-def _people(release: Release, document: Document) -> str | Path | Trace | Sequence[tuple[str | None, Trace]]:
+def _people(
+    release: Release, document: Mapping[str, object]
+) -> str | Path | Trace | Sequence[tuple[str | None, Trace]]:
     """Tables and folders of their parts read; anything else as it is."""
     if isinstance(release, str | Path):
         parts = sorted(Path(release).glob("**/*.parquet")) if Path(release).is_dir() else []
@@ -150,7 +152,7 @@ def _people(release: Release, document: Document) -> str | Path | Trace | Sequen
     return list(read_traces(table))
 
 
-def _archive(release: Release, document: Document) -> tuple[Terms, list[tuple[str | None, Trace]]]:
+def _archive(release: Release, document: Mapping[str, object]) -> tuple[Terms, list[tuple[str | None, Trace]]]:
     """One person's files in a folder, against the noise that the archive's certificate states for all of them."""
     noise = document.get("noise")
     if not isinstance(release, str | Path) or not Path(release).is_dir():
@@ -159,10 +161,10 @@ def _archive(release: Release, document: Document) -> tuple[Terms, list[tuple[st
         raise InputError("The files were cut, not blurred: they have no noise to take out.", "Read them as they are.")
     if document.get(SEAL) != with_seal(document)[SEAL]:
         raise VerificationFailed("The certificate's own hash does not fit its content.", "It was changed.")
-    kept = tuple(str(name) for name in document.get("kept", ()))
-    traces = [
-        read_trace(Path(release) / str(file["name"]), keep=kept, keep_if_there=True) for file in document["files"]
-    ]
+    kept, files = document.get("kept"), document["files"]
+    fields = tuple(map(str, kept)) if isinstance(kept, list) else ()
+    names = [str(file["name"]) for file in files] if isinstance(files, list) else []
+    traces = [read_trace(Path(release) / name, keep=fields, keep_if_there=True) for name in names]
     parts = [released_of([(None, trace)]) for trace in traces]
     if ReleasedFiles(tuple((one.points, one.digest()) for one in parts)).digest() != noise["release"]["content_sha256"]:
         raise VerificationFailed(

@@ -5,7 +5,9 @@ attack what is left before anybody else does.
 """
 
 from sfumato.tracks.places.areas import Area
-from sfumato.tracks.places.file import (
+from sfumato.tracks.places.find import FoundPlace, find_places
+from sfumato.tracks.places.leak_test import LeakTest, PlaceLeak, leak_test, refuse_if_found
+from sfumato.tracks.places.places_file import (
     REMOVAL_MEANS,
     Place,
     Places,
@@ -18,8 +20,6 @@ from sfumato.tracks.places.file import (
     places_from_geojson,
     save_places,
 )
-from sfumato.tracks.places.find import FoundPlace, find_places
-from sfumato.tracks.places.leak_test import LeakTest, PlaceLeak, leak_test, refuse_if_found
 from sfumato.tracks.places.withhold import Withheld, withhold
 from sfumato.tracks.places.zones import DEFAULT_RADIUS_M, RADII_M, Zone, area_left, draw_zone
 

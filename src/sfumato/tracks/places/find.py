@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import scipy
@@ -69,7 +68,7 @@ class _Events:
     away_s: FloatArray
 
 
-def find_places(tracks: Any) -> list[FoundPlace]:
+def find_places(tracks: object) -> list[FoundPlace]:
     """Home, work and every place stayed at or returned to, of *one* person's tracks.
 
     ``tracks`` is a :class:`~sfumato.base.things.traces.Trace`, any number of them, alone or as (name, trace) pairs, or
@@ -91,13 +90,13 @@ def find_places(tracks: Any) -> list[FoundPlace]:
     return _labelled(found)
 
 
-def _traces(tracks: Any) -> list[Trace]:
+def _traces(tracks: object) -> list[Trace]:
     if isinstance(tracks, Trace):
         return [tracks]
     if is_table(tracks):
         return [trace for _, trace in traces_of_table(tracks)]
     out = []
-    for item in tracks:
+    for item in tracks if isinstance(tracks, Iterable) else [tracks]:
         trace = item[1] if isinstance(item, tuple) else item
         if not isinstance(trace, Trace):
             raise InputError("Places are found in traces.", "Read files with sfumato.read_traces first.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import Protocol, cast
 
 import numpy as np
 import pyarrow as pa
@@ -22,18 +22,23 @@ from sfumato.tracks.io.tables.columns import find_roles
 _SCALED = ("e6", "e7")
 
 
-def is_table(value: Any) -> bool:
+class _GeoTable(Protocol):
+    def to_arrow(self) -> object:
+        """As Arrow."""
+
+
+def is_table(value: object) -> bool:
     """Whether this is a table that speaks Arrow."""
     return hasattr(value, "__arrow_c_stream__")
 
 
-def traces_of_table(table: Any, *, keep: Sequence[str] = ()) -> list[tuple[str, Trace]]:
+def traces_of_table(table: object, *, keep: Sequence[str] = ()) -> list[tuple[str, Trace]]:
     """The trips of a table of one person, told apart by an id column where there is one."""
-    spoken = table.to_arrow() if _kind(table) == "geopandas" else table
+    spoken = cast(_GeoTable, table).to_arrow() if _kind(table) == "geopandas" else table
     return [(name or "", trace) for name, trace in read_traces(spoken, keep=keep)]
 
 
-def like(given: Any, traces: Sequence[tuple[str, Trace]]) -> Any:
+def like(given: object, traces: Sequence[tuple[str, Trace]]) -> object:
     """The traces as a table of the kind and with the column names of ``given``."""
     names = _names(given)
     tables = []
@@ -45,22 +50,20 @@ def like(given: Any, traces: Sequence[tuple[str, Trace]]) -> Any:
     joined = pa.concat_tables(tables) if tables else _empty("id" in names)
     joined = joined.rename_columns([names.get(name, name) for name in joined.column_names])
     kind = _kind(given)
-    if kind == "geopandas":
-        return _points(given, joined.to_pandas(), names)
-    if kind == "pandas":
-        return joined.to_pandas()
-    return type(given)(joined) if kind == "polars" else joined
+    if kind in ("pandas", "geopandas"):
+        return joined.to_pandas() if kind == "pandas" else _with_points(joined, names)
+    return import_module("polars").from_arrow(joined) if kind == "polars" else joined
 
 
-def _kind(table: Any) -> str:
+def _kind(table: object) -> str:
     return type(table).__module__.split(".")[0]
 
 
-def _names(given: Any) -> dict[str, str]:
+def _names(given: object) -> dict[str, str]:
     """What the given table calls its lat, lon, time and id; ours where it packs them otherwise."""
     columns = [str(name) for name in getattr(given, "columns", getattr(given, "column_names", ()))]
     if _kind(given) == "pyarrow":
-        columns = list(given.schema.names)
+        columns = list(getattr(given, "schema", pa.schema([])).names)
     try:
         found = find_roles(columns, Reading.of(None, None, (), True, True)).by_role
     except InputError:
@@ -69,13 +72,14 @@ def _names(given: Any) -> dict[str, str]:
     return {role: name for role, name in roles.items() if not name.lower().endswith(_SCALED)}
 
 
-def _empty(with_id: bool) -> Any:
+def _empty(with_id: bool) -> pa.Table:
     schema = Trace(*np.zeros((3, 1))).to_table().schema
     return pa.Table.from_batches([], schema=schema.append(pa.field("id", pa.string())) if with_id else schema)
 
 
-def _points(given: Any, frame: Any, names: dict[str, str]) -> Any:
+def _with_points(joined: pa.Table, names: dict[str, str]) -> object:
+    """A GeoDataFrame; latitude and longitude stay where the given one had them."""
+    frame, geopandas = joined.to_pandas(), import_module("geopandas")
     lat, lon = (frame[names.get(role, role)] for role in ("lat", "lon"))
-    points = import_module("geopandas").points_from_xy(lon, lat)
-    made = type(given)(frame, geometry=points, crs="EPSG:4326")
+    made = geopandas.GeoDataFrame(frame, geometry=geopandas.points_from_xy(lon, lat), crs="EPSG:4326")
     return made if "lat" in names else made.drop(columns=["lat", "lon"])

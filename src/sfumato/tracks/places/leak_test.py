@@ -12,17 +12,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
-from sfumato.base.arrays import FloatArray
+from sfumato.base.arrays import FloatArray, finite, positive
 from sfumato.base.errors import NotCertified
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.adversary.places import ATTACKERS, Stretch, ZoneView, guesses_m, look
-from sfumato.tracks.adversary.places.arrival import arrival_loss_per_m2
-from sfumato.tracks.adversary.places.exits import commonest
+from sfumato.tracks.adversary.places import Stretch, ZoneView, guesses_m, look
+from sfumato.tracks.adversary.places.cuts import commonest
 from sfumato.tracks.adversary.places.learned import believe
 from sfumato.tracks.adversary.places.zone_view import evenly
-from sfumato.tracks.places.file import Place, Places
 from sfumato.tracks.places.globe import Around
+from sfumato.tracks.places.places_file import Place, Places
 from sfumato.tracks.places.withhold import withhold
 from sfumato.tracks.places.zones import Withholding, Zone, centred_zone
 from sfumato.tracks.priors.kernels import Kernel
@@ -211,4 +211,24 @@ def _least(errors: Mapping[str, float]) -> tuple[str | None, float | None]:
     return name, errors[name]
 
 
-ATTACKER_WORDS = {name: attacker.words for name, attacker in ATTACKERS.items()}
+NEAREST_POINTS = 300  # points further away in time add nothing measurable and cost n³
+
+
+def arrival_loss_per_m2(
+    published_s: npt.ArrayLike, hidden_s: float, *, prior: Kernel, receiver_sd_m: float = 1.0
+) -> float:
+    """What the visible part of a ride tells about the hidden moment, per coordinate, from times and prior alone.
+
+    With prior variance Σ = k(0) and V the variance left at that moment given every published point (receiver's error
+    s), it is J = 1/V - 1/Σ. Homes stay where they are, so the losses of rides about one home add up, and the error left
+    is 1/√(1/Σ_home + Σ J).
+    """
+    times = np.unique(finite(published_s, "published_s", dimensions=1))
+    if not len(times):
+        return 0.0
+    times = times[np.sort(np.argsort(np.abs(times - hidden_s), kind="stable")[:NEAREST_POINTS])]
+    seen = prior.covariance(times) + positive(receiver_sd_m, "receiver_sd_m") ** 2 * np.eye(len(times))
+    with_hidden = prior.covariance(times, np.array([float(hidden_s)]))[:, 0]
+    total = prior.variance_m2
+    left = total - float(with_hidden @ np.linalg.solve(seen, with_hidden))
+    return max(1.0 / max(left, 1e-12 * total) - 1.0 / total, 0.0)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import numpy as np
 import pytest
+from repository import ROOT
 
 from sfumato.tracks.adversary.places import ATTACKERS, Stretch, guesses_m, look
-from sfumato.tracks.adversary.places.arrival import arrival_loss_per_m2
-from sfumato.tracks.adversary.places.learned import FEATURES, Weights, believe, features, fit, shipped_weights
+from sfumato.tracks.adversary.places.learned import FEATURES, Weights, believe, features, shipped_weights
 from sfumato.tracks.adversary.places.zone_view import candidates_m
+from sfumato.tracks.places.leak_test import arrival_loss_per_m2
 from sfumato.tracks.priors.kernels import Matern32, White
 
 RADIUS_M, INNER_M = 800.0, 640.0
@@ -84,7 +87,9 @@ def test_gates_are_ends_at_the_border_and_passing_rides_are_told_apart():
     assert guesses_m(seen(far)).keys() == {"centre"}
 
 
-def test_the_learned_attacker_is_a_distribution_and_learns_what_it_is_taught():
+def test_the_learned_attacker_is_a_distribution_and_learns_what_it_is_taught(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    fit = import_module("zone_weights").fit
     rng = np.random.default_rng(1)
     lessons = []
     for seed in range(60):

@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -77,7 +76,7 @@ class Flows:
     latent_m: float
     largest_person: float
 
-    def to_table(self, *, least: float = 0.0) -> Any:
+    def to_table(self, *, least: float = 0.0) -> pa.Table:
         """One row for each pair with more than ``least``: the two centres, ``share``, ``low``, ``high``."""
         lat, lon = self.cells.centres_deg()
         start, end = np.nonzero(self.share > least)

@@ -75,7 +75,7 @@ def trip_ends(
         summed = fine.reshape(*fine.shape[:-2], rows, finer, columns, finer).sum(axis=(-3, -1))
         return np.asarray(summed / summed.sum(axis=(-2, -1), keepdims=True))
 
-    def counted(at_m: FloatArray, group: IntArray) -> list[FloatArray]:
+    def count_ends(at_m: FloatArray, group: IntArray) -> list[FloatArray]:
         out = np.zeros((len(laws), int(group.max()) + 1, rows * finer, columns * finer))
         row, column = (
             np.minimum((at_m[:, axis] / sizes[axis]).astype(np.int64), out.shape[2 + axis] - 1) for axis in (0, 1)
@@ -85,8 +85,8 @@ def trip_ends(
 
     found, again, without = [], [], []
     for at_m in (trips.start_m, trips.end_m):
-        people = counted(at_m, groups) if leave_out else None
-        judged_by = people if people is not None and day is groups else counted(at_m, day)
+        people = count_ends(at_m, groups) if leave_out else None
+        judged_by = people if people is not None and day is groups else count_ends(at_m, day)
         one = fit_density(spreads, judged_by, people, coarse, steps_for_one=STEPS_FOR_ONE, on_step=on_step)
         found.append(coarse(one.density))
         again.append(coarse(one.again))

@@ -18,7 +18,7 @@ from sfumato.base.things.traces import Trace
 from sfumato.tracks.answers.intervals import ratio_over_people
 from sfumato.tracks.answers.received import Person, Received, is_recorded
 from sfumato.tracks.answers.usefulness.measures import People, Quality
-from sfumato.tracks.answers.ways.moving import DRAWS, DrawnWays, drawn_ways, ways_over
+from sfumato.tracks.answers.ways.drawn_ways import DRAWS, DrawnWays, drawn_ways, ways_over
 from sfumato.tracks.answers.ways.smooth_tracks import path_by_time, with_intervals
 
 MOST_POINTS, MOST_POINTS_QUICK = 20_000, 8_000  # whose paths are drawn

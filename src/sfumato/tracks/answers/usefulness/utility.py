@@ -27,7 +27,6 @@ from sfumato.tracks.answers.usefulness.measures import (
 )
 from sfumato.tracks.answers.usefulness.travel import Travel
 from sfumato.tracks.certificates.build import rounded_times
-from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.io import read_trace, read_traces
 from sfumato.tracks.io.formats import format_of
 from sfumato.tracks.io.tables.columns import column_names, columns_by_person
@@ -80,7 +79,7 @@ class Utility(Shown):
 def utility(
     original: Given,
     release: Given,
-    certificate: str | Path | Document | Sequence[str | Path | Document] | None = None,
+    certificate: str | Path | Mapping[str, object] | Sequence[str | Path | Mapping[str, object]] | None = None,
     *,
     heat_cells_m: Sequence[float] = HEAT_CELLS_M,
     flow_cells_m: Sequence[float] = FLOW_CELLS_M,
@@ -97,7 +96,7 @@ def utility(
     people, asked = as_people(original), MapsAsked(tuple(heat_cells_m), tuple(flow_cells_m), bounds)
     if certificate is None:
         return useful(people, as_people(release), (), asked, step)
-    pairs: list[tuple[Given, str | Path | Document]] = []
+    pairs: list[tuple[Given, str | Path | Mapping[str, object]]] = []
     if isinstance(certificate, str | Path | Mapping):
         pairs = [(release, certificate)]
     else:

@@ -103,7 +103,7 @@ class LiveView:
     _movement: Movement | None = None
     _fitted_to: int = 0
 
-    def seen(self, lat_deg: float, lon_deg: float, time_s: float) -> LiveCircle:
+    def add(self, lat_deg: float, lon_deg: float, time_s: float) -> LiveCircle:
         """What is known after one more released position; times run forward."""
         if not all(map(math.isfinite, (lat_deg, lon_deg, time_s))):
             raise InputError("A position or time is no number.", "Leave it out.")
@@ -119,6 +119,8 @@ class LiveView:
         mean, sd = _known(times[last], path[last], self._movement, self.law)
         lat, lon = displace([lat_deg], [lon_deg], (mean[-1] - path[-1])[None, :])
         return LiveCircle(float(lat[0]), float(lon[0]), IN_SDS * float(sd[-1]))
+
+    seen = add  # what it was called in 0.2.0
 
 
 def _known(times: FloatArray, path: FloatArray, movement: Movement, law: NoiseLaw) -> tuple[FloatArray, FloatArray]:

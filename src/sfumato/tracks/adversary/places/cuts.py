@@ -1,6 +1,8 @@
-"""Attackers who fit a circle through the points where rides are cut: a centred zone's middle is the place.
+"""Attackers who go by the cut points alone: the circle through them, the commonest one, or the middle of them all.
 
-:func:`guess` knows the zone's radius, :func:`circle_through` nothing of it; :func:`centre` does not even look.
+A centred zone's middle is the place, and a circle finds it: :func:`circle` knows the zone's radius,
+:func:`circle_through` nothing of it; :func:`centre` does not even look. Others start at the commonest exit and go half
+a radius inward.
 """
 
 from __future__ import annotations
@@ -13,14 +15,14 @@ import numpy.typing as npt
 
 from sfumato.base.arrays import FloatArray, finite, read_only
 from sfumato.base.errors import InputError
-from sfumato.tracks.adversary.places.zone_view import ZoneView
+from sfumato.tracks.adversary.places.zone_view import ZoneView, clusters_of, into_disc
 
 _SCALE_M = 40.0
 # Rides are cut 0 to 50 m beyond the radius, a public law: the best single radius is its mean.
 MEAN_MARGIN_M = 25.0
 
 
-def guess(view: ZoneView) -> FloatArray | None:
+def circle(view: ZoneView) -> FloatArray | None:
     """Least squares of |g - c| = R with Huber weights, by Gauss-Newton from five starts, best fit of all."""
     gates, radius = view.gates_m, view.radius_m + MEAN_MARGIN_M
     if len(gates) < 2:
@@ -93,3 +95,35 @@ def circle_through(points_m: npt.ArrayLike) -> FittedCircle:
             break
     residual = np.linalg.norm(moved - centre, axis=1) - radius
     return FittedCircle(read_only(centre + shift), radius, float(np.sqrt(np.mean(residual**2))))
+
+
+def commonest(points_m: FloatArray, within_m: float = 100.0) -> FloatArray:
+    """The mean of the fullest neighbourhood of points."""
+    label, count = clusters_of(points_m, within_m)
+    return np.asarray(points_m[label == np.argmax(count)].mean(axis=0))
+
+
+def inward(view: ZoneView) -> FloatArray | None:
+    """From the commonest gate R/2 towards the zone's centre."""
+    if not view.seen:
+        return None
+    gate = commonest(view.gates_m)
+    return np.asarray(gate * (1.0 - 0.5 * view.radius_m / max(float(np.hypot(*gate)), 1.0)))
+
+
+def back_along(view: ZoneView) -> FloatArray | None:
+    """From the commonest gate of stops R/2 back along its mean heading (back-extrapolation)."""
+    if not view.seen:
+        return None
+    stops = view.of_stops()
+    label, count = clusters_of(stops.gates_m, 100.0)
+    use = label == np.argmax(count)
+    heading = stops.headings[use].mean(axis=0)
+    return np.asarray(stops.gates_m[use].mean(axis=0) + 0.5 * view.radius_m * heading)
+
+
+def middle(view: ZoneView) -> FloatArray | None:
+    """The median of the gates' coordinates: in a town of streets north and east, most exits share one with the door."""
+    if not view.seen:
+        return None
+    return into_disc(np.median(view.of_stops().gates_m, axis=0), view.inner_radius_m)

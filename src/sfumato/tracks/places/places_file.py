@@ -11,10 +11,10 @@ import base64
 import hmac
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import NotRequired, TypedDict
 
 import numpy as np
 
@@ -129,7 +129,7 @@ def area_from_rings(rings: Sequence[FloatArray], *, rng: Random = None) -> Area:
 
 def places_from_geojson(
     name: str,
-    value: Mapping[str, Any],
+    value: Mapping[str, object],
     *,
     radius_m: float = DEFAULT_RADIUS_M,
     as_drawn: bool = False,
@@ -155,7 +155,7 @@ def places_from_geojson(
     return tuple(out)
 
 
-def _features(value: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+def _features(value: Mapping[str, object]) -> list[tuple[str, Mapping[str, object]]]:
     """Each feature with the name it gives itself; a bare geometry has none."""
     features = value.get("features") if value.get("type") == "FeatureCollection" else None
     if not isinstance(features, list):
@@ -164,7 +164,8 @@ def _features(value: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     for feature in features:
         if not isinstance(feature, Mapping):
             raise InputError("The GeoJSON is malformed.", "Its features must be objects.")
-        own = (feature.get("properties") or {}).get("name") if feature.get("type") == "Feature" else None
+        about = feature.get("properties") if feature.get("type") == "Feature" else None
+        own = about.get("name") if isinstance(about, Mapping) else None
         out.append((own if isinstance(own, str) else "", feature))
     return out
 
@@ -250,7 +251,7 @@ def load_places(path: str | Path, *, passphrase: str | None = None) -> Places:
     if version != FORMAT:
         said = "is not a places file" if version is None else f"is a places file of format {version}, not {FORMAT}"
         raise InputError(f"{file} {said}.", "Give the file that `sfumato places add` wrote, or update sfumato.")
-    _known_fields(outer, {"sfumato_places", "warning", "body", "sealed"}, file)
+    _known_fields(outer, _Outer, file)
     if "sealed" in outer:
         body = unseal(outer["sealed"], passphrase, purpose=_PURPOSE, noun=_NOUN)
     elif passphrase is not None:
@@ -270,7 +271,7 @@ def load_places(path: str | Path, *, passphrase: str | None = None) -> Places:
 def save_places(path: str | Path, places: Places, *, passphrase: str | None = None) -> None:
     """Write the file whole, 0600 from its first byte, on the disk before this returns."""
     body = _body_of(places)
-    outer: dict[str, Any] = {"sfumato_places": FORMAT, "warning": _WARNING}
+    outer: dict[str, object] = {"sfumato_places": FORMAT, "warning": _WARNING}
     if passphrase is None:
         outer["body"] = body
     else:
@@ -290,31 +291,68 @@ def change_places(
     return after
 
 
-def _body_of(places: Places) -> dict[str, Any]:
-    body: dict[str, Any] = {
-        "key": _text(places.key),
-        "simulation": places.simulation,
-        "places": [_place_dict(place) for place in places.places],
-    }
-    body["check"] = _check(places.key, body)
-    return body
+class _ZoneFields(TypedDict):
+    lat: float
+    lon: float
+    radius_m: float
+    key: str
+    simulation: bool
 
 
-def _place_dict(place: Place) -> dict[str, Any]:
-    held = place.withheld
-    common = {"key": _text(held.key), "simulation": held.simulation}
-    if isinstance(held, Zone):
-        what = {"zone": {"lat": held.lat_deg, "lon": held.lon_deg, "radius_m": held.radius_m, **common}}
-    else:
-        what = {"as_drawn": {"rings": [ring.tolist() for ring in held.rings], **common}}
-    return {
+class _AreaFields(TypedDict):
+    rings: list[list[list[float]]]
+    key: str
+    simulation: bool
+
+
+class _PlaceFields(TypedDict):
+    name: str
+    lat: float
+    lon: float
+    extent_m: float
+    retired: bool
+    zone: NotRequired[_ZoneFields]
+    as_drawn: NotRequired[_AreaFields]
+
+
+class _Outer(TypedDict, total=False):
+    sfumato_places: int
+    warning: str
+    body: _Body
+    sealed: object
+
+
+class _Body(TypedDict):
+    key: str
+    simulation: bool
+    places: list[_PlaceFields]
+    check: str
+
+
+def _body_of(places: Places) -> _Body:
+    every = [_place_fields(place) for place in places.places]
+    body: _Body = {"key": _text(places.key), "simulation": places.simulation, "places": every, "check": ""}
+    return {**body, "check": _check(places.key, body)}
+
+
+def _place_fields(place: Place) -> _PlaceFields:
+    held, key = place.withheld, _text(place.withheld.key)
+    out: _PlaceFields = {
         "name": place.name, "lat": place.lat_deg, "lon": place.lon_deg, "extent_m": place.extent_m,
-        "retired": place.retired, **what,
+        "retired": place.retired,
     }  # fmt: skip
+    if isinstance(held, Zone):
+        zone: _ZoneFields = {
+            "lat": held.lat_deg, "lon": held.lon_deg, "radius_m": held.radius_m, "key": key,
+            "simulation": held.simulation,
+        }  # fmt: skip
+        return {**out, "zone": zone}
+    rings = [ring.tolist() for ring in held.rings]
+    return {**out, "as_drawn": {"rings": rings, "key": key, "simulation": held.simulation}}
 
 
-def _places_from(body: Any, file: Path) -> Places:
-    _known_fields(body, {"key", "simulation", "places", "check"}, file)
+def _places_from(body: _Body, file: Path) -> Places:
+    _known_fields(body, _Body, file)
     key = _bytes(body["key"])
     if len(key) != KEY_BYTES:
         raise ValueError("key")
@@ -323,25 +361,25 @@ def _places_from(body: Any, file: Path) -> Places:
     return Places(tuple(_place_from(item, file) for item in body["places"]), key, bool(body["simulation"]))
 
 
-def _place_from(item: Mapping[str, Any], file: Path) -> Place:
-    _known_fields(item, {"name", "lat", "lon", "extent_m", "retired", "zone", "as_drawn"}, file)
+def _place_from(item: _PlaceFields, file: Path) -> Place:
+    _known_fields(item, _PlaceFields, file)
     held: Withholding
     if "zone" in item:
         zone = item["zone"]
-        _known_fields(zone, {"lat", "lon", "radius_m", "key", "simulation"}, file)
+        _known_fields(zone, _ZoneFields, file)
         held = Zone(float(zone["lat"]), float(zone["lon"]), float(zone["radius_m"]), _bytes(zone["key"]),
                     bool(zone["simulation"]))  # fmt: skip
     else:
         drawn = item["as_drawn"]
-        _known_fields(drawn, {"rings", "key", "simulation"}, file)
+        _known_fields(drawn, _AreaFields, file)
         rings = tuple(np.array(ring, dtype=np.float64) for ring in drawn["rings"])
         held = Area(rings, _bytes(drawn["key"]), bool(drawn["simulation"]))
     return Place(str(item["name"]), float(item["lat"]), float(item["lon"]), held, float(item["extent_m"]),
                  bool(item["retired"]))  # fmt: skip
 
 
-def _known_fields(value: Any, known: set[str], file: Path) -> None:
-    unknown = sorted(set(value) - known)
+def _known_fields(value: Iterable[str], kind: type, file: Path) -> None:
+    unknown = sorted(set(value) - set(kind.__annotations__))
     if unknown:
         raise InputError(
             f"The places file {file} holds {', '.join(map(repr, unknown[:3]))}, which this version does not know.",
@@ -349,7 +387,7 @@ def _known_fields(value: Any, known: set[str], file: Path) -> None:
         )
 
 
-def _check(key: bytes, body: Mapping[str, Any]) -> str:
+def _check(key: bytes, body: _Body) -> str:
     """Finds an edit: a centre moved by hand would be a second zone. Not a thief's, who has the key."""
     plain = {name: value for name, value in body.items() if name != "check"}
     return hmac.new(key, json.dumps(plain, sort_keys=True).encode(), "sha256").hexdigest()
