@@ -22,8 +22,8 @@ from sfumato.base.things.traces import Trace
 from sfumato.tracks.folders.rides.hide import hide_archive
 from sfumato.tracks.folders.rides.protect_archive import protect_archive
 from sfumato.tracks.io import read_trace, write_trace
-from sfumato.tracks.places import Places, place_at
 from sfumato.tracks.places.globe import Around
+from sfumato.tracks.places.places_file import Places, place_at
 from sfumato.tracks.plan import Plan
 
 HOME = (48.8566, 2.3522)

@@ -14,15 +14,16 @@ import math
 import runpy
 from pathlib import Path
 
+import numpy as np
+
 from sfumato.base.numbers.odds import mu_of, odds_at, odds_words
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.adversary.companions import group_noise_losses
-from sfumato.tracks.adversary.known_point import known_point_loss, largest_known_point_loss
+from sfumato.tracks.adversary.known_point import known_point_loss
 from sfumato.tracks.adversary.routine import Days, Hours, companions_cost, noise_law, place_cost, route_cost
 from sfumato.tracks.adversary.stop_and_go import stopped_loss
 from sfumato.tracks.people.door import protect
-from sfumato.tracks.priors.classes import DAY
-from sfumato.tracks.priors.kernels import Matern32
+from sfumato.tracks.priors.classes import DAY, PriorClass
+from sfumato.tracks.priors.kernels import Kernel, Matern32, kernel_named
 from sfumato.tracks.priors.presets import DEFAULT_PRESET, preset_named
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "adversary.md"
@@ -46,6 +47,30 @@ def at_least(ratio: float) -> str:
 def each(values: list[float]) -> str:
     """Several odds in one cell."""
     return " / ".join(said(value) for value in values)
+
+
+def group_noise_losses(companions: int, shared: float) -> dict[str, float]:
+    """Losses, relative to one person's with noise of their own, for k companions whose noise shares ``shared`` = s.
+
+    ``own``: noises of their own. ``group``: nobody's way is known. ``known``: the shared process is known, because one
+    other person's way is. All exact: each is the loss through a multiple of the same Γ.
+    """
+    return {
+        "own": float(companions),
+        "group": 1.0 / (shared + (1.0 - shared) / companions),
+        "known": companions / (1.0 - shared),
+    }
+
+
+def largest_known_point_loss(noise: Kernel, members: PriorClass, lag_s: float) -> float:
+    """The largest of it on a grid of the class: at least so much, and no bound."""
+    scales = np.geomspace(*members.length_scales_s, 5)
+    return max(
+        known_point_loss(noise, kernel_named(name, length_scale_s=float(scale), sd_m=sd), lag_s)
+        for name in members.kernels
+        for scale in scales
+        for sd in (30.0, 300.0, 3000.0)
+    )
 
 
 def table() -> str:

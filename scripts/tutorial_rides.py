@@ -17,7 +17,8 @@ from sfumato.pages.report.archive_page import private_map
 from sfumato.tracks.folders.rides.hide import hide_archive
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.io.archive import members
-from sfumato.tracks.places import Places, find_places, place_at
+from sfumato.tracks.places import find_places
+from sfumato.tracks.places.places_file import Places, place_at
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE, PICTURE = DOCS / "places.md", DOCS / "images" / "rides_hidden.svg"

@@ -22,10 +22,10 @@ from sfumato.tracks.certificates.build import released_of
 from sfumato.tracks.folders.rides.ride_job import keyed_name
 from sfumato.tracks.io import read_trace, write_trace
 from sfumato.tracks.noise.multiscale.ladder import sample_path, shipped_ladder
-from sfumato.tracks.places import Places, withhold
 from sfumato.tracks.places.globe import Around
 from sfumato.tracks.places.leak_test import stretches
-from sfumato.tracks.places.places_file import Place, save_places
+from sfumato.tracks.places.places_file import Place, Places, save_places
+from sfumato.tracks.places.withhold import withhold
 from sfumato.tracks.places.zones import draw_zone
 
 HERE = Path(__file__).resolve().parent

@@ -136,6 +136,11 @@ def jsonable(value: Any) -> Any:
     return str(value)
 
 
+def evenly(count: int, at_most: int) -> IntArray:
+    """At most ``at_most`` of ``count`` numbers, evenly spread."""
+    return np.unique(np.linspace(0, count - 1, min(count, at_most)).astype(np.int64))
+
+
 def whitening(covariance: FloatArray) -> FloatArray | None:
     """W with WΓWᵀ = I: L⁻¹ with LLᵀ = Γ, or in its place the directions that hold any variance; None: none does."""
     try:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import runpy
 from pathlib import Path
 
 import numpy as np
 import pytest
+from repository import ROOT
 from typer.testing import CliRunner
 
 from sfumato.base.things.traces import Trace
 from sfumato.cli import app
-from sfumato.tracks.adversary.companions import group_noise_losses, worst_group
+from sfumato.tracks.adversary.companions import worst_group
 from sfumato.tracks.adversary.routine import companions_cost
 from sfumato.tracks.losses.gaussian_loss import basic_losses
 from sfumato.tracks.people.door import protect_fleet
@@ -75,6 +77,7 @@ def test_every_fleet_certificate_names_companions_and_the_worst_group_is_printed
 @pytest.mark.parametrize("shared", [0.25, 0.5, 0.75])
 def test_group_noise_helps_a_group_until_one_other_person_is_known(shared: float) -> None:
     """The computation behind 'not offered': relative losses by formula and by brute force."""
+    group_noise_losses = runpy.run_path(str(ROOT / "scripts" / "adversaries.py"))["group_noise_losses"]
     times = np.arange(0.0, 1500.0, 60.0)
     path, noise = Matern32(300.0, 20.0).covariance(times), Matern32(120.0, 500.0).covariance(times) + 50.0 * np.eye(25)
     for companions in (2, 5, 20):

@@ -8,7 +8,7 @@ from city import BOUNDS, fleet, received
 
 from sfumato.base.errors import InputError
 from sfumato.base.things.traces import Trace
-from sfumato.cli.tracks.estimate_options import pauses_said
+from sfumato.cli.tracks.estimate_options import pause_words
 from sfumato.tracks.answers.flows.origin_destination import Flows, estimate_flows
 from sfumato.tracks.answers.flows.trips import count_pauses
 from sfumato.tracks.answers.received import NoiseLaw, Received
@@ -66,5 +66,5 @@ def test_a_week_that_is_one_trip_is_said() -> None:
     whole, cut = (Trace(np.full(10, 47.0), np.full(10, 8.0), times, of) for of in (None, np.repeat([0, 1], 5)))
     assert [count_pauses(one) for one in (whole, cut)] == [(1, 1), (0, 2)]
     law = NoiseLaw(White(100.0), 0.0)
-    assert "1 of 1 trips have a pause" in pauses_said([Received((("a", whole),), law, "independent", False)])[0]
-    assert pauses_said([Received((("a", cut),), law, "independent", False)]) == []
+    assert "1 of 1 trips have a pause" in pause_words([Received((("a", whole),), law, "independent", False)])[0]
+    assert pause_words([Received((("a", cut),), law, "independent", False)]) == []

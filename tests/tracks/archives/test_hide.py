@@ -18,8 +18,9 @@ from sfumato.tracks.folders.rides.hide import hide_archive
 from sfumato.tracks.folders.rides.ride_job import CHANGED, Faces, Sharing
 from sfumato.tracks.folders.staging import private_folder
 from sfumato.tracks.folders.verify_folder import verify_folder
-from sfumato.tracks.places import Places, place_at, refuse_if_found
 from sfumato.tracks.places.globe import surface
+from sfumato.tracks.places.leak_test import refuse_if_found
+from sfumato.tracks.places.places_file import Places, place_at
 from sfumato.tracks.plan import Plan
 from sfumato.tracks.times_released import Times
 

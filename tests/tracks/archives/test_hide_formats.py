@@ -15,8 +15,8 @@ from track_files import FORMATS, write_as
 import sfumato as sf
 from sfumato.tracks.io import formats
 from sfumato.tracks.io.tables import csv_table
-from sfumato.tracks.places import Places, place_at
 from sfumato.tracks.places.globe import surface
+from sfumato.tracks.places.places_file import Places, place_at
 
 WRITTEN = {
     "fit": "gpx",

@@ -22,7 +22,7 @@ from sfumato.tracks.folders.rides.protect_archive import protect_archive
 from sfumato.tracks.folders.rides.ride_job import Sharing
 from sfumato.tracks.folders.staging import Manifest, SourceRecord, private_folder
 from sfumato.tracks.folders.verify_folder import verify_folder
-from sfumato.tracks.places import Places, place_at, save_places
+from sfumato.tracks.places.places_file import Places, place_at, save_places
 from sfumato.tracks.plan import Plan
 
 KILLS = 20

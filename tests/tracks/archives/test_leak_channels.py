@@ -15,8 +15,8 @@ from sfumato.base.things.traces import Trace
 from sfumato.pages.report.archive_page import public_page
 from sfumato.tracks.folders.rides.hide import hide_archive
 from sfumato.tracks.folders.rides.ride_job import Sharing
-from sfumato.tracks.places import Places, place_at
 from sfumato.tracks.places.globe import surface
+from sfumato.tracks.places.places_file import Places, place_at
 from sfumato.tracks.plan import Plan
 from sfumato.tracks.times_released import Times
 

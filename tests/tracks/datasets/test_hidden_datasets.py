@@ -18,7 +18,8 @@ from sfumato.tracks.folders.rows import dataset, dataset_job
 from sfumato.tracks.folders.rows.hide_dataset import DatasetLeaks, hide_dataset, places_in
 from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.people.layout import TableReading
-from sfumato.tracks.places import Place, Places, place_at, save_places, withhold
+from sfumato.tracks.places.places_file import Place, Places, place_at, save_places
+from sfumato.tracks.places.withhold import withhold
 from sfumato.tracks.times_released import Times
 
 PEOPLE, POINTS = 6, 300

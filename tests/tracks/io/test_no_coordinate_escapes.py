@@ -24,7 +24,7 @@ from sfumato.base.errors import SfumatoError
 from sfumato.base.things.traces import Trace
 from sfumato.cli import main
 from sfumato.tracks.io import read_trace, read_traces, write_trace
-from sfumato.tracks.places import Places, place_at, save_places
+from sfumato.tracks.places.places_file import Places, place_at, save_places
 
 # Where the samples' points are put: nothing else that is said resembles these numbers.
 MOVED = {"5.1035": "-37.815417", "5.101": "-37.813628", "5.102": "-37.814219", "5.09": "-37.809153"}

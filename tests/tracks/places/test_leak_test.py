@@ -8,8 +8,9 @@ from rides import PARIS, joined, ride
 
 from sfumato.base.errors import NotCertified
 from sfumato.tracks.adversary.places import ATTACKERS
-from sfumato.tracks.places import LeakTest, Places, leak_test, place_as_drawn, place_at, refuse_if_found, withhold
-from sfumato.tracks.places.places_file import area_from_rings
+from sfumato.tracks.places.leak_test import LeakTest, leak_test, refuse_if_found
+from sfumato.tracks.places.places_file import Places, area_from_rings, place_as_drawn, place_at
+from sfumato.tracks.places.withhold import withhold
 from sfumato.tracks.priors.kernels import Matern32, White
 
 

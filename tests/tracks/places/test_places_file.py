@@ -11,7 +11,8 @@ import pytest
 from rides import PARIS
 
 from sfumato.base.errors import InputError
-from sfumato.tracks.places import (
+from sfumato.tracks.places.globe import Around
+from sfumato.tracks.places.places_file import (
     Places,
     area_from_rings,
     change_places,
@@ -22,7 +23,6 @@ from sfumato.tracks.places import (
     places_from_geojson,
     save_places,
 )
-from sfumato.tracks.places.globe import Around
 
 
 def square(half_m: float) -> list[np.ndarray]:

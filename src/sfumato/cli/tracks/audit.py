@@ -34,7 +34,7 @@ from sfumato.tracks.io import read_trace
 from sfumato.tracks.io.archive import count_members, only_track
 from sfumato.tracks.people.door import read_people
 from sfumato.tracks.people.layout import TableReading
-from sfumato.tracks.places import load_places
+from sfumato.tracks.places.places_file import load_places
 
 _MOST_LINES = 20
 _READING = "How the original is read"
@@ -146,7 +146,7 @@ def _audit_people(people: People, released: People, document: Mapping[str, objec
 
 
 def _say_people(found: FleetAudit, report: Path | None) -> None:
-    rows = sorted(found.persons, key=lambda one: _left(one.audit))
+    rows = sorted(found.persons, key=lambda one: one.audit.left_m)
     typer.echo("Private: do not share this table. Errors per coordinate; whom the adversary comes nearest to first.")
     odds = {one.person: one.odds_at_times for one in found.losses}
     typer.echo(
@@ -156,11 +156,11 @@ def _say_people(found: FleetAudit, report: Path | None) -> None:
         kept = {True: "kept", False: "BROKEN", None: "-"}[one.audit.holds]
         typer.echo(
             f"{str(one.person)[:20]:<20}  {one.audit.points:>8}  {format_length(one.audit.rms_error_raw_m):>12}  "
-            f"{format_length(_left(one.audit)):>12}  {kept:>8}  {odds_words(odds.get(one.person)) or '-'}"
+            f"{format_length(one.audit.left_m):>12}  {kept:>8}  {odds_words(odds.get(one.person)) or '-'}"
         )
     if len(rows) > _MOST_LINES:
         typer.echo(f"... and {len(rows) - _MOST_LINES} more; --report and --json show them.")
-    left = [_left(one.audit) for one in rows]
+    left = [one.audit.left_m for one in rows]
     low, middle, high = (format_length(float(np.quantile(left, q))) for q in (0.0, 0.5, 1.0))
     typer.echo(f"After smoothing the adversary is off by {low} (worst person), {middle} (median), {high} (best).")
     typer.echo(f"Worst off: {found.worst.person}. {found.worst.audit.verdict}")
@@ -171,10 +171,6 @@ def _say_people(found: FleetAudit, report: Path | None) -> None:
         typer.echo(note)
     if report is not None:
         typer.echo(f"Report (private): {report}")
-
-
-def _left(found: Audit) -> float:
-    return found.rms_error_raw_m if found.rms_error_smoothed_m is None else found.rms_error_smoothed_m
 
 
 def _audit_track(first: Trace, second: Trace, document: Mapping[str, object], asked: _Asked) -> None:

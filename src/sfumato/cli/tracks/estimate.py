@@ -29,19 +29,17 @@ from sfumato.cli.tracks.estimate_options import (
     Question,
     Releases,
     WhichCells,
-    count_people,
-    pauses_said,
-    received_from,
-    seeded_said,
+    pause_words,
 )
 from sfumato.cli.tracks.estimate_reports import map_of_reports
 from sfumato.cli.tracks.estimate_ways import WAYS
-from sfumato.tracks.answers.answer_files import write_answer, write_picture
+from sfumato.tracks.answers.answer_files import check_ending, write_answer, write_picture
 from sfumato.tracks.answers.flows.origin_destination import USUAL_STEPS as FLOWS_STEPS
 from sfumato.tracks.answers.flows.origin_destination import Flows, estimate_flows
 from sfumato.tracks.answers.maps.areas import Areas
 from sfumato.tracks.answers.maps.heatmap import BY_PEOPLE, estimate_heatmap
 from sfumato.tracks.answers.maps.heatmap import USUAL_STEPS as HEATMAP_STEPS
+from sfumato.tracks.answers.received import receive_each, seed_words
 
 SMOOTHER_THAN_COUNTING = 2  # steps
 MOSTLY_ONE = 0.3  # of the points
@@ -72,15 +70,10 @@ def heatmap(
     cells = WhichCells(cell, h3, areas, bounds)
     if channel:
         found = map_of_reports(asked, cells, channel)
-        _tell(
-            found,
-            asked,
-            f"{count_people(found.points, 'reports')} of {count_people(found.people, 'people')}",
-            0,
-            "reports",
-        )
+        _tell(found, asked, found.points, "report", 0)
         return
-    received = received_from(asked)
+    check_ending(output)
+    received = receive_each(release, certificate or ())
     with progress("Taking the blur out", HEATMAP_STEPS, quiet=asked.json) as step:
         found = estimate_heatmap(
             received,
@@ -90,8 +83,7 @@ def heatmap(
             each_release_a_person=asked.each,
             on_step=step,
         )
-    what = f"{count_people(found.points, 'points')} of {count_people(found.people, 'people')}"
-    _tell(found, asked, what, found.outside, "points", seeded_said(asked))
+    _tell(found, asked, found.points, "point", found.outside, seed_words(received))
 
 
 def flows(
@@ -110,7 +102,8 @@ def flows(
     """A trip is one segment of a track, from its first to its last point; cells are 1500 m wide if unsaid."""
     asked = Question(release, certificate, confidence, each_file_a_person, output, json, picture)
     cells = WhichCells(cell, h3, areas, bounds)
-    received = received_from(asked)
+    check_ending(output)
+    received = receive_each(release, certificate or ())
     with progress("Taking the blur out of both ends", FLOWS_STEPS, quiet=asked.json) as step:
         found = estimate_flows(
             received,
@@ -119,8 +112,7 @@ def flows(
             each_release_a_person=asked.each,
             on_step=step,
         )
-    what = f"{count_people(found.trips, 'trips')} of {count_people(found.people, 'people')}"
-    _tell(found, asked, what, found.outside, "trips", [*pauses_said(received), *seeded_said(asked)])
+    _tell(found, asked, found.trips, "trip", found.outside, [*pause_words(received), *seed_words(received)])
 
 
 QUESTIONS: dict[str, tuple[str, Callable[..., None]]] = {
@@ -142,8 +134,9 @@ def register(app: typer.Typer) -> None:
 
 
 def _tell(
-    found: EstimatedMap | Flows, asked: Question, what: str, outside: int, things: str, notes: Sequence[str] = ()
+    found: EstimatedMap | Flows, asked: Question, count: int, thing: str, outside: int, notes: Sequence[str] = ()
 ) -> None:
+    things, whose = f"{thing}s", "1 person" if found.people == 1 else f"{found.people} people"
     if asked.output is not None:
         write_answer(found, asked.output)
     if asked.picture is not None:
@@ -155,8 +148,8 @@ def _tell(
         return
     steps = count_of(found.steps, "step")
     lines = [
-        f"{what}, {_words(found)}, worked out on cells of {format_length(found.latent_m)} in {steps} "
-        f"({found.steps_by}).",
+        f"{count_of(count, thing)} of {whose}, {_words(found)}, worked out on cells of "
+        f"{format_length(found.latent_m)} in {steps} ({found.steps_by}).",
         f"The correction moves {100 * moved:.1f} % of the map, compared with counting released {things}.",
         f"Intervals of {100 * found.confidence:g} % over people."
         if np.isfinite(found.low).any()

@@ -1,4 +1,4 @@
-"""What all questions of ``estimate`` share: their options, spelled once, and the releases they are asked of."""
+"""What all questions of ``estimate`` share: their options, spelled once."""
 
 from __future__ import annotations
 
@@ -9,14 +9,9 @@ from typing import Annotated
 
 import typer
 
-from sfumato.base.errors import InputError
-from sfumato.tracks.answers.answer_files import check_ending
 from sfumato.tracks.answers.flows.trips import count_pauses
-from sfumato.tracks.answers.received import Received, receive
-from sfumato.tracks.certificates.document import SEAL
-from sfumato.tracks.certificates.verify import read_certificate
+from sfumato.tracks.answers.received import Received
 
-SEEDED = "A simulation: a release was drawn from a seed, so whoever knows it can take the noise out altogether."
 Releases = Annotated[
     list[Path], typer.Argument(help="One or more releases: files (tracks, tables of people) or folders of them.")
 ]
@@ -67,28 +62,7 @@ class WhichCells:
     bounds: str | None
 
 
-def received_from(asked: Question) -> list[Received]:
-    """Every release with its own certificate."""
-    certificates: Sequence[Path] = asked.certificates or ()
-    if len(asked.releases) != len(certificates):
-        raise InputError(
-            f"{count_people(len(asked.releases), 'releases')} and {count_people(len(certificates), 'certificates')}.",
-            "Give --certificate once for each release, in the same order: without it the noise has no known law.",
-        )
-    seals = [read_certificate(one).get(SEAL) for one in certificates]
-    if len(set(map(str, seals))) < len(seals):
-        raise InputError("A release was given twice.", "Give each one once: its people would count twice.")
-    if asked.output is not None:
-        check_ending(asked.output)
-    return [receive(release, one) for release, one in zip(asked.releases, certificates, strict=True)]
-
-
-def seeded_said(asked: Question) -> list[str]:
-    """A line where a release was drawn from a seed."""
-    return [SEEDED] if any(read_certificate(one).get("simulation") for one in asked.certificates or ()) else []
-
-
-def pauses_said(received: Sequence[Received]) -> list[str]:
+def pause_words(received: Sequence[Received]) -> list[str]:
     """A line where trips have long pauses in them: whoever gave no segments has whole weeks for trips."""
     counts = [count_pauses(trace) for one in received for _, trace in one.people]
     with_pauses, trips = (sum(one[part] for one in counts) for part in (0, 1))
@@ -98,7 +72,3 @@ def pauses_said(received: Sequence[Received]) -> list[str]:
         f"{with_pauses} of {trips} trips have a pause of more than an hour in them. A trip is one segment of a track; "
         "a table of people tells trips apart by a column called segment (protect --column segment=NAME)."
     ]
-
-
-def count_people(count: int, what: str) -> str:
-    return f"{count} {what}" if count != 1 else "1 person" if what == "people" else f"1 {what[:-1]}"

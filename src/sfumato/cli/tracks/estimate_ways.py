@@ -21,12 +21,11 @@ from sfumato.cli.tracks.estimate_options import (
     Output,
     Question,
     Releases,
-    pauses_said,
-    received_from,
-    seeded_said,
+    pause_words,
 )
-from sfumato.tracks.answers.answer_files import write_answer
+from sfumato.tracks.answers.answer_files import check_ending, write_answer
 from sfumato.tracks.answers.intervals import OverPeople
+from sfumato.tracks.answers.received import receive_each, seed_words
 from sfumato.tracks.answers.ways.displacement import Displacements
 from sfumato.tracks.answers.ways.drawn_ways import (
     QUANTILES,
@@ -99,7 +98,8 @@ WAYS: dict[str, tuple[str, Callable[..., None]]] = {
 
 def answer_ways(question: str, asked: Question, lags: str = "") -> None:
     """How far, how fast, how many stays."""
-    received = received_from(asked)
+    check_ending(asked.output)
+    received = receive_each(asked.releases, asked.certificates or ())
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("Drawing paths given the release", total=None)
         wishes = {"lags_s": [duration_s(lag) for lag in lags.split(",")]} if question == "distances" else {}
@@ -118,9 +118,9 @@ def answer_ways(question: str, asked: Question, lags: str = "") -> None:
         print_json({"ok": True, "confidence": asked.confidence, **answer.to_dict(), **written})
         return
     typer.echo(_whose(ways.people, asked.confidence))
-    for line in [*seeded_said(asked), *([] if squares is None else _squares(squares)), *_LINES[question](ways)]:
+    for line in [*seed_words(received), *([] if squares is None else _squares(squares)), *_LINES[question](ways)]:
         typer.echo(line)
-    for line in pauses_said(received) if question == "distances" else []:
+    for line in pause_words(received) if question == "distances" else []:
         typer.echo(line)
     typer.echo(_by_whom(ways, stays=question == "stays"))
     if asked.output is not None:

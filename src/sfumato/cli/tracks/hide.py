@@ -39,8 +39,9 @@ from sfumato.tracks.io.archive import count_members
 from sfumato.tracks.io.draft import canonical
 from sfumato.tracks.io.formats import is_dataset
 from sfumato.tracks.people.layout import TableReading
-from sfumato.tracks.places import PlaceLeak, Places, load_places
-from sfumato.tracks.places import refuse_if_found as refuse_if_near
+from sfumato.tracks.places.leak_test import PlaceLeak
+from sfumato.tracks.places.leak_test import refuse_if_found as refuse_if_near
+from sfumato.tracks.places.places_file import Places, load_places
 from sfumato.tracks.places.zones import public_radius_m
 from sfumato.tracks.plan import Plan
 from sfumato.tracks.times_released import Times

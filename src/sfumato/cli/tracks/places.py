@@ -21,13 +21,13 @@ from sfumato.cli.tracks.archive_faces import named_columns, passphrase_in
 from sfumato.pages.report.archive_page import places_page
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.io.archive import count_members, members
-from sfumato.tracks.places import (
+from sfumato.tracks.places import area_left, find_places
+from sfumato.tracks.places.find import FoundPlace
+from sfumato.tracks.places.places_file import (
     REMOVAL_MEANS,
-    FoundPlace,
     Place,
     Places,
     change_places,
-    find_places,
     load_places,
     place_at,
     places_from_geojson,
@@ -135,7 +135,10 @@ def add(
         return
     for place in new:
         typer.echo(f"Added {place.name}: {_zone_words(place)}. It was drawn once and stays for ever.")
-    typer.echo(f"{places} says where you live: keep it to yourself, and keep a copy. Housemates should share it.")
+    typer.echo(
+        f"{places} says where you live: keep it to yourself, and keep a copy. Housemates should share it: two zones "
+        f"drawn for one place leave {area_left(2):.0%} of either to look in."
+    )
 
 
 def list_places(

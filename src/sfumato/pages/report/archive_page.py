@@ -20,7 +20,8 @@ from sfumato.tracks.folders.audit_archive import ArchiveAudit
 from sfumato.tracks.folders.rides.ride_job import ArchiveResult
 from sfumato.tracks.folders.staging import NOT_COVERED, WITHHELD
 from sfumato.tracks.io import read_trace
-from sfumato.tracks.places import FoundPlace, Place, Places
+from sfumato.tracks.places.find import FoundPlace
+from sfumato.tracks.places.places_file import Place, Places
 
 WIDTH, HEIGHT, MARGIN = 960.0, 600.0, 30.0
 _STYLE = (

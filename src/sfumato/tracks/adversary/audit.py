@@ -105,6 +105,11 @@ class Audit(Shown):
         """Whether the release is the original, to the metre."""
         return self.within_a_metre == 1.0
 
+    @property
+    def left_m(self) -> float:
+        """The error that smoothing leaves; as released, where there is no law to smooth by."""
+        return self.rms_error_raw_m if self.rms_error_smoothed_m is None else self.rms_error_smoothed_m
+
     def to_dict(self) -> dict[str, object]:
         """Plain JSON: the fields of ``sfumato audit --json``."""
         return {name: jsonable(getattr(self, name)) for name in self.__dataclass_fields__ if name != "guess"}

@@ -16,7 +16,7 @@ the same law. k companions then look through (s + (1−s)/k) Γ instead of Γ/k:
 But S is common to all: one person whose way is known (a parked vehicle, a driver on a timetable) gives it away, and k
 companions are k looks through (1−s) Γ/k, which is *more* than without sharing. Sharing S only among companions would
 choose the noise from the private traces, and the release would show who travels together
-(:func:`group_noise_losses`).
+(`scripts/adversaries.py` computes it).
 """
 
 from __future__ import annotations
@@ -235,19 +235,6 @@ def _pairs(first: IntArray, sizes: IntArray) -> tuple[IntArray, IntArray, IntArr
         others.append((first[runs, None] + high).ravel())
         groups.append(np.repeat(runs, low.size))
     return np.concatenate(ones), np.concatenate(others), np.concatenate(groups)
-
-
-def group_noise_losses(companions: int, shared: float) -> dict[str, float]:
-    """Losses, relative to one person's with noise of their own, for k companions whose noise shares ``shared`` = s.
-
-    ``own``: noises of their own. ``group``: nobody's way is known. ``known``: the shared process is known, because one
-    other person's way is. All exact: each is the loss through a multiple of the same Γ.
-    """
-    return {
-        "own": float(companions),
-        "group": 1.0 / (shared + (1.0 - shared) / companions),
-        "known": companions / (1.0 - shared),
-    }
 
 
 def group_words(group: WorstGroup, body: Mapping[str, object]) -> str:

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-import numpy as np
-
 from sfumato.accountant.compose import composed_losses
+from sfumato.base.arrays import evenly
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.odds import mu_of, odds_at
 from sfumato.base.shown import Shown
@@ -54,7 +53,7 @@ class FleetAudit(Shown):
     @property
     def worst(self) -> PersonAudit:
         """Whom the adversary comes nearest to, after smoothing."""
-        return min(self.persons, key=lambda one: _error(one.audit))
+        return min(self.persons, key=lambda one: one.audit.left_m)
 
     @property
     def unprotected(self) -> tuple[str, ...]:
@@ -89,7 +88,7 @@ def person_losses(releases: People, certificate: Mapping[str, object]) -> tuple[
     terms = terms_of(certificate)
     radius_m, own = terms.target.radius_m, terms.own_times
     out = []
-    for k in _evenly(len(releases), MOST_LOSSES):
+    for k in evenly(len(releases), MOST_LOSSES).tolist():
         person, trace = releases[k]
         times = (trace.times_s,) if own else ()
         loss = composed_losses(terms.mechanism.losses(times), terms.mechanism.redraws).loss_at_times
@@ -116,7 +115,7 @@ def audit_fleet(
         notes.append(f"Of tracks of more than {MOST_POINTS} points the first {MOST_POINTS} were attacked.")
     found = []
     for k in chosen:
-        one, other = (_first(people[k][1]) for people in (originals, releases))
+        one, other = (first_points(people[k][1], MOST_POINTS) for people in (originals, releases))
         found.append(PersonAudit(originals[k][0], audit(one, other, certificate, prior=prior, held_out=False)))
         step()
     return FleetAudit(len(originals), person_losses(releases, certificate), tuple(found), tuple(notes))
@@ -124,20 +123,11 @@ def audit_fleet(
 
 def attacked_people(people: int) -> list[int]:
     """Which of so many people are attacked."""
-    return _evenly(people, MOST_PEOPLE)
+    return [int(k) for k in evenly(people, MOST_PEOPLE)]
 
 
-def _evenly(people: int, most: int) -> list[int]:
-    return sorted({int(k) for k in np.linspace(0, people - 1, min(people, most))})
-
-
-def _first(trace: Trace) -> Trace:
-    if len(trace) <= MOST_POINTS:
+def first_points(trace: Trace, points: int) -> Trace:
+    """The trace, cut after so many points."""
+    if len(trace) <= points:
         return trace
-    return trace.__class__(
-        *(getattr(trace, name)[:MOST_POINTS] for name in ("lat_deg", "lon_deg", "times_s", "segment"))
-    )
-
-
-def _error(found: Audit) -> float:
-    return found.rms_error_raw_m if found.rms_error_smoothed_m is None else found.rms_error_smoothed_m
+    return Trace(*(getattr(trace, name)[:points] for name in ("lat_deg", "lon_deg", "times_s", "segment")))

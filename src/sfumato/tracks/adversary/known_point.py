@@ -11,11 +11,7 @@ import numpy as np
 
 from sfumato.base.arrays import FloatArray
 from sfumato.tracks.losses.gaussian_loss import basic_losses
-from sfumato.tracks.priors.classes import PriorClass
-from sfumato.tracks.priors.kernels import Kernel, kernel_named
-
-_SDS_M = (30.0, 300.0, 3000.0)
-_SCALES = 5
+from sfumato.tracks.priors.kernels import Kernel
 
 
 def known_point_loss(noise: Kernel, prior: Kernel, lag_s: float, *, reach_s: float = 3600.0) -> float:
@@ -30,14 +26,3 @@ def _given(kernel: Kernel, times: FloatArray) -> FloatArray:
     across = kernel.covariance(times, np.zeros(1))[:, 0]
     covariance = kernel.covariance(times) - np.outer(across, across) / kernel.variance_m2
     return np.asarray(covariance + 1e-12 * kernel.variance_m2 * np.eye(times.size))
-
-
-def largest_known_point_loss(noise: Kernel, members: PriorClass, lag_s: float) -> float:
-    """The largest of it on a grid of the class: at least so much, and no bound."""
-    scales = np.geomspace(*members.length_scales_s, _SCALES)
-    return max(
-        known_point_loss(noise, kernel_named(name, length_scale_s=float(scale), sd_m=sd), lag_s)
-        for name in members.kernels
-        for scale in scales
-        for sd in _SDS_M
-    )

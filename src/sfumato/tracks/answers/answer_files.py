@@ -54,9 +54,9 @@ def write_answer(answer: Tabled, path: str | Path) -> None:
     write_whole(target, writers[target.suffix])
 
 
-def check_ending(path: str | Path) -> None:
+def check_ending(path: str | Path | None) -> None:
     """Refuse a name whose ending no answer is written with: before the work, and not after it."""
-    if Path(path).suffix not in ENDINGS:
+    if path is not None and Path(path).suffix not in ENDINGS:
         raise InputError(f"Answers are not written as '{Path(path).suffix}'.", f"Use {', '.join(ENDINGS)}.")
 
 

@@ -30,6 +30,7 @@ import pyarrow.parquet as pq
 from sfumato.base.arrays import BoolArray, FloatArray, IntArray, jsonable
 from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.base.things.traces import Trace
+from sfumato.base.units import count_of
 from sfumato.tracks.certificates.build import ReleasedFiles, Terms, released_of
 from sfumato.tracks.certificates.document import SEAL, with_seal
 from sfumato.tracks.certificates.verify import open_release, read_certificate, terms_of
@@ -82,6 +83,7 @@ class Received:
     mechanism: str
     continuing: bool
     times: str = "keep"
+    simulation: bool = False
 
     @property
     def points(self) -> int:
@@ -105,13 +107,34 @@ def receive(
         terms, people = _archive(release, document)
     else:
         terms, people = open_release(document, _people(release, document), format=format)
-    return received_as(people, terms)
+    return received_as(people, terms, simulation=bool(document.get("simulation")))
 
 
-def received_as(people: Sequence[tuple[str | None, Trace]], terms: Terms) -> Received:
+def received_as(people: Sequence[tuple[str | None, Trace]], terms: Terms, *, simulation: bool = False) -> Received:
     """People whose certificate is known to be theirs, with the law of its noise."""
     law = law_of(terms.mechanism, terms.snap_m)
-    return Received(tuple(people), law, terms.mechanism.name, terms.mechanism.continuing, terms.times)
+    return Received(tuple(people), law, terms.mechanism.name, terms.mechanism.continuing, terms.times, simulation)
+
+
+def receive_each(releases: Sequence[Path], certificates: Sequence[Path]) -> list[Received]:
+    """Every release with its own certificate, none twice."""
+    if len(releases) != len(certificates):
+        raise InputError(
+            f"{count_of(len(releases), 'release')} and {count_of(len(certificates), 'certificate')}.",
+            "Give --certificate once for each release, in the same order: without it the noise has no known law.",
+        )
+    documents = [read_certificate(one) for one in certificates]
+    if len({str(one.get(SEAL)) for one in documents}) < len(documents):
+        raise InputError("A release was given twice.", "Give each one once: its people would count twice.")
+    return [receive(release, one) for release, one in zip(releases, documents, strict=True)]
+
+
+SEEDED = "A simulation: a release was drawn from a seed, so whoever knows it can take the noise out altogether."
+
+
+def seed_words(received: Sequence[Received]) -> list[str]:
+    """A line where a release was drawn from a seed."""
+    return [SEEDED] if any(one.simulation for one in received) else []
 
 
 def received_all(received: Sequence[Received | Pair]) -> list[Received]:

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
+from sfumato.base.arrays import evenly
 from sfumato.base.errors import InputError, SfumatoError, VerificationFailed
 from sfumato.base.things.frames import differences_m
 from sfumato.base.things.traces import Trace, join_traces
 from sfumato.base.units import count_of
 from sfumato.tracks.adversary.audit import WITHIN_M, Audit, audit
-from sfumato.tracks.adversary.places.zone_view import evenly
 from sfumato.tracks.certificates.build import rounded_times
 from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.folders.rides.ride_job import SourceReading
@@ -28,8 +28,10 @@ from sfumato.tracks.folders.staging import ARCHIVE, SourceRecord, read_records
 from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.io.archive import Member, members
-from sfumato.tracks.places import LeakTest, PlaceLeak, Places, withhold
 from sfumato.tracks.places.globe import surface
+from sfumato.tracks.places.leak_test import LeakTest, PlaceLeak
+from sfumato.tracks.places.places_file import Places
+from sfumato.tracks.places.withhold import withhold
 
 MOST_POINTS = 50_000  # attacked together; beyond that, evenly chosen files
 NOT_SHARED = "not shared: it is not in the private manifest"

@@ -37,7 +37,7 @@ from sfumato.tracks.certificates.document import with_seal
 from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.io.formats import is_track_name
 from sfumato.tracks.noise.interface import Json
-from sfumato.tracks.places import RADII_M
+from sfumato.tracks.places.zones import RADII_M
 from sfumato.tracks.times_released import Times
 
 STATE_NAME, SUMMARY_NAME, RECORDS_NAME = "noise.state", "summary.csv", "manifest.jsonl"

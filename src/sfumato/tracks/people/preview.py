@@ -15,16 +15,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
+from sfumato.base.arrays import evenly
 from sfumato.base.errors import InputError
 from sfumato.base.shown import Shown
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length, length_m
+from sfumato.tracks.adversary.fleet import first_points
 from sfumato.tracks.answers.maps.cells import Bounds
 from sfumato.tracks.answers.received import receive
 from sfumato.tracks.answers.usefulness.measures import FLOW_CELLS_M, HEAT_CELLS_M, MapsAsked, People, Quality, rectangle
-from sfumato.tracks.answers.usefulness.travel import first_points
 from sfumato.tracks.answers.usefulness.utility import Given, Utility, as_people, mean_utility, useful
 from sfumato.tracks.certificates.document import Certificate, worst_odds
 from sfumato.tracks.people.door import protect_fleet
@@ -299,7 +298,7 @@ def _some(people: People) -> tuple[People, list[str]]:
     total = sum(len(trace) for _, trace in people)
     if len(people) <= MOST_PEOPLE and total <= MOST_POINTS:
         return people, []
-    chosen = sorted({int(k) for k in np.linspace(0, len(people) - 1, min(len(people), MOST_PEOPLE))})
+    chosen = evenly(len(people), MOST_PEOPLE).tolist()
     each = max(MOST_POINTS // len(chosen), 100)
     cut = [(people[k][0], first_points(people[k][1], each)) for k in chosen]
     points = sum(len(trace) for _, trace in cut)

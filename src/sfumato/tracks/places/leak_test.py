@@ -14,13 +14,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.base.arrays import FloatArray, finite, positive
+from sfumato.base.arrays import FloatArray, evenly, finite, positive
 from sfumato.base.errors import NotCertified
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.adversary.places import Stretch, ZoneView, guesses_m, look
 from sfumato.tracks.adversary.places.cuts import commonest
 from sfumato.tracks.adversary.places.learned import believe
-from sfumato.tracks.adversary.places.zone_view import evenly
 from sfumato.tracks.places.globe import Around
 from sfumato.tracks.places.places_file import Place, Places
 from sfumato.tracks.places.withhold import withhold

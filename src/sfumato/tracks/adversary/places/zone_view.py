@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from sfumato.base.arrays import BoolArray, FloatArray, IntArray, read_only
+from sfumato.base.arrays import BoolArray, FloatArray, IntArray, evenly, read_only
 
 _MARGIN_M, _SLACK_M, _HEADING_M, _FAR_M, _LONGEST_STEP_M = 50.0, 100.0, 100.0, 1000.0, 1000.0
 PASSING_S = 600.0
@@ -101,11 +101,6 @@ def look(stretches: Sequence[Stretch], *, radius_m: float, inner_radius_m: float
     gates, headings, far = (np.array([row[k] for row in rows]).reshape(-1, 2) for k in range(3))
     stops = np.array([row[3] for row in rows], dtype=np.bool_)
     return ZoneView(radius_m, inner_radius_m, read_only(gates), read_only(headings), read_only(far), stops)
-
-
-def evenly(count: int, at_most: int) -> IntArray:
-    """At most ``at_most`` of ``count`` numbers, evenly spread."""
-    return np.unique(np.linspace(0, count - 1, min(count, at_most)).astype(np.int64))
 
 
 def _at_border(end_m: FloatArray, radius_m: float) -> bool:

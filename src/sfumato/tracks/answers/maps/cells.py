@@ -77,21 +77,14 @@ class Window:
         return np.asarray(self.places(lat_deg, lon_deg) * np.array(self.latent_m))
 
     def _rows_of(self, lat_deg: FloatArray) -> FloatArray:
-        assert self.grid.north_deg is not None
-        assert self.grid.cell_height_deg is not None
-        return (self.grid.north_deg - lat_deg) * self.finer / self.grid.cell_height_deg + self.margin
+        north, _, height, _ = _on_the_globe(self.grid)
+        return (north - lat_deg) * self.finer / height + self.margin
 
     def _columns_of(self, lon_deg: FloatArray) -> FloatArray:
-        assert self.grid.west_deg is not None
-        assert self.grid.cell_width_deg is not None
-        across = (lon_deg - self.grid.west_deg + 180.0) % 360.0 - 180.0
-        across = np.where(across < -self._reach_deg, across + 360.0, across)
-        return across * self.finer / self.grid.cell_width_deg + self.margin
-
-    @property
-    def _reach_deg(self) -> float:
-        assert self.grid.cell_width_deg is not None
-        return (self.margin / self.finer + 1) * self.grid.cell_width_deg
+        _, west, _, width = _on_the_globe(self.grid)
+        across = (lon_deg - west + 180.0) % 360.0 - 180.0
+        across = np.where(across < -(self.margin / self.finer + 1) * width, across + 360.0, across)
+        return across * self.finer / width + self.margin
 
     def sum_cells(self, latent: FloatArray) -> FloatArray:
         """Latent cells (..., rows, columns) summed into the reporting cells (..., cells), margin cut off."""
@@ -103,13 +96,19 @@ class Window:
     def centres_deg(self) -> tuple[FloatArray, FloatArray]:
         """Latitude and longitude of each latent cell's centre, margin included, flattened."""
         rows, columns = self.shape
-        assert self.grid.north_deg is not None
-        assert self.grid.west_deg is not None
-        assert self.grid.cell_height_deg is not None
-        assert self.grid.cell_width_deg is not None
-        lat = self.grid.north_deg - (np.arange(rows) - self.margin + 0.5) * self.grid.cell_height_deg / self.finer
-        lon = self.grid.west_deg + (np.arange(columns) - self.margin + 0.5) * self.grid.cell_width_deg / self.finer
+        north, west, height, width = _on_the_globe(self.grid)
+        lat = north - (np.arange(rows) - self.margin + 0.5) * height / self.finer
+        lon = west + (np.arange(columns) - self.margin + 0.5) * width / self.finer
         return np.repeat(lat, columns), np.tile((lon + 180.0) % 360.0 - 180.0, rows)
+
+
+def _on_the_globe(grid: Grid) -> tuple[float, float, float, float]:
+    """North and west of a grid's corner, height and width of its cells, all in degrees."""
+    assert grid.north_deg is not None
+    assert grid.west_deg is not None
+    assert grid.cell_height_deg is not None
+    assert grid.cell_width_deg is not None
+    return grid.north_deg, grid.west_deg, grid.cell_height_deg, grid.cell_width_deg
 
 
 def reporting_grid(traces: Sequence[Trace], cell_m: float, bounds: Bounds | None = None) -> Grid:
@@ -119,19 +118,14 @@ def reporting_grid(traces: Sequence[Trace], cell_m: float, bounds: Bounds | None
     than a quarter of the whole, that one is taken (the answer says how many points lie outside).
     """
     size = positive(cell_m, "cell_m")
-    if bounds is None:
-        bounds = extent_of(traces)
-    south, west, north, east = bounds
-    return Grid.from_bounds(south, west, north, east, cell_size_m=size)
+    return Grid.from_bounds(*(extent_of(traces) if bounds is None else bounds), cell_size_m=size)
 
 
 def extent_of(traces: Sequence[Trace]) -> Bounds:
     """South, west, north, east of the released points; across the date line where that is shorter."""
     lat = np.concatenate([trace.lat_deg for trace in traces])
     lon = np.concatenate([trace.lon_deg for trace in traces])
-    middle = float(
-        np.quantile(lon, 0.5, method="higher")
-    )  # somebody's: between both sides of the date line is Greenwich
+    middle = float(np.quantile(lon, 0.5, method="higher"))  # somebody's: the mean of both sides may be Greenwich
     across = (lon - middle + 180.0) % 360.0 - 180.0
     whole = _box(lat, across, 0.0)
     most = _box(lat, across, _RARE)
@@ -240,9 +234,7 @@ def _helper(bounds: Bounds, cell_m: float, around_m: float) -> Grid:
 
 def _into(cells: Cells, window: Window) -> csr_array:
     lat, lon = window.centres_deg()
-    assert window.grid.cell_height_deg is not None
-    assert window.grid.cell_width_deg is not None
-    up, across = window.grid.cell_height_deg / window.finer, window.grid.cell_width_deg / window.finer
+    up, across = (size / window.finer for size in _on_the_globe(window.grid)[2:])
     locate: Callable[..., IntArray] = cells.locate
     found = np.concatenate(
         [
@@ -269,11 +261,8 @@ def outlines(cells: MapCells) -> list[list[Rings]]:
     if isinstance(cells, HexCells):
         return [[[_on_one_side(np.array([*ring, ring[0]]))]] for ring in cells.outlines_deg()]
     assert isinstance(cells, Grid)
-    lat, lon = cells.centres_deg()
-    assert cells.cell_height_deg is not None
-    assert cells.cell_width_deg is not None
-    corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1), (-1, -1)]) / 2
-    corners = corners * np.array([cells.cell_width_deg, cells.cell_height_deg])
+    (lat, lon), (_, _, height, width) = cells.centres_deg(), _on_the_globe(cells)
+    corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1), (-1, -1)]) / 2 * np.array([width, height])
     return [[[np.round(np.array([x, y]) + corners, 7)]] for y, x in zip(lat, lon, strict=True)]
 
 

@@ -12,9 +12,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from sfumato.base.arrays import evenly
 from sfumato.base.errors import InputError
 from sfumato.base.randomness import randomness
 from sfumato.base.things.traces import Trace
+from sfumato.tracks.adversary.fleet import first_points
 from sfumato.tracks.answers.intervals import ratio_over_people
 from sfumato.tracks.answers.received import Person, Received, is_recorded
 from sfumato.tracks.answers.usefulness.measures import People, Quality
@@ -56,7 +58,7 @@ class Travel:
         number = len(self.originals)
         total = sum(min(len(trace), cut) for _, trace in self.originals)
         kept = number if total <= most else max(1, number * most // total)
-        return sorted({int(k) for k in np.linspace(0, number - 1, kept)}), cut
+        return evenly(number, kept).tolist(), cut
 
     def _rows(self, chosen: Sequence[int], cut: int) -> tuple[Quality, Quality]:
         true_length, true_speed = _travelled([first_points(self.originals[k][1], cut) for k in chosen])
@@ -95,13 +97,6 @@ class Travel:
         true = np.array([_travelled([first_points(self.originals[k][1], cut)])[0] for k in chosen])
         found = ratio_over_people(np.array([one.length_m for one in drawn]), true, 0.9)
         return None if math.isnan(found.high) else (found.high - found.low) / 2
-
-
-def first_points(trace: Trace, points: int) -> Trace:
-    """The trace, cut after so many points."""
-    if len(trace) <= points:
-        return trace
-    return Trace(trace.lat_deg[:points], trace.lon_deg[:points], trace.times_s[:points], trace.segment[:points])
 
 
 def _travelled(traces: Sequence[Trace]) -> tuple[float, float]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from sfumato.base.arrays import evenly
 from sfumato.base.errors import InputError
 from sfumato.base.shown import Shown
 from sfumato.base.things.frames import differences_m
@@ -171,7 +172,7 @@ def useful(
 def shown_people(people: int, *, quick: bool = False) -> list[int]:
     """Which people are shown one by one: evenly chosen."""
     most = MOST_PEOPLE_QUICK if quick else MOST_PEOPLE
-    return sorted({int(k) for k in np.linspace(0, people - 1, min(people, most))})
+    return [int(k) for k in evenly(people, most)]
 
 
 def error_m(people: People, others: People) -> float:

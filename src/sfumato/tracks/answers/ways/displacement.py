@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.base.arrays import FloatArray
+from sfumato.base.arrays import FloatArray, evenly
 from sfumato.base.errors import InputError
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.answers.intervals import OverPeople, ratio_over_people
@@ -89,7 +89,7 @@ def _pairs(law: NoiseLaw, trace: Trace, lag_s: float) -> tuple[float, float]:
 def _gyration(law: NoiseLaw, trace: Trace) -> tuple[float, float]:
     """The corrected squared radius of gyration of one track, and 1."""
     times, path = _placed(trace)
-    some = np.unique(np.linspace(0, len(times) - 1, _MOST).astype(np.int64))
+    some = evenly(len(times), _MOST)
     times, path, count = times[some], path[some], len(some)
     released = float(np.mean(np.sum((path - path.mean(axis=0)) ** 2, axis=1)))
     shared = float(np.mean(law.correlation(times[:, None] - times[None, :])))

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from sfumato.base.arrays import FloatArray
+from sfumato.base.arrays import FloatArray, evenly
 from sfumato.base.errors import InputError
 from sfumato.base.randomness import Randomness
 from sfumato.tracks.priors.kernels import Constant, Kernel, Matern32, Matern52
@@ -60,7 +60,7 @@ def fit_movement(times_s: FloatArray, release_m: FloatArray, noise: Kernel) -> M
     place_m = max(_PLACE_M, 10.0 * float(np.abs(path).max(initial=0.0)))
     if len(moments) < FEWEST_MOMENTS:
         return Movement(_UNKNOWN, place_m, fitted=False)
-    some = np.unique(np.linspace(0, len(moments) - 1, FITTED_TO).astype(np.int64))
+    some = evenly(len(moments), FITTED_TO)
     times, values = moments[some], path[some]
     found = [_likeliest(times, values, kind, noise + Constant(place_m)) for kind in _KINDS]
     return Movement(max(found, key=lambda one: one[0])[1], place_m, fitted=True)

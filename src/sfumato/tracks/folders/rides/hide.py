@@ -21,9 +21,11 @@ from sfumato.tracks.folders.rides.protect_archive import chosen_noise
 from sfumato.tracks.folders.rides.ride_job import ArchiveResult, Job, Said, Sharing, Treatment, fill_archive
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.people.noise import Noise
-from sfumato.tracks.places import LeakTest, Place, PlaceLeak, Places, leak_test, withhold
 from sfumato.tracks.places.given_tables import is_table, like, traces_of_table
 from sfumato.tracks.places.globe import surface
+from sfumato.tracks.places.leak_test import LeakTest, PlaceLeak, leak_test
+from sfumato.tracks.places.places_file import Place, Places
+from sfumato.tracks.places.withhold import withhold
 from sfumato.tracks.places.zones import Withholding
 from sfumato.tracks.plan import Plan
 from sfumato.tracks.times_released import Times

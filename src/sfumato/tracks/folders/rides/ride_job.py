@@ -41,8 +41,8 @@ from sfumato.tracks.folders.staging import (
 from sfumato.tracks.io import read_trace, writer_of
 from sfumato.tracks.io.archive import Member, members
 from sfumato.tracks.io.formats import Format, format_named, format_of, output_format, written_as
-from sfumato.tracks.places import PlaceLeak
 from sfumato.tracks.places.globe import surface
+from sfumato.tracks.places.leak_test import PlaceLeak
 from sfumato.tracks.times_released import Times
 
 KEPT = 64  # moments of each file that are looked at

@@ -30,8 +30,9 @@ from sfumato.tracks.io.draft import canonical
 from sfumato.tracks.people.engine import ProtectedRows
 from sfumato.tracks.people.layout import Layout, TableReading
 from sfumato.tracks.people.rows import Rows, by_person
-from sfumato.tracks.places import PlaceLeak, Places, leak_test, load_places, withhold
-from sfumato.tracks.places.withhold import MOMENTARY
+from sfumato.tracks.places.leak_test import PlaceLeak, leak_test
+from sfumato.tracks.places.places_file import Places, load_places
+from sfumato.tracks.places.withhold import MOMENTARY, withhold
 from sfumato.tracks.times_released import Times
 
 ENDING = ".places"

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.base.arrays import FloatArray
-from sfumato.tracks.adversary.places.zone_view import ZoneView, candidates_m, clusters_of, evenly, into_disc
+from sfumato.base.arrays import FloatArray, evenly
+from sfumato.tracks.adversary.places.zone_view import ZoneView, candidates_m, clusters_of, into_disc
 
 _ON_LINE_M, _ROUNDS = 30.0, 50
 _CELL_M, _NEAR_M, _PARALLEL, _MOST_GATES = 25.0, 75.0, 0.3, 400
