@@ -18,17 +18,17 @@ _NEAR = 12
 
 
 @compiled(fastmath={"nnan", "nsz"})
-def steepest(logs: FloatArray, distances: FloatArray, order: IntArray, error: float) -> float:
-    """max over pairs of (max over y of |logs[x, y] - logs[x', y]| + error) / distance; infinite at distance 0.
+def steepest(logs: FloatArray, distances: FloatArray, order: IntArray, error: float) -> tuple[float, float]:
+    """max over pairs of max over y of |logs[x, y] - logs[x', y]| / distance, and of (that + error) / distance.
 
-    ``logs`` is finite; ``order[x]`` are the places by their distance from x. A change along a path is at most the sum
-    of its steps, so that most pairs far apart need not be looked at: first the steepest of near places is found, then
-    only pairs whose path could be steeper.
+    Infinite at distance 0. ``logs`` is finite; ``order[x]`` are the places by their distance from x. A change along a
+    path is at most the sum of its steps, so that most pairs far apart need not be looked at: first the steepest of near
+    places is found, then only pairs whose path could be steeper.
     """
     count, outputs = logs.shape
     near = min(_NEAR, count - 1)
     steps = np.empty((count, near))
-    worst = 0.0
+    worst, above = 0.0, 0.0
     for x in range(count):
         for index in range(near):
             other = order[x, index + 1]
@@ -37,9 +37,10 @@ def steepest(logs: FloatArray, distances: FloatArray, order: IntArray, error: fl
                 change = max(change, abs(logs[x, y] - logs[other, y]))
             steps[x, index] = change
             if distances[x, other] > 0:
-                worst = max(worst, (change + error) / distances[x, other])
+                worst = max(worst, change / distances[x, other])
+                above = max(above, (change + error) / distances[x, other])
             elif change > 1e-12:
-                return math.inf
+                return math.inf, math.inf
     steeper = np.zeros((count, count), np.bool_)
     for x in range(count):
         along = np.full(count, np.inf)
@@ -77,10 +78,11 @@ def steepest(logs: FloatArray, distances: FloatArray, order: IntArray, error: fl
                     if not steeper[x, other]:
                         continue
                     if apart > 0:
-                        worst = max(worst, (most[x - first, other - second] + error) / apart)
+                        worst = max(worst, most[x - first, other - second] / apart)
+                        above = max(above, (most[x - first, other - second] + error) / apart)
                     elif most[x - first, other - second] > 1e-12:
-                        return math.inf
-    return worst
+                        return math.inf, math.inf
+    return worst, above
 
 
 @compiled(fastmath={"nnan", "nsz"})

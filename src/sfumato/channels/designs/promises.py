@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -150,19 +150,13 @@ class GeoPromise(Promise):
     epsilon: float
     unit: str = "m"
     plane_error: float = 0.0
-    _last: list[tuple[FloatArray, float]] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
         checked_plane_error(self.plane_error)
 
     def leakage(self, channel: Channel) -> float:
-        """The exact epsilon of the stored doubles, rounded up; the last matrix measured is not measured again."""
-        for matrix, known in self._last:
-            if matrix is channel.matrix:
-                return known
-        found = geo_epsilon_at_most(channel, self.distances)
-        self._last[:] = [(channel.matrix, found)]
-        return found
+        """The exact epsilon of the stored doubles, rounded up."""
+        return geo_epsilon_at_most(channel, self.distances)
 
     def state(self, channel: Channel) -> Guarantee:
         """Geo-indistinguishability, with the measured value beside the nominal one."""

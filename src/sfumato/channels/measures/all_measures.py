@@ -126,8 +126,11 @@ def measure_all(
     unit: str = "m",
     asked: Asked | None = None,
 ) -> Measures:
-    """Every measure of ``channel`` under ``prior``; places come from the prior, else from the channel."""
-    wanted, p = Asked() if asked is None else asked, prior.probabilities
+    """Every measure of ``channel`` under ``prior``; places come from the prior, else from the channel.
+
+    Each is taken once, from the bare matrix: loading compiled loops would take longer.
+    """
+    wanted, p, q = Asked() if asked is None else asked, prior.probabilities, channel.matrix
     leakage = discrete.lip(channel, p)
     numbers = {
         "lip": leakage.max,
@@ -135,10 +138,10 @@ def measure_all(
         "lip_low": leakage.low,
         "ldp": discrete.ldp(channel),
         "di": discrete.differential_identifiability(channel, p),
-        "mutual_information_nats": discrete.mutual_information(channel, p),
+        "mutual_information_nats": discrete.mutual_information(q, p),
         "maximal_leakage": discrete.maximal_leakage(channel, p),
         "pointwise_maximal_leakage": leakage.up,
-        "bayes_error": discrete.bayes_error(channel, p),
+        "bayes_error": discrete.bayes_error(q, p),
         "average_distortion": discrete.average_distortion(channel, p, distortion),
     }
     positions = prior.positions_m if prior.positions_m is not None else channel.positions_m
@@ -173,13 +176,14 @@ def measure_all(
 
 def _guesses(channel: Channel, p: FloatArray, asked: Asked) -> tuple[dict[str, float], dict[str, object]]:
     """What helps who guesses, and the orders that need no pairs of inputs."""
-    found = guesses.g_leakage(channel, p, identity_gain(p.size) if asked.gain is None else asked.gain)
+    q = channel.matrix
+    found = guesses.g_leakage(q, p, identity_gain(p.size) if asked.gain is None else asked.gain)
     singled = guesses.singling_out(channel, p)
     numbers = {
-        "min_entropy_leakage": discrete.min_entropy_leakage(channel, p),
-        "min_entropy_capacity": discrete.maximal_leakage(channel),
-        "bayes_vulnerability": discrete.bayes_vulnerability(channel, p),
-        "guessing_entropy": guesses.posterior_guessing_entropy(channel, p),
+        "min_entropy_leakage": discrete.min_entropy_leakage(q, p),
+        "min_entropy_capacity": discrete.maximal_leakage(q),
+        "bayes_vulnerability": discrete.bayes_vulnerability(q, p),
+        "guessing_entropy": guesses.posterior_guessing_entropy(q, p),
         "prior_guessing_entropy": guesses.guessing_entropy(p),
         "g_leakage": found.nats,
         "sibson_information": sibson_information(channel, p, asked.order),

@@ -11,6 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from types import ModuleType
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +31,8 @@ ChannelLike = Channel | npt.ArrayLike
 MOST_ENTRIES = 400_000_000
 MOST_OUTPUTS = 4_000_000
 _AT_ONCE = 1 << 14
+_FEW = 1 << 14
+"""Up to this many entries a compiled loop that takes logarithms, or compares all pairs, is quicker than NumPy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +178,12 @@ def mutual_information(channel: ChannelLike, prior: npt.ArrayLike) -> float:
     With Q = m (1 + v) it is the sum of p m [(1 + v) ln(1 + v) - v], because the mean of v is 0: no term is negative and
     nothing cancels, however little is told.
     """
+    if isinstance(channel, Channel) and channel.matrix.size <= _FEW:
+        loops, known = held(channel, prior)
+        if known is not None:
+            good, told = loops.information(channel.matrix, known)
+            if good:
+                return float(told)
     q, p = _both(channel, prior)
     if p.min() <= 0:
         q, p = q[p > 0], p[p > 0]
@@ -187,6 +198,8 @@ def mutual_information(channel: ChannelLike, prior: npt.ArrayLike) -> float:
 
 def maximal_leakage(channel: ChannelLike, prior: npt.ArrayLike | None = None) -> float:
     """ln sum_y max_x Q(y | x), x over the support: the gain in guessing *any* function of x [Issa2020]."""
+    if prior is None and isinstance(channel, Channel) and (loops := compiled_loops()):
+        return max(0.0, math.log(loops.column_maxima(channel.matrix)))
     q = matrix_of(channel)
     if prior is not None:
         q, p = _both(channel, prior)
@@ -204,23 +217,20 @@ def pointwise_maximal_leakage(channel: ChannelLike, prior: npt.ArrayLike) -> Flo
 
 def bayes_vulnerability(channel: ChannelLike, prior: npt.ArrayLike) -> float:
     """sum_y max_x p(x) Q(y | x): how often the best guess is right; 1 minus it is the Bayes risk."""
-    q, p = _both(channel, prior)
-    return float(np.add.reduce(np.maximum.reduce(p[:, None] * q)))
+    return _one_guess(channel, prior)[0]
 
 
 def min_entropy_leakage(channel: ChannelLike, prior: npt.ArrayLike) -> float:
     """ln(V(p, Q) / max p): the factor by which one report helps one guess [Smith2009]; Sibson's order infinity at the
     uniform prior.
     """
-    q, p = _both(channel, prior)
-    after = float(np.add.reduce(np.maximum.reduce(p[:, None] * q)))
-    return max(0.0, math.log(after) - math.log(float(np.maximum.reduce(p))))
+    after, before = _one_guess(channel, prior)
+    return max(0.0, math.log(after) - math.log(before))
 
 
 def bayes_error(channel: ChannelLike, prior: npt.ArrayLike) -> float:
     """1 - sum_y max_x p(x) Q(y | x): how often the best guess of the symbol is wrong."""
-    q, p = _both(channel, prior)
-    return max(0.0, 1.0 - float((p[:, None] * q).max(axis=0).sum()))
+    return max(0.0, 1.0 - _one_guess(channel, prior)[0])
 
 
 def adversary_error(channel: ChannelLike, prior: npt.ArrayLike, distortion: npt.ArrayLike) -> float:
@@ -269,6 +279,34 @@ def hamming(inputs: int, outputs: int | None = None) -> FloatArray:
 def epsilon_checked(epsilon: float, name: str = "epsilon") -> float:
     """A finite epsilon > 0, small enough that e^epsilon is a number."""
     return positive(epsilon, name, at_most=700.0)
+
+
+@cache
+def compiled_loops() -> ModuleType | None:
+    """The compiled loops of this room; None without numba, where NumPy is quicker."""
+    if find_spec("numba") is None:
+        return None
+    from sfumato.channels.measures import guess_loops
+
+    return guess_loops
+
+
+def held(channel: Channel, prior: npt.ArrayLike) -> tuple[ModuleType, FloatArray | None]:
+    """The loops, and the prior as they take it: None where it (or numba) is missing and NumPy must do."""
+    loops = compiled_loops()
+    return (math, None) if loops is None else (loops, loops.plain_prior(prior, channel))
+
+
+def _one_guess(channel: ChannelLike, prior: npt.ArrayLike) -> tuple[float, float]:
+    """How often the best guess is right after a report, and before."""
+    if isinstance(channel, Channel):
+        loops, known = held(channel, prior)
+        if known is not None:
+            good, after, before = loops.one_guess(channel.matrix, known)
+            if good:
+                return after, before
+    q, p = _both(channel, prior)
+    return float(np.add.reduce(np.maximum.reduce(p[:, None] * q))), float(np.maximum.reduce(p))
 
 
 def _both(channel: ChannelLike, prior: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:

@@ -19,11 +19,13 @@ import numpy.typing as npt
 
 from sfumato.base.arrays import FloatArray, finite, positive
 from sfumato.base.errors import InputError
-from sfumato.base.things.channel import checked_probabilities
-from sfumato.channels.measures.discrete import ChannelLike, matrix_of
+from sfumato.base.things.channel import Channel, checked_probabilities
+from sfumato.channels.measures.discrete import ChannelLike, held, matrix_of
 
 MOST_SYMBOLS_IN_A_GAIN = 1_000_000
 _AT_ONCE = 1 << 15
+_FEW = 10_000
+"""Up to this many entries all pairs of them are compared in less time than it takes to sort."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,6 +133,12 @@ class GLeakage:
 def g_leakage(channel: ChannelLike, prior: npt.ArrayLike, gain: Gain | npt.ArrayLike) -> GLeakage:
     """Vulnerability before and after for a gain function (or a table of gains, guesses by symbols)."""
     wanted = gain if isinstance(gain, Gain) else matrix_gain(gain)
+    if wanted.values is not None and isinstance(channel, Channel) and wanted.symbols == channel.matrix.shape[0]:
+        loops, known = held(channel, prior)
+        if known is not None:
+            good, before, average, most, at_most = loops.best_of_table(wanted.values, channel.matrix, known)
+            if good:
+                return GLeakage(before, average, most, at_most, wanted.name)
     q = matrix_of(channel)
     p = checked_probabilities(prior, q.shape[0])
     m = p @ q
@@ -153,6 +161,12 @@ def guessing_entropy(prior: npt.ArrayLike) -> float:
 
 def posterior_guessing_entropy(channel: ChannelLike, prior: npt.ArrayLike) -> float:
     """The same after a report, on average over reports."""
+    if isinstance(channel, Channel) and channel.matrix.size <= _FEW:
+        loops, known = held(channel, prior)
+        if known is not None:
+            good, asked = loops.guesses_needed(channel.matrix, known)
+            if good:
+                return float(asked)
     q = matrix_of(channel)
     p = checked_probabilities(prior, q.shape[0])
     joint = np.multiply(q.T, p, order="C")  # a row per output: sorted in place, in one piece of memory

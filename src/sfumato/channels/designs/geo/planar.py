@@ -18,6 +18,7 @@ import numpy as np
 
 from sfumato.base.arrays import FloatArray, IntArray, positive
 from sfumato.base.errors import InputError
+from sfumato.base.numbers.geo import geo_loops
 from sfumato.base.numbers.rounding import log_ratio_error, rounded_up
 from sfumato.base.things.channel import Channel, checked_distortion
 from sfumato.base.things.grid import Grid
@@ -89,10 +90,8 @@ class _Table:
         The exact epsilon of the table is a maximum over what an axis can show of two inputs and an output, for each
         axis by itself; how far the channel that ships is from the table is measured entry by entry.
         """
-        from sfumato.base.numbers.geo_loops import steepest_of_table
-
         sides = float(self.grid.cell_height), float(self.grid.cell_width)
-        exact = steepest_of_table(np.log(self.masses), self.down.triples(), self.across.triples(), sides)
+        exact = geo_loops().steepest_of_table(np.log(self.masses), self.down.triples(), self.across.triples(), sides)
         off = np.log(channel.matrix) - np.log(matrix)
         error = log_ratio_error(channel.matrix) + log_ratio_error(matrix) + float(off.max() - off.min())
         return rounded_up(exact + error / min(sides))
