@@ -27,7 +27,7 @@ import numpy as np
 
 from sfumato.base.numbers.blahut_arimoto_matrix import blahut_arimoto_matrix
 from sfumato.base.things.channel import Channel
-from sfumato.channels.conversions.shuffling import shuffled_epsilon
+from sfumato.channels.conversions.bounds import shuffled_epsilon
 from sfumato.channels.designs.exponential import exponential_matrix
 from sfumato.channels.designs.geo.planar import planar_laplace_matrix
 from sfumato.channels.designs.limits import largest_rate

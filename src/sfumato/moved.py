@@ -55,7 +55,7 @@ MOVED: dict[str, tuple[str, ...]] = {
         "leakage.exact_channel": "channels.measures.exact_fractions",
         "leakage.loss": "tracks.losses.gaussian_loss base.numbers.odds papers.cip.several_moments",
         "leakage.odds": "base.numbers.odds",
-        "leakage.pointwise": "channels.measures.pointwise",
+        "leakage.pointwise": "channels.measures.discrete",
         "leakage.theorems": "papers.cip.theorems",
         "leakage.trade_off": "channels.measures.trade_off",
         "mechanisms.channels.clamped_laplace": "channels.designs.numbers.clamped_laplace",

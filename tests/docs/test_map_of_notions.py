@@ -11,8 +11,7 @@ import pytest
 from repository import ROOT
 
 from sfumato.channels.conversions.implications import IMPLICATIONS
-from sfumato.channels.conversions.notions import NOTIONS
-from sfumato.channels.conversions.routes import Facts, convert
+from sfumato.channels.conversions.routes import NOTIONS, Facts, convert
 from sfumato.papers.map_of_notions import draw
 
 PAGE = ROOT / "docs" / "notions.md"

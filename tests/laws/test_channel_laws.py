@@ -23,8 +23,8 @@ from sfumato.channels.conversions import lip_constants as c
 from sfumato.channels.designs.comparison import compare
 from sfumato.channels.designs.design_registry import DESIGNS, ChannelDesign
 from sfumato.channels.designs.door import compared_rows, design_channel, design_named
-from sfumato.channels.designs.lip.best_utility import most_information
 from sfumato.channels.designs.lip.lip_optimal import optimal_channel, worst_case_channel
+from sfumato.channels.designs.lip.other_goals import most_information
 from sfumato.channels.designs.task import ChannelTask, DesignedChannel
 from sfumato.channels.measures import discrete as d
 from sfumato.channels.priors.prior_sets import Box, TVBall

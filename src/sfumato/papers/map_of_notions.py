@@ -13,8 +13,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from sfumato.channels.conversions.implications import IMPLICATIONS
-from sfumato.channels.conversions.notions import NOTIONS
-from sfumato.channels.conversions.routes import Implication
+from sfumato.channels.conversions.routes import NOTIONS, Implication
 
 _COLUMN, _ROW, _LEFT, _TOP = 172.0, 112.0, 100.0, 96.0
 _WIDTH, _HEIGHT, _LINE = 154.0, 40.0, 15.0

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from sfumato.channels.designs.lip.best_utility import most_information
+from sfumato.channels.designs.lip.other_goals import most_information
 from sfumato.channels.measures import discrete as d
 
 P = np.array([0.5, 0.3, 0.15, 0.05])

@@ -9,11 +9,11 @@ import pytest
 from lip_channels import vertices
 
 from sfumato.base.errors import InputError
+from sfumato.channels.conversions.composition import lift_vertices
 from sfumato.channels.conversions.lip_constants import binary_likelihood_ratio, threshold
 from sfumato.channels.designs.lip import closed_forms as c
 from sfumato.channels.designs.lip.lip_optimal import optimal_channel, worst_case_channel
 from sfumato.channels.measures import discrete as d
-from sfumato.channels.measures.lifts import lift_vertices
 
 P = np.array([0.5, 0.3, 0.2])
 

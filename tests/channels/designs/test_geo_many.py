@@ -10,8 +10,14 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
 from sfumato.channels.designs.exponential import exponential_for_epsilon
-from sfumato.channels.designs.geo.geo_columns import best_weights, simple_columns
-from sfumato.channels.designs.geo.geo_first_order import distant_bound, first_order, kept_columns, near_pairs
+from sfumato.channels.designs.geo.geo_first_order import (
+    best_weights,
+    distant_bound,
+    first_order,
+    kept_columns,
+    near_pairs,
+    simple_columns,
+)
 from sfumato.channels.designs.geo.geo_optimal import optimal_geo_channel
 from sfumato.channels.designs.geo.geo_splitting import Splitting
 from sfumato.channels.designs.limits import NEVER, Deadline

@@ -12,10 +12,10 @@ from lip_channels import random_lip_channel
 from sfumato.base.errors import InputError
 from sfumato.channels.designs.lip.candidates import merge_targets
 from sfumato.channels.designs.lip.closed_forms import resampling_channel
-from sfumato.channels.designs.lip.latent import latent_channel
+from sfumato.channels.designs.lip.interior_point import generate, proved_bound
 from sfumato.channels.designs.lip.linear_program import best_over_set
 from sfumato.channels.designs.lip.lip_optimal import optimal_channel, worst_case_channel
-from sfumato.channels.designs.lip.output_generation import generate, proved_bound
+from sfumato.channels.designs.lip.other_goals import latent_channel
 from sfumato.channels.designs.promises import repair
 from sfumato.channels.measures import discrete as d
 from sfumato.channels.priors.prior_sets import Box, Known, Polytope, Simplex, TVBall

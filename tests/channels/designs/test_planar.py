@@ -22,7 +22,7 @@ from sfumato.channels.designs.geo.planar import (
     planar_laplace_channel,
     planar_laplace_matrix,
 )
-from sfumato.channels.designs.remap import remap
+from sfumato.channels.designs.task import remap
 from sfumato.channels.measures import discrete as d
 from sfumato.papers.lip.lip_comparison import synthetic_city
 

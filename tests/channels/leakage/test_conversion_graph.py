@@ -15,8 +15,7 @@ from random_channels import channels_with_priors
 from sfumato.base.errors import InputError
 from sfumato.channels.conversions import bounds
 from sfumato.channels.conversions.implications import IMPLICATIONS
-from sfumato.channels.conversions.notions import NOTIONS
-from sfumato.channels.conversions.routes import Facts, convert, tightest
+from sfumato.channels.conversions.routes import NOTIONS, Facts, convert, tightest
 from sfumato.channels.measures import discrete
 from sfumato.channels.measures.alpha_leakage import alpha_leakage, sibson_information
 from sfumato.channels.measures.capacity import maximal_alpha_leakage, shannon_capacity

@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import binom
 
 from sfumato.base.errors import InputError
+from sfumato.channels.conversions.bounds import shuffled_delta, shuffled_epsilon
 from sfumato.channels.conversions.routes import Facts, convert
-from sfumato.channels.conversions.shuffling import shuffled_delta, shuffled_epsilon
 
 
 def exact_binary(local: float, people: int, epsilon: float) -> float:

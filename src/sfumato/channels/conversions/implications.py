@@ -16,7 +16,7 @@ from sfumato.base.arrays import FloatArray, finite
 from sfumato.base.errors import InputError
 from sfumato.base.things.channel import checked_probabilities
 from sfumato.channels.conversions import bounds, lip_constants
-from sfumato.channels.conversions.shuffling import shuffled_epsilon
+from sfumato.channels.conversions.bounds import shuffled_epsilon
 
 _MOST = 700.0
 Fact = TypeVar("Fact")

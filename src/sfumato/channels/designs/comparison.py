@@ -24,8 +24,7 @@ from sfumato.base.things.grid import Grid
 from sfumato.channels.designs.design_registry import ChannelDesign
 from sfumato.channels.designs.door import compared_named, compared_rows, tune_design
 from sfumato.channels.designs.own import Own, is_own, own_named, tuned_own
-from sfumato.channels.designs.remap import remap
-from sfumato.channels.designs.task import LeakageTarget, Tuned
+from sfumato.channels.designs.task import LeakageTarget, Tuned, remap
 from sfumato.channels.measures import discrete
 from sfumato.channels.measures.g_leakage import posterior_guessing_entropy
 

@@ -23,8 +23,7 @@ from sfumato.channels.designs.promises import (
     LipPromise,
     Promise,
 )
-from sfumato.channels.designs.remap import remap_design
-from sfumato.channels.designs.task import ChannelTask, DesignedChannel, LeakageTarget, Tuned
+from sfumato.channels.designs.task import ChannelTask, DesignedChannel, LeakageTarget, Tuned, remap_design
 from sfumato.channels.priors.prior_sets import Known, Simplex
 
 

@@ -78,7 +78,7 @@ class Asked:
 class Measures:
     """Numbers by their keys (leakages in nats, infinite where a report excludes a symbol; the cost in its own unit).
 
-    The keys are those of ``conversions.notions`` and some beside them; ``geo_epsilon_per_...`` and
+    The keys are those of ``conversions.routes`` and some beside them; ``geo_epsilon_per_...`` and
     ``adversary_error_...`` (how far the best guess is from the truth) are there where the symbols have places.
     """
 

@@ -18,7 +18,7 @@ from types import ModuleType
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.base.arrays import FloatArray, IntArray, finite, positive
+from sfumato.base.arrays import FloatArray, IntArray, finite, from_zero, positive
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.geo import geo_epsilon as geo_epsilon
 from sfumato.base.things.channel import Channel, checked_probabilities, checked_rows
@@ -208,7 +208,13 @@ def maximal_leakage(channel: ChannelLike, prior: npt.ArrayLike | None = None) ->
 
 
 def pointwise_maximal_leakage(channel: ChannelLike, prior: npt.ArrayLike) -> FloatArray:
-    """ln max_x r[x, y] for each output y (NaN where y never occurs); its maximum is the upper side of LIP."""
+    """l(X -> y) = ln max_x r[x, y] for each output y (NaN where y never occurs) [Saeidian2023, Thm 1].
+
+    The most that one report can multiply the chance of guessing *any* function of x; its maximum is the upper side of
+    LIP, its mean after e^(.) maximal leakage. Reports compose by the chain rule l(y1, y2) <= l(y1) + l(y2 | y1), the
+    second measured from the belief the first left [Saeidian2023, Thm 4]; adding leakages both measured from the *first*
+    belief is not a bound.
+    """
     _, p = _both(channel, prior)
     r = lift(channel, p)[p > 0]
     never = np.isnan(r).any(axis=0)
@@ -312,3 +318,47 @@ def _one_guess(channel: ChannelLike, prior: npt.ArrayLike) -> tuple[float, float
 def _both(channel: ChannelLike, prior: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
     q = matrix_of(channel)
     return q, checked_probabilities(prior, q.shape[0])
+
+
+def tail(channel: ChannelLike, prior: npt.ArrayLike, epsilon: float) -> float:
+    """P(l(X -> Y) > epsilon): the probability of a report that gives away more (the delta of (epsilon, delta)-PML)."""
+    if math.isnan(epsilon):
+        raise InputError("epsilon is not a number.", "Give a number of nats.")
+    leakage, m = _with_weights(channel, prior)
+    return float(min(1.0, m[leakage > epsilon].sum()))
+
+
+def quantile(channel: ChannelLike, prior: npt.ArrayLike, delta: float) -> float:
+    """The least epsilon with P(l(X -> Y) > epsilon) <= delta; delta 0 gives the maximum."""
+    if not 0 <= delta < 1:
+        raise InputError(f"delta is {delta}.", "It lies in [0, 1).")
+    leakage, m = _with_weights(channel, prior)
+    order = np.argsort(-leakage, kind="stable")
+    above = np.cumsum(m[order])  # the mass at this leakage or more
+    kept = int(np.searchsorted(above, delta, side="right"))
+    return float(max(0.0, leakage[order[min(kept, order.size - 1)]]))
+
+
+def composed(channels: Sequence[ChannelLike], prior: npt.ArrayLike) -> float:
+    """The largest pointwise leakage of the reports together, exact: that of the product channel."""
+    return float(np.nanmax(pointwise_maximal_leakage(product_matrix(channels), prior)))
+
+
+def posterior_composed(leakages: Sequence[float]) -> float:
+    """The sum, which holds when each report's channel has that leakage *at the belief so far* (posterior-adaptive)."""
+    values = [from_zero(value, "A leakage") for value in leakages]
+    return math.inf if math.isinf(sum(values)) else math.fsum(values)
+
+
+def cap(prior: npt.ArrayLike) -> float:
+    """-ln p_min: nothing can leak more about this prior, however many reports."""
+    p = checked_probabilities(prior)
+    return max(0.0, -math.log(float(p[p > 0].min())))
+
+
+def _with_weights(channel: ChannelLike, prior: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    q = matrix_of(channel)
+    p = checked_probabilities(prior, q.shape[0])
+    leakage, m = pointwise_maximal_leakage(q, p), p @ q
+    possible = ~np.isnan(leakage)
+    return leakage[possible], m[possible]

@@ -13,8 +13,7 @@ from sfumato.base.errors import InputError
 from sfumato.base.things.cell_files import read_cells, read_matrix
 from sfumato.base.things.cell_prior import CellPrior
 from sfumato.base.units import length_m
-from sfumato.channels.files.channel_files import read_channel
-from sfumato.channels.files.sample_files import SampleTable, read_fractions, read_samples
+from sfumato.channels.files.channel_files import SampleTable, read_channel, read_fractions, read_samples
 from sfumato.channels.measures import black_box
 from sfumato.channels.measures import g_leakage as gains
 from sfumato.channels.measures.all_measures import Asked, Measures, measure_all

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import typer
 
-from sfumato.channels.files.channel_files import read_channel
-from sfumato.channels.files.sample_files import read_fractions
+from sfumato.channels.files.channel_files import read_channel, read_fractions
 from sfumato.channels.measures.exact_fractions import ExactChannel, exact_refined_by
 from sfumato.channels.measures.refinement import refined_by
 from sfumato.cli.channels.channel_inputs import JSON_HELP

@@ -11,8 +11,8 @@ from sfumato.base.errors import InputError
 from sfumato.base.files import write_whole
 from sfumato.base.things.cell_files import read_matrix
 from sfumato.channels.designs.lip import closed_forms
-from sfumato.channels.designs.lip.best_utility import most_information as best_information
-from sfumato.channels.designs.lip.latent import latent_channel
+from sfumato.channels.designs.lip.other_goals import latent_channel
+from sfumato.channels.designs.lip.other_goals import most_information as best_information
 from sfumato.channels.designs.task import DesignedChannel
 from sfumato.channels.files.channel_files import write_channel
 from sfumato.channels.measures.discrete import hamming

@@ -16,7 +16,7 @@ from sfumato.base.files import write_text
 from sfumato.base.things.cell_files import read_cells, read_matrix
 from sfumato.channels.conversions import composition, lip_constants
 from sfumato.channels.conversions import routes as graph
-from sfumato.channels.conversions.notions import notion
+from sfumato.channels.conversions.routes import notion
 from sfumato.channels.designs import rate_distortion as curves
 from sfumato.channels.files.channel_files import read_channel
 from sfumato.channels.measures.discrete import lip

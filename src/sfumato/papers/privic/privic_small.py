@@ -23,7 +23,6 @@ from sfumato.base.drawing.panels import Panel
 from sfumato.base.randomness import randomness
 from sfumato.base.things.channel import LEAST_PROBABILITY, Channel, checked_probabilities
 from sfumato.base.things.grid import Grid
-from sfumato.channels.measures.questions import questions
 from sfumato.collect.cities import city
 from sfumato.collect.estimation.earth_mover import earth_movers_distance
 from sfumato.collect.estimation.joint import ibu
@@ -33,6 +32,7 @@ from sfumato.collect.grids.sampling import draw_tally
 from sfumato.papers import Reproduction, Row
 from sfumato.papers.claims import check, near
 from sfumato.papers.picture import Picture
+from sfumato.papers.privic.privic_questions import questions
 from sfumato.papers.privic.privic_tables import STEPS, published_rows
 
 

@@ -30,9 +30,8 @@ from sfumato.channels.designs.lip.candidates import (
     solution,
 )
 from sfumato.channels.designs.lip.closed_forms import hamming_bound
-from sfumato.channels.designs.lip.interior_point import solve
+from sfumato.channels.designs.lip.interior_point import generate, proved_bound, solve
 from sfumato.channels.designs.lip.linear_program import best_over_set
-from sfumato.channels.designs.lip.output_generation import generate, proved_bound
 from sfumato.channels.designs.promises import LipPromise
 from sfumato.channels.designs.task import ChannelTask, DesignedChannel
 from sfumato.channels.measures.discrete import average_distortion, hamming

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sfumato.channels.measures.questions import expected_questions, questions
+from sfumato.papers.privic.privic_questions import expected_questions, questions
 
 
 def test_powers_of_a_half_need_exactly_the_entropy():

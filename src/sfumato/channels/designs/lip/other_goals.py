@@ -1,4 +1,6 @@
-"""The eps-LIP channel that tells the most on average: a linear program over the vertices of the lifts.
+"""Two other goals: the eps-LIP channel that tells the most, and the cheapest that hides a latent variable only.
+
+The first is a linear program over the vertices of the lifts.
 
 The lifts of a report form a polytope V, and sum_y m_y psi(lift_y) is greatest for a convex psi when every lift is a
 vertex: max sum_v w_v psi(v) with weights w >= 0 of sum 1 and mean lift 1. At small epsilon lifts are 1 + v with |v| of
@@ -13,22 +15,29 @@ because the mean of v is 0 [Jiang2021; docs/derivations/channels.md].
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linprog
 
-from sfumato.base.arrays import Status
-from sfumato.base.errors import NotConverged
+from sfumato.base.arrays import Solved, Status
+from sfumato.base.errors import InputError, NotConverged
 from sfumato.base.numbers.rounding import UNIT
 from sfumato.base.things.cell_prior import positive_prior
+from sfumato.base.things.channel import Channel, checked_distortion, checked_probabilities, checked_rows
+from sfumato.channels.conversions.composition import lift_moves
 from sfumato.channels.designs.limits import design_epsilon
+from sfumato.channels.designs.lip.candidates import bound_below, merge_targets, solution
 from sfumato.channels.designs.lip.closed_forms import lip_design
+from sfumato.channels.designs.lip.linear_program import best_for_latent
+from sfumato.channels.designs.promises import LatentPromise
 from sfumato.channels.designs.task import DesignedChannel
-from sfumato.channels.measures.discrete import mutual_information
-from sfumato.channels.measures.lifts import lift_moves
+from sfumato.channels.measures.discrete import average_distortion, mutual_information
 from sfumato.channels.priors.excess import excess
 from sfumato.channels.priors.prior_sets import Known
 
@@ -71,3 +80,42 @@ def most_information(prior: npt.ArrayLike, epsilon: float, *, gap: float = GAP) 
     reached = mutual_information(designed.channel, p)
     missing = max(0.0, (upper - reached) / upper) if upper > 0 else 0.0
     return BestUtility(designed, reached, upper, missing, "converged" if missing <= gap else "stopped")
+
+
+def latent_channel(
+    secret_prior: npt.ArrayLike,
+    given: npt.ArrayLike,
+    distortion: npt.ArrayLike,
+    epsilon: float,
+    *,
+    epsilon_low: float | None = None,
+    gap: float = 1e-5,
+    inputs: Sequence[str] = (),
+) -> Solved[DesignedChannel]:
+    """Protect a latent S (S -> X -> Y) and nothing else: the cheapest channel on X for which Y says little about S.
+
+    ``given[s, x]`` = P(x | s). The promise is about S; about X itself there is none (its leakage is often infinite).
+    """
+    began = time.perf_counter()
+    up = design_epsilon(epsilon)
+    low = up if epsilon_low is None else design_epsilon(epsilon_low, "epsilon_low")
+    rows = checked_rows(given)
+    ps = positive_prior(secret_prior, rows.shape[0])
+    d = checked_distortion(distortion)
+    if d.shape[0] != rows.shape[1] or d.min() < 0:
+        raise InputError(f"The distortion has {d.shape[0]} rows for {rows.shape[1]} symbols.", "Give d(x, y) >= 0.")
+    p = checked_probabilities(ps @ rows)
+    raw, bound, steps = best_for_latent(p, d, rows, up=up, low=low)
+    assert raw is not None
+    raw = np.maximum(raw, 0)
+    raw /= raw.sum(axis=1, keepdims=True)
+    place = merge_targets(raw, d, p, allowance=1e-7 * max(bound, 1e-300))
+    kept = np.unique(place)
+    gathered = np.zeros((p.size, kept.size))
+    np.add.at(gathered.T, np.searchsorted(kept, place), raw.T)
+    promise = LatentPromise(ps, rows, up, low)
+    outputs = tuple(str(y) for y in kept)
+    labels = partial(Channel, inputs=tuple(inputs), outputs=outputs, distortion=d[:, kept])
+    made = DesignedChannel(promise.keep(gathered, labels), promise)
+    cost = average_distortion(made.channel, p, d[:, kept])
+    return solution(made, cost, bound_below(bound, cost), gap=gap, steps=steps, began=began)
