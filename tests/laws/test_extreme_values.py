@@ -319,7 +319,6 @@ ORDINARY: dict[str, tuple[str | None, Any]] = {
     "predicate_gain.holds": ("vector", np.array([True, False, False])),
     "prediction_risk.holds": ("vector", np.array([True, False, False])),
     "hockey_stick.sd_1": ("float", 2.0),
-    "chained.outputs": ("ints", (0, 1)),
     "convert.source": ("str", "ldp"),
     "convert.target": ("str", "renyi_ldp"),
     "tightest.source": ("str", "ldp"),

@@ -137,7 +137,7 @@ def test_three_symbols_attain_what_lip_gives_for_information() -> None:
     q = response(2 * eps, 3)
     assert discrete.lip(q, prior).max == pytest.approx(eps)
     assert discrete.mutual_information(q, prior) == pytest.approx(bounds.renyi_of_ldp(eps, 1.0))
-    assert sibson_information(q, prior, ORDER) == pytest.approx(bounds.sibson_of_lip(eps, ORDER))
+    assert sibson_information(q, prior, ORDER) == pytest.approx(bounds.renyi_of_ldp(eps, ORDER))
     assert lip_epsilon(q, prior, DELTA) == pytest.approx(bounds.approximate_of_ldp(eps, DELTA))
     assert discrete.ldp(q) == pytest.approx(convert(eps, "lip", "ldp", facts(prior)).value)
 

@@ -11,65 +11,46 @@ from hypothesis import given, settings
 from random_channels import channels_with_priors, random_channel
 
 from sfumato.base.errors import InputError
-from sfumato.channels.measures import pointwise, trade_off
-from sfumato.channels.measures.discrete import ldp, lip, maximal_leakage, pointwise_maximal_leakage
+from sfumato.channels.measures import discrete, trade_off
+from sfumato.channels.measures.discrete import ldp, maximal_leakage, pointwise_maximal_leakage, product_matrix
 from sfumato.channels.measures.renyi_ldp import ldp_delta, total_variation
 
 RATES = np.linspace(0, 1, 41)
 
 
 @given(channels_with_priors(zeros=True))
-def test_the_chain_rule_holds_and_the_sum_from_the_first_belief_need_not(both: tuple[np.ndarray, np.ndarray]) -> None:
+def test_the_chain_rule_holds_from_the_belief_the_first_report_left(both: tuple[np.ndarray, np.ndarray]) -> None:
     q, p = both
+    first, pairs = pointwise_maximal_leakage(q, p), pointwise_maximal_leakage(product_matrix([q, q]), p)
     for y1, y2 in itertools.product(range(q.shape[1]), repeat=2):
         if p @ (q[:, y1] * q[:, y2]) > 0:
-            found = pointwise.chained(q, q, p, (y1, y2))
-            assert found.together <= found.bound + 1e-10
-            assert found.together <= pointwise.cap(p) + 1e-10
-    assert pointwise.composed([q], p) == pytest.approx(lip(q, p).up, abs=1e-12)
-    assert pointwise.composed([q, q], p) >= pointwise.composed([q], p) - 1e-12
-
-
-def test_adding_leakages_of_the_first_belief_is_no_bound() -> None:
-    """Each report leaks at most ln 2 from the uniform belief; two opposite ones leave a single symbol."""
-    p = np.full(3, 1 / 3)
-    a, b = np.array([[1.0, 0.0], [1.0, 0.0], [0.5, 0.5]]), np.array([[0.5, 0.5], [1.0, 0.0], [1.0, 0.0]])
-    found = pointwise.chained(a, b, p, (1, 1)) if p @ (a[:, 1] * b[:, 1]) > 0 else None
-    assert found is None  # they exclude each other
-    a, b = np.array([[0.9, 0.1], [0.9, 0.1], [0.1, 0.9]]), np.array([[0.1, 0.9], [0.9, 0.1], [0.9, 0.1]])
-    single = lip(a, p).up, lip(b, p).up
-    alone = pointwise.chained(a, b, p, (0, 0))
-    assert alone.first == pytest.approx(math.log(0.9 / (1.9 / 3)))
-    assert alone.together > alone.first + math.log(0.9 / (1.9 / 3))  # more than both from the first belief
-    assert alone.together <= sum(single) + 1e-12 or alone.together <= alone.bound
+            belief = p * q[:, y1] / (p @ q[:, y1])
+            together = pairs[y1 * q.shape[1] + y2]
+            assert together <= first[y1] + pointwise_maximal_leakage(q, belief)[y2] + 1e-10
+            assert together <= -math.log(p[p > 0].min()) + 1e-10
 
 
 @given(channels_with_priors(zeros=True))
-def test_tails_and_quantiles_are_those_of_the_report(both: tuple[np.ndarray, np.ndarray]) -> None:
+def test_quantiles_are_those_of_the_report(both: tuple[np.ndarray, np.ndarray]) -> None:
     q, p = both
     leakage, m = pointwise_maximal_leakage(q, p), p @ q
-    for eps in (0.0, 0.1, 0.5, 2.0):
-        expected = sum(w for w, l in zip(m, leakage, strict=True) if l > eps)
-        assert pointwise.tail(q, p, eps) == pytest.approx(expected, abs=1e-12)
     for delta in (0.0, 0.05, 0.3):
-        assert pointwise.tail(q, p, pointwise.quantile(q, p, delta) + 1e-12) <= delta + 1e-12
+        most = discrete.quantile(q, p, delta)
+        assert sum(w for w, l in zip(m, leakage, strict=True) if l > most + 1e-12) <= delta + 1e-12
     mean = math.log(np.nansum(m * np.exp(np.nan_to_num(leakage))))
     assert mean == pytest.approx(maximal_leakage(q, p), abs=1e-10)
 
 
-def test_reports_that_cannot_happen_and_bad_leakages_are_refused() -> None:
+def test_bad_leakages_are_refused() -> None:
     for refused in (
-        lambda: pointwise.chained(np.eye(2), np.eye(2), [0.5, 0.5], (0, 1)),
-        lambda: pointwise.chained(np.eye(2), np.eye(2), [0.5, 0.5], (0, 5)),
-        lambda: pointwise.tail(np.eye(2), [0.5, 0.5], math.nan),
-        lambda: pointwise.quantile(np.eye(2), [0.5, 0.5], 1.0),
-        lambda: pointwise.posterior_composed([0.1, math.nan]),
-        lambda: pointwise.posterior_composed([-0.1]),
+        lambda: discrete.quantile(np.eye(2), [0.5, 0.5], 1.0),
+        lambda: discrete.posterior_composed([0.1, math.nan]),
+        lambda: discrete.posterior_composed([-0.1]),
     ):
         with pytest.raises(InputError):
             refused()
-    assert pointwise.posterior_composed([]) == 0
-    assert pointwise.posterior_composed([0.1, 0.2]) == pytest.approx(0.3)
+    assert discrete.posterior_composed([]) == 0
+    assert discrete.posterior_composed([0.1, 0.2]) == pytest.approx(0.3)
 
 
 def brute_miss(p: np.ndarray, q: np.ndarray, rate: float) -> float:

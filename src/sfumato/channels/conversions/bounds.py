@@ -12,10 +12,11 @@ import numpy.typing as npt
 from scipy.special import erfinv, log_ndtr, ndtri, ndtri_exp
 from scipy.stats import binom
 
-from sfumato.base.arrays import FloatArray, from_zero, positive
+from sfumato.base.arrays import from_zero, positive
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.odds import least_that_holds
 from sfumato.base.things.channel import checked_probabilities
+from sfumato.channels.priors.excess import excess
 
 MOST_SYMBOLS = 10_000_000
 _CUT = 1e-20
@@ -139,7 +140,7 @@ def capacity_of_ldp(epsilon: float, symbols: int) -> float:
     more = math.expm1(epsilon)
     # lifts 1 + u with mean 1: the information is the mean of (1+u) ln(1+u) - u, and no term is negative
     high, low = (1 - share) * more / (1 + share * more), -share * more / (1 + share * more)
-    values = share * _excess(high) + (1 - share) * _excess(low)
+    values = share * excess(high) + (1 - share) * excess(low)
     return max(0.0, float(values.max(initial=0.0)))
 
 
@@ -165,27 +166,6 @@ def lip_of_fall(low: float, smallest: float) -> float:
     """Beliefs fall at most by e^-l: then they rise at most to (1 - e^-l (1 - p)) / p."""
     p, low = _probability(smallest), from_zero(low, "The fall")
     return max(low, math.log1p(-math.expm1(-low) * (1 - p) / p))
-
-
-def lip_of_identifiability(epsilon: float, prior: npt.ArrayLike) -> float:
-    """eps-DI gives ln max{p_max (1 + (n-1) e^eps), 1 / (p_min (1 + (n-1) e^-eps))}-LIP.
-
-    A constant report has ln(p_max / p_min) already; less is impossible and counts as that.
-    """
-    p = checked_probabilities(prior)
-    p = p[p > 0]
-    eps = max(from_zero(epsilon, "epsilon"), spread(p))
-    if p.size == 1 or math.isinf(eps):
-        return 0.0 if p.size == 1 else math.inf
-    others = math.log(p.size - 1)
-    up = math.log(float(p.max())) + float(np.logaddexp(0.0, others + eps))
-    down = -math.log(float(p.min())) - float(np.logaddexp(0.0, others - eps))
-    return max(0.0, up, down)
-
-
-def sibson_of_lip(epsilon: float, order: float) -> float:
-    """eps-LIP gives Sibson's information at most that of lifts e^eps and e^-eps only: the same as Rényi of eps-LDP."""
-    return renyi_of_ldp(epsilon, order)
 
 
 def vulnerability_of_information(information: float, prior: npt.ArrayLike) -> float:
@@ -221,13 +201,6 @@ def guesses_of_vulnerability(vulnerability: float) -> float:
     return (1 + 1 / min(1.0, vulnerability)) / 2
 
 
-def spread(prior: npt.ArrayLike) -> float:
-    """D_inf = ln(p_max / p_min) over the support."""
-    p: FloatArray = checked_probabilities(prior)
-    p = p[p > 0]
-    return math.log(float(p.max())) - math.log(float(p.min()))
-
-
 def _checked_delta(delta: float) -> None:
     if not 0 <= delta <= 1:
         raise InputError(f"delta is {delta}.", "It lies between 0 and 1.")
@@ -243,15 +216,6 @@ def _probability(p: float) -> float:
     if not 0 < p <= 1:
         raise InputError(f"The smallest prior probability is {p}.", "It lies in (0, 1].")
     return float(p)
-
-
-def _excess(u: FloatArray) -> FloatArray:
-    """(1 + u) ln(1 + u) - u, by its series near 0."""
-    small = np.abs(u) < 1e-3
-    near = np.where(small, u, 0.0)
-    series = near**2 * (1 / 2 - near * (1 / 6 - near * (1 / 12 - near * (1 / 20 - near / 30))))
-    far = np.where(small | (u <= -1), 1.0, u)
-    return np.where(small, series, np.where(u <= -1, 1.0, (1 + far) * np.log1p(far) - far))
 
 
 def shuffled_delta(local_epsilon: float, people: int, epsilon: float) -> float:

@@ -105,28 +105,24 @@ def _lip_to_ldp(value: float, facts: Facts) -> float:
     return lip_constants.largest_likelihood_ratio(value, _need(facts.prior)).nats
 
 
-def _ldp_to_lip(value: float, facts: Facts) -> float:
-    if value == 0 or not value <= _MOST:
-        return value
-    p = facts.smallest
-    return 0.0 if p >= 1 else math.log1p((1 - p) * math.expm1(value))
-
-
 def _lip_to_di(value: float, facts: Facts) -> float:
     p = _need(facts.prior)
-    inside = p[p > 0]
-    ratio = 0.0 if value == 0 or inside.size == 1 else math.inf
-    if 0 < value <= _MOST and inside.size > 1:
-        ratio = lip_constants.largest_likelihood_ratio(value, inside).nats
-    return ratio + bounds.spread(_need(facts.prior))
+    if 0 < value <= _MOST:
+        return lip_constants.lip_to_identifiability(value, p).nats
+    return lip_constants.spread(p) + (0.0 if value == 0 or np.count_nonzero(p) == 1 else math.inf)
 
 
 def _di_to_lip(value: float, facts: Facts) -> float:
-    return bounds.lip_of_identifiability(value, _need(facts.prior))
+    """A constant report has ln(p_max / p_min) already; less is impossible and counts as that."""
+    p = _need(facts.prior)
+    least = max(value, lip_constants.spread(p))
+    if np.count_nonzero(p) == 1 or least == 0:
+        return 0.0
+    return lip_constants.identifiability_to_lip(least, p).nats if least <= _MOST else math.inf
 
 
 def _with_spread(value: float, facts: Facts) -> float:
-    return value + bounds.spread(_need(facts.prior))
+    return value + lip_constants.spread(_need(facts.prior))
 
 
 def _geo_to_lip(value: float, facts: Facts) -> float:
@@ -145,10 +141,6 @@ def _ldp_to_geo(value: float, facts: Facts) -> float:
     apart = [float(d[i, j]) for i in range(len(d)) for j in range(len(d)) if i != j]
     nearest = min(apart, default=math.inf)
     return 0.0 if value == 0 else (math.inf if nearest == 0 else value / nearest)
-
-
-def _information_of_lip(value: float, _: Facts) -> float:
-    return bounds.renyi_of_ldp(value, 1.0)
 
 
 def _vulnerability_of_min_entropy(value: float, facts: Facts) -> float:
@@ -172,7 +164,8 @@ _PRIOR, _FULL, _ORDER, _DELTA = ("prior",), ("full prior",), ("order >= 1",), ("
 _SUPPORT = "x in the support of the prior"
 
 IMPLICATIONS: tuple[Implication, ...] = (
-    Implication("ldp", "lip", "ln(p_min + e^ε (1 − p_min))", _ldp_to_lip, True, "Jiang2021", _SUPPORT, _PRIOR),
+    Implication("ldp", "lip", "ln(p_min + e^ε (1 − p_min))",
+                lambda v, f: lip_constants.softened(v, f.smallest), True, "Jiang2021", _SUPPORT, _PRIOR),
     Implication("lip", "ldp", "min{2ε, ln((e^ε − 1 + p_min)/p_min)}", _lip_to_ldp, True, "Jiang2021",
                 "every symbol has positive prior; two symbols: the exact binary supremum", _FULL),
     Implication("ldp", "renyi_ldp", "ln(w e^((α−1)ε) + (1−w) e^(−(α−1)ε))/(α−1), w = e^ε/(1+e^ε)",
@@ -237,10 +230,10 @@ IMPLICATIONS: tuple[Implication, ...] = (
                 lambda v, f: bounds.lip_of_fall(v, f.smallest), True, "Jiang2021", _SUPPORT, _PRIOR),
     Implication("pointwise_maximal_leakage", "maximal_leakage", "ε", _the_same, True, "Saeidian2023",
                 "every symbol has positive prior; attained where every report leaks the same", ("no zeros",)),
-    Implication("lip", "mutual_information_nats", "ε tanh(ε/2)", _information_of_lip, True, "Jiang2021",
-                "attained where some symbols have prior 1/(1 + e^ε) together"),
+    Implication("lip", "mutual_information_nats", "ε tanh(ε/2)", lambda v, _: bounds.renyi_of_ldp(v, 1.0), True,
+                "Jiang2021", "attained where some symbols have prior 1/(1 + e^ε) together"),
     Implication("lip", "sibson_information", "the Rényi divergence of randomized response, order α",
-                lambda v, f: bounds.sibson_of_lip(v, _need(f.order)), True, "Verdu2015",
+                lambda v, f: bounds.renyi_of_ldp(v, _need(f.order)), True, "Verdu2015",
                 "attained where some symbols have prior 1/(1 + e^ε) together", ("order",)),
     Implication("lip", "lip_delta", "ln(e^ε − δ(1 + e^ε))",
                 lambda v, f: bounds.approximate_of_ldp(v, _need(f.delta)), True, "Jiang2021",

@@ -24,6 +24,7 @@ from sfumato.base.numbers.rounding import UNIT, rounded_down, rounded_up
 from sfumato.base.things.channel import checked_probabilities
 from sfumato.channels.measures.discrete import ChannelLike, epsilon_checked, ldp, lip, matrix_of
 from sfumato.channels.priors.excess import excess_of_log
+from sfumato.channels.priors.prior_sets import PriorSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,33 +108,29 @@ def ldp_budget_for_lip(epsilon: float, smallest: float) -> Converted:
     return Converted(value, "for any prior whose smallest probability is at least p_min", True)
 
 
-def bounded_lip_to_ldp(epsilon: float, largest_smallest: float) -> Converted:
+def bounded_lip_to_ldp(epsilon: float, priors: PriorSet) -> Converted:
     """eps-LIP for every prior of a set gives min{2 eps, ln((e^eps - 1 + Q) / Q)}-LDP, Q the largest p_min in the set.
 
-    Take Q over the convex hull (``PriorSet.max_min_prob``); a value over the vertices alone is valid but looser (E3).
+    Q is taken over the convex hull (E3); over the vertices alone it would be valid but looser.
     """
-    nats = 2 * epsilon_checked(epsilon) if largest_smallest == 0 else lip_to_ldp(epsilon, largest_smallest).nats
-    return Converted(
-        nats,
-        "the channel is eps-LIP at every prior of the set (all x, all y)",
-        False,
-    )
+    largest = priors.max_min_prob()
+    nats = 2 * epsilon_checked(epsilon) if largest == 0 else lip_to_ldp(epsilon, largest).nats
+    return Converted(nats, "the channel is eps-LIP at every prior of the set (all x, all y)", False)
 
 
 def lip_to_identifiability(epsilon: float, prior: npt.ArrayLike) -> Converted:
     """eps-LIP gives (c(eps, p_min) + D_inf)-differential identifiability, D_inf = ln(p_max / p_min)."""
-    p = _support(prior)
-    value = largest_likelihood_ratio(epsilon, prior).nats + _spread(p)
+    value = largest_likelihood_ratio(epsilon, prior).nats + spread(prior)
     return Converted(rounded_up(value), "this prior, x in its support", False)
 
 
 def identifiability_to_lip(epsilon: float, prior: npt.ArrayLike) -> Converted:
     """eps-DI gives ln max{p_max (1 + (n-1) e^eps), 1 / (p_min (1 + (n-1) e^-eps))}-LIP; eps < D_inf is impossible."""
     eps, p = epsilon_checked(epsilon), _support(prior)
-    spread = _spread(p)
-    if eps < spread * (1 - 1e-12):
+    least_possible = spread(p)
+    if eps < least_possible * (1 - 1e-12):
         raise InputError(
-            f"No channel has differential identifiability {eps:g} here: even a constant one has {spread:g}.",
+            f"No channel has differential identifiability {eps:g} here: even a constant one has {least_possible:g}.",
             "Ask for at least ln(p_max / p_min).",
         )
     # p (1 + (n-1) e^x) = 1 + (n p - 1) + p (n-1) (e^x - 1), the first bracket exact; the prior's own sum is 1 to n u.
@@ -143,7 +140,7 @@ def identifiability_to_lip(epsilon: float, prior: npt.ArrayLike) -> Converted:
     less = float(Fraction(least) * n - 1) + least * others * math.expm1(-eps)
     down = -math.log1p(less) if less > -0.5 else -math.log(least) - math.log1p(others * math.exp(-eps))
     value = rounded_up(max(math.log1p(more), down)) + 4 * (n + 4) * UNIT
-    return Converted(value, "this prior, eps at least ln(p_max / p_min)", eps > spread)
+    return Converted(value, "this prior, eps at least ln(p_max / p_min)", eps > least_possible)
 
 
 def lip_to_mutual_information(up: float, low: float | None = None) -> Converted:
@@ -286,7 +283,9 @@ def softened(epsilon: float, smallest: float) -> float:
     return rounded_up(epsilon + math.log1p(-smallest * -math.expm1(-epsilon)), 16)
 
 
-def _spread(p: FloatArray) -> float:
+def spread(prior: npt.ArrayLike) -> float:
+    """D_inf = ln(p_max / p_min) over the support, rounded up."""
+    p = _support(prior)
     return rounded_up(math.log1p(float((p.max() - p.min()) / p.min())))
 
 

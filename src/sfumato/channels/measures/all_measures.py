@@ -14,7 +14,7 @@ from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import NotCertified
 from sfumato.base.things.cell_prior import CellPrior
 from sfumato.base.things.channel import Channel
-from sfumato.channels.measures import discrete, pointwise, renyi_ldp, trade_off
+from sfumato.channels.measures import discrete, renyi_ldp, trade_off
 from sfumato.channels.measures import g_leakage as guesses
 from sfumato.channels.measures.alpha_leakage import alpha_leakage, checked_order, sibson_information
 from sfumato.channels.measures.capacity import maximal_alpha_leakage, shannon_capacity
@@ -188,7 +188,7 @@ def _guesses(channel: Channel, p: FloatArray, asked: Asked) -> tuple[dict[str, f
         "g_leakage": found.nats,
         "sibson_information": sibson_information(channel, p, asked.order),
         "alpha_leakage": alpha_leakage(channel, p, asked.order),
-        "pointwise_quantile": pointwise.quantile(channel, p, asked.delta),
+        "pointwise_quantile": discrete.quantile(channel, p, asked.delta),
     }
     gain = {
         "name": found.gain,

@@ -17,7 +17,12 @@ import numpy.typing as npt
 from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import InputError
 from sfumato.base.things.channel import checked_probabilities
-from sfumato.channels.measures.discrete import ChannelLike, matrix_of, min_entropy_leakage, mutual_information
+from sfumato.channels.measures.discrete import (
+    ChannelLike,
+    matrix_and_prior,
+    min_entropy_leakage,
+    mutual_information,
+)
 
 
 def checked_order(order: float, *, at_least: float = 0.0) -> float:
@@ -32,8 +37,7 @@ def checked_order(order: float, *, at_least: float = 0.0) -> float:
 def sibson_information(channel: ChannelLike, prior: npt.ArrayLike, order: float) -> float:
     """Sibson's mutual information of an order in (0, infinity], in nats."""
     alpha = checked_order(order)
-    q = matrix_of(channel)
-    p = checked_probabilities(prior, q.shape[0])
+    q, p = matrix_and_prior(channel, prior)
     q, p = q[p > 0], p[p > 0]
     q = q[:, q.max(axis=0) > 0]
     if alpha == 1:
@@ -59,8 +63,7 @@ def sibson_information(channel: ChannelLike, prior: npt.ArrayLike, order: float)
 def arimoto_information(channel: ChannelLike, prior: npt.ArrayLike, order: float) -> float:
     """Arimoto's mutual information H_alpha(X) - H_alpha(X | Y) in nats: Sibson's at the tilted prior."""
     alpha = checked_order(order)
-    q = matrix_of(channel)
-    p = checked_probabilities(prior, q.shape[0])
+    q, p = matrix_and_prior(channel, prior)
     if alpha == math.inf:
         return min_entropy_leakage(q, p)
     q, p = q[p > 0], p[p > 0]

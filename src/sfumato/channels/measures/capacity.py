@@ -19,9 +19,8 @@ import numpy.typing as npt
 
 from sfumato.base.arrays import FloatArray, Solved, positive
 from sfumato.base.errors import NotConverged
-from sfumato.base.things.channel import checked_probabilities
 from sfumato.channels.measures.alpha_leakage import checked_order, sibson_information
-from sfumato.channels.measures.discrete import ChannelLike, matrix_of, mutual_information
+from sfumato.channels.measures.discrete import ChannelLike, matrix_and_prior, matrix_of, mutual_information
 
 Pieces = Callable[[FloatArray], tuple[float, FloatArray, FloatArray]]
 """p -> (F, its gradient, d2phi/dm2 for each output: the Hessian is A diag(.) A')."""
@@ -69,8 +68,7 @@ def maximal_alpha_leakage(channel: ChannelLike, prior: npt.ArrayLike, order: flo
     Order 1 is mutual information (of this prior); above 1 it is Sibson's capacity over the support of the prior.
     """
     alpha = checked_order(order, at_least=1.0)
-    q = matrix_of(channel)
-    p = checked_probabilities(prior, q.shape[0])
+    q, p = matrix_and_prior(channel, prior)
     if alpha == 1:
         return mutual_information(q, p)
     solved = sibson_capacity(q[p > 0], alpha, gap=1e-11)

@@ -65,7 +65,7 @@ def matrix_of(channel: ChannelLike) -> FloatArray:
 
 def lift(channel: ChannelLike, prior: npt.ArrayLike) -> FloatArray:
     """r[x, y] = P(y | x) / P(y); NaN in the columns of outputs that never occur under the prior."""
-    q, p = _both(channel, prior)
+    q, p = matrix_and_prior(channel, prior)
     m = p @ q
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.where(m > 0, q / m, np.nan)
@@ -76,7 +76,7 @@ def lip(channel: ChannelLike, prior: npt.ArrayLike) -> Leakage:
 
     ``e^-low <= P(x | y) / P(x) <= e^up`` for every x of positive prior and every possible y [Jiang2021, Def. of LIP].
     """
-    q, p = _both(channel, prior)
+    q, p = matrix_and_prior(channel, prior)
     m = p @ q
     rows, columns = np.flatnonzero(p > 0), np.flatnonzero(m > 0)
     if rows.size < p.size or columns.size < m.size:
@@ -135,7 +135,7 @@ def epsilon_delta(channel: ChannelLike, prior: npt.ArrayLike, epsilon: float) ->
     """
     if not (math.isfinite(epsilon) and epsilon >= 0):
         raise InputError(f"epsilon is {epsilon}.", "It must be a finite number of at least 0.")
-    q, p = _both(channel, prior)
+    q, p = matrix_and_prior(channel, prior)
     m, rows = p @ q, p > 0
     with np.errstate(divide="ignore", over="ignore"):  # e^eps alone may be no number where e^eps q is one
         raised, above = np.exp(epsilon + np.log(q[rows])), np.exp(epsilon + np.log(m))
@@ -165,7 +165,7 @@ def ldp(channel: ChannelLike, *, rows: npt.ArrayLike | None = None) -> float:
 
 def differential_identifiability(channel: ChannelLike, prior: npt.ArrayLike) -> float:
     """max over y and pairs of ln [Q(y | x) p(x)] / [Q(y | x') p(x')]: how unequal the posterior can be."""
-    q, p = _both(channel, prior)
+    q, p = matrix_and_prior(channel, prior)
     joint = (p[:, None] * q)[p > 0]
     joint = joint[:, joint.max(axis=0) > 0]
     with np.errstate(divide="ignore"):
@@ -184,7 +184,7 @@ def mutual_information(channel: ChannelLike, prior: npt.ArrayLike) -> float:
             good, told = loops.information(channel.matrix, known)
             if good:
                 return float(told)
-    q, p = _both(channel, prior)
+    q, p = matrix_and_prior(channel, prior)
     if p.min() <= 0:
         q, p = q[p > 0], p[p > 0]
     m = p @ q
@@ -202,7 +202,7 @@ def maximal_leakage(channel: ChannelLike, prior: npt.ArrayLike | None = None) ->
         return max(0.0, math.log(loops.column_maxima(channel.matrix)))
     q = matrix_of(channel)
     if prior is not None:
-        q, p = _both(channel, prior)
+        q, p = matrix_and_prior(channel, prior)
         q = q[p > 0]
     return max(0.0, math.log(float(q.max(axis=0).sum())))
 
@@ -215,7 +215,7 @@ def pointwise_maximal_leakage(channel: ChannelLike, prior: npt.ArrayLike) -> Flo
     second measured from the belief the first left [Saeidian2023, Thm 4]; adding leakages both measured from the *first*
     belief is not a bound.
     """
-    _, p = _both(channel, prior)
+    _, p = matrix_and_prior(channel, prior)
     r = lift(channel, p)[p > 0]
     never = np.isnan(r).any(axis=0)
     return np.where(never, np.nan, np.log(np.where(never, 1.0, r.max(axis=0))))
@@ -241,7 +241,7 @@ def bayes_error(channel: ChannelLike, prior: npt.ArrayLike) -> float:
 
 def adversary_error(channel: ChannelLike, prior: npt.ArrayLike, distortion: npt.ArrayLike) -> float:
     """sum_y min_z sum_x p(x) Q(y | x) d(x, z): the expected distance of the best guess z after seeing the report."""
-    q, p = _both(channel, prior)
+    q, p = matrix_and_prior(channel, prior)
     d = finite(distortion, "The distortion", dimensions=2)
     if d.shape[0] != q.shape[0] or d.shape[1] == 0:
         raise InputError(f"The distortion is {d.shape} for {q.shape[0]} inputs.", "Give d(x, guess).")
@@ -250,7 +250,7 @@ def adversary_error(channel: ChannelLike, prior: npt.ArrayLike, distortion: npt.
 
 def average_distortion(channel: ChannelLike, prior: npt.ArrayLike, distortion: npt.ArrayLike) -> float:
     """sum p(x) Q(y | x) d(x, y): what the report itself costs."""
-    q, p = _both(channel, prior)
+    q, p = matrix_and_prior(channel, prior)
     d = finite(distortion, "The distortion", dimensions=2)
     if d.shape != q.shape:
         raise InputError(f"The distortion has shape {d.shape} and the channel {q.shape}.", "They must match.")
@@ -311,54 +311,30 @@ def _one_guess(channel: ChannelLike, prior: npt.ArrayLike) -> tuple[float, float
             good, after, before = loops.one_guess(channel.matrix, known)
             if good:
                 return after, before
-    q, p = _both(channel, prior)
+    q, p = matrix_and_prior(channel, prior)
     return float(np.add.reduce(np.maximum.reduce(p[:, None] * q))), float(np.maximum.reduce(p))
 
 
-def _both(channel: ChannelLike, prior: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+def matrix_and_prior(channel: ChannelLike, prior: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """The checked matrix of a channel and a prior of its inputs."""
     q = matrix_of(channel)
     return q, checked_probabilities(prior, q.shape[0])
-
-
-def tail(channel: ChannelLike, prior: npt.ArrayLike, epsilon: float) -> float:
-    """P(l(X -> Y) > epsilon): the probability of a report that gives away more (the delta of (epsilon, delta)-PML)."""
-    if math.isnan(epsilon):
-        raise InputError("epsilon is not a number.", "Give a number of nats.")
-    leakage, m = _with_weights(channel, prior)
-    return float(min(1.0, m[leakage > epsilon].sum()))
 
 
 def quantile(channel: ChannelLike, prior: npt.ArrayLike, delta: float) -> float:
     """The least epsilon with P(l(X -> Y) > epsilon) <= delta; delta 0 gives the maximum."""
     if not 0 <= delta < 1:
         raise InputError(f"delta is {delta}.", "It lies in [0, 1).")
-    leakage, m = _with_weights(channel, prior)
+    q, p = matrix_and_prior(channel, prior)
+    leakage, m = pointwise_maximal_leakage(q, p), p @ q
+    leakage, m = leakage[~np.isnan(leakage)], m[~np.isnan(leakage)]
     order = np.argsort(-leakage, kind="stable")
     above = np.cumsum(m[order])  # the mass at this leakage or more
     kept = int(np.searchsorted(above, delta, side="right"))
     return float(max(0.0, leakage[order[min(kept, order.size - 1)]]))
 
 
-def composed(channels: Sequence[ChannelLike], prior: npt.ArrayLike) -> float:
-    """The largest pointwise leakage of the reports together, exact: that of the product channel."""
-    return float(np.nanmax(pointwise_maximal_leakage(product_matrix(channels), prior)))
-
-
 def posterior_composed(leakages: Sequence[float]) -> float:
     """The sum, which holds when each report's channel has that leakage *at the belief so far* (posterior-adaptive)."""
     values = [from_zero(value, "A leakage") for value in leakages]
     return math.inf if math.isinf(sum(values)) else math.fsum(values)
-
-
-def cap(prior: npt.ArrayLike) -> float:
-    """-ln p_min: nothing can leak more about this prior, however many reports."""
-    p = checked_probabilities(prior)
-    return max(0.0, -math.log(float(p[p > 0].min())))
-
-
-def _with_weights(channel: ChannelLike, prior: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    q = matrix_of(channel)
-    p = checked_probabilities(prior, q.shape[0])
-    leakage, m = pointwise_maximal_leakage(q, p), p @ q
-    possible = ~np.isnan(leakage)
-    return leakage[possible], m[possible]

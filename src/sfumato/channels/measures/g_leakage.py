@@ -20,7 +20,7 @@ import numpy.typing as npt
 from sfumato.base.arrays import FloatArray, finite, positive
 from sfumato.base.errors import InputError
 from sfumato.base.things.channel import Channel, checked_probabilities
-from sfumato.channels.measures.discrete import ChannelLike, held, matrix_of
+from sfumato.channels.measures.discrete import ChannelLike, held, matrix_and_prior
 
 MOST_SYMBOLS_IN_A_GAIN = 1_000_000
 _AT_ONCE = 1 << 15
@@ -139,8 +139,7 @@ def g_leakage(channel: ChannelLike, prior: npt.ArrayLike, gain: Gain | npt.Array
             good, before, average, most, at_most = loops.best_of_table(wanted.values, channel.matrix, known)
             if good:
                 return GLeakage(before, average, most, at_most, wanted.name)
-    q = matrix_of(channel)
-    p = checked_probabilities(prior, q.shape[0])
+    q, p = matrix_and_prior(channel, prior)
     m = p @ q
     before = float(wanted.best(p[:, None])[0])
     best = np.empty_like(m)
@@ -167,8 +166,7 @@ def posterior_guessing_entropy(channel: ChannelLike, prior: npt.ArrayLike) -> fl
             good, asked = loops.guesses_needed(channel.matrix, known)
             if good:
                 return float(asked)
-    q = matrix_of(channel)
-    p = checked_probabilities(prior, q.shape[0])
+    q, p = matrix_and_prior(channel, prior)
     joint = np.multiply(q.T, p, order="C")  # a row per output: sorted in place, in one piece of memory
     joint.sort(axis=1)
     return float(np.arange(p.size, 0, -1.0) @ np.add.reduce(joint))
@@ -185,8 +183,7 @@ class Singled:
 
 def singling_out(channel: ChannelLike, prior: npt.ArrayLike) -> Singled:
     """The prediction risk of every statement "it is x", at its worst: the largest factor by which it falls."""
-    q = matrix_of(channel)
-    p = checked_probabilities(prior, q.shape[0])
+    q, p = matrix_and_prior(channel, prior)
     joint = p[:, None] * q
     m = joint.sum(axis=0)
     others = np.maximum(m[None, :] - joint, 0.0)

@@ -34,17 +34,17 @@ class PriorSet(ABC):
         """A prior of the set."""
 
     @property
-    @abstractmethod
     def supported(self) -> BoolArray:
-        """Symbols of positive probability under some prior of the set."""
+        """Symbols of positive probability under some prior of the set: those of its centre, unless it says more."""
+        return np.asarray(self.centre > 0)
 
     @abstractmethod
     def support_max(self, values: FloatArray) -> FloatArray:
         """sup over the set of P.q for each column q."""
 
-    @abstractmethod
     def support_min(self, values: FloatArray) -> FloatArray:
         """inf over the set of P.q for each column q."""
+        return -self.support_max(-np.asarray(values, dtype=np.float64))
 
     @abstractmethod
     def max_min_prob(self) -> float:
@@ -68,14 +68,7 @@ class Known(PriorSet):
     def centre(self) -> FloatArray:
         return self.prior
 
-    @property
-    def supported(self) -> BoolArray:
-        return np.asarray(self.prior > 0)
-
     def support_max(self, values: FloatArray) -> FloatArray:
-        return np.asarray(self.prior @ values)
-
-    def support_min(self, values: FloatArray) -> FloatArray:
         return np.asarray(self.prior @ values)
 
     def max_min_prob(self) -> float:
@@ -102,15 +95,8 @@ class Polytope(PriorSet):
         mean = self.vertices.mean(axis=0)
         return np.asarray(mean / mean.sum())
 
-    @property
-    def supported(self) -> BoolArray:
-        return np.asarray((self.vertices > 0).any(axis=0))
-
     def support_max(self, values: FloatArray) -> FloatArray:
         return np.asarray((self.vertices @ values).max(axis=0))
-
-    def support_min(self, values: FloatArray) -> FloatArray:
-        return np.asarray((self.vertices @ values).min(axis=0))
 
     def max_min_prob(self) -> float:
         """max t with P_x >= t for a P in the convex hull: a small linear program."""
@@ -158,20 +144,10 @@ class Box(PriorSet):
         out = self.low + min(max(share, 0.0), 1.0) * (self.high - self.low)
         return np.asarray(out / out.sum())
 
-    @property
-    def supported(self) -> BoolArray:
-        spare = 1 - float(self.low.sum())
-        return np.asarray((self.low > 0) | ((self.high > 0) & (spare > 0)))
-
     def support_max(self, values: FloatArray) -> FloatArray:
-        return self._filled(np.asarray(values, dtype=np.float64), descending=True)
-
-    def support_min(self, values: FloatArray) -> FloatArray:
-        return self._filled(np.asarray(values, dtype=np.float64), descending=False)
-
-    def _filled(self, values: FloatArray, *, descending: bool) -> FloatArray:
+        values = np.asarray(values, dtype=np.float64)
         columns = values.reshape(values.shape[0], -1)
-        order = np.argsort(-columns if descending else columns, axis=0, kind="stable")
+        order = np.argsort(-columns, axis=0, kind="stable")
         room = (self.high - self.low)[order]
         before = np.cumsum(room, axis=0) - room
         add = np.clip(max(0.0, 1 - float(self.low.sum())) - before, 0, room)
@@ -216,12 +192,7 @@ class TVBall(PriorSet):
         return np.asarray((self.centre > 0) | (self.radius > 0))
 
     def support_max(self, values: FloatArray) -> FloatArray:
-        return self._moved(np.asarray(values, dtype=np.float64))
-
-    def support_min(self, values: FloatArray) -> FloatArray:
-        return -self._moved(-np.asarray(values, dtype=np.float64))
-
-    def _moved(self, values: FloatArray) -> FloatArray:
+        values = np.asarray(values, dtype=np.float64)
         columns = values.reshape(values.shape[0], -1)
         order = np.argsort(columns, axis=0, kind="stable")
         mass = self.centre[order]
@@ -259,15 +230,8 @@ class Simplex(PriorSet):
     def centre(self) -> FloatArray:
         return np.full(self.size, 1.0 / self.size)
 
-    @property
-    def supported(self) -> BoolArray:
-        return np.ones(self.size, dtype=bool)
-
     def support_max(self, values: FloatArray) -> FloatArray:
         return np.asarray(np.asarray(values).max(axis=0))
-
-    def support_min(self, values: FloatArray) -> FloatArray:
-        return np.asarray(np.asarray(values).min(axis=0))
 
     def max_min_prob(self) -> float:
         return 1.0 / self.size
