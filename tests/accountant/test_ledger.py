@@ -10,7 +10,7 @@ import pytest
 
 from sfumato.accountant.ledger import Ledger, read_ledger, record
 from sfumato.base.errors import BudgetExceeded, InputError
-from sfumato.base.files import locked
+from sfumato.base.files import lock_file
 from sfumato.base.numbers.odds import mu_of
 from sfumato.papers.cip.theorems import redrawn_noise
 from sfumato.tracks.losses.gaussian_loss import loss_matrix
@@ -163,7 +163,7 @@ def test_a_rule_that_cannot_say_is_a_refusal():
 def test_two_writers_do_not_lose_each_others_entries(tmp_path):
     path = tmp_path / "ledger.json"
     record(path, "a", entry_from_certificate(certificate(), process="1"), total_loss, cap=1.0)
-    with locked(path), pytest.raises(InputError, match="Another process"):
+    with lock_file(path), pytest.raises(InputError, match="Another process"):
         record(path, "a", entry_from_certificate(certificate(), process="2"), total_loss)
     assert len(json.loads(path.read_text())["entries"]["a"]) == 1
     (tmp_path / "ledger.json.lock").write_text("")  # left by a process that was killed: nobody holds it

@@ -70,11 +70,11 @@ def test_composition_and_post_processing_are_what_they_say() -> None:
 
 def test_a_channel_can_be_restricted_to_some_inputs() -> None:
     channel = Channel(np.array(Q), inputs=("a", "b", "c"), distortion=1 - np.eye(3), positions_m=np.ones((3, 2)))
-    some = channel.restricted([2, 0])
+    some = channel.only_inputs([2, 0])
     assert some.inputs == ("c", "a")
     np.testing.assert_array_equal(some.matrix, np.array(Q)[[2, 0]])
     with pytest.raises(InputError):
-        channel.restricted([3])
+        channel.only_inputs([3])
 
 
 def test_samples_follow_the_rows() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.base.errors import BudgetExceeded, InputError
-from sfumato.base.files import Staged, create_text, locked, remove_leftovers, write_text, write_whole
+from sfumato.base.files import Staged, create_text, lock_file, remove_leftovers, write_text, write_whole
 
 
 def permissions(path: Path) -> int:
@@ -69,7 +69,7 @@ def test_what_cannot_be_written_is_said_and_an_error_of_ours_stays_what_it_is(tm
     for call in (write_text, create_text):
         with pytest.raises(InputError, match=r"Cannot write .*absent"):
             call(tmp_path / "absent" / "a", "text")
-    with pytest.raises(InputError, match="absent"), locked(tmp_path / "absent" / "a"):
+    with pytest.raises(InputError, match="absent"), lock_file(tmp_path / "absent" / "a"):
         pass
     with pytest.raises(BudgetExceeded, match="over the cap"):
         write_whole(tmp_path / "a", refuse)
@@ -105,7 +105,7 @@ def test_a_lock_has_one_holder_and_leaves_no_file(tmp_path: Path) -> None:
 
     def add() -> None:
         for _ in range(25):
-            with locked(counter):
+            with lock_file(counter):
                 write_text(counter, str(int(counter.read_text()) + 1))
 
     threads = [threading.Thread(target=add) for _ in range(4)]
@@ -114,7 +114,7 @@ def test_a_lock_has_one_holder_and_leaves_no_file(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert counter.read_text() == "100"
-    with locked(counter), pytest.raises(BlockingIOError), locked(counter, wait=False):
+    with lock_file(counter), pytest.raises(BlockingIOError), lock_file(counter, wait=False):
         pass
     assert [item.name for item in tmp_path.iterdir()] == ["counter"]
 
@@ -124,7 +124,7 @@ def test_a_lock_ends_with_the_process_that_held_it(tmp_path: Path) -> None:
     code += "held.__enter__(); os._exit(9)"
     assert subprocess.run([sys.executable, "-c", code, str(tmp_path / "a")], check=False).returncode == 9
     assert (tmp_path / "a.lock").exists()
-    with locked(tmp_path / "a", wait=False):
+    with lock_file(tmp_path / "a", wait=False):
         pass
     assert not (tmp_path / "a.lock").exists()
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from sfumato.accountant.device_memory import BudgetEntry, DeviceMemory, empty_memory, is_memory
 from sfumato.base.errors import BudgetExceeded, InputError
-from sfumato.base.files import locked, write_text
+from sfumato.base.files import lock_file, write_text
 
 DEFAULT_CAP_PER_KM = 30.0
 
@@ -88,7 +88,7 @@ class Device:
     def change(self) -> Iterator[DeviceMemory]:
         """Read under a lock, let the caller change the memory, and replace the file if nothing was raised."""
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with locked(self.path):
+        with lock_file(self.path):
             memory = self.read()
             yield memory
             self._write(memory)

@@ -16,7 +16,7 @@ from typing import Any
 
 from sfumato.base.arrays import positive
 from sfumato.base.errors import BudgetExceeded, InputError
-from sfumato.base.files import locked, write_text
+from sfumato.base.files import lock_file, write_text
 
 FORMAT = 1
 ADVICE = "Make this release tell less, or stop here."
@@ -154,7 +154,7 @@ def _locked(path: Path) -> Iterator[None]:
     """One writer at a time; who comes second is told so."""
     with contextlib.ExitStack() as held:
         try:
-            held.enter_context(locked(path, wait=False))
+            held.enter_context(lock_file(path, wait=False))
         except BlockingIOError as error:
             raise InputError(
                 f"Another process is writing the ledger {path}.", "Wait for it, then try again."

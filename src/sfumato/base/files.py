@@ -141,7 +141,7 @@ class Staged:
 
 
 @contextlib.contextmanager
-def locked(path: str | Path, *, wait: bool = True) -> Iterator[None]:
+def lock_file(path: str | Path, *, wait: bool = True) -> Iterator[None]:
     """One holder at a time of ``path``, by a lock on ``path.lock``: waits for it, or raises :class:`BlockingIOError`.
 
     The lock ends with its process, however that ends, and its file goes with it: a name that was taken away while one

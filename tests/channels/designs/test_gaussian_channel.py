@@ -10,7 +10,7 @@ from scipy import integrate, stats
 
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.gaussian_quantity import delta_at, delta_average, delta_mass, hockey_stick
-from sfumato.channels.designs.numbers.gaussian_channel import GaussianChannel, calibrated
+from sfumato.channels.designs.numbers.gaussian_channel import GaussianChannel, calibrate
 
 
 def test_published_hockey_sticks_with_the_missing_case() -> None:
@@ -72,7 +72,7 @@ def test_published_averages(variance: float, epsilon: float, up: float, low: flo
     ("epsilon", "delta", "value"), [(1, 1e-2, 7.83117797), (1, 1e-3, 20.32712872), (0.5, 1e-3, 53.22642625)]
 )
 def test_published_average_calibrations(epsilon: float, delta: float, value: float) -> None:
-    found = calibrated(prior_variance=1, epsilon=epsilon, delta=delta, promise="average")
+    found = calibrate(prior_variance=1, epsilon=epsilon, delta=delta, promise="average")
     assert found.noise_variance == pytest.approx(value, abs=1e-7)
     assert max(found.deltas()) <= delta
 
@@ -81,7 +81,7 @@ def test_published_average_calibrations(epsilon: float, delta: float, value: flo
     ("epsilon", "delta", "value"), [(1, 1e-2, 34.70101466), (1, 1e-3, 65.64685996), (2, 1e-3, 22.30749458)]
 )
 def test_published_range_calibrations(epsilon: float, delta: float, value: float) -> None:
-    found = calibrated(prior_variance=1, epsilon=epsilon, delta=delta, promise="range", radius=3)
+    found = calibrate(prior_variance=1, epsilon=epsilon, delta=delta, promise="range", radius=3)
     assert found.noise_variance == pytest.approx(value, abs=1e-7)
     assert max(found.deltas()) <= delta
     statement = found.guarantee()
@@ -93,7 +93,7 @@ def test_the_published_half_line() -> None:
     low, up = delta_mass(prior_variance=1, noise_variance=4, epsilon=1, least_mass=0.05)
     assert low == pytest.approx(0.148995, abs=1e-6)
     assert up == pytest.approx(0.080872, abs=1e-6)
-    found = calibrated(prior_variance=1, epsilon=1, delta=0.05, promise="mass", least_mass=0.05)
+    found = calibrate(prior_variance=1, epsilon=1, delta=0.05, promise="mass", least_mass=0.05)
     assert max(found.deltas()) <= 0.05
 
 
@@ -113,13 +113,13 @@ def test_the_half_line_is_worse_than_other_events_of_its_mass() -> None:
 
 def test_the_promise_must_be_chosen() -> None:
     with pytest.raises(TypeError):
-        calibrated(prior_variance=1, epsilon=1, delta=0.01)  # type: ignore[call-arg]
+        calibrate(prior_variance=1, epsilon=1, delta=0.01)  # type: ignore[call-arg]
     with pytest.raises(InputError, match="none is safe"):
         GaussianChannel(1, 1, 1, "all")  # type: ignore[arg-type]
     with pytest.raises(InputError):
-        calibrated(prior_variance=1, epsilon=1, delta=0.01, promise="range")
+        calibrate(prior_variance=1, epsilon=1, delta=0.01, promise="range")
     with pytest.raises(InputError):
-        calibrated(prior_variance=1, epsilon=1, delta=1.5, promise="average")
+        calibrate(prior_variance=1, epsilon=1, delta=1.5, promise="average")
 
 
 def test_reports_have_the_designed_noise() -> None:

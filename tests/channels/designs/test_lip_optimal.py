@@ -18,7 +18,7 @@ from sfumato.channels.designs.lip.lip_optimal import optimal_channel, worst_case
 from sfumato.channels.designs.lip.other_goals import latent_channel
 from sfumato.channels.designs.promises import repair
 from sfumato.channels.measures import discrete as d
-from sfumato.channels.priors.prior_sets import Box, Known, Polytope, Simplex, TVBall
+from sfumato.channels.priors.prior_sets import Box, EveryPrior, Known, Polytope, TVBall
 
 P = np.array([0.5, 0.3, 0.2])
 VALUES = np.arange(3.0)
@@ -287,7 +287,7 @@ def test_bad_input_is_refused_with_advice() -> None:
     with pytest.raises(InputError):
         optimal_channel(P, -d.hamming(3), 1)
     with pytest.raises(InputError, match="known prior"):
-        optimal_channel(P, d.hamming(3), 1, priors=Simplex(3), solver="output-generation")
+        optimal_channel(P, d.hamming(3), 1, priors=EveryPrior(3), solver="output-generation")
     with pytest.raises(InputError):
         optimal_channel(P, d.hamming(3), 1, priors=TVBall([0.5, 0.5], 0.1))
     with pytest.raises(InputError, match="Widen the set"):

@@ -27,7 +27,7 @@ from sfumato.channels.designs.promises import (
 )
 from sfumato.channels.designs.task import ChannelTask, DesignedChannel, LeakageTarget, Tuned
 from sfumato.channels.measures.discrete import hamming
-from sfumato.channels.priors.prior_sets import Known, Polytope, Simplex, TVBall
+from sfumato.channels.priors.prior_sets import EveryPrior, Known, Polytope, TVBall
 
 P = np.array([0.5, 0.25, 0.125, 0.125])
 GRID = Grid.plain(2, 2, 100.0, 100.0, unit="m")
@@ -39,10 +39,10 @@ SMALL = Channel(np.full((4, 4), 0.25) + 1e-5 * (4 * np.eye(4) - 1))
 
 LIES: dict[str, Promise] = {
     "LIP of a known prior": LipPromise(Known(P), 0.002),
-    "LDP": LipPromise(Simplex(4), 0.002),
+    "LDP": LipPromise(EveryPrior(4), 0.002),
     "one side": LipPromise(Known(P), 0.002, float("inf")),
     "geo per metre": GeoPromise(FAR, 0.002),
-    "mutual information": InformationPromise(LipPromise(Simplex(4), 50.0), P, 0.002),
+    "mutual information": InformationPromise(LipPromise(EveryPrior(4), 50.0), P, 0.002),
     "epsilon and delta": DeltaPromise(P, 0.002, 0.01),
 }
 MADE: list[DesignedChannel | object] = []
@@ -109,7 +109,7 @@ def test_a_promise_over_a_set_is_measured_over_the_set(liar: Callable[[object], 
     [
         (LipPromise(Known(np.full(4, 0.25)), 0.002), "other priors"),
         (LipPromise(Polytope([P, P[::-1]]), 0.002), "other priors"),  # type: ignore[arg-type]
-        (LipPromise(Simplex(4), 50.0), "50 where 0.002 was asked for"),
+        (LipPromise(EveryPrior(4), 50.0), "50 where 0.002 was asked for"),
         (GeoPromise(1000 * FAR, 0.002), "other distances"),
         (GeoPromise(FAR, 0.2), "0.2 where 0.002 was asked for"),
         (GeoPromise(FAR, 0.002, "cell"), "another unit"),
@@ -130,13 +130,13 @@ def test_only_what_is_measured_here_can_be_promised(liar: Callable[[object], str
     class MyChannel(DesignedChannel):
         guarantee = "perfectly safe"  # type: ignore[assignment]
 
-    lie = MyPromise(Simplex(4), 0.002)
+    lie = MyPromise(EveryPrior(4), 0.002)
     with pytest.raises(NotCertified, match="nothing here measures"):
         design_channel(liar(DesignedChannel(TELLS_ALL, lie)), TASK)
     with pytest.raises(NotCertified, match="no DesignedChannel"):
         design_channel(liar(MyChannel(TELLS_ALL, LIES["LDP"])), TASK)
     with pytest.raises(NotCertified, match="3 rows for 4 symbols"):
-        design_channel(liar(DesignedChannel(Channel(np.eye(3)), LipPromise(Simplex(3), 0.002))), TASK)
+        design_channel(liar(DesignedChannel(Channel(np.eye(3)), LipPromise(EveryPrior(3), 0.002))), TASK)
 
 
 def test_a_guarantee_cannot_be_set(liar: Callable[[object], str]) -> None:

@@ -12,7 +12,7 @@ from sfumato.base.errors import InputError
 from sfumato.channels.conversions import lip_constants as c
 from sfumato.channels.conversions.routes import Facts, tightest
 from sfumato.channels.measures import discrete as d
-from sfumato.channels.priors.prior_sets import Simplex
+from sfumato.channels.priors.prior_sets import EveryPrior
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_from_ldp_to_lip_and_the_budget_to_use() -> None:
 
 
 def test_every_conversion_says_when_it_holds() -> None:
-    for converted in (c.lip_to_ldp(1, 0.2), c.ldp_to_lip(1, 0.2), c.bounded_lip_to_ldp(1, Simplex(3)), c.geo_to_lip(
+    for converted in (c.lip_to_ldp(1, 0.2), c.ldp_to_lip(1, 0.2), c.bounded_lip_to_ldp(1, EveryPrior(3)), c.geo_to_lip(
         0.1, [0.5, 0.5], [[0, 1], [1, 0]])):  # fmt: skip
         assert len(converted.holds) > 10
 

@@ -10,10 +10,10 @@ from sfumato.base.things.cell_prior import CellPrior, positive_prior
 from sfumato.channels.designs.lip.lip_optimal import optimal_channel
 from sfumato.channels.priors.prior_sets import (
     Box,
+    EveryPrior,
     Known,
     Polytope,
     PriorSet,
-    Simplex,
     TVBall,
     prior_from_counts,
     samples_needed,
@@ -49,7 +49,7 @@ SETS = [
     Polytope(np.array([[0.5, 0.3, 0.2], [0.2, 0.2, 0.6], [0.9, 0.05, 0.05]])),
     Box(np.array([0.3, 0.2, 0.05]), np.array([0.6, 0.5, 0.4])),
     TVBall(np.array([0.5, 0.3, 0.2]), 0.15),
-    Simplex(3),
+    EveryPrior(3),
 ]
 
 
@@ -110,7 +110,7 @@ def test_infeasible_sets_and_counts_are_refused() -> None:
     with pytest.raises(InputError):
         Polytope(np.zeros((0, 3)))
     with pytest.raises(InputError):
-        Simplex(0)
+        EveryPrior(0)
     for counts in ([1.5, 2], [-1, 2], [0, 0], [3]):
         with pytest.raises(InputError):
             prior_from_counts(counts, beta=0.05)
@@ -176,7 +176,7 @@ def test_a_cell_prior_is_checked_floored_and_loses_its_zeros_only_on_request() -
     assert prior.smallest == 0.25
     with pytest.raises(InputError, match="floor"):
         positive_prior(prior)
-    assert prior.floored(0.03).probabilities[1] == pytest.approx(0.01)
+    assert prior.with_floor(0.03).probabilities[1] == pytest.approx(0.01)
     smaller, kept = prior.without_zeros()
     assert smaller.labels == ("a", "c")
     assert kept.tolist() == [0, 2]

@@ -320,7 +320,7 @@ def test_a_prior_knows_its_grid_and_refuses_one_of_another_size() -> None:
     assert prior.grid is not None
     assert prior.grid.shape == (11, 15)
     assert prior.labels[-1] == "r10c14"
-    assert prior.floored(0.1).grid is prior.grid
+    assert prior.with_floor(0.1).grid is prior.grid
     np.testing.assert_allclose(prior.distances_m()[0, 1], prior.grid.cell_width)
     with pytest.raises(InputError, match="one probability per cell"):
         CellPrior(prior.probabilities, grid=Grid.plain(3, 3))

@@ -64,7 +64,7 @@ class CellPrior:
             positions_m=None if positions_m is None else finite(positions_m, "positions_m", dimensions=2),
             grid=grid,
         )
-        return prior.floored(floor) if floor else prior
+        return prior.with_floor(floor) if floor else prior
 
     @property
     def size(self) -> int:
@@ -86,7 +86,7 @@ class CellPrior:
         p = self.probabilities[self.probabilities > 0]
         return float(-(p * np.log(p)).sum())
 
-    def floored(self, share: float) -> CellPrior:
+    def with_floor(self, share: float) -> CellPrior:
         """(1 - share) of this prior and ``share`` of the uniform one: no symbol is impossible any more."""
         if not 0 < share < 1:
             raise InputError(f"The floor is {share}.", "It is a share between 0 and 1, for example 0.01.")
@@ -128,7 +128,7 @@ def positive_prior(prior: npt.ArrayLike, count: int | None = None) -> FloatArray
     if zeros:
         raise InputError(
             f"{zeros} symbol(s) have prior probability 0: nothing can be promised about them.",
-            "Give them a floor (CellPrior.floored) or drop them on purpose (without_zeros); `channel design` "
+            "Give them a floor (CellPrior.with_floor) or drop them on purpose (without_zeros); `channel design` "
             "and `channel measure` do either with --floor 0.01 or --drop-zeros.",
         )
     return p

@@ -103,7 +103,7 @@ class Channel(Shown):
         np.add.at(matrix.T, target, self.matrix.T)
         return Channel(matrix, inputs=self.inputs, outputs=tuple(outputs), positions_m=self.positions_m)
 
-    def restricted(self, inputs: npt.ArrayLike) -> Channel:
+    def only_inputs(self, inputs: npt.ArrayLike) -> Channel:
         """The channel of some of its inputs only, in the order given; every output stays."""
         kept = np.asarray(inputs, dtype=np.int64)
         if kept.size == 0 or kept.min() < 0 or kept.max() >= self.shape[0]:

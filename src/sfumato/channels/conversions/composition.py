@@ -21,7 +21,7 @@ from sfumato.base.errors import InputError
 from sfumato.base.numbers.rounding import rounded_up
 from sfumato.base.things.cell_prior import positive_prior
 from sfumato.base.things.channel import checked_probabilities, checked_rows
-from sfumato.channels.conversions.lip_constants import largest_likelihood_ratio, lip_to_ldp, softened
+from sfumato.channels.conversions.lip_constants import largest_likelihood_ratio, lip_to_ldp, soften
 from sfumato.channels.measures.discrete import (
     MOST_OUTPUTS,
     ChannelLike,
@@ -49,13 +49,13 @@ def composed_bound(epsilons: Sequence[float], prior: npt.ArrayLike) -> float:
     p = checked_probabilities(prior)
     p = p[p > 0]
     total = sum(largest_likelihood_ratio(epsilon, p).nats for epsilon in epsilons)
-    return softened(rounded_up(total, len(epsilons) + 1.0), float(p.min()))
+    return soften(rounded_up(total, len(epsilons) + 1.0), float(p.min()))
 
 
 def source_theorem_4(epsilons: Sequence[float], smallest: float) -> float:
     """Theorem 4 with c(eps, p_min) as printed, without the sharper ratio for two symbols."""
     total = sum(lip_to_ldp(epsilon, smallest).nats for epsilon in epsilons)
-    return softened(rounded_up(total, len(epsilons) + 1.0), smallest)
+    return soften(rounded_up(total, len(epsilons) + 1.0), smallest)
 
 
 def sequence_bound(epsilons: Sequence[float], smallest_each: Sequence[float], smallest_sequence: float) -> float:
@@ -68,7 +68,7 @@ def sequence_bound(epsilons: Sequence[float], smallest_each: Sequence[float], sm
     if not 0 <= smallest_sequence < 1:
         raise InputError(f"The smallest sequence probability is {smallest_sequence}.", "It lies in [0, 1).")
     total = sum(lip_to_ldp(e, p).nats for e, p in zip(epsilons, smallest_each, strict=True))
-    return softened(rounded_up(total, len(epsilons) + 1.0), smallest_sequence)
+    return soften(rounded_up(total, len(epsilons) + 1.0), smallest_sequence)
 
 
 def sequence_leakage(

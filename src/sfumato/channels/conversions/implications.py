@@ -60,7 +60,7 @@ class Facts:
         if self.delta is not None and not 0 <= self.delta <= 1:
             raise InputError(f"delta is {self.delta}.", "It lies between 0 and 1.")
 
-    def known(self, name: str) -> bool:
+    def has(self, name: str) -> bool:
         """Whether this fact is given; "full prior" is one without zeros, "no zeros" that or no prior at all."""
         if name == "no zeros":
             return self.prior is None or bool(np.all(self.prior > 0))
@@ -165,7 +165,7 @@ _SUPPORT = "x in the support of the prior"
 
 IMPLICATIONS: tuple[Implication, ...] = (
     Implication("ldp", "lip", "ln(p_min + e^ε (1 − p_min))",
-                lambda v, f: lip_constants.softened(v, f.smallest), True, "Jiang2021", _SUPPORT, _PRIOR),
+                lambda v, f: lip_constants.soften(v, f.smallest), True, "Jiang2021", _SUPPORT, _PRIOR),
     Implication("lip", "ldp", "min{2ε, ln((e^ε − 1 + p_min)/p_min)}", _lip_to_ldp, True, "Jiang2021",
                 "every symbol has positive prior; two symbols: the exact binary supremum", _FULL),
     Implication("ldp", "renyi_ldp", "ln(w e^((α−1)ε) + (1−w) e^(−(α−1)ε))/(α−1), w = e^ε/(1+e^ε)",

@@ -98,7 +98,7 @@ def largest_likelihood_ratio(epsilon: float, prior: npt.ArrayLike) -> Converted:
 def ldp_to_lip(epsilon: float, smallest: float) -> Converted:
     """eps-LDP gives ln(p_min + e^eps (1 - p_min))-LIP."""
     eps, p = epsilon_checked(epsilon), _smallest(smallest)
-    return Converted(softened(eps, p), "for any prior whose smallest probability is at least p_min", True)
+    return Converted(soften(eps, p), "for any prior whose smallest probability is at least p_min", True)
 
 
 def ldp_budget_for_lip(epsilon: float, smallest: float) -> Converted:
@@ -244,7 +244,7 @@ def prior_free_cap(channel: ChannelLike, designed_for: npt.ArrayLike, truth: npt
     if 0 < leakage < 700:
         c = min(c, largest_likelihood_ratio(leakage, p1).nats)
     smallest = float(p2[p2 > 0].min())
-    return softened(rounded_up(c, 64), smallest)
+    return soften(rounded_up(c, 64), smallest)
 
 
 def mismatch(channel: ChannelLike, designed_for: npt.ArrayLike, truth: npt.ArrayLike) -> Mismatch:
@@ -270,7 +270,7 @@ def largest_useful_variation(epsilon: float, smallest_1: float, smallest_2: floa
     return rounded_down(min(p1, p2) * min(math.expm1(eps), -math.expm1(-eps) * (1 - p1) / p1))
 
 
-def softened(epsilon: float, smallest: float) -> float:
+def soften(epsilon: float, smallest: float) -> float:
     """ln(p + e^eps (1 - p)) = log1p((1 - p)(e^eps - 1)), rounded up: what eps-LDP leaks under a prior of this p_min."""
     if not epsilon >= 0 or not 0 <= smallest <= 1:
         raise InputError(f"There is no leakage {epsilon} at p_min = {smallest}.", "Give eps >= 0 and p_min in 0 .. 1.")

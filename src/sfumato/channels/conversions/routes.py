@@ -67,7 +67,7 @@ def tightest(value: float, source: str, facts: Facts | None = None) -> dict[str,
     if math.isnan(given) or given < 0:
         raise InputError(f"The given {source} is {value}.", "It must be a number of at least 0.")
     routes = {source: Route(source, source, given, given, ())}
-    usable = [edge for edge in IMPLICATIONS if all(known.known(need) for need in edge.needs)]
+    usable = [edge for edge in IMPLICATIONS if all(known.has(need) for need in edge.needs)]
     for _ in range(len(NOTIONS)):
         changed = False
         for edge in usable:
@@ -94,7 +94,7 @@ def convert(value: float, source: str, target: str, facts: Facts | None = None) 
     if target in routes:
         return routes[target]
     between = [edge for edge in _leading_to(target) if edge.source in _following_from(source)]
-    missing = sorted({need for edge in between for need in edge.needs if not known.known(need)})
+    missing = sorted({need for edge in between for need in edge.needs if not known.has(need)})
     advice = f"It might with: {', '.join(missing)}." if missing else "No theorem leads there from it."
     raise InputError(f"Nothing follows about {target} from {source} with what is given.", advice)
 

@@ -24,7 +24,7 @@ from sfumato.channels.designs.promises import (
     Promise,
 )
 from sfumato.channels.designs.task import ChannelTask, DesignedChannel, LeakageTarget, Tuned, remap_design
-from sfumato.channels.priors.prior_sets import Known, Simplex
+from sfumato.channels.priors.prior_sets import EveryPrior, Known
 
 
 def design_named(name: str) -> ChannelDesign:
@@ -80,7 +80,7 @@ def tune_design(design: ChannelDesign, target: LeakageTarget) -> Tuned:
 def checked_target(name: str, made: Tuned, target: LeakageTarget) -> Tuned:
     """A tuned channel, if it leaks what it was tuned to; measured on the matrix itself."""
     if not target.holds(made.channel):
-        leaks = f"{target.measured(made.channel):.9g}"
+        leaks = f"{target.leakage_of(made.channel):.9g}"
         raise NotCertified(
             f"{name} was tuned to {target.epsilon:.9g} ({target.at}) and leaks {leaks}.", "Repair its tuning."
         )
@@ -118,7 +118,7 @@ def _beside_the_point(promise: Promise, task: ChannelTask) -> str:
     if isinstance(promise, LipPromise):
         priors, limit = promise.priors, promise.up
         known = isinstance(priors, Known) and np.array_equal(priors.prior, prior) and task.priors is None
-        if not (known or priors is task.priors or (isinstance(priors, Simplex) and priors.size == prior.size)):
+        if not (known or priors is task.priors or (isinstance(priors, EveryPrior) and priors.size == prior.size)):
             return "something about other priors than were asked about"
     else:
         assert isinstance(promise, GeoPromise | DeltaPromise)

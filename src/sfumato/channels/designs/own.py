@@ -59,7 +59,7 @@ def tuned_own(name: str, own: Channel | Mechanism, target: LeakageTarget) -> Tun
 
     try:
         knob = largest_rate(
-            lambda at: target.measured(channel_at(at)),
+            lambda at: target.leakage_of(channel_at(at)),
             target.epsilon,
             low=0.5 * target.epsilon,
             high=2 * target.epsilon,

@@ -31,7 +31,7 @@ from sfumato.channels.designs.limits import Deadline
 from sfumato.channels.designs.promises import GeoPromise, InformationPromise, LipPromise
 from sfumato.channels.designs.task import ChannelTask, DesignedChannel
 from sfumato.channels.measures.discrete import average_distortion, geo_epsilon, ldp, mutual_information
-from sfumato.channels.priors.prior_sets import Simplex
+from sfumato.channels.priors.prior_sets import EveryPrior
 
 _STEPS, _GAP_NATS = 20_000, 1e-8
 
@@ -138,7 +138,7 @@ def build(task: ChannelTask) -> DesignedChannel:
         each = GeoPromise(metric, limit, task.unit, task.plane_error)
     else:
         limit = limit if limit is not None else ldp(matrix) * (1 + 1e-9) + 1e-9
-        each = LipPromise(Simplex(p.size), limit)
+        each = LipPromise(EveryPrior(p.size), limit)
     labels = partial(Channel, inputs=task.prior.labels, outputs=tuple(task.prior.labels[int(y)] for y in used))
     channel = each.keep(matrix, labels)
     promise = InformationPromise(each, p, mutual_information(channel, p) * (1 + 1e-9))

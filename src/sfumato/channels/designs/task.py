@@ -148,9 +148,9 @@ class LeakageTarget:
 
     def holds(self, channel: Channel) -> bool:
         """Whether a channel leaks at most the target."""
-        return self.measured(channel) <= self.epsilon * (1 + 1e-9)
+        return self.leakage_of(channel) <= self.epsilon * (1 + 1e-9)
 
-    def measured(self, channel: Channel) -> float:
+    def leakage_of(self, channel: Channel) -> float:
         """How much a channel leaks, in the notion that is held equal."""
         if self.at == "lip":
             return discrete.lip(channel, self.prior).max

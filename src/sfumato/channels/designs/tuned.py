@@ -84,7 +84,7 @@ def randomized_response(target: LeakageTarget) -> Tuned:
     """The largest budget of randomized response whose leakage under the prior is within the target."""
 
     def leaks(epsilon: float) -> float:
-        return target.measured(RandomizedResponse(target.prior.size, epsilon).channel())
+        return target.leakage_of(RandomizedResponse(target.prior.size, epsilon).channel())
 
     low = target.epsilon * (1 - 1e-9)  # a budget of local differential privacy leaks less under any prior
     high = 1.5 * low
@@ -140,7 +140,7 @@ def _turned(channel_at: Callable[[float], Channel], target: LeakageTarget) -> Tu
     if target.at != "geo":
         near = target.epsilon
     knob = largest_rate(
-        lambda epsilon: target.measured(channel_at(epsilon)),
+        lambda epsilon: target.leakage_of(channel_at(epsilon)),
         target.epsilon,
         low=0.5 * near,
         high=near,
@@ -151,13 +151,13 @@ def _turned(channel_at: Callable[[float], Channel], target: LeakageTarget) -> Tu
 
 
 def _bracketed(channel_at: Callable[[float], Channel], target: LeakageTarget, *, steps: int = 26) -> float:
-    def measured(rate: float) -> float:
-        return target.measured(channel_at(rate))
+    def leaks(rate: float) -> float:
+        return target.leakage_of(channel_at(rate))
 
     # A kernel e^(-rate d), normalised or not, leaks at most 2 rate d: this start is always within the target.
     farthest = float(target.distortion.max())
     low = 0.49 * target.epsilon / farthest
     high = 2 * low
-    while not target.deadline.passed and measured(high) <= target.epsilon and high * farthest < 1e6:
+    while not target.deadline.passed and leaks(high) <= target.epsilon and high * farthest < 1e6:
         low, high = high, 1.5 * high
-    return largest_rate(measured, target.epsilon, low=low, high=high, steps=steps, deadline=target.deadline)
+    return largest_rate(leaks, target.epsilon, low=low, high=high, steps=steps, deadline=target.deadline)

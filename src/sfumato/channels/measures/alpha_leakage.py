@@ -68,7 +68,7 @@ def arimoto_information(channel: ChannelLike, prior: npt.ArrayLike, order: float
         return min_entropy_leakage(q, p)
     q, p = q[p > 0], p[p > 0]
     if alpha * float(np.ptp(np.log(p))) < 30:
-        return sibson_information(q, tilted(p, alpha), alpha)
+        return sibson_information(q, tilt(p, alpha), alpha)
     with np.errstate(divide="ignore"):  # the tilted prior would underflow: the same in logarithms
         logs = alpha * (np.log(p)[:, None] + np.log(q[:, q.max(axis=0) > 0]))
     after = float(_log_sum_exp(_log_sum_exp(logs, axis=0)[:, None] / alpha, axis=0)[0])
@@ -95,7 +95,7 @@ def renyi_entropy(prior: npt.ArrayLike, order: float) -> float:
     return max(0.0, float(_log_sum_exp(alpha * np.log(p)[:, None], axis=0)[0]) / (1 - alpha))
 
 
-def tilted(prior: npt.ArrayLike, order: float) -> FloatArray:
+def tilt(prior: npt.ArrayLike, order: float) -> FloatArray:
     """p^alpha / sum p^alpha."""
     p = checked_probabilities(prior)
     if math.isinf(checked_order(order)):

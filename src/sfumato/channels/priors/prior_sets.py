@@ -217,7 +217,7 @@ class TVBall(PriorSet):
 
 
 @dataclass(frozen=True, slots=True)
-class Simplex(PriorSet):
+class EveryPrior(PriorSet):
     """Every prior at all: the leakage is then that of local differential privacy."""
 
     size: int

@@ -15,7 +15,7 @@ from sfumato.base.things.grid import Grid, metres_per_degree, plane_deviation
 from sfumato.base.units import length_m
 from sfumato.channels.files.channel_files import read_channel
 from sfumato.channels.measures.discrete import hamming
-from sfumato.channels.priors.prior_sets import Box, Polytope, PriorSet, Simplex, TVBall, prior_from_counts
+from sfumato.channels.priors.prior_sets import Box, EveryPrior, Polytope, PriorSet, TVBall, prior_from_counts
 
 PRIOR_HELP = "One probability or count per line (see `channel design --help` for the format)."
 GRID_HELP = "ROWSxCOLUMNS: the prior's lines are cells, from north-west."
@@ -107,7 +107,7 @@ def prior_of(
     prior = CellPrior(probabilities, labels=labels, positions_m=positions)
     counts: FloatArray | None = table.values if counted else None
     if floor:
-        prior = prior.floored(floor)
+        prior = prior.with_floor(floor)
     if prior.zeros.size and not keep_zeros:
         if not drop_zeros:
             raise InputError(
@@ -217,7 +217,7 @@ def prior_set_of(text: str | None, prior: CellPrior, counts: FloatArray | None, 
     if text in (None, "known"):
         return None
     if text == "all":
-        return Simplex(prior.size)
+        return EveryPrior(prior.size)
     assert text is not None
     if text.startswith("tv:"):
         try:

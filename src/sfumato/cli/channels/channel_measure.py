@@ -101,7 +101,7 @@ def measure(
                 "Measure over the others with --drop-zeros, or give them a floor (--floor 0.01).",
             )
         law, kept = law.without_zeros()
-        made = made.restricted(kept)
+        made = made.only_inputs(kept)
     costs, name = measured_distortion(distortion, made, law)
     unit = "m" if cells is None else cells.unit
     asked = Asked(order, second_order, delta, _gain_of(gain, law, unit))

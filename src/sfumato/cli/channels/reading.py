@@ -63,7 +63,7 @@ def reading(
     readings of the same person are not covered: no rule is known for adding them up.
     """
 
-    def needed(name: str, number: float | None, advice: str) -> float:
+    def need(name: str, number: float | None, advice: str) -> float:
         if number is None:
             raise InputError(f"{mechanism} needs --{name}.", advice)
         return number
@@ -73,14 +73,14 @@ def reading(
     numbers = np.array([value], dtype=np.float64) if readings is None else read_matrix(readings).reshape(-1)
     noise: gaussian_channel.GaussianChannel | gaussian_channel.ContinuousSampling | clamped_laplace.ClampedLaplace
     if mechanism == "gaussian":
-        noise = gaussian_channel.calibrated(
-            prior_variance=needed("prior-sd", prior_sd, _SD) ** 2,
+        noise = gaussian_channel.calibrate(
+            prior_variance=need("prior-sd", prior_sd, _SD) ** 2,
             epsilon=epsilon,
-            delta=needed("delta", delta, "For example --delta 0.01."),
+            delta=need("delta", delta, "For example --delta 0.01."),
             promise=gaussian_channel.checked_promise(promise or ""),
             radius=radius,
             least_mass=least_mass,
-            mean=needed("prior-mean", prior_mean, _MEAN),
+            mean=need("prior-mean", prior_mean, _MEAN),
         )
         if promise == "range" and radius is not None and prior_mean is not None:
             outside = int(np.sum(np.abs(numbers - prior_mean) > radius))
@@ -90,10 +90,10 @@ def reading(
     elif mechanism == "sampling":
         share = "How often the truth may be told, for example --delta 0.01."
         noise = gaussian_channel.ContinuousSampling(
-            needed("prior-mean", prior_mean, _MEAN),
-            needed("prior-sd", prior_sd, "How far readings spread."),
+            need("prior-mean", prior_mean, _MEAN),
+            need("prior-sd", prior_sd, "How far readings spread."),
             epsilon,
-            needed("delta", delta, share),
+            need("delta", delta, share),
         )
     elif mechanism in ("laplace", "context-laplace"):
         noise, numbers = _laplace(mechanism, values, epsilon, calibration, numbers)

@@ -30,7 +30,7 @@ from typing import NotRequired, Self, TypedDict, TypeGuard
 import numpy as np
 
 from sfumato.base.errors import InputError
-from sfumato.base.files import locked, remove_leftovers
+from sfumato.base.files import lock_file, remove_leftovers
 from sfumato.base.version import __version__
 from sfumato.tracks.certificates.build import ReleasedFiles
 from sfumato.tracks.certificates.document import with_seal
@@ -230,7 +230,7 @@ def opened_private(out: Path, sources: Iterable[str | Path]) -> Iterator[Path]:
     except OSError as error:
         raise InputError(f"Cannot make {folder}: {error.strerror}.", "Choose a folder you can write to.") from error
     try:
-        with locked(folder / "job", wait=False):
+        with lock_file(folder / "job", wait=False):
             remove_leftovers(folder / STATE_NAME, folder / SUMMARY_NAME)
             yield folder
     except BlockingIOError as error:

@@ -20,7 +20,7 @@ import numpy as np
 
 from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import InputError
-from sfumato.base.files import locked, write_text
+from sfumato.base.files import lock_file, write_text
 from sfumato.base.randomness import Random, randomness
 from sfumato.base.sealing import seal, unseal
 from sfumato.tracks.places.areas import Area
@@ -284,7 +284,7 @@ def change_places(
 ) -> Places:
     """Load (or begin), change and save under one lock, so that two commands never lose each other's zones."""
     file = Path(path)
-    with locked(file):
+    with lock_file(file):
         before = load_places(file, passphrase=passphrase) if file.exists() else Places.none(rng)
         after = change(before)
         save_places(file, after, passphrase=passphrase)

@@ -77,7 +77,7 @@ def interior_point(
             primal, dual = _longest(s, ds, pairs), _longest(z, dz, pairs)
             after = float(((s + primal * ds) * (z + dual * dz))[:, pairs].sum()) / count
             target = mean * min(1.0, (after / mean) ** 3)
-            dq, dpi, ds, dz = newton.centred(target - s * z - ds * dz, target)
+            dq, dpi, ds, dz = newton.towards(target - s * z - ds * dz, target)
         except np.linalg.LinAlgError:
             break
         primal, dual = (min(1.0, 0.999 * length) for length in (_longest(s, ds, pairs), _longest(z, dz, pairs)))
@@ -96,7 +96,7 @@ def seconds_per_step(decay: FloatArray, pairs: BoolArray, outputs: int) -> float
     z = np.where(pairs, 1.0 / s, 0.0)
     newton = _Newton(s, z, decay, pairs, -_adjoint(z, decay), np.zeros(n))
     newton.direction(-s * z)
-    newton.centred(-s * z, 1.0)
+    newton.towards(-s * z, 1.0)
     return (time.perf_counter() - began) * outputs / _SAMPLE
 
 
@@ -143,7 +143,7 @@ class _Newton:
         dz = np.where(self.pairs, (right - self.z * ds) / self.s, 0.0)
         return dq, dpi, ds, dz
 
-    def centred(self, right: FloatArray, target: float) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def towards(self, right: FloatArray, target: float) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """The direction, corrected up to three times towards products s z near ``target`` while steps lengthen."""
         move = self.direction(right)
         for _ in range(3):

@@ -13,12 +13,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.base.arrays import BoolArray, FloatArray, Solved, finite, positive
+from sfumato.base.arrays import BoolArray, FloatArray, Solved, positive
 from sfumato.base.errors import InputError
 from sfumato.base.things.cell_prior import positive_prior
 from sfumato.base.things.channel import Channel, checked_distortion
@@ -29,16 +29,15 @@ from sfumato.channels.designs.geo.planar import planar_laplace_matrix
 from sfumato.channels.designs.limits import Deadline, checked_smallest
 from sfumato.channels.designs.lip.candidates import (
     Candidate,
+    Labels,
     best_reported,
     bound_below,
     cheapest,
     constant_report,
-    gathered_outputs,
     solution,
 )
 from sfumato.channels.designs.promises import GeoPromise
 from sfumato.channels.designs.task import ChannelTask, DesignedChannel
-from sfumato.channels.measures.discrete import average_distortion
 
 GAP = 5e-5
 """What the interior-point method certifies on ordinary priors; asking for less may end with what was reached."""
@@ -106,6 +105,7 @@ def optimal_geo_channel(
     far = np.minimum(far, far.T)
     checked_smallest(g, far)
     d = far if distortion is None else checked_distortion(distortion)
+    distortion_name = "euclidean" if distortion is None else distortion_name
     if d.shape[0] != p.size or d.min(initial=0.0) < 0 or d.shape[1] == 0:
         raise InputError(f"The distortion has {d.shape[0]} rows for {p.size} places.", "Give d(x, y) >= 0.")
     if p.size > MOST_PLACES:
@@ -120,22 +120,13 @@ def optimal_geo_channel(
 
     promise = GeoPromise(far, g, unit, plane_error)
 
+    labels = Labels(names, names if d.shape[1] == p.size else (), distortion_name, positions_m)
+
     @cache
-    def shipped(candidate: Candidate) -> tuple[float, Channel]:
-        gathered, columns = gathered_outputs(candidate, d, p)
-        if progress is not None and columns.size > 1:
-            progress(f"measuring every pair of {p.size} places over {columns.size} outputs")
-        square = bool(names) and d.shape[1] == p.size
-        labels = partial(
-            Channel,
-            inputs=names,
-            outputs=tuple(names[y] if square else str(y) for y in columns),
-            distortion=d[:, columns],
-            distortion_name="euclidean" if distortion is None else distortion_name,
-            positions_m=None if positions_m is None else finite(positions_m, "positions_m", dimensions=2),
-        )
-        channel = promise.keep(gathered, labels)
-        return average_distortion(channel, p, d[:, columns]), channel
+    def ship(candidate: Candidate) -> tuple[float, Channel]:
+        if progress is not None and candidate.outputs.size > 1:
+            progress(f"measuring every pair of {p.size} places over {candidate.outputs.size} outputs")
+        return labels.ship(candidate, promise, p, d)
 
     def rival() -> Candidate:
         others = (best_reported(matrix, p, d) for matrix in (_rivals(far, g) if rivals is None else rivals()))
@@ -147,7 +138,7 @@ def optimal_geo_channel(
         if most_seconds is not None:
             # What can ship at once comes first: what the solver will find takes as long to certify on this machine.
             candidates.append(rival())
-            deadline = deadline.before(_RESERVED * _seconds(lambda: cheapest(candidates, shipped)))
+            deadline = deadline.before(_RESERVED * _seconds(lambda: cheapest(candidates, ship)))
         found, bound, steps = _solved(
             p, d, far, g, gap=wanted, most_steps=most_steps, deadline=deadline, progress=progress
         )
@@ -157,13 +148,13 @@ def optimal_geo_channel(
             if other.cost < min(candidate.cost for candidate in candidates):
                 candidates.append(other)
 
-    cost, channel = cheapest(candidates, shipped)
+    cost, channel = cheapest(candidates, ship)
     made = DesignedChannel(channel, promise, average_distortion=cost)
     return solution(made, cost, bound_below(bound, cost), gap=wanted, steps=steps, began=began)
 
 
 def _rivals(far: FloatArray, g: float, grid: Grid | None = None) -> Iterator[FloatArray]:
-    """Channels in closed form that keep the promise too; what does not after all is not shipped."""
+    """Channels in closed form that keep the promise too; what does not after all does not ship."""
     yield exponential_for_epsilon(far, g, metric=True).channel.matrix
     if grid is not None:
         yield planar_laplace_matrix(grid, g)

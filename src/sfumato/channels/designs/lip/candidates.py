@@ -8,12 +8,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import partial
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from sfumato.base.arrays import FloatArray, IntArray, Solved
+from sfumato.base.arrays import FloatArray, IntArray, Solved, finite
 from sfumato.base.errors import NotCertified
+from sfumato.base.things.channel import Channel
+from sfumato.channels.designs.promises import Promise
+from sfumato.channels.measures.discrete import average_distortion
 
 Shipped = TypeVar("Shipped")
 
@@ -72,15 +77,40 @@ def gathered_outputs(candidate: Candidate, distortion: FloatArray, prior: FloatA
     return gathered, used[kept]
 
 
+class Labels(NamedTuple):
+    """The names of inputs and of the distortion's columns (none: their numbers), of the distortion, and the places."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    distortion_name: str | None
+    positions_m: npt.ArrayLike | None
+
+    def ship(
+        self, candidate: Candidate, promise: Promise, prior: FloatArray, distortion: FloatArray
+    ) -> tuple[float, Channel]:
+        """What would ship of a candidate: cleaned, in the order of the symbols, repaired, measured; and its cost."""
+        gathered, columns = gathered_outputs(candidate, distortion, prior)
+        labels = partial(
+            Channel,
+            inputs=self.inputs,
+            outputs=tuple(self.outputs[y] if self.outputs else str(y) for y in columns),
+            distortion=distortion[:, columns],
+            distortion_name=self.distortion_name,
+            positions_m=None if self.positions_m is None else finite(self.positions_m, "positions_m", dimensions=2),
+        )
+        channel = promise.keep(gathered, labels)
+        return average_distortion(channel, prior, distortion[:, columns]), channel
+
+
 def cheapest(
-    candidates: Sequence[Candidate], shipped: Callable[[Candidate], tuple[float, Shipped]]
+    candidates: Sequence[Candidate], ship: Callable[[Candidate], tuple[float, Shipped]]
 ) -> tuple[float, Shipped]:
     """Of everything a solver passed on its way, what costs least *after* it was made to keep the promise."""
     found: list[tuple[float, Shipped]] = []
     failed: NotCertified | None = None
     for candidate in candidates:
         try:
-            found.append(shipped(candidate))
+            found.append(ship(candidate))
         except NotCertified as error:
             failed = error
     if not found:

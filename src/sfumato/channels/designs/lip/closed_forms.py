@@ -25,7 +25,7 @@ from sfumato.channels.designs.promises import DeltaPromise, LipPromise
 from sfumato.channels.designs.task import ChannelTask, DesignedChannel
 from sfumato.channels.frequency.frequency_oracles import RandomizedResponse
 from sfumato.channels.measures.discrete import average_distortion, hamming
-from sfumato.channels.priors.prior_sets import Box, Known, PriorSet, Simplex
+from sfumato.channels.priors.prior_sets import Box, EveryPrior, Known, PriorSet
 
 
 def resampling_share(prior: npt.ArrayLike, epsilon: float, *, delta: float = 0.0) -> float:
@@ -112,7 +112,7 @@ def top_k_channel(prior: npt.ArrayLike, epsilon: float, *, inputs: Sequence[str]
     names = checked_labels(inputs, p.size, "input") if len(inputs) else ()
     designed = lip_design(
         matrix,
-        Simplex(p.size),
+        EveryPrior(p.size),
         p,
         eps,
         hamming(p.size)[:, chosen],
@@ -224,4 +224,4 @@ def build_randomized_response(task: ChannelTask) -> DesignedChannel:
     """The registry's randomized-response, the only oracle whose reports are the symbols: certified on the doubles."""
     names, p = task.prior.labels, task.prior.probabilities
     matrix = RandomizedResponse(p.size, design_epsilon(task.level)).channel().matrix
-    return lip_design(matrix, Simplex(p.size), p, task.level, None, inputs=names, outputs=names).with_labels(task)
+    return lip_design(matrix, EveryPrior(p.size), p, task.level, None, inputs=names, outputs=names).with_labels(task)

@@ -20,7 +20,7 @@ import scipy
 from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.base.errors import NotConverged
 from sfumato.channels.designs.limits import NEVER, Deadline
-from sfumato.channels.priors.prior_sets import Box, Known, Polytope, PriorSet, Simplex, TVBall
+from sfumato.channels.priors.prior_sets import Box, EveryPrior, Known, Polytope, PriorSet, TVBall
 
 _Entries = tuple[IntArray, IntArray, FloatArray]
 """Rows, columns and values of some entries of a sparse matrix."""
@@ -186,7 +186,7 @@ def _levels(program: _Program, q: IntArray, least: IntArray, most: IntArray, pri
                 weights = np.tile(p, (k, 1))
                 program.constraint("ub", np.zeros(k), (least[:, None], 1.0), (q.T, -weights))
                 program.constraint("ub", np.zeros(k), (most[:, None], -1.0), (q.T, weights))
-        case Simplex():
+        case EveryPrior():
             program.constraint("ub", np.zeros(n * k), (least[outputs][:, None], 1.0), (cells, -1.0))
             program.constraint("ub", np.zeros(n * k), (most[outputs][:, None], -1.0), (cells, 1.0))
         case Box(low=low, high=high):

@@ -10,23 +10,22 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from functools import partial
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.base.arrays import FloatArray, Solved, finite, positive
+from sfumato.base.arrays import FloatArray, Solved, positive
 from sfumato.base.errors import InputError
 from sfumato.base.things.cell_prior import positive_prior
-from sfumato.base.things.channel import Channel, checked_distortion, checked_labels
+from sfumato.base.things.channel import checked_distortion, checked_labels
 from sfumato.channels.designs.limits import Deadline, design_epsilon
 from sfumato.channels.designs.lip.candidates import (
     Candidate,
+    Labels,
     bound_below,
     cheapest,
     constant_report,
-    gathered_outputs,
     solution,
 )
 from sfumato.channels.designs.lip.closed_forms import hamming_bound
@@ -34,8 +33,8 @@ from sfumato.channels.designs.lip.interior_point import generate, proved_bound, 
 from sfumato.channels.designs.lip.linear_program import best_over_set
 from sfumato.channels.designs.promises import LipPromise
 from sfumato.channels.designs.task import ChannelTask, DesignedChannel
-from sfumato.channels.measures.discrete import average_distortion, hamming
-from sfumato.channels.priors.prior_sets import Known, PriorSet, Simplex
+from sfumato.channels.measures.discrete import hamming
+from sfumato.channels.priors.prior_sets import EveryPrior, Known, PriorSet
 
 Solver = Literal["auto", "lp", "output-generation"]
 MOST_EPSILON = 30.0
@@ -99,24 +98,9 @@ def optimal_channel(
     candidates, bound, steps = _solved(p, d, target, up=up, low=low, kind=kind, gap=aim, deadline=deadline)
     names = tuple(outputs) if len(outputs) else tuple(inputs) if d.shape[0] == d.shape[1] else ()
     names = checked_labels(names, d.shape[1], "output") if names else ()
-
     promise = LipPromise(target, up, low)
-
-    def shipped(candidate: Candidate) -> tuple[float, Channel]:
-        """What would ship of a candidate: cleaned, in the order of the symbols, repaired, measured; and its cost."""
-        gathered, columns = gathered_outputs(candidate, d, p)
-        labels = partial(
-            Channel,
-            inputs=tuple(inputs),
-            outputs=tuple(names[y] if names else str(y) for y in columns),
-            distortion=d[:, columns],
-            distortion_name=distortion_name,
-            positions_m=None if positions_m is None else finite(positions_m, "positions_m", dimensions=2),
-        )
-        channel = promise.keep(gathered, labels)
-        return average_distortion(channel, p, d[:, columns]), channel
-
-    cost, channel = cheapest(candidates, shipped)
+    labels = Labels(tuple(inputs), names, distortion_name, positions_m)
+    cost, channel = cheapest(candidates, lambda candidate: labels.ship(candidate, promise, p, d))
     if isinstance(target, Known) and low == up and np.array_equal(d, hamming(*d.shape)):
         bound = max(bound, 1 - hamming_bound(p, up).accuracy - 1e-13)
     made = DesignedChannel(channel, promise, average_distortion=cost)
@@ -135,7 +119,7 @@ def worst_case_channel(
     """Least average distortion among eps-LDP channels: the promise for every prior at all."""
     size = checked_distortion(distortion).shape[0]
     return optimal_channel(
-        prior, distortion, epsilon, priors=Simplex(size), gap=gap, inputs=inputs, most_seconds=most_seconds
+        prior, distortion, epsilon, priors=EveryPrior(size), gap=gap, inputs=inputs, most_seconds=most_seconds
     )
 
 
@@ -145,7 +129,7 @@ def _solver(solver: Solver, priors: PriorSet, shape: tuple[int, ...]) -> Literal
     known = isinstance(priors, Known)
     if solver == "output-generation" and not known:
         raise InputError("Output generation needs a known prior.", "Use solver='lp' for a set of priors.")
-    linear = solver == "lp" or not isinstance(priors, Known | Simplex)
+    linear = solver == "lp" or not isinstance(priors, Known | EveryPrior)
     if linear and shape[0] * shape[1] > 40_000:
         raise InputError(
             f"A linear program with {shape[0]} x {shape[1]} entries is too large for this route.",
@@ -228,7 +212,7 @@ def build(task: ChannelTask) -> DesignedChannel:
 
 def build_worst_case(task: ChannelTask) -> DesignedChannel:
     """The registry's ldp-optimal: the same program with the promise for every prior."""
-    return DesignedChannel.from_solved(_optimum(task, Simplex(task.prior.size)))
+    return DesignedChannel.from_solved(_optimum(task, EveryPrior(task.prior.size)))
 
 
 def _optimum(task: ChannelTask, priors: PriorSet | None) -> Solved[DesignedChannel]:

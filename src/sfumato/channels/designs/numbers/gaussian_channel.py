@@ -97,7 +97,7 @@ class GaussianChannel:
         )
 
 
-def calibrated(
+def calibrate(
     *,
     prior_variance: float,
     epsilon: float,
@@ -129,6 +129,9 @@ def calibrated(
         root += step
         step *= 2
     return GaussianChannel(sx2, sx2 * math.exp(root), epsilon, promise, radius, least_mass, mean)
+
+
+calibrated = calibrate  # its name in 0.2.0
 
 
 def _deltas(
