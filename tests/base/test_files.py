@@ -120,7 +120,7 @@ def test_a_lock_has_one_holder_and_leaves_no_file(tmp_path: Path) -> None:
 
 
 def test_a_lock_ends_with_the_process_that_held_it(tmp_path: Path) -> None:
-    code = "import os, sys; from sfumato.base.files import locked; held = locked(sys.argv[1]); "
+    code = "import os, sys; from sfumato.base.files import lock_file; held = lock_file(sys.argv[1]); "
     code += "held.__enter__(); os._exit(9)"
     assert subprocess.run([sys.executable, "-c", code, str(tmp_path / "a")], check=False).returncode == 9
     assert (tmp_path / "a.lock").exists()

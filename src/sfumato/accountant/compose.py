@@ -26,7 +26,7 @@ from sfumato.base.errors import InputError
 from sfumato.base.things.guarantees import Guarantee
 
 if TYPE_CHECKING:  # types only: a collection needs nothing of traces
-    from sfumato.base.things.losses import Losses, Together
+    from sfumato.base.things.guarantees import Losses, Together
 
 Reporting = Literal["once", "every-cycle"]
 """Whether a person reports once, in one of several disjoint cohorts, or in every cycle, so that reports add up."""

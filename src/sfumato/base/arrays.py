@@ -47,17 +47,6 @@ def doubles(values: npt.ArrayLike, name: str, *, dimensions: int | None = None) 
     return array
 
 
-def looked_at(values: npt.ArrayLike, name: str, *, dimensions: int) -> FloatArray:
-    """The same for what is read once and not kept: an array of doubles is checked and not copied."""
-    try:
-        array: FloatArray = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} is not numeric.", "Give numbers.") from error
-    if array.ndim != dimensions:
-        raise InputError(f"{name} has {array.ndim} dimensions; {dimensions} are needed.")
-    return without_gaps(array, name)
-
-
 def without_gaps(array: FloatArray, name: str) -> FloatArray:
     """The array, or an :class:`InputError` that counts what is NaN or infinite."""
     bad = int(array.size - np.count_nonzero(np.isfinite(array)))
@@ -90,10 +79,10 @@ def _number(value: float, name: str) -> float:
         raise InputError(f"{name} is not a number.", "Give one number.") from error
 
 
-def distinct(times_s: FloatArray) -> tuple[FloatArray, Any]:
+def distinct(times_s: FloatArray) -> tuple[FloatArray, IntArray]:
     """Sorted distinct times and how to spread values back over all of them."""
     times, back = np.unique(finite(times_s, "times_s", dimensions=1), return_inverse=True)
-    return times, back.reshape(-1)
+    return times, back.reshape(-1).astype(np.int64, copy=False)
 
 
 Status = Literal["exact", "converged", "stopped"]

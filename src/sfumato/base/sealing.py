@@ -21,7 +21,7 @@ from sfumato.base.errors import InputError
 _SCRYPT = {"n": 2**15, "r": 8, "p": 1}
 
 
-def seal(body: Mapping[str, Any], passphrase: str, *, purpose: str, noun: str) -> dict[str, Any]:
+def seal(body: Mapping[str, object], passphrase: str, *, purpose: str, noun: str) -> dict[str, object]:
     """``body`` encrypted, as a JSON object that says how."""
     salt, nonce = os.urandom(16), os.urandom(12)
     key = _stretched(passphrase, salt, noun, **_SCRYPT)

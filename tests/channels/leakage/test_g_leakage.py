@@ -11,6 +11,7 @@ from hypothesis import given
 from random_channels import channels_with_priors, random_channel
 
 from sfumato.base.errors import InputError
+from sfumato.base.things.channel import Channel
 from sfumato.channels.measures import g_leakage as g
 from sfumato.channels.measures.discrete import (
     adversary_error,
@@ -18,6 +19,7 @@ from sfumato.channels.measures.discrete import (
     bayes_vulnerability,
     maximal_leakage,
     min_entropy_leakage,
+    mutual_information,
 )
 from sfumato.channels.measures.renyi_ldp import total_variation
 
@@ -163,3 +165,17 @@ def test_extreme_priors_stay_finite(prior: list[float]) -> None:
 def test_what_cannot_be_measured_is_refused_with_advice(wrong: object) -> None:
     with pytest.raises(InputError):
         wrong()  # type: ignore[operator]
+
+
+@given(channels_with_priors(zeros=True))
+def test_a_channel_that_is_held_tells_what_its_bare_matrix_tells(both: tuple[np.ndarray, np.ndarray]) -> None:
+    """One by compiled loops, the other by NumPy."""
+    q, p = both
+    held, table = Channel(q), g.matrix_gain(np.random.default_rng(0).random((4, p.size)))
+    for measure in (mutual_information, min_entropy_leakage, bayes_vulnerability, g.posterior_guessing_entropy):
+        assert measure(held, p) == pytest.approx(measure(q, p), rel=1e-12, abs=1e-14)
+    assert maximal_leakage(held) == pytest.approx(maximal_leakage(q), rel=1e-12, abs=1e-14)
+    ours, plain = g.g_leakage(held, p, table), g.g_leakage(q, p, table)
+    assert (ours.before, ours.average, ours.worst) == pytest.approx((plain.before, plain.average, plain.worst))
+    with pytest.raises(InputError):
+        min_entropy_leakage(held, np.full(p.size, 2.0))

@@ -19,7 +19,6 @@ from sfumato.base.numbers.odds import (
     mu_of,
     odds_after_coarsening,
     odds_at,
-    probability_after_coarsening,
     renyi_epsilon,
 )
 from sfumato.papers.cip.several_moments import compound_loss_bound, compound_loss_exact, two_axis_loss
@@ -53,7 +52,7 @@ def test_the_odds_at_mu_one_fifth_are_the_published_ones(
 
 
 def test_after_coarsening_the_one_percent_odds_have_probability_two_and_a_half_percent() -> None:
-    assert probability_after_coarsening(odds_at(0.2, 0.01), 0.2) == pytest.approx(0.025, abs=1e-4)
+    assert odds_after_coarsening(0.2, 0.025) == pytest.approx(odds_at(0.2, 0.01), rel=1e-2)
 
 
 @pytest.mark.parametrize(

@@ -128,18 +128,6 @@ def odds_after_coarsening(mu: float, delta: float = 0.01) -> float:
     return math.exp(exponent) if exponent < 700 else math.inf
 
 
-def probability_after_coarsening(odds: float, mu: float) -> float:
-    """The largest probability with which post-processing can make the odds move by at least ``odds``."""
-    mu = _mu(mu)
-    if not odds > 1:
-        raise InputError(f"The odds are {odds:g}.", "They must be greater than 1.")
-    if mu == 0:
-        return 0.0
-    # odds_after_coarsening falls with δ, from infinity to 1.
-    z = least_that_holds(lambda t: odds_after_coarsening(mu, float(ndtr(-t))) >= odds, float(ndtri(1e-15)), 37.0)
-    return float(ndtr(-z))
-
-
 def odds_words(odds: float | None) -> str | None:
     """``"5 : 1"``, three figures rounded against us, nothing beyond a million; None where no odds are stated."""
     if odds is None or math.isnan(odds):

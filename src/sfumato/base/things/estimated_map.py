@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -55,7 +55,7 @@ class EstimatedMap:
     noise_m: tuple[float, ...]
     largest_person: float
 
-    def to_table(self) -> Any:
+    def to_table(self) -> pa.Table:
         """``lat, lon, share, low, high`` at the centres of the cells, as Arrow; ``cell`` first if named."""
         lat, lon = self.cells.centres_deg()
         interval = {"low": pa.array(self.low, from_pandas=True), "high": pa.array(self.high, from_pandas=True)}

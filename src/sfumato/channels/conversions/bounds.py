@@ -9,12 +9,12 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import erfinv, log_ndtr, ndtri, ndtri_exp
+from scipy.special import erfinv, ndtri, ndtri_exp
 from scipy.stats import binom
 
 from sfumato.base.arrays import from_zero, positive
 from sfumato.base.errors import InputError
-from sfumato.base.numbers.odds import least_that_holds
+from sfumato.base.numbers.odds import epsilon_at
 from sfumato.base.things.channel import checked_probabilities
 from sfumato.channels.priors.excess import excess
 
@@ -92,29 +92,12 @@ def variation_of_gaussian(mu: float) -> float:
     return math.erf(from_zero(mu, "mu") / (2 * math.sqrt(2)))
 
 
-def delta_of_gaussian(mu: float, epsilon: float) -> float:
-    """delta(eps) = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu) [Dong2022, Cor. 2.13]."""
-    if mu == 0:
-        return 0.0
-    first, second = float(log_ndtr(mu / 2 - epsilon / mu)), epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
-    return max(0.0, -math.exp(first) * math.expm1(min(0.0, second - first)))
-
-
 def approximate_of_gaussian(mu: float, delta: float) -> float:
-    """The eps of mu-GDP at delta: the profile inverted, rounded up."""
+    """The eps of mu-GDP at delta: the profile [Dong2022, Cor. 2.13] inverted, rounded up."""
     _checked_delta(delta)
-    if mu == 0:
+    if mu == 0 or delta == 1:
         return 0.0
-    if delta == 0 or math.isinf(mu):
-        return math.inf
-    low, high = 0.0, 1.0
-    if delta_of_gaussian(mu, 0.0) <= delta:
-        return 0.0
-    while delta_of_gaussian(mu, high) > delta:
-        low, high = high, 2 * high
-        if high > 1e300:
-            return math.inf
-    return least_that_holds(lambda epsilon: delta_of_gaussian(mu, epsilon) <= delta, low, high)
+    return math.inf if delta == 0 else epsilon_at(delta, mu)
 
 
 def maximal_leakage_of_ldp(epsilon: float, symbols: int) -> float:

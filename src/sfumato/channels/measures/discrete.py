@@ -179,7 +179,7 @@ def mutual_information(channel: ChannelLike, prior: npt.ArrayLike) -> float:
     nothing cancels, however little is told.
     """
     if isinstance(channel, Channel) and channel.matrix.size <= _FEW:
-        loops, known = held(channel, prior)
+        loops, known = loops_for(channel, prior)
         if known is not None:
             good, told = loops.information(channel.matrix, known)
             if good:
@@ -297,7 +297,7 @@ def compiled_loops() -> ModuleType | None:
     return guess_loops
 
 
-def held(channel: Channel, prior: npt.ArrayLike) -> tuple[ModuleType, FloatArray | None]:
+def loops_for(channel: Channel, prior: npt.ArrayLike) -> tuple[ModuleType, FloatArray | None]:
     """The loops, and the prior as they take it: None where it (or numba) is missing and NumPy must do."""
     loops = compiled_loops()
     return (math, None) if loops is None else (loops, loops.plain_prior(prior, channel))
@@ -306,7 +306,7 @@ def held(channel: Channel, prior: npt.ArrayLike) -> tuple[ModuleType, FloatArray
 def _one_guess(channel: ChannelLike, prior: npt.ArrayLike) -> tuple[float, float]:
     """How often the best guess is right after a report, and before."""
     if isinstance(channel, Channel):
-        loops, known = held(channel, prior)
+        loops, known = loops_for(channel, prior)
         if known is not None:
             good, after, before = loops.one_guess(channel.matrix, known)
             if good:

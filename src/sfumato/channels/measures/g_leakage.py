@@ -20,7 +20,7 @@ import numpy.typing as npt
 from sfumato.base.arrays import FloatArray, finite, positive
 from sfumato.base.errors import InputError
 from sfumato.base.things.channel import Channel, checked_probabilities
-from sfumato.channels.measures.discrete import ChannelLike, held, matrix_and_prior
+from sfumato.channels.measures.discrete import ChannelLike, loops_for, matrix_and_prior
 
 MOST_SYMBOLS_IN_A_GAIN = 1_000_000
 _AT_ONCE = 1 << 15
@@ -134,7 +134,7 @@ def g_leakage(channel: ChannelLike, prior: npt.ArrayLike, gain: Gain | npt.Array
     """Vulnerability before and after for a gain function (or a table of gains, guesses by symbols)."""
     wanted = gain if isinstance(gain, Gain) else matrix_gain(gain)
     if wanted.values is not None and isinstance(channel, Channel) and wanted.symbols == channel.matrix.shape[0]:
-        loops, known = held(channel, prior)
+        loops, known = loops_for(channel, prior)
         if known is not None:
             good, before, average, most, at_most = loops.best_of_table(wanted.values, channel.matrix, known)
             if good:
@@ -161,7 +161,7 @@ def guessing_entropy(prior: npt.ArrayLike) -> float:
 def posterior_guessing_entropy(channel: ChannelLike, prior: npt.ArrayLike) -> float:
     """The same after a report, on average over reports."""
     if isinstance(channel, Channel) and channel.matrix.size <= _FEW:
-        loops, known = held(channel, prior)
+        loops, known = loops_for(channel, prior)
         if known is not None:
             good, asked = loops.guesses_needed(channel.matrix, known)
             if good:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -104,11 +104,9 @@ class Polytope(PriorSet):
         above = np.hstack([-self.vertices.T, np.ones((size, 1))])
         equal = np.append(np.ones(count), 0.0)[None, :]
         cost = np.append(np.zeros(count), -1.0)
-        found: Any = scipy.optimize.linprog(
-            cost, A_ub=above, b_ub=np.zeros(size), A_eq=equal, b_eq=[1.0], bounds=(0, None)
-        )
+        found = scipy.optimize.linprog(cost, A_ub=above, b_ub=np.zeros(size), A_eq=equal, b_eq=[1.0], bounds=(0, None))
         # The mixture found is itself a proof; the value is recomputed from it and never above the optimum.
-        weights = np.maximum(found.x[:count], 0)
+        weights = np.maximum(np.asarray(found.x)[:count], 0)
         return float((weights / weights.sum() @ self.vertices).min())
 
     def describe(self) -> str:

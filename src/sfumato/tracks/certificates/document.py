@@ -21,8 +21,7 @@ from sfumato.base.errors import InputError
 from sfumato.base.files import write_text
 from sfumato.base.numbers.odds import AS_PROMISED, HARDLY_ANY, mu_of, odds_at, odds_words
 from sfumato.base.shown import Shown
-from sfumato.base.things.guarantees import Guarantee
-from sfumato.base.things.losses import Losses
+from sfumato.base.things.guarantees import Guarantee, Losses
 from sfumato.tracks.certificates.build import FORMAT, KIND
 from sfumato.tracks.noise.interface import Blocks, MechanismTerms, Numbers, SecretsBlock, Stated, TraceMechanism
 from sfumato.tracks.noise.registry import check_registered, mechanism_from_dict

@@ -24,8 +24,7 @@ from sfumato.base.numbers.odds import (
     protects_nothing,
     renyi_epsilon,
 )
-from sfumato.base.things.guarantees import Guarantee, snapped_numerics
-from sfumato.base.things.losses import Losses, Together
+from sfumato.base.things.guarantees import Guarantee, Losses, Together, snapped_numerics
 from sfumato.base.units import format_length
 from sfumato.tracks.losses.exact_losses import MARKOV_POINTS, stated_grid
 from sfumato.tracks.noise.interface import AdditiveNoise, Card, Numbers, Plain, Stated, redrawn

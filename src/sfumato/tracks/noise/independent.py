@@ -17,7 +17,7 @@ from sfumato.base.arrays import FloatArray, distinct, positive
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.odds import odds_words
 from sfumato.base.randomness import Random, randomness
-from sfumato.base.things.losses import Losses, Together
+from sfumato.base.things.guarantees import Losses, Together
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.losses.exact_losses import largest_independent_loss, stated_independent
 from sfumato.tracks.noise.gaussian_noise import SizedNoise, affordable, apart, calibrated_noise_m

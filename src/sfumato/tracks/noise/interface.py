@@ -21,8 +21,7 @@ import numpy as np
 from sfumato.base.arrays import FloatArray, whitening
 from sfumato.base.randomness import Random
 from sfumato.base.things.frames import displace
-from sfumato.base.things.guarantees import Guarantee
-from sfumato.base.things.losses import Losses, Together
+from sfumato.base.things.guarantees import Guarantee, Losses, Together
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.noise.plausibility import gaussian_plausibility
 from sfumato.tracks.plan import Plan, Target

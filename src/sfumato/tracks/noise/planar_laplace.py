@@ -19,8 +19,7 @@ from sfumato.base.arrays import FloatArray, distinct, positive
 from sfumato.base.numbers.odds import odds_words, protects_nothing
 from sfumato.base.numbers.planar_laplace_noise import planar_laplace_noise
 from sfumato.base.randomness import Random
-from sfumato.base.things.guarantees import Guarantee, snapped_numerics
-from sfumato.base.things.losses import Losses, Together
+from sfumato.base.things.guarantees import Guarantee, Losses, Together, snapped_numerics
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length
 from sfumato.tracks.noise.gaussian_noise import no_protection

@@ -20,7 +20,7 @@ from sfumato.base.errors import InputError
 from sfumato.base.numbers.odds import protects_nothing, reached_words
 from sfumato.base.randomness import Random, randomness
 from sfumato.base.things.frames import unroll
-from sfumato.base.things.losses import Losses, Together
+from sfumato.base.things.guarantees import Losses, Together
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.noise.gaussian_noise import SizedNoise, calibrated_noise_m
 from sfumato.tracks.noise.interface import MechanismTerms, Plain, Stated

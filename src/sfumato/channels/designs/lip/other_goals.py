@@ -19,7 +19,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -67,7 +66,7 @@ def most_information(prior: npt.ArrayLike, epsilon: float, *, gap: float = GAP) 
     else:
         rows = np.vstack([moves.T / size, np.ones(len(moves))])
         right = np.append(np.zeros(p.size), 1.0)
-        found: Any = linprog(-values / scale, A_eq=rows, b_eq=right, bounds=(0, None), method="highs")
+        found = linprog(-values / scale, A_eq=rows, b_eq=right, bounds=(0, None), method="highs")
         if found.status != 0:
             raise NotConverged("The linear program over vertices was not solved.", "Use fewer symbols.")
         weights = np.maximum(np.asarray(found.x), 0)

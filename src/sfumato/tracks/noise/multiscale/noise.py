@@ -13,7 +13,7 @@ from sfumato.base.arrays import FloatArray, positive
 from sfumato.base.errors import InputError, NotCertified
 from sfumato.base.numbers.odds import mu_of, odds_at, odds_words, renyi_epsilon
 from sfumato.base.randomness import Random
-from sfumato.base.things.losses import Losses, Together
+from sfumato.base.things.guarantees import Losses, Together
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length
 from sfumato.tracks.losses.exact_losses import largest_loss
