@@ -1,4 +1,4 @@
-"""Draw the house from its imports and write its rooms and journeys: what is generated of docs/architecture.md.
+"""Draw the house from its imports and write its journeys: what is generated of docs/architecture.md, but its rooms.
 
 python scripts/architecture.py           write docs/images/house.svg and the tables in docs/architecture.md
 python scripts/architecture.py --check   exit 1 when one of them is not what the source says, or a journey is too long
@@ -185,8 +185,7 @@ def _arrow(box: Box, target: Box) -> str:
 def rooms_table(house: Sequence[Module]) -> str:
     """Every folder of the house with the first sentence of its door."""
     doors = sorted((module for module in house if module.is_door and "/" in module.file), key=lambda door: door.file)
-    rows = [f"| `{Path(door.file).parent.as_posix()}/` | {first_sentence(door)} |" for door in doors]
-    return "\n".join(["| room | what it is |", "|---|---|", *rows])
+    return "\n".join(f"- `{Path(door.file).parent.as_posix()}/` {first_sentence(door)}" for door in doors)
 
 
 def first_sentence(module: Module) -> str:
@@ -199,9 +198,12 @@ def first_sentence(module: Module) -> str:
 def journey_table(journey: Sequence[str]) -> str:
     """The rooms of a way in the order in which they are entered, with the files that act there for the first time."""
     visits = [(room, [Path(file).stem for file in files]) for room, files in groupby(journey, lambda f: Path(f).parent)]
-    rows = [f"| `{room.as_posix()}/` | {' → '.join(f'`{file}`' for file in files)} |" for room, files in visits]
-    told = f"{len(journey)} files, {changes_of_room(journey)} changes of room."
-    return "\n".join([told, "", "| room | files, as they first act |", "|---|---|", *rows])
+    rows = [f"**{room.as_posix()}/** {', '.join(files)}" for room, files in visits]
+    return (
+        f"{len(journey)} files, {changes_of_room(journey)} changes of room:\n"
+        + ";\n".join(rows).replace("__", "\\_\\_")
+        + "."
+    )
 
 
 def page(text: str, tables: Mapping[str, str]) -> str:
@@ -217,9 +219,8 @@ def page(text: str, tables: Mapping[str, str]) -> str:
 def main(arguments: Sequence[str]) -> int:
     """Write both, or compare both."""
     house = modules()
-    tables = {"rooms": rooms_table(house)}
     walks = journeys(WAYS)
-    tables |= {f"journey: {name}": journey_table(list(walk)) for name, walk in walks.items()}
+    tables = {f"journey: {name}": journey_table(list(walk)) for name, walk in walks.items()}
     wanted = {PICTURE: drawing(house), PAGE: page(PAGE.read_text("utf-8"), tables)}
     stale = [path for path, text in wanted.items() if not path.exists() or path.read_text("utf-8") != text]
     if "--check" in arguments:

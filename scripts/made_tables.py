@@ -49,8 +49,17 @@ def implications() -> str:
     return table()
 
 
+def rooms() -> str:
+    """Every folder of the house with what it is for."""
+    from architecture import rooms_table
+    from house_source import modules
+
+    return rooms_table(modules())
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "settings": settings,
     "moved modules": moved_modules,
     "implications": implications,
+    "rooms": rooms,
 }

@@ -76,13 +76,10 @@ def test_a_file_is_on_the_way_when_one_of_its_functions_acts_and_not_when_it_is_
 def test_a_change_of_room_is_a_file_of_another_folder_than_the_one_before() -> None:
     assert journey.changes_of_room(["cli/a.py", "cli/b.py", "tracks/io/c.py", "tracks/io/d.py", "cli/e.py"]) == 2
     assert architecture.journey_table(["cli/a.py", "cli/b.py", "tracks/io/c.py", "cli/e.py"]).splitlines() == [
-        "4 files, 2 changes of room.",
-        "",
-        "| room | files, as they first act |",
-        "|---|---|",
-        "| `cli/` | `a` → `b` |",
-        "| `tracks/io/` | `c` |",
-        "| `cli/` | `e` |",
+        "4 files, 2 changes of room:",
+        "**cli/** a, b;",
+        "**tracks/io/** c;",
+        "**cli/** e.",
     ]
 
 
