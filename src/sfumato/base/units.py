@@ -42,9 +42,9 @@ def duration_s(text: str | float) -> float:
     return _parse(text, DURATIONS_S, "duration", "30s, 10min or 6h", "s")
 
 
-def count_of(number: int, noun: str) -> str:
-    """A number of things, as one says it: ``"1 file"``, ``"2 files"``."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+def count_of(number: int, noun: str, nouns: str = "") -> str:
+    """A number of things, as one says it: ``"1 file"``, ``"2 files"``; ``nouns`` where an s does not do."""
+    return f"{number} {noun if number == 1 else nouns or f'{noun}s'}"
 
 
 def plain_number(value: float, figures: int = 3) -> str:

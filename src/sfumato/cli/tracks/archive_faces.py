@@ -74,7 +74,7 @@ def say_table(rows: Sequence[R], what: str, words: Callable[[R], str]) -> int:
 
 def say_rows(rows: Sequence[Row]) -> None:
     """The private summary: every source where there are few, else those that need a look."""
-    left = say_table(rows, "what", lambda row: row.refused or row.output or "nothing is left")
+    left = say_table(rows, "what", lambda row: _became(row))
     skipped = sum(row.no_track for row in rows)
     # What was skipped is counted once, over all files, with the points.
     left_out = list(
@@ -92,6 +92,10 @@ def say_rows(rows: Sequence[Row]) -> None:
         typer.echo(words)
     if left_out:
         typer.echo(f"Left out: {', '.join(left_out)}.")
+
+
+def _became(row: Row) -> str:
+    return row.refused or ("taken out of the folder" if row.gone else row.output or "nothing is left")
 
 
 def points_read(rows: Sequence[Row] | Sequence[AuditRow]) -> PointsRead:

@@ -17,7 +17,7 @@ from sfumato.base.files import write_text
 from sfumato.base.numbers.odds import odds_words
 from sfumato.base.progress import progress
 from sfumato.base.things.traces import Trace
-from sfumato.base.units import format_length, plain_number
+from sfumato.base.units import count_of, format_length, plain_number
 from sfumato.cli.output import fail, print_json
 from sfumato.cli.tracks.archive_faces import named_columns, passphrase_in, points_read, say_table
 from sfumato.pages.report import render
@@ -252,15 +252,15 @@ def _audit_archive(
 
 
 def _say_archive(found: ArchiveAudit, report: Path | None) -> None:
+    if open_ones := ", ".join(leak.name for leak in found.leaks if leak.lies_open):
+        typer.echo(f"STILL FOUND: {open_ones}. {count_of(found.inside, 'shared point')} inside a zone.")
     if left := say_table(found.rows, "error per coordinate", _row_words):
         typer.echo(f"... and {left} more; --report writes all of them.")
     if words := points_read(found.rows).sentence():
         typer.echo(words)
     for leak in found.leaks:
         typer.echo(leak.sentence())
-    if found.inside:
-        typer.echo(f"WRONG: {found.inside} published point(s) lie inside a zone. Do not share this; report it.")
-    elif found.leaks:
+    if found.leaks and not found.inside:
         typer.echo("No published point lies inside a zone.")
     for line in (*noise_lines(found), *found.notes):
         typer.echo(line)

@@ -176,16 +176,35 @@ def hide(
         write_text(report, private_page(done, owner, output), private=True)
     if public_report is not None:
         write_text(public_report, public_page(done, output))
+    code = 1 if done.lies_open or done.strangers else 0
     if json:
         files = {"folder": output, "certificate": certificate, "report": report, "public_report": public_report}
         print_json(_as_json(done, {name: str(path) for name, path in files.items() if path is not None}))
-        return
+        raise typer.Exit(code)
     say_rows(done.rows)
     typer.echo(f"{count_of(done.shared, 'file')} in {output}. {shown.sentence()}")
     if done.document["kept"]:
         typer.echo(f"Kept as recorded: {', '.join(done.document['kept'])}.")
     typer.echo(f"Private, beside it: {done.private} (manifest, summary). Keep it and your places file, for next time.")
     typer.echo("What you published before without a zone cannot be taken back.")
+    _say_folder(done, output)
+    raise typer.Exit(code)
+
+
+def _say_folder(done: ArchiveResult, output: Path) -> None:
+    """What is no longer in the folder, what should not be in it, and what its certificate cannot say."""
+    if gone := [row.source for row in done.rows if row.gone]:
+        typer.echo(
+            f"Taken out of {output} since they were shared, and left out: {', '.join(gone)}. Whoever has them keeps "
+            "them; rename a ride to share it again."
+        )
+    if done.strangers:
+        typer.echo(
+            f"NOT COVERED: {', '.join(done.strangers)} in {output} did not come from here or changed since; while they "
+            "are there the certificate does not hold. Take them out."
+        )
+    if done.lies_open:
+        typer.echo("The certificate covers the zones that each file had when it was first shared, not later ones.")
 
 
 def _refuse_unused(options: dict[str, object]) -> None:
@@ -222,8 +241,9 @@ def _check_zones(every: Sequence[Places], zone: str | None) -> None:
 
 
 def _say_leaks(leaks: tuple[PlaceLeak, ...], unvisited: tuple[str, ...]) -> None:
-    typer.echo("Can I still be found? (private)")
-    for leak in leaks:
+    open_ones = ", ".join(leak.name for leak in leaks if leak.lies_open)
+    typer.echo(f"Can I still be found? {f'STILL FOUND: {open_ones} ' if open_ones else ''}(private)")
+    for leak in sorted(leaks, key=lambda leak: not leak.lies_open):
         typer.echo(f"  {leak.sentence()}")
     for name in unvisited:
         typer.echo(f"  {name}: no ride comes into its zone. Check its coordinates: latitude first, then longitude.")
@@ -264,12 +284,14 @@ class _Heard:
 
 def _as_json(done: ArchiveResult, files: dict[str, str]) -> dict[str, object]:
     return {
-        "ok": True,
+        "ok": not (done.lies_open or done.strangers),
         "private": True,
         "rows": [asdict(row) for row in done.rows],
         "points_read": points_read(done.rows).to_dict(),
         "leaks": [{**asdict(leak), "sentence": leak.sentence()} for leak in done.leaks],
         "unvisited": list(done.unvisited),
+        "lies_open": done.lies_open,
+        "strangers": list(done.strangers),
         "certificate": done.document,
         "outputs": files,
     }

@@ -129,12 +129,17 @@ def add(
             before = before.add(place)
         return before
 
-    change_places(places, with_them, passphrase=passphrase_in(passphrase_file))
+    after = change_places(places, with_them, passphrase=passphrase_in(passphrase_file))
+    kept = [after.place_named(place.name) for place in new]
     if json:
-        print_json({"ok": True, "added": [place.name for place in new], "places": str(places)})
+        zones = {place.name: _zone_words(place) for place in kept}
+        print_json({"ok": True, "added": [place.name for place in new], "zones": zones, "places": str(places)})
         return
-    for place in new:
-        typer.echo(f"Added {place.name}: {_zone_words(place)}. It was drawn once and stays for ever.")
+    for place, drawn in zip(kept, new, strict=True):
+        once = "It was drawn once and stays for ever."
+        if place.withheld is not drawn.withheld:
+            once = f"It was drawn before and is kept; --zone {zone} was not used: a second zone would intersect it."
+        typer.echo(f"Added {place.name}: {_zone_words(place)}. {once}")
     typer.echo(
         f"{places} says where you live: keep it to yourself, and keep a copy. Housemates should share it: two zones "
         f"drawn for one place leave {area_left(2):.0%} of either to look in."

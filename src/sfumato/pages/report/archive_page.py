@@ -18,7 +18,7 @@ from sfumato.tracks.certificates.document import Certificate
 from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.folders.audit_archive import ArchiveAudit
 from sfumato.tracks.folders.rides.ride_job import ArchiveResult
-from sfumato.tracks.folders.staging import NOT_COVERED, WITHHELD
+from sfumato.tracks.folders.staging import NOT_COVERED
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.places.find import FoundPlace
 from sfumato.tracks.places.places_file import Place, Places
@@ -108,7 +108,7 @@ def public_page(done: ArchiveResult, out: Path) -> str:
     """What was withheld, in words that say neither where nor how often; made from the output alone."""
     document = done.document
     hidden, noise = document["withheld"] is not None, document["noise"]
-    promised = list(WITHHELD) if hidden else []
+    promised = list(document["withheld"] or ())
     limits = list(NOT_COVERED) if hidden else []
     if noise is not None:
         said = Certificate.of(noise)

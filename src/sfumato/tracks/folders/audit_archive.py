@@ -28,7 +28,6 @@ from sfumato.tracks.folders.staging import ARCHIVE, SourceRecord, read_records
 from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.io.archive import Member, members
-from sfumato.tracks.places.globe import surface
 from sfumato.tracks.places.leak_test import LeakTest, PlaceLeak
 from sfumato.tracks.places.places_file import Places
 from sfumato.tracks.places.withhold import withhold
@@ -68,8 +67,8 @@ class ArchiveAudit:
 
     @property
     def inside(self) -> int:
-        """Published points inside a zone: none, or something is wrong."""
-        return sum(row.inside for row in self.rows)
+        """Published points inside a zone: none, or files were shared before a place was named."""
+        return sum(leak.open_points for leak in self.leaks)
 
     @property
     def unprotected(self) -> bool:
@@ -114,6 +113,8 @@ class _Compared:
             return AuditRow(member.name, refused=getattr(error, "what", "it cannot be read"))
         row = AuditRow(member.name, len(original), skipped=dict(original.skipped))
         if record.output is not None:
+            if not (self.folder / record.output).exists():
+                return replace(row, refused="taken out of the folder since it was shared")
             return self._held_against(row, original, record.output)
         if self.test is not None:
             self.test.add(original, None)
@@ -123,22 +124,19 @@ class _Compared:
         keep, left = self.reading.keep, original
         shared = read_trace(self.folder / output, keep=keep, keep_if_there=True)
         row = replace(row, points_out=len(shared), output=output)
-        if self.places is not None:
+        if self.places is not None and self.test is not None:
+            before = self.test.open_points
+            self.test.add(original, shared)
+            row = replace(row, inside=self.test.open_points - before)
             kept = [name for name in keep if name in original.columns or name in original.texts]
             left = withhold(original, self.places.zones, keep=kept).trace or original
         if len(left) != len(shared):
             return replace(row, refused="it was made in another way")
         shared = replace(shared, times_s=left.times_s, segment=left.segment)  # the attacker may know them
         moved = differences_m(left.lat_deg, left.lon_deg, shared.lat_deg, shared.lon_deg)
-        error_m, inside = float(np.sqrt(np.mean(moved**2))), 0
         self.pairs.append((left, shared))
-        if self.places is not None and self.test is not None:
-            self.test.add(original, shared)
-            if error_m < 0.1:  # noise may carry a point into a zone, and says nothing by it
-                points = surface(shared.lat_deg, shared.lon_deg)
-                inside = int(np.any([zone.holds(points) for zone in self.places.zones], axis=0).sum())
         near = float(np.mean(np.hypot(*moved.T) <= WITHIN_M))
-        return replace(row, error_m=error_m, inside=inside, within_a_metre=near)
+        return replace(row, error_m=float(np.sqrt(np.mean(moved**2))), within_a_metre=near)
 
 
 def audit_archive(
@@ -172,8 +170,13 @@ def audit_archive(
             "None of the files given was shared in this folder.", "Give the originals it was made from, unchanged."
         )
     shared = {record.output for record in found.known.values() if record.output}
+    shared &= {str(file["name"]) for file in document["files"]}
     if missing := len(shared - {row.output for row in rows}):
         notes.append(f"Made from originals that were not given: {count_of(missing, 'shared file')}.")
+        for name in sorted(shared - {row.output for row in rows}):
+            if found.test is not None:
+                earlier = read_trace(folder / name)
+                found.test.add(earlier, earlier)
     noise, attacked = None, 0
     if document["noise"] is not None:
         chosen = _chosen(found.pairs)

@@ -150,6 +150,7 @@ class Staging:
         self.out, self.private = out, private_folder(out)
         self.staging = self.private / "staging"
         self._outputs: dict[str, SourceRecord] = {}
+        self.gone: set[str] = set()  # outputs that their owner took out of the folder
         self.manifest = Manifest(self.private / RECORDS_NAME, owner)
         self.staging.mkdir(mode=0o700, exist_ok=True)
         for record in list(self.manifest.records.values()):
@@ -159,7 +160,10 @@ class Staging:
                 # killed between the rename and its record: it may have been shared since, so it stays certified
                 self.manifest.add(replace(record, placed=True))
             if self.manifest.records[record.source].placed:
-                self._outputs[record.output] = record
+                if (out / record.output).exists():
+                    self._outputs[record.output] = record
+                else:
+                    self.gone.add(record.output)
 
     def enter_name(self, record: SourceRecord) -> bool:
         """Enter an output's name; False where another content has it already."""
@@ -176,6 +180,12 @@ class Staging:
         """What a certificate of noise is made from: every output's points and digest, in the order of names."""
         records = (self._outputs[name] for name in sorted(self._outputs))
         return ReleasedFiles(tuple((record.points_out, record.content_sha256 or "") for record in records))
+
+    def strangers(self) -> list[str]:
+        """Files of the output folder that this job did not write, or that were changed since."""
+        here = sorted(path for path in self.out.rglob("*") if path.is_file()) if self.out.is_dir() else []
+        known = {self.out / name: record.output_sha256 for name, record in self._outputs.items()}
+        return [path.relative_to(self.out).as_posix() for path in here if not _is_there(path, known.get(path))]
 
     def where(self, name: str) -> Path:
         """An output file, staged or placed."""
@@ -263,6 +273,11 @@ WITHHELD = (
     f"({', '.join(f'{radius:g} m' for radius in RADII_M)}): by centre and radius alone, the odds between any two "
     "places of its inner disc (.8 of the radius) stay what they were before.",
 )
+WITHHELD_BEFORE = (
+    "Everything recorded inside the zones that a file's owner had drawn when it was first shared was taken out of it. "
+    "Zones that were drawn later may lie open in files shared before.",
+    *WITHHELD[1:],
+)
 NOT_COVERED = (
     "The directions in which rides come out of a zone: no guarantee. The owner measured what known attackers find.",
     "How long a gap lasted, where times are released.",
@@ -339,7 +354,7 @@ class FolderStatement:
     times: Times
     kept: Sequence[str]
     noise: Document | None
-    withheld: bool = False
+    withheld: Sequence[str] = ()
     simulation: bool = False
     columns: Mapping[str, str] | None = None
     people: Crowd | None = None
@@ -352,7 +367,7 @@ class FolderStatement:
             Times.parse(str(document["times"]["released"])),
             document["kept"],
             document["noise"],
-            document["withheld"] is not None,
+            () if document["withheld"] is None else _known_words(document["withheld"]),
             bool(document["simulation"]),
             document.get("columns"),
             document.get("people"),
@@ -369,7 +384,7 @@ class FolderStatement:
             "kind": ARCHIVE if self.people is None else DATASET,
             "format": FORMAT,
             "sfumato": __version__,
-            "withheld": list(WITHHELD) if self.withheld else None,
+            "withheld": list(self.withheld) or None,
             "not_covered": list(NOT_COVERED) if self.withheld else [],
             "times": {"released": str(self.times), "meaning": self.times.sentence()},
             **columns,
@@ -382,6 +397,11 @@ class FolderStatement:
         document = with_seal(body, sign)
         assert is_folder_document(document)
         return document
+
+
+def _known_words(words: Sequence[str]) -> Sequence[str]:
+    """Those of the two sentences that a certificate has; what was changed becomes the usual ones, which differ."""
+    return WITHHELD_BEFORE if list(words) == list(WITHHELD_BEFORE) else WITHHELD
 
 
 def over_people(points_of_people: Mapping[int, int]) -> Crowd:

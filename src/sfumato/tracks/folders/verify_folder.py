@@ -41,6 +41,7 @@ from sfumato.tracks.folders.staging import (
     DATASET,
     MANIFEST_NAME,
     REJECTS_NAME,
+    WITHHELD_BEFORE,
     CertifiedFile,
     FolderDocument,
     FolderStatement,
@@ -221,7 +222,9 @@ def _protection(document: FolderDocument) -> tuple[str, str]:
         return "none", "A simulation: whoever knows the seed undoes it."
     if document["withheld"] is not None:
         rest = "" if noise is None else f"{noise.protection}. {noise.reasons['protection']}"
-        return "places withheld", f"Protection by the noise on the rest: {rest}" if rest else "What is left is exact."
+        why = f"Protection by the noise on the rest: {rest}" if rest else "What is left is exact."
+        before = document["withheld"] == list(WITHHELD_BEFORE)
+        return "places withheld", f"Those named when a file was first shared. {why}" if before else why
     if noise is None:
         return "none", "Nothing was withheld, and no noise is stated."
     return noise.protection, noise.reasons["protection"]

@@ -4,12 +4,15 @@ Beside what attackers reach after the cut stand the same numbers for the archive
 and for guesses without any ride. A best of many attackers is near by luck, too: ``by_luck`` is the chance that as many
 blind guesses in the inner disc come as near as the best attacker did. All of it is private. No number here is an ε: it
 says what these attackers reach on this archive, not what everybody will.
+
+A place may *lie open*: points inside its zone are in what is published, because files were shared before it was named.
+No fit is needed then: whoever looks takes the commonest end of rides in there (the attacker ``open``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,16 +20,19 @@ import numpy.typing as npt
 from sfumato.base.arrays import FloatArray, evenly, finite, positive
 from sfumato.base.errors import NotCertified
 from sfumato.base.things.traces import Trace
+from sfumato.base.units import count_of
 from sfumato.tracks.adversary.places import Stretch, ZoneView, guesses_m, look
 from sfumato.tracks.adversary.places.cuts import commonest
 from sfumato.tracks.adversary.places.learned import believe
-from sfumato.tracks.places.globe import Around
+from sfumato.tracks.places.globe import Around, surface
 from sfumato.tracks.places.places_file import Place, Places
 from sfumato.tracks.places.withhold import withhold
 from sfumato.tracks.places.zones import Withholding, Zone, centred_zone
 from sfumato.tracks.priors.kernels import Kernel
 
 UNLUCKY = 0.05  # the best of as many blind guesses comes as near less often than this: it was no luck
+OPEN = "open"
+_NOISES = 4.0  # so many of them deep inside a zone, a point was not carried there by noise
 _FOUND = "This is nearer than luck explains: leave out the rides that lead there, or share fewer of them."
 
 
@@ -37,6 +43,7 @@ class PlaceLeak:
     ``errors_m`` holds every attacker's error, ``best`` names the nearest. ``odds``: how much likelier the true place is
     than the average place of the zone, for the learned attacker. ``arrival_loss_per_m2``: the exact loss of the
     withheld arrivals summed over rides, for the Gaussian-process prior given; ``arrival_error_m`` what it leaves.
+    ``open_points`` of ``open_files`` are published inside the zone, from ``open_since_s`` (the first of their times).
     """
 
     name: str
@@ -53,14 +60,29 @@ class PlaceLeak:
     odds: float | None
     arrival_loss_per_m2: float | None = None
     arrival_error_m: float | None = None
+    open_points: int = 0
+    open_files: int = 0
+    open_since_s: float | None = None
+
+    @property
+    def lies_open(self) -> bool:
+        """Whether points inside the zone are published."""
+        return self.open_points > 0
 
     @property
     def found(self) -> bool:
-        """Whether the best attacker came nearer than luck explains: roads lead there, and a reader follows them."""
-        return self.by_luck is not None and self.by_luck < UNLUCKY
+        """Whether it lies open, or the best attacker came nearer than luck explains: roads lead there."""
+        return self.lies_open or (self.by_luck is not None and self.by_luck < UNLUCKY)
 
     def sentence(self) -> str:
         """One line for the owner."""
+        if self.lies_open:
+            files = count_of(self.open_files, "file that was shared before", "files that were shared before")
+            nearest = "" if OPEN not in self.errors_m else f"; rides end {self.errors_m[OPEN]:.0f} m from it"
+            return (
+                f"{self.name}: STILL FOUND. {self.open_points} points inside its zone lie open in {files}{nearest}. "
+                "Who has them keeps them; --again builds the folder anew and says which files to delete."
+            )
         if self.radius_m is None:
             return f"{self.name}: withheld as drawn; its outline shows, and nothing hides where it is."
         before = "no ride ends there" if self.unprotected_m is None else f"found to {self.unprotected_m:.0f} m before"
@@ -84,6 +106,10 @@ class _Seen:
     centred: list[ZoneView] = field(default_factory=list)
     ends_m: list[FloatArray] = field(default_factory=list)
     loss_per_m2: float = 0.0
+    open_ends_m: list[FloatArray] = field(default_factory=list)
+    open_points: int = 0
+    open_files: int = 0
+    open_since_s: float = np.inf
 
 
 class LeakTest:
@@ -96,8 +122,11 @@ class LeakTest:
         self._seen = [_Seen() for _ in self.places]
 
     def add(self, original: Trace, published: Trace | None) -> None:
-        """One ride: as it was recorded, and as it would be published (None: it disappeared)."""
+        """One ride: as it was recorded, and as it is or would be published (None: it disappeared)."""
+        points = None if published is None else surface(published.lat_deg, published.lon_deg)
         for number, (place, seen) in enumerate(zip(self.places, self._seen, strict=True)):
+            if published is not None and points is not None:
+                self._look_inside(place, seen, published, points)
             zone = place.zone
             if zone is None:
                 continue
@@ -117,17 +146,41 @@ class LeakTest:
                     hidden = float(original.times_s[np.argmin(away)])
                     seen.loss_per_m2 += arrival_loss_per_m2(published.times_s, hidden, prior=self.prior)
 
+    def _look_inside(self, place: Place, seen: _Seen, published: Trace, points: FloatArray) -> None:
+        """What of a published ride lies in the zone, deeper than noise carries points."""
+        inside = place.withheld.holds(points)
+        if inside.any() and self.noise_m > 0:
+            inside &= place.withheld.beyond_m(points) < -_NOISES * self.noise_m
+        if not inside.any():
+            return
+        seen.open_points += int(np.count_nonzero(inside))
+        seen.open_files += 1
+        seen.open_since_s = min(seen.open_since_s, float(published.times_s[inside].min()))
+        first = np.diff(published.segment, prepend=published.segment[0] - 1) != 0
+        ends = np.flatnonzero(inside & (first | np.append(first[1:], True)))
+        there = ends if len(ends) else np.flatnonzero(inside)  # a log that never ends: where most of it is
+        seen.open_ends_m.extend(_around_place(place, published)[there[evenly(len(there), 200)]])
+
+    @property
+    def open_points(self) -> int:
+        """Published points inside zones so far."""
+        return sum(seen.open_points for seen in self._seen)
+
     def results(self) -> tuple[PlaceLeak, ...]:
         """One record per place, in their order."""
         return tuple(self._result(place, seen) for place, seen in zip(self.places, self._seen, strict=True))
 
     def _result(self, place: Place, seen: _Seen) -> PlaceLeak:
         zone = place.zone
+        since_s = seen.open_since_s if seen.open_files else None
         if zone is None:
-            return PlaceLeak(place.name, None, 0, {}, None, None, None, None, None, None, None, None)
+            nothing = PlaceLeak(place.name, None, 0, {}, None, None, None, None, None, None, None, None)
+            return replace(nothing, open_points=seen.open_points, open_files=seen.open_files, open_since_s=since_s)
         truth = zone.around.to_metres(place.lat_deg, place.lon_deg)[0]
         view = ZoneView.join(seen.after) if seen.after else None
         errors = _errors(view, truth)
+        if (near := _commonest_end_m(seen.open_ends_m)) is not None:
+            errors[OPEN] = near
         best, best_m = _least(errors)
         centred_view = ZoneView.join(seen.centred) if seen.centred else None
         usual, usual_m = _least(_errors(centred_view, np.zeros(2), but="centre"))
@@ -141,7 +194,7 @@ class LeakTest:
         return PlaceLeak(
             place.name, zone.radius_m, 0 if view is None else len(view.gates_m), errors, best, best_m, luck,
             unprotected, usual, usual_m, float(np.hypot(*truth)), None if belief is None else belief.odds(truth),
-            loss, left,
+            loss, left, seen.open_points, seen.open_files, since_s,
         )  # fmt: skip
 
 

@@ -13,12 +13,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sfumato.base.errors import InputError
+from sfumato.base.errors import InputError, SfumatoError
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import count_of
 from sfumato.tracks.certificates.build import certificate_body, rounded_times
 from sfumato.tracks.folders.rides.protect_archive import chosen_noise
 from sfumato.tracks.folders.rides.ride_job import ArchiveResult, Job, Said, Sharing, Treatment, fill_archive
+from sfumato.tracks.folders.staging import WITHHELD, WITHHELD_BEFORE
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.people.noise import Noise
 from sfumato.tracks.places.given_tables import is_table, like, traces_of_table
@@ -150,7 +151,6 @@ def hide_archive(
             mine.publish,
             tested.conclude,
             tested.look,
-            withheld=True,
             noisy=blur is not None,
         )
 
@@ -171,11 +171,14 @@ class _Tested:
             self.entered[number] += bool(zone.holds(points).any())
 
     def conclude(self, job: Job) -> Said:
-        hiding, records = self.hiding, job.manifest.records
-        if hiding.times.kind == "keep":
-            today = {records[row.source].output for row in job.rows if row.source in records}
-            for name in (name for name, _ in job.outputs if name not in today):  # of sources that are not given today
+        hiding, unread = self.hiding, False
+        rest = {name for name, _ in job.outputs} - job.looked_at  # of sources that are not given today
+        for name in sorted(rest.union(job.strangers())):
+            try:
                 earlier = read_trace(job.where(name))
+            except SfumatoError:
+                unread = True  # no times, or no track: nobody can say that nothing lies open in it
+            else:
                 self.test.add(earlier, earlier)
         leaks = self.test.results()
         active = hiding.places.active
@@ -187,4 +190,5 @@ class _Tested:
             terms = replace(hiding.blur[1].terms(), times=str(hiding.times), kept=hiding.keep, several_files=True)
             noise = certificate_body(terms, job.released)
         simulation = hiding.places.simulation or (noise is not None and bool(noise["simulation"]))
-        return Said(noise, simulation, leaks, unvisited)
+        lies_open = unread or any(leak.lies_open for leak in leaks)
+        return Said(noise, simulation, leaks, unvisited, WITHHELD_BEFORE if lies_open else WITHHELD)

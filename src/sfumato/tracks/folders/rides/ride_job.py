@@ -30,6 +30,7 @@ from sfumato.base.units import count_of
 from sfumato.tracks.certificates.build import released_of
 from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.folders.staging import (
+    WITHHELD_BEFORE,
     CertifiedFile,
     FolderDocument,
     FolderStatement,
@@ -103,6 +104,7 @@ class Row:
     output: str | None = None
     new: bool = False
     no_track: bool = False
+    gone: bool = False
 
     @classmethod
     def of(cls, record: SourceRecord, *, refused: str | None = None, new: bool = False) -> Row:
@@ -174,6 +176,7 @@ class Said:
     simulation: bool
     leaks: tuple[PlaceLeak, ...] = ()
     unvisited: tuple[str, ...] = ()
+    withheld: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -192,7 +195,6 @@ class Treatment:
     publish: Callable[[Trace], Trace | None]
     conclude: Callable[[Job], Said]
     look: Callable[[Trace, Trace | None], None] | None = None
-    withheld: bool = False
     noisy: bool = True
     remember: bool = False
 
@@ -206,6 +208,12 @@ class ArchiveResult:
     unvisited: tuple[str, ...]
     document: FolderDocument
     private: Path
+    strangers: tuple[str, ...] = ()
+
+    @property
+    def lies_open(self) -> bool:
+        """Whether a place, or whatever cannot be looked into, lies open in the folder."""
+        return self.document["withheld"] == list(WITHHELD_BEFORE)
 
     @property
     def shared(self) -> int:
@@ -242,14 +250,15 @@ def _filled(sources: Sequence[str | Path], out: Path, how: Sharing, do: Treatmen
             job.whereabouts.refuse_two_people()
         said = do.conclude(job)
         files: list[CertifiedFile] = [{"name": name, "sha256": digest} for name, digest in job.outputs]
-        statement = FolderStatement(files, do.times, how.reading.keep, said.noise, do.withheld, said.simulation)
+        statement = FolderStatement(files, do.times, how.reading.keep, said.noise, said.withheld, said.simulation)
         document = statement.document(faces.sign)
         if faces.certified is not None:
             faces.certified(document)
         job.place_all(job.manifest.records[row.source] for row in job.rows if row.new)
     finally:
         job.close()
-    return ArchiveResult(tuple(job.rows), said.leaks, said.unvisited, document, job.private)
+    strangers = tuple(job.strangers())
+    return ArchiveResult(tuple(job.rows), said.leaks, said.unvisited, document, job.private, strangers)
 
 
 class Job(Staging):
@@ -264,6 +273,7 @@ class Job(Staging):
         self.rows: list[Row] = []
         self.whereabouts = Whereabouts()
         self.published: dict[str, Trace] = {}
+        self.looked_at: set[str] = set()
 
     def run(self, sources: Sequence[str | Path]) -> None:
         """Stage every member of the sources."""
@@ -297,25 +307,43 @@ class Job(Staging):
         known = self.manifest.records.get(source)
         placed = known if known is not None and known.placed else None
         if placed is not None:
-            refused = CHANGED if placed.source_sha256 != digest else OTHER_WISH if placed.wish != self.wish else None
-            if refused is not None or do.look is None:
-                return Row.of(placed, refused=refused)
+            return self._again(placed, digest, path)
         format, trace = self.how.reading.read(path)
         if do.noisy:
             self.whereabouts.add(trace)
         published = do.publish(trace)
         if do.look is not None:
             do.look(trace, published)
-        if placed is not None:
-            return Row.of(placed)
         left_out = tuple(dict.fromkeys(trace.dropped))
         record = SourceRecord(
             source, digest, self.wish, None, None, len(trace), 0, left_out, skipped=dict(trace.skipped)
         )
         if published is not None:
             record = self._stage(record, published, self.to or format)
+            self.looked_at.add(record.output or "")
         self.manifest.add(record)
         return Row.of(record, new=True)
+
+    def _again(self, placed: SourceRecord, digest: str, path: Path) -> Row:
+        """A source that was shared before: it is looked at again as it lies in the folder."""
+        do = self.do
+        refused = CHANGED if placed.source_sha256 != digest else OTHER_WISH if placed.wish != self.wish else None
+        if do.look is not None:
+            trace = self.how.reading.read(path)[1]
+            if do.noisy:
+                self.whereabouts.add(trace)
+            do.look(trace, do.publish(trace) if refused is None else self._shared_before(placed, trace))
+            self.looked_at.add(placed.output or "")
+        return replace(Row.of(placed, refused=refused), gone=placed.output in self.gone)
+
+    def _shared_before(self, record: SourceRecord, original: Trace) -> Trace | None:
+        """What lies in the folder of a ride; all of the ride where that cannot be read (files without times)."""
+        if record.output is None or record.output in self.gone:
+            return None
+        try:
+            return read_trace(self.out / record.output)
+        except SfumatoError:
+            return original
 
     def _stage(self, record: SourceRecord, trace: Trace, format: Format) -> SourceRecord:
         ending = format.endings[0]

@@ -23,7 +23,7 @@ from sfumato.base.arrays import IntArray
 from sfumato.base.errors import InputError
 from sfumato.tracks.adversary.companions import WorstGroup
 from sfumato.tracks.certificates.verify import Document
-from sfumato.tracks.folders.staging import FORMAT, CertifiedFile, Crowd, FolderDocument, FolderStatement
+from sfumato.tracks.folders.staging import FORMAT, WITHHELD, CertifiedFile, Crowd, FolderDocument, FolderStatement
 from sfumato.tracks.io.formats import visible_files
 from sfumato.tracks.people.engine import ProtectedRows
 from sfumato.tracks.people.layout import Layout
@@ -369,7 +369,7 @@ def statement_of(
     files: list[CertifiedFile] = [{"name": name, "sha256": digest, "points": points} for name, digest, points in parts]
     simulation = simulation or (noise is not None and bool(noise["simulation"]))
     kept = sorted(shown - set(roles.values()))
-    return FolderStatement(files, times, kept, noise, noise is None, simulation, roles, people)
+    return FolderStatement(files, times, kept, noise, WITHHELD if noise is None else (), simulation, roles, people)
 
 
 def manifest_text(parts: Parts, tally: JobTally, *, read: bool = True) -> str:

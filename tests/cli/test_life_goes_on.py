@@ -1,0 +1,135 @@
+"""`sfumato hide` while life goes on: a forgotten place, a home that moved, files that are deleted or grow."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from command import run
+from rides import PARIS, ride
+from track_files import write_as
+
+from sfumato.tracks.places.globe import Around
+
+NEW = [9000.0, 2000.0]  # metres from the first home
+
+
+def where(metres: list[float]) -> str:
+    lat, lon = Around(*PARIS).to_degrees(metres)
+    return f"{lat[0]:.6f},{lon[0]:.6f}"
+
+
+def add(folder: Path, name: str, at: str, *more: str) -> str:
+    code, out, err = run("places", "add", name, at, "--places", "me.places", "--zone", "800m", *more, folder=folder)
+    assert code == 0, err
+    return out
+
+
+def hide(folder: Path, *more: str) -> tuple[int, str, str]:
+    return run(
+        "hide", "rides", "-o", "shared", "--places", "me.places", "--certificate", "c.json", *more, folder=folder
+    )
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Path:
+    """Rides from home, and from a second place that is named only after they were shared."""
+    (tmp_path / "rides").mkdir()
+    for number in range(8):
+        begin = [0.0, 0.0] if number % 2 else NEW
+        trace = ride(begin, [4000.0 - 300 * number, 5000.0], every_s=5.0, at_s=1.7e9 + 86400 * number)
+        write_as("gpx", trace, tmp_path / "rides" / f"{number}.gpx")
+    add(tmp_path, "home", where([0.0, 0.0]))
+    code, out, err = hide(tmp_path)
+    assert code == 0, err
+    assert "lie open" not in out
+    return tmp_path
+
+
+def test_a_place_named_after_it_was_shared_is_still_found_and_every_line_says_so(shared: Path) -> None:
+    add(shared, "newhome", where(NEW))
+    code, out, _ = hide(shared)
+    assert code == 1
+    assert out.splitlines()[0] == "Can I still be found? STILL FOUND: newhome (private)"
+    assert "newhome: STILL FOUND." in out.splitlines()[1]
+    assert "lie open in 4 files that were shared before; rides end 0 m from it" in out
+    assert out.count("lie open") == 1  # the first home is as hidden as it was
+    said = json.loads((shared / "c.json").read_text())["withheld"][0]
+    assert "taken out of every file" not in said
+    assert "may lie open in files shared before" in said
+    code, out, _ = run("verify", "c.json", "--release", "shared", folder=shared)
+    assert code == 0
+    assert "Those named when a file was first shared." in out
+
+
+def test_refuse_if_found_refuses_what_lies_open(shared: Path) -> None:
+    add(shared, "newhome", where(NEW))
+    code, _, err = hide(shared, "--refuse-if-found", "150m")
+    assert code != 0
+    assert "newhome (to 0 m," in err
+
+
+def test_an_audit_counts_what_lies_open_in_files_that_were_cut_otherwise(shared: Path) -> None:
+    add(shared, "newhome", where(NEW))
+    hide(shared)
+    code, out, _ = run(*("audit", "rides", "shared", "--certificate", "c.json", "--places", "me.places"), folder=shared)
+    assert code == 1
+    assert out.startswith("STILL FOUND: newhome.")
+
+
+def test_rides_that_are_not_given_today_are_attacked_as_they_lie_in_the_folder(shared: Path) -> None:
+    add(shared, "newhome", where(NEW))
+    for path in (shared / "rides").iterdir():
+        path.unlink()
+    write_as("gpx", ride(NEW, [4000.0, 3000.0], every_s=5.0, at_s=1.71e9), shared / "rides" / "later.gpx")
+    code, out, _ = hide(shared)
+    assert (code, "newhome: STILL FOUND." in out) == (1, True)
+
+
+@pytest.mark.parametrize("times", ["shift", "relative", "coarse:5min", "drop"])
+def test_whatever_becomes_of_the_times_it_is_still_found(tmp_path: Path, times: str) -> None:
+    (tmp_path / "rides").mkdir()
+    for number in range(3):
+        trace = ride(NEW, [4000.0 - 300 * number, 5000.0], every_s=5.0, at_s=1.7e9 + 86400 * number)
+        write_as("gpx", trace, tmp_path / "rides" / f"{number}.gpx")
+    add(tmp_path, "home", where([0.0, 0.0]))
+    assert hide(tmp_path, "--times", times)[0] == 0
+    add(tmp_path, "newhome", where(NEW))
+    code, out, _ = hide(tmp_path, "--times", times)
+    assert (code, "newhome: STILL FOUND." in out) == (1, True)
+
+
+def test_a_place_where_nobody_was_before_changes_nothing_that_is_promised(shared: Path) -> None:
+    add(shared, "cottage", where([-30_000.0, 8000.0]))
+    assert hide(shared)[0] == 0
+    assert "taken out of every file" in json.loads((shared / "c.json").read_text())["withheld"][0]
+
+
+def test_a_shared_file_that_was_deleted_stays_out_and_the_certificate_holds(shared: Path) -> None:
+    gone = sorted((shared / "shared").iterdir())[0]
+    gone.unlink()
+    code, out, _ = hide(shared)
+    assert code == 0
+    assert "7 files in shared" in out
+    assert "Taken out of shared since they were shared, and left out: rides/" in out
+    assert not gone.exists()
+    assert run("verify", "c.json", "--release", "shared", folder=shared)[0] == 0
+
+
+def test_a_file_that_does_not_belong_into_the_folder_is_attacked_and_told(shared: Path) -> None:
+    add(shared, "newhome", where([20_000.0, 0.0]))
+    write_as("gpx", ride([20_000.0, 0.0], [15_000.0, 0.0], every_s=5.0), shared / "shared" / "other machine.gpx")
+    code, out, _ = hide(shared)
+    assert code == 1
+    assert "newhome: STILL FOUND." in out
+    assert "NOT COVERED: other machine.gpx in shared" in out
+
+
+def test_a_place_that_is_named_again_keeps_its_zone_and_is_told_so(shared: Path) -> None:
+    assert run("places", "remove", "home", "--places", "me.places", folder=shared)[0] == 0
+    code, out, _ = run(
+        *("places", "add", "home", where([0.0, 0.0]), "--places", "me.places", "--zone", "400m"), folder=shared
+    )
+    assert code == 0
+    assert "Added home: a zone of 800 m. It was drawn before and is kept; --zone 400m was not used" in out
