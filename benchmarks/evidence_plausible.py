@@ -19,7 +19,7 @@ from held_out import HERE, people_in_halves
 from sfumato.base.things.frames import unroll
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.certificates.document import Certificate
-from sfumato.tracks.noise.plausibility import REFUSED_BELOW, plausibilities
+from sfumato.tracks.noise.plausibility import REFUSED_BELOW, GaussianRoughness, moments_of
 from sfumato.tracks.people.door import protect
 from sfumato.tracks.priors.kernels import Kernel
 
@@ -39,8 +39,10 @@ def refused_originals(traces: list[tuple[str, Trace]], noise_m: float | None) ->
     for _, trace in traces:
         order = np.argsort(trace.times_s, kind="stable")
         path = unroll(trace.lat_deg[order], trace.lon_deg[order])
-        found = noise.plausibility(trace.times_s[order], path, snap_m=SNAP_M)
-        refused += found is not None and found < REFUSED_BELOW
+        times, path = moments_of(trace.times_s[order], path)
+        test = noise.roughness(times, SNAP_M)
+        found = None if test is None else test.p_values(path[:, :, None])
+        refused += found is not None and found[0] < REFUSED_BELOW
     return refused
 
 
@@ -85,7 +87,7 @@ def refused_releases(releases: int, *, seed: int = 5) -> tuple[int, int, np.ndar
             for path in paths(times).values():
                 released = path[:, :, None] + drawn(kernel, times, each, rng)
                 released = SNAP_M * np.round(released / SNAP_M)
-                values.append(plausibilities(kernel, times, released, snap_m=SNAP_M))
+                values.append(GaussianRoughness(kernel, times, SNAP_M).p_values(released))
     everything = np.concatenate(values)
     return int(np.count_nonzero(everything < REFUSED_BELOW)), everything.size, everything
 

@@ -89,7 +89,8 @@ def test_every_mechanism_works_from_the_command_line(folder: Path, mechanism: st
     assert code == 0
     found = no_nan(out)
     assert (found["worst_loss"] is None) == (mechanism in ("independent", "planar-laplace"))
-    assert run("verify", "s.json", "--release", "s.csv", folder=folder)[0] == 0
+    untold = mechanism in ("planar-laplace", "prior-shaped")  # an original of so few points could look the same
+    assert run("verify", "s.json", "--release", "s.csv", folder=folder)[0] == int(untold)
     assert run("audit", "ride.gpx", "s.csv", "--certificate", "s.json", folder=folder)[0] == 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import sqlite3
 from pathlib import Path
@@ -10,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from typer.testing import CliRunner
 
 from sfumato.base.errors import InputError
@@ -18,6 +21,7 @@ from sfumato.base.things.traces import Trace
 from sfumato.cli import app
 from sfumato.tracks.certificates.build import certificate_body, released_of
 from sfumato.tracks.certificates.document import certificate_text, with_file, with_seal
+from sfumato.tracks.certificates.sign import signer_with
 from sfumato.tracks.certificates.verdict import Verdict, judge, worst_odds
 from sfumato.tracks.certificates.verify import terms_of
 from sfumato.tracks.io import write_trace
@@ -25,6 +29,7 @@ from sfumato.tracks.io.tables.point_table import write_fleet
 from sfumato.tracks.people.door import protect, protect_fleet
 from sfumato.tracks.people.noise import Protected
 from sfumato.tracks.plan import Plan
+from sfumato.tracks.times_released import Times
 
 HIDDEN = "48.8583701"
 
@@ -247,3 +252,52 @@ def test_the_command_line_follows_the_verdict(done: Protected, tmp_path: Path) -
     changed = CliRunner().invoke(app, ["verify", str(certificate), "--release", str(release), "--json"])
     assert changed.exit_code == 1
     assert json.loads(changed.stdout)["unchanged"] is False
+
+
+def seal_as(trace: Trace, done: Protected, path: Path, *, sign: object = None) -> dict[str, object]:
+    """A track sealed as if it were the release of ``done``."""
+    write_trace(trace, path)
+    body = certificate_body(done.terms, released_of([(None, trace)]))
+    return with_seal(with_file(body, path), sign)  # type: ignore[arg-type]
+
+
+def test_an_original_with_coarse_times_is_not_plausible(tmp_path: Path) -> None:
+    """0.2.0 tested the first point of each distinct time: 24 of 33 such originals were good."""
+    done = protect(ride(120), times="coarse:300s")
+    snapped = snap(done.original.lat_deg, done.original.lon_deg, done.terms.snap_m)
+    original = Times.parse("coarse:300s").apply(Trace(*snapped, done.original.times_s))
+    every_second = np.arange(120) % 2 == 0
+    half = Trace(
+        np.where(every_second, original.lat_deg, done.release.lat_deg),
+        np.where(every_second, original.lon_deg, done.release.lon_deg),
+        original.times_s,
+    )
+    for trace in (original, half):
+        found = judge(seal_as(trace, done, tmp_path / "r.gpx"), release=tmp_path / "r.gpx")
+        assert found.plausible is False, found.lines()
+        assert not found.ok
+    found = verdict_of(done, tmp_path / "true.gpx")
+    assert found.plausible is True, found.lines()
+    assert "half the noise" in found.reasons["plausible"]
+
+
+def test_points_of_one_moment_hold_noise_of_their_own_where_times_are_coarse(tmp_path: Path) -> None:
+    rides = ride(120)
+    twice = Trace(rides.lat_deg, rides.lon_deg, np.floor(rides.times_s / 20) * 20)
+    assert verdict_of(protect(twice, times="coarse:300s"), tmp_path / "r.gpx").plausible is True
+
+
+def test_what_an_original_would_pass_cannot_be_told_unless_a_trusted_signer_vouches(tmp_path: Path) -> None:
+    """Places six hours apart: 0.2.0 called them plausible whatever they were."""
+    far = Trace(48.5 + 0.1 * np.sin(np.arange(40)), 2.5 + 0.1 * np.cos(np.arange(40)), 1.7e9 + np.arange(40) * 21600.0)
+    done, path = protect(far), tmp_path / "r.gpx"
+    found = verdict_of(done, path)
+    assert found.plausible is None
+    assert not found.ok
+    assert "signature" in found.reasons["plausible"]
+    key = Ed25519PrivateKey.generate()
+    (tmp_path / "key.pem").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    signed = with_seal(with_file(done.body, path), signer_with(tmp_path / "key.pem"))
+    assert not judge(signed, release=path).ok, "a signature that nobody asked for is no trust"
+    public = base64.b64encode(key.public_key().public_bytes_raw()).decode()
+    assert judge(signed, release=path, signer=public).ok

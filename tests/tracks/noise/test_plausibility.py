@@ -6,14 +6,21 @@ import numpy as np
 import pytest
 
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.noise.plausibility import gaussian_plausibility, laplace_plausibility, plausibilities
+from sfumato.tracks.noise.plausibility import GaussianRoughness, LaplaceRoughness, Roughness, moments_of, spread_out
 from sfumato.tracks.noise.registry import mechanism_from_dict
 from sfumato.tracks.people.door import protect
 from sfumato.tracks.priors.kernels import RBF, Constant, Matern32, White
 from sfumato.tracks.priors.statespace import sample
 
 MULTISCALE = Matern32(12, 65) + Matern32(280, 60) + Matern32(24800, 80) + White(33) + Constant(69)  # about 150 m
+DENSE = np.arange(120) * 5.0
 TIMES = np.cumsum(np.random.default_rng(7).exponential(10, 40))
+
+
+def p_value(test: Roughness | None, path: np.ndarray) -> float:
+    found = None if test is None else test.p_values(path[:, :, None])
+    assert found is not None
+    return float(found[0])
 
 
 @pytest.mark.parametrize(
@@ -25,11 +32,10 @@ def test_noise_alone_gives_p_values_that_are_not_too_small(mechanism: str, prior
     still = Trace(np.full(40, 48.85), np.full(40, 2.35), TIMES)
     made = mechanism_from_dict(protect(still, mechanism=mechanism, prior=prior, rng=0).certificate["parameters"])
     rng = np.random.default_rng(1)
-    found = [made.plausibility(TIMES, made.draw(TIMES, rng), snap_m=0.1) for _ in range(400)]  # type: ignore[attr-defined]
-    values = np.array(found, dtype=float)
+    values = np.array([p_value(made.roughness(TIMES, 0.1), made.draw(TIMES, rng)) for _ in range(400)])  # type: ignore[attr-defined]
     for level in (0.01, 0.05, 0.2, 0.5):
         assert np.mean(values <= level) <= level + 3.5 * np.sqrt(level * (1 - level) / 400)
-    assert np.quantile(values, 0.05) < 0.35  # and it has power left
+    assert np.quantile(values, 0.05) < 0.6  # and it has power left
 
 
 def test_a_path_only_adds_and_a_smooth_one_is_refused() -> None:
@@ -37,32 +43,30 @@ def test_a_path_only_adds_and_a_smooth_one_is_refused() -> None:
     rng = np.random.default_rng(2)
     noise = np.linalg.cholesky(kernel.covariance(TIMES)) @ rng.normal(size=(40, 2))
     path = np.outer(TIMES, [3.0, 1.0])
-    assert gaussian_plausibility(kernel, TIMES, noise + 1e3 * path, snap_m=0.1) == pytest.approx(1.0)
-    smooth = gaussian_plausibility(kernel, TIMES, path, snap_m=0.1)
-    assert smooth is not None
-    assert smooth < 1e-4
+    test = GaussianRoughness(kernel, TIMES, 0.1)
+    assert p_value(test, noise + 1e3 * path) > 0.01
+    assert p_value(test, path) < 1e-4
     jumps = rng.normal(size=(40, 2))
-    assert (laplace_plausibility(0.01, TIMES, jumps, snap_m=0.1) or 0) < 1e-4
+    assert p_value(LaplaceRoughness(0.01, TIMES, 0.1), jumps) < 1e-4
 
 
 def test_what_cannot_be_told_is_none() -> None:
     kernel = White(sd_m=50)
-    assert gaussian_plausibility(kernel, TIMES[:1], np.zeros((1, 2)), snap_m=0.1) is None
-    assert laplace_plausibility(0.01, TIMES[:1], np.zeros((1, 2)), snap_m=0.1) is None
-    assert laplace_plausibility(0.01, TIMES, np.zeros((40, 2)), snap_m=100.0) is None
+    assert GaussianRoughness(kernel, TIMES[:1], 0.1).p_values(np.zeros((1, 2, 1))) is None
+    assert LaplaceRoughness(0.01, TIMES[:1], 0.1).p_values(np.zeros((1, 2, 1))) is None
+    assert LaplaceRoughness(0.01, TIMES, 100.0).p_values(np.zeros((40, 2, 1))) is None
 
 
 def test_a_fast_ride_with_a_stop_does_not_hide_that_there_is_no_noise() -> None:
     """The first test summed squares: one step of a fast ride hid all the smooth ones (20 of 57 originals at 150 m)."""
-    times = np.arange(120) * 5.0
+    times = DENSE
     gone = np.where(np.arange(120) // 12 % 2 == 0, 5.0, 0.0).cumsum()
     path = np.outer(gone, [25.0, 8.0])
-    found = gaussian_plausibility(MULTISCALE, times, path, snap_m=0.1)
-    assert found is not None
-    assert found < 1e-12
+    test = GaussianRoughness(MULTISCALE, times, 0.1)
+    assert p_value(test, path) < 1e-12
     half = path.copy()  # the first half protected, the second not
     half[:60] += sample(times[:60], MULTISCALE, coordinates=2, rng=3)
-    assert (gaussian_plausibility(MULTISCALE, times, half, snap_m=0.1) or 0) < 1e-4
+    assert p_value(test, half) < 1e-4
 
 
 def test_many_true_releases_pass_and_their_p_values_are_no_smaller_than_uniform() -> None:
@@ -72,7 +76,7 @@ def test_many_true_releases_pass_and_their_p_values_are_no_smaller_than_uniform(
         for speed in (0.0, 12.0):
             noise = np.tensordot(root, rng.standard_normal((times.size, 2, 3000)), axes=1)
             released = np.round(noise + np.outer(times, [speed, 1.0])[:, :, None], 1)
-            found = plausibilities(MULTISCALE, times, released, snap_m=0.1)
+            found = GaussianRoughness(MULTISCALE, times, 0.1).p_values(released)
             assert found is not None
             for level in (1e-3, 1e-2, 0.1):
                 assert np.mean(found <= level) <= level + 3.5 * np.sqrt(level / 3000)
@@ -85,5 +89,56 @@ def test_directions_without_noise_are_left_out_not_divided_by() -> None:
     noise = np.linalg.cholesky(smooth.covariance(times) + 1e-6 * np.eye(60)) @ np.random.default_rng(4).normal(
         size=(60, 2)
     )
-    found = gaussian_plausibility(smooth, times, np.round(noise, 1), snap_m=0.1)
-    assert found is None or found > 1e-4
+    found = GaussianRoughness(smooth, times, 0.1).p_values(np.round(noise, 1)[:, :, None])
+    assert found is None or found[0] > 1e-4
+
+
+def sealed(kind: str) -> np.ndarray:
+    """A walk with noise, with some of its points as they were."""
+    walk, noise = np.outer(DENSE, [1.2, 0.5]), sample(DENSE, MULTISCALE, coordinates=2, rng=8)
+    true = {
+        "every second point": np.arange(120) % 2 == 0,
+        "the last fifteen": np.arange(120) >= 105,
+        "all": np.ones(120, dtype=bool),
+    }[kind]
+    return walk + np.where(true[:, None], 0.0, noise)
+
+
+@pytest.mark.parametrize("kind", ["every second point", "the last fifteen", "all"])
+@pytest.mark.parametrize("coarse", [False, True])
+def test_points_without_noise_are_found_among_points_with_it(kind: str, coarse: bool) -> None:
+    """0.2.0 looked at the first point of each distinct time only, and at the whole."""
+    times = spread_out(np.floor(DENSE / 300) * 300, 300.0) if coarse else DENSE
+    assert p_value(GaussianRoughness(MULTISCALE, times, 0.1, shown=not coarse), sealed(kind)) < 1e-6
+
+
+def test_white_noise_alone_is_no_noise_of_many_scales() -> None:
+    path = np.outer(DENSE, [1.2, 0.5]) + 33.0 * np.random.default_rng(5).standard_normal((120, 2))
+    assert p_value(GaussianRoughness(MULTISCALE, DENSE, 0.1), path) < 1e-6
+
+
+def test_many_true_releases_with_coarse_times_pass() -> None:
+    rng = np.random.default_rng(12)
+    root = np.linalg.cholesky(MULTISCALE.covariance(DENSE))
+    released = np.round(np.tensordot(root, rng.standard_normal((120, 2, 3000)), axes=1), 1)
+    times = spread_out(np.floor(DENSE / 300) * 300, 300.0)
+    found = GaussianRoughness(MULTISCALE, times, 0.1, shown=False).p_values(released)
+    assert found is not None
+    assert np.mean(found <= 0.01) <= 0.015
+    assert found.min() >= 1e-5
+
+
+def test_power_is_against_the_original_itself() -> None:
+    """Walking or driving at usual rates would be refused without noise; a place every six hours would not."""
+    assert GaussianRoughness(MULTISCALE, DENSE, 0.1).power(1e-4)[0] == 1.0
+    assert GaussianRoughness(MULTISCALE, np.arange(40) * 21600.0, 0.1).power(1e-4)[0] < 0.1
+    assert LaplaceRoughness(0.01, DENSE, 0.1).power(1e-4)[0] == 1.0
+    half = GaussianRoughness(MULTISCALE, DENSE, 0.1).power(1e-4)[1]
+    assert 0.0 <= half <= 1.0
+
+
+def test_one_position_is_tested_for_each_moment_and_slots_are_spread() -> None:
+    times, path = moments_of(np.array([0.0, 0.0, 5.0]), np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
+    assert times.tolist() == [0.0, 5.0]
+    assert path.tolist() == [[1.0, 2.0], [5.0, 6.0]]
+    assert spread_out(np.array([0.0, 0.0, 300.0, 300.0, 300.0]), 300.0).tolist() == [0.0, 150.0, 300.0, 400.0, 500.0]

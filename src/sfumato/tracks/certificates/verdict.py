@@ -21,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
+from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import InputError, OtherVersion, VerificationFailed
 from sfumato.base.things.frames import unroll
 from sfumato.base.things.traces import PointsRead, Trace
@@ -35,8 +36,9 @@ from sfumato.tracks.certificates.document import (
     worst_odds,
 )
 from sfumato.tracks.certificates.verify import Release, people_of, verify
-from sfumato.tracks.noise.plausibility import REFUSED_BELOW
+from sfumato.tracks.noise.plausibility import ENOUGH_POWER, REFUSED_BELOW, Roughness, moments_of, spread_out
 from sfumato.tracks.priors.classes import PRIOR_CLASSES
+from sfumato.tracks.times_released import Times
 
 Answer = bool | None  # None: cannot be told
 _VALUED, _PLAIN = ("odds", "radius", "class"), ("no-kept", "signed", "releases")
@@ -66,11 +68,13 @@ class Verdict:
     notes: tuple[str, ...] = ()
     unmet: tuple[str, ...] = ()
     points_read: PointsRead | None = None
+    vouched: bool = False
 
     @property
     def ok(self) -> bool:
-        """Unchanged, clean, plausible, protected as promised, and all that was required."""
-        held = self.unchanged is True and self.clean is True and self.plausible is True
+        """Unchanged, clean, plausible (vouched for where that cannot be told), protected, and all that is required."""
+        plausible = self.plausible is True or (self.plausible is None and self.vouched)
+        held = self.unchanged is True and self.clean is True and plausible
         return held and self.protection == "as promised" and not self.unmet
 
     def to_dict(self) -> dict[str, object]:
@@ -161,6 +165,8 @@ def judge(
         reasons |= {} if more is None else {"clean": more}
     people = people_of(release, document, format=format)
     plausible, why = plausible_release(record, [trace for _, trace in people])
+    if plausible is None and signer is not None:
+        why += " The signer you named vouches for it."
     reasons |= {"plausible": why} if why else {}
     return replace(
         verdict,
@@ -171,6 +177,7 @@ def judge(
         checks=found.checks,
         notes=found.notes,
         points_read=PointsRead.of(trace for _, trace in people),
+        vouched=signer is not None,
         unmet=unmet(require, document, worst=lambda at: worst_odds(record, at)) if require else (),
     )
 
@@ -218,21 +225,47 @@ def _class_words(document: Written) -> str:
 
 
 def plausible_release(record: Certificate, traces: Sequence[Trace]) -> tuple[Answer, str]:
-    """Whether every person's positions could hold the stated noise; Bonferroni over people."""
-    found: list[float | None] = []
+    """Whether every person's positions could hold the stated noise, by tests that originals would not pass.
+
+    Bonferroni over people. Where an ordinary original at the same times would pass, nothing can be told.
+    """
+    limit, told, weak, half = REFUSED_BELOW / max(1, len(traces)), [], 0, 1.0
     for trace in traces:
-        order = np.argsort(trace.times_s, kind="stable")
-        path = unroll(trace.lat_deg[order], trace.lon_deg[order])
-        found.append(record.mechanism.plausibility(trace.times_s[order], path, snap_m=record.snap_m))
-    told = [value for value in found if value is not None]
-    if told and min(told) * len(told) < REFUSED_BELOW:
+        test, path = _roughness(record, trace)
+        found = None if test is None else test.p_values(path[:, :, None])
+        if test is None or found is None:
+            weak += 1
+            continue
+        told.append(float(found[0]))
+        if told[-1] >= limit:
+            power, at_half = test.power(limit)
+            weak, half = weak + (power < ENOUGH_POWER), min(half, at_half)
+    if told and min(told) < limit:
         return False, (
             "It is smoother than the stated noise allows: a true release would look so at most once in "
-            f"{1 / max(min(told) * len(told), 1e-12):,.0f}. It was never protected, or smoothed afterwards."
+            f"{1 / max(min(told) * len(traces), 1e-12):,.0f}. It was never protected, or smoothed afterwards."
         )
-    if len(told) < len(found):
-        return None, f"{len(found) - len(told)} of {len(found)} tracks have too few points, or too coarse a grid."
-    return True, ""
+    if weak or not told:
+        whose = "Of this track" if len(traces) == 1 else f"Of {weak} of {len(traces)} tracks"
+        return None, (
+            f"{whose} an original without any noise could look the same: too few points, too far apart, or too coarse "
+            "a grid. Only who made it can tell you: ask for a signature, and name the signer (--signer)."
+        )
+    return True, f"An original without noise would be refused; with half the noise, {100 * half:.0f} times in 100."
+
+
+def _roughness(record: Certificate, trace: Trace) -> tuple[Roughness | None, FloatArray]:
+    """The test of one track, and the positions it is for: one for each moment, or all where times are coarse."""
+    order = np.argsort(trace.times_s, kind="stable")
+    times_s, path = trace.times_s[order], unroll(trace.lat_deg[order], trace.lon_deg[order])
+    times = Times.parse(record.times)
+    if times.same_intervals:
+        times_s, path = moments_of(times_s, path)
+        return record.mechanism.roughness(times_s, record.snap_m), path
+    if times.step_s is None:
+        return None, path
+    times_s = spread_out(times_s, times.step_s)
+    return record.mechanism.roughness(times_s, record.snap_m, shown=False), path
 
 
 def parse_requirements(text: str) -> dict[str, str]:

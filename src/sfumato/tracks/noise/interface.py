@@ -23,7 +23,7 @@ from sfumato.base.randomness import Random
 from sfumato.base.things.frames import displace
 from sfumato.base.things.guarantees import Guarantee, Losses, Together
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.noise.plausibility import gaussian_plausibility
+from sfumato.tracks.noise.plausibility import GaussianRoughness, Roughness
 from sfumato.tracks.plan import Plan, Target
 from sfumato.tracks.priors.classes import ClassTerms, PriorClass
 from sfumato.tracks.priors.kernels import Kernel, KernelTerms
@@ -276,10 +276,13 @@ class TraceMechanism(ABC):
         """Which members of the class ``loss_at_times`` was maximised over, for so many distinct times."""
         return None
 
-    def plausibility(self, times_s: FloatArray, positions_m: FloatArray, *, snap_m: float) -> float | None:
-        """A bound on how often a true release is as smooth as this one (a p-value); None where that cannot be told."""
+    def roughness(self, times_s: FloatArray, snap_m: float, *, shown: bool = True) -> Roughness | None:
+        """The test whether positions at these sorted times could hold its noise; None where there is none.
+
+        ``shown`` says that times are as recorded, and distinct; where not, they are a guess at what was recorded.
+        """
         kernel = self.kernel() if self.gaussian else None
-        return None if kernel is None else gaussian_plausibility(kernel, times_s, positions_m, snap_m=snap_m)
+        return None if kernel is None else GaussianRoughness(kernel, times_s, snap_m, shown)
 
     def blocks(self, target: Target, together: Together) -> Blocks:
         """Further parts of the certificate, recomputed by verification."""

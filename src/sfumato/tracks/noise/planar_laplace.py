@@ -25,7 +25,7 @@ from sfumato.base.units import format_length
 from sfumato.tracks.noise.gaussian_noise import no_protection
 from sfumato.tracks.noise.interface import AdditiveNoise, Card, MechanismTerms, Numbers, Plain, Stated, redrawn
 from sfumato.tracks.noise.phrases import NOT_COVERED, STAYS_NOT_COVERED
-from sfumato.tracks.noise.plausibility import laplace_plausibility
+from sfumato.tracks.noise.plausibility import LaplaceRoughness, Roughness
 from sfumato.tracks.plan import Plan, Target
 from sfumato.tracks.priors.kernels import Kernel, White
 
@@ -80,8 +80,8 @@ class LaplaceNoise(AdditiveNoise):
         below = np.column_stack([gammainc(2.0, reach), turn])
         return np.asarray(ndtri(np.clip(below, 1e-300, 1.0 - 1e-16)))
 
-    def plausibility(self, times_s: FloatArray, positions_m: FloatArray, *, snap_m: float) -> float | None:
-        return laplace_plausibility(self.epsilon_per_m, times_s, positions_m, snap_m=snap_m)
+    def roughness(self, times_s: FloatArray, snap_m: float, *, shown: bool = True) -> Roughness | None:
+        return LaplaceRoughness(self.epsilon_per_m, times_s, snap_m) if shown else None
 
     def law(self) -> Plain:
         return {"kernel": "planar_laplace", "epsilon_per_m": self.epsilon_per_m}

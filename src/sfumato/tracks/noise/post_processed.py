@@ -27,6 +27,7 @@ from sfumato.base.units import format_length
 from sfumato.tracks.noise.gaussian_noise import NOISE_STEP_M, rounded_up
 from sfumato.tracks.noise.interface import Blocks, Card, MechanismTerms, Numbers, Plain, Stated, TraceMechanism
 from sfumato.tracks.noise.multiscale.noise import MultiscaleNoise
+from sfumato.tracks.noise.plausibility import Roughness
 from sfumato.tracks.plan import ODDS_DELTA, Plan, Target
 from sfumato.tracks.priors.classes import PriorClass
 from sfumato.tracks.priors.kernels import Kernel
@@ -177,8 +178,8 @@ class RoundedNoise(PostProcessed):
     def post_process(self, lat_deg: FloatArray, lon_deg: FloatArray) -> tuple[FloatArray, FloatArray]:
         return snap(lat_deg, lon_deg, self.round_to_m)
 
-    def plausibility(self, times_s: FloatArray, positions_m: FloatArray, *, snap_m: float) -> float | None:
-        return self.inner.plausibility(times_s, positions_m, snap_m=max(snap_m, self.round_to_m))
+    def roughness(self, times_s: FloatArray, snap_m: float, *, shown: bool = True) -> Roughness | None:
+        return self.inner.roughness(times_s, max(snap_m, self.round_to_m), shown=shown)
 
     def words(self) -> str:
         return (

@@ -10,7 +10,7 @@ it again. Whatever was drawn is measured against the law it is stated to have be
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
@@ -94,10 +94,16 @@ class Noise:
         kept, snap_m = tuple(plan.keep), float(plan.snap_m)
         return Terms(self.mechanism, plan.target, snap_m, source, simulation, kept, plan.times, several_files)
 
-    def track(self, trace: Trace, person: str | None = None, *, keep: Sequence[str] | None = None) -> Trace:
-        """One person's release, snapped to the public grid, with what the plan keeps (or ``keep``) and nothing else."""
+    def track(
+        self, trace: Trace, person: str | None = None, *, keep: Sequence[str] | None = None, times: Times | None = None
+    ) -> Trace:
+        """One person's release, snapped to the public grid, with what the plan keeps (or ``keep``) and nothing else.
+
+        ``times`` are what the caller will make of the times afterwards, where that is not the plan's.
+        """
         assert self.draw is not None
-        lat, lon = self._released(self._of(person, together=False), trace, self.draw)
+        own = trace if (times or Times.parse(self.plan.times)).same_intervals else _apart(trace)
+        lat, lon = self._released(self._of(person, together=False), own, self.draw)
         released = trace.moved_to(lat, lon, keep=self.plan.keep if keep is None else keep)
         if self.plan.times == "keep":
             return released
@@ -156,6 +162,16 @@ class Noise:
         moved_m = differences_m(lat_deg, lon_deg, lat, lon)
         check_drawn(self.mechanism, DrawnNoise(times_ms, moved_m, starts), parts=self.parts)
         return snap(*self.mechanism.post_process(lat, lon), self.plan.snap_m)
+
+
+def _apart(trace: Trace) -> Trace:
+    """Points of one moment a millisecond apart: where times are not shown, each point holds white noise of its own."""
+    order = np.argsort(trace.times_s, kind="stable")
+    times = np.rint(trace.times_s[order] * 1000.0)
+    later = np.arange(times.size)
+    spread = np.empty_like(times)
+    spread[order] = np.maximum.accumulate(times - later) + later
+    return replace(trace, times_s=spread / 1000.0)
 
 
 def choose(plan: Plan, traces: Sequence[Trace] = (), *, named: bool = False, **drawn: Unpack[DrawnFrom]) -> Noise:

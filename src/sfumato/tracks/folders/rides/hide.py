@@ -55,7 +55,7 @@ class Hiding:
         keep = [name for name in self.keep if name in trace.columns or name in trace.texts]
         left = withhold(trace, self.zones, keep=keep).trace
         if left is not None and self.blur is not None:
-            left = self.blur[1].track(rounded_times(left), keep=keep)
+            left = self.blur[1].track(rounded_times(left), keep=keep, times=self.times)
         return None if left is None else self.times.apply(left, self.places.derive("times"))
 
     def wish(self) -> str:

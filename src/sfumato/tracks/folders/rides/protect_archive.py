@@ -75,7 +75,7 @@ def _continuing(chosen: Noise, plan: Plan, times: Times, how: Sharing) -> Treatm
 
     def publish(trace: Trace) -> Trace:
         keep = [*trace.columns, *trace.texts]
-        return times.apply(chosen.track(rounded_times(trace), keep=keep), key)
+        return times.apply(chosen.track(rounded_times(trace), keep=keep, times=times), key)
 
     def conclude(job: Job) -> Said:
         return _said(job, chosen, process, job.released if job.outputs else None)

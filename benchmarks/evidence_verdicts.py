@@ -1,0 +1,125 @@
+"""Verdicts that tell the truth: what was called good in 0.2.0 and is not now, and true releases that still pass.
+
+    python benchmarks/evidence_verdicts.py [--quick] [--releases 100000]
+
+Originals are people of GeoLife and cabs of San Francisco (../shared/data), sealed as if they were releases. Each line
+says how many of how many were called plausible, refused, and not told.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from evidence_geolife import _columns, _pieces
+from evidence_plausible import drawn, mechanism, paths, patterns
+from held_out import HERE, people_in_halves
+from sfumato.base.things.traces import Trace
+from sfumato.tracks.certificates.document import Certificate
+from sfumato.tracks.certificates.verdict import plausible_release
+from sfumato.tracks.noise.plausibility import REFUSED_BELOW, GaussianRoughness, spread_out
+from sfumato.tracks.people.door import protect
+from sfumato.tracks.times_released import Times
+
+COARSE = "coarse:300s"
+Change = Callable[[Trace, Trace], Trace]
+
+
+def originals(step: int) -> list[Trace]:
+    """Rides of people nothing was chosen on, and a day of every few cabs."""
+    found = [trace for _, trace in people_in_halves()[1][:104:step]]
+    cabs = list(_pieces(_columns("cabspotting/cabspotting.parquet"), ["cab_id"]))
+    for _, cab in cabs[:: 2 * step]:
+        order = np.argsort(cab.times_s, kind="stable")[:600]
+        found.append(Trace(cab.lat_deg[order], cab.lon_deg[order], cab.times_s[order]))
+    return found
+
+
+def mixed(original: Trace, release: Trace, kept: np.ndarray) -> Trace:
+    """The release with some of its points as they were recorded."""
+    lat = np.where(kept, original.lat_deg, release.lat_deg)
+    return replace(release, lat_deg=lat, lon_deg=np.where(kept, original.lon_deg, release.lon_deg))
+
+
+def whitened(original: Trace, white_m: float, rng: np.random.Generator) -> Trace:
+    """The original with independent noise alone."""
+    step = white_m * rng.standard_normal((2, len(original))) / 111_000.0
+    lon = original.lon_deg + step[1] / np.cos(np.radians(original.lat_deg))
+    return replace(original, lat_deg=original.lat_deg + step[0], lon_deg=lon)
+
+
+def thinned(original: Trace, step: int) -> Trace:
+    """Every so many points of it."""
+    return Trace(original.lat_deg[::step], original.lon_deg[::step], original.times_s[::step])
+
+
+def attacks(rng: np.random.Generator) -> Iterator[tuple[str, str, Change]]:
+    """What was sealed as a release: its name, how times are shown, and how it is made of original and release."""
+    yield "the release itself", "keep", lambda _, release: release
+    yield "the release itself, times coarse", COARSE, lambda _, release: release
+    yield "the original", "keep", lambda original, _: original
+    yield "the original, times coarse", COARSE, lambda original, _: original
+    for times in ("keep", COARSE):
+        yield (
+            f"every second point original, times {times.split(':')[0]}",
+            times,
+            lambda original, release: mixed(original, release, np.arange(len(original)) % 2 == 0),
+        )
+        yield (
+            f"the last 15 points original, times {times.split(':')[0]}",
+            times,
+            lambda original, release: mixed(original, release, np.arange(len(original)) >= len(original) - 15),
+        )
+    yield "the original with 158 m of white noise only", "keep", lambda original, _: whitened(original, 158.0, rng)
+    yield "the original, one point in sixty", "keep", lambda original, _: thinned(original, 60)
+
+
+def told(traces: list[Trace]) -> None:
+    """The answers to *plausible?* for every attack."""
+    rng, releases = np.random.default_rng(3), [protect(trace) for trace in traces]
+    for name, shown, change in attacks(rng):
+        answers = []
+        for done in releases:
+            sealed = change(done.original, done.release)
+            if len(sealed) < 2:
+                continue
+            record = replace(Certificate.of(done.certificate), times=shown)
+            answers.append(plausible_release(record, [Times.parse(shown).apply(sealed)])[0])
+        counts = [sum(answer is one for answer in answers) for one in (True, False, None)]
+        print(f"{name}: plausible {counts[0]}, refused {counts[1]}, cannot be told {counts[2]}, of {len(answers)}")
+
+
+def refused_releases(releases: int, *, seed: int = 5) -> tuple[int, int]:
+    """(refused, tried) true releases whose times are shown, and coarse; at every pattern, on every path."""
+    rng, refused, tried = np.random.default_rng(seed), 0, 0
+    kernel, times_of = mechanism(None).kernel(), patterns(rng)
+    each = -(-releases // (len(times_of) * 3 * 2))
+    for times in times_of.values():
+        guessed = spread_out(np.floor(times / 300.0) * 300.0, 300.0)
+        for path in paths(times).values():
+            released = 0.1 * np.round((path[:, :, None] + drawn(kernel, times, each, rng)) / 0.1)
+            for test in (GaussianRoughness(kernel, times, 0.1), GaussianRoughness(kernel, guessed, 0.1, shown=False)):
+                found = test.p_values(released)
+                tried += each
+                refused += 0 if found is None else int(np.count_nonzero(found < REFUSED_BELOW))
+    return refused, tried
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--releases", type=int, default=100_000)
+    options = parser.parse_args()
+    refused, tried = refused_releases(4000 if options.quick else options.releases)
+    print(f"true releases refused: {refused} of {tried} (at most once in 10,000 is allowed)")
+    if HERE:
+        told(originals(8 if options.quick else 2))
+    return int(refused > 2 + 3 * tried * REFUSED_BELOW)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
