@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import typer
 
 from sfumato.base.errors import InputError
-from sfumato.cli.output import print_json
+from sfumato.cli.output import AsJson, print_json
 
 _WHERE = "Which collector"
 Url = Annotated[str, typer.Option(envvar="SFUMATO_URL", help="The collector's address.", rich_help_panel=_WHERE)]
@@ -29,7 +29,6 @@ TokenFile = Annotated[
         rich_help_panel=_WHERE,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print the answer as one JSON object.")]
 Told = dict[str, Any]
 HOME = "http://127.0.0.1:8000"
 _WITHIN_S = 600
@@ -94,7 +93,7 @@ def asking(*, operator: bool = True) -> Callable[[Callable[..., None]], Callable
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         known = inspect.signature(command, eval_str=True)
-        added = {"url": (Url, HOME), **({"token_file": (TokenFile, "")} if operator else {}), "json": (Json, False)}
+        added = {"url": (Url, HOME), **({"token_file": (TokenFile, "")} if operator else {}), "json": (AsJson, False)}
         kind = inspect.Parameter.KEYWORD_ONLY
         options = [inspect.Parameter(name, kind, default=one[1], annotation=one[0]) for name, one in added.items()]
 

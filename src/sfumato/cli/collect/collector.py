@@ -10,13 +10,12 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.base.errors import InputError, MissingExtra
-from sfumato.cli.output import print_json
+from sfumato.cli.output import AsJson, print_json
 
 collector = typer.Typer(no_args_is_help=True, help="Back up, restore and upgrade a collector's database.")
 Database = Annotated[
     str, typer.Option(envvar="SFUMATO_DATABASE", help="sqlite:///FILE or postgresql://USER@HOST/NAME.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 _USUAL = "sqlite:///sfumato.db"
 
 
@@ -30,7 +29,7 @@ def backup(
     to: Annotated[str, typer.Argument(help="The backup to write (one SQLite file, mode 600).")],
     database: Database = _USUAL,
     replace: Annotated[bool, typer.Option("--replace", help="Write over an older backup.")] = False,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Back up the database while the collector runs. The backup holds its keys: guard it like the database."""
     held = _run("back_up", database, Path(to), replace=replace)
@@ -41,7 +40,7 @@ def backup(
 def restore(
     backup: Annotated[str, typer.Argument(help="A backup of either kind of database.")],
     database: Database = _USUAL,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Fill an empty database from a backup, also from SQLite to PostgreSQL or back. Never writes over one in use."""
     held = _run("restore", database, Path(backup))
@@ -49,7 +48,7 @@ def restore(
 
 
 @collector.command()
-def upgrade(database: Database = _USUAL, json: Json = False) -> None:
+def upgrade(database: Database = _USUAL, json: AsJson = False) -> None:
     """Bring the tables to this version (serve does so too); make a backup first."""
     before, held = _run("upgrade", database)
     was = before or "none"
