@@ -8,7 +8,7 @@ UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo demo-collect test test-all check bench docs web clean core extras tools
+.PHONY: demo demo-collect test test-all check mutate bench docs web clean core extras tools
 
 $(BIN)/uv:
 	$(PYTHON) -m venv $(VENV)
@@ -56,6 +56,9 @@ check: $(VENV)/.dev  ## style, types, layers, and the house in numbers
 	$(BIN)/python scripts/house.py --check
 	$(BIN)/python scripts/architecture.py --check  # walks the six journeys, too
 	$(BIN)/python scripts/papers_coverage.py --check
+
+mutate: $(VENV)/.test  ## break every function the papers' rows name, and see its named test fail (about an hour)
+	$(BIN)/python scripts/papers_coverage.py --mutate
 
 bench: $(VENV)/.bench  ## every benchmark, each a ratio against something real in the same run
 	$(BIN)/python benchmarks/run.py

@@ -1,88 +1,141 @@
-"""Every definition, theorem, algorithm, table and figure of the five papers, one row each: writes docs/coverage.md.
+"""What the papers state: writes docs/coverage.md and docs/errata.md from one table, and breaks code to try its tests.
 
-python scripts/papers_coverage.py            write the page
-python scripts/papers_coverage.py --check    exit 1 where the page is not up to date
+python scripts/papers_coverage.py                    write both pages
+python scripts/papers_coverage.py --check            exit 1 where a page is not up to date
+python scripts/papers_coverage.py --mutate [N]       break every named function (or a sample of N rows), each in several
+                                                     ways; exit 1 for a row whose named test stays green
 """
 
 from __future__ import annotations
 
+import os
+import random
+import subprocess
 import sys
-from dataclasses import dataclass
+from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "coverage.md"
-TABLE = Path(__file__).with_suffix(".txt")
-WORKS = "works"
+sys.path.insert(0, str(ROOT / "src"))
+
+from sfumato.papers.statements import ERRATA, WORDS, Statement, statements  # noqa: E402
+
+COVERAGE, PAGE_OF_ERRATA = ROOT / "docs" / "coverage.md", ROOT / "docs" / "errata.md"
+BY_HAND = "<!-- what follows is written by hand -->"
+TITLES = {
+    "Meehan2020": "Location Trace Privacy Under Conditional Priors, workshop [Meehan2020]",
+    "Meehan2021": "Location Trace Privacy Under Conditional Priors, with its appendix [Meehan2021]",
+    "Biswas2023": "PRIVIC [Biswas2023]",
+    "Jiang2021": "Context-Aware Local Information Privacy, supplement [Jiang2021]",
+}
 
 
-@dataclass(frozen=True)
-class Row:
-    """One statement: where it stands, what it says, what runs it, what tests it, and what became of it."""
-
-    item: str
-    says: str
-    function: str
-    command: str
-    test: str
-    verdict: str
-
-
-def papers() -> dict[str, list[Row]]:
-    """The rows of each paper, from the table beside this file."""
-    found: dict[str, list[Row]] = {}
-    title = ""
-    for line in TABLE.read_text(encoding="utf-8").splitlines()[1:]:
-        if line.startswith("## "):
-            title = line[3:]
-            found[title] = []
-        elif line:
-            found[title].append(Row(*(cell.strip() for cell in line.split("|"))))
-    return found
-
-
-def page() -> str:
-    """The whole page."""
-    everything = [row for rows in papers().values() for row in rows]
-    counts = {
-        "work": sum(row.verdict == WORKS for row in everything),
-        "fail as printed": sum(row.verdict.startswith("fails") for row in everything),
-        "are not implemented": sum(row.verdict.startswith("not") for row in everything),
-    }
-    said = ", ".join(f"{count} {words}" for words, count in counts.items())
+def coverage_page() -> str:
+    """Every statement with its verdict, and what runs and tests it."""
+    rows = list(statements().values())
+    counts = Counter(row.verdict for row in rows)
+    said = "; ".join(f"{counts[verdict]} *{word}*" for verdict, word in WORDS.items() if counts[verdict])
     parts = [
         "# What of the papers is here",
         "",
-        f"Every definition, theorem, algorithm, table and figure of the five papers: {len(everything)} rows; {said}.",
-        "A row that fails as printed works here in its corrected form; the number is that of [the errata](errata.md).",
-        "Written by `python scripts/papers_coverage.py`; tests check that everything named exists.",
+        "Every definition, theorem, algorithm, table, figure, remark and stated experiment of the five papers: "
+        f"{len(rows)} rows, one verdict each: {said}.",
+        "The verdicts, and what is meant by each, are those of [the errata](errata.md); `sfumato reproduce` prints the "
+        "same word for the same row.",
+        "Written by `python scripts/papers_coverage.py` from `src/sfumato/papers/statements.toml`; tests compare the "
+        "pages, the runs and the tests, and `make mutate` breaks every function named to see its test fail.",
     ]
-    for title, rows in papers().items():
+    for paper, title in TITLES.items():
         parts += [
             "",
             f"## {title}",
             "",
-            "| | what it says | function | command | test | verdict |",
+            "| | what it says | code | command | test | verdict |",
             "|---|---|---|---|---|---|",
         ]
-        parts += [_line(row) for row in rows]
+        parts += [_coverage_line(row) for row in rows if row.paper == paper]
     return "\n".join(parts) + "\n"
 
 
-def _line(row: Row) -> str:
+def _coverage_line(row: Statement) -> str:
     def code(text: str, before: str = "") -> str:
         return "none" if text == "none" else f"`{before}{text}`"
 
-    function = row.function.replace(":", ".")
-    cells = (row.item, row.says, code(function), code(row.command, "sfumato "), code(row.test), row.verdict)
-    return f"| {' | '.join(cells)} |"
+    verdict = f"{row.word}, see erratum {row.erratum}" if row.erratum else row.word
+    verdict += f": {row.because}" if row.because else ""
+    cells = (row.item, row.says, code(row.code.replace(":", ".")), code(row.command, "sfumato "), code(row.test))
+    return f"| {' | '.join(cell.replace('|', '&#124;') for cell in (*cells, verdict))} |"
+
+
+def errata_page() -> str:
+    """Every statement that is not simply true as printed, quoted, with the correction; what is by hand stays."""
+    rows = [row for row in statements().values() if row.verdict in ERRATA]
+    counts = Counter(row.verdict for row in rows)
+    parts = [
+        "# Errata of the papers, and what we do about each",
+        "",
+        "If you work with the papers, check here first. Each entry quotes its sentence with its place and has one of "
+        f"six verdicts ({len(rows)} entries):",
+        "",
+        f"* *{WORDS['typo']}* ({counts['typo']}): what is meant is obvious, and nothing follows from it;",
+        f"* *{WORDS['gap']}* ({counts['gap']}): the argument given does not carry it, another does;",
+        f"* *{WORDS['empty']}* ({counts['empty']}): it holds and bounds nothing where it would be used;",
+        f"* *{WORDS['false']}* ({counts['false']}): a counterexample meets every printed hypothesis;",
+        f"* *{WORDS['undecided']}* ({counts['undecided']}): something it depends on is not said;",
+        f"* *{WORDS['differs']}* ({counts['differs']}): run here, an experiment gives something else; ours "
+        "stands beside theirs.",
+        "",
+        "The command of each row, in [what of the papers is here](coverage.md), prints the same word; the test named "
+        "there fails if somebody puts the printed form back. Quotations are checked against the papers' text.",
+    ]
+    for paper, title in TITLES.items():
+        parts += ["", f"## {title}", ""]
+        if paper == "Jiang2021":
+            parts += ["Proofs only: the main paper's text was not available to us.", ""]
+        parts += ["| # | where | printed | verdict | what holds, and what the code does | how much it matters |"]
+        parts += ["|---|---|---|---|---|---|", *(_errata_line(row) for row in rows if row.paper == paper)]
+    kept = PAGE_OF_ERRATA.read_text(encoding="utf-8").partition(BY_HAND)[2]
+    return "\n".join(parts) + f"\n\n{BY_HAND}{kept}"
+
+
+def _errata_line(row: Statement) -> str:
+    where = row.item if row.place == row.item else f"{row.item} ({row.place})"
+    cells = (row.erratum, where, f"“{row.quote}”", row.word, row.correction, row.number)
+    return f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"
+
+
+def mutate(sample: int | None) -> int:
+    """Run the named tests once per way of breaking the code they are named beside; see scripts/mutants.py."""
+    keys = [row.key for row in statements().values() if ":" in row.code]
+    if sample is not None:
+        keys = random.Random(0).sample(keys, min(sample, len(keys)))
+    environment = {**os.environ, "SFUMATO_MUTATE": "\n".join(keys), "PYTHONPATH": f"{ROOT / 'scripts'}:{ROOT / 'src'}"}
+    tests = sorted({f"tests/{statements()[key].test.partition('[')[0]}" for key in keys})
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "mutants",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        *tests,
+    ]
+    return subprocess.call(command, cwd=ROOT, env=environment)
 
 
 def main(arguments: list[str]) -> int:
-    """Write or check the page."""
+    """Write or check the pages, or try the tests."""
+    if arguments[:1] == ["--mutate"]:
+        return mutate(int(arguments[1]) if len(arguments) > 1 else None)
+    pages = {COVERAGE: coverage_page(), PAGE_OF_ERRATA: errata_page()}
     if arguments == ["--check"]:
-        return 0 if PAGE.read_text(encoding="utf-8") == page() else 1
-    PAGE.write_text(page(), encoding="utf-8")
+        return int(any(path.read_text(encoding="utf-8") != text for path, text in pages.items()))
+    for path, text in pages.items():
+        path.write_text(text, encoding="utf-8")
     return 0
 
 

@@ -31,7 +31,7 @@ def reproduce_command(
     name: Annotated[str, typer.Argument(help="Which one; 'list' prints their names, 'all' runs every one.")],
     json: AsJson = False,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer points and rounds: seconds each, all in under 5 minutes.")
+        bool, typer.Option("--quick", help="Fewer points and rounds: seconds each, all in under 3 minutes.")
     ] = False,
     output: Annotated[
         Path | None,
@@ -43,8 +43,8 @@ def reproduce_command(
 ) -> None:
     """Regenerate a published figure, table or section and give a verdict on every claim, the paper's and ours apart.
 
-    A claim holds, fails, or cannot be checked. What a paper is known to get wrong is printed as a failure of the paper
-    and is expected; the command exits with 1 when a verdict differs from the one recorded here.
+    The word before a paper's claim is that of its row in the docs: holds, typo, true and empty, false as printed and
+    corrected here, experiment differs. The command exits with 1 when something seen differs from what is recorded.
     """
     if name == "list":
         _list(json)

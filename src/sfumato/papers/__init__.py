@@ -70,6 +70,9 @@ def _entry(target: str, words: str, heading: str) -> Entry:
 # Name of a reproduction -> where it is. Imported only when run.
 REPRODUCTIONS: dict[str, Entry] = {
     "cip-theorems": _entry("cip_theorems:run", "every theorem, with Approaches A to C and the errata", TRACES),
+    "cip-programs": _entry(
+        "cip_programs:run", "Section 4 and appendix 7.3: the programs, as printed and coded", TRACES
+    ),
     "cip-figure-2": _entry("cip_figure_2:run", "posterior intervals, the eight panels of Figure 2", TRACES),
     "cip-workshop-figure-2": _entry("cip_workshop:run", "the workshop's Figure 2: what dependence adds", TRACES),
     "cip-covariances": _entry("cip_covariances:run", "the noise covariances of appendix 7.1.2", TRACES),

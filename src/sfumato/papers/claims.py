@@ -1,20 +1,23 @@
 """A claim, whose it is, and what became of it when it was run: the paper's sentences and ours, never mixed.
 
-A paper's claim may fail and the reproduction still be right: the failure is *recorded* (``recorded`` is the verdict
-that this repository has seen), printed as a failure of the paper, and a test holds it there. What makes a reproduction
-exit with 1 is a verdict that differs from the recorded one.
+A paper's claim names its row of :mod:`sfumato.papers.statements` and prints that row's word, the same as on the pages:
+*typo*, *true and empty*, *experiment differs*. What was seen (``seen``: held, failed, not to be checked) is *recorded*
+beside it, and a test holds it there. What makes a reproduction exit with 1 is something seen that differs from the
+record.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from sfumato.base.errors import InputError
+from sfumato.papers.statements import statement
 
-Verdict = Literal["holds", "fails", "cannot be checked"]
+Seen = Literal["holds", "fails", "cannot be checked"]
 Number = float | int | str | None | tuple[float, ...]
 OURS = "ours"
 
@@ -23,13 +26,13 @@ OURS = "ours"
 class Claim:
     """One sentence that can be true or false.
 
-    ``whose`` is ``"ours"`` or the paper with the place in it, for example ``"Meehan2021, Fig. 2a"``.
+    ``whose`` is ``"ours"`` or a row of the papers' statements, for example ``"Meehan2021, Fig. 2a"``.
     """
 
     words: str
     whose: str
-    verdict: Verdict
-    recorded: Verdict = "holds"
+    seen: Seen
+    recorded: Seen = "holds"
     expected: Number = None
     measured: Number = None
     tolerance: float | None = None
@@ -38,7 +41,17 @@ class Claim:
     @property
     def as_expected(self) -> bool:
         """Whether this run saw what the repository recorded."""
-        return self.verdict == self.recorded
+        return self.seen == self.recorded
+
+    @property
+    def verdict(self) -> str:
+        """The word of the row for a paper's claim seen as recorded; otherwise what was seen."""
+        if not self.of_paper or not self.as_expected:
+            return self.seen
+        row = statement(self.whose)
+        return (
+            self.seen if self.seen == "cannot be checked" and row.verdict not in ("undecided", "absent") else row.word
+        )
 
     @property
     def of_paper(self) -> bool:
@@ -52,6 +65,7 @@ class Claim:
             "place": self.whose if self.of_paper else None,
             "words": self.words,
             "verdict": self.verdict,
+            "seen": self.seen,
             "recorded": self.recorded,
             "as_expected": self.as_expected,
             "expected": _plain(self.expected),
@@ -61,7 +75,7 @@ class Claim:
         }
 
     def line(self) -> str:
-        """As one line of text: a failure of a paper reads as that, a surprise as a surprise."""
+        """As one line of text: the row's word first, a surprise as a surprise."""
         whose = f"[{self.whose}]" if self.of_paper else "[ours]"
         numbers = ""
         if self.measured is not None:
@@ -80,7 +94,7 @@ def check(
     held: bool,
     *,
     whose: str = OURS,
-    recorded: Verdict = "holds",
+    recorded: Seen = "holds",
     expected: Number = None,
     measured: Number = None,
     tolerance: float | None = None,
@@ -98,7 +112,7 @@ def near(
     tolerance: float,
     relative: bool = True,
     whose: str = OURS,
-    recorded: Verdict = "holds",
+    recorded: Seen = "holds",
     because: str = "",
 ) -> Claim:
     """A number against the number claimed, within a tolerance (relative unless said otherwise)."""
@@ -118,7 +132,7 @@ def near(
     )
 
 
-def cannot_check(words: str, *, whose: str, because: str, recorded: Verdict = "cannot be checked") -> Claim:
+def cannot_check(words: str, *, whose: str, because: str, recorded: Seen = "cannot be checked") -> Claim:
     """A claim that nothing here can decide: what is missing is said."""
     return Claim(words, whose, "cannot be checked", recorded, because=because)
 
@@ -134,17 +148,11 @@ def surprises(claims: Sequence[Claim]) -> list[Claim]:
 
 
 def count_verdicts(claims: Sequence[Claim]) -> str:
-    """How many hold, fail and cannot be checked, papers' and ours apart, in one line."""
+    """How many of each verdict, papers' and ours apart, in one line."""
     parts = []
-    for name, chosen in (
-        ("papers", [c for c in claims if c.of_paper]),
-        ("ours", [c for c in claims if not c.of_paper]),
-    ):
-        verdicts = [claim.verdict for claim in chosen]
-        parts.append(
-            f"{name}: {verdicts.count('holds')} hold, {verdicts.count('fails')} fail, "
-            f"{verdicts.count('cannot be checked')} cannot be checked"
-        )
+    for name, of_paper in (("papers", True), ("ours", False)):
+        counted = Counter(claim.verdict for claim in claims if claim.of_paper == of_paper)
+        parts.append(f"{name}: {', '.join(f'{count} {word}' for word, count in counted.most_common()) or 'none'}")
     return "; ".join(parts)
 
 

@@ -14,15 +14,16 @@ from sfumato.base.version import __version__
 from sfumato.papers import REPRODUCTIONS, Reproduction, reproduce
 from sfumato.papers.claims import Claim, cannot_check, count_verdicts
 from sfumato.papers.l_eff import DataNotHere
+from sfumato.papers.statements import statements
 
 _STYLE = """
 body { font-family: sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
 table { border-collapse: collapse; font-size: .85rem; margin: .6rem 0; }
 td, th { border-bottom: 1px solid #ddd; padding: .2rem .6rem; text-align: left; vertical-align: top; }
-.holds { color: #2f6f3e; } .fails { color: #a33; } .unknown { color: #777; } .surprise { background: #fdd; }
+.holds { color: #2f6f3e; } .other { color: #a33; } .unknown { color: #777; } .surprise { background: #fdd; }
 svg { max-width: 100%; height: auto; } details { margin: .6rem 0; } .small { color: #555; font-size: .85rem; }
 """
-_WORDS = {"holds": "holds", "fails": "fails", "cannot be checked": "unknown"}
+_COLOURS = {"holds": "holds", "cannot be checked": "unknown"}
 # The longest first, so that no process is left alone with one at the end.
 LONGEST = (
     "cip-figure-2",
@@ -48,10 +49,9 @@ def run_one(name: str, quick: bool) -> Done:
     try:
         result = reproduce(name, quick=quick)
     except DataNotHere as missing:
-        claim = cannot_check(
-            f"everything about {REPRODUCTIONS[name].words}", whose=REPRODUCTIONS[name].heading, because=missing.what
-        )
-        result = Reproduction(name, REPRODUCTIONS[name].words, {}, (claim,), notes=(missing.advice,))
+        rows = [row for row in statements().values() if row.command == f"reproduce {name}"]
+        claims = [cannot_check(row.says, whose=row.key, because=missing.what) for row in rows]
+        result = Reproduction(name, REPRODUCTIONS[name].words, {}, claims, notes=(missing.advice,))
     return Done(result, time.perf_counter() - began)
 
 
@@ -87,8 +87,8 @@ def page_of_all(done: Sequence[Done], pictures: Mapping[str, str], *, quick: boo
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>sfumato: the papers, reproduced</title>',
         f"<style>{_STYLE}</style></head><body><h1>The papers, reproduced</h1>",
         f"<p>sfumato {__version__}{', --quick' if quick else ''}. {escape(count_verdicts(claims))}.</p>",
-        "<p>A claim of a paper that fails is a finding about the paper. What would be wrong here is a verdict that "
-        "differs from the one recorded in the repository; such lines are marked.</p><h2>Claims</h2>",
+        "<p>The word before a paper's claim is that of its row in docs/coverage.md. What would be wrong here is what "
+        "was seen and differs from what the repository recorded; such lines are marked.</p><h2>Claims</h2>",
         _claims_table([(one.result.name, claim) for one in done for claim in one.result.claims]),
     ]
     heading = ""
@@ -112,7 +112,7 @@ def _claims_table(claims: Sequence[tuple[str, Claim]]) -> str:
     for name, claim in claims:
         link = f'<td><a href="#{escape(name)}">{escape(name)}</a></td>' if name else ""
         mark = "" if claim.as_expected else ' class="surprise"'
-        verdict = f'<td class="{_WORDS[claim.verdict]}">{claim.verdict}</td>'
+        verdict = f'<td class="{_COLOURS.get(claim.verdict, "other")}">{claim.verdict}</td>'
         words = claim.line().split("] ", 1)[1]
         rows.append(f"<tr{mark}>{link}{verdict}<td>{escape(claim.whose)}</td><td>{escape(words)}</td></tr>")
     return f"<table>{''.join(rows)}</table>"

@@ -11,6 +11,7 @@ from scipy import stats
 from sfumato.base.errors import InputError
 from sfumato.channels.designs.lip.lip_optimal import optimal_channel
 from sfumato.channels.designs.numbers import clamped_laplace as cl
+from sfumato.papers.lip.lip_theorems import printed_conditions
 
 X = np.arange(3.0)
 
@@ -87,19 +88,29 @@ def test_the_sufficient_conditions_never_fail_exactly() -> None:
             assert max(found.leakage()) <= epsilon + 1e-9
 
 
+@pytest.mark.says("Jiang2021, Thm 6, claim", "empty")
 def test_the_threshold_is_never_feasible_under_the_sufficient_conditions() -> None:
     """E13: equality only for the uniform prior."""
     rng = np.random.default_rng(2)
     for _ in range(30):
         p, epsilon = rng.dirichlet(np.ones(3) * 4), float(rng.uniform(0.3, 3))
-        assert cl.context_aware(X, p, epsilon, calibration="sufficient").alpha <= cl.alpha_threshold(p, epsilon) + 1e-9  # type: ignore[operator]
+        needed = cl.alpha_threshold(p, epsilon)
+        assert cl.context_aware(X, p, epsilon, calibration="sufficient").alpha <= needed + 1e-9  # type: ignore[operator]
+        rate = math.log((math.exp(epsilon) - p.min()) / (1 - p.min()))
+        assert needed * p.min() + epsilon == pytest.approx(rate)  # from here on no scale is above the independent one
 
 
+@pytest.mark.says("Jiang2021, Thm 6, lower", "empty")
 def test_the_lower_condition_of_the_source_refuses_plain_laplace() -> None:
     """E9: with P_min for P(x) even alpha = 0, which is eps-LIP, is rejected."""
     p, epsilon = np.array(skewed(0.4)), 1.0
     plain = np.full(3, epsilon)
     assert cl.sufficient(p, plain, epsilon)
+    assert not any(printed_conditions(p, alpha * p + epsilon, epsilon) for alpha in np.linspace(0, 6, 61))
+    found = cl.context_aware(X, p, epsilon, calibration="sufficient")
+    assert found.alpha is not None
+    assert 0 < found.alpha < cl.alpha_threshold(p, epsilon)
+    np.testing.assert_allclose(found.scales, 2.0 / (found.alpha * p + epsilon))
     printed = p.min() + (1 - p) * math.exp(-epsilon)
     assert printed.min() < math.exp(-epsilon)
 
@@ -125,8 +136,51 @@ def test_the_conditions_of_the_source_are_infeasible_where_the_corrected_ones_ar
             assert max(feasible) == pytest.approx(corrected, abs=2e-3)
 
 
+@pytest.mark.says("Jiang2021, Thm 6, upper", "gap")
+@pytest.mark.says("Jiang2021, Thm 6, typo", "typo")
+def test_the_upper_condition_and_the_atoms_never_decide_in_random_priors() -> None:
+    """E8: what both printed conditions accept keeps eps exactly, though the first term of the upper is too small."""
+    rng = np.random.default_rng(0)
+    accepted = 0
+    for _ in range(100):
+        p, epsilon = rng.dirichlet(np.ones(int(rng.integers(2, 6)))), float(rng.uniform(0.1, 4))
+        values = np.arange(float(p.size))
+        for alpha in np.linspace(0, 3, 16):
+            rates = alpha * p + epsilon
+            if printed_conditions(p, rates, epsilon):
+                accepted += 1
+                assert cl.sufficient(p, rates * (1 - 1e-12), epsilon)
+                assert max(cl.exact_leakage(values, p, np.ptp(values) / rates)) <= epsilon + 1e-9
+    assert accepted > 50
+    skew = np.array(skewed(0.2))
+    alpha = cl.context_aware(X, skew, 2.0, calibration="sufficient").alpha
+    assert alpha is not None
+    assert printed_conditions(skew, (alpha - 1e-6) * skew + 2.0, 2.0)
+    assert not printed_conditions(skew, (alpha + 1e-3) * skew + 2.0, 2.0)
+    assert not cl.sufficient(skew, (alpha + 1e-3) * skew + 2.0, 2.0)
+
+
+@pytest.mark.says("Jiang2021, App. L, grid search", "undecided")
+def test_a_grid_search_finds_beta_below_epsilon_for_the_least_mean_noise() -> None:
+    """E21: what the search of App. L minimised is not said."""
+    p = np.array(skewed(0.2))
+    found = {
+        (a, b): float(p @ (1 / (a * p + b)))
+        for a in np.linspace(0, 3, 31)
+        for b in np.linspace(1, 2.4, 29)
+        if cl.sufficient(p, a * p + b, 2.0)
+    }
+    _, beta = min(found, key=lambda pair: found[pair])
+    assert 1.4 < beta < 1.8
+    assert 2.0 < max(b for a, b in found if a == 0) < 2.3
+    assert max(a for a, b in found if abs(b - 2.0) < 1e-9) == pytest.approx(0.7, abs=0.06)
+
+
+@pytest.mark.says("Jiang2021, Fig. 3a", "false")
 def test_alpha_falls_with_skew() -> None:
     """E12: more skew needs more noise, that is a smaller alpha."""
+    at_2 = [cl.context_aware(X, skewed(s), 2, calibration="sufficient").alpha for s in (0.0, 0.6)]
+    assert at_2 == pytest.approx([1.078, 0.106], abs=1e-3)
     alphas = [cl.context_aware(X, skewed(s), 1, calibration="sufficient").alpha for s in (0.0, 0.2, 0.4)]
     assert alphas == sorted(alphas, reverse=True)  # type: ignore[type-var]
 

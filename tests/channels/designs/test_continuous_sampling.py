@@ -15,12 +15,25 @@ from sfumato.channels.designs.numbers.gaussian_channel import (
 from sfumato.channels.measures.discrete import epsilon_delta
 
 
+@pytest.mark.says("Jiang2021, Eq. 38", "undecided")
 def test_the_share_of_truth_is_delta_and_the_printed_share_breaks_its_promise():
     assert largest_share(1.0, 0.05) == 0.05
     assert smallest_delta(0.05, 1.0) == pytest.approx(0.05)
     printed = printed_share(1.0, 0.05)
     assert printed == pytest.approx(0.1359140914)
     assert smallest_delta(printed, 1.0) > 0.05 * 2.7
+
+
+@pytest.mark.says("Jiang2021, Prop. 2, monotone", "typo")
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.05), (0.2, 0.3), (3.0, 0.01)])
+def test_the_printed_share_keeps_the_definition_of_equation_38(epsilon, delta):
+    share = printed_share(epsilon, delta)
+    assert share == pytest.approx(min(delta * math.exp(epsilon), 1 - math.exp(-epsilon) * (1 - delta)))
+    mass = np.linspace(0, 1, 501)  # Pr(Y in S_y)
+    upper = math.exp(epsilon) * (mass + delta) - (share + (1 - share) * mass)
+    lower = (1 - share) * mass - math.exp(-epsilon) * (mass - delta)
+    assert min(upper.min(), lower.min()) >= -1e-12
+    assert np.all(np.diff((math.expm1(epsilon) * mass[:-1] + delta) / (1 - mass[:-1])) > 0)  # increasing (E7)
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from sfumato.base.numbers.gaussian_quantity import delta_at, delta_average, delt
 from sfumato.channels.designs.numbers.gaussian_channel import GaussianChannel, calibrate
 
 
+@pytest.mark.says("Jiang2021, Lemma 4", "false")
 def test_published_hockey_sticks_with_the_missing_case() -> None:
     assert hockey_stick(0, math.sqrt(2), 1, 1, math.e) == pytest.approx(0.1893731002, abs=1e-9)
     # E18: B <= 0, where the formula alone would take the root of a negative number.
@@ -44,6 +45,15 @@ def test_no_noise_protects_every_value() -> None:
         assert value == pytest.approx(wanted, rel=2e-3)
     assert values == sorted(values)
     assert delta_at(1e4, prior_variance=1, noise_variance=1e6, epsilon=1)[0] > 0.99
+
+
+def test_proposition_3_the_two_hockey_sticks_of_a_pair() -> None:
+    """E_γ(f || g) - γ E_{1/γ}(g || f) = 1 - γ, the second by quadrature."""
+    y = np.linspace(-40, 40, 200_001)
+    f, g = (np.exp(-((y - m) ** 2) / (2 * s * s)) / (s * math.sqrt(2 * math.pi)) for m, s in ((0.0, 2.0), (0.5, 1.0)))
+    for gamma in (0.4, 0.8):
+        reverse = np.maximum(g - f / gamma, 0).sum() * (y[1] - y[0])
+        assert hockey_stick(0.0, 2.0, 0.5, 1.0, gamma) == pytest.approx(1 - gamma + gamma * reverse, abs=1e-6)
 
 
 def test_the_upper_side_is_the_reverse_divergence() -> None:

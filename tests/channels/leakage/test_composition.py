@@ -69,6 +69,7 @@ def test_the_same_output_twice_leaks_more_than_twice_by_the_variance_of_its_lift
     assert -math.log((r[:, y] ** 2 / (1 + variance)).min()) == pytest.approx(2.0 + math.log1p(variance), abs=1e-6)
 
 
+@pytest.mark.says("Jiang2021, Thm 4", "typo")
 def test_the_printed_product_of_theorem_4_is_wrong() -> None:
     """E4: with P(x') inside the product the expression is not the leakage; P(x') prod LR is."""
     p = np.array([0.5, 0.3, 0.2])
@@ -81,6 +82,7 @@ def test_the_printed_product_of_theorem_4_is_wrong() -> None:
     assert abs(printed - exact) > 0.1
 
 
+@pytest.mark.says("Jiang2021, Cor. 5", "typo")
 def test_the_published_markov_chain() -> None:
     channel = binary_channel(0.4, 0.7).channel
     exact, smallest = k.sequence_leakage([channel] * 3, [0.6, 0.4], [[0.9, 0.1], [0.15, 0.85]])

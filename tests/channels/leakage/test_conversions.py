@@ -15,6 +15,7 @@ from sfumato.channels.measures import discrete as d
 from sfumato.channels.priors.prior_sets import EveryPrior
 
 
+@pytest.mark.says("Jiang2021, Eq. 11", "typo")
 @pytest.mark.parametrize(
     ("epsilon", "smallest", "value"), [(1, 0.2, 2.0), (1, 0.3, 1.9062193738), (2, 0.05, 4.0), (0.5, 0.4, 0.9638623164)]
 )
@@ -66,6 +67,19 @@ def test_the_seed_of_theorem_2_without_the_exponential_fails() -> None:
     printed = min(2 * epsilon, (math.exp(epsilon) - 1 + 0.2) / 0.2)
     assert ratio > printed
     assert math.log(ratio) <= c.lip_to_ldp(epsilon, 0.2).nats + 1e-9
+
+
+@pytest.mark.says("Jiang2021, Thm 2", "typo")
+def test_theorem_2_over_a_set_of_priors_is_kept_by_every_channel_that_keeps_lip_there() -> None:
+    rng = np.random.default_rng(4)
+    priors = [np.array([0.5, 0.3, 0.2]), np.array([0.3, 0.35, 0.35])]
+    assert c.bounded_lip_to_ldp(1.0, 0.3).nats == pytest.approx(math.log((math.e - 1 + 0.3) / 0.3))
+    assert c.bounded_lip_to_ldp(0.5, 0.2).nats == 1.0
+    assert c.bounded_lip_to_ldp(0.5, 0.0).nats == 1.0
+    for _ in range(200):
+        q = rng.dirichlet(np.ones(3) * rng.uniform(0.5, 4), size=3) * 0.9 + 0.1 / 3
+        epsilon = max(d.lip(q, p).max for p in priors)
+        assert d.ldp(q) <= c.bounded_lip_to_ldp(epsilon, 0.3).nats + 1e-9
 
 
 def test_lip_bounds_mutual_information_by_epsilon_tanh_half_epsilon() -> None:
@@ -167,6 +181,7 @@ def test_corollary_6_with_logarithms(arguments: tuple[float, float, float], valu
     assert c.largest_useful_variation(*arguments) == pytest.approx(value, abs=1e-6)
 
 
+@pytest.mark.says("Jiang2021, Cor. 6", "false")
 def test_corollary_6_as_printed_fails() -> None:
     """E15: between the corrected and the printed threshold, eps + overhead already exceeds the prior-free bound."""
     epsilon, p1, p2 = 2.0, 0.2, 0.2

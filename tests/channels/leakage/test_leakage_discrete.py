@@ -17,6 +17,7 @@ Q = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.25, 0.25, 0.5]])
 P = np.array([0.5, 0.3, 0.2])
 
 
+@pytest.mark.says("Jiang2021, Eq. 21", "typo")
 def test_the_measures_of_the_reference_channel() -> None:
     found = d.lip(Q, P)
     assert found.max == pytest.approx(1.4586150227, abs=1e-9)

@@ -60,6 +60,18 @@ def test_one_joint_step_is_expectation_maximisation_written_out(betas):
     np.testing.assert_allclose(joint(tallies, stop=1).probabilities, expected, rtol=1e-12)
 
 
+def test_one_update_is_the_formula_of_the_paper():
+    matrix = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.25, 0.25, 0.5]])
+    counts, first = np.array([5, 1, 4]), np.array([0.5, 0.3, 0.2])
+    q, theta = counts / counts.sum(), first
+    for steps in (1, 2):
+        seen = theta @ matrix
+        theta = np.array([sum(q[y] * theta[x] * matrix[x, y] / seen[y] for y in range(3)) for x in range(3)])
+        found = ibu(Channel(matrix), counts, steps=steps, start=first)
+        np.testing.assert_allclose(found.probabilities, theta, rtol=1e-12)
+        assert found.log_likelihood == pytest.approx(float(counts @ np.log(theta @ matrix)))
+
+
 def test_the_update_is_the_same_for_a_grid_channel_and_its_dense_matrix():
     tallies, _ = some_tallies(cycles=1)
     channel, counts = tallies[0].channel, tallies[0].counts

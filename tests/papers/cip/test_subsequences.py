@@ -36,6 +36,7 @@ def test_approach_a_and_b_for_all_points_promise_the_same_and_c_ignores_dependen
     assert a.noise_sd_for_epsilon_1 == pytest.approx(44.72, abs=0.01)
 
 
+@pytest.mark.says("Meehan2021, Sec. 5, axes", "undecided")
 @pytest.mark.parametrize("rho", [-0.645, 0.0, 0.645])
 def test_correlated_axes_lose_what_the_joint_covariance_says(rho):
     n, point = 8, 3

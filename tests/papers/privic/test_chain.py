@@ -50,6 +50,9 @@ def test_more_states_than_tallies_already_make_lemma_6_1_impossible():
     assert int((chain.transition > 0).sum(axis=1).max()) <= chain.tallies
 
 
+@pytest.mark.says("Biswas2023, Lemma 6.1", "false")
+@pytest.mark.says("Biswas2023, Thm 6.2", "false")
+@pytest.mark.says("Biswas2023, Sec. 6, start", "false")
 @pytest.mark.parametrize("beta", [0.5, 1.0, 2.0])
 def test_with_the_limit_of_blahut_arimoto_every_state_beyond_the_threshold_is_absorbing(beta):
     chain = chain_of_estimates([14, 6], TWO, beta=beta, parts=20, ba_steps=None)
@@ -75,6 +78,8 @@ def test_theorem_6_2_and_6_3_hold_where_one_class_is_left():
     assert chain.period(chain.closed[0]) == 1
 
 
+@pytest.mark.says("Biswas2023, Remark 5", "undecided")
+@pytest.mark.says("Biswas2023, Thm C.6", "false")
 @pytest.mark.slow
 def test_theorem_c_6_the_estimate_jumps_where_the_channel_becomes_constant():
     edge = math.e / (1 + math.e)
@@ -99,3 +104,21 @@ def test_what_cannot_be_enumerated_is_refused_with_advice():
         simplex_states(3, 500)
     with pytest.raises(InputError, match="do not fit"):
         chain_of_estimates([1, 1], THREE, beta=1.0, parts=6)
+
+
+@pytest.mark.says("Biswas2023, Thm 5.1", "false")
+def test_theorem_5_1_under_a_constant_limit_channel_every_map_is_a_largest_likelihood():
+    (constant,) = channels_of(np.array([[0.9, 0.1]]), TWO, beta=1.0, steps=None)
+    np.testing.assert_array_equal(constant, [[1.0, 0.0], [1.0, 0.0]])
+    for theta in (np.array([0.9, 0.1]), np.array([0.3, 0.7])):
+        np.testing.assert_allclose(updates(theta, constant, np.array([[1.0, 0.0]]), steps=50)[0], theta)
+    (telling,) = channels_of(np.array([[0.6, 0.4]]), TWO, beta=1.0, steps=None)
+    assert np.linalg.matrix_rank(telling) == 2
+    (finite,) = channels_of(np.array([[0.9, 0.1]]), TWO, beta=1.0, steps=8)
+    assert np.linalg.matrix_rank(finite) == 2
+    kernel = np.exp(-TWO)
+    weights = np.full(2, 0.5)
+    for _ in range(7):
+        weights = weights * ((np.array([0.9, 0.1]) / (kernel @ weights)) @ kernel)
+    rows = kernel * weights
+    np.testing.assert_allclose(finite, rows / rows.sum(axis=1, keepdims=True), rtol=1e-12)

@@ -16,6 +16,7 @@ def problem(seed=0, inputs=5, outputs=4):
     return rng.dirichlet(np.ones(inputs)), rng.uniform(0, 3, (inputs, outputs))
 
 
+@pytest.mark.says("Biswas2023, Sec. 4, Fig. 4", "gap")
 @pytest.mark.parametrize("updates", [0, 1, 7, 200])
 def test_the_two_iterations_agree_step_by_step_for_any_distortion(updates):
     prior, distortion = problem()
@@ -54,6 +55,7 @@ def test_where_the_rows_sum_alike_nobody_is_silent_and_the_papers_reading_is_exa
     assert dual.channel.matrix[:, -1].max() < 1e-12
 
 
+@pytest.mark.says("Biswas2023, Thm 4.1", "gap")
 def test_theorem_4_1_the_update_through_a_planar_geometric_channel_reaches_the_largest_likelihood():
     line = np.abs(np.subtract.outer(np.arange(6.0), np.arange(6.0)))
     kernel = np.exp(-line)

@@ -11,6 +11,7 @@ def test_powers_of_a_half_need_exactly_the_entropy():
     assert expected_questions([1.0]) == 0
 
 
+@pytest.mark.says("Biswas2023, Sec. 3.2, posterior", "typo")
 def test_the_best_tree_needs_between_the_entropy_and_one_question_more():
     rng = np.random.default_rng(0)
     for size in (2, 5, 40):

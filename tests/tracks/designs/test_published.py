@@ -45,6 +45,7 @@ def test_sdp_a_breaks_for_smooth_compound_secrets_erratum_7():
     assert broken > 5 * least_loss(prior, [[24, 25]], budget=1.0).objective
 
 
+@pytest.mark.says("Meehan2021, App. 7.3.1", "gap")
 def test_our_optimum_beats_sdp_a_at_the_same_trace_in_the_same_run():
     for length, ratio in ((1, 1.85), (10, 2.75)):
         prior = prior_of(RBF(length), 50)

@@ -47,8 +47,8 @@ def threshold(epsilon: float) -> float:
 def lip_to_ldp(epsilon: float, smallest: float) -> Converted:
     """eps-LIP gives c-LDP, c = min{2 eps, ln((e^eps - 1 + p_min) / p_min)}; the second is smaller iff p_min >= tau.
 
-    Exact supremum over all eps-LIP channels of three or more symbols. (The source's ``min{2 eps, ...}`` compares a
-    logarithm with a ratio: erratum E2.)
+    Exact supremum over all eps-LIP channels of three or more symbols. (The proof of Theorem 2 prints 2 eps
+    where e^(2 eps) is meant: erratum E2.)
     """
     eps, p = epsilon_checked(epsilon), _smallest(smallest)
     if p > 0.5:
@@ -111,7 +111,7 @@ def ldp_budget_for_lip(epsilon: float, smallest: float) -> Converted:
 def bounded_lip_to_ldp(epsilon: float, priors: PriorSet) -> Converted:
     """eps-LIP for every prior of a set gives min{2 eps, ln((e^eps - 1 + Q) / Q)}-LDP, Q the largest p_min in the set.
 
-    Q is taken over the convex hull (E3); over the vertices alone it would be valid but looser.
+    Q is taken over the convex hull; over the vertices alone it would be valid but looser.
     """
     largest = priors.max_min_prob()
     nats = 2 * epsilon_checked(epsilon) if largest == 0 else lip_to_ldp(epsilon, largest).nats

@@ -100,6 +100,6 @@ def run(*, quick: bool = False) -> Reproduction:
         picture=Picture(parts, "Path, release (dashed), 2σ discs; sensitive moments marked", columns=3),
         notes=(
             "The paper's trace is not published; this is the embedded sample ride, and the noise a simulation.",
-            "Whoever knows such a mechanism can tell which moments it protects (erratum 8).",
+            "Whoever knows such a mechanism can tell which moments it protects.",
         ),
     )

@@ -2,8 +2,8 @@
 
 A ten-point trace, S = every other point, independent noise of variance σ² everywhere: the loss is (1 + σ²α*)/σ², and
 1 + σ²α* is its ratio to independent data. The text sees "a 50% increase even for l = 1" and prints no other number; the
-increase depends on the noise, from 46 % at the smallest drawn to 88 %. Σ_eff under eq. 3 has σ_z where σ_z² is meant
-(erratum 1). Our line: the least loss of S at the same trace.
+increase depends on the noise, which it does not name: 46 % at the least drawn, 50 % at a variance of .12, 90 % at the
+most. Σ_eff under eq. 3 has σ_z where σ_z² is meant (erratum 1). Our line: the least loss of S at the same trace.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from sfumato.base.drawing.panels import Panel
 from sfumato.papers import Reproduction
 from sfumato.papers.cip.theorems import gp_loss_bound
-from sfumato.papers.claims import check, near
+from sfumato.papers.claims import cannot_check, check, near
 from sfumato.papers.picture import Picture
 from sfumato.tracks.designs.exact_designs import one_compound
 from sfumato.tracks.losses.gaussian_loss import loss_matrix, worst_direction
@@ -23,7 +23,7 @@ POINTS = 10
 SECRET = np.arange(0, POINTS, 2)
 INDEPENDENT = {0.5: 1.764, 1.0: 1.834, 2.0: 1.874}
 """Ratios that an independent program of ours gives: the paper prints none."""
-PLACE = "Meehan2020, Sec. 3.2 and Fig. 2"
+PAPER = "Meehan2020"
 
 
 def run(*, quick: bool = False) -> Reproduction:
@@ -55,20 +55,39 @@ def run(*, quick: bool = False) -> Reproduction:
     followed = prior[:, SECRET] @ np.linalg.solve(prior[np.ix_(SECRET, SECRET)], hypothesis[SECRET])
     found = {row["noise_variance"]: row["l=1"] * row["noise_variance"] for row in rows}
     increases = [ratio - 1 for ratio in found.values()]
+    at_12 = 0.12 * gp_loss_bound(RBF(1.0).covariance(np.arange(float(POINTS))), 0.12 * np.eye(POINTS), SECRET).total
     claims = (
         check(
             "dependence raises the loss at every noise level, and longer length scales more",
             all(row["independent data"] < row["l=1"] < row["l=2"] < row["l=3"] for row in rows),
-            whose=PLACE,
+            whose=f"{PAPER}, Fig. 2a",
         ),
-        check(
-            "even l = 1 adds 50 % to the loss, at every noise drawn",
-            min(increases) >= 0.5,
-            whose=PLACE,
-            recorded="fails",
-            expected=0.5,
-            measured=(min(increases), max(increases)),
-            because="least and largest increase; it holds for noise variances from about .15 on",
+        cannot_check(
+            "even l = 1 adds 50 % to the loss",
+            whose=f"{PAPER}, Sec. 3.2, 50 %",
+            because=f"at which noise is not said: {100 * min(increases):.0f} % at the least variance drawn, "
+            f"{100 * (at_12 - 1):.0f} % at .12, {100 * max(increases):.0f} % at the largest",
+        ),
+        near(
+            "Σ_eff with σ_z², as the appendix prints it: the ratio at a variance of .5",
+            found[0.5],
+            INDEPENDENT[0.5],
+            tolerance=5e-4,
+            whose=f"{PAPER}, Eq. 3",
+        ),
+        near(
+            "the worst loss of every other point is the largest eigenvalue of the exact loss (l = 2, variance 1)",
+            gp_loss_bound(prior, np.eye(POINTS), SECRET).total,
+            worst,
+            tolerance=1e-9,
+            whose=f"{PAPER}, Eq. 4",
+        ),
+        near(
+            "the worst hypothesis attains it",
+            float(direction @ loss_matrix(prior, np.eye(POINTS), SECRET) @ direction),
+            worst,
+            tolerance=1e-9,
+            whose=f"{PAPER}, Fig. 2b",
         ),
         *(
             near(f"the ratio at noise variance {v:g} is that of an independent program", found[v], g, tolerance=5e-4)

@@ -40,6 +40,15 @@ def best_prior_posterior_gap(mu: float, *, delta: float) -> float:
     return mu * mu / 2 + mu * math.sqrt(-2 * math.log(delta))
 
 
+def expected_gaps(mu: float) -> tuple[float, float]:
+    """The expected gap of log odds for Gaussian noise, Z drawn under s_j and under s_i: -D_KL and +D_KL, μ²/2 in size.
+
+    [Meehan2020, Cor. 1] bounds the first, which is never positive; the second is what the same ε also bounds.
+    """
+    size = positive(mu, "mu", at_most=1e100) ** 2 / 2
+    return -size, size
+
+
 def _checked_order(order: float) -> None:
     if not order > 1 or math.isinf(order):
         raise InputError(f"The Rényi order is {order:g}.", "It must be finite and greater than 1.")

@@ -2,7 +2,7 @@
 
 [Jiang2021, App. L, Fig. 3]. X = {0, 1, 2}, prior (1/3 + s/2, 1/3, 1/3 - s/2); α is the largest that the conditions of
 Theorem 6 allow with β = ε. (a) against the skewness s at ε = 2; (b) against ε at s = .2. The figure prints no numbers.
-The corrected conditions are used (the printed lower one refuses plain Laplace noise), the exact calibration beside.
+The corrected conditions are used (the printed lower one may refuse plain Laplace noise), the exact calibration beside.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sfumato.papers.claims import check, near
 from sfumato.papers.picture import Picture
 
 VALUES = np.arange(3.0)
-PLACE = "Jiang2021, Fig. 3"
+PLACE = "Jiang2021, Fig. 3b"
 
 
 def skewed(skewness: float) -> np.ndarray:
@@ -36,10 +36,10 @@ def run(*, quick: bool = False) -> Reproduction:
         check(
             "more skewness requires higher values of α (ε = 2)",
             sufficient[-1] > sufficient[0],
-            whose="Jiang2021, App. L",
+            whose="Jiang2021, Fig. 3a",
             recorded="fails",
             measured=(sufficient[0], sufficient[-1]),
-            because="α at s = 0 and s = .6: the feasible α falls, and a larger α is less noise (E12)",
+            because="α at s = 0 and s = .6: the feasible α falls, and a larger α is less noise",
         ),
         check(
             "α rises with ε (s = .2)", bool(np.all(np.diff(rising) > 0)), whose=PLACE, measured=(rising[0], rising[-1])
@@ -59,7 +59,7 @@ def run(*, quick: bool = False) -> Reproduction:
         tables={"(a) epsilon = 2": by_skew, "(b) skewness .2": by_epsilon},
         claims=claims,
         picture=Picture(panels, "Theorem 6: feasible α", columns=2),
-        notes=("The figure prints no numbers; ours are those of the corrected conditions (E8 to E11).",),
+        notes=("The figure prints no numbers; ours are those of the corrected conditions.",),
     )
 
 

@@ -256,7 +256,7 @@ def _classified(states: FloatArray, transition: FloatArray, tallies: int) -> Est
 TWO = np.array([[0.0, 1.0], [1.0, 0.0]])
 LINE = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
 BETAS = (0.5, 1.0, 2.0)
-LEMMA, UNIQUE, LIMIT = (f"Biswas2023, {name}" for name in ("Lemma 6.1", "Thm 6.2", "Thm 6.3"))
+PAPER = "Biswas2023"
 
 
 def run(*, quick: bool = False) -> Reproduction:
@@ -275,24 +275,25 @@ def run(*, quick: bool = False) -> Reproduction:
                     beyond = chain.states.max(axis=1) >= math.exp(beta) / (1 + math.exp(beta))
                     thresholds_agree &= bool(np.array_equal(beyond, chain.absorbing))
                 rows.append(_row(people, beta, steps, chain))
-    figure = chain_of_estimates([10, 6, 4], LINE, beta=1.0, parts=9 if quick else 15)
+    parts_drawn = 9 if quick else 15
+    figure = chain_of_estimates([10, 6, 4], LINE, beta=1.0, parts=parts_drawn)
     (law,) = figure.stationary_laws()
     best = int(np.argmax(law))
     mixed = figure.mixing_time()
     claims = (
         check(
-            "every transition has positive probability, so the chain is irreducible",
-            all(chain.everywhere_positive for chain in [*finite, *limits]),
-            whose=LEMMA,
+            "with the limit of Blahut-Arimoto the chain is irreducible",
+            all(chain.irreducible for chain in limits),
+            whose=f"{PAPER}, Lemma 6.1",
             recorded="fails",
-            measured=sum(chain.everywhere_positive for chain in [*finite, *limits]),
-            expected=len(finite) + len(limits),
-            because="chains with only positive transitions; n reports make too few tallies, and a limit absorbs",
+            measured=sum(chain.irreducible for chain in limits),
+            expected=len(limits),
+            because="irreducible chains among those enumerated; some estimates are never left",
         ),
         check(
             "with the limit of Blahut-Arimoto the chain has a unique stationary law",
             all(len(chain.closed) == 1 for chain in limits),
-            whose=UNIQUE,
+            whose=f"{PAPER}, Thm 6.2",
             recorded="fails",
             measured=tuple(float(len(chain.closed)) for chain in limits[:3]),
             expected=1,
@@ -309,14 +310,41 @@ def run(*, quick: bool = False) -> Reproduction:
             float(law[best] * figure.mean_return_time(best)),
             1.0,
             tolerance=1e-8,
-            whose=UNIQUE,
+            whose=f"{PAPER}, Thm 6.2, ψ",
         ),
         check(
             "the estimate's law tends to ψ from every start (published steps)",
             mixed is not None,
-            whose=LIMIT,
+            whose=f"{PAPER}, Thm 6.3",
             measured=mixed,
             because="cycles until every start is within .25 in total variation",
+        ),
+        check(
+            "with the limit every start is forgotten (two cells, β = 1)",
+            not any(chain.absorbing.any() for chain in limits[:9]),
+            whose=f"{PAPER}, Sec. 6, start",
+            recorded="fails",
+            measured=int(limits[1].absorbing.sum()),
+            expected=0,
+            because=f"estimates of {len(limits[1].states)} that are never left once they are the start",
+        ),
+        check(
+            "with the published steps not every transition is possible either: fewer tallies than states",
+            not any(chain.everywhere_positive for chain in finite),
+            measured=sum(chain.everywhere_positive for chain in finite),
+        ),
+        near(
+            "the mesh of three cells in k parts has C(k-1, 2) points, fewer than k²",
+            float(len(figure.states)),
+            float(math.comb(parts_drawn - 1, 2)),
+            tolerance=1e-12,
+            whose=f"{PAPER}, Remark 4, Fig. 5",
+        ),
+        check(
+            "irreducible, period, stationary law and hitting time are computed for every chain",
+            all(chain.period(number) >= 1 for chain in finite for number in chain.closed),
+            whose=f"{PAPER}, Def. 6.1",
+            measured=len(finite),
         ),
     )
     return Reproduction(

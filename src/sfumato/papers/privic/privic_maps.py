@@ -14,7 +14,7 @@ from sfumato.collect.loop.simulation import simulate
 from sfumato.papers import Reproduction, Row
 from sfumato.papers.claims import cannot_check, check, near
 from sfumato.papers.picture import CellMap, Picture
-from sfumato.papers.privic.privic_figure_2 import STRONG, VULNERABLE, island
+from sfumato.papers.privic.privic_elastic import STRONG, VULNERABLE, island
 from sfumato.papers.privic.privic_tables import PAPER, published_protocol
 
 NAMES = {"paris": "Paris", "sf": "San Francisco"}
@@ -51,9 +51,11 @@ def run(*, quick: bool = False) -> Reproduction:
                     "correlation of the maps": alike[-1],
                 }
             )
-    planted = island(None)
+    planted = island()
     paris = city("paris").plain_grid.shape
-    panels.append(CellMap("1: the island A (8.4 %) and the crowd B", planted.reshape(paris)))
+    panels.append(CellMap("1: the island A and the crowd B", planted.reshape(paris)))
+    row, column = divmod(VULNERABLE, paris[1])
+    around = np.delete(planted.reshape(paris)[row - 1 : row + 2, column - 1 : column + 2].ravel(), 4)
     numbers["paris, island"] = _map(planted, paris)
     least = min(alike)
     claims = (
@@ -76,9 +78,17 @@ def run(*, quick: bool = False) -> Reproduction:
             tolerance=0.05,
         ),
         check(
-            "Figure 1: the island stands alone in the south-west",
-            float(planted[VULNERABLE]) > 0.08,
+            "the island stands alone in the south-west: nobody in the eight cells around it",
+            float(planted[VULNERABLE]) > 0 and not around.any(),
+            whose="Biswas2023, Fig. 1",
             measured=float(planted[VULNERABLE]),
+        ),
+        near(
+            "the heat maps of the truth hold everybody",
+            sum(float(city(name).probabilities.sum()) for name in NAMES),
+            2.0,
+            tolerance=1e-9,
+            whose="Biswas2023, Fig. 6b",
         ),
         cannot_check(
             "Figure 6a: the check-ins as points", whose="Biswas2023, Fig. 6a", because="only counts per cell may ship"

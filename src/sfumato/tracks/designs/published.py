@@ -122,6 +122,25 @@ def sdp_a_basic(prior: npt.ArrayLike, secret: int, *, budget: float, nugget: flo
     return NoiseDesign(read_only(noise), (covariance,), (index,), "published", nugget)
 
 
+def sdp_a_printed(prior: npt.ArrayLike, secret: int, *, budget: float, nugget: float = 0.0) -> NoiseDesign:
+    """SDP_A for one time as [Meehan2021, App. 7.3.1] prints it, in closed form: the optimum is at a corner.
+
+    With the block-diagonal B̃⁻¹ = diag(σ_s², Σ_u|s + Γ_uu) the objective is (σ_s² + aᵀ(Σ_u|s + Γ_uu)a)/‖ã‖⁴, linear in
+    the noise: the whole budget goes to the secret where ‖a‖² < 1, and to aaᵀ elsewhere, nothing to the secret, where
+    ‖a‖² > 1. The authors' code, :func:`sdp_a`, takes B̃⁻¹ unstructured instead.
+    """
+    covariance = checked_prior(prior)
+    (index,) = checked_secrets([np.array([secret])], len(covariance))
+    slopes, _ = regression(covariance, index)
+    a = slopes[:, 0].copy()
+    a[secret] = 0.0
+    size = float(a @ a)
+    noise = np.outer(a, a) / size if size > 1 else np.zeros_like(covariance)
+    noise[secret, secret] = 0.0 if size > 1 else 1.0
+    noise *= checked_budget(budget, covariance)
+    return NoiseDesign(read_only(noise), (covariance,), (index,), "published", nugget)
+
+
 def sdp_b(covariances: Sequence[FloatArray], *, scale: float = 1.0) -> Solved[FloatArray]:
     """The covariance of least trace that is ⪰ each of ``covariances``, by cvxpy and SCS."""
     cvxpy = _cvxpy()

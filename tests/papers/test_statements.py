@@ -1,0 +1,170 @@
+"""What the papers state: one table, and the pages, the runs and the tests say the same word for the same row."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from importlib import import_module
+
+import click
+import papers_coverage as coverage
+import pytest
+import typer.main
+from repository import ROOT, SHARED
+
+from sfumato.base.errors import InputError
+from sfumato.cli import app
+from sfumato.papers import REPRODUCTIONS
+from sfumato.papers.statements import ERRATA, OUTCOMES, WORDS, statement, statements
+
+ROWS = list(statements().values())
+WRONG = [row for row in ROWS if row.verdict in ERRATA]
+PAPERS = {
+    "Meehan2020": ("000_7d530c06ee6b5a08.txt",),
+    "Meehan2021": ("003_1fb46dd0ab52e726.txt", "001_0db251ee19f01bd4.txt"),
+    "Jiang2021": ("002_1df91251eaad9586.txt",),
+    "Biswas2023": ("004_7fa79aed6a0a67d0.txt",),
+}
+NAMES = "alpha beta gamma delta epsilon eta theta lambda mu pi sigma tau phi psi delta sigma gamma lambda phi C I X S K"
+GREEK = dict(zip("αβγδεηθλμπστφψΔΣΓΛΦĈ𝕀𝒳𝒮𝒦", NAMES.split(), strict=True))
+MACROS = r"\\(mathbb|mathcal|mathbf|text|operatorname|hat|bar|tilde|left|right|exp|Pr|ln|times|cdot|quad|frac|dots|,|;)"
+
+
+def keyed(rows):
+    return [pytest.param(row, id=row.key) for row in rows]
+
+
+def letters(text: str) -> str:
+    """Letters and digits only, Greek by name, without the macros of LaTeX: what a quotation is compared by."""
+    text = text.replace("\\varepsilon", "epsilon").replace("\\leq", "").replace("\\le", "").replace("\\sum", "")
+    text = text.replace("\\in", "").replace("\\forall", "").replace("\\neq", "").replace("\\max", "max")
+    text = re.sub(MACROS, "", text)
+    for letter, name in GREEK.items():
+        text = text.replace(letter, name)
+    text = (
+        text.replace("Ĉ", "C").replace("x̄", "x").replace("𝕀", "I").replace("𝒳", "X").replace("𝒮", "S").replace("𝒦", "K")
+    )
+    text = text.replace("exp", "").replace("Pr", "")
+    return re.sub(r"[^a-z0-9]", "", text.lower())
+
+
+def test_the_pages_are_up_to_date() -> None:
+    pages = {coverage.COVERAGE: coverage.coverage_page(), coverage.PAGE_OF_ERRATA: coverage.errata_page()}
+    for path, text in pages.items():
+        assert path.read_text(encoding="utf-8") == text, "run scripts/papers_coverage.py"
+
+
+@pytest.mark.parametrize("row", keyed(ROWS))
+def test_a_row_has_everything_its_verdict_needs(row) -> None:
+    assert row.item
+    assert row.says
+    assert row.verdict in WORDS
+    wrong = row.verdict in ERRATA
+    assert all(bool(cell) == wrong for cell in (row.erratum, row.place, row.quote, row.correction, row.number))
+    if row.verdict == "absent":
+        assert row.because
+        assert row.code == row.command == row.test == "none"
+    else:
+        assert row.test != "none"
+        assert row.code != "none"
+
+
+def test_every_erratum_has_a_number_of_its_own_and_stands_in_the_coverage_and_the_errata_with_one_word() -> None:
+    assert max(Counter(row.erratum for row in WRONG).values()) == 1
+    pages = [path.read_text(encoding="utf-8") for path in (coverage.COVERAGE, coverage.PAGE_OF_ERRATA)]
+    for row in WRONG:
+        assert f"{row.word}, see erratum {row.erratum}" in pages[0]
+        assert re.search(rf"^\| {row.erratum} \| .* \| {row.word} \|", pages[1], re.MULTILINE)
+    by_hand = pages[1].partition("## Withdrawn")[2]
+    withdrawn = set(re.findall(r"^\| ([PE]?\d+) \|", by_hand, re.MULTILINE))
+    assert len(withdrawn) >= 10
+    assert not withdrawn & {row.erratum for row in WRONG}
+
+
+@pytest.mark.parametrize("row", keyed(WRONG))
+def test_a_quotation_is_in_the_paper_letter_by_letter(row) -> None:
+    folder = SHARED / "papers"
+    if not folder.is_dir():
+        pytest.skip("the papers' text is not on this machine")
+    text = letters("\n".join((folder / name).read_text(encoding="utf-8") for name in PAPERS[row.paper]))
+    assert letters(row.quote) in text
+    assert len(row.quote.split()) < 40  # a quotation, not a copy
+
+
+@pytest.mark.parametrize("row", keyed(row for row in ROWS if ":" in row.code))
+def test_the_code_named_can_be_imported(row) -> None:
+    module, _, name = row.code.partition(":")
+    found = import_module(f"sfumato.{module}")
+    for part in name.split("."):
+        found = getattr(found, part)
+    assert callable(found)
+
+
+def commands(group: click.Command, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], click.Command]:
+    found = {path: group}
+    for name, command in getattr(group, "commands", {}).items():
+        found |= commands(command, (*path, name))
+    return found
+
+
+COMMANDS = commands(typer.main.get_command(app))
+
+
+@pytest.mark.parametrize("row", keyed(row for row in ROWS if row.command != "none"))
+def test_the_command_named_exists_with_its_options(row) -> None:
+    words = row.command.split()
+    path = tuple(words[:2]) if tuple(words[:2]) in COMMANDS else tuple(words[:1])
+    options = {option for parameter in COMMANDS[path].params for option in parameter.opts}
+    assert {word for word in words if word.startswith("-") and not re.match(r"-?[\d.]", word)} <= options
+    if path == ("reproduce",):
+        assert words[1] in REPRODUCTIONS
+
+
+def decorated(row) -> ast.FunctionDef:
+    file, _, name = row.test.partition("::")
+    tree = ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8"))
+    (found,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name.partition("[")[0])
+    return found
+
+
+@pytest.mark.parametrize("row", keyed(row for row in ROWS if row.test != "none"))
+def test_the_test_named_asserts_and_says_the_word_of_its_row(row) -> None:
+    found = decorated(row)
+    calls = [node.func for node in ast.walk(found) if isinstance(node, ast.Call)]
+    checks = [call.attr for call in calls if isinstance(call, ast.Attribute)]
+    checks += [call.id for call in calls if isinstance(call, ast.Name)]
+    asserts = any(isinstance(node, ast.Assert) for node in ast.walk(found))
+    assert asserts or any(name.startswith(("assert_", "refused", "raises")) for name in checks)
+    if "[" in row.test:  # a reproduction: the test itself compares the words
+        assert row.test.partition("[")[2].rstrip("]") in REPRODUCTIONS
+    elif row.verdict in ERRATA:
+        said = [
+            tuple(ast.literal_eval(argument) for argument in mark.args)
+            for mark in found.decorator_list
+            if isinstance(mark, ast.Call) and ast.unparse(mark.func) == "pytest.mark.says"
+        ]
+        assert (row.key, row.verdict) in said
+
+
+def test_no_test_says_another_word_for_a_row_than_the_table() -> None:
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        for key, verdict in re.findall(r'pytest\.mark\.says\("([^"]*)", "([^"]*)"\)', path.read_text(encoding="utf-8")):
+            assert statement(key).verdict == verdict, path
+            assert statement(key).test.startswith(str(path.relative_to(ROOT / "tests")))
+
+
+def test_every_symbol_of_table_1_is_on_the_page_of_notation() -> None:
+    page = (ROOT / "docs" / "notation.md").read_text(encoding="utf-8").partition("## Collection")[2]
+    symbols = "𝒳 C Π_𝒳 n X Y d* β π_𝒳 C⁽⁰⁾ λ_BA Γ_IBU Γᵗ_IBU N_BA N_IBU Λ 𝒫_𝒳,k φ Φ ψ Sᵗ"
+    rows = {cell.strip().split(" ")[0].rstrip(",") for cell in re.findall(r"^\| ([^|]*) \|", page, re.MULTILINE)}
+    assert set(symbols.split()) <= rows
+    for name in re.findall(r"`(sfumato\.[\w.]+)`", page):
+        module, _, attribute = name.rpartition(".")
+        assert hasattr(import_module(module), attribute), name
+
+
+def test_a_row_that_does_not_exist_is_refused_with_advice() -> None:
+    with pytest.raises(InputError, match="No row is called 'Meehan2021, Thm 9'"):
+        statement("Meehan2021, Thm 9")
+    assert set(OUTCOMES) == set(WORDS)
