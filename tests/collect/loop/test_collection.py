@@ -199,17 +199,6 @@ def test_repeating_a_place_costs_the_exact_composition_and_cohorts_cost_one_repo
     assert once.upper < always.upper <= 6.0
 
 
-def test_an_island_hides_in_the_crowd_only_if_few_people_are_on_it():
-    from sfumato.papers.privic.privic_figure_2 import VULNERABLE, elasticity, island
-
-    laplace = uniform_channel(PARIS.plain_grid, 1.6)
-    for mass, hides in ((0.01, True), (None, False)):
-        prior = island(mass)
-        elastic = blahut_arimoto(prior, PARIS.plain_grid, beta=0.8, steps=10, floor=0.0).value
-        moved = elasticity(elastic, VULNERABLE, prior).displacement
-        assert (moved > elasticity(laplace, VULNERABLE, prior).displacement) is hides
-
-
 def test_the_published_loop_starts_uniform_and_improves_and_costs_what_it_costs():
     rounds = simulate(
         PARIS.people, PARIS.plain_grid, Protocol(beta=1.0, cycles=5, reporting="every-cycle"), rounds=2, seed=0
