@@ -12,7 +12,7 @@ from sfumato.base.errors import InputError
 from sfumato.channels.conversions import lip_constants as c
 from sfumato.channels.conversions.routes import Facts, tightest
 from sfumato.channels.measures import discrete as d
-from sfumato.channels.priors.prior_sets import EveryPrior
+from sfumato.channels.priors.prior_sets import EveryPrior, Polytope
 
 
 @pytest.mark.says("Jiang2021, Eq. 11", "typo")
@@ -73,13 +73,14 @@ def test_the_seed_of_theorem_2_without_the_exponential_fails() -> None:
 def test_theorem_2_over_a_set_of_priors_is_kept_by_every_channel_that_keeps_lip_there() -> None:
     rng = np.random.default_rng(4)
     priors = [np.array([0.5, 0.3, 0.2]), np.array([0.3, 0.35, 0.35])]
-    assert c.bounded_lip_to_ldp(1.0, 0.3).nats == pytest.approx(math.log((math.e - 1 + 0.3) / 0.3))
-    assert c.bounded_lip_to_ldp(0.5, 0.2).nats == 1.0
-    assert c.bounded_lip_to_ldp(0.5, 0.0).nats == 1.0
+    either = Polytope(np.array(priors))  # its largest smallest probability is that of a mixture
+    most = 0.3 + 0.2 / 7
+    assert c.bounded_lip_to_ldp(1.0, either).nats == pytest.approx(math.log((math.e - 1 + most) / most))
+    assert c.bounded_lip_to_ldp(0.5, Polytope(np.array([priors[0]]))).nats == 1.0
     for _ in range(200):
         q = rng.dirichlet(np.ones(3) * rng.uniform(0.5, 4), size=3) * 0.9 + 0.1 / 3
         epsilon = max(d.lip(q, p).max for p in priors)
-        assert d.ldp(q) <= c.bounded_lip_to_ldp(epsilon, 0.3).nats + 1e-9
+        assert d.ldp(q) <= c.bounded_lip_to_ldp(epsilon, either).nats + 1e-9
 
 
 def test_lip_bounds_mutual_information_by_epsilon_tanh_half_epsilon() -> None:

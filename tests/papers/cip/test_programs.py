@@ -5,17 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.papers.cip.cip_programs import errors_drawn, least_above
+from sfumato.papers.cip.cip_programs import errors_drawn, least_above, least_loss_program
 from sfumato.papers.cip.several_moments import compound_loss_exact
 from sfumato.tracks.designs.design import design_for
 from sfumato.tracks.designs.exact_designs import joint
 from sfumato.tracks.designs.published import (
-    exact_sdp,
     multiple_secrets,
     sdp_a_basic,
     sdp_a_printed,
     sdp_b,
-    solved_sdp_b,
 )
 from sfumato.tracks.losses.gaussian_loss import loss_matrix
 from sfumato.tracks.priors.kernels import RBF, Periodic
@@ -66,16 +64,16 @@ def test_sdp_b_of_two_is_the_known_closed_form_and_of_one_is_itself():
     pytest.importorskip("cvxpy")
     rng = np.random.default_rng(0)
     parts = [np.outer(v, v) + 0.1 * np.eye(6) for v in rng.normal(size=(2, 6))]
-    above, closed = sdp_b(parts), least_above(*parts)
+    solved, closed = sdp_b(parts), least_above(*parts)
+    above = solved.value
     np.testing.assert_allclose(above, closed, atol=2e-3)
     assert np.trace(above) < 0.98 * sum(np.trace(part) for part in parts)
     for part in parts:
         assert np.linalg.eigvalsh(above - part)[0] >= -1e-9
     assert np.linalg.eigvalsh(closed - parts[1])[0] >= -1e-12
-    solved = solved_sdp_b(parts)
     assert solved.status == "converged"
     assert np.trace(solved.value) == pytest.approx(np.trace(closed), rel=1e-3)
-    np.testing.assert_allclose(sdp_b(parts[:1]), parts[0], atol=2e-3)
+    np.testing.assert_allclose(sdp_b(parts[:1]).value, parts[0], atol=2e-3)
 
 
 def test_multiple_secrets_keeps_every_loss_of_its_parts_and_the_share_keeps_the_budget():
@@ -104,7 +102,7 @@ def test_published_noise_for_several_secrets_is_brought_to_the_trace_asked_for()
 def test_the_optimum_as_a_semidefinite_program_is_that_of_the_closed_form():
     pytest.importorskip("cvxpy")
     prior = prior_of(RBF(2), 8)
-    assert exact_sdp(prior, [4], budget=0.16) == pytest.approx(joint(prior, 4, budget=0.16).objective, rel=1e-4)
+    assert least_loss_program(prior, 4, budget=0.16) == pytest.approx(joint(prior, 4, budget=0.16).objective, rel=1e-4)
 
 
 def test_a_compound_promise_need_not_cover_its_basic_secrets_but_does_where_no_slope_exceeds_one():
