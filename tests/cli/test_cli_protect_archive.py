@@ -15,7 +15,7 @@ from track_files import write_as
 import sfumato as sf
 from sfumato.base.errors import InputError
 from sfumato.tracks.certificates.document import certificate_text, with_seal
-from sfumato.tracks.folders.rides.ride_job import Whereabouts
+from sfumato.tracks.folders.rides.one_person import Whereabouts
 
 
 @pytest.fixture

@@ -133,3 +133,68 @@ def test_a_place_that_is_named_again_keeps_its_zone_and_is_told_so(shared: Path)
     )
     assert code == 0
     assert "Added home: a zone of 800 m. It was drawn before and is kept; --zone 400m was not used" in out
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def test_again_says_what_is_exposed_rebuilds_the_folder_and_names_what_to_delete(shared: Path) -> None:
+    add(shared, "newhome", where(NEW))
+    before = everything(shared / "shared")
+    code, out, _ = hide(shared, "--again", "--dry-run")
+    assert code == 0
+    assert out.count(" newhome: ") >= 4
+    assert "2023-11-14 to 2023-11-14  (from rides/0.gpx)" in out
+    assert "Nothing was put in place" in out
+    assert everything(shared / "shared") == before
+    assert not list(shared.glob("shared.again*"))
+    code, out, _ = hide(shared, "--again")
+    assert code == 0
+    after = everything(shared / "shared")
+    told = {line.split()[1] for line in out.splitlines() if line.startswith("Delete ")}
+    assert told == set(before) - set(after)
+    assert len(told) == 4
+    assert all(before[name] == after[name] for name in set(before) & set(after))
+    assert "Whoever kept the old copy sees newhome lie open and comes within 0 m of it" in out
+    assert everything(shared / "shared.before-1") == before
+    assert "taken out of every file" in json.loads((shared / "c.json").read_text())["withheld"][0]
+    assert run("verify", "c.json", "--release", "shared", folder=shared)[0] == 0
+    code, out, _ = hide(shared)
+    assert (code, "lie open" in out) == (0, False)  # and from now on it goes on as ever
+    assert everything(shared / "shared") == after
+
+
+def test_again_leaves_out_what_was_taken_out_and_tells_what_was_not_given(shared: Path) -> None:
+    add(shared, "newhome", where(NEW))
+    (shared / "rides" / "7.gpx").unlink()
+    rows = json.loads(hide(shared, "--json")[1])["rows"]
+    gone = next(row["output"] for row in rows if row["source"] == "rides/1.gpx")
+    (shared / "shared" / gone).unlink()
+    code, out, _ = hide(shared, "--again")
+    assert code == 0
+    assert "NOT IN THE NEW FOLDER, because their rides were not given: " in out
+    assert gone not in everything(shared / "shared")
+    assert len(everything(shared / "shared")) == 6
+
+
+def test_a_swap_that_was_killed_is_ended_by_the_next_run(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(shared, "newhome", where(NEW))
+    before, real, renames = everything(shared / "shared"), Path.replace, list[str]()
+
+    def killed(self: Path, target: Path) -> Path:
+        if self.name in ("shared", "shared.private", "shared.again", "shared.again.private"):
+            renames.append(self.name)
+            if len(renames) == 3:
+                raise RuntimeError("killed")
+        return real(self, target)
+
+    monkeypatch.setattr(Path, "replace", killed)
+    with pytest.raises(RuntimeError, match="killed"):
+        hide(shared, "--again")
+    monkeypatch.undo()
+    assert not (shared / "shared").exists()
+    code, out, _ = hide(shared)
+    assert (code, "lie open" in out) == (0, False)
+    assert everything(shared / "shared.before-1") == before
+    assert run("verify", "c.json", "--release", "shared", folder=shared)[0] == 0

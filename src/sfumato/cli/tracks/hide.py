@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,7 @@ from sfumato.cli.tracks.archive_faces import (
 )
 from sfumato.pages.report.archive_page import private_page, public_page
 from sfumato.tracks.certificates.sign import signer_with
+from sfumato.tracks.folders.rides.again import Rebuilt, hide_again
 from sfumato.tracks.folders.rides.hide import hide_archive
 from sfumato.tracks.folders.rides.ride_job import ArchiveResult, Faces, Sharing, SourceReading
 from sfumato.tracks.folders.rows.dataset import open_dataset
@@ -48,6 +50,7 @@ from sfumato.tracks.times_released import Times
 
 _NEAR_M = 150.0
 _ONE_ZONE = "A place has one zone for ever: a second would intersect it. Choose the radius with `places add --zone`."
+_LATER = "Places named later"
 _READ, _NOISE, _FILES = "How rides are read", "Noise on what remains", "Files and seals"
 
 
@@ -77,6 +80,15 @@ def hide(
     certificate: Path | None = typer.Option(None, help="Write the certificate of all files (JSON) here."),
     report: Path | None = typer.Option(None, help="Write the private report (HTML, 0600, shows your places) here."),
     public_report: Path | None = typer.Option(None, help="Write the report that may be shared here."),
+    again: bool = typer.Option(
+        False,
+        "--again",
+        help="I moved, I forgot a place: build the shared folder anew, and say which files to delete where.",
+        rich_help_panel=_LATER,
+    ),
+    dry_run: bool = typer.Option(
+        False, "--dry-run", help="With --again: show it first; nothing is put in place.", rich_help_panel=_LATER
+    ),
     strict: bool = typer.Option(False, "--strict", help="Stop at the first file that cannot be used."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object (private) and nothing else."),
     blur: str | None = typer.Option(
@@ -126,7 +138,7 @@ def hide(
     signer, shown = None if sign is None else signer_with(sign), Times.parse(times)
     if is_dataset(sources) and (places.is_dir() or one_person or "id" in (columns or {})):
         unused = {"blur": blur, "state": state, "to": to, "keep-names": keep_names, "format": format}
-        _refuse_unused({**unused, "report": report, "public-report": public_report})
+        _refuse_unused({**unused, "report": report, "public-report": public_report, "again": again})
         everybody = places_in(places, passphrase=passphrase) if not one_person else {}
         mine = load_places(places, passphrase=passphrase) if one_person else None
         _check_zones([mine] if mine is not None else list(everybody.values()), zone)
@@ -167,10 +179,21 @@ def hide(
         if limit_m is not None:
             refuse_if_near(leaks, limit_m)
 
+    if dry_run and not again:
+        raise InputError("--dry-run is for --again.", "`hide` says what attackers find before anything is in place.")
+    rebuilt = None
     with progress("Hiding", count_members(sources), quiet=json) as step:
         faces = Faces(step, hear, sign=signer, certified=lambda document: write_certificate(certificate, document))
         how = Sharing(reading, state, passphrase, keep_names, to, strict, faces)
-        done = hide_archive(sources, output, owner, how, times=shown, blur=plan)
+        if again:
+            rebuilt = hide_again(sources, output, owner, how, times=shown, blur=plan, dry_run=dry_run)
+        done = rebuilt.done if rebuilt else hide_archive(sources, output, owner, how, times=shown, blur=plan)
+    if rebuilt is not None and not json:
+        _say_again(rebuilt, output)
+    if dry_run:
+        if json and rebuilt is not None:
+            print_json(_again_json(rebuilt))
+        return
     write_text(done.private / SUMMARY_NAME, rows_csv(done.rows), private=True)
     if report is not None:
         write_text(report, private_page(done, owner, output), private=True)
@@ -179,7 +202,8 @@ def hide(
     code = 1 if done.lies_open or done.strangers else 0
     if json:
         files = {"folder": output, "certificate": certificate, "report": report, "public_report": public_report}
-        print_json(_as_json(done, {name: str(path) for name, path in files.items() if path is not None}))
+        outputs = {name: str(path) for name, path in files.items() if path is not None}
+        print_json({**_as_json(done, outputs), **({} if rebuilt is None else _again_json(rebuilt))})
         raise typer.Exit(code)
     say_rows(done.rows)
     typer.echo(f"{count_of(done.shared, 'file')} in {output}. {shown.sentence()}")
@@ -189,6 +213,42 @@ def hide(
     typer.echo("What you published before without a zone cannot be taken back.")
     _say_folder(done, output)
     raise typer.Exit(code)
+
+
+def _say_again(rebuilt: Rebuilt, output: Path) -> None:
+    """Which shared files expose which place, what cannot be taken back, and what to delete where."""
+    if rebuilt.exposed:
+        typer.echo("Shared files that show what is inside a zone (private):")
+    for row in rebuilt.exposed:
+        first, last = (datetime.fromtimestamp(moment, UTC).date() for moment in (row.first_s, row.last_s))
+        whence = f"(from {row.source})" if row.source else "(not made here)"
+        typer.echo(f"  {row.file}  {row.place}: {row.points} points, {first} to {last}  {whence}")
+    for leak in rebuilt.kept_copy:
+        if leak.lies_open:
+            near = "" if leak.best_m is None else f" and comes within {leak.best_m:.0f} m of it"
+            typer.echo(f"Whoever kept the old copy sees {leak.name} lie open{near}: that cannot be taken back.")
+    for before, now in rebuilt.replaced:
+        typer.echo(f"Delete {before} wherever you uploaded it{f', and share {now} instead' if now else ''}.")
+    if rebuilt.dropped:
+        typer.echo(
+            f"NOT IN THE NEW FOLDER, because their rides were not given: {', '.join(rebuilt.dropped)}. Give all rides, "
+            "or delete these, too, wherever you uploaded them."
+        )
+    if rebuilt.old is None:
+        typer.echo(f"Nothing was put in place: without --dry-run {output} is replaced, and the old folder kept.")
+    else:
+        typer.echo(f"{output} is new. The old folder is kept as {rebuilt.old}: delete it when you are done.")
+
+
+def _again_json(rebuilt: Rebuilt) -> dict[str, object]:
+    return {
+        "exposed": [asdict(row) for row in rebuilt.exposed],
+        "kept_copy": [{**asdict(leak), "sentence": leak.sentence()} for leak in rebuilt.kept_copy],
+        "delete": [before for before, _ in rebuilt.replaced] + list(rebuilt.dropped),
+        "replaced": dict(rebuilt.replaced),
+        "dropped": list(rebuilt.dropped),
+        "old_folder": None if rebuilt.old is None else str(rebuilt.old),
+    }
 
 
 def _say_folder(done: ArchiveResult, output: Path) -> None:

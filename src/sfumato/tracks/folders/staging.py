@@ -30,7 +30,7 @@ from typing import NotRequired, Self, TypedDict, TypeGuard
 import numpy as np
 
 from sfumato.base.errors import InputError
-from sfumato.base.files import lock_file, remove_leftovers
+from sfumato.base.files import lock_file, remove_leftovers, write_text
 from sfumato.base.version import __version__
 from sfumato.tracks.certificates.build import ReleasedFiles
 from sfumato.tracks.certificates.document import with_seal
@@ -219,6 +219,34 @@ def private_folder(out: Path) -> Path:
     return resolved.with_name(f"{resolved.name}.private")
 
 
+def swap_folders(out: Path, new: Path) -> Path:
+    """Put a folder into the place of another, private folders along; the old one is kept, and where is said.
+
+    Four renames, written down before the first of them: killed in between, the next run ends it.
+    """
+    number = 1
+    while (old := out.with_name(f"{out.name}.before-{number}")).exists():
+        number += 1
+    pairs = [(out, old), (new, out)]
+    moves = [(str(move(a)), str(move(b))) for a, b in pairs for move in (private_folder, Path.absolute)]
+    write_text(_journal(out), json.dumps(moves), private=True, durable=True)
+    finish_swap(out)
+    return old
+
+
+def finish_swap(out: Path) -> None:
+    """End a swap that was begun: each rename that was not done yet, in their order."""
+    if (journal := _journal(out)).exists():
+        for source, target in json.loads(journal.read_text("utf-8")):
+            if Path(source).exists() and not Path(target).exists():
+                Path(source).replace(target)
+        journal.unlink()
+
+
+def _journal(out: Path) -> Path:
+    return out.with_name(f"{out.name}.swap")
+
+
 @contextmanager
 def opened_private(out: Path, sources: Iterable[str | Path]) -> Iterator[Path]:
     """The private folder, made if absent, locked; refused where output and input lie in one another."""
@@ -234,6 +262,7 @@ def opened_private(out: Path, sources: Iterable[str | Path]) -> Iterator[Path]:
         raise InputError(f"{out} is a file.", "Name a folder for the output of an archive.")
     if not out.exists() and is_track_name(out.name):
         raise InputError(f"The output is a folder, and {out} is named like a file.", "Name a folder, like -o shared/.")
+    finish_swap(out)
     folder = private_folder(out)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -3,11 +3,6 @@
 Why it may be killed is said in :mod:`~sfumato.tracks.folders.staging`. A file is named by a keyed function of what is
 published, so that its name tells nothing of what is not: a number would count what vanished, a date would tell when,
 and a source's name whatever its owner wrote. Same content, same name, no order; so every ride is there once.
-
-*One noise is for one person.* Files under one noise move together. Whoever knows where one of them truly was then knows
-the noise of that moment, and with it where the other was; the difference between two files of one moment is released as
-it is. So files that no one person can have recorded are refused, unless their owner says otherwise. Two recorders on
-one ride agree within a kilometre and pass; people who were never out at the same time cannot be told apart here.
 """
 
 from __future__ import annotations
@@ -20,15 +15,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
-import numpy as np
-
-from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import InputError, NotCertified, SfumatoError
 from sfumato.base.randomness import Random
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import count_of
 from sfumato.tracks.certificates.build import released_of
 from sfumato.tracks.certificates.verify import Document
+from sfumato.tracks.folders.rides.one_person import Whereabouts
 from sfumato.tracks.folders.staging import (
     WITHHELD_BEFORE,
     CertifiedFile,
@@ -42,49 +35,8 @@ from sfumato.tracks.folders.staging import (
 from sfumato.tracks.io import read_trace, writer_of
 from sfumato.tracks.io.archive import Member, members
 from sfumato.tracks.io.formats import Format, format_named, format_of, output_format, written_as
-from sfumato.tracks.places.globe import surface
 from sfumato.tracks.places.leak_test import PlaceLeak
 from sfumato.tracks.times_released import Times
-
-KEPT = 64  # moments of each file that are looked at
-APART_M = 1000.0  # two recorders of one ride are nearer than this
-FLYING_M = 50_000.0  # up to here nobody is faster than FAST_M_S, beyond nobody faster than FLYING_M_S
-FAST_M_S, FLYING_M_S = 100.0, 300.0
-SURE = 3  # single bad fixes are no people
-
-
-class Whereabouts:
-    """A few moments of every file, and whether one person can have been there."""
-
-    def __init__(self) -> None:
-        self._times_s: list[FloatArray] = []
-        self._points_m: list[FloatArray] = []
-
-    def add(self, trace: Trace) -> None:
-        """One file more."""
-        chosen = np.unique(np.linspace(0, len(trace) - 1, KEPT).round().astype(np.int64))
-        self._times_s.append(trace.times_s[chosen])
-        self._points_m.append(surface(trace.lat_deg[chosen], trace.lon_deg[chosen]))
-
-    def refuse_two_people(self) -> None:
-        """:class:`~sfumato.base.errors.InputError` where one person would have had to be in two places."""
-        if len(self._times_s) < 2:
-            return
-        files = np.repeat(np.arange(len(self._times_s)), [len(times) for times in self._times_s])
-        times, points = np.concatenate(self._times_s), np.concatenate(self._points_m)
-        order = np.argsort(times, kind="stable")
-        files, times, points = files[order], times[order], points[order]
-        apart = np.linalg.norm(np.diff(points, axis=0), axis=1)
-        limit = np.where(apart < FLYING_M, FAST_M_S, FLYING_M_S)
-        jumps = (np.diff(files) != 0) & (apart > APART_M) & (apart > limit * np.diff(times))
-        if int(np.count_nonzero(jumps)) >= SURE:
-            raise InputError(
-                "Some files are in two places at the same time: they are not one person's, and one noise over all of "
-                "them would give away how far people were from each other.",
-                "Protect each person's files by themselves, or a table with a column of people; --one-person says that "
-                "all of them are one person's all the same. Nothing was written.",
-            )
-
 
 CHANGED = "changed since it was shared: left as shared; rename it to share it as another ride"
 OTHER_WISH = "shared before with other zones or options: left as shared, which cannot be taken back"
@@ -246,7 +198,7 @@ def _filled(sources: Sequence[str | Path], out: Path, how: Sharing, do: Treatmen
     try:
         job.run(sources)
         require_something(job.rows)
-        if do.noisy and not how.reading.one_person:
+        if job.whereabouts is not None and not how.reading.one_person:
             job.whereabouts.refuse_two_people()
         said = do.conclude(job)
         files: list[CertifiedFile] = [{"name": name, "sha256": digest} for name, digest in job.outputs]
@@ -271,7 +223,7 @@ class Job(Staging):
         # A wish also names the format to write.
         self.wish = do.wish if how.to is None else hashlib.sha256(f"{do.wish} as {how.to}".encode()).hexdigest()
         self.rows: list[Row] = []
-        self.whereabouts = Whereabouts()
+        self.whereabouts = Whereabouts() if do.noisy else None
         self.published: dict[str, Trace] = {}
         self.looked_at: set[str] = set()
 
@@ -309,7 +261,7 @@ class Job(Staging):
         if placed is not None:
             return self._again(placed, digest, path)
         format, trace = self.how.reading.read(path)
-        if do.noisy:
+        if self.whereabouts is not None:
             self.whereabouts.add(trace)
         published = do.publish(trace)
         if do.look is not None:
@@ -328,17 +280,19 @@ class Job(Staging):
         """A source that was shared before: it is looked at again as it lies in the folder."""
         do = self.do
         refused = CHANGED if placed.source_sha256 != digest else OTHER_WISH if placed.wish != self.wish else None
+        if gone := placed.output in self.gone:
+            refused = None
         if do.look is not None:
             trace = self.how.reading.read(path)[1]
-            if do.noisy:
+            if self.whereabouts is not None:
                 self.whereabouts.add(trace)
             do.look(trace, do.publish(trace) if refused is None else self._shared_before(placed, trace))
             self.looked_at.add(placed.output or "")
-        return replace(Row.of(placed, refused=refused), gone=placed.output in self.gone)
+        return replace(Row.of(placed, refused=refused), gone=gone)
 
     def _shared_before(self, record: SourceRecord, original: Trace) -> Trace | None:
         """What lies in the folder of a ride; all of the ride where that cannot be read (files without times)."""
-        if record.output is None or record.output in self.gone:
+        if record.output is None:
             return None
         try:
             return read_trace(self.out / record.output)

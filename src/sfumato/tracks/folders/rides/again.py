@@ -1,0 +1,150 @@
+"""I moved, I forgot a place: the shared folder built anew with the zones of today, and what that cannot mend.
+
+Every ride is hidden again into a folder beside the old one, which then takes its name; the old one is kept under
+another until its owner deletes it. Files are named by their content, so whatever no new zone touches keeps name and
+bytes, and the files to delete where they were uploaded are those that are no longer there. What was shared was shared:
+whoever kept the old copy finds in it what they found before, and that is measured, too.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.base.errors import InputError, SfumatoError
+from sfumato.base.files import write_text
+from sfumato.tracks.folders.rides.hide import hide_archive
+from sfumato.tracks.folders.rides.ride_job import ArchiveResult, Sharing
+from sfumato.tracks.folders.staging import (
+    RECORDS_NAME,
+    STATE_NAME,
+    SourceRecord,
+    finish_swap,
+    private_folder,
+    read_records,
+    swap_folders,
+)
+from sfumato.tracks.io import read_trace
+from sfumato.tracks.places.globe import surface
+from sfumato.tracks.places.leak_test import LeakTest, PlaceLeak
+from sfumato.tracks.places.places_file import Places
+from sfumato.tracks.plan import Plan
+from sfumato.tracks.times_released import Times
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """One shared file that shows what is inside a zone: how many points, and when the first and last of them were."""
+
+    file: str
+    source: str
+    place: str
+    points: int
+    first_s: float
+    last_s: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rebuilt:
+    """What was exposed, and the folder that replaces the old one. All of it is private.
+
+    ``kept_copy`` is what attackers find who kept the old folder; ``replaced`` are old and new names (None: nothing is
+    left of it), ``dropped`` old files whose rides were not given; ``old`` is where the old folder lies now (None: tried
+    only).
+    """
+
+    exposed: tuple[Exposure, ...]
+    kept_copy: tuple[PlaceLeak, ...]
+    replaced: tuple[tuple[str, str | None], ...]
+    dropped: tuple[str, ...]
+    done: ArchiveResult
+    old: Path | None
+
+
+def hide_again(
+    sources: Sequence[str | Path],
+    out: Path,
+    places: Places,
+    how: Sharing,
+    *,
+    times: Times,
+    blur: Plan | None = None,
+    dry_run: bool = False,
+) -> Rebuilt:
+    """The folder built anew beside the old one, and put in its place; with ``dry_run`` thrown away again."""
+    finish_swap(out)
+    if not out.is_dir() or not (private_folder(out) / RECORDS_NAME).exists():
+        raise InputError(f"Nothing was shared in {out} yet.", "Leave --again out.")
+    records = list(read_records(out).values())
+    exposed, kept_copy = _exposures(out, places, records, (blur and blur.noise_m) or 0.0)
+    new = out.with_name(f"{out.name}.again")
+    _remove(new)  # of a run that was killed before it swapped
+    _carry_over(out, new, records)
+    try:
+        faces = replace(how.faces, certified=None) if dry_run else how.faces
+        done = hide_archive(sources, new, places, replace(how, faces=faces), times=times, blur=blur)
+        after = {record.source: record for record in read_records(new).values()}
+        here = {record.output: record for record in records if record.output and (out / record.output).exists()}
+        pairs = [(name, after[one.source].output) for name, one in sorted(here.items()) if one.source in after]
+        dropped = tuple(sorted(name for name, one in here.items() if one.source not in after))
+    except BaseException:
+        _remove(new)
+        raise
+    if dry_run:
+        _remove(new)
+    old = None if dry_run else swap_folders(out, new)
+    return Rebuilt(
+        exposed,
+        kept_copy,
+        tuple((before, now) for before, now in pairs if before != now),
+        dropped,
+        replace(done, private=private_folder(out)),
+        old,
+    )
+
+
+def _remove(out: Path) -> None:
+    for folder in (out, private_folder(out)):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _exposures(
+    out: Path, places: Places, records: Sequence[SourceRecord], noise_m: float
+) -> tuple[tuple[Exposure, ...], tuple[PlaceLeak, ...]]:
+    """Every file of the folder held against every zone; and the leak test of the folder as it is."""
+    source = {record.output: record.source for record in records}
+    found, test = [], LeakTest(places, noise_m=noise_m)
+    for path in sorted(path for path in out.rglob("*") if path.is_file()):
+        try:
+            trace = read_trace(path)
+        except SfumatoError:
+            continue  # no track, or no times: the rides themselves are looked at when they are hidden again
+        test.add(trace, trace)
+        points, name = surface(trace.lat_deg, trace.lon_deg), path.relative_to(out).as_posix()
+        for place in places.active:
+            inside = place.withheld.holds(points)
+            if noise_m and inside.any():
+                inside &= place.withheld.beyond_m(points) < -4.0 * noise_m
+            if inside.any():
+                when = trace.times_s[inside]
+                count = int(np.count_nonzero(inside))
+                row = Exposure(name, source.get(name, ""), place.name, count, float(when.min()), float(when.max()))
+                found.append(row)
+    return tuple(found), test.results()
+
+
+def _carry_over(out: Path, new: Path, records: Sequence[SourceRecord]) -> None:
+    """The noise's state, and which files their owner took out: these stay out."""
+    old, fresh = private_folder(out), private_folder(new)
+    fresh.mkdir(mode=0o700)
+    if (old / STATE_NAME).exists():
+        shutil.copy2(old / STATE_NAME, fresh / STATE_NAME)
+    head, *_ = (old / RECORDS_NAME).read_text("utf-8").split("\n", 1)
+    gone = [record for record in records if record.output and not (out / record.output).exists()]
+    lines = [head, *(json.dumps(asdict(record)) for record in gone)]
+    write_text(fresh / RECORDS_NAME, "\n".join(lines) + "\n", private=True)
