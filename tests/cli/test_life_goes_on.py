@@ -198,3 +198,47 @@ def test_a_swap_that_was_killed_is_ended_by_the_next_run(shared: Path, monkeypat
     assert (code, "lie open" in out) == (0, False)
     assert everything(shared / "shared.before-1") == before
     assert run("verify", "c.json", "--release", "shared", folder=shared)[0] == 0
+
+
+def test_places_that_no_zone_covers_are_listed_before_anything_is_written(shared: Path) -> None:
+    """Rides begin at the second place again and again, and nobody named it."""
+    for path in (shared / "shared").iterdir():
+        path.unlink()
+    at = where(NEW)
+    words = ("hide", "rides", "-o", "other", "--places", "me.places")
+    code, _, err = run(*words, "--unnamed", "refuse", folder=shared)
+    assert (code, "Nothing was written" in err) == (2, True)
+    assert not (shared / "other").exists()
+    code, out, _ = run(*words, "--unnamed", "warn", folder=shared)
+    assert code == 0
+    listed = out[out.index("Not covered by any zone") :].splitlines()[1]
+    assert listed.startswith(f"  {at[:6]}")
+    assert "4 rides begin or end here" in listed
+    assert out.index("Not covered") < out.index("rides/0.gpx")
+    code, out, _ = run(*words, "--unnamed", "refuse", "--not-mine", at, folder=shared)
+    assert code == 0
+    assert "Not covered" not in out
+    assert run(*words, "--unnamed", "refuse", folder=shared)[0] == 0  # it is remembered
+
+
+def test_a_place_where_somebody_slept_once_is_listed_too(tmp_path: Path) -> None:
+    (tmp_path / "rides").mkdir()
+    night = 1.7e9 - 1.7e9 % 86400 + 22 * 3600  # Paris is nearly on the sun's time of Greenwich
+    for number, (begin, end, when) in enumerate(
+        [([0, 0], [5000, 4000], night - 3600), ([5000, 4000], [9000, 9000], night + 8 * 3600)]
+    ):
+        write_as("gpx", ride(begin, end, every_s=5.0, at_s=when), tmp_path / "rides" / f"{number}.gpx")
+    add(tmp_path, "home", where([0.0, 0.0]))
+    code, out, _ = hide(tmp_path)
+    assert code == 0
+    assert "hours at night" in out[out.index("Not covered by any zone") :].splitlines()[1]
+    assert "places add NAME LAT,LON" in out
+
+
+@pytest.mark.parametrize(
+    "text", ["48.8566,2.3522", "48.8566 2.3522", "48°51'23.76\"N 2°21'7.92\"E", "2.3522E 48.8566N"]
+)
+def test_a_place_is_written_as_people_write_it(tmp_path: Path, text: str) -> None:
+    add(tmp_path, "home", text)
+    out = run("places", "list", "--where", "--places", "me.places", folder=tmp_path)[1]
+    assert "48.85660,2.35220" in out

@@ -7,7 +7,7 @@ said before anything is in place.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from sfumato.cli.tracks.archive_faces import (
     say_rows,
     write_certificate,
 )
+from sfumato.cli.tracks.unnamed import Unnamed
 from sfumato.pages.report.archive_page import private_page, public_page
 from sfumato.tracks.certificates.sign import signer_with
 from sfumato.tracks.folders.rides.again import Rebuilt, hide_again
@@ -41,6 +42,7 @@ from sfumato.tracks.io.archive import count_members
 from sfumato.tracks.io.draft import canonical
 from sfumato.tracks.io.formats import is_dataset
 from sfumato.tracks.people.layout import TableReading
+from sfumato.tracks.places.find import FoundPlace
 from sfumato.tracks.places.leak_test import PlaceLeak
 from sfumato.tracks.places.leak_test import refuse_if_found as refuse_if_near
 from sfumato.tracks.places.places_file import Places, load_places
@@ -80,6 +82,14 @@ def hide(
     certificate: Path | None = typer.Option(None, help="Write the certificate of all files (JSON) here."),
     report: Path | None = typer.Option(None, help="Write the private report (HTML, 0600, shows your places) here."),
     public_report: Path | None = typer.Option(None, help="Write the report that may be shared here."),
+    unnamed: str | None = typer.Option(
+        None,
+        help="Rides begin or end repeatedly, or you slept, outside every zone: refuse, or warn (asked if unsaid).",
+        rich_help_panel=_LATER,
+    ),
+    not_mine: list[str] = typer.Option(
+        [], help="LAT,LON of such a place that need not be hidden; remembered. Repeat for more.", rich_help_panel=_LATER
+    ),
     again: bool = typer.Option(
         False,
         "--again",
@@ -179,11 +189,13 @@ def hide(
         if limit_m is not None:
             refuse_if_near(leaks, limit_m)
 
+    asked = Unnamed(output, unnamed, not_mine, quiet=json)
     if dry_run and not again:
         raise InputError("--dry-run is for --again.", "`hide` says what attackers find before anything is in place.")
     rebuilt = None
     with progress("Hiding", count_members(sources), quiet=json) as step:
         faces = Faces(step, hear, sign=signer, certified=lambda document: write_certificate(certificate, document))
+        faces = replace(faces, unnamed=asked)
         how = Sharing(reading, state, passphrase, keep_names, to, strict, faces)
         if again:
             rebuilt = hide_again(sources, output, owner, how, times=shown, blur=plan, dry_run=dry_run)
@@ -199,11 +211,12 @@ def hide(
         write_text(report, private_page(done, owner, output), private=True)
     if public_report is not None:
         write_text(public_report, public_page(done, output))
+    asked.remember()
     code = 1 if done.lies_open or done.strangers else 0
     if json:
         files = {"folder": output, "certificate": certificate, "report": report, "public_report": public_report}
         outputs = {name: str(path) for name, path in files.items() if path is not None}
-        print_json({**_as_json(done, outputs), **({} if rebuilt is None else _again_json(rebuilt))})
+        print_json({**_as_json(done, outputs, asked.found), **({} if rebuilt is None else _again_json(rebuilt))})
         raise typer.Exit(code)
     say_rows(done.rows)
     typer.echo(f"{count_of(done.shared, 'file')} in {output}. {shown.sentence()}")
@@ -342,7 +355,7 @@ class _Heard:
             )
 
 
-def _as_json(done: ArchiveResult, files: dict[str, str]) -> dict[str, object]:
+def _as_json(done: ArchiveResult, files: dict[str, str], unnamed: Sequence[FoundPlace]) -> dict[str, object]:
     return {
         "ok": not (done.lies_open or done.strangers),
         "private": True,
@@ -350,6 +363,7 @@ def _as_json(done: ArchiveResult, files: dict[str, str]) -> dict[str, object]:
         "points_read": points_read(done.rows).to_dict(),
         "leaks": [{**asdict(leak), "sentence": leak.sentence()} for leak in done.leaks],
         "unvisited": list(done.unvisited),
+        "unnamed": [asdict(place) for place in unnamed],
         "lies_open": done.lies_open,
         "strangers": list(done.strangers),
         "certificate": done.document,

@@ -31,6 +31,7 @@ from sfumato.tracks.places.places_file import (
     load_places,
     place_at,
     places_from_geojson,
+    point_deg,
 )
 
 _NEGATIVE = re.compile(r"^-[0-9.]+,")
@@ -186,13 +187,7 @@ def remove(
 def _named(name: str, where: str | None, zone: str, as_drawn: bool) -> tuple[Place, ...]:
     radius_m = length_m(zone)
     if where is not None:
-        try:
-            lat, lon = (float(part) for part in where.split(","))
-        except ValueError:
-            raise InputError("That is no latitude,longitude.", "Write it like 48.85,2.35 or -33.9,151.2.") from None
-        if not (-90 <= lat <= 90 and -180 <= lon <= 180):
-            raise InputError("That is not on the globe.", "Latitude (-90 to 90) comes first, then longitude.")
-        return (place_at(name.strip(), lat, lon, radius_m=radius_m),)
+        return (place_at(name.strip(), *point_deg(where), radius_m=radius_m),)
     file = Path(name.strip())
     if not file.exists():
         raise InputError(

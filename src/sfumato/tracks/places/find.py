@@ -15,7 +15,7 @@ weekdays, elsewhere. Everything is O(n log n) in the points; distances are on th
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -49,6 +49,7 @@ class FoundPlace:
     last_seen_s: float
     track_ends: int
     scatter_m: float
+    night_h: float = 0.0
 
     def __repr__(self) -> str:
         return f"<FoundPlace {self.label}, {count_of(self.visits, 'visit')}, not shown where>"
@@ -74,9 +75,13 @@ def find_places(tracks: object) -> list[FoundPlace]:
     ``tracks`` is a :class:`~sfumato.base.things.traces.Trace`, any number of them, alone or as (name, trace) pairs, or
     a table of points (pandas, GeoPandas, polars, Arrow).
     """
-    events = _events(_traces(tracks))
-    if not len(events.from_s):
-        return []
+    stops = Stops()
+    for trace in _traces(tracks):
+        stops.add(trace)
+    return stops.places()
+
+
+def _places_of(events: _Events) -> list[FoundPlace]:
     label = _clustered(events.points)
     hours = _hours(events)
     found = []
@@ -86,7 +91,8 @@ def find_places(tracks: object) -> list[FoundPlace]:
         stayed = float(np.sum(events.to_s[mine] - events.from_s[mine]))
         if visits < 2 and stayed < LONG_STAY_S:
             continue
-        found.append((_record(events, mine, visits, stayed), hours[mine].sum(axis=0)))
+        spent = hours[mine].sum(axis=0)
+        found.append((replace(_record(events, mine, visits, stayed), night_h=float(spent[0])), spent))
     return _labelled(found)
 
 
@@ -104,35 +110,38 @@ def _traces(tracks: object) -> list[Trace]:
     return out
 
 
-def _events(traces: Iterable[Trace]) -> _Events:
-    points, spans, ends, away_s = [], [], [], []
-    limits: list[tuple[float, float, FloatArray, FloatArray]] = []
-    for trace in traces:
+@dataclass(slots=True, eq=False)
+class Stops:
+    """Where somebody's tracks begin, end and rest, gathered track by track; nothing else of them is kept."""
+
+    _events: list[tuple[FloatArray, float, float, bool]] = field(default_factory=list)
+    _away_s: list[float] = field(default_factory=list)
+    _limits: list[tuple[float, float, FloatArray, FloatArray]] = field(default_factory=list)
+
+    def add(self, trace: Trace) -> None:
+        """One track."""
         where, times = _clean(trace)
         if not len(times):
-            continue
-        limits.append((float(times[0]), float(times[-1]), where[0], where[-1]))
-        points += [where[0], where[-1]]
-        spans += [(times[0], times[0]), (times[-1], times[-1])]
-        ends += [True, True]
+            return
+        first, last = float(times[0]), float(times[-1])
+        self._limits.append((first, last, where[0], where[-1]))
+        self._events += [(where[0], first, first, True), (where[-1], last, last, True)]
         away = np.minimum(*(np.linalg.norm(where - where[end], axis=1) for end in (0, -1)))
         if away.max() > 2 * PLACE_RADIUS_M:
-            away_s.append(float(times[np.argmax(away)]))
-        for middle, start, stop in _stays(where, times):
-            points.append(middle)
-            spans.append((start, stop))
-            ends.append(False)
-    limits.sort(key=lambda item: item[0])
-    for before, after in pairwise(limits):
-        if after[0] > before[1] and float(np.linalg.norm(after[2] - before[3])) < _RESUME_M:
-            points.append((before[3] + after[2]) / 2)
-            spans.append((before[1], after[0]))
-            ends.append(False)
-    if not points:
-        return _Events(np.empty((0, 3)), np.empty(0), np.empty(0), np.empty(0, dtype=np.bool_), np.empty(0))
-    span = np.array(spans, dtype=np.float64)
-    order = np.lexsort((span[:, 1], span[:, 0]))
-    return _Events(np.array(points)[order], span[order, 0], span[order, 1], np.array(ends)[order], np.sort(away_s))
+            self._away_s.append(float(times[np.argmax(away)]))
+        self._events += [(middle, start, stop, False) for middle, start, stop in _stays(where, times)]
+
+    def places(self) -> list[FoundPlace]:
+        """Every place stayed at or returned to; between two tracks, where the next starts near the last one's end."""
+        events = list(self._events)
+        for before, after in pairwise(sorted(self._limits, key=lambda item: item[0])):
+            if after[0] > before[1] and float(np.linalg.norm(after[2] - before[3])) < _RESUME_M:
+                events.append(((before[3] + after[2]) / 2, before[1], after[0], False))
+        if not events:
+            return []
+        points, starts, stops, ends = (np.array(column) for column in zip(*events, strict=True))
+        order = np.lexsort((stops, starts))
+        return _places_of(_Events(points[order], starts[order], stops[order], ends[order], np.sort(self._away_s)))
 
 
 def _clean(trace: Trace) -> tuple[FloatArray, FloatArray]:

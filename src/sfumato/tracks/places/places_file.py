@@ -11,6 +11,7 @@ import base64
 import hmac
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -88,6 +89,27 @@ class Place:
     def retire(self) -> Place:
         """The same place, withholding nothing from now on."""
         return replace(self, retired=True)
+
+
+_PART = re.compile(
+    r"""([-+]?\d*\.?\d+)\s*°?\s*(?:(\d+\.?\d*)\s*['′]\s*)?(?:(\d+\.?\d*)\s*["″]\s*)?([NSEW]?)""", re.IGNORECASE
+)
+
+
+def point_deg(text: str) -> tuple[float, float]:
+    """Latitude and longitude as people write them: ``48.85,2.35``, ``48.85 2.35``, ``48°51'N 2°21'E``."""
+    found = list(_PART.finditer(text))
+    if len(found) != 2 or _PART.sub("", text).strip(" ,;"):
+        raise InputError("That is no latitude,longitude.", "Write it like 48.85,2.35 or -33.9,151.2 or 48°51'N 2°21'E.")
+    values = []
+    for match in found:
+        size = abs(float(match[1])) + float(match[2] or 0) / 60 + float(match[3] or 0) / 3600
+        values.append(-size if match[1].startswith("-") or match[4].upper() in ("S", "W") else size)
+    if found[0][4].upper() in ("E", "W") and found[1][4]:
+        values.reverse()
+    if not (-90 <= values[0] <= 90 and -180 <= values[1] <= 180):
+        raise InputError("That is not on the globe.", "Latitude (-90 to 90) comes first, then longitude.")
+    return values[0], values[1]
 
 
 def place_at(

@@ -22,6 +22,7 @@ from sfumato.tracks.folders.rides.ride_job import ArchiveResult, Job, Said, Shar
 from sfumato.tracks.folders.staging import WITHHELD, WITHHELD_BEFORE
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.people.noise import Noise
+from sfumato.tracks.places.find import FoundPlace, Stops
 from sfumato.tracks.places.given_tables import is_table, like, traces_of_table
 from sfumato.tracks.places.globe import surface
 from sfumato.tracks.places.leak_test import LeakTest, PlaceLeak, leak_test
@@ -30,6 +31,8 @@ from sfumato.tracks.places.withhold import withhold
 from sfumato.tracks.places.zones import Withholding
 from sfumato.tracks.plan import Plan
 from sfumato.tracks.times_released import Times
+
+OFTEN_ENDS, NIGHT_H = 3, 2.0  # what makes a place one that its owner would want to know of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,15 +160,25 @@ def hide_archive(
     return fill_archive(sources, out, how, begin)
 
 
+def _uncovered(found: Sequence[FoundPlace], zones: Sequence[Withholding]) -> list[FoundPlace]:
+    """Places outside every zone where rides begin or end again and again, or where somebody spent a night."""
+    often = [one for one in found if one.track_ends >= OFTEN_ENDS or one.night_h >= NIGHT_H]
+    points = [surface(one.lat_deg, one.lon_deg) for one in often]
+    return [one for one, at in zip(often, points, strict=True) if not any(zone.holds(at)[0] for zone in zones)]
+
+
 class _Tested:
     """The leak test of everything that would be public."""
 
     def __init__(self, hiding: Hiding, how: Sharing, test: LeakTest) -> None:
         self.hiding, self.how, self.test = hiding, how, test
         self.entered = [0] * len(hiding.zones)
+        self.stops = None if how.faces.unnamed is None else Stops()
 
     def look(self, trace: Trace, published: Trace | None) -> None:
         self.test.add(trace, published)
+        if self.stops is not None:
+            self.stops.add(trace)
         points = surface(trace.lat_deg, trace.lon_deg)
         for number, zone in enumerate(self.hiding.zones):
             self.entered[number] += bool(zone.holds(points).any())
@@ -185,6 +198,8 @@ class _Tested:
         unvisited = tuple(place.name for place, count in zip(active, self.entered, strict=True) if not count)
         if self.how.faces.tested is not None:
             self.how.faces.tested(leaks, unvisited)
+        if self.how.faces.unnamed is not None and self.stops is not None:
+            self.how.faces.unnamed(_uncovered(self.stops.places(), hiding.zones))
         noise = None
         if hiding.blur is not None and job.outputs:
             terms = replace(hiding.blur[1].terms(), times=str(hiding.times), kept=hiding.keep, several_files=True)

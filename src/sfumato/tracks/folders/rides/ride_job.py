@@ -35,6 +35,7 @@ from sfumato.tracks.folders.staging import (
 from sfumato.tracks.io import read_trace, writer_of
 from sfumato.tracks.io.archive import Member, members
 from sfumato.tracks.io.formats import Format, format_named, format_of, output_format, written_as
+from sfumato.tracks.places.find import FoundPlace
 from sfumato.tracks.places.leak_test import PlaceLeak
 from sfumato.tracks.times_released import Times
 
@@ -95,8 +96,9 @@ class Faces:
     """What the caller does on the way, before anything is in place: each may raise, and then nothing is written.
 
     ``step`` after every source, ``tested`` with the leak test, ``priced`` with the certificate of the noise and the
-    name of its process (for a ledger), ``sign`` puts a signature under the certificate, and ``certified`` writes it
-    down: killed at any moment, no release is without its certificate.
+    name of its process (for a ledger), ``unnamed`` with places that no zone covers though rides begin and end there
+    again and again, or somebody spent a night, ``sign`` puts a signature under the certificate, and ``certified``
+    writes it down: killed at any moment, no release is without its certificate.
     """
 
     step: Callable[[], None] | None = None
@@ -104,6 +106,7 @@ class Faces:
     priced: Callable[[Document, str], None] | None = None
     sign: Sign | None = None
     certified: Callable[[FolderDocument], object] | None = None
+    unnamed: Callable[[Sequence[FoundPlace]], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
