@@ -80,7 +80,7 @@ def worst_success(matrix, distances, within=2.0):
 
 def frontier(name, kind, epsilon, seeds):
     """(exact epsilon, bits, success, mean distance, its standard error)."""
-    from sfumato.collect.estimation import Tally, blended, earth_movers_distance
+    from sfumato.collect.estimation import Tally, blended_map, earth_movers_distance
     from sfumato.collect.grids.sampling import draw_tally
 
     grid, share = {**elsewhere.made_up(), **elsewhere.tuned_on()}[name]
@@ -88,7 +88,7 @@ def frontier(name, kind, epsilon, seeds):
     away = []
     for seed in range(seeds):
         people = np.random.default_rng(seed).multinomial(10_000, share)
-        found = blended([Tally(channel, draw_tally(channel, people, rng=seed))]).probabilities
+        found = blended_map([Tally(channel, draw_tally(channel, people, rng=seed))]).probabilities
         away.append(earth_movers_distance(found, people / people.sum(), grid))
     bits = channel.mutual_information(share) / np.log(2)
     success = worst_success(channel.to_dense().matrix, grid.distance_matrix())

@@ -1,6 +1,6 @@
 """Put the modules that both Python clients share into the small wheel, under its own name and without NumPy.
 
-The small client is the device's part of sfumato with five files of its own (``src/sfumato_client``: arrays, draw,
+The small client is the device's part of sfumato with five files of its own (``src/sfumato_client``: arrays, exact_draw,
 ed25519, grid, reveals), which do the same sums in plain Python. Everything else is copied from ``src/sfumato`` when the
 wheel is built, with ``sfumato.<rooms>.X`` renamed to ``sfumato_client.X``: one source, two wheels, and no file in
 common, so that both can be installed. A source distribution carries the copies.

@@ -58,7 +58,7 @@ def test_a_release_past_the_cap_is_refused_and_nothing_is_written(tmp_path):
     record(path, "bob", entry_from_certificate(certificate(), process="3"), total_loss)
     record(path, "alice", entry_from_certificate(certificate(), process="2"), total_loss)
     assert path.stat().st_mode & 0o777 == 0o600
-    assert read_ledger(path).spent("alice", total_loss) == pytest.approx(2e-4)
+    assert read_ledger(path).total("alice", total_loss) == pytest.approx(2e-4)
 
 
 def test_what_is_not_known_is_refused_never_guessed(tmp_path):
@@ -97,7 +97,7 @@ def test_a_loss_that_is_no_number_of_at_least_zero_never_enters(tmp_path, loss):
             entry_from_certificate(certificate(worst_loss=loss), process="2")
     assert path.read_bytes() == before
     record(path, "alice", {**good, "process": "2"}, total_loss)
-    assert read_ledger(path).spent("alice", total_loss) == pytest.approx(2e-4)
+    assert read_ledger(path).total("alice", total_loss) == pytest.approx(2e-4)
 
 
 EDITS = {
@@ -198,7 +198,7 @@ def test_protect_enters_the_release_first_and_writes_nothing_past_the_cap(tmp_pa
     assert first.exit_code == 0, first.output
     spent = json.loads(first.stdout)["worst_loss"]
     assert release("2.gpx", "--state", str(state)).exit_code == 0
-    assert read_ledger(ledger).spent("alice", total_loss) == pytest.approx(spent)
+    assert read_ledger(ledger).total("alice", total_loss) == pytest.approx(spent)
     refused = release("3.gpx")  # fresh noise: a second process, past the cap
     assert isinstance(refused.exception, BudgetExceeded)
     assert not (tmp_path / "3.gpx").exists()

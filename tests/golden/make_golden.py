@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sfumato.base.randomness import randomness
 from sfumato.base.things.frames import displace, snap
 from sfumato.base.things.grid import Grid
-from sfumato.collect.client.draw import WORDS_PER_REPORT, cell_from_words, integer_weights, probabilities, weights
+from sfumato.collect.client.exact_draw import WORDS_PER_REPORT, cell_from_words, integer_weights, probabilities, weights
 from sfumato.collect.client.reveals import reveals
 from sfumato.collect.client.wire import canonical_json, channel_version, epoch_turn, log_entry, to_base64url
 from sfumato.tracks.live.live_trace import advance, displacement, live_budget, normals_needed, shipped_loss

@@ -24,7 +24,7 @@ import numpy as np
 from postgres_server import free_port
 from starlette.testclient import TestClient
 
-from sfumato.collect.client.draw import WORDS_PER_REPORT, cell_from_words, weights
+from sfumato.collect.client.exact_draw import WORDS_PER_REPORT, cell_from_words, weights
 from sfumato.collect.client.offer import Caps, check_offer
 from sfumato.collect.client.wire import device_tag
 from sfumato.collect.service.app import create_app

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.accountant import compose
-from sfumato.accountant.compose import RULES, Reporting, composed, rule_for, together, trace_release
+from sfumato.accountant.compose import RULES, Reporting, composition, rule_for, together, trace_release
 from sfumato.base.errors import InputError
 from sfumato.base.things.grid import Grid
 from sfumato.base.things.guarantees import Guarantee
@@ -22,7 +22,7 @@ from sfumato.channels.designs.lip.closed_forms import resampling_channel
 from sfumato.channels.measures.discrete import geo_epsilon
 from sfumato.collect.grids.grid_channel import GridChannel, uniform_channel
 from sfumato.collect.loop import Rules, close_cycle, rhythm
-from sfumato.collect.loop.rhythm import spent
+from sfumato.collect.loop.rhythm import spending
 from sfumato.collect.loop.simulation import Protocol, simulate_round
 from sfumato.tracks import trace_entries as trace_losses
 
@@ -39,7 +39,7 @@ def channels(seed: int, count: int) -> list[GridChannel]:
 def test_reports_of_one_place_cost_what_their_product_channel_gives_away(seed: int, count: int) -> None:
     through = channels(seed, count)
     product = product_matrix([channel.to_dense() for channel in through])
-    together = spent(through, reporting="every-cycle")
+    together = spending(through, reporting="every-cycle")
     assert together.level.exact
     assert together.level.upper == pytest.approx(geo_epsilon(product, GRID.distance_matrix()), abs=1e-9)
     assert together.guarantee.parameters["epsilon_per_cell"] == together.level.upper
@@ -54,11 +54,11 @@ def test_the_total_is_never_above_the_rule_of_the_notion_and_never_below_the_dea
     through = channels(seed, count)
     statements = [channel.guarantee() for channel in through]
     epsilons = [statement.parameters["epsilon_per_cell"] for statement in statements]
-    added = composed(statements, reporting="every-cycle").parameters["epsilon_per_cell"]
+    added = composition(statements, reporting="every-cycle").parameters["epsilon_per_cell"]
     assert added == pytest.approx(sum(epsilons))
-    exact = spent(through, reporting="every-cycle").level.upper
+    exact = spending(through, reporting="every-cycle").level.upper
     assert max(epsilons) - 1e-12 <= exact <= added + 1e-12
-    once = spent(through, reporting="once")
+    once = spending(through, reporting="once")
     assert once.level.upper == once.guarantee.parameters["epsilon_per_cell"] == max(epsilons)
 
 
@@ -72,12 +72,12 @@ def test_the_loop_and_the_simulation_report_what_the_accountant_says(reporting: 
         with_intervals=False,
         with_influence=False,
     )
-    total = spent(through, reporting=reporting)
+    total = spending(through, reporting=reporting)
     assert closed.spent == total.level
     assert closed.guarantee.to_dict() == total.guarantee.to_dict()
     cycles = list(simulate_round(counts, GRID, Protocol(beta=1.0, cycles=3, reporting=reporting), seed=0))
     used = [cycle.channel for cycle in cycles if cycle.channel is not None]
-    assert cycles[-1].spent_epsilon == spent(used, reporting=reporting).level.upper
+    assert cycles[-1].spent_epsilon == spending(used, reporting=reporting).level.upper
 
 
 def test_an_unknown_notion_is_refused() -> None:
@@ -85,7 +85,7 @@ def test_an_unknown_notion_is_refused() -> None:
     prior = np.array([0.5, 0.3, 0.2])
     for statement in (Guarantee("k-anonymity", {"k": 5}), resampling_channel(prior, 1.0).guarantee):
         with pytest.raises(InputError, match="no composition rule"):
-            composed([statement, statement], reporting="every-cycle")
+            composition([statement, statement], reporting="every-cycle")
     with pytest.raises(InputError, match="no composition rule"):
         rule_for("")
 
@@ -94,29 +94,29 @@ def test_what_has_no_total_is_refused() -> None:
     one = uniform_channel(GRID, 1.0).guarantee()
     metres = planar_laplace_channel(Grid.plain(2, 3, 100.0, 100.0, unit="m"), 0.01).guarantee
     with pytest.raises(InputError, match="per cell and per m"):
-        composed([one, metres], reporting="every-cycle")
+        composition([one, metres], reporting="every-cycle")
     with pytest.raises(InputError, match="different notions"):
-        composed([one, Guarantee("k-anonymity", {"k": 5})], reporting="once")
+        composition([one, Guarantee("k-anonymity", {"k": 5})], reporting="once")
     with pytest.raises(InputError, match="does not say its epsilon"):
-        composed([Guarantee("geo-indistinguishability", {})], reporting="once")
+        composition([Guarantee("geo-indistinguishability", {})], reporting="once")
     with pytest.raises(InputError, match="no guarantee"):
-        spent([], reporting="once")
+        spending([], reporting="once")
     with pytest.raises(InputError, match="reporting is 'often'"):
-        composed([one], reporting="often")  # type: ignore[arg-type]
+        composition([one], reporting="often")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="different grids"):
-        spent([uniform_channel(GRID, 1.0), uniform_channel(Grid.plain(2, 2), 1.0)], reporting="once")
+        spending([uniform_channel(GRID, 1.0), uniform_channel(Grid.plain(2, 2), 1.0)], reporting="once")
 
 
 def test_both_journeys_make_totals_by_one_function(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reports through grid channels, announced releases of a trace and a ledger's entries: all by ``composed``."""
+    """Reports through grid channels, announced releases of a trace and a ledger's entries: all by ``composition``."""
     asked: list[str] = []
 
     def watched(guarantees: Sequence[Guarantee], *, reporting: Reporting) -> Guarantee:
         asked.append(guarantees[0].notion)
-        return composed(guarantees, reporting=reporting)
+        return composition(guarantees, reporting=reporting)
 
     for module in (compose, rhythm, trace_losses):
-        monkeypatch.setattr(module, "composed", watched)
+        monkeypatch.setattr(module, "composition", watched)
     done = sf.protect(Trace([48.0, 48.1], [2.0, 2.1], [0.0, 60.0]), redraws=3, rng=1)
     assert asked
     assert set(asked) == {"conditional inferential privacy"}
@@ -127,13 +127,13 @@ def test_both_journeys_make_totals_by_one_function(monkeypatch: pytest.MonkeyPat
     assert trace_losses.total_loss([entry, {**entry, "process": "b"}]) == pytest.approx(2 * entry["loss_per_m2"])
     assert asked == ["conditional inferential privacy"]
     asked.clear()
-    spent(channels(1, 2), reporting="every-cycle")
+    spending(channels(1, 2), reporting="every-cycle")
     assert set(asked) == {"geo-indistinguishability"}
 
 
 def test_releases_of_traces_add_by_process_and_never_across_shapes() -> None:
     def total(*releases: Guarantee) -> float:
-        return float(composed(releases, reporting="every-cycle").parameters["loss_per_m2"])
+        return float(composition(releases, reporting="every-cycle").parameters["loss_per_m2"])
 
     a, b = trace_release(2.0, process="a", shape="s"), trace_release(3.0, process="b", shape="s")
     assert total(a, a, a) == 2.0

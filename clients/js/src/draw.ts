@@ -1,5 +1,5 @@
 /**
- * Draw the report of one cell from 64-bit words, exactly as `sfumato.collect.client.draw` does in Python, to the last bit.
+ * Draw the report of one cell from 64-bit words, exactly as `sfumato.collect.client.exact_draw` does in Python, to the last bit.
  *
  * -beta d = k ln 2 + r; the weight of a cell is [c p(r)] 2^k with p the degree-13 Taylor sum of exp and k kept apart as
  * an integer (the log domain), so nothing underflows. Only +, -, *, floor and sqrt are used, which IEEE 754 defines to

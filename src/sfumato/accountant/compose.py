@@ -1,9 +1,8 @@
 """Several guarantees about one person as one guarantee: one composition rule per notion, and none for the others.
 
 Mechanisms state what one report or release promises (:class:`~sfumato.base.things.guarantees.Guarantee`); only
-:func:`composed` makes totals of statements, for a collection's reports and for the releases of traces alike. A notion
-without a rule is refused, and so are statements of different notions, units or shapes: what is unknown is never
-guessed.
+:func:`composition` makes totals of statements, for a collection's reports and for releases of traces alike. A notion
+without a rule is refused, and so are statements of different notions, units or shapes: the unknown is never guessed.
 
 Between two hypotheses about one moment a release with Gaussian noise is μ-Gaussian-DP with μ² = loss·r². Rules:
 
@@ -37,7 +36,7 @@ GEO = "geo-indistinguishability"
 INFERENTIAL = "conditional inferential privacy"
 
 
-def composed(guarantees: Sequence[Guarantee], *, reporting: Reporting) -> Guarantee:
+def composition(guarantees: Sequence[Guarantee], *, reporting: Reporting) -> Guarantee:
     """What holds for one person after all of these, by the rule of their notion; refused where there is none."""
     if not guarantees:
         raise InputError("There is no guarantee to compose.", "Somebody must report first.")
@@ -141,7 +140,7 @@ def together(redraws: int) -> Together:
     """The loss of ``redraws`` independent releases of one shape, from that of one: they add up."""
 
     def rule(loss: float) -> float:
-        total = composed([trace_release(loss, redraws=redraws)], reporting="every-cycle")
+        total = composition([trace_release(loss, redraws=redraws)], reporting="every-cycle")
         return float(total.parameters["loss_per_m2"])
 
     return rule

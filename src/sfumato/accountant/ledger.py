@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sfumato.base.arrays import positive
 from sfumato.base.errors import BudgetExceeded, InputError
@@ -20,7 +19,7 @@ from sfumato.base.files import lock_file, write_text
 
 FORMAT = 1
 ADVICE = "Make this release tell less, or stop here."
-Entry = Mapping[str, Any]
+Entry = Mapping[str, object]
 Rule = Callable[[Sequence[Entry]], float]
 
 
@@ -39,7 +38,7 @@ class Ledger:
             for entry in mine:
                 checked_entry(entry)
 
-    def spent(self, person: str, rule: Rule) -> float:
+    def total(self, person: str, rule: Rule) -> float:
         """What the person's releases cost together."""
         return _total(rule, self.entries.get(person, ()))
 
@@ -55,7 +54,7 @@ class Ledger:
             )
         return after
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain JSON."""
         return {
             "format": FORMAT,
@@ -131,7 +130,7 @@ def read_ledger(path: str | Path) -> Ledger:
         ) from error
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """A JSON object whose names differ: of two entries for one person Python would keep the last."""
     found = dict(pairs)
     if len(found) < len(pairs):

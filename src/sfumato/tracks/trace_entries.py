@@ -2,7 +2,7 @@
 
 An entry is computed from the mechanism, never copied from the certificate: a loss that is not the mechanism's own is
 refused, and so is everything without a loss that holds at any times (independent noise, planar Laplace). How entries
-add up is :func:`sfumato.accountant.compose.composed`'s business.
+add up is :func:`sfumato.accountant.compose.composition`'s business.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TypedDict
 
 import numpy as np
 
-from sfumato.accountant.compose import INFERENTIAL, composed, composed_losses, trace_release
+from sfumato.accountant.compose import INFERENTIAL, composed_losses, composition, trace_release
 from sfumato.accountant.ledger import Entry, amount
 from sfumato.base.arrays import jsonable
 from sfumato.base.errors import InputError
@@ -94,7 +94,7 @@ def total_loss(entries: Sequence[Entry]) -> float:
     """The loss per m² of all entries together, by the accountant's rule; 0 for none."""
     if not entries:
         return 0.0
-    total = composed([_statement(entry) for entry in entries], reporting="every-cycle")
+    total = composition([_statement(entry) for entry in entries], reporting="every-cycle")
     return float(total.parameters["loss_per_m2"])
 
 
@@ -103,4 +103,4 @@ def _statement(entry: Entry) -> Guarantee:
         raise InputError("The ledger holds an entry of an unknown notion.", "It cannot be composed; refuse.")
     if not (isinstance(entry.get("shape"), str) and isinstance(entry.get("process"), str)):
         raise InputError("An entry of the ledger does not say the shape and process of its noise.", "Refuse it.")
-    return trace_release(amount(entry, "loss_per_m2"), process=entry["process"], shape=entry["shape"])
+    return trace_release(amount(entry, "loss_per_m2"), process=str(entry["process"]), shape=str(entry["shape"]))

@@ -14,7 +14,7 @@ from sfumato.base.things.grid import Grid
 from sfumato.collect.cities import city
 from sfumato.collect.estimation import (
     Tally,
-    blended,
+    blended_map,
     earth_movers,
     earth_movers_distance,
     ibu,
@@ -161,7 +161,7 @@ def test_a_stronger_pull_gives_a_flatter_map_and_the_blend_lies_between():
     tallies, _ = some_tallies()
     soft, hard = log_smooth(tallies, strength=0.3), log_smooth(tallies, strength=100.0)
     assert np.ptp(np.log(hard.probabilities)) < np.ptp(np.log(soft.probabilities))
-    mixed = blended(tallies)
+    mixed = blended_map(tallies)
     np.testing.assert_allclose(
         mixed.probabilities, 0.5 * (joint(tallies).probabilities + soft.probabilities), rtol=1e-9
     )

@@ -22,7 +22,7 @@ from sfumato.collect.loop import (
     next_channel,
     residual_test,
 )
-from sfumato.collect.loop.rhythm import spent
+from sfumato.collect.loop.rhythm import spending
 from sfumato.collect.loop.simulation import Protocol, average_rounds, simulate, simulate_round
 
 PARIS = city("paris")
@@ -194,7 +194,7 @@ def test_a_simulation_can_hold_its_channel_on_alarm_too():
 def test_repeating_a_place_costs_the_exact_composition_and_cohorts_cost_one_report():
     rng = np.random.default_rng(0)
     channels = [blahut_arimoto(rng.dirichlet(np.ones(165)), PARIS.plain_grid, beta=1.0).value for _ in range(3)]
-    once, always = (spent(channels, reporting=kind).level for kind in ("once", "every-cycle"))
+    once, always = (spending(channels, reporting=kind).level for kind in ("once", "every-cycle"))
     assert once.upper == max(channel.epsilon().upper for channel in channels)
     assert once.upper < always.upper <= 6.0
 
@@ -280,8 +280,8 @@ def senseless():
         "a last cycle without reports": lambda: close_cycle([(channel, np.ones(6)), (channel, np.zeros(6))], RULES),
         "no Blahut-Arimoto steps": lambda: Rules(beta=1.0, ba_steps=0),
         "an alarm above 1": lambda: Rules(beta=1.0, alarm_p=2.0),
-        "spending by an unknown reporting": lambda: spent([channel], reporting="x"),
-        "spending on two grids": lambda: spent([channel, uniform_channel(Grid.plain(2, 2), 1.0)], reporting="once"),
+        "spending by an unknown reporting": lambda: spending([channel], reporting="x"),
+        "spending on two grids": lambda: spending([channel, uniform_channel(Grid.plain(2, 2), 1.0)], reporting="once"),
         "influence on the estimate of another grid": lambda: fake_report_influence([(channel, np.ones(6))], elsewhere),
         "feedback without the joint estimator": lambda: Protocol(beta=1.0, cycles=1, feedback=True),
         "forged reports of no cell": lambda: Protocol(beta=1.0, cycles=1, fake_share=0.1),

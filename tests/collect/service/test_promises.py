@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from alembic.script import ScriptDirectory
 
-from sfumato.collect.estimation import Tally, blended, earth_movers_distance, joint
+from sfumato.collect.estimation import Tally, blended_map, earth_movers_distance, joint
 from sfumato.collect.grids.sampling import draw_tally
 from sfumato.collect.loop import first_channel
 from sfumato.collect.service.models.bodies import CampaignRequest
@@ -80,7 +80,7 @@ def test_a_campaign_shows_the_blended_map_which_is_nearer_than_the_early_stopped
         one = CellCounts(cycle=1, payload=made.payload, direct=counts, relayed=np.zeros_like(counts))
         shown = estimate_cycle(EstimateTask(asked, (one,), None, SETTINGS)).probabilities
         tallies = [Tally(channel, counts)]
-        np.testing.assert_allclose(shown, blended(tallies).probabilities, atol=1e-12)
+        np.testing.assert_allclose(shown, blended_map(tallies).probabilities, atol=1e-12)
         early = joint(tallies).probabilities
         nearer.append([earth_movers_distance(found, truth, grid) for found in (shown, early)])
     shown_m, early_m = np.mean(nearer, axis=0)

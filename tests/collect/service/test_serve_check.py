@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from sfumato.cli import app
 from sfumato.collect.service import start_check
-from sfumato.collect.service.store.inspection import versions
+from sfumato.collect.service.store.backup import versions
 
 
 @pytest.fixture

@@ -87,7 +87,7 @@ def test_an_old_state_goes_on_with_the_same_noise(tmp_path: Path, state: str, pa
 def test_an_old_ledger_is_read_and_goes_on_counting(tmp_path: Path) -> None:
     path = private(tmp_path, "ledger.json")
     document = json.loads((OLD / "continuing.json").read_text())
-    spent = read_ledger(path).spent("alice", total_loss)
+    spent = read_ledger(path).total("alice", total_loss)
     assert spent == pytest.approx(2 * document["worst_loss"])
     ride = sf.read_trace(OLD / "ride.gpx")
     entry = entry_from_certificate(sf.protect(ride).certificate, process="new")
@@ -95,7 +95,7 @@ def test_an_old_ledger_is_read_and_goes_on_counting(tmp_path: Path) -> None:
         record(path, "alice", entry, total_loss)
     new = sf.protect(ride, constant_share=0.1).certificate
     after = record(path, "alice", entry_from_certificate(new, process="new"), total_loss)
-    assert after.spent("alice", total_loss) == pytest.approx(1.5 * spent)
+    assert after.total("alice", total_loss) == pytest.approx(1.5 * spent)
     small = sf.protect(ride, noise_m=50.0, constant_share=0.1).certificate
     with pytest.raises(BudgetExceeded):
         record(path, "alice", entry_from_certificate(small, process="loud"), total_loss)

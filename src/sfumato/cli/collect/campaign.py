@@ -249,32 +249,24 @@ def close(at: Door, name: Name) -> None:
         raise typer.Exit(1)
 
 
-@campaign.command()
-@asking()
-def pause(at: Door, name: Name, reason: Reason = "") -> None:
-    """Take no reports until resumed; devices keep theirs and send them later."""
-    _act(at, name, "pause", {"reason": reason})
+_ACTS = {
+    "pause": "Take no reports until resumed; devices keep theirs and send them later.",
+    "resume": "Take reports again; the open cycle is due as much later as the pause lasted.",
+    "archive": "Take an ended campaign out of the lists; its pages and files stay.",
+    "reschedule": "Begin the open cycle's time again now, by the machine's clock: the way out after a clock was wrong.",
+}
 
 
-@campaign.command()
-@asking()
-def resume(at: Door, name: Name, reason: Reason = "") -> None:
-    """Take reports again; the open cycle is due as much later as the pause lasted."""
-    _act(at, name, "resume", {"reason": reason})
+def _act_command(act: str) -> None:
+    def run(at: Door, name: Name, reason: Reason = "") -> None:
+        _act(at, name, act, {"reason": reason})
+
+    run.__doc__ = _ACTS[act]
+    campaign.command(act)(asking()(run))
 
 
-@campaign.command()
-@asking()
-def archive(at: Door, name: Name, reason: Reason = "") -> None:
-    """Take an ended campaign out of the lists; its pages and files stay."""
-    _act(at, name, "archive", {"reason": reason})
-
-
-@campaign.command()
-@asking()
-def reschedule(at: Door, name: Name, reason: Reason = "") -> None:
-    """Begin the open cycle's time again now, by the machine's clock: the way out after a clock was wrong."""
-    _act(at, name, "reschedule", {"reason": reason})
+for _name in _ACTS:
+    _act_command(_name)
 
 
 @campaign.command()
@@ -294,18 +286,18 @@ def delete(at: Door, name: Name, confirm: Annotated[str, typer.Option(help="The 
     at.say(answer, f"{name} is deleted. Backups made before still hold it: delete those too.")
 
 
-@campaign.command()
-@asking()
-def exclude(at: Door, name: Name, cycle: Cycle, reason: Reason = "") -> None:
-    """Leave a closed cycle out of the map, which is estimated again without it."""
-    _leave_out(at, name, cycle, "exclude", reason)
+def _leave_out_command(act: str, words: str) -> None:
+    def run(at: Door, name: Name, cycle: Cycle, reason: Reason = "") -> None:
+        answer = at.ask(f"/api/v1/campaigns/{name}/cycles/{cycle}/{act}", {"reason": reason})
+        out = ", ".join(map(str, answer["excluded"])) or "none"
+        at.say(answer, f"cycles left out: {out}; the map of cycle {answer['revised_cycle']} was estimated again")
+
+    run.__doc__ = words
+    campaign.command(act)(asking()(run))
 
 
-@campaign.command()
-@asking()
-def include(at: Door, name: Name, cycle: Cycle, reason: Reason = "") -> None:
-    """Take a cycle that was left out into the map again."""
-    _leave_out(at, name, cycle, "include", reason)
+_leave_out_command("exclude", "Leave a closed cycle out of the map, which is estimated again without it.")
+_leave_out_command("include", "Take a cycle that was left out into the map again.")
 
 
 @campaign.command()
@@ -365,12 +357,6 @@ def _act(at: Door, name: str, act: str, body: Told) -> None:
     answer = at.ask(f"/api/v1/campaigns/{name}/{act}", body)
     one = answer["campaign"]
     at.say(answer, f"{one['title']} ({name}): {one['state']}, cycle {one['cycle']['number']}")
-
-
-def _leave_out(at: Door, name: str, cycle: int, act: str, reason: str) -> None:
-    answer = at.ask(f"/api/v1/campaigns/{name}/cycles/{cycle}/{act}", {"reason": reason})
-    out = ", ".join(map(str, answer["excluded"])) or "none"
-    at.say(answer, f"cycles left out: {out}; the map of cycle {answer['revised_cycle']} was estimated again")
 
 
 def _kept(at: Door, path: str, output: str) -> int:

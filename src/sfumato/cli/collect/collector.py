@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from sfumato.base.errors import InputError, MissingExtra
 from sfumato.cli.output import AsJson, print_json
 
+if TYPE_CHECKING:
+    from sfumato.collect.service.store.backup import Held
+
 collector = typer.Typer(no_args_is_help=True, help="Back up, restore and upgrade a collector's database.")
 Database = Annotated[
     str, typer.Option(envvar="SFUMATO_DATABASE", help="sqlite:///FILE or postgresql://USER@HOST/NAME.")
 ]
 _USUAL = "sqlite:///sfumato.db"
+Done = TypeVar("Done")
 
 
 def register(app: typer.Typer) -> None:
@@ -32,7 +38,7 @@ def backup(
     json: AsJson = False,
 ) -> None:
     """Back up the database while the collector runs. The backup holds its keys: guard it like the database."""
-    held = _run("back_up", database, Path(to), replace=replace)
+    held: Held = _run(lambda work: work.back_up(database, Path(to), replace=replace))
     _said(held, f"{to}: {held.campaigns} campaigns, {held.reports} reports, tables {held.revision}", json=json)
 
 
@@ -43,32 +49,36 @@ def restore(
     json: AsJson = False,
 ) -> None:
     """Fill an empty database from a backup, also from SQLite to PostgreSQL or back. Never writes over one in use."""
-    held = _run("restore", database, Path(backup))
+    held: Held = _run(lambda work: work.restore(database, Path(backup)))
     _said(held, f"restored: {held.campaigns} campaigns, {held.reports} reports, tables {held.revision}", json=json)
 
 
 @collector.command()
 def upgrade(database: Database = _USUAL, json: AsJson = False) -> None:
     """Bring the tables to this version (serve does so too); make a backup first."""
-    before, held = _run("upgrade", database)
-    was = before or "none"
-    _said(held, f"tables {was} -> {held.revision}: {held.campaigns} campaigns, {held.reports} reports", json=json)
+    upgraded: tuple[str, Held] = _run(lambda work: work.upgrade(database))
+    before, held = upgraded
+    _said(
+        held,
+        f"tables {before or 'none'} -> {held.revision}: {held.campaigns} campaigns, {held.reports} reports",
+        json=json,
+    )
 
 
-def _run(name: str, *arguments: object, **options: object) -> Any:
+def _run(wanted: Callable[[ModuleType], Coroutine[object, object, Done]]) -> Done:
     try:
         work = import_module("sfumato.collect.service.store.backup")
     except ImportError as error:
         raise MissingExtra("sqlalchemy", "service") from error
     from_engine = import_module("sfumato.collect.service.store.engine")
     try:
-        return asyncio.run(getattr(work, name)(*arguments, **options))
+        return asyncio.run(wanted(work))
     except from_engine.UNREACHABLE as error:
         found = import_module("sfumato.collect.service.store.faults").fault(error)
         raise InputError(found.what, found.advice) from error
 
 
-def _said(held: Any, words: str, *, json: bool) -> None:
+def _said(held: Held, words: str, *, json: bool) -> None:
     if json:
         print_json({"ok": True, "campaigns": held.campaigns, "reports": held.reports, "revision": held.revision})
     else:

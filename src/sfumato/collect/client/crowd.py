@@ -21,7 +21,7 @@ from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.base.errors import InputError, SfumatoError
 from sfumato.base.randomness import randomness
 from sfumato.base.things.grid import Grid
-from sfumato.collect.client.draw import WORDS_PER_REPORT, cell_from_words, weights
+from sfumato.collect.client.exact_draw import WORDS_PER_REPORT, cell_from_words, weights
 from sfumato.collect.client.offer import Caps, Offer, check_offer
 from sfumato.collect.client.wire import device_tag
 

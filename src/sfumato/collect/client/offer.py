@@ -17,7 +17,7 @@ from sfumato.accountant.device_memory import CampaignMemory
 from sfumato.base.arrays import FloatArray, read_only
 from sfumato.base.errors import VerificationFailed
 from sfumato.base.things.grid import Grid, metres_per_degree
-from sfumato.collect.client.draw import check_range
+from sfumato.collect.client.exact_draw import check_range
 from sfumato.collect.client.reveals import Reveals, reveals
 from sfumato.collect.client.wire import log_entry, report_epoch, verify_payload, verify_signature
 

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from sfumato.accountant.device import Device, debit
 from sfumato.accountant.device_memory import BudgetEntry, CampaignMemory, DeviceMemory, KeptReport, KeptReveals
 from sfumato.base.errors import InputError, SfumatoError, VerificationFailed
-from sfumato.collect.client.draw import WORDS_PER_REPORT, cell_from_words, weights
+from sfumato.collect.client.exact_draw import WORDS_PER_REPORT, cell_from_words, weights
 from sfumato.collect.client.offer import Caps, Offer, check_against_memory, check_log, check_offer, pack_log_weights
 from sfumato.collect.client.request import RequestFailed, request
 from sfumato.collect.client.reveals import Reveals

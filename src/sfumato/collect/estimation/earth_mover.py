@@ -113,7 +113,7 @@ def _linear_program(give: FloatArray, take: FloatArray, costs: FloatArray) -> fl
     columns = kron(np.ones((1, give.size)), eye_array(take.size))
     equal: Any = vstack([rows, columns]).tocsr()[:-1]
     amounts = scale * np.concatenate([give, take])[:-1]
-    solved: Any = linprog(costs.ravel(), A_eq=equal, b_eq=amounts, method="highs")
-    if solved.status != 0:
+    solved = linprog(costs.ravel(), A_eq=equal, b_eq=amounts, method="highs")
+    if solved.status != 0 or solved.fun is None:
         raise NotConverged("The transport problem was not solved.", "Install POT: pip install 'sfumato[design]'.")
     return float(solved.fun) / scale

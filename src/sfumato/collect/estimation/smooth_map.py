@@ -4,7 +4,7 @@
 
 over neighbouring cells i ~ j. Densities of a city vary by factors, not by amounts, so a step between neighbours is
 Gaussian in the logarithm, with standard deviation 1 / sqrt(strength): 0.3 allows a factor of six either way. Nothing is
-tuned to the data at hand. It helps where reports are few; :func:`blended` averages it with the early-stopped estimate.
+tuned to the data at hand. It helps where reports are few; :func:`blended_map` averages it with the early-stopped one.
 
 *Maps that change from cycle to cycle* (:func:`changed_map`): each is shrunk towards the average of all, as far as its
 reports do not object.
@@ -125,7 +125,7 @@ def _climbed(
     return np.asarray(found.x), int(found.nit)
 
 
-def blended(tallies: Iterable[Tally | tuple[GridChannel, npt.ArrayLike]]) -> Estimate:
+def blended_map(tallies: Iterable[Tally | tuple[GridChannel, npt.ArrayLike]]) -> Estimate:
     """The average of the early-stopped joint estimate and :func:`log_smooth`."""
     filled = merge(checked_tallies(tallies))
     return blend(filled, joint(filled), log_smooth(filled))

@@ -21,12 +21,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.util import find_spec
-from typing import Any, TypeVar
+from types import ModuleType
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from sfumato.base.arrays import BoolArray, FloatArray
 from sfumato.base.errors import InputError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 AUTO_FROM = 250_000
 _WRAPPED = 1e-20
@@ -36,18 +40,24 @@ _SMALL_WORK = 4e6
 _EPS = float(np.finfo(np.float64).eps)
 
 Found = TypeVar("Found")
-Tensor = Any
 Shape = tuple[int, int]
 
 
 @cache
-def _torch() -> Any:
+def _found() -> tuple[ModuleType, object] | None:
     """PyTorch and the device it would use; None where there is no GPU."""
     if find_spec("torch") is None:
         return None
     import torch
 
     return (torch, torch.device("cuda")) if torch.cuda.is_available() else None
+
+
+def _torch() -> tuple[ModuleType, object]:
+    """The same where :func:`takes` has found one."""
+    found = _found()
+    assert found is not None
+    return found
 
 
 def takes(cells: int) -> bool:
@@ -57,10 +67,10 @@ def takes(cells: int) -> bool:
         raise InputError(f"SFUMATO_DEVICE is '{chosen}'.", "Set it to auto, cpu or gpu.")
     if chosen == "cpu" or (chosen == "auto" and cells < AUTO_FROM):
         return False
-    if _torch() is None and chosen == "gpu":
+    if _found() is None and chosen == "gpu":
         why = "PyTorch is not installed (pip install 'sfumato[gpu]')" if find_spec("torch") is None else "there is none"
         warnings.warn(f"A GPU was asked for, but {why}: the CPU does it.", RuntimeWarning, stacklevel=3)
-    return _torch() is not None
+    return _found() is not None
 
 
 def attempt(work: Callable[[], Found]) -> Found | None:

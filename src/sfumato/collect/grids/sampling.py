@@ -1,4 +1,4 @@
-"""Exact draws from a grid channel by the million, for simulations (a device draws by :mod:`...client.draw`).
+"""Exact draws from a grid channel by the million, for simulations (a device draws by :mod:`...client.exact_draw`).
 
 Alias tables up to about 1,500 cells, one 64-bit word per report: half of it chooses the column, half is compared with
 the column's threshold, and where those bits tie more are drawn, so outcomes below 2^-53 are kept. On larger grids a

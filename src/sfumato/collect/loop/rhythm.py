@@ -19,7 +19,7 @@ from typing import Literal
 
 import numpy as np
 
-from sfumato.accountant.compose import Reporting, checked_reporting, composed, geo_total
+from sfumato.accountant.compose import Reporting, checked_reporting, composition, geo_total
 from sfumato.base.errors import InputError, NotCertified
 from sfumato.base.things.guarantees import Guarantee
 from sfumato.collect.grids.grid_channel import (
@@ -42,13 +42,13 @@ class Spent:
     guarantee: Guarantee
 
 
-def spent(channels: Sequence[GridChannel], *, reporting: Reporting) -> Spent:
+def spending(channels: Sequence[GridChannel], *, reporting: Reporting) -> Spent:
     """What one person who stays in one place has spent at most on reports through ``channels``, at least one."""
     checked_reporting(reporting)
     if any(channel.grid != channels[0].grid for channel in channels):
         raise InputError("The channels belong to different grids.", "Compose channels of one grid only.")
     statements = [channel.guarantee() for channel in channels]
-    by_rule = composed(statements, reporting=reporting)
+    by_rule = composition(statements, reporting=reporting)
     levels = [channel.epsilon() for channel in channels]
     unit = levels[0].unit
     if reporting == "once" or len(channels) == 1:
@@ -58,14 +58,17 @@ def spent(channels: Sequence[GridChannel], *, reporting: Reporting) -> Spent:
     return Spent(level, geo_total(statements, reporting, unit=unit, epsilon=level.upper))
 
 
+spent = spending  # its name in 0.2.0
+
+
 def spent_in_epochs(epochs: Sequence[Sequence[GridChannel]]) -> Spent:
     """What a person spent who reported at most once in each epoch, through any one of its channels.
 
     At most the sum of the dearest levels; at least what the dearest channels cost together.
     """
-    each = [spent(channels, reporting="once") for channels in epochs]
+    each = [spending(channels, reporting="once") for channels in epochs]
     dearest = [max(channels, key=lambda channel: channel.epsilon().upper) for channels in epochs]
-    together = spent(dearest, reporting="every-cycle")
+    together = spending(dearest, reporting="every-cycle")
     total = math.fsum(one.level.upper for one in each)
     level = EpsilonRange(together.level.lower, max(total, together.level.lower), together.level.unit)
     statements = [one.guarantee for one in each]
@@ -124,7 +127,7 @@ def spent_by(
 ) -> Spent:
     """What one person who stays in one place has spent at most on these consecutive cycles, from ``first_cycle``."""
     if rhythm != "once-per-epoch":
-        return spent(channels, reporting=as_reporting(rhythm))
+        return spending(channels, reporting=as_reporting(rhythm))
     assert epoch_cycles is not None
     epochs: dict[int, list[GridChannel]] = {}
     for place, channel in enumerate(channels):

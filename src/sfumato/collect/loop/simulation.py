@@ -29,7 +29,7 @@ from sfumato.base.things.channel import checked_probabilities
 from sfumato.base.things.grid import Grid
 from sfumato.collect.estimation.earth_mover import earth_movers_distance
 from sfumato.collect.estimation.joint import ibu, joint
-from sfumato.collect.estimation.smooth_map import blended
+from sfumato.collect.estimation.smooth_map import blended_map
 from sfumato.collect.estimation.tally import Tally, checked_counts
 from sfumato.collect.grids.blahut_arimoto import DEFAULT_FLOOR, blahut_arimoto
 from sfumato.collect.grids.grid_channel import GridChannel, uniform_channel
@@ -37,7 +37,7 @@ from sfumato.collect.grids.sampling import draw_reports
 from sfumato.collect.grids.tight import tight_channel
 from sfumato.collect.loop.defences import DEFAULT_ALARM_P, capped_weights, judge_cycle
 from sfumato.collect.loop.loop import Promise, checked_promise
-from sfumato.collect.loop.rhythm import spent
+from sfumato.collect.loop.rhythm import spending
 
 Estimator = Literal["published", "joint", "blended"]
 _ESTIMATORS: dict[str, Estimator] = {"published": "published", "joint": "joint", "blended": "blended"}
@@ -154,7 +154,7 @@ def simulate_round(
         if protocol.estimator != "published":
             judged = protocol.feedback or not protocol.last_only or cycle == protocol.cycles
             if judged:
-                shown = (joint if protocol.estimator == "joint" else blended)(tallies).probabilities
+                shown = (joint if protocol.estimator == "joint" else blended_map)(tallies).probabilities
             if protocol.feedback:
                 theta = shown
         if protocol.hold_on_alarm:
@@ -166,7 +166,7 @@ def simulate_round(
             epsilon=channel.epsilon().upper,
             mutual_information_nats=channel.mutual_information(truth),
             distortion=channel.distortion(truth),
-            spent_epsilon=spent(channels, reporting=protocol.reporting).level.upper,
+            spent_epsilon=spending(channels, reporting=protocol.reporting).level.upper,
             estimate=shown,
             channel=channel,
             tally=tally,

@@ -19,9 +19,9 @@ from sfumato.collect.service.door.guard import TrustedProxies
 from sfumato.collect.service.pages.layout import has_bundle, has_entry
 from sfumato.collect.service.rounds.staff import LEAST_LENGTH, ways
 from sfumato.collect.service.settings import Settings
+from sfumato.collect.service.store.backup import Inspected, inspect_database, sqlite_file, versions
 from sfumato.collect.service.store.engine import SIDE_FILES, UNREACHABLE, forgetful
 from sfumato.collect.service.store.faults import fault
-from sfumato.collect.service.store.inspection import Inspected, inspect_database, sqlite_file, versions
 
 _LEAST_DIFFERENT = 10
 _ROOM_BYTES = 200_000_000

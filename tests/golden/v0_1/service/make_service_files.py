@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 
 from sfumato import __version__
 from sfumato.accountant.device import Device
-from sfumato.collect.client.draw import WORDS_PER_REPORT, cell_from_words, weights
+from sfumato.collect.client.exact_draw import WORDS_PER_REPORT, cell_from_words, weights
 from sfumato.collect.client.offer import Caps, check_offer
 from sfumato.collect.client.participant import Participant
 from sfumato.collect.client.wire import device_tag

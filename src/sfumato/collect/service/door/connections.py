@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from functools import cache
-from typing import Any
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
@@ -59,7 +58,7 @@ class TimedConnection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
             return
         super().data_received(data)
         _, header_s, body_s, _ = _rules()
-        request: Any = self.cycle
+        request = self.cycle
         if request is None or request.response_complete:
             self._wait("header", header_s)
         elif request.more_body:

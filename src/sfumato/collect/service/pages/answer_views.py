@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import TypeVar
+
+from pydantic import BaseModel
 
 from sfumato.base.arrays import FloatArray
 from sfumato.collect.service.models.kept import EstimateFacts, PublishedChannel
@@ -22,6 +25,7 @@ from sfumato.collect.service.models.replies import (
 from sfumato.collect.service.pages.words import headline
 from sfumato.collect.service.store.records import Campaign, CellCounts, LoggedVersion, StoredCycle, StoredEstimate
 
+View = TypeVar("View", bound=BaseModel)
 _ROUNDED_TO = 10
 MAP_CELLS = 4_096
 """Cells on one page of a map."""
@@ -30,80 +34,45 @@ MAP_CELLS = 4_096
 def campaign_view(campaign: Campaign, cycle: StoredCycle) -> CampaignView:
     """A campaign and its current cycle; counts of the open cycle are rounded down to tens."""
     asked = campaign.specification
-    current = OpenCycleView(
-        number=cycle.number,
-        version=cycle.version,
-        state=cycle.state,
-        opened_at_s=cycle.opened_at_s,
-        due_at_s=cycle.due_at_s,
-        tickets=_rounded(cycle.tickets),
-        reports=_rounded(cycle.reports),
-        relayed_reports=_rounded(cycle.relayed_reports),
-        merged_periods=cycle.merged_periods,
-        **dict(cycle.facts),
-    )
-    return CampaignView(
-        name=campaign.name,
-        cells=asked.cell_count,
-        two_beta_per_km=asked.level_never_above_per_km,
-        created_at_s=campaign.created_at_s,
-        cycle=current,
-        state=campaign.state,
-        **dict(asked),
-    )
+    rounded = {name: _rounded(getattr(cycle, name)) for name in ("tickets", "reports", "relayed_reports")}
+    current = _view(OpenCycleView, cycle, cycle.facts, **rounded)
+    level = asked.level_never_above_per_km
+    return _view(CampaignView, campaign, asked, cells=asked.cell_count, two_beta_per_km=level, cycle=current)
 
 
 def dashboard_view(campaign: Campaign, cycle: StoredCycle, *, tile_url: str | None) -> DashboardCampaignView:
     """The same for the dashboard."""
-    return DashboardCampaignView(tile_url=tile_url, **dict(campaign_view(campaign, cycle)))
+    return _view(DashboardCampaignView, campaign_view(campaign, cycle), tile_url=tile_url)
 
 
 def closed_view(campaign: Campaign, cycle: StoredCycle, facts: EstimateFacts) -> ClosedCycleView:
     """A closed cycle in numbers: what it revealed is said for the map it led to, not for the one it began with."""
-    return ClosedCycleView(
-        cycle=cycle.number,
-        version=cycle.version,
-        opened_at_s=cycle.opened_at_s,
-        closed_at_s=cycle.closed_at_s,
-        tickets=cycle.tickets,
-        reports=cycle.reports,
-        relayed_reports=cycle.relayed_reports,
-        merged_periods=cycle.merged_periods,
-        two_beta_per_km=campaign.specification.level_never_above_per_km,
-        excluded=bool(cycle.excluded),
-        headline="" if facts.sharpness is None else headline(facts.sharpness),
-        **dict(facts),
-    )
+    level, out = campaign.specification.level_never_above_per_km, bool(cycle.excluded)
+    told = "" if facts.sharpness is None else headline(facts.sharpness)
+    return _view(ClosedCycleView, cycle, facts, cycle=cycle.number, two_beta_per_km=level, excluded=out, headline=told)
 
 
 def estimated_view(campaign: Campaign, cycle: StoredCycle, estimate: StoredEstimate) -> EstimatedCycleView:
     """A closed cycle with its map."""
-    return EstimatedCycleView(
+    return _view(
+        EstimatedCycleView,
+        closed_view(campaign, cycle, estimate.facts),
         estimate=estimate.probabilities.tolist(),
-        this_cycle=None if estimate.this_cycle is None else estimate.this_cycle.tolist(),
-        without_suspicious=None if estimate.without_suspicious is None else estimate.without_suspicious.tolist(),
+        this_cycle=_listed(estimate.this_cycle),
+        without_suspicious=_listed(estimate.without_suspicious),
         low=_known(estimate.low),
         high=_known(estimate.high),
         areas=_areas(estimate),
-        **dict(closed_view(campaign, cycle, estimate.facts)),
     )
 
 
 def _areas(estimate: StoredEstimate) -> list[AreaView] | None:
     if estimate.areas is None:
         return None
-    return [
-        AreaView(
-            row=int(row),
-            column=int(column),
-            rows=int(rows),
-            columns=int(columns),
-            share=min(share, 1.0),
-            low=low,
-            high=min(high, 1.0),
-        )
-        for row, column, rows, columns, share, low, high in estimate.areas.reshape(-1, 7).tolist()
-    ]
+    rows = estimate.areas.reshape(-1, 7).tolist()
+    boxes = [dict(zip(("row", "column", "rows", "columns"), map(int, row), strict=False)) for row in rows]
+    shares = [{"share": min(share, 1.0), "low": low, "high": min(high, 1.0)} for *_, share, low, high in rows]
+    return [_view(AreaView, **box, **known) for box, known in zip(boxes, shares, strict=True)]
 
 
 def map_pages(cells: int) -> int:
@@ -122,9 +91,9 @@ def map_view(estimate: StoredEstimate, page: int) -> MapView:
         pages=map_pages(estimate.probabilities.size),
         first_cell=first,
         estimate=estimate.probabilities[part].tolist(),
-        this_cycle=None if estimate.this_cycle is None else estimate.this_cycle[part].tolist(),
-        low=estimate.low[part].tolist() if known else None,
-        high=estimate.high[part].tolist() if known else None,
+        this_cycle=_listed(estimate.this_cycle, part),
+        low=_listed(estimate.low if known else None, part),
+        high=_listed(estimate.high if known else None, part),
         areas=_areas(estimate),
     )
 
@@ -133,45 +102,37 @@ def counted_view(
     campaign: Campaign, cycle: StoredCycle, estimate: StoredEstimate, counts: CellCounts
 ) -> CountedCycleView:
     """A closed cycle with its map, its reports per cell and its output weights."""
-    return CountedCycleView(
+    return _view(
+        CountedCycleView,
+        estimated_view(campaign, cycle, estimate),
         counts=counts.direct.tolist(),
         relayed_counts=counts.relayed.tolist(),
         output_weights=list(PublishedChannel.model_validate_json(cycle.payload).output_weights),
-        **dict(estimated_view(campaign, cycle, estimate)),
     )
 
 
 def channel_answer(cycle: StoredCycle, public_key: str) -> ChannelAnswer:
     """The offered channel with its hash and signature."""
-    return ChannelAnswer(
-        payload=cycle.payload,
-        version=cycle.version,
-        signature=cycle.signature,
-        public_key=public_key,
-        log_index=cycle.number - 1,
-        opened_at_s=cycle.opened_at_s,
-        due_at_s=cycle.due_at_s,
-    )
+    return _view(ChannelAnswer, cycle, public_key=public_key, log_index=cycle.number - 1)
 
 
 def log_view(campaign: Campaign, entries: Iterable[LoggedVersion]) -> list[LogEntryView]:
     """The public log, oldest first."""
-    return [
-        LogEntryView(
-            index=one.position,
-            campaign=campaign.name,
-            cycle=one.cycle,
-            version=one.version,
-            previous=one.previous,
-            entry=one.entry,
-            signature=one.signature,
-        )
-        for one in entries
-    ]
+    return [_view(LogEntryView, one, index=one.position, campaign=campaign.name) for one in entries]
+
+
+def _view(kind: type[View], *sources: object, **more: object) -> View:
+    """The view with these fields, and those of the same name that ``sources`` have."""
+    found = {name: getattr(one, name) for one in sources for name in kind.model_fields if hasattr(one, name)}
+    return kind.model_validate({**found, **more})
 
 
 def _rounded(count: int) -> int:
     return count - count % _ROUNDED_TO
+
+
+def _listed(values: FloatArray | None, part: slice = slice(None)) -> list[float] | None:
+    return None if values is None else values[part].tolist()
 
 
 def _known(values: FloatArray) -> list[float | None]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import Annotated, Any, TypeVar
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Depends, Path, Request
 from fastapi.routing import APIRoute
@@ -18,7 +18,7 @@ from sfumato.collect.service.pages.svg_maps import Ground
 from sfumato.collect.service.rounds.collector import Collector
 
 Handler = TypeVar("Handler", bound=Callable[..., object])
-Responses = dict[int | str, dict[str, Any]]  # as FastAPI takes them
+Responses = dict[int | str, dict[str, object]]  # as FastAPI takes them
 Name = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", max_length=63, description="A campaign's name.")]
 bearer = HTTPBearer(auto_error=False, description="The operator's token.")
 
@@ -45,7 +45,7 @@ def looks_of(request: Request) -> Looks:
 class Act(APIRoute):
     """A route of the operator: what it has changed is seen by the next look."""
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+    def get_route_handler(self) -> Callable[[Request], Coroutine[object, object, Response]]:
         """The route's handler, and word to those who keep answers."""
         handler = super().get_route_handler()
 
@@ -80,14 +80,14 @@ async def read_body(request: Request, model: type[Model]) -> Model:
     return checked_body(request.headers.get("content-type", ""), await request.body(), model)
 
 
-def body_of(model: type[BaseModel]) -> dict[str, Any]:
+def body_of(model: type[BaseModel]) -> dict[str, object]:
     """The OpenAPI description of a body that :func:`read_body` reads."""
     schema = model.model_json_schema()
     whole = _inlined(schema, schema.pop("$defs", {}))
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": whole}}}}
 
 
-def _inlined(part: Any, definitions: dict[str, Any]) -> Any:
+def _inlined(part: object, definitions: Mapping[str, object]) -> object:
     """A JSON schema with its references replaced by what they refer to."""
     if isinstance(part, list):
         return [_inlined(item, definitions) for item in part]

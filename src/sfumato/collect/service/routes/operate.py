@@ -12,7 +12,7 @@ from sfumato.collect.qr import qr_svg
 from sfumato.collect.service.door.answers import respond
 from sfumato.collect.service.models import bodies, replies
 from sfumato.collect.service.models.bodies import ActRequest
-from sfumato.collect.service.operating import backup_folder, lifecycle
+from sfumato.collect.service.operating import lifecycle
 from sfumato.collect.service.operating.plan_view import plan_of
 from sfumato.collect.service.pages.answer_views import campaign_view
 from sfumato.collect.service.rounds.collector import Collector
@@ -21,7 +21,7 @@ from sfumato.collect.service.routes.common import Act, Name, Operator, Running, 
 router = APIRouter(prefix="/api/v1", tags=["operate"], dependencies=[Depends(operator_only)], route_class=Act)
 ClosedCycle = Annotated[int, Path(ge=1, le=999_999_999, description="A closed cycle.")]
 OperatorsName = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", max_length=63, description="An operator.")]
-BackupName = Annotated[str, Path(pattern=backup_folder.NAME, max_length=40, description="A backup's name.")]
+BackupName = Annotated[str, Path(pattern=lifecycle.BACKUP_NAME, max_length=40, description="A backup's name.")]
 _ACTS = {
     "pause": (lifecycle.pause, "Take no report until resumed."),
     "resume": (lifecycle.resume, "Take reports again."),
@@ -192,7 +192,7 @@ async def list_backups(collector: Running) -> Response:
 async def make_backup(collector: Running, who: Operator, request: Request) -> Response:
     """Back the database up, on the server's disk."""
     await read_body(request, ActRequest)
-    await backup_folder.make(collector, who=who)
+    await lifecycle.make_backup(collector, who=who)
     return _backups(collector, status=201)
 
 
@@ -200,11 +200,11 @@ async def make_backup(collector: Running, who: Operator, request: Request) -> Re
 async def delete_backup(name: BackupName, collector: Running, who: Operator, request: Request) -> Response:
     """Delete a backup."""
     await read_body(request, ActRequest)
-    await backup_folder.remove(collector, name, who=who)
+    await lifecycle.remove_backup(collector, name, who=who)
     return _backups(collector)
 
 
 def _backups(collector: Collector, *, status: int = 200) -> Response:
-    folder = backup_folder.folder_of(collector)
+    folder = lifecycle.folder_of(collector)
     kept = None if folder is None else str(folder)
-    return respond(replies.BackupsAnswer(status=status, backups=backup_folder.backups_of(collector), folder=kept))
+    return respond(replies.BackupsAnswer(status=status, backups=lifecycle.backups_of(collector), folder=kept))

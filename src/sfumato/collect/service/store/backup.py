@@ -2,7 +2,8 @@
 
 A running collector may be backed up: SQLite's online backup copies one consistent state, PostgreSQL is read in one
 transaction that sees one. A backup holds the keys that sign channels and tickets, and whatever was not yet deleted when
-it was made: guard it like the database, and delete it when what it holds should be gone.
+it was made: guard it like the database, and delete it when what it holds should be gone. A database is looked at
+(:func:`inspect_database`) without changing it.
 """
 
 from __future__ import annotations
@@ -10,17 +11,19 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-from collections.abc import Callable
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from alembic.config import Config
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, Table, create_engine, func, insert, inspect, select, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
 
 from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.collect.service.store.engine import Database
-from sfumato.collect.service.store.schema import campaigns, metadata, secrets, tallies
+from sfumato.collect.service.store.schema import campaigns, cycles, metadata, secrets, tallies
 from sfumato.collect.service.store.store import Store
 
 _ROWS_AT_ONCE = 1000
@@ -186,7 +189,7 @@ def _checked(path: Path) -> Held:
         with engine.connect() as connection:
             if list(connection.exec_driver_sql("PRAGMA integrity_check").scalars()) != ["ok"]:
                 raise VerificationFailed(f"{path.name} is damaged.", "Use another backup.")
-            if not inspect(connection).has_table("alembic_version"):
+            if not _version(connection):
                 raise InputError(f"{path.name} is no backup of a collector.", "Make one: sfumato collector backup.")
             return _count(connection)
     except DBAPIError as error:
@@ -196,25 +199,75 @@ def _checked(path: Path) -> Held:
 
 
 def _count(connection: Connection) -> Held:
-    revision = str(connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one())
     reports = connection.execute(select(func.coalesce(func.sum(tallies.c.reports), 0))).scalar_one()
-    return Held(revision, connection.execute(select(func.count(campaigns.c.id))).scalar_one(), int(reports))
+    return Held(_version(connection), connection.execute(select(func.count(campaigns.c.id))).scalar_one(), int(reports))
 
 
 async def _held(database: Database) -> Held:
     async with database.reading() as connection:
-        counted: Callable[[Connection], Held] = _count
-        return await connection.run_sync(counted)
+        return await connection.run_sync(_count)
 
 
 async def _revision(database: Database) -> str:
-    """The version of the tables, or nothing where there are none."""
     async with database.engine.connect() as connection:
-        if not await connection.run_sync(lambda sync: inspect(sync).has_table("alembic_version")):
-            return ""
-        return str((await connection.execute(text("SELECT version_num FROM alembic_version"))).scalar_one())
+        return await connection.run_sync(_version)
+
+
+def _version(connection: Connection) -> str:
+    """The version of the tables, or nothing where there are none."""
+    if not inspect(connection).has_table("alembic_version"):
+        return ""
+    return str(connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one())
 
 
 def _remove(path: Path) -> None:
     for side in ("", "-wal", "-shm", "-journal"):
         Path(f"{path}{side}").unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """What was found; ``revision`` is empty where there are no tables yet."""
+
+    dialect: str
+    revision: str
+    durability: dict[str, str]
+    clock_behind_s: float
+    """How far this machine's clock is behind the database's (or behind the latest time written in it)."""
+    campaigns: int
+
+
+def versions() -> tuple[str, ...]:
+    """Every version of the tables that this program knows, newest first."""
+    config = Config()
+    config.set_main_option("script_location", "sfumato.collect.service:migrations")
+    return tuple(one.revision for one in ScriptDirectory.from_config(config).walk_revisions())
+
+
+def sqlite_file(url: str) -> Path | None:
+    """The file of a SQLite database; None for PostgreSQL."""
+    found = Database(url).engine.url
+    return Path(str(found.database)) if found.drivername.startswith("sqlite") else None
+
+
+async def inspect_database(url: str) -> Inspected:
+    """Look; raises what an unreachable database raises."""
+    database = Database(url)
+    try:
+        durability = await database.durability()
+        async with database.reading() as connection:
+            revision, count, latest_s = await connection.run_sync(_look)
+            if database.dialect == "postgresql":
+                latest_s = float((await connection.execute(text("SELECT extract(epoch FROM now())"))).scalar_one())
+    finally:
+        await database.close()
+    return Inspected(database.dialect, revision, durability, latest_s - time.time(), count)
+
+
+def _look(connection: Connection) -> tuple[str, int, float]:
+    revision = _version(connection)
+    if not revision:
+        return "", 0, 0.0
+    opened = select(func.count(func.distinct(cycles.c.campaign_id)), func.coalesce(func.max(cycles.c.opened_at_s), 0))
+    count, latest_s = connection.execute(opened).one()
+    return revision, int(count), float(latest_s)

@@ -17,7 +17,6 @@ import stat
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import asyncpg
 from alembic import command
@@ -42,6 +41,7 @@ UNREACHABLE: tuple[type[Exception], ...] = (
 )
 """What a database that is away, full, locked, starting or restarting raises."""
 _WAIT_MS = 500
+TableRow = Row[tuple[object, ...]]
 SIDE_FILES = ("", "-wal", "-shm", "-journal")
 """What SQLite puts after the database's name."""
 
@@ -67,12 +67,12 @@ class Database:
             async with connection.begin():
                 yield connection
 
-    async def rows(self, statement: Executable) -> list[Row[Any]]:
+    async def rows(self, statement: Executable) -> list[TableRow]:
         """What a statement reads, in a transaction of its own."""
         async with self.reading() as connection:
             return list(await connection.execute(statement))
 
-    async def first(self, statement: Executable) -> Row[Any] | None:
+    async def first(self, statement: Executable) -> TableRow | None:
         """The first row that a statement reads, or None."""
         return next(iter(await self.rows(statement)), None)
 
@@ -143,7 +143,7 @@ def _engine(url: str) -> AsyncEngine:
     raise InputError(f"There is no store for {family}.", "Use sqlite:///file.db or postgresql://user@host/name.")
 
 
-def prepare_sqlite(connection: Any, _record: object) -> None:
+def prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
     """Make a new SQLite connection durable, patient and forgetful of what it deletes."""
     # Transactions are begun by _begin_sqlite, not by the driver's guess.
     connection.isolation_level = None

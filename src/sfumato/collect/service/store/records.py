@@ -6,16 +6,17 @@ import enum
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from pydantic import ValidationError
-from sqlalchemy import ColumnElement, Row, Select, insert, select
+from sqlalchemy import ColumnElement, Select, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from sfumato.base.arrays import FloatArray, IntArray, read_only
 from sfumato.base.errors import InputError
 from sfumato.collect.service.models.kept import CampaignState, ChannelFacts, EstimateFacts, Record, Specification, State
+from sfumato.collect.service.store.engine import TableRow
 from sfumato.collect.service.store.schema import channel_log, cycles, estimates
 
 LATE = 2
@@ -236,7 +237,7 @@ async def open_cycle(connection: AsyncConnection, campaign_id: int, new: NewCycl
     await connection.execute(insert(channel_log).values(campaign_id=campaign_id, **entry))
 
 
-def closed_with_estimates(campaign_id: int) -> Select[Any]:
+def closed_with_estimates(campaign_id: int) -> Select[tuple[object, ...]]:
     """The closed cycles of a campaign joined with their estimates."""
     together = (estimates.c.campaign_id == cycles.c.campaign_id) & (estimates.c.cycle == cycles.c.number)
     return (
@@ -251,18 +252,18 @@ def is_cycle(cycle: StoredCycle) -> tuple[ColumnElement[bool], ColumnElement[boo
     return cycles.c.campaign_id == cycle.campaign_id, cycles.c.number == cycle.number
 
 
-def campaign_of(row: Row[Any]) -> Campaign:
+def campaign_of(row: TableRow) -> Campaign:
     """A row of campaigns."""
     return Campaign(row.id, row.name, read_record(Specification, row.specification), row.created_at_s, row.state)
 
 
-def cycle_of(row: Row[Any]) -> StoredCycle:
+def cycle_of(row: TableRow) -> StoredCycle:
     """A row with the columns of a cycle."""
     values = {name: getattr(row, name) for name in StoredCycle.__dataclass_fields__}
     return StoredCycle(**{**values, "facts": read_record(ChannelFacts, row.facts)})
 
 
-def estimate_of(row: Row[Any]) -> StoredEstimate:
+def estimate_of(row: TableRow) -> StoredEstimate:
     """A row of :func:`closed_with_estimates`."""
     kept = {name: getattr(row, name) for name in _ARRAYS}
     arrays = {name: None if one is None else read_only(np.frombuffer(one, "<f8")) for name, one in kept.items()}
@@ -280,7 +281,7 @@ def read_record(kind: type[Kept], text: str) -> Kept:
         ) from error
 
 
-def counts_of(row: Any, counts: IntArray) -> CellCounts:
+def counts_of(row: TableRow, counts: IntArray) -> CellCounts:
     """The tallies of one cycle, (kinds, cells)."""
     direct, relayed = read_only(counts[0], np.int64), read_only(counts[1], np.int64)
     late = read_only(counts[LATE:].sum(axis=0), np.int64)

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 
 import numpy as np
-from sqlalchemy import ColumnElement, Table, delete, func, insert, literal, select, update
+from sqlalchemy import ColumnElement, Executable, Table, delete, func, insert, literal, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -272,7 +272,7 @@ class Store:
         """The reports per cell of the latest ``pooled`` cycles up to cycle ``up_to``, oldest first."""
         which = (cycles.c.campaign_id == campaign_id) & (cycles.c.number <= up_to) & (cycles.c.number > up_to - pooled)
         columns = (cycles.c.number, cycles.c.payload, cycles.c.opened_at_s, cycles.c.closed_at_s)
-        published = select(*columns).where(which).order_by(cycles.c.number)
+        published: Executable = select(*columns).where(which).order_by(cycles.c.number)
         counted = select(tallies.c.cycle, tallies.c.relayed, tallies.c.cell, tallies.c.reports).where(
             tallies.c.campaign_id == campaign_id, tallies.c.cycle <= up_to, tallies.c.cycle > up_to - pooled
         )
