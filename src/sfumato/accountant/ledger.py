@@ -49,8 +49,7 @@ class Ledger:
         total = _total(rule, mine)
         if total > self.cap * (1 + 1e-12):
             raise BudgetExceeded(
-                f"This release would bring the person's total to {total:.6g}; the cap is {self.cap:.6g}.",
-                advice,
+                f"This release would bring the person's total to {total:.6g}; the cap is {self.cap:.6g}.", advice
             )
         return after
 

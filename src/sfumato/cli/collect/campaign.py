@@ -303,8 +303,7 @@ _leave_out_command("include", "Take a cycle that was left out into the map again
 @campaign.command()
 @asking()
 def rotate(
-    at: Door,
-    operator: Annotated[str, typer.Argument(help="Whose token; 'operator' is the first one.")] = "operator",
+    at: Door, operator: Annotated[str, typer.Argument(help="Whose token; 'operator' is the first one.")] = "operator"
 ) -> None:
     """Another token for an operator, printed once; the old one stops working within a second."""
     answer = at.ask(f"/api/v1/operators/{operator}/rotate", {})

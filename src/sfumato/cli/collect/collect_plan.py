@@ -64,8 +64,7 @@ def plan_command(
     if grid.cells > Caps().cells:
         shape = f"{grid.rows} × {grid.columns} cells"
         raise InputError(
-            f"{shape} are more than the {Caps().cells:,} that devices accept.",
-            "Take larger cells, or a smaller area.",
+            f"{shape} are more than the {Caps().cells:,} that devices accept.", "Take larger cells, or a smaller area."
         )
     chosen = PROMISES if promise is None else (checked_promise(promise),)
     plans = [

@@ -15,32 +15,17 @@ if TYPE_CHECKING:
     from sfumato.collect.client.reveals import Reveals
 
 _HOMES = {
-    "Budget": "sfumato.accountant.device",
-    "Caps": "sfumato.collect.client.offer",
-    "Device": "sfumato.accountant.device",
-    "NotSent": "sfumato.collect.client.participant",
-    "NotYet": "sfumato.collect.client.participant",
-    "Offer": "sfumato.collect.client.offer",
-    "Participant": "sfumato.collect.client.participant",
-    "Prepared": "sfumato.collect.client.participant",
-    "Reveals": "sfumato.collect.client.reveals",
+    "sfumato.accountant.device": ("Budget", "Device"),
+    "sfumato.collect.client.offer": ("Caps", "Offer"),
+    "sfumato.collect.client.participant": ("NotSent", "NotYet", "Participant", "Prepared"),
+    "sfumato.collect.client.reveals": ("Reveals",),
 }
 
-__all__ = [
-    "Budget",
-    "Caps",
-    "Device",
-    "NotSent",
-    "NotYet",
-    "Offer",
-    "Participant",
-    "Prepared",
-    "Reveals",
-]
+__all__ = ["Budget", "Caps", "Device", "NotSent", "NotYet", "Offer", "Participant", "Prepared", "Reveals"]
 
 
 def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
+    home = next((home for home, names in _HOMES.items() if name in names), None)
     if home is None:
         raise AttributeError(f"module 'sfumato.collect.client' has no attribute '{name}'")
     found: object = getattr(import_module(home), name)

@@ -86,11 +86,7 @@ def joint(
 
 
 def ibu(
-    channel: GridChannel | Channel,
-    counts: npt.ArrayLike,
-    *,
-    steps: int = 10,
-    start: npt.ArrayLike | None = None,
+    channel: GridChannel | Channel, counts: npt.ArrayLike, *, steps: int = 10, start: npt.ArrayLike | None = None
 ) -> Estimate:
     """The iterative Bayesian update through one channel, ``steps`` times from ``start`` (uniform by default).
 

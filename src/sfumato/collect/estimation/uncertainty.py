@@ -83,10 +83,7 @@ def intervals(
     filled = checked_tallies(tallies)
     _checked(target, reporting, level)
     if filled[0].channel.cells > LARGEST_COVARIANCE:
-        raise InputError(
-            f"Intervals of {filled[0].channel.cells} cells at once are too many.",
-            "Use larger cells.",
-        )
+        raise InputError(f"Intervals of {filled[0].channel.cells} cells at once are too many.", "Use larger cells.")
     linear = linearise(filled, _linearised_at(smooth, filled), reporting)
     moments = linear.cells(target)
     low, high = interval_ends(moments, level)

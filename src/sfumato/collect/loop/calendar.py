@@ -17,12 +17,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from sfumato.base.errors import InputError
 
 CycleClasses = Literal["none", "weekday-weekend", "parts-of-day", "weekday-weekend-parts-of-day"]
-CYCLE_CLASSES: tuple[CycleClasses, ...] = (
-    "none",
-    "weekday-weekend",
-    "parts-of-day",
-    "weekday-weekend-parts-of-day",
-)
+CYCLE_CLASSES: tuple[CycleClasses, ...] = ("none", "weekday-weekend", "parts-of-day", "weekday-weekend-parts-of-day")
 _PARTS = ("night", "morning", "afternoon", "evening")
 _LOOKS = 48
 _MOST = 2 / 3

@@ -72,11 +72,7 @@ TABLE = (
         "127.0.0.1, ::1",
         "Networks (CIDR, separated by commas) of the proxies in front, whose header names the visitor's address.",
     ),
-    Setting(
-        "forwarded_header",
-        "x-forwarded-for",
-        "The header those proxies write: x-forwarded-for or forwarded.",
-    ),
+    Setting("forwarded_header", "x-forwarded-for", "The header those proxies write: x-forwarded-for or forwarded."),
     Setting(
         "connections_per_address",
         256,

@@ -191,10 +191,7 @@ def _worst_by_share(closed: collection.ClosedCycle) -> dict[str, float]:
 
 
 def _spent_per_km(
-    specification: Specification,
-    closed: collection.ClosedCycle,
-    counts: Sequence[CellCounts],
-    before: float | None,
+    specification: Specification, closed: collection.ClosedCycle, counts: Sequence[CellCounts], before: float | None
 ) -> float:
     """Over all cycles since the start: exact while all are pooled, then this cycle's level added to what was spent."""
     pooled = 1000 * float(closed.spent.upper)

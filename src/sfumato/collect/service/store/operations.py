@@ -18,7 +18,7 @@ from sfumato.base.errors import InputError
 from sfumato.collect.service.models.kept import CampaignState, EstimateFacts, Specification
 from sfumato.collect.service.models.replies import AuditView
 from sfumato.collect.service.store.engine import Database
-from sfumato.collect.service.store.records import StoredCycle, StoredEstimate, estimate_columns
+from sfumato.collect.service.store.records import StoredCycle, StoredEstimate, change_cycle, estimate_columns
 from sfumato.collect.service.store.schema import (
     audit_log,
     campaigns,
@@ -259,8 +259,7 @@ class Operations:
 
     async def leave_out(self, cycle: StoredCycle, *, yes: bool, revised: StoredEstimate | None, deed: Deed) -> bool:
         """Leave a closed cycle out (or take it in again) and put the revised estimate in place; False if it was so."""
-        which = (cycles.c.campaign_id == cycle.campaign_id) & (cycles.c.number == cycle.number)
-        change = update(cycles).where(which, cycles.c.state == "closed", cycles.c.excluded == int(not yes))
+        change = change_cycle(cycle, cycles.c.state == "closed", cycles.c.excluded == int(not yes))
         async with self.database.writing() as connection:
             if (await connection.execute(change.values(excluded=int(yes)))).rowcount != 1:
                 return False
@@ -274,8 +273,7 @@ class Operations:
         self, cycle: StoredCycle, *, opened_at_s: int, due_at_s: int | None, deed: Deed | None = None
     ) -> bool:
         """Give an open cycle other times, and let anybody take over what is being closed."""
-        which = (cycles.c.campaign_id == cycle.campaign_id) & (cycles.c.number == cycle.number)
-        change = update(cycles).where(which, cycles.c.state == "open")
+        change = change_cycle(cycle, cycles.c.state == "open")
         closing = (cycles.c.campaign_id == cycle.campaign_id) & (cycles.c.state == "closing")
         async with self.database.writing() as connection:
             changed = await connection.execute(change.values(opened_at_s=opened_at_s, due_at_s=due_at_s))

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 from pydantic import ValidationError
-from sqlalchemy import ColumnElement, Select, insert, select
+from sqlalchemy import ColumnElement, Select, Update, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from sfumato.base.arrays import FloatArray, IntArray, read_only
@@ -247,9 +247,9 @@ def closed_with_estimates(campaign_id: int) -> Select[tuple[object, ...]]:
     )
 
 
-def is_cycle(cycle: StoredCycle) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    """The conditions that pick this cycle."""
-    return cycles.c.campaign_id == cycle.campaign_id, cycles.c.number == cycle.number
+def change_cycle(cycle: StoredCycle, *conditions: ColumnElement[bool]) -> Update:
+    """A change of this cycle, if these conditions hold too."""
+    return update(cycles).where(cycles.c.campaign_id == cycle.campaign_id, cycles.c.number == cycle.number, *conditions)
 
 
 def campaign_of(row: TableRow) -> Campaign:

@@ -156,8 +156,5 @@ notices = Table(
 
 # One row, written again by whoever asks whether a report would be kept.
 probes = Table(
-    "probes",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    Column("written", LargeBinary, nullable=False),
+    "probes", metadata, Column("id", Integer, primary_key=True), Column("written", LargeBinary, nullable=False)
 )

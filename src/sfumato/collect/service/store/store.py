@@ -25,12 +25,12 @@ from sfumato.collect.service.store.records import (
     StoredCycle,
     StoredEstimate,
     campaign_of,
+    change_cycle,
     closed_with_estimates,
     counts_of,
     cycle_of,
     estimate_columns,
     estimate_of,
-    is_cycle,
     open_cycle,
     read_record,
 )
@@ -167,12 +167,9 @@ class Store:
 
     async def extend_cycle(self, cycle: StoredCycle, *, due_at_s: int) -> bool:
         """Merge a due cycle with the period after it: it stays open until ``due_at_s``. False if somebody else did."""
-        statement = (
-            update(cycles)
-            .where(*is_cycle(cycle), cycles.c.state == "open", cycles.c.due_at_s == cycle.due_at_s)
-            .values(due_at_s=due_at_s, merged_periods=cycles.c.merged_periods + 1)
-        )
-        return await change_one(self.database, statement)
+        change = change_cycle(cycle, cycles.c.state == "open", cycles.c.due_at_s == cycle.due_at_s)
+        merged = cycles.c.merged_periods + 1
+        return await change_one(self.database, change.values(due_at_s=due_at_s, merged_periods=merged))
 
     async def hand_over(
         self, cycle: StoredCycle, following: NewCycle, *, closer: str, minimum_tickets: int, lease_until_s: float,
@@ -184,10 +181,8 @@ class Store:
         """
         mine = (cycles.c.state == "open") & (cycles.c.tickets >= minimum_tickets)
         mine |= (cycles.c.state == "closing") & (cycles.c.closer == closer)
-        claim = (
-            update(cycles)
-            .where(*is_cycle(cycle), mine)
-            .values(state="closing", closer=closer, lease_until_s=lease_until_s, closed_at_s=following.opened_at_s)
+        claim = change_cycle(cycle, mine).values(
+            state="closing", closer=closer, lease_until_s=lease_until_s, closed_at_s=following.opened_at_s
         )
         async with self.database.writing() as connection:
             if (await connection.execute(claim)).rowcount != 1:
@@ -201,31 +196,20 @@ class Store:
 
     async def take_over_closing(self, cycle: StoredCycle, *, closer: str, now_s: float, lease_until_s: float) -> bool:
         """Become the closer of a cycle whose closer has not been heard of."""
-        statement = (
-            update(cycles)
-            .where(*is_cycle(cycle), cycles.c.state == "closing", cycles.c.lease_until_s < now_s)
-            .values(closer=closer, lease_until_s=lease_until_s)
-        )
-        return await change_one(self.database, statement)
+        change = change_cycle(cycle, cycles.c.state == "closing", cycles.c.lease_until_s < now_s)
+        return await change_one(self.database, change.values(closer=closer, lease_until_s=lease_until_s))
 
     async def renew_lease(self, cycle: StoredCycle, *, closer: str, lease_until_s: float) -> bool:
         """Say that ``closer`` is still at it (or, with a lease in the past, that it gives up)."""
-        statement = (
-            update(cycles)
-            .where(*is_cycle(cycle), cycles.c.state == "closing", cycles.c.closer == closer)
-            .values(lease_until_s=lease_until_s)
-        )
-        return await change_one(self.database, statement)
+        change = change_cycle(cycle, cycles.c.state == "closing", cycles.c.closer == closer)
+        return await change_one(self.database, change.values(lease_until_s=lease_until_s))
 
     async def finish_closing(
         self, cycle: StoredCycle, estimate: StoredEstimate, *, closer: str, late_until_s: float
     ) -> bool:
         """Publish the estimate; late reports are taken until then or until forgotten. False if it is not ours."""
-        close = (
-            update(cycles)
-            .where(*is_cycle(cycle), cycles.c.state == "closing", cycles.c.closer == closer)
-            .values(state="closed", closer=None, lease_until_s=late_until_s)
-        )
+        close = change_cycle(cycle, cycles.c.state == "closing", cycles.c.closer == closer)
+        close = close.values(state="closed", closer=None, lease_until_s=late_until_s)
         async with self.database.writing() as connection:
             if (await connection.execute(close)).rowcount != 1:
                 return False

@@ -66,9 +66,7 @@ def upgrade() -> None:
         sa.Column("state", sa.String(8), nullable=False),
     )
     op.create_table(
-        "probes",
-        sa.Column("id", sa.Integer, primary_key=True),
-        sa.Column("written", sa.LargeBinary, nullable=False),
+        "probes", sa.Column("id", sa.Integer, primary_key=True), sa.Column("written", sa.LargeBinary, nullable=False)
     )
     if op.get_bind().dialect.name == "sqlite":
         for verb in ("update", "delete"):
