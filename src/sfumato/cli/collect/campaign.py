@@ -16,27 +16,23 @@ from rich.table import Table
 from sfumato.base.errors import InputError
 from sfumato.base.files import write_text, write_whole
 from sfumato.base.units import bounds_deg, duration_s, length_m
-from sfumato.cli.collect.campaign_door import Door, Told, asking
+from sfumato.cli.collect.campaign_door import Door, Told, asking, text_option
 from sfumato.cli.output import print_json, table_console
 from sfumato.collect.qr import qr_svg
 
-_READ, _CYCLES = "What people read", "When cycles close"
+_CYCLES = "When cycles close"
 Name = Annotated[str, typer.Argument(help="The campaign's name.")]
 Reason = Annotated[str, typer.Option(help="Why, for the audit log.")]
 Cycle = Annotated[int, typer.Argument(min=1, help="The closed cycle's number.")]
-Title = Annotated[str | None, typer.Option(help="Its title on the page.", rich_help_panel=_READ)]
-Question = Annotated[str | None, typer.Option(help="What people are asked, in one sentence.", rich_help_panel=_READ)]
-Description = Annotated[str | None, typer.Option(help="What it is for, shown on its page.", rich_help_panel=_READ)]
-Organiser = Annotated[str | None, typer.Option(help="Who is responsible for it, by name.", rich_help_panel=_READ)]
-Contact = Annotated[
-    str | None, typer.Option(help="Whom to ask: an address people can write to.", rich_help_panel=_READ)
-]
-Language = Annotated[
-    str | None, typer.Option(help="Of its pages: en, fr, de or es; empty: the reader's.", rich_help_panel=_READ)
-]
-Ends = Annotated[
-    str | None, typer.Option(help="The day it ends by itself, for example 2027-06-30 (its end, UTC), or never.")
-]
+TEXTS = {
+    "title": text_option("Its title on the page."),
+    "question": text_option("What people are asked, in one sentence."),
+    "description": text_option("What it is for, shown on its page."),
+    "organiser": text_option("Who is responsible for it, by name."),
+    "contact": text_option("Whom to ask: an address people can write to."),
+    "language": text_option("Of its pages: en, fr, de or es; empty: the reader's."),
+    "ends": text_option("The day it ends by itself, for example 2027-06-30 (its end, UTC), or never."),
+}
 
 campaign = typer.Typer(
     no_args_is_help=True,
@@ -50,20 +46,14 @@ def register(app: typer.Typer) -> None:
 
 
 @campaign.command()
-@asking()
+@asking(texts=TEXTS)
 def create(
     at: Door,
+    said: Told,
     name: Name,
     bounds: Annotated[str, typer.Option(help="The region: south,west,north,east in degrees.")],
     cell: Annotated[str, typer.Option(help="Side of a cell, for example 500m.")] = "500m",
     epsilon_per_km: Annotated[float, typer.Option(help="What a report may give away at most, per km.")] = 2.0,
-    title: Title = None,
-    question: Question = None,
-    description: Description = None,
-    organiser: Organiser = None,
-    contact: Contact = None,
-    language: Language = None,
-    ends: Ends = None,
     cycle: Annotated[
         str, typer.Option(help="A cycle is due after this long; 0: by reports only.", rich_help_panel=_CYCLES)
     ] = "1d",
@@ -96,7 +86,7 @@ def create(
         "epoch_cycles": epoch_cycles or None,
         "minimum_tickets": minimum_tickets,
         "minimum_cycle_s": None if minimum_cycle is None else round(duration_s(minimum_cycle)),
-        **_texts(title, question, description, organiser, contact, language, None if ends in ("", "never") else ends),
+        **_texts({key: value for key, value in said.items() if key != "ends" or value not in ("", "never")}),
     }
     body: Told = {
         "name": name,
@@ -119,36 +109,17 @@ def create(
 
 
 @campaign.command()
-@asking()
-def edit(
-    at: Door,
-    name: Name,
-    title: Title = None,
-    question: Question = None,
-    description: Description = None,
-    organiser: Organiser = None,
-    contact: Contact = None,
-    language: Language = None,
-    ends: Ends = None,
-) -> None:
+@asking(texts=TEXTS)
+def edit(at: Door, said: Told, name: Name) -> None:
     """Change what is said about a campaign. What it promises never changes."""
-    _act(at, name, "texts", _texts(title, question, description, organiser, contact, language, ends))
+    _act(at, name, "texts", _texts(said))
 
 
-def _texts(
-    title: str | None,
-    question: str | None,
-    description: str | None,
-    organiser: str | None,
-    contact: str | None,
-    language: str | None,
-    ends: str | None,
-) -> Told:
+def _texts(said: Told) -> Told:
     """What is said about a campaign, without what is not given."""
-    texts = {"title": title, "question": question, "description": description, "organiser": organiser}
-    texts |= {"contact": contact, "language": language}
-    said: Told = {key: value for key, value in texts.items() if value is not None}
-    return said if ends is None else {**said, "ends_at_s": 0 if ends == "never" else _end_of_day_s(ends)}
+    texts = {key: value for key, value in said.items() if value is not None}
+    ends = texts.pop("ends", None)
+    return texts if ends is None else {**texts, "ends_at_s": 0 if ends == "never" else _end_of_day_s(ends)}
 
 
 @campaign.command("list")

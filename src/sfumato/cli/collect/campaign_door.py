@@ -7,7 +7,7 @@ import json
 import os
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -88,20 +88,33 @@ class Door:
             typer.echo(words)
 
 
-def asking(*, operator: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """A command whose first argument is a :class:`Door`: ``--url``, ``--token-file`` (operators) and ``--json``."""
+def text_option(words: str) -> object:
+    """An option of what people read, left out as None."""
+    return Annotated[str | None, typer.Option(help=words, rich_help_panel="What people read")]
+
+
+def asking(
+    *, operator: bool = True, texts: Mapping[str, object] | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A command whose first argument is a :class:`Door`: ``--url``, ``--token-file`` (operators) and ``--json``.
+
+    With ``texts``, options by name, its second is what was given for each.
+    """
+    words = dict(texts or {})
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         known = inspect.signature(command, eval_str=True)
         added = {"url": (Url, HOME), **({"token_file": (TokenFile, "")} if operator else {}), "json": (AsJson, False)}
+        every = {**{name: (kind, None) for name, kind in words.items()}, **added}
         kind = inspect.Parameter.KEYWORD_ONLY
-        options = [inspect.Parameter(name, kind, default=one[1], annotation=one[0]) for name, one in added.items()]
+        options = [inspect.Parameter(name, kind, default=one[1], annotation=one[0]) for name, one in every.items()]
 
         @wraps(command)
         def run(*arguments: Any, **given: Any) -> None:
-            command(Door(**{name: given.pop(name) for name in added}), *arguments, **given)
+            door, said = ({name: given.pop(name) for name in names} for names in (added, words))
+            command(Door(**door), *([said] if words else []), *arguments, **given)
 
-        run.__signature__ = known.replace(parameters=[*list(known.parameters.values())[1:], *options])  # type: ignore[attr-defined]
+        run.__signature__ = known.replace(parameters=[*list(known.parameters.values())[2 if words else 1 :], *options])  # type: ignore[attr-defined]
         return run
 
     return decorate
