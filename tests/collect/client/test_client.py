@@ -30,7 +30,7 @@ import sfumato.collect.client
 from sfumato.base.errors import BudgetExceeded, InputError, SfumatoError, VerificationFailed
 from sfumato.base.things.grid import Grid
 from sfumato.collect.cities import city
-from sfumato.collect.client import Caps, Device, NotSent, NotYet, Participant, draw
+from sfumato.collect.client import Caps, Device, NotSent, NotYet, Participant, exact_draw
 from sfumato.collect.client.__main__ import main as terminal
 from sfumato.collect.client.crowd import lies_elsewhere, people_in_cells
 from sfumato.collect.client.offer import check_offer
@@ -52,7 +52,7 @@ def exact_log_rows(grid: Grid, c: np.ndarray, beta: float) -> list[list[float]]:
     """log P(y | x) of the integers that are really drawn from, by big-integer arithmetic."""
     rows = []
     for x in range(grid.cells):
-        whole = draw.integer_weights(*draw.weights(grid, c, x, beta_per_m=beta))
+        whole = exact_draw.integer_weights(*exact_draw.weights(grid, c, x, beta_per_m=beta))
         total = math.log(sum(whole))
         rows.append([math.log(w) - total for w in whole])
     return rows
@@ -87,22 +87,22 @@ def test_no_outcome_is_lost_at_the_steepest_channel_where_plain_doubles_would_lo
         for y in range(60)
     )
     assert worst <= 2 * beta * (1 + 1e-12)
-    v, k = draw.weights(strip, c, 0, beta_per_m=beta)
-    cumulative = list(accumulate(draw.integer_weights(v, k)))
+    v, k = exact_draw.weights(strip, c, 0, beta_per_m=beta)
+    cumulative = list(accumulate(exact_draw.integer_weights(v, k)))
     border = -(-(cumulative[58] << 1280) // cumulative[-1])
     words = np.frombuffer(border.to_bytes(160, "big"), dtype=">u8").astype(np.uint64)
-    assert draw.cell_from_words(v, k, words) == 59  # the rarest report can be drawn
+    assert exact_draw.cell_from_words(v, k, words) == 59  # the rarest report can be drawn
     with pytest.raises(InputError, match="700"):
-        draw.check_range(strip, beta_per_m=1.01 * 700 / (59 * strip.cell_width))
+        exact_draw.check_range(strip, beta_per_m=1.01 * 700 / (59 * strip.cell_width))
 
 
 def test_draws_follow_the_channel_by_a_chi_square_test() -> None:
     c = weights_with_floor(np.random.default_rng(1), PARIS.cells, 1.0)
-    v, k = draw.weights(PARIS, c, 8, beta_per_m=0.001)
+    v, k = exact_draw.weights(PARIS, c, 8, beta_per_m=0.001)
     rng, draws = np.random.default_rng(12), 20_000
     words = rng.integers(0, 2**64, (draws, 20), dtype=np.uint64)
-    counts = np.bincount([draw.cell_from_words(v, k, row) for row in words], minlength=PARIS.cells)
-    expected = draws * draw.probabilities(v, k)
+    counts = np.bincount([exact_draw.cell_from_words(v, k, row) for row in words], minlength=PARIS.cells)
+    expected = draws * exact_draw.probabilities(v, k)
     statistic = float(((counts - expected) ** 2 / expected).sum())
     assert statistic < 29 + 5 * math.sqrt(2 * 29)
 

@@ -15,7 +15,7 @@ from sfumato.base.errors import SfumatoError
 from sfumato.base.randomness import Randomness, uniforms_from_words
 from sfumato.base.things.frames import displace, snap
 from sfumato.base.things.grid import Grid
-from sfumato.collect.client import draw
+from sfumato.collect.client import exact_draw
 from sfumato.collect.client.offer import Caps, check_against_memory, check_log, check_offer, pack_log_weights
 from sfumato.collect.client.reveals import reveals
 from sfumato.collect.client.wire import epoch_turn
@@ -42,8 +42,8 @@ def test_every_golden_word_draws_its_cell_also_at_the_borders_between_cells(name
     channel = CHANNELS[name]
     grid, c = Grid.from_dict(channel["grid"]), np.array(channel["output_weights"])
     for case in channel["cases"]:
-        v, k = draw.weights(grid, c, case["cell"], beta_per_m=channel["beta_per_m"])
-        drawn = [draw.cell_from_words(v, k, words(text)) for text, _ in case["draws"]]
+        v, k = exact_draw.weights(grid, c, case["cell"], beta_per_m=channel["beta_per_m"])
+        drawn = [exact_draw.cell_from_words(v, k, words(text)) for text, _ in case["draws"]]
         assert drawn == [cell for _, cell in case["draws"]]
         assert len(set(drawn)) > 3 or grid.cells < 8
 

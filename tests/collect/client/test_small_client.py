@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from small_client import CLIENT, unpack_small_client
 
 from sfumato.base.things.grid import Grid
-from sfumato.collect.client import draw
+from sfumato.collect.client import exact_draw
 from sfumato.collect.client.reveals import reveals
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden"
@@ -62,8 +62,10 @@ def test_every_golden_word_draws_its_cell(small: Any, name: str) -> None:
     channel = CHANNELS[name]
     grid = small("grid").Grid(**channel["grid"])
     for case in channel["cases"]:
-        v, k = small("draw").weights(grid, channel["output_weights"], case["cell"], beta_per_m=channel["beta_per_m"])
-        drawn = [small("draw").cell_from_words(v, k, words(text)) for text, _ in case["draws"]]
+        v, k = small("exact_draw").weights(
+            grid, channel["output_weights"], case["cell"], beta_per_m=channel["beta_per_m"]
+        )
+        drawn = [small("exact_draw").cell_from_words(v, k, words(text)) for text, _ in case["draws"]]
         assert drawn == [cell for _, cell in case["draws"]]
 
 
@@ -86,8 +88,10 @@ def test_on_random_channels_every_integer_weight_is_the_numpy_clients(small: Any
         plain = small("grid").Grid(**grid.to_dict())
         c = rng.dirichlet(np.ones(grid.cells)) * 0.99 + 0.01 / grid.cells
         beta, cell = float(10 ** rng.uniform(-5, -2.5)), int(rng.integers(grid.cells))
-        theirs = draw.integer_weights(*draw.weights(grid, c, cell, beta_per_m=beta))
-        ours = small("draw").integer_weights(*small("draw").weights(plain, c.tolist(), cell, beta_per_m=beta))
+        theirs = exact_draw.integer_weights(*exact_draw.weights(grid, c, cell, beta_per_m=beta))
+        ours = small("exact_draw").integer_weights(
+            *small("exact_draw").weights(plain, c.tolist(), cell, beta_per_m=beta)
+        )
         assert ours == theirs
         expected, told = (
             reveals(grid, c, beta_per_m=beta),
