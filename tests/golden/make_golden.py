@@ -20,6 +20,7 @@ from sfumato.base.things.grid import Grid
 from sfumato.collect.client.exact_draw import WORDS_PER_REPORT, cell_from_words, integer_weights, probabilities, weights
 from sfumato.collect.client.reveals import reveals
 from sfumato.collect.client.wire import canonical_json, channel_version, epoch_turn, log_entry, to_base64url
+from sfumato.collect.grids.tight import tight_channel
 from sfumato.tracks.live.live_trace import advance, displacement, live_budget, normals_needed, shipped_loss
 from sfumato.tracks.noise.multiscale.ladder import shipped_ladder
 
@@ -201,20 +202,44 @@ def offers() -> dict[str, Any]:
         "a cell count past the cap": (signed(grid={**grid.to_dict(), "rows": 400, "columns": 400}), "cells"),
         "text for a number": (signed(beta_per_m="0.001"), "number"),
     }
-    log, previous = [], "0" * 64
-    for index, version in enumerate(["11" * 32, "22" * 32, good["version"]]):
-        entry = log_entry(campaign="golden", index=index, cycle=index + 1, version=version, previous=previous)
-        log.append(
-            {
-                "index": index, "campaign": "golden", "cycle": index + 1, "version": version, "previous": previous,
-                "entry": entry, "signature": to_base64url(key.sign(entry.encode())),
-            }
-        )  # fmt: skip
-        previous = entry
+
+    def logged(*versions: str) -> list[dict[str, Any]]:
+        log: list[dict[str, Any]] = []
+        for index, version in enumerate(["11" * 32, "22" * 32, good["version"], *versions]):
+            previous = log[-1]["entry"] if log else "0" * 64
+            entry = log_entry(campaign="golden", index=index, cycle=index + 1, version=version, previous=previous)
+            log.append(
+                {
+                    "index": index, "campaign": "golden", "cycle": index + 1, "version": version, "previous": previous,
+                    "entry": entry, "signature": to_base64url(key.sign(entry.encode())),
+                }
+            )  # fmt: skip
+        return log
+
+    # What a server may try once a device has joined: each signed, logged and within every cap of a device.
+    assert grid.north_deg is not None
+    assert grid.cell_height_deg is not None
+    moved = {**grid.to_dict(), "north_deg": grid.north_deg - grid.cell_height_deg / 2}
+    elsewhere = Grid.from_bounds(37.7228, -122.5153, 37.7946, -122.3789, shape=(4, 5)).to_dict()
+    narrow = Grid.from_bounds(48.85, 2.34, 48.8506, 2.3565, shape=(1, 20)).to_dict()
+    even = tight_channel(grid, epsilon=0.001).value.output_weights.tolist()
+    tried: dict[str, tuple[str, dict[str, Any]]] = {
+        "moved by half a cell": ("north_deg", {"grid": moved}),
+        "in another city": ("cell_height", {"grid": elsewhere}),
+        "of one row of narrow cells": ("rows", {"grid": narrow}),
+        "at almost five times the level": ("beta_per_m", {"beta_per_m": 0.00495}),
+        "with another floor": ("floor", {"floor": 0.005}),
+        "with another promise": ("promise", {"output_weights": even}),
+        "that asks in another rhythm": ("reporting", {"reporting": "once"}),
+    }
+    changed = {}
+    for name, (field, changes) in tried.items():
+        document = signed(cycle=4, **changes)
+        changed[name] = {"document": document, "log": logged(document["version"]), "field": field}
     jumped = c.copy()
     jumped[0] *= 0.1
     return {
-        "public_key": public, "good": good, "log": log,
+        "public_key": public, "good": good, "log": logged(), "changed": changed,
         "refused": {name: {"document": document, "word": word} for name, (document, word) in refused.items()},
         "second_version": signed(floor=0.009), "next_cycle": signed(cycle=4),
         "next_cycle_jumped": signed(cycle=4, output_weights=(jumped / jumped.sum()).tolist(), floor=0.001),

@@ -68,6 +68,11 @@ class Device:
             raise InputError(f"The cap is {cap_per_km} per km.", "Give a positive number.")
         self._first_cap = float(cap_per_km)
 
+    @property
+    def is_new(self) -> bool:
+        """Whether there is no memory: a device that never reported, or one that has lost it."""
+        return not self.path.exists()
+
     def read(self) -> DeviceMemory:
         """The whole memory."""
         try:

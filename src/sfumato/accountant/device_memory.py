@@ -55,6 +55,8 @@ class CampaignMemory(TypedDict):
     public_key: NotRequired[str]
     last_cycle: NotRequired[int]
     rhythm: NotRequired[str]
+    agreed: NotRequired[dict[str, float | str | None]]
+    """Every field of the campaign that may not change while this device takes part."""
     log_weights: NotRequired[str]
     secret: NotRequired[str]
 
@@ -126,8 +128,8 @@ def _is_entry(value: object) -> bool:
 def _is_campaign(value: object) -> bool:
     if not isinstance(value, dict):
         return False
-    versions, reports = value.get("versions", {}), value.get("reports", {})
-    return isinstance(versions, dict) and isinstance(reports, dict) and all(map(_is_report, reports.values()))
+    parts = [value.get(name, {}) for name in ("versions", "agreed", "reports")]
+    return all(isinstance(part, dict) for part in parts) and all(map(_is_report, parts[2].values()))
 
 
 def _is_report(value: object) -> bool:

@@ -614,3 +614,55 @@ def test_in_a_terminal_a_place_off_the_map_is_said_and_no_answer_sends_nothing(
     assert code == 0
     assert "outside the map" in said
     assert "Not sent. It is kept" in said
+
+
+# What a device agrees to: the attacks of a server that changes its campaign afterwards
+
+
+@pytest.mark.parametrize("attack", OFFERS["changed"])
+def test_a_campaign_that_is_no_longer_what_the_device_joined_is_refused_by_name(
+    collector: Collector, person: Participant, attack: str
+) -> None:
+    person.look()
+    tried = OFFERS["changed"][attack]
+    collector.document, collector.log = tried["document"], tried["log"]
+    assert (
+        check_offer(tried["document"], caps=Caps()).cycle == 4
+    )  # signed, logged, within every cap: a new device takes it
+    with pytest.raises(VerificationFailed, match=f"{tried['field']} was|every-cycle before"):
+        again(person).prepare(48.85, 2.34)
+    memory = next(iter(person.device.read()["campaigns"].values()))
+    assert memory["reports"] == {}
+    assert not person.device.budget().entries
+
+
+def test_joining_again_is_a_new_campaign_with_a_line_of_its_own_in_the_ledger(
+    collector: Collector, person: Participant
+) -> None:
+    with pytest.raises(InputError, match="as this device joined it"):
+        person.look() and person.join_again()
+    person.prepare(48.85, 2.34)
+    tried = OFFERS["changed"]["in another city"]
+    collector.document, collector.log = tried["document"], tried["log"]
+    offer = again(person).join_again()
+    assert offer.grid.north_deg == pytest.approx(37.7946)
+    with pytest.raises(InputError, match="minutes ago"):
+        again(person).prepare(37.75, -122.45)  # a campaign that changes draws no faster than one that does not
+    drawn = again(person, caps=Caps(minimum_epoch_s=0)).prepare(37.75, -122.45)
+    assert drawn.drawn_now
+    entries = person.device.budget().entries
+    assert [entry["what"] for entry in entries] == ["report", "joined again", "report"]
+    assert "north_deg" in entries[1]["name"]
+    names = list(person.device.read()["campaigns"])
+    assert sorted(name.endswith("golden") for name in names) == [False, True]  # what was drawn before is kept
+
+
+def test_a_device_without_its_memory_is_told_as_a_new_one(
+    collector: Collector, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for new in (True, False):
+        monkeypatch.setattr(sys, "stdin", io.StringIO("48.85 2.34\n"))
+        assert (
+            terminal([collector.url, "golden", "--device", str(tmp_path / "device.json"), "--longest-delay", "0"]) == 0
+        )
+        assert ("This is a new device" in capsys.readouterr().out) == new

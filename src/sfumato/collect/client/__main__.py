@@ -28,6 +28,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--now", action="store_true", help="do not wait for this device's turn, where one report serves several cycles"
     )
+    parser.add_argument(
+        "--join-again", action="store_true", help="agree to what the campaign has become since this device joined it"
+    )
     chosen = parser.parse_args(arguments)
     try:
         return _take_part(chosen)
@@ -41,7 +44,10 @@ def _take_part(chosen: argparse.Namespace) -> int:
     person = Participant(
         chosen.url, chosen.campaign, device=device, public_key=chosen.public_key, longest_delay_s=chosen.longest_delay
     )
-    offer = person.look()
+    if device.is_new:
+        print(f"This is a new device: there is no memory at {device.path}, and nothing counts as spent.")
+        print("If it has reported before, restore that file: what a lost one has spent is spent, and nobody counts it.")
+    offer = person.join_again() if chosen.join_again else person.look()
     told = offer.reveals
     print(f"Cycle {offer.cycle} of '{offer.campaign}': signed, in the public log, within this device's limits.")
     print(f"One report reveals {'' if told.exact else 'at most '}{told.epsilon_per_km:.4g} per km.")

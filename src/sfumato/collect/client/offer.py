@@ -22,9 +22,14 @@ from sfumato.collect.client.reveals import Reveals, reveals
 from sfumato.collect.client.wire import log_entry, report_epoch, verify_payload, verify_signature
 
 _DO_NOT = "Do not take part; ask the operator."
+_JOIN_AGAIN = "Do not take part, or if you agree to that, join it again as a new campaign (--join-again)."
 _CHANNEL_FIELDS = {"campaign", "cycle", "grid", "beta_per_m", "output_weights", "floor", "reporting"}
 _REPORTING = ("every-cycle", "once", "once-per-epoch")
 _GRID_NUMBERS = ("cell_height", "cell_width", "north_deg", "west_deg", "cell_height_deg", "cell_width_deg")
+
+
+class TermsChanged(VerificationFailed):
+    """The campaign is not what this device agreed to when it joined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +219,25 @@ def pack_log_weights(weights: FloatArray) -> str:
     return base64.b64encode(struct.pack(f"<{len(weights)}f", *map(math.log, weights))).decode("ascii")
 
 
+def terms(offer: Offer) -> dict[str, float | str | None]:
+    """What a device agrees to when it joins: every field of the grid, beta and what it promises, floor and rhythm.
+
+    Only the weights of a channel that follows the map may change afterwards, within the caps.
+    """
+    grid = {name: getattr(offer.grid, name) for name in ("rows", "columns", *_GRID_NUMBERS)}
+    promise = "epsilon" if offer.tight else "mutual-information"
+    told = {"beta_per_m": offer.beta_per_m, "promise": promise, "floor": offer.floor}
+    return {**grid, **told, "reporting": offer.reporting, "epoch_cycles": offer.epoch_cycles}
+
+
+def changed_terms(offer: Offer, memory: CampaignMemory) -> list[str]:
+    """The names of what is no longer as this device agreed to it; none before it has joined."""
+    agreed = memory.get("agreed")
+    return [] if agreed is None else [name for name, now in terms(offer).items() if agreed.get(name) != now]
+
+
 def check_against_memory(offer: Offer, memory: CampaignMemory, *, caps: Caps) -> None:
-    """Refuse a second version within a cycle, another rhythm, a cycle that runs backwards, and a c that jumps."""
+    """Refuse what is not as agreed, a second version within a cycle, a cycle that runs backwards, a c that jumps."""
     known = memory["versions"].get(str(offer.cycle))
     _require(
         known in (None, offer.version),
@@ -225,15 +247,18 @@ def check_against_memory(offer: Offer, memory: CampaignMemory, *, caps: Caps) ->
     _require(
         memory.get("rhythm") in (None, offer.rhythm),
         f"The campaign asked each device {memory.get('rhythm')} before, and now {offer.rhythm}.",
-        "Join it again as a new campaign if you agree to that.",
+        _JOIN_AGAIN,
     )
+    for name in changed_terms(offer, memory):
+        then, now = memory["agreed"][name], terms(offer)[name]
+        raise TermsChanged(f"The campaign's {name} was {then} when this device joined, and is now {now}.", _JOIN_AGAIN)
     last = memory.get("last_cycle")
     if last is None or "log_weights" not in memory:
         return
     _require(offer.cycle >= last, f"Cycle {offer.cycle} is older than cycle {last}, seen before.")
     packed = base64.b64decode(memory["log_weights"])
     before = struct.unpack(f"<{len(packed) // 4}f", packed[: len(packed) // 4 * 4])
-    _require(len(before) == offer.grid.cells, "The campaign changed its grid.", "Join it again as a new campaign.")
+    _require(len(before) == offer.grid.cells, "The campaign changed its grid.", _JOIN_AGAIN)
     if offer.cycle > last:
         change = max(abs(math.log(now) - then) for now, then in zip(offer.output_weights, before, strict=True))
         limit = caps.change_of_log_weight * (offer.cycle - last) + 1e-5

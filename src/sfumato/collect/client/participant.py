@@ -20,7 +20,16 @@ from sfumato.accountant.device import Device, debit
 from sfumato.accountant.device_memory import BudgetEntry, CampaignMemory, DeviceMemory, KeptReport, KeptReveals
 from sfumato.base.errors import InputError, SfumatoError, VerificationFailed
 from sfumato.collect.client.exact_draw import WORDS_PER_REPORT, cell_from_words, weights
-from sfumato.collect.client.offer import Caps, Offer, check_against_memory, check_log, check_offer, pack_log_weights
+from sfumato.collect.client.offer import (
+    Caps,
+    Offer,
+    changed_terms,
+    check_against_memory,
+    check_log,
+    check_offer,
+    pack_log_weights,
+    terms,
+)
 from sfumato.collect.client.request import RequestFailed, request
 from sfumato.collect.client.reveals import Reveals
 from sfumato.collect.client.wire import device_tag, epoch_turn
@@ -91,6 +100,7 @@ class Participant:
         with self.device.change() as everything:
             ours = _ours(everything, self._name)
             check_against_memory(offer, ours, caps=self.caps)
+            ours.setdefault("agreed", terms(offer))
             if self._key is None and ours.get("public_key") not in (None, offer.public_key):
                 raise VerificationFailed("The server signs with another key than before.", "Do not take part.")
             ours["public_key"] = offer.public_key
@@ -99,6 +109,29 @@ class Participant:
             if offer.cycle != ours.get("last_cycle"):
                 ours["last_cycle"], ours["log_weights"] = offer.cycle, pack_log_weights(offer.output_weights)
         return offer
+
+    def join_again(self) -> Offer:
+        """Agree to what a campaign has become since this device joined it, as to a new campaign.
+
+        What was drawn before stays in the memory under another name, and stays spent; the ledger gets a line that says
+        so. The versions seen are kept: a log that was rewritten is refused as before.
+        """
+        memory = _ours(self.device.read(), self._name)
+        document = self._json("GET", f"{self._home}/channel")
+        offer = check_offer(document, caps=self.caps, pinned_key=self._key or memory.get("public_key"))
+        changed = changed_terms(offer, memory)
+        if not changed:
+            raise InputError("The campaign is as this device joined it.", "There is nothing to agree to again.")
+        with self.device.change() as everything:
+            left = everything["campaigns"].pop(self._name)
+            everything["campaigns"][f"{self._name} (left before cycle {offer.cycle})"] = left
+            everything["campaigns"][self._name] = {"versions": left["versions"], "reports": {}}
+            if "public_key" in left:
+                everything["campaigns"][self._name]["public_key"] = left["public_key"]
+            entry: BudgetEntry = {"what": "joined again", "epsilon_per_km": 0.0, "delta": 0.0}
+            entry |= {"server": self.url, "campaign": self.campaign, "name": f"changed: {', '.join(changed)}"}
+            everything["entries"].append(entry)
+        return self.look()
 
     def turn(self, offer: Offer) -> int:
         """The cycle in which this device reports: this one, or where one report serves an epoch, its own one of it.
@@ -135,7 +168,7 @@ class Participant:
                 )
             check_against_memory(offer, ours, caps=self.caps)
             _refuse_another_address(everything, offer, self._name)
-            waited_s = now_s - max((report["drawn_at_s"] for report in ours["reports"].values()), default=0)
+            waited_s = now_s - max(_drawn_at_s(everything, self._name), default=0)
             if waited_s < self.caps.minimum_epoch_s:
                 raise InputError(
                     f"This device drew a report for this campaign {max(0, waited_s) / 60:.0f} minutes ago.",
@@ -225,6 +258,13 @@ def _ours(everything: DeviceMemory, name: str) -> CampaignMemory:
     ours.setdefault("versions", {})
     ours.setdefault("reports", {})
     return ours
+
+
+def _drawn_at_s(everything: DeviceMemory, name: str) -> list[int]:
+    """When reports were drawn for a campaign, also before this device joined it again."""
+    known = everything["campaigns"].items()
+    mine = [memory for one, memory in known if one == name or one.startswith(f"{name} (left")]
+    return [report["drawn_at_s"] for memory in mine for report in memory.get("reports", {}).values()]
 
 
 def _kept_reveals(told: Reveals) -> KeptReveals:

@@ -15,7 +15,8 @@ from sfumato.collect.service.pages.svg_maps import Ground, area_map, grid_map, l
 from sfumato.collect.service.pages.words import Words, average_in_words, headline, list_in_words, words
 
 _SHOWN_CELLS = 15
-_COLUMNS = ("round", "closed", "reports", "moved", "level", "information", "distortion", "residual", "alarm", "in_map")
+_COLUMNS = ("col_round", "col_closed", "col_reports", "col_moved", "level", "col_information", "col_distortion")
+_COLUMNS += ("col_residual", "col_alarm", "col_in_map")
 
 
 def dashboard_page(
@@ -222,7 +223,7 @@ def every_round(history: Sequence[ClosedCycleView], said: Words) -> str:
                 f"<strong>{text(said.say('left_out_word'))}</strong>" if one.excluded else text(said.say("yes")),
             ]
 
-    heads = [said.say(key if key == "level" else f"col_{key}") for key in _COLUMNS]
+    heads = [said.say(key) for key in _COLUMNS]
     title = said.say("fold_rounds")
     widths = [(one.cycle, None if one.sharpness is None else one.sharpness.width_m) for one in history]
     charts = line_chart(widths, title=said.say("chart_width"), unit="m", said=said)
