@@ -14,6 +14,7 @@ import {
   type Prepared,
   Refused,
   SfumatoError,
+  TermsChanged,
 } from "../../clients/js/src/index.js";
 import { button, byId, element } from "./dom.js";
 import { AreaMap, cells } from "./map.js";
@@ -43,14 +44,18 @@ function tell(text: string, bad = false): void {
 
 /** What went wrong in the reader's language; the client's own words, which are English, behind it. */
 function complain(error: unknown): void {
+  if (error instanceof TermsChanged)
+    actions.replaceChildren(button(say("join_again"), () => void start(true).catch(complain), { id: "join-again" }));
   const key =
-    error instanceof BudgetExceeded
-      ? "error_budget"
-      : error instanceof NotSent
-        ? "error_not_sent"
-        : error instanceof Refused
-          ? "error_refused"
-          : "error";
+    error instanceof TermsChanged
+      ? "terms_changed"
+      : error instanceof BudgetExceeded
+        ? "error_budget"
+        : error instanceof NotSent
+          ? "error_not_sent"
+          : error instanceof Refused
+            ? "error_refused"
+            : "error";
   tell(say(key), true);
   aside.replaceChildren(
     ...(error instanceof SfumatoError
@@ -171,9 +176,11 @@ function chosen(lat: number, lon: number): void {
   offerToDraw();
 }
 
-async function start(): Promise<void> {
+async function start(again = false): Promise<void> {
   tell(say("checking"));
-  offer = await person.look();
+  aside.replaceChildren();
+  const fresh = await device.isNew();
+  offer = await (again ? person.joinAgain() : person.look());
   const box = byId("area");
   map = new AreaMap(box, offer.grid, {
     words: { label: say("map_label"), nearer: say("zoom_in"), further: say("zoom_out") },
@@ -185,6 +192,7 @@ async function start(): Promise<void> {
   const kept = await person.drawn(offer);
   if (kept !== null) return showReport(kept, null, false);
   tell(say("ready"));
+  if (fresh) aside.textContent = say("new_device");
   offerToDraw();
   await showFolds(null);
 }

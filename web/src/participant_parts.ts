@@ -49,8 +49,9 @@ export function budgetFold({ say, ...words }: Tongue, budget: Budget): HTMLDetai
   );
   const rows = entries.map((entry) => {
     const { campaign, epoch } = entry as unknown as Record<string, unknown>;
-    const where = campaign ? say("budget_entry", { campaign: String(campaign), epoch: String(epoch) }) : "";
-    const what = entry.what === "report" ? say("budget_report") : String(entry.what);
+    const inside = { campaign: String(campaign ?? ""), epoch: String(epoch) };
+    const where = campaign && epoch ? say("budget_entry", inside) : inside.campaign;
+    const what = { report: say("budget_report"), "joined again": say("budget_joined") }[entry.what] ?? entry.what;
     return element(
       "tr",
       {},

@@ -102,6 +102,11 @@ export class Device {
     this.#firstCap = options.capPerKm ?? DEFAULT_CAP_PER_KM;
   }
 
+  /** Whether there is no memory: a device that never reported, or one that has lost it. */
+  async isNew(): Promise<boolean> {
+    return (await this.#store.read()) === null;
+  }
+
   async read(): Promise<DeviceMemory> {
     const text = await this.#store.read();
     if (text === null)

@@ -13,6 +13,11 @@ export class Refused extends SfumatoError {
   override readonly name = "Refused";
 }
 
+/** The campaign is not what this device agreed to when it joined. */
+export class TermsChanged extends SfumatoError {
+  override readonly name = "TermsChanged";
+}
+
 /** The ledger's cap would be passed; nothing was drawn. */
 export class BudgetExceeded extends SfumatoError {
   override readonly name = "BudgetExceeded";

@@ -1,7 +1,7 @@
 /** The channel a server offers, checked before any place is looked at. Same checks as `sfumato.collect.client.offer`. */
 import type { CampaignView, ChannelAnswer, LogEntryView } from "./api.js";
 import { checkRange, type Grid, hex } from "./draw.js";
-import { must, Refused } from "./errors.js";
+import { must, Refused, TermsChanged } from "./errors.js";
 import { type Reveals, reveals } from "./reveals.js";
 
 /** What this device accepts from a server; loosening a limit is the owner's decision. */
@@ -56,8 +56,12 @@ export interface Memory {
   versions?: Record<string, string>;
   last_cycle?: number;
   rhythm?: string;
+  /** Every field of the campaign that may not change while this device takes part. */
+  agreed?: Terms;
   log_weights?: string;
 }
+
+export type Terms = Record<string, number | string | null>;
 
 const utf8 = (text: string) => new TextEncoder().encode(text);
 
@@ -260,7 +264,30 @@ export function packLogWeights(c: readonly number[]): string {
   return btoa(text);
 }
 
-/** Refuse a second version within a cycle, another rhythm of reports, a cycle that runs backwards, and a c that jumps between cycles. */
+/** What a device agrees to when it joins: every field of the grid, beta and what it promises, floor and rhythm. */
+export function terms(offer: Offer): Terms {
+  const { rows, columns } = offer.grid;
+  return {
+    rows,
+    columns,
+    ...Object.fromEntries(GRID_NUMBERS.map((name) => [name, offer.grid[name]])),
+    beta_per_m: offer.betaPerM,
+    promise: offer.tight ? "epsilon" : "mutual-information",
+    floor: offer.floor,
+    reporting: offer.reporting,
+    epoch_cycles: offer.epochCycles ?? null,
+  };
+}
+
+/** The names of what is no longer as this device agreed to it; none before it has joined. */
+export function changedTerms(offer: Offer, { agreed }: Memory): string[] {
+  const now = terms(offer);
+  return agreed === undefined ? [] : Object.keys(now).filter((name) => agreed[name] !== now[name]);
+}
+
+const JOIN_AGAIN = "Do not take part, or if you agree to that, join it again as a new campaign.";
+
+/** Refuse what is not as agreed, a second version within a cycle, a cycle that runs backwards, and a c that jumps. */
 export function checkAgainstMemory(offer: Offer, memory: Memory, caps: Caps): void {
   const known = memory.versions?.[String(offer.cycle)];
   must(
@@ -271,13 +298,18 @@ export function checkAgainstMemory(offer: Offer, memory: Memory, caps: Caps): vo
   must(
     memory.rhythm === undefined || memory.rhythm === offer.rhythm,
     `The campaign asked each device ${memory.rhythm} before, and now ${offer.rhythm}.`,
-    "Join it again as a new campaign if you agree to that.",
+    JOIN_AGAIN,
   );
+  for (const name of changedTerms(offer, memory))
+    throw new TermsChanged(
+      `The campaign's ${name} was ${memory.agreed?.[name]} when this device joined, and is now ${terms(offer)[name]}.`,
+      JOIN_AGAIN,
+    );
   const last = memory.last_cycle;
   if (last === undefined || memory.log_weights === undefined) return;
   must(offer.cycle >= last, `Cycle ${offer.cycle} is older than cycle ${last}, seen before.`);
   const before = new Float32Array(bytesOf(memory.log_weights).buffer);
-  must(before.length === offer.outputWeights.length, "The campaign changed its grid.");
+  must(before.length === offer.outputWeights.length, "The campaign changed its grid.", JOIN_AGAIN);
   if (offer.cycle > last) {
     const change = offer.outputWeights.reduce((most, c, y) => Math.max(most, Math.abs(Math.log(c) - before[y]!)), 0);
     const limit = caps.changeOfLogWeight * (offer.cycle - last) + 1e-5;

@@ -9,6 +9,7 @@ import { cellFromWords, locate, randomHex, systemWords, WORDS_PER_REPORT, weight
 import { must, NotSent, NotYet, SfumatoError } from "./errors.js";
 import {
   type Caps,
+  changedTerms,
   checkAgainstMemory,
   checkLog,
   checkOffer,
@@ -17,6 +18,7 @@ import {
   type Offer,
   packLogWeights,
   sha256Hex,
+  terms,
 } from "./offer.js";
 import type { Reveals } from "./reveals.js";
 
@@ -78,6 +80,7 @@ export class Participant {
     await this.device.change((memory) => {
       const ours = this.#ours(memory);
       checkAgainstMemory(offer, ours, this.caps);
+      ours.agreed ??= terms(offer);
       must(
         this.#key !== undefined || (ours.public_key ?? offer.publicKey) === offer.publicKey,
         "The server's key changed.",
@@ -91,6 +94,29 @@ export class Participant {
       }
     });
     return offer;
+  }
+
+  /**
+   * Agree to what a campaign has become since this device joined it, as to a new campaign. What was drawn before stays in
+   * the memory under another name, and stays spent; the versions seen are kept, so that a rewritten log is still refused.
+   */
+  async joinAgain(): Promise<Offer> {
+    const document = await this.#call("channel");
+    const known = this.#ours(await this.device.read());
+    const offer = await checkOffer(document.body, this.caps, this.#key ?? known.public_key);
+    const changed = changedTerms(offer, known);
+    if (changed.length === 0)
+      throw new SfumatoError("The campaign is as this device joined it.", "There is nothing to agree to again.");
+    await this.device.change((memory) => {
+      const left = this.#ours(memory);
+      const name = `${this.url} ${this.campaign}`;
+      memory.campaigns[`${name} (left before cycle ${offer.cycle})`] = left;
+      const { versions, public_key } = left;
+      memory.campaigns[name] = { versions, reports: {}, ...(public_key === undefined ? {} : { public_key }) };
+      const about = { server: this.url, campaign: this.campaign, name: `changed: ${changed.join(", ")}` };
+      memory.entries.push({ what: "joined again", epsilon_per_km: 0, delta: 0, ...about });
+    });
+    return this.look();
   }
 
   /** The report already drawn for this epoch, if any: shown after a reload without asking for the place. */
@@ -133,7 +159,11 @@ export class Participant {
       checkAgainstMemory(offer, ours, this.caps);
       this.#refuseAnotherAddress(memory, offer);
       const nowS = Math.floor(Date.now() / 1000);
-      const waited = nowS - Object.values(ours.reports).reduce((last, report) => Math.max(last, report.drawn_at_s), 0);
+      const name = `${this.url} ${this.campaign}`;
+      const waited = Object.entries(memory.campaigns)
+        .filter(([one]) => one === name || one.startsWith(`${name} (left`))
+        .flatMap(([, { reports }]) => Object.values(reports))
+        .reduce((least, { drawn_at_s }) => Math.min(least, nowS - drawn_at_s), nowS);
       if (waited < this.caps.minimumEpochS)
         throw new SfumatoError(
           `This device drew a report for this campaign ${Math.max(0, Math.round(waited / 60))} min ago.`,

@@ -197,3 +197,15 @@ def test_every_copied_module_names_nothing_of_the_large_package(folder: Path) ->
         assert "import numpy" not in text, path.name
         assert "from sfumato." not in text, path.name
         assert "import sfumato." not in text, path.name
+
+
+@pytest.mark.parametrize("attack", golden("offers")["changed"])
+def test_the_small_client_refuses_a_campaign_that_is_no_longer_what_it_joined(small: Any, attack: str) -> None:
+    offers, offer = golden("offers"), small("offer")
+    joined = offer.check_offer(offers["good"], caps=offer.Caps())
+    memory = {"versions": {"3": joined.version}, "reports": {}, "agreed": offer.terms(joined)}
+    offer.check_against_memory(offer.check_offer(offers["next_cycle"], caps=offer.Caps()), memory, caps=offer.Caps())
+    tried = offers["changed"][attack]
+    later = offer.check_offer(tried["document"], caps=offer.Caps())
+    with pytest.raises(offer.TermsChanged, match=f"{tried['field']} was"):
+        offer.check_against_memory(later, memory, caps=offer.Caps())
