@@ -71,7 +71,7 @@ def _channel(name: str, grid: Grid, beta: float, c: np.ndarray[Any, Any], cells:
 
 
 def channels() -> list[dict[str, Any]]:
-    """Four channels: tiny, a city with a skewed c, a strip with the steepest kernel allowed, one oblong."""
+    """Five channels: tiny, a city with a skewed c, a strip with the steepest kernel, one oblong, one far north."""
     rng = np.random.default_rng(5)
     tiny = Grid.from_bounds(48.85, 2.34, 48.86, 2.36, shape=(2, 3))
     city = Grid.from_bounds(48.8286, 2.2855, 48.8798, 2.3909, shape=(11, 15))
@@ -83,6 +83,7 @@ def channels() -> list[dict[str, Any]]:
         _channel("tiny", tiny, 0.0013, np.full(6, 1 / 6), [0, 4]),
         _channel("city", city, 0.0021, skewed / skewed.sum(), [0, 52, 93, 164]),
         _channel("strip", strip, steep, np.full(60, 1 / 60), [0, 59]),
+        _channel("north", Grid.from_bounds(76.0, 10.0, 79.0, 20.0, shape=(4, 5)), 0.0002, np.full(20, 0.05), [3]),
         _channel("oblong", oblong, 0.0005, rng.dirichlet(np.full(oblong.cells, 2.0)), [7, 64]),
     ]
 

@@ -2,7 +2,7 @@
 import type { CampaignView, ChannelAnswer, LogEntryView } from "./api.js";
 import { checkRange, type Grid, hex } from "./draw.js";
 import { must, Refused, TermsChanged } from "./errors.js";
-import { type Reveals, reveals } from "./reveals.js";
+import { metresPerDegree, type Reveals, reveals } from "./reveals.js";
 
 /** What this device accepts from a server; loosening a limit is the owner's decision. */
 export interface Caps {
@@ -96,16 +96,6 @@ function number(value: unknown, name: string): number {
 function whole(value: unknown, name: string): number {
   must(Number.isSafeInteger(value), `The channel's ${name} is not a whole number.`);
   return value as number;
-}
-
-/** Metres of one degree north and east on WGS84. */
-export function metresPerDegree(latDeg: number): [number, number] {
-  const f = 1 / 298.257223563;
-  const e2 = f * (2 - f);
-  const degree = Math.PI / 180;
-  const sine = Math.sin(latDeg * degree);
-  const w = Math.sqrt(1 - e2 * sine * sine);
-  return [(degree * 6378137 * (1 - e2)) / w ** 3, ((degree * 6378137) / w) * Math.cos(latDeg * degree)];
 }
 
 const GRID_NUMBERS = [
@@ -239,7 +229,7 @@ export async function checkOffer(document: unknown, caps: Caps, pinnedKey?: stri
     epochCycles,
     rhythm: epochCycles === undefined ? reporting : `${reporting} ${epochCycles}`,
     epoch: reportEpoch(reporting, cycle, epochCycles),
-    tight: told.exact && told.epsilonPerKm <= 1000 * betaPerM * (1 + 1e-6),
+    tight: told.exact && 2 * told.epsilonPerKm <= told.twoBetaPerKm * (1 + 1e-6),
     reveals: told,
   };
 }

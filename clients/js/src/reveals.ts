@@ -40,6 +40,35 @@ function row(grid: Grid, c: ArrayLike<number>, table: Float64Array, x: number, i
   return z;
 }
 
+/** Metres of one degree north and east on WGS84. */
+export function metresPerDegree(latDeg: number): [number, number] {
+  const f = 1 / 298.257223563;
+  const e2 = f * (2 - f);
+  const degree = Math.PI / 180;
+  const sine = Math.sin(latDeg * degree);
+  const w = Math.sqrt(1 - e2 * sine * sine);
+  return [(degree * 6378137 * (1 - e2)) / w ** 3, ((degree * 6378137) / w) * Math.cos(latDeg * degree)];
+}
+
+/**
+ * The most by which a distance between centres is longer in the grid's plane than on the ground; 1 below 2 %. East-west
+ * lengths shrink towards the poles, and the shortest way between two places of the outermost row bulges beyond it.
+ */
+export function groundStretch(grid: Grid): number {
+  const { rows, columns, cell_height_deg: tall, cell_width_deg: wide } = grid;
+  const degree = Math.PI / 180;
+  const lines = [grid.north_deg - tall / 2, grid.north_deg - (rows - 0.5) * tall] as const;
+  const apart = (columns - 1) * wide;
+  const farthest = Math.max(...lines.map(Math.abs));
+  if (apart >= 180 || farthest >= 90) return Number.POSITIVE_INFINITY;
+  const bulge = Math.atan(Math.tan(farthest * degree) / Math.cos((apart / 2) * degree)) / degree;
+  const nearest = lines[1] < 0 && lines[0] > 0 ? 0 : Math.min(...lines.map(Math.abs));
+  const across = columns > 1 ? grid.cell_width / wide / metresPerDegree(bulge)[1] : 1;
+  const along = rows > 1 ? grid.cell_height / tall / metresPerDegree(nearest)[0] : 1;
+  const most = Math.max(across, along);
+  return most > 1.02 ? most : 1;
+}
+
 export function reveals(grid: Grid, c: ArrayLike<number>, betaPerM: number, withinM = 1000): Reveals {
   const { rows, columns } = grid;
   const cells = rows * columns;
@@ -54,7 +83,7 @@ export function reveals(grid: Grid, c: ArrayLike<number>, betaPerM: number, with
   offsets.sort((a, b) => a[0] - b[0]);
   const near = offsets.filter(([d]) => d <= within);
   const twoCellExact = exact && near.length * cells * cells <= LARGEST_PAIR_WORK;
-  let epsilon = bound;
+  let epsilon = cells > 1 ? bound : 0; // a report of the only cell there is tells nothing
   let success = 0.5;
   if (exact && cells > 1) {
     const table = kernelTable(grid, betaPerM);
@@ -94,8 +123,8 @@ export function reveals(grid: Grid, c: ArrayLike<number>, betaPerM: number, with
   }
   if (!twoCellExact && cells > 1) success = 1 / (1 + Math.exp(-epsilon * within));
   return {
-    epsilonPerKm: 1000 * epsilon,
-    twoBetaPerKm: 1000 * bound,
+    epsilonPerKm: 1000 * groundStretch(grid) * epsilon,
+    twoBetaPerKm: 1000 * groundStretch(grid) * bound,
     exact,
     twoCellSuccess: success,
     twoCellWithinM: within,

@@ -1,4 +1,4 @@
-"""Draw the report of one cell from 64-bit words: ``sfumato.collect.client.exact_draw``, number by number in plain Python.
+"""Draw the report of one cell from 64-bit words: ``sfumato.collect.client.exact_draw``, number by number, no NumPy.
 
     -beta d = k ln 2 + r,  |r| <= (ln 2)/2,      weight(y) = [c(y) p(r)] 2**k,      p = the degree-13 Taylor sum of exp
 

@@ -116,7 +116,7 @@ def reveals(grid: Grid, output_weights: FloatArray, *, beta_per_m: float, within
     """What a report through this channel gives away."""
     bound = 2 * beta_per_m
     exact = grid.cells <= LARGEST_EXACT
-    epsilon_per_m = bound
+    epsilon_per_m = bound if grid.cells > 1 else 0.0  # a report of the only cell there is tells nothing
     within = max(within_m, grid.cell_height if grid.rows > 1 else 0, grid.cell_width if grid.columns > 1 else 0)
     near = list(_near(grid, within))
     success_exact = exact and len(near) * grid.cells**2 <= _LARGEST_PAIR_WORK
@@ -130,8 +130,8 @@ def reveals(grid: Grid, output_weights: FloatArray, *, beta_per_m: float, within
     if not success_exact and grid.cells > 1:
         success = 1 / (1 + math.exp(-epsilon_per_m * within))
     return Reveals(
-        epsilon_per_km=1000 * epsilon_per_m,
-        two_beta_per_km=1000 * bound,
+        epsilon_per_km=1000 * grid.ground_stretch * epsilon_per_m,
+        two_beta_per_km=1000 * grid.ground_stretch * bound,
         exact=exact,
         two_cell_success=success,
         two_cell_within_m=within,

@@ -189,6 +189,27 @@ class Grid:
         lat, lon = (values[cells] for values in self.centres_deg())
         return max(*(abs(true / used - 1) for true in candidates), plane_deviation(self.centres()[cells], lat, lon))
 
+    @property
+    def ground_stretch(self) -> float:
+        """The most by which a distance between centres is longer in this plane than on the ground; 1 below 2 %.
+
+        A level per km of the plane is so many times larger per km of the ground. East-west lengths shrink towards the
+        poles, and the shortest way between two places of the outermost row bulges beyond it, up to the latitude with
+        tan = tan(row) / cos(half the longitudes apart); north-south lengths are shortest nearest to the equator.
+        """
+        if self.north_deg is None:
+            return 1.0
+        north, _, height, width = self._degrees()
+        rows = north - height / 2, north - (self.rows - 0.5) * height
+        apart_deg, farthest = (self.columns - 1) * width, max(map(abs, rows))
+        if apart_deg >= 180 or farthest >= 90:
+            return math.inf
+        bulge = math.degrees(math.atan(math.tan(math.radians(farthest)) / math.cos(math.radians(apart_deg / 2))))
+        nearest = 0.0 if rows[1] < 0 < rows[0] else min(map(abs, rows))
+        across = self.cell_width / width / metres_per_degree(bulge)[1] if self.columns > 1 else 1.0
+        along = self.cell_height / height / metres_per_degree(nearest)[0] if self.rows > 1 else 1.0
+        return max(across, along) if max(across, along) > 1.02 else 1.0
+
     def centres(self) -> FloatArray:
         """(cells, 2): east and north of each cell's centre from the south-west corner, in the grid's unit."""
         east = (np.arange(self.columns) + 0.5) * self.cell_width

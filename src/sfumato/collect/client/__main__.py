@@ -7,6 +7,7 @@ machine could read and the shell would remember.
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 
 from sfumato.accountant.device import Device
@@ -78,7 +79,7 @@ def _take_part(chosen: argparse.Namespace) -> int:
             f"It asks once per epoch of {offer.epoch_cycles} cycles: {epochs.get(offer.epoch, 0.0):.4g} per km in this "
             f"epoch, {sum(epochs.values()):.4g} in all."
         )
-    more = int(budget.left_per_km / told.epsilon_per_km + 1e-9)
+    more = int(budget.left_per_km / told.epsilon_per_km + 1e-9) if told.epsilon_per_km else math.inf
     print(f"Budget: {budget.spent_per_km:.4g} of {budget.cap_per_km:g} per km spent.")
     if offer.reporting != "once":
         print(f"After {more} more such reports this device stops for good.")

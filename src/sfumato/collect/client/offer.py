@@ -83,7 +83,7 @@ class Offer:
     @property
     def tight(self) -> bool:
         """Whether every normaliser is alike, so that epsilon is beta and not up to twice it: the tight channel."""
-        return self.reveals.exact and self.reveals.epsilon_per_km <= 1000 * self.beta_per_m * (1 + 1e-6)
+        return self.reveals.exact and 2 * self.reveals.epsilon_per_km <= self.reveals.two_beta_per_km * (1 + 1e-6)
 
     @property
     def epoch(self) -> str:

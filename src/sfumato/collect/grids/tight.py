@@ -75,7 +75,17 @@ def equalising_weights(kernel: GridKernel, floor: float) -> tuple[FloatArray, in
     if float(solution.min()) < floor / cells * float(solution.sum()):
         solution, projected = _above_floor(kernel, floor)
         used += projected
-    return read_only(solution / solution.sum()), used
+    return read_only(_filled(solution / solution.sum(), floor / cells * (1 + 1e-12))), used
+
+
+def _filled(weights: FloatArray, least: float) -> FloatArray:
+    """Weights that sum to 1, none below ``least``: those below are lifted to it, and the others pay in proportion."""
+    low = np.zeros(weights.size, dtype=np.bool_)
+    while float(weights.min()) < least and not low.all():
+        low |= weights <= least
+        rest = float(weights[~low].sum())
+        weights = np.where(low, least, weights * ((1 - int(low.sum()) * least) / rest if rest > 0 else 0.0))
+    return weights
 
 
 def _conjugate_gradients(kernel: GridKernel, right: FloatArray) -> tuple[FloatArray, int]:
@@ -122,4 +132,4 @@ def _above_floor(kernel: GridKernel, floor: float) -> tuple[FloatArray, int]:
         c = fresh
         if change <= tolerance * float(c.max()):
             break
-    return np.maximum(c, floor * float(c.sum()) / cells * (1 + 1e-9)), used
+    return np.maximum(c, floor * float(c.sum()) / cells), used

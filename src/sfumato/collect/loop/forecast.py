@@ -31,6 +31,7 @@ from sfumato.collect.loop.rhythm import Rhythm, as_reporting, checked_rhythm
 from sfumato.collect.loop.told_areas import DRAWN_UP_TO, Resolution, resolution, told_apart
 
 SECONDS_PER_DAY = 86_400.0
+_MOST_REPORTS = 1_000_000_000
 _ROUND = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
 
 
@@ -69,14 +70,16 @@ def plan(
     cycle_s: float,
     lasting_s: float,
 ) -> CampaignPlan:
-    """The plan of a campaign that promises ``epsilon`` per unit of the grid, for devices with ``budget`` per unit."""
-    rules = Rules(beta=positive(epsilon, "epsilon") / 2, promise=promise, max_log_change=None)
+    """The plan of a campaign that promises ``epsilon`` per unit of the ground, for devices with ``budget`` per unit."""
+    stretch = grid.ground_stretch
+    rules = Rules(beta=positive(epsilon, "epsilon") / stretch / 2, promise=promise, max_log_change=None)
     channel = first_channel(grid, rules)
     assumed = np.full(grid.cells, 1.0 / grid.cells) if prior is None else np.asarray(prior, dtype=np.float64)
     if promise == "mutual-information" and prior is not None:
         channel = next_channel(channel, assumed, rules)
-    level = channel.epsilon().upper
-    reports = math.floor(positive(budget, "The budget") / level * (1 + 1e-9))
+    level = stretch * channel.epsilon().upper
+    # The only cell there is tells nothing, and costs nothing.
+    reports = math.floor(positive(budget, "The budget") / level * (1 + 1e-9)) if level > 0 else _MOST_REPORTS
     cycle = positive(cycle_s, "The cycle")
     epoch_s = positive(lasting_s, "The time it should last") / reports if reports else math.inf
     return CampaignPlan(
@@ -91,7 +94,7 @@ def plan(
         lasting_epoch_s=epoch_s,
         lasting_epoch_cycles=max(1, math.ceil(epoch_s / cycle * (1 - 1e-12))) if reports else None,
         for_ever=reports * level,
-        smallest_tight_cell=POSITIVE_FROM / epsilon,
+        smallest_tight_cell=POSITIVE_FROM * stretch / epsilon,
     )
 
 

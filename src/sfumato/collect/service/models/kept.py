@@ -88,8 +88,8 @@ class Specification(Record):
 
     @property
     def level_never_above_per_km(self) -> float:
-        """2 beta, which no output weights pass."""
-        return 2000 * self.beta_per_m
+        """2 beta, which no output weights pass, per kilometre of the ground."""
+        return 2000 * self.grid.to_grid().ground_stretch * self.beta_per_m
 
     @property
     def once(self) -> bool:

@@ -15,8 +15,8 @@ from sfumato.collect.service.pages.svg_maps import Ground, area_map, grid_map, l
 from sfumato.collect.service.pages.words import Words, average_in_words, headline, list_in_words, words
 
 _SHOWN_CELLS = 15
-_COLUMNS = ("col_round", "col_closed", "col_reports", "col_moved", "level", "col_information", "col_distortion")
-_COLUMNS += ("col_residual", "col_alarm", "col_in_map")
+_COLUMNS = ["col_round", "col_closed", "col_reports", "col_moved", "level", "col_information", "col_distortion"]
+_COLUMNS += ["col_residual", "col_alarm", "col_in_map"]
 
 
 def dashboard_page(

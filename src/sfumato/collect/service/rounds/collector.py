@@ -34,6 +34,7 @@ from sfumato.collect.service.rounds.signed_offers import (
     demonstration,
     issue_ticket,
     new_cycle,
+    refuse_what_devices_refuse,
     specification,
 )
 from sfumato.collect.service.rounds.staff import Notifier, Operators
@@ -391,6 +392,7 @@ class Collector:
             previous=FIRST_PREVIOUS,
             now_s=int(self.now()),
         )
+        await asyncio.to_thread(refuse_what_devices_refuse, first, self.signer.public_key)
         try:
             return await self.store.create_campaign(name, asked, first, deed=deed)
         except InputError as error:

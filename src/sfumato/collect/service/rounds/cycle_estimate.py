@@ -71,10 +71,10 @@ def first_channel(specification: Specification) -> GridChannel:
 
 def channel_facts(channel: GridChannel, prior: npt.ArrayLike | None) -> ChannelFacts:
     """What a channel reveals: its exact level per km, and information and distortion for ``prior`` (None: uniform)."""
-    level = channel.epsilon()
+    level, per_km = channel.epsilon(), 1000 * channel.grid.ground_stretch
     assumed = np.full(channel.cells, 1.0 / channel.cells) if prior is None else prior
     return ChannelFacts(
-        epsilon_per_km=LevelPerKm(lower=1000 * level.lower, upper=1000 * level.upper, exact=bool(level.exact)),
+        epsilon_per_km=LevelPerKm(lower=per_km * level.lower, upper=per_km * level.upper, exact=bool(level.exact)),
         mutual_information_nats=float(channel.mutual_information(assumed)),
         distortion_m=float(channel.distortion(assumed)),
     )
@@ -194,16 +194,17 @@ def _spent_per_km(
     specification: Specification, closed: collection.ClosedCycle, counts: Sequence[CellCounts], before: float | None
 ) -> float:
     """Over all cycles since the start: exact while all are pooled, then this cycle's level added to what was spent."""
-    pooled = 1000 * float(closed.spent.upper)
+    per_km = 1000 * specification.grid.to_grid().ground_stretch
+    pooled = per_km * float(closed.spent.upper)
     if before is None or len(counts) >= counts[-1].cycle:
         return pooled
-    this_cycle = 1000 * float(closed.epsilon.upper)
+    this_cycle = per_km * float(closed.epsilon.upper)
     if specification.once:
         return max(before, this_cycle)
     scope = specification.ticket_scope
     within = [one for one in counts[:-1] if scope(one.cycle) == scope(counts[-1].cycle)]
     # Of an epoch only its dearest cycle counts; what is no longer pooled is taken for free, so that the sum is no less.
-    already = max((1000 * channel_from_payload(one.payload).epsilon().upper for one in within), default=0.0)
+    already = max((per_km * channel_from_payload(one.payload).epsilon().upper for one in within), default=0.0)
     return max(pooled, before + max(0.0, this_cycle - already))
 
 

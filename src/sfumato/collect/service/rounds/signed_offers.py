@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from sfumato.base.errors import InputError, SfumatoError
 from sfumato.base.things.grid import Grid
 from sfumato.collect.cities import city as city_counts
-from sfumato.collect.client.offer import Caps
+from sfumato.collect.client.offer import Caps, check_offer
 from sfumato.collect.client.wire import canonical_json, channel_version, log_entry, to_base64url
 from sfumato.collect.grids.grid_channel import GridChannel
 from sfumato.collect.loop.calendar import Calendar
@@ -66,14 +66,14 @@ class Signer:
 
 def specification(request: CampaignRequest, settings: Settings) -> Specification:
     """A campaign's plain description: the request with the settings' defaults filled in, and checked."""
+    grid = Grid.from_bounds(**dict(request.grid))
     if request.beta_per_m is not None and request.epsilon_per_km is None:
         beta_per_m = request.beta_per_m
     elif request.epsilon_per_km is not None and request.beta_per_m is None:
-        # Any output weights give at most 2 beta, so half of epsilon is safe for every cycle to come.
-        beta_per_m = request.epsilon_per_km / 2000
+        # Any output weights give at most 2 beta: half of epsilon is safe for every cycle to come. Beta is of the plane.
+        beta_per_m = request.epsilon_per_km / 2000 / grid.ground_stretch
     else:
         raise InputError("A campaign has either beta_per_m or epsilon_per_km.", "Give one of them.")
-    grid = Grid.from_bounds(**dict(request.grid))
     limit, accepted = settings.whole("cells_limit"), Caps().cells
     if grid.cells > accepted:
         raise InputError(f"The grid has {grid.cells} cells; devices accept {accepted}.", "Use larger cells.")
@@ -136,6 +136,15 @@ def new_cycle(
         entry=entry,
         entry_signature=signer.sign(entry.encode("ascii")),
     )
+
+
+def refuse_what_devices_refuse(cycle: NewCycle, public_key: str) -> None:
+    """Refuse a campaign whose first channel no device would take, by the device's own checks and in its own words."""
+    offered = {"payload": cycle.payload, "version": cycle.version, "signature": cycle.signature}
+    try:
+        check_offer({**offered, "public_key": public_key}, caps=Caps())
+    except SfumatoError as error:
+        raise InputError(f"No device would take part. {error.what}", "Change the campaign, and try again.") from error
 
 
 def demonstration(city: str, settings: Settings) -> tuple[str, Specification]:

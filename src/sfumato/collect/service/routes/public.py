@@ -206,7 +206,9 @@ async def ready(collector: Running) -> Response:
 )
 async def metrics(collector: Running, request: Request) -> Response:
     """Prometheus metrics of this process, for the operator's machine or token: exact totals show single arrivals."""
-    if not (request.client and request.client.host in LOOPBACK):
+    # A page of elsewhere can make a browser on this machine ask (by a name that leads here): then the name is its own.
+    here = request.url.hostname in (*LOOPBACK, "localhost")
+    if not (here and request.client and request.client.host in LOOPBACK):
         await operator_only(collector, await bearer(request))
     collector.metrics.alarms.set(await collector.store.alarms())
     return Response(collector.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
