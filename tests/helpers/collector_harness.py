@@ -191,8 +191,8 @@ def create(visitor: Visitor, name: str = "town", **changes: Any) -> dict[str, An
 
 
 def about(visitor: Visitor, name: str = "town") -> dict[str, Any]:
-    """The campaign as everybody sees it."""
-    return dict(visitor.get(f"/api/v1/campaigns/{name}").json()["campaign"])
+    """The campaign as its operator sees it."""
+    return dict(visitor.get(f"/api/v1/campaigns/{name}", headers=operator()).json()["campaign"])
 
 
 def history(visitor: Visitor, name: str = "town") -> list[dict[str, Any]]:

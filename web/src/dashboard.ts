@@ -334,13 +334,8 @@ async function refresh(): Promise<void> {
   const fresh = await fetched();
   const counted = (history: ClosedCycleView[]) => history.map((one) => [one.cycle, one.excluded]).join();
   if (counted(fresh.history) !== counted(twin.history)) return location.reload();
-  const { number: round, state, reports } = fresh.campaign.cycle;
-  byId("open-cycle").textContent =
-    state !== "open"
-      ? say("round_counted", { round })
-      : reports === 0
-        ? say("round_few", { round, reports: say("reports_few") })
-        : say("round_open", { round, reports: words.reports(reports) });
+  const { number: round, state } = fresh.campaign.cycle;
+  byId("open-cycle").textContent = say(state === "open" ? "round_open" : "round_counted", { round });
 }
 
 fetched()

@@ -453,7 +453,7 @@ export interface NoticesAnswer {
   ways: string[];
 }
 
-/** A campaign's current cycle; its counts are rounded down to tens. */
+/** A campaign's current cycle. Its counts are told to operators; everybody else reads None until it is closed. */
 export interface OpenCycleView {
   epsilon_per_km: LevelPerKm;
   mutual_information_nats: number;
@@ -463,9 +463,9 @@ export interface OpenCycleView {
   state: "open" | "closing" | "closed";
   opened_at_s: number;
   due_at_s: number | null;
-  tickets: number;
-  reports: number;
-  relayed_reports: number;
+  tickets: number | null;
+  reports: number | null;
+  relayed_reports: number | null;
   merged_periods: number;
 }
 

@@ -15,6 +15,7 @@ export interface Reveals {
 
 export const LARGEST_EXACT = 16384;
 const LARGEST_PAIR_WORK = 1e8;
+const NO_SCALE = 1e6; // at a pole or around the earth nothing per km of the ground can be said
 
 function kernelTable(grid: Grid, beta: number): Float64Array {
   const table = new Float64Array(grid.rows * grid.columns);
@@ -60,13 +61,13 @@ export function groundStretch(grid: Grid): number {
   const lines = [grid.north_deg - tall / 2, grid.north_deg - (rows - 0.5) * tall] as const;
   const apart = (columns - 1) * wide;
   const farthest = Math.max(...lines.map(Math.abs));
-  if (apart >= 180 || farthest >= 90) return Number.POSITIVE_INFINITY;
+  if (apart >= 180 || farthest >= 90) return NO_SCALE;
   const bulge = Math.atan(Math.tan(farthest * degree) / Math.cos((apart / 2) * degree)) / degree;
   const nearest = lines[1] < 0 && lines[0] > 0 ? 0 : Math.min(...lines.map(Math.abs));
   const across = columns > 1 ? grid.cell_width / wide / metresPerDegree(bulge)[1] : 1;
   const along = rows > 1 ? grid.cell_height / tall / metresPerDegree(nearest)[0] : 1;
   const most = Math.max(across, along);
-  return most > 1.02 ? most : 1;
+  return most > 1.02 ? Math.min(most, NO_SCALE) : 1;
 }
 
 export function reveals(grid: Grid, c: ArrayLike<number>, betaPerM: number, withinM = 1000): Reveals {

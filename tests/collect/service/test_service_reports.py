@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from collector_harness import (
     TOKEN,
+    about,
     channel,
     client,
     close,
@@ -339,11 +340,25 @@ def test_epsilon_may_be_given_instead_of_beta(town: TestClient) -> None:
     assert campaign["cycle"]["epsilon_per_km"]["upper"] <= 1.5
 
 
-def test_counts_of_the_open_cycle_are_rounded_so_that_nobody_watches_single_arrivals(
+def test_nobody_but_an_operator_counts_an_open_cycle_however_many_reports_they_forge(
     town: TestClient, database: str
 ) -> None:
+    shown = ("/api/v1/campaigns/town", "/api/v1/campaigns", "/campaigns/town.json", "/index.json", "/campaigns/town")
+    shown += (
+        "/campaigns/town/dashboard.json",
+        "/campaigns/town/dashboard",
+        "/api/v1/campaigns/town/cycles",
+        "/",
+        "/ready",
+    )
     fill(database, np.arange(27))
-    assert town.get("/api/v1/campaigns/town").json()["campaign"]["cycle"]["tickets"] == 20
+    before = [town.get(path).text for path in shown]
+    cycle = town.get(shown[0], headers={"Authorization": "Bearer " + "x" * 40}).json()["campaign"]["cycle"]
+    assert (cycle["tickets"], cycle["reports"], cycle["relayed_reports"]) == (None, None, None)
+    for forged in range(12):  # in 0.2.0 a step of ten was passed on the way: the exact count, and who arrives between
+        send(town, report_body(town, cell=forged))
+        assert [town.get(path).text for path in shown] == before
+    assert about(town)["cycle"]["tickets"] == 39
 
 
 def test_the_operators_token_is_stored_only_as_a_hash(tmp_path: Path) -> None:

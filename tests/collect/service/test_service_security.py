@@ -29,6 +29,7 @@ from tile_maker import town_tiles
 
 from sfumato.base.errors import InputError
 from sfumato.collect.service.door.guard import RateLimit
+from sfumato.collect.service.rounds import collector as collector_module
 from sfumato.collect.service.settings import TABLE, Settings
 
 ENVELOPE = {"ok", "error", "errors", "status"}
@@ -110,7 +111,9 @@ def test_an_unexpected_error_is_answered_like_any_other_and_its_message_is_logge
     assert "ValueError" in caplog.text
 
 
-def test_a_campaign_that_hides_nothing_still_has_its_page(town: TestClient) -> None:
+def test_a_campaign_that_hides_nothing_still_has_its_page(town: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    # 0.2.0 created it; today no device would take part, and it is refused.
+    monkeypatch.setattr(collector_module, "refuse_what_devices_refuse", lambda *_: None)
     create(town, "open", beta_per_m=10.0)
     page = town.get("/campaigns/open")
     assert page.status_code == 200
@@ -226,8 +229,10 @@ def test_metrics_are_for_the_operators_machine_or_token(town: TestClient) -> Non
     for wrong in ({}, {"Authorization": "Bearer " + "x" * 40}):
         refused(town.get("/metrics", headers=wrong), 401, "needs the operator's token")
     assert "sfumato_reports_total" in town.get("/metrics", headers=operator()).text
-    here = TestClient(town.app, client=("127.0.0.1", 50000))
+    here = TestClient(town.app, client=("127.0.0.1", 50000), base_url="http://127.0.0.1:8000")
     assert here.get("/metrics").status_code == 200
+    # A page of elsewhere whose name was made to lead here (DNS rebinding) asks through the operator's own browser.
+    refused(here.get("/metrics", headers={"Host": "rebound.example"}), 401, "needs the operator's token")
 
 
 def test_health_readiness_and_the_server_page_answer(town: TestClient) -> None:

@@ -46,7 +46,7 @@ function standing(one: CampaignView, history: ClosedCycleView[]): HTMLElement {
     ["Published cycles", String(history.length), `${reports.toLocaleString("en")} reports in them`],
     ...(alive
       ? ([
-          ["Open cycle", String(one.cycle.number), `about ${one.cycle.reports} reports (rounded down to tens)`],
+          ["Open cycle", String(one.cycle.number), `${one.cycle.reports ?? 0} reports, told to operators only`],
           [
             "Due",
             when(one.cycle.due_at_s),
@@ -134,13 +134,14 @@ async function endIt(one: CampaignView): Promise<string> {
 function unpublished({ cycle, minimum_tickets, minimum_cycle_s }: CampaignView): string[] {
   const ripe = cycle.opened_at_s + minimum_cycle_s;
   if (cycle.state !== "open") return ["Its open cycle is being closed already and will be published."];
-  if (cycle.reports + 9 < minimum_tickets)
+  const tickets = cycle.tickets ?? 0;
+  if (tickets < minimum_tickets)
     return [
-      `Its open cycle has about ${cycle.reports} reports, fewer than the ${minimum_tickets} that a published map needs: they are lost.`,
+      `Its open cycle has ${tickets} reports, fewer than the ${minimum_tickets} that a published map needs: they are lost.`,
     ];
   if (ripe > Date.now() / 1000)
     return [
-      `Its open cycle is too young to be published before ${when(ripe)}: ended now, its about ${cycle.reports} reports are lost.`,
+      `Its open cycle is too young to be published before ${when(ripe)}: ended now, its ${tickets} reports are lost.`,
     ];
   return [`Its open cycle is published if at least ${minimum_tickets} people took part; otherwise it never is.`];
 }

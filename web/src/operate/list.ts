@@ -38,7 +38,7 @@ function listed(campaigns: CampaignView[]): HTMLElement {
     campaigns.map(({ name, title, state, cycle, ends_at_s }) => [
       element("a", { href: `#/c/${name}` }, title),
       STATES[state],
-      state === "running" || state === "paused" ? `about ${cycle.reports.toLocaleString("en")}` : "–",
+      state === "running" || state === "paused" ? (cycle.reports ?? 0).toLocaleString("en") : "–",
       state === "running" ? when(cycle.due_at_s) : "–",
       ends_at_s ? when(ends_at_s) : "when you end it",
     ]),

@@ -26,6 +26,7 @@ LARGEST_DISTANCE_MATRIX = 5_000
 _SEMI_MAJOR_M = 6_378_137.0
 _FLATTENING = 1 / 298.257223563
 _ECCENTRICITY_2 = _FLATTENING * (2 - _FLATTENING)
+_NO_SCALE = 1e6  # the stretch of a grid at a pole or around the earth: nothing per km of the ground can be said of it
 
 
 def metres_per_degree(lat_deg: float) -> tuple[float, float]:
@@ -203,12 +204,12 @@ class Grid:
         rows = north - height / 2, north - (self.rows - 0.5) * height
         apart_deg, farthest = (self.columns - 1) * width, max(map(abs, rows))
         if apart_deg >= 180 or farthest >= 90:
-            return math.inf
+            return _NO_SCALE
         bulge = math.degrees(math.atan(math.tan(math.radians(farthest)) / math.cos(math.radians(apart_deg / 2))))
         nearest = 0.0 if rows[1] < 0 < rows[0] else min(map(abs, rows))
         across = self.cell_width / width / metres_per_degree(bulge)[1] if self.columns > 1 else 1.0
         along = self.cell_height / height / metres_per_degree(nearest)[0] if self.rows > 1 else 1.0
-        return max(across, along) if max(across, along) > 1.02 else 1.0
+        return min(max(across, along), _NO_SCALE) if max(across, along) > 1.02 else 1.0
 
     def centres(self) -> FloatArray:
         """(cells, 2): east and north of each cell's centre from the south-west corner, in the grid's unit."""

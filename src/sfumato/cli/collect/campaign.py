@@ -132,10 +132,10 @@ def list_campaigns(
     if at.json:
         print_json(answer)
         return
-    table = Table("name", "state", "cycle", "reports, about", "due", "title")
+    table = Table("name", "state", "cycle", "reports", "due", "title")
     for one in answer["campaigns"]:
         cycle = one["cycle"]
-        numbers = (str(cycle["number"]), str(cycle["reports"]), _when(cycle["due_at_s"]))
+        numbers = (str(cycle["number"]), _counted(cycle["reports"]), _when(cycle["due_at_s"]))
         table.add_row(one["name"], one["state"], *numbers, one["title"])
     table_console().print(table)
 
@@ -150,7 +150,7 @@ def show(at: Door, name: Name) -> None:
     lines = [f"{one['title']} ({name}): {one['state']}, {one['cells']} cells, {one['reporting']}"]
     if one["state"] in ("running", "paused"):
         lines.append(f"at most {one['two_beta_per_km']:g} per km; open cycle {one['cycle']['number']}")
-        lines.append(f"due {_when(one['cycle']['due_at_s'])}, about {one['cycle']['reports']} reports")
+        lines.append(f"due {_when(one['cycle']['due_at_s'])}, reports so far: {_counted(one['cycle']['reports'])}")
     else:
         lines.append(f"at most {one['two_beta_per_km']:g} per km; it takes no more reports")
     for cycle in history[-5:]:
@@ -343,6 +343,10 @@ def _end_of_day_s(day: str) -> int:
     except ValueError as error:
         raise InputError(f"'{day}' is no day.", "Write it like 2027-06-30.") from error
     return int(first.timestamp()) + 86_400
+
+
+def _counted(reports: int | None) -> str:
+    return "told to operators (SFUMATO_OPERATOR_TOKEN)" if reports is None else str(reports)
 
 
 def _when(seconds: int | None) -> str:

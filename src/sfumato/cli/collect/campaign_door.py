@@ -41,7 +41,7 @@ class Door:
     url: str = HOME
     json: bool = False
     token_file: str | None = None
-    """None: what anybody may read."""
+    """None: what anybody may read, and operators in more detail."""
 
     def address(self, path: str) -> str:
         """The address of a path, as people type it."""
@@ -64,8 +64,9 @@ class Door:
             advice = "Write it like https://map.example."
             raise InputError("The collector's address is not an http or https URL.", advice)
         headers = {"user-agent": "sfumato", "accept": "application/json"}
-        if self.token_file is not None:
-            headers["authorization"] = f"Bearer {_token(self.token_file)}"
+        token = os.environ.get("SFUMATO_OPERATOR_TOKEN", "") if self.token_file is None else _token(self.token_file)
+        if token:
+            headers["authorization"] = f"Bearer {token}"
         data = None
         if body is not None:
             data = json.dumps(body).encode("utf-8")

@@ -117,7 +117,7 @@ def drive(
                 return counted
 
             counted = sum(threads.map(send, range(people)))
-            closed = server.await_close(offer.cycle, wait_s)
+            closed = server.await_close(offer.cycle, counted, wait_s)
             seconds = time.perf_counter() - began
             moved = lies_elsewhere(shares, grid, offer.grid)
             done.append(CrowdCycle(offer.cycle, offer.version, counted, people - counted, seconds, closed, moved))
@@ -159,7 +159,7 @@ class _Server:
         report = {"cell": cell, "version": offer.version, "key": os.urandom(16).hex(), "ticket": body["ticket"]}
         return self._call("POST", "/reports", report)[0] == 200
 
-    def await_close(self, cycle: int, wait_s: float) -> bool:
+    def await_close(self, cycle: int, counted: int, wait_s: float) -> bool:
         """Wait until the cycle is closed and its map is out; at once False if nothing will close it soon."""
         deadline = time.monotonic() + wait_s
         closed = False
@@ -174,7 +174,7 @@ class _Server:
             if closed and self._call("GET", f"/cycles/{cycle}")[0] == 200:
                 return True
             size = _count(now, "cycle_reports", 0)
-            nearly = size > 0 and _count(current, "tickets", 0) + 10 > size
+            nearly = 0 < size <= counted
             if not closed and current.get("state") == "open" and not self._operator and not nearly:
                 return False
             time.sleep(0.3)

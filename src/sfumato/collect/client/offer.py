@@ -52,7 +52,7 @@ class Caps:
         side = min(grid.cell_height, grid.cell_width)
         extent_km = math.hypot(grid.rows * grid.cell_height, grid.columns * grid.cell_width) / 1000
         found = []
-        if epsilon_per_km > self.two_beta_per_km:
+        if epsilon_per_km > self.two_beta_per_km * (1 + 1e-9):
             found.append(f"A report may cost {self.two_beta_per_km:g} per km at most, this one {epsilon_per_km:g}.")
         if grid.cells > self.cells:
             found.append(f"A map may have {self.cells:,} cells at most, this one has {grid.cells:,}.")

@@ -32,6 +32,7 @@ from sfumato.collect.loop.told_areas import DRAWN_UP_TO, Resolution, resolution,
 
 SECONDS_PER_DAY = 86_400.0
 _MOST_REPORTS = 1_000_000_000
+_MOST_TALLIES = 365  # of one device: what reports can tell no longer depends on how many of them are one person's
 _ROUND = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
 
 
@@ -143,7 +144,7 @@ def forecast(
     checked_rhythm(reporting, epoch_cycles)
     each = _reports_each(plan, positive(after_s, "The time"), cycle_s, reporting, epoch_cycles)
     drawn = plan.channel.cells <= DRAWN_UP_TO
-    found = _as_drawn(plan, max(1, each), reporting) if drawn else resolution(plan.channel)
+    found = _as_drawn(plan, min(max(1, each), _MOST_TALLIES), reporting) if drawn else resolution(plan.channel)
     reports = math.floor(positive(people, "The number of people")) * each
     return Forecast(
         people=people,

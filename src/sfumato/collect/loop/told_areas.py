@@ -119,7 +119,8 @@ def _needed(channel: GridChannel, side: int) -> tuple[float, float]:
     sizes = np.bincount(area[area >= 0], minlength=tall * wide)
     rates = np.stack([channel.report_distribution((area == one) / sizes[one]) for one in range(tall * wide)])
     shares = sizes / sizes.sum()
-    information = (rates / (shares @ rates)) @ rates.T
+    reported = shares @ rates
+    information = np.divide(rates, reported, out=np.zeros_like(rates), where=reported > 0) @ rates.T
     here = (tall // 2) * wide + wide // 2
     beside = [here - step for step, there in ((1, wide > 1), (wide, tall > 1)) if there]
     variance = _variance_of_differences(information, here, beside)

@@ -11,16 +11,16 @@ from sfumato.collect.service.models.kept import CampaignState, ChannelFacts, Est
 
 
 class OpenCycleView(ChannelFacts):
-    """A campaign's current cycle; its counts are rounded down to tens."""
+    """A campaign's current cycle. Its counts are told to operators; everybody else reads None until it is closed."""
 
     number: int
     version: str
     state: State
     opened_at_s: int
     due_at_s: int | None
-    tickets: int
-    reports: int
-    relayed_reports: int
+    tickets: int | None
+    reports: int | None
+    relayed_reports: int | None
     merged_periods: int
 
 

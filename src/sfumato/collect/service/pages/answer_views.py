@@ -26,16 +26,19 @@ from sfumato.collect.service.pages.words import headline
 from sfumato.collect.service.store.records import Campaign, CellCounts, LoggedVersion, StoredCycle, StoredEstimate
 
 View = TypeVar("View", bound=BaseModel)
-_ROUNDED_TO = 10
 MAP_CELLS = 4_096
 """Cells on one page of a map."""
 
 
-def campaign_view(campaign: Campaign, cycle: StoredCycle) -> CampaignView:
-    """A campaign and its current cycle; counts of the open cycle are rounded down to tens."""
+def campaign_view(campaign: Campaign, cycle: StoredCycle, *, counts: bool = False) -> CampaignView:
+    """A campaign and its current cycle, with the counts of the open cycle for operators only.
+
+    However they are rounded, somebody who adds forged reports until a step is passed knows the number before it, and
+    sees single people arrive.
+    """
     asked = campaign.specification
-    rounded = {name: _rounded(getattr(cycle, name)) for name in ("tickets", "reports", "relayed_reports")}
-    current = _view(OpenCycleView, cycle, cycle.facts, **rounded)
+    hidden = {} if counts else dict.fromkeys(("tickets", "reports", "relayed_reports"))
+    current = _view(OpenCycleView, cycle, cycle.facts, **hidden)
     level = asked.level_never_above_per_km
     return _view(CampaignView, campaign, asked, cells=asked.cell_count, two_beta_per_km=level, cycle=current)
 
@@ -125,10 +128,6 @@ def _view(kind: type[View], *sources: object, **more: object) -> View:
     """The view with these fields, and those of the same name that ``sources`` have."""
     found = {name: getattr(one, name) for one in sources for name in kind.model_fields if hasattr(one, name)}
     return kind.model_validate({**found, **more})
-
-
-def _rounded(count: int) -> int:
-    return count - count % _ROUNDED_TO
 
 
 def _listed(values: FloatArray | None, part: slice = slice(None)) -> list[float] | None:

@@ -65,12 +65,7 @@ def _headline(latest: EstimatedCycleView | None, said: Words) -> str:
 
 def _open_round(campaign: DashboardCampaignView, said: Words) -> str:
     cycle = campaign.cycle
-    if cycle.state != "open":
-        told = said.say("round_counted", round=cycle.number)
-    elif cycle.reports == 0:
-        told = said.say("round_few", round=cycle.number, reports=said.say("reports_few"))
-    else:
-        told = said.say("round_open", round=cycle.number, reports=said.reports(cycle.reports))
+    told = said.say("round_open" if cycle.state == "open" else "round_counted", round=cycle.number)
     return f'<p class="soft" id="open-cycle">{text(told)}</p>'
 
 

@@ -392,7 +392,7 @@ class Collector:
             previous=FIRST_PREVIOUS,
             now_s=int(self.now()),
         )
-        await asyncio.to_thread(refuse_what_devices_refuse, first, self.signer.public_key)
+        await asyncio.to_thread(refuse_what_devices_refuse, asked, first, self.signer.public_key)
         try:
             return await self.store.create_campaign(name, asked, first, deed=deed)
         except InputError as error:

@@ -138,8 +138,13 @@ def new_cycle(
     )
 
 
-def refuse_what_devices_refuse(cycle: NewCycle, public_key: str) -> None:
-    """Refuse a campaign whose first channel no device would take, by the device's own checks and in its own words."""
+def refuse_what_devices_refuse(asked: Specification, cycle: NewCycle, public_key: str) -> None:
+    """Refuse a campaign that no device would take part in to its end, by the device's own checks and in its own words.
+
+    Its first channel is checked as it is; later ones may cost up to 2 beta where they follow the map.
+    """
+    for line in Caps().too_much(asked.grid.to_grid(), epsilon_per_km=asked.level_never_above_per_km):
+        raise InputError(f"No device would take part. {line}", "Change the campaign, and try again.")
     offered = {"payload": cycle.payload, "version": cycle.version, "signature": cycle.signature}
     try:
         check_offer({**offered, "public_key": public_key}, caps=Caps())

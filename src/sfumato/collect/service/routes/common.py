@@ -72,6 +72,12 @@ async def operator_only(
     return name
 
 
+async def shows_token(collector: Collector, request: Request) -> bool:
+    """Whether an operator asks, of what anybody may."""
+    credentials = await bearer(request)
+    return credentials is not None and await collector.operators.name_of(credentials.credentials) is not None
+
+
 Operator = Annotated[str, Depends(operator_only)]
 
 

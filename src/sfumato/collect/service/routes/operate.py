@@ -35,7 +35,7 @@ _UNSEEN = {"cache-control": "no-store"}
 async def create(collector: Running, who: Operator, request: Request) -> Response:
     """A new campaign, with its first cycle open."""
     found = await collector.create_campaign(await read_body(request, bodies.CampaignRequest), who=who)
-    return respond(replies.CampaignAnswer(status=201, campaign=campaign_view(*found)))
+    return respond(replies.CampaignAnswer(status=201, campaign=campaign_view(*found, counts=True)))
 
 
 _RELAY = (401, 403, 404, 410, 503)
@@ -63,7 +63,7 @@ def _act_route(name: str) -> None:
     async def route(campaign: Name, collector: Running, who: Operator, request: Request) -> Response:
         asked = await read_body(request, ActRequest)
         found = await act(collector, campaign, who=who, reason=asked.reason)
-        return respond(replies.CampaignAnswer(campaign=campaign_view(*found)))
+        return respond(replies.CampaignAnswer(campaign=campaign_view(*found, counts=True)))
 
     route.__doc__, route.__name__ = words, name
     post(router, f"/campaigns/{{campaign}}/{name}", ActRequest, replies.CampaignAnswer, 401, 404, 503)(route)
@@ -77,7 +77,7 @@ for _name in _ACTS:
 async def texts(campaign: Name, collector: Running, who: Operator, request: Request) -> Response:
     """Change title, question, organiser, contact, language or end; what the campaign promises never changes."""
     found = await lifecycle.edit(collector, campaign, await read_body(request, bodies.TextsRequest), who=who)
-    return respond(replies.CampaignAnswer(campaign=campaign_view(*found)))
+    return respond(replies.CampaignAnswer(campaign=campaign_view(*found, counts=True)))
 
 
 @post(router, "/campaigns/{campaign}/end", ActRequest, replies.EndAnswer, 401, 404, 503)
@@ -85,7 +85,7 @@ async def end(campaign: Name, collector: Running, who: Operator, request: Reques
     """Never take another report; the open cycle is published if it has its minimum of tickets and time."""
     asked = await read_body(request, ActRequest)
     done = await lifecycle.end(collector, campaign, who=who, reason=asked.reason)
-    view = campaign_view(done.campaign, done.cycle)
+    view = campaign_view(done.campaign, done.cycle, counts=True)
     return respond(replies.EndAnswer(campaign=view, published=done.published, reason=done.reason))
 
 

@@ -28,6 +28,7 @@ from sfumato.collect.service.routes.common import (
     post,
     read_body,
     refusals,
+    shows_token,
 )
 from sfumato.collect.service.settings import LOOPBACK
 from sfumato.collect.service.store.records import Campaign, CellCounts, StoredCycle, StoredEstimate
@@ -80,16 +81,20 @@ async def server(collector: Running) -> Response:
 
 @readers.get("/api/v1/campaigns", response_model=replies.CampaignsAnswer, responses=refusals(422))
 async def campaigns(
-    collector: Running, archived: Annotated[bool, Query(description="Archived ones too.")] = False
+    collector: Running, request: Request, archived: Annotated[bool, Query(description="Archived ones too.")] = False
 ) -> Response:
-    """Every campaign that is not archived."""
-    return respond(replies.CampaignsAnswer(campaigns=await all_campaigns(collector, archived=archived)))
+    """Every campaign that is not archived; counts of open cycles with the operator's token only."""
+    counts = await shows_token(collector, request)
+    return respond(replies.CampaignsAnswer(campaigns=await all_campaigns(collector, archived=archived, counts=counts)))
 
 
 @readers.get("/api/v1/campaigns/{campaign}", response_model=replies.CampaignAnswer, responses=refusals(404, 422))
-async def campaign(campaign: Name, collector: Running) -> Response:
-    """One campaign and its current cycle."""
-    return respond(replies.CampaignAnswer(campaign=views.campaign_view(*await collector.fresh(campaign))))
+async def campaign(campaign: Name, collector: Running, request: Request) -> Response:
+    """One campaign and its current cycle, whose counts need the operator's token."""
+    counts = await shows_token(collector, request)
+    return respond(
+        replies.CampaignAnswer(campaign=views.campaign_view(*await collector.fresh(campaign), counts=counts))
+    )
 
 
 @readers.get("/api/v1/campaigns/{campaign}/log", response_model=replies.LogAnswer, responses=refusals(404, 422))
@@ -214,11 +219,13 @@ async def metrics(collector: Running, request: Request) -> Response:
     return Response(collector.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-async def all_campaigns(collector: Collector, *, archived: bool = False) -> list[replies.CampaignView]:
-    """Every campaign's view, without the archived ones unless asked for."""
+async def all_campaigns(
+    collector: Collector, *, archived: bool = False, counts: bool = False
+) -> list[replies.CampaignView]:
+    """Every campaign's view, without the archived ones and without counts of open cycles unless asked for."""
     offers = [one for one in await collector.offers() if archived or one.campaign.state != "archived"]
     found = [await collector.fresh(offer.campaign.name) for offer in offers]
-    return [views.campaign_view(*pair) for pair in found]
+    return [views.campaign_view(*pair, counts=counts) for pair in found]
 
 
 async def full_cycle(
