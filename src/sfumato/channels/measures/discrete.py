@@ -178,12 +178,8 @@ def mutual_information(channel: ChannelLike, prior: npt.ArrayLike) -> float:
     With Q = m (1 + v) it is the sum of p m [(1 + v) ln(1 + v) - v], because the mean of v is 0: no term is negative and
     nothing cancels, however little is told.
     """
-    if isinstance(channel, Channel) and channel.matrix.size <= _FEW:
-        loops, known = loops_for(channel, prior)
-        if known is not None:
-            good, told = loops.information(channel.matrix, known)
-            if good:
-                return float(told)
+    if told := by_loop("information", channel, prior, most=_FEW):
+        return told[1]
     q, p = matrix_and_prior(channel, prior)
     if p.min() <= 0:
         q, p = q[p > 0], p[p > 0]
@@ -297,20 +293,24 @@ def compiled_loops() -> ModuleType | None:
     return guess_loops
 
 
-def loops_for(channel: Channel, prior: npt.ArrayLike) -> tuple[ModuleType, FloatArray | None]:
-    """The loops, and the prior as they take it: None where it (or numba) is missing and NumPy must do."""
-    loops = compiled_loops()
-    return (math, None) if loops is None else (loops, loops.plain_prior(prior, channel))
+def by_loop(
+    loop: str, channel: ChannelLike, prior: npt.ArrayLike, *tables: FloatArray, most: int = MOST_ENTRIES
+) -> tuple[bool, float, float, float, int] | None:
+    """True and what a compiled loop finds for a channel of at most so many entries that is held.
+
+    None where NumPy must do, or the prior be refused.
+    """
+    if not isinstance(channel, Channel) or channel.matrix.size > most or (loops := compiled_loops()) is None:
+        return None
+    known = loops.plain_prior(prior, channel)
+    found = None if known is None else getattr(loops, loop)(*tables, channel.matrix, known)
+    return found if found and found[0] else None
 
 
 def _one_guess(channel: ChannelLike, prior: npt.ArrayLike) -> tuple[float, float]:
     """How often the best guess is right after a report, and before."""
-    if isinstance(channel, Channel):
-        loops, known = loops_for(channel, prior)
-        if known is not None:
-            good, after, before = loops.one_guess(channel.matrix, known)
-            if good:
-                return after, before
+    if found := by_loop("one_guess", channel, prior):
+        return found[1], found[2]
     q, p = matrix_and_prior(channel, prior)
     return float(np.add.reduce(np.maximum.reduce(p[:, None] * q))), float(np.maximum.reduce(p))
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from sfumato.base.arrays import FloatArray, finite, positive
 from sfumato.base.errors import InputError
 from sfumato.base.things.channel import Channel, checked_probabilities
-from sfumato.channels.measures.discrete import ChannelLike, loops_for, matrix_and_prior
+from sfumato.channels.measures.discrete import ChannelLike, by_loop, matrix_and_prior
 
 MOST_SYMBOLS_IN_A_GAIN = 1_000_000
 _AT_ONCE = 1 << 15
@@ -133,12 +133,9 @@ class GLeakage:
 def g_leakage(channel: ChannelLike, prior: npt.ArrayLike, gain: Gain | npt.ArrayLike) -> GLeakage:
     """Vulnerability before and after for a gain function (or a table of gains, guesses by symbols)."""
     wanted = gain if isinstance(gain, Gain) else matrix_gain(gain)
-    if wanted.values is not None and isinstance(channel, Channel) and wanted.symbols == channel.matrix.shape[0]:
-        loops, known = loops_for(channel, prior)
-        if known is not None:
-            good, before, average, most, at_most = loops.best_of_table(wanted.values, channel.matrix, known)
-            if good:
-                return GLeakage(before, average, most, at_most, wanted.name)
+    table = wanted.values if isinstance(channel, Channel) and wanted.symbols == channel.matrix.shape[0] else None
+    if table is not None and (found := by_loop("best_of_table", channel, prior, table)):
+        return GLeakage(*found[1:], wanted.name)
     q, p = matrix_and_prior(channel, prior)
     m = p @ q
     before = float(wanted.best(p[:, None])[0])
@@ -160,12 +157,8 @@ def guessing_entropy(prior: npt.ArrayLike) -> float:
 
 def posterior_guessing_entropy(channel: ChannelLike, prior: npt.ArrayLike) -> float:
     """The same after a report, on average over reports."""
-    if isinstance(channel, Channel) and channel.matrix.size <= _FEW:
-        loops, known = loops_for(channel, prior)
-        if known is not None:
-            good, asked = loops.guesses_needed(channel.matrix, known)
-            if good:
-                return float(asked)
+    if asked := by_loop("guesses_needed", channel, prior, most=_FEW):
+        return asked[1]
     q, p = matrix_and_prior(channel, prior)
     joint = np.multiply(q.T, p, order="C")  # a row per output: sorted in place, in one piece of memory
     joint.sort(axis=1)

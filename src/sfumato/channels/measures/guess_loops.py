@@ -112,16 +112,16 @@ def information(q: FloatArray, p: FloatArray) -> tuple[bool, float]:
     for x in range(q.shape[0]):
         for y in range(q.shape[1]):
             mass[y] += p[x] * q[x, y]
+    inverse = np.zeros(mass.size)
+    for y in range(mass.size):
+        inverse[y] = 1.0 / mass[y] if mass[y] > 0 else 0.0
     told = 0.0
     for x in range(q.shape[0]):
         row = 0.0
         for y in range(q.shape[1]):
             m = mass[y]
-            if m <= 0:
-                continue
-            v = (q[x, y] - m) / m
+            lift, v = q[x, y] * inverse[y], (q[x, y] - m) * inverse[y]
             if abs(v) >= _FAR:
-                lift = q[x, y] / m
                 row += m * (lift * math.log(lift) - v if lift > 0 else 1.0)
             elif abs(v) >= _NEAR:  # ln(1 + v) to the rounding of v, not of 1 + v
                 row += m * ((1 + v) * math.log1p(v) - v)
