@@ -185,3 +185,12 @@ def test_a_latent_variable_is_hidden_and_the_symbol_is_not_promised(tmp_path: Pa
     stated = found["guarantee"]["parameters"]
     assert max(stated["measured_up_nats"], stated["measured_low_nats"]) <= 0.5
     assert "nothing is promised" in run("latent", "--given", given, "--secret-prior", secret, "--epsilon", 0.5)
+
+
+def test_a_leakage_whose_exponential_is_no_number_is_converted(prior: Path) -> None:
+    found = answer("convert", 710, "--from", "lip", "--to", "ldp", "--prior", prior)["conversions"]["ldp"]
+    smallest = min(float(line) for line in prior.read_text().split())
+    assert found["value"] == pytest.approx(710 - np.log(smallest))
+    assert found["printed"][0]["value"] == pytest.approx(710 - np.log(smallest))
+    for source in ("ldp", "di", "lip"):
+        assert "lip" in answer("convert", 1e5, "--from", source, "--prior", prior)["conversions"]

@@ -100,16 +100,16 @@ def _the_same(value: float, _: Facts) -> float:
 
 
 def _lip_to_ldp(value: float, facts: Facts) -> float:
-    if value == 0 or not value <= _MOST:
-        return 0.0 if value == 0 else math.inf
-    return lip_constants.largest_likelihood_ratio(value, _need(facts.prior)).nats
+    if value > _MOST:  # e^ε is no number, and ln((e^ε - 1 + p)/p) <= ε - ln p
+        return value - math.log(facts.smallest)
+    return 0.0 if value == 0 else lip_constants.largest_likelihood_ratio(value, _need(facts.prior)).nats
 
 
 def _lip_to_di(value: float, facts: Facts) -> float:
     p = _need(facts.prior)
     if 0 < value <= _MOST:
         return lip_constants.lip_to_identifiability(value, p).nats
-    return lip_constants.spread(p) + (0.0 if value == 0 or np.count_nonzero(p) == 1 else math.inf)
+    return lip_constants.spread(p) + (0.0 if np.count_nonzero(p) == 1 else _lip_to_ldp(value, facts))
 
 
 def _di_to_lip(value: float, facts: Facts) -> float:
@@ -126,8 +126,8 @@ def _with_spread(value: float, facts: Facts) -> float:
 
 
 def _geo_to_lip(value: float, facts: Facts) -> float:
-    if value == 0 or not value <= _MOST:
-        return value
+    if value == 0 or value > _MOST:
+        return _geo_to_ldp(value, facts)  # a belief moves by no more than odds do
     return lip_constants.geo_to_lip(value, _need(facts.prior), _need(facts.distances_m)).nats
 
 
