@@ -61,6 +61,18 @@ def create_text(path: str | Path, text: str, *, private: bool = False) -> Path:
     return target
 
 
+def checked_target(path: str | Path) -> Path:
+    """Where a file shall be written, refused where that cannot be done: also before the work that makes it."""
+    target = Path(path)
+    if target.is_dir():
+        raise InputError(f"Cannot write {target}: it is a folder.", "Name a file in it.")
+    if not target.parent.is_dir():
+        raise InputError(f"Cannot write {target}: there is no folder {target.parent}.", "Make it, or choose another.")
+    if not os.access(target if target.exists() else target.parent, os.W_OK):
+        raise InputError(f"Cannot write {target}: permission denied.", "Choose another name.")
+    return target
+
+
 class Staged:
     """Several files together: all of them, or none and everything as it was before.
 
@@ -85,11 +97,7 @@ class Staged:
 
     def add(self, path: str | Path, write: Callable[[Path], object], *, private: bool = False) -> Path:
         """Let ``write`` fill a temporary file beside ``path``; returns that file."""
-        target = Path(path)
-        if target.is_dir():
-            raise InputError(f"Cannot write {target}: it is a folder.", "Name a file in it.")
-        if target.exists() and not os.access(target, os.W_OK):
-            raise InputError(f"Cannot write {target}: permission denied.", "Choose another name.")
+        target = checked_target(path)
         with _said(target):
             temporary = _fresh_beside(target, _PRIVATE if private else _PUBLIC)
             self._files.append((temporary, target))

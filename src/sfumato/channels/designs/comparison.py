@@ -52,6 +52,8 @@ class Compared:
     geo_epsilon_per_unit: float | None
     outputs: int
     within_target: bool
+    lower_bound: float | None
+    """What no channel within the target costs less than, certified; of the optimum of the notion only."""
 
 
 class Comparison(tuple[Compared, ...], Shown):
@@ -89,8 +91,9 @@ def compare(
 
     ``mechanisms`` are names of ours and, among them, your own: a function of epsilon that gives a matrix P(y | x), a
     channel or matrix (compared as it is), a channel's file, or ``module:object``. Some of ours need ``grid``;
-    ``distances`` add geo-indistinguishability. What is optimised is compared up to 400 symbols, what is in closed form
-    up to 2,500; the others are left out.
+    ``distances`` add geo-indistinguishability. What is in closed form, and the optimum of the notion itself, is
+    compared up to 2,500 symbols, other optima up to 400; the others are left out. The optimum's row says what no
+    channel costs less than.
     """
     p = positive_prior(prior)
     cost = checked_distortion(distortion)
@@ -103,11 +106,15 @@ def compare(
     if p.size < 2 or cost.max() <= 0:
         raise InputError("There is nothing to compare.", "Give at least two symbols and a distortion that is not 0.")
     gridded = grid is not None and grid.cells == p.size
-    small = [(row, design) for row, design in wanted if p.size <= design.compared_up_to]
+    small = [(row, design) for row, design in wanted if p.size <= design.most_symbols(at)]
     if not small and not own:
-        most = max(design.compared_up_to for _, design in wanted)
-        raise InputError(f"{p.size} symbols are too many to compare {_named(wanted)}.",
-                         f"Merge cells to at most {most}, or compare what is in closed form.")  # fmt: skip
+        most = max(design.most_symbols(at) for _, design in wanted)
+        if most == 0:
+            raise InputError(f"{_named(wanted)} cannot be compared at equal {at}.", "It is compared with --at geo.")
+        raise InputError(
+            f"{p.size} symbols are too many to compare {_named(wanted)}.",
+            f"Merge cells to at most {most}, or compare what is in closed form.",
+        )
     rows = [(row, design) for row, design in small if gridded or not design.needs_grid]
     if not rows and not own:
         raise InputError(
@@ -130,12 +137,12 @@ def compare(
             # What is only ever remapped has the relabelling in its construction.
             after = design.remap == "too" and row != design.name
             channel = remap(tuned.channel, p, cost) if after else tuned.channel
-            found.append(_row(row, channel, tuned.knob, target))
+            found.append(_row(row, channel, tuned, target))
         for row, given in own:
             if progress is not None:
                 progress(f"{row} at {epsilon:g}")
             tuned = tuned_own(row, given, target)
-            found.append(_row(row, tuned.channel, tuned.knob, target))
+            found.append(_row(row, tuned.channel, tuned, target))
     return Comparison(found)
 
 
@@ -144,7 +151,7 @@ def _named(rows: Sequence[tuple[str, ChannelDesign]]) -> str:
     return ", ".join(row for row, _ in rows)
 
 
-def _row(name: str, channel: Channel, knob: float | None, target: LeakageTarget) -> Compared:
+def _row(name: str, channel: Channel, tuned: Tuned, target: LeakageTarget) -> Compared:
     p, cost, metric = target.prior, target.distortion, target.distances
     used = cost[:, columns_of(channel)]
     never = (p @ channel.matrix) > 0
@@ -152,7 +159,7 @@ def _row(name: str, channel: Channel, knob: float | None, target: LeakageTarget)
         mechanism=name,
         at=target.at,
         target=target.epsilon,
-        knob=knob,
+        knob=tuned.knob,
         average_distortion=discrete.average_distortion(channel, p, used),
         lip=discrete.lip(channel, p).max,
         ldp=discrete.ldp(channel),
@@ -165,6 +172,7 @@ def _row(name: str, channel: Channel, knob: float | None, target: LeakageTarget)
         geo_epsilon_per_unit=None if metric is None else discrete.geo_epsilon(channel, metric),
         outputs=int(never.sum()),
         within_target=target.holds(channel),
+        lower_bound=tuned.lower_bound,
     )
 
 

@@ -166,10 +166,14 @@ class LeakageTarget:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tuned:
-    """A channel that leaks at most the target, and the value of its knob (None where it has none)."""
+    """A channel that leaks at most the target, and the value of its knob (None where it has none).
+
+    ``lower_bound``: what every channel within the target costs at least, certified; None where none is known.
+    """
 
     channel: Channel
     knob: float | None
+    lower_bound: float | None = None
 
 
 def best_answers(channel: Channel, prior: npt.ArrayLike, distortion: npt.ArrayLike) -> IntArray:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.base.arrays import FloatArray
+from sfumato.base.arrays import FloatArray, Solved
 from sfumato.base.numbers.blahut_arimoto_matrix import blahut_arimoto_matrix
 from sfumato.base.things.channel import Channel
+from sfumato.channels.designs.design_registry import MANY
 from sfumato.channels.designs.exponential import exponential_matrix
+from sfumato.channels.designs.geo.geo_optimal import optimal_geo_channel
 from sfumato.channels.designs.geo.planar import planar_laplace_channel, planar_laplace_matrix
 from sfumato.channels.designs.limits import Deadline, design_epsilon, largest_rate
 from sfumato.channels.designs.lip.closed_forms import lip_design, resampling_channel
@@ -22,21 +25,30 @@ from sfumato.channels.frequency.frequency_oracles import RandomizedResponse
 from sfumato.channels.measures.discrete import lip
 from sfumato.channels.priors.prior_sets import Known
 
+_GAP_OF_MANY, _MOST_SECONDS = 0.01, 120.0
+
 
 def lip_optimal(target: LeakageTarget) -> Tuned:
     """The optimum for the target itself; in another notion, for the largest leakage of its own that is within it."""
-
-    def at(epsilon: float) -> Channel:
-        return optimal_channel(target.prior, target.distortion, epsilon, distortion_name=None).value.channel
-
-    return Tuned(at(target.epsilon), target.epsilon) if target.at == "lip" else _turned(at, target)
+    if target.at == "lip":
+        return _optimum(partial(optimal_channel, target.prior, target.distortion, target.epsilon), target)
+    return _turned(lambda eps: optimal_channel(target.prior, target.distortion, eps).value.channel, target)
 
 
 def ldp_optimal(target: LeakageTarget) -> Tuned:
     """The target as a budget of local differential privacy: it leaks less under any one prior."""
-    if target.at not in ("lip", "ldp"):
+    if target.at == "ldp":
+        return _optimum(partial(worst_case_channel, target.prior, target.distortion, target.epsilon), target)
+    if target.at != "lip":
         return _turned(lambda epsilon: _worst_case(target, epsilon), target)
     return Tuned(_worst_case(target, target.epsilon), target.epsilon)
+
+
+def geo_optimal(target: LeakageTarget) -> Tuned:
+    """The optimum per unit of distance, the only notion in which it is compared."""
+    assert target.distances is not None
+    solve = partial(optimal_geo_channel, target.prior, target.distances, target.epsilon, distortion=target.distortion)
+    return _optimum(solve, target)
 
 
 def ldp_tuned(target: LeakageTarget) -> Tuned:
@@ -111,6 +123,12 @@ def build_ldp_tuned(task: ChannelTask) -> DesignedChannel:
     outputs = tuple(labels[int(y)] for y in raw.outputs)
     made = lip_design(raw.matrix, Known(p), p, task.level, None, inputs=labels, outputs=outputs)
     return replace(made.with_labels(task), status="stopped" if deadline.passed else "exact")
+
+
+def _optimum(solve: Callable[..., Solved[DesignedChannel]], target: LeakageTarget) -> Tuned:
+    """The optimum with what no channel is below; of many symbols what is found in two minutes, and its bound."""
+    found = solve(gap=_GAP_OF_MANY, most_seconds=_MOST_SECONDS) if target.prior.size > MANY else solve()
+    return Tuned(found.value.channel, target.epsilon, found.lower_bound)
 
 
 def _worst_case(target: LeakageTarget, epsilon: float) -> Channel:

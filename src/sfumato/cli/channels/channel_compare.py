@@ -98,7 +98,7 @@ def compare_command(
         return
     _print(rows, at, unit)
     if left_out:
-        typer.echo(f"Left out (too many symbols to optimise over, or no grid): {', '.join(left_out)}")
+        typer.echo(f"Left out (no grid, too many symbols, or optimal in another notion): {', '.join(left_out)}")
     if svg is not None:
         typer.echo(f"Picture: {svg}")
 
@@ -115,6 +115,9 @@ def _print(rows: Sequence[Compared], at: str, unit: str) -> None:
     typer.echo(f"Mechanisms at equal {_AT[at]}; distortion in {unit}, geo-indistinguishability per its unit.")
     if beyond := sorted({row.mechanism for row in rows if not row.within_target}):
         typer.echo(f"As given, and beyond the target: {', '.join(beyond)}.")
+    for row in rows:
+        if row.lower_bound is not None:
+            typer.echo(f"At {row.target:g} no channel costs less than {row.lower_bound:.6g} (certified).")
     head = ("target", "mechanism", "distortion", "LIP", "MI", "LDP", "max.leak", "Bayes err", "guess off", "geo-ind")
     width = max(22, *(len(row.mechanism) for row in rows))
     typer.echo("  ".join(f"{word:<{width}}" if word == "mechanism" else f"{word:>10}" for word in head))

@@ -222,10 +222,15 @@ def _of_labels(
 ) -> tuple[dict[str, Estimated], list[str]]:
     names, law = None, None
     if prior is not None:
-        if not read_cells(prior).labels:
-            raise InputError("The prior has no labels to match the samples' inputs.", "Add a column label.")
         cells, _, _ = prior_of(prior, grid=None, floor=0.0, drop_zeros=True, keep_zeros=True)
         names, law = cells.labels, cells.probabilities
+        strange = [name for name in dict.fromkeys(table.inputs) if name not in names]
+        if strange and not read_cells(prior).labels:
+            raise InputError(
+                f"The prior has no labels, so its lines are the inputs 0 .. {len(names) - 1}; the samples have "
+                f"'{strange[0]}'.",
+                "Number the inputs in the samples by the prior's lines, or add a column label to the prior.",
+            )
     outputs = tuple(dict.fromkeys(table.outputs)) if all_outputs else None
     samples = black_box.samples_of_labels(table.inputs, table.outputs, inputs=names, outputs=outputs, prior=law)
     ratios = black_box.ratios(samples, beta=error)

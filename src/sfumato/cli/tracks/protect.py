@@ -22,7 +22,7 @@ import typer
 
 from sfumato.accountant.ledger import record
 from sfumato.base.errors import InputError, NotCertified
-from sfumato.base.files import Staged, remove_leftovers
+from sfumato.base.files import Staged, checked_target, remove_leftovers
 from sfumato.base.numbers.odds import AS_PROMISED, reached_words
 from sfumato.base.progress import progress
 from sfumato.base.units import format_length, length_m
@@ -248,11 +248,12 @@ def protect(asked: ProtectOptions) -> None:
 
 
 def _protect_people(asked: ProtectOptions) -> None:
-    """One track or one table: released, measured, entered, written."""
-    opened = next(iter(members(asked.sources))).path() if asked.packed else nullcontext(asked.sources[0])
+    """One track or one table: released, measured, entered, written; what cannot be written is refused before."""
+    for path in asked.paths.values():
+        checked_target(path)
     passphrase = passphrase_in(asked.passphrase_file) if asked.passphrase_file else None
     held = load_state(asked.state, passphrase=passphrase) if asked.state is not None and asked.state.exists() else None
-    with opened as source:
+    with next(iter(members(asked.sources))).path() if asked.packed else nullcontext(asked.sources[0]) as source:
         done = _released(asked, source, held)
     _check_odds(done, accepted=asked.accept_odds)
     together: dict[str, object] = {}
