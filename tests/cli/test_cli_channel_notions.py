@@ -134,6 +134,12 @@ def test_samples_alone_give_intervals_that_hold_and_warnings(tmp_path: Path) -> 
     law.write_text("label,value\na,5\nb,3\nc,2\n")
     known = answer("measure", "--samples", path, "--prior", law, "--all-outputs")["estimates"]["lip"]
     assert known["lower"] <= 1.4586150227 <= known["upper"]
+    law.write_text("5\n3\n2\n")  # without labels its lines are the inputs 0, 1, 2
+    refused("measure", "--samples", path, "--prior", law, says="the samples have 'b'")
+    numbered = tmp_path / "numbered.csv"
+    numbered.write_text("".join(line.replace("a,", "0,").replace("b,", "1,").replace("c,", "2,")
+                                for line in path.read_text().splitlines(keepends=True)))  # fmt: skip
+    assert answer("measure", "--samples", numbered, "--prior", law, "--all-outputs")["estimates"]["lip"] == known
     table = run("measure", "--samples", samples_file(tmp_path / "few.csv", 20))
     assert "Warning:" in table
     assert "infinite" in table

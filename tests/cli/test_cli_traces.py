@@ -282,6 +282,8 @@ def test_an_unwritable_output_leaves_the_old_files_as_they_were(folder: Path) ->
     assert code == 2
     assert "absent" in error
     assert (folder / "out.gpx").read_text() == "precious"
+    (folder / "empty.gpx").write_text("")  # what cannot be written is refused before anything is read
+    refused("protect", "empty.gpx", "-o", "absent/rel.parquet", folder=folder, says="there is no folder absent")
     refused("protect", "ride.gpx", "-o", "ride.gpx", folder=folder, says="files named are the same")
     refused("protect", "ride.gpx", "-o", "out.tcx", folder=folder, says="TCX files are read but not written")
     (folder / "directory.gpx").mkdir()

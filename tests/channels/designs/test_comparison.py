@@ -114,12 +114,57 @@ def test_bad_comparisons_are_refused(tmp_path: Path) -> None:
         compare([0.5, 0.5], np.zeros((2, 3)), [1.0])
 
 
-def test_above_400_cells_only_closed_forms_are_compared() -> None:
+def test_above_400_cells_only_closed_forms_and_the_optimum_of_the_notion_are_compared() -> None:
     place = np.stack(np.divmod(np.arange(21 * 21), 21), axis=1).astype(float)
     far = np.linalg.norm(place[:, None] - place[None], axis=2)
     p = np.full(441, 1 / 441)
-    rows = compare(p, far, [1.0], mechanisms=["lip-optimal", "exponential"])
+    rows = compare(p, far, [1.0], mechanisms=["ldp-tuned", "exponential"])
     assert [row.mechanism for row in rows] == ["exponential"]
     assert 0.99 <= rows[0].lip <= 1.0
-    with pytest.raises(InputError, match="441 symbols are too many to compare lip-optimal"):
-        compare(p, far, [1.0], mechanisms=["lip-optimal"])
+    with pytest.raises(InputError, match="441 symbols are too many to compare ldp-tuned"):
+        compare(p, far, [1.0], mechanisms=["ldp-tuned"])
+
+
+def test_a_notion_of_ones_own_is_held_equal() -> None:
+    grid = Grid.plain(3, 3)
+    prior, distances = synthetic_city(3)[0], grid.distance_matrix()
+
+    def one_guess(matrix: np.ndarray, p: np.ndarray) -> float:
+        return float((p[:, None] * matrix).max(axis=0).sum() / p.max() - 1)
+
+    names = ["lip-optimal", "exponential", "randomized-response"]
+    rows = compare(prior, distances, [0.2], grid=grid, at=one_guess, mechanisms=names)
+    for row in rows:
+        assert row.at == "one_guess"
+        assert 0.19 <= row.measured <= 0.2
+        assert row.measured == pytest.approx(np.expm1(row.min_entropy_leakage), abs=1e-12)
+        assert row.within_target
+    for bad in (lambda matrix, p: float("nan"), lambda matrix: 1.0, 7):
+        with pytest.raises(InputError):
+            compare(prior, distances, [0.2], at=bad, mechanisms=names)  # type: ignore[arg-type]
+
+
+def test_the_optimum_per_unit_of_distance_is_compared_where_that_is_held_equal() -> None:
+    grid = Grid.plain(4, 4)
+    prior, distances = synthetic_city(4)[0], grid.distance_matrix()
+    chosen = ["geo-optimal", "planar-laplace+remap", "exponential+remap"]
+    rows = compare(prior, distances, [0.7], grid=grid, distances=distances, at="geo", mechanisms=chosen)
+    best = rows[0]
+    assert best.mechanism == "geo-optimal"
+    assert best.lower_bound is not None
+    assert best.lower_bound <= best.average_distortion <= min(row.average_distortion for row in rows[1:])
+    assert best.average_distortion <= best.lower_bound * (1 + 1e-4)
+    assert best.geo_epsilon_per_unit is not None
+    assert best.geo_epsilon_per_unit <= 0.7
+    with pytest.raises(InputError, match="cannot be compared at equal lip"):
+        compare(prior, distances, [0.7], grid=grid, distances=distances, mechanisms=["geo-optimal"])
+
+
+def test_the_optimum_of_the_notion_is_compared_beyond_400_symbols_with_a_certified_bracket() -> None:
+    prior, distances = synthetic_city(21)
+    row = compare(prior, distances, [1.0], mechanisms=["lip-optimal"])[0]
+    assert row.lip <= 1.0
+    assert row.lower_bound is not None
+    assert row.lower_bound <= row.average_distortion <= 1.05 * row.lower_bound
+    with pytest.raises(InputError, match="441 symbols are too many"):
+        compare(prior, distances, [1.0], at="ldp", mechanisms=["lip-optimal"])

@@ -52,3 +52,21 @@ def test_without_paper_the_ink_is_that_of_the_text_around_it() -> None:
     assert "currentColor" not in svg([part])
     assert 'fill="currentColor"' in svg([part], paper=None)
     assert 'fill="white"' not in svg([part], paper=None)
+
+
+def test_twelve_lines_have_colours_and_marks_of_their_own_and_one_legend_for_all_panels() -> None:
+    lines = {f"line {k}": np.arange(3.0) + k for k in range(12)}
+    drawn = svg([Panel("one", np.arange(3.0), lines), Panel("other", np.arange(3.0), lines)], columns=2)
+    assert drawn.count(">line 7<") == 1
+    marks = re.findall(r'<path d="M[\d.]+ [\d.]+(m[^"M]*)M[^"]*" fill="(\S+)" stroke="(\S+)"/>', drawn)
+    first = marks[:12]
+    assert len({ink for _, _, ink in first}) == 12
+    assert len({(shape, fill == "none") for shape, fill, _ in first}) == 12
+    frame = min(float(y) for y in re.findall(r"translate\(0,([\d.]+)\)", drawn))
+    assert max(float(y) for y in re.findall(r'y="([\d.]+)">line', drawn)) < frame
+
+
+def test_a_picture_is_as_wide_as_a_column_of_print() -> None:
+    drawn = svg([Panel("", np.arange(3.0), {"a": np.arange(3.0)})], columns=1, width_mm=84)
+    assert 'viewBox="0 0 300 240" width="84mm" height="67.2mm"' in drawn
+    assert "max-width" not in drawn

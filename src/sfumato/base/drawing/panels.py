@@ -1,6 +1,7 @@
 """Small pictures without a plotting library: line panels, heat maps and paths as one SVG text.
 
-Ticks are round numbers (as in the reports) and legends stand above the axes, so that they cover nothing.
+Ticks are round numbers (as in the reports) and legends stand above the axes, so that they cover nothing: one above all
+panels where they have the same lines. Lines of few points have a mark of their own beside a colour of their own.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import base64
 import math
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,16 @@ WIDTH, HEIGHT = 300, 240
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 24, 36
 _LETTER = 5.4  # about the width of one
 _FRAME = "#999999"
+_MARKS = (
+    "m-2.5 0a2.5 2.5 0 1 0 5 0a2.5 2.5 0 1 0 -5 0z",
+    "m-2.3 -2.3h4.6v4.6h-4.6z",
+    "m0 -3l2.8 5h-5.6z",
+    "m0 -3.2l3.2 3.2l-3.2 3.2l-3.2 -3.2z",
+    "m0 3l2.8 -5h-5.6z",
+    "m-2.4 -2.4l4.8 4.8m0 -4.8l-4.8 4.8",
+)
+_FEW = 40
+"""Lines of at most so many points have marks."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,28 +82,38 @@ def svg(
     columns: int = 4,
     title: str = "",
     paper: str | None = "white",
+    width_mm: float | None = None,
 ) -> str:
-    """All parts side by side in one SVG; without ``paper`` it lies on whatever is behind it, in that text's ink."""
+    """All parts side by side in one SVG; without ``paper`` it lies on whatever is behind it, in that text's ink.
+
+    ``width_mm``: as wide as a column of print, whatever the screen.
+    """
     rows, above = -(-len(parts) // columns), 30 if title else 0
-    width, height = columns * WIDTH, rows * HEIGHT + above
-    drawers = {Panel: _panel, HeatMap: _heat_map, Tracks: _tracks, Bars: _bars}
+    width = columns * WIDTH
+    panels = [part for part in parts if isinstance(part, Panel)]
+    shared = len(panels) > 1 and len({tuple(panel.lines) for panel in panels}) == 1 and len(panels[0].lines) > 1
+    legend, above = _legend(list(panels[0].lines), above + 12, width) if shared else ("", above)
+    height = rows * HEIGHT + above
+    drawers: dict[type, Callable[..., str]] = {HeatMap: _heat_map, Tracks: _tracks, Bars: _bars}
     body = [element("rect", width="100%", height="100%", fill=paper)] if paper else []
     body += [label(8, 20, title, font_size=15)] if title else []
+    body += [legend] if legend else []
     for number, part in enumerate(parts):
         x, y = (number % columns) * WIDTH, above + (number // columns) * HEIGHT
         named = label(WIDTH / 2, 14, part.title, anchor="middle", font_size=11) if part.title else ""
-        drawn = drawers[type(part)](part)  # type: ignore[operator]
+        drawn = _panel(part, legend=not shared) if isinstance(part, Panel) else drawers[type(part)](part)
         body.append(element("g", named, drawn, transform=f"translate({x},{y})"))
     size = {"viewBox": f"0 0 {width} {height}", "width": width, "height": height, "style": "max-width:100%;height:auto"}
+    if width_mm is not None:
+        size |= {"width": f"{short(width_mm)}mm", "height": f"{short(width_mm * height / width)}mm", "style": None}
     ink = {"fill": "black" if paper else "currentColor", "font_family": "sans-serif", "font_size": 10}
     return element("svg", *body, xmlns="http://www.w3.org/2000/svg", **size, **ink) + "\n"
 
 
-def _panel(panel: Panel) -> str:
+def _panel(panel: Panel, *, legend: bool = True) -> str:
     x = np.asarray(panel.x, dtype=np.float64)
     drawn = {name: np.asarray(values, dtype=np.float64) for name, values in panel.lines.items()}
-    inks = {name: OURS if name.startswith("ours") else COLOURS[k % len(COLOURS)] for k, name in enumerate(drawn)}
-    legend, top = _legend(inks if len(inks) > 1 else {}, _TOP)
+    names, top = _legend(list(drawn), _TOP + 4, WIDTH) if legend and len(drawn) > 1 else ("", _TOP)
     ok = {name: np.isfinite(values) & ((values > 0) | (not panel.log_y)) for name, values in drawn.items()}
     everything = np.concatenate([values[ok[name]] for name, values in drawn.items()])
     low, high = float(everything.min(initial=np.inf)), float(everything.max(initial=-np.inf))
@@ -108,7 +129,7 @@ def _panel(panel: Panel) -> str:
     right, bottom = WIDTH - _RIGHT, HEIGHT - _BOTTOM
     px = Scale(x0, x1, _LEFT, right)
     py = Scale(low, high, bottom, top, np.log10 if panel.log_y else np.asarray)
-    out = [legend]
+    out = [names]
     if panel.dashed is not None and x0 <= panel.dashed <= x1:
         dashed = f"M{float(px(panel.dashed)):.1f} {top}V{bottom}"
         out.append(element("path", d=dashed, stroke="#777777", stroke_dasharray="3 3"))
@@ -121,22 +142,36 @@ def _panel(panel: Panel) -> str:
     turned = f"translate(10,{short((top + bottom) / 2)}) rotate(-90)"
     out.append(element("text", escape(panel.y_label), transform=turned, text_anchor="middle"))
     for number, (name, values) in enumerate(drawn.items()):
-        line = line_data(np.column_stack([px(x[ok[name]]), py(values[ok[name]])]))
+        points = np.column_stack([px(x[ok[name]]), py(values[ok[name]])])
         dash = "5 3" if number >= len(COLOURS) else None
-        out.append(element("path", d=line, fill="none", stroke=inks[name], stroke_width=1.6, stroke_dasharray=dash))
+        stroke = {"stroke": _ink(number, name), "stroke_width": 1.6, "stroke_dasharray": dash}
+        out.append(element("path", d=line_data(points), fill="none", **stroke))
+        out.append(_marks(number, name, points) if len(points) <= _FEW and len(drawn) > 1 else "")
     return "".join(out)
 
 
-def _legend(inks: Mapping[str, str], top: int) -> tuple[str, int]:
-    """The names of lines in rows under the title, and where the axes may begin."""
-    out, x, y = [], 8.0, top + 4
-    for name, ink in inks.items():
+def _ink(number: int, name: str) -> str:
+    return OURS if name.startswith("ours") else COLOURS[number % len(COLOURS)]
+
+
+def _marks(number: int, name: str, points: FloatArray) -> str:
+    """A mark at each point: the second half of the colours has the same ones, hollow."""
+    at = "".join(f"M{short(x)} {short(y)}{_MARKS[number % len(_MARKS)]}" for x, y in points.tolist())
+    hollow = number // len(_MARKS) % 2 == 1
+    return element("path", d=at, fill="none" if hollow else _ink(number, name), stroke=_ink(number, name))
+
+
+def _legend(names: Sequence[str], first: int, width: float) -> tuple[str, int]:
+    """The names of lines with their marks, in rows from ``first`` on, and where the axes may begin."""
+    out, x, y = [], 8.0, first
+    for number, name in enumerate(names):
         wide = 16 + _LETTER * len(name) + 10
-        if x > 8.0 and x + wide > WIDTH:
+        if x > 8.0 and x + wide > width:
             x, y = 8.0, y + 12
-        out += [element("path", d=f"M{short(x)} {y - 3}h12", stroke=ink, stroke_width=2), label(x + 16, y, name)]
+        out.append(element("path", d=f"M{short(x)} {y - 3}h12", stroke=_ink(number, name), stroke_width=2))
+        out += [_marks(number, name, np.array([[x + 6, y - 3]])), label(x + 16, y, name)]
         x += wide
-    return "".join(out), y + 8 if inks else top
+    return "".join(out), y + 8
 
 
 def _heat_map(part: HeatMap) -> str:

@@ -15,7 +15,10 @@ import numpy.typing as npt
 from sfumato.base.arrays import FloatArray
 from sfumato.base.drawing.elements import element, label, short
 
-COLOURS = ("#2a7fc4", "#c8611f", "#2f9551", "#7d7d7d", "#c0457c", "#94831f")
+COLOURS = (
+    *("#2a7fc4", "#c8611f", "#2f9551", "#7d7d7d", "#c0457c", "#94831f"),
+    *("#17a2a2", "#d04a3a", "#6a7de0", "#b98700", "#6f9a2a", "#a86bb0"),
+)
 OURS = "#8a5fb5"  # the same in every panel
 _TIME_STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 

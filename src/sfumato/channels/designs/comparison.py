@@ -7,6 +7,7 @@ that choice costs elsewhere. Mechanisms of one's own (:mod:`.own`) stand in the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sfumato.base.arrays import IntArray
+from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.base.errors import InputError
 from sfumato.base.shown import Shown
 from sfumato.base.things.cell_prior import positive_prior
@@ -23,8 +24,8 @@ from sfumato.base.things.channel import Channel, checked_distortion
 from sfumato.base.things.grid import Grid
 from sfumato.channels.designs.design_registry import ChannelDesign
 from sfumato.channels.designs.door import compared_named, compared_rows, tune_design
-from sfumato.channels.designs.own import Own, is_own, own_named, tuned_own
-from sfumato.channels.designs.task import LeakageTarget, Tuned, remap
+from sfumato.channels.designs.own import Own, is_own, object_named, own_named, tuned_own
+from sfumato.channels.designs.task import LeakageTarget, OwnNotion, Tuned, remap
 from sfumato.channels.measures import discrete
 from sfumato.channels.measures.g_leakage import posterior_guessing_entropy
 
@@ -51,6 +52,8 @@ class Compared:
     adversary_distortion: float
     geo_epsilon_per_unit: float | None
     outputs: int
+    measured: float
+    """How much it leaks in the notion that was held equal."""
     within_target: bool
     lower_bound: float | None
     """What no channel within the target costs less than, certified; of the optimum of the notion only."""
@@ -83,11 +86,14 @@ def compare(
     *,
     grid: Grid | None = None,
     distances: npt.ArrayLike | None = None,
-    at: str = "lip",
+    at: str | OwnNotion = "lip",
     mechanisms: Sequence[Own] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Comparison:
     """Every mechanism at every target of the notion ``at``: lip, ldp or mi in nats, or geo per unit of ``distances``.
+
+    ``at`` may be a notion of your own: a function of a matrix P(y | x) and a prior that gives a number, larger where
+    more is told, or ``module:object`` that names one.
 
     ``mechanisms`` are names of ours and, among them, your own: a function of epsilon that gives a matrix P(y | x), a
     channel or matrix (compared as it is), a channel's file, or ``module:object``. Some of ours need ``grid``;
@@ -95,11 +101,13 @@ def compare(
     compared up to 2,500 symbols, other optima up to 400; the others are left out. The optimum's row says what no
     channel costs less than.
     """
+    notion = object_named(at) if isinstance(at, str) and ":" in at else at
+    own_notion, at = (None, str(at)) if isinstance(notion, str) else _own_notion(notion)
     p = positive_prior(prior)
     cost = checked_distortion(distortion)
     if cost.shape != (p.size, p.size):
         raise InputError(f"The distortion is {cost.shape} for {p.size} symbols.", "Give a square matrix.")
-    chosen = compared_rows() if mechanisms is None else mechanisms
+    chosen = compared_rows(at) if mechanisms is None else mechanisms
     ours = [str(name) for name in chosen if not is_own(name)]
     own = [own_named(given) for given in chosen if is_own(given)]
     wanted = compared_named(ours)
@@ -126,7 +134,9 @@ def compare(
         metric = None if grid is None else grid.distance_matrix()
     found = []
     for epsilon in epsilons:
-        target = LeakageTarget(p, cost, discrete.epsilon_checked(epsilon), grid, at=at, distances=metric)
+        target = LeakageTarget(
+            p, cost, discrete.epsilon_checked(epsilon), grid, at=at, distances=metric, notion=own_notion
+        )
         made: dict[str, Tuned] = {}
         for row, design in rows:
             if progress is not None:
@@ -144,6 +154,24 @@ def compare(
             tuned = tuned_own(row, given, target)
             found.append(_row(row, tuned.channel, tuned, target))
     return Comparison(found)
+
+
+def _own_notion(notion: object) -> tuple[OwnNotion, str]:
+    """A function that measures a leakage, and its name in the table."""
+    if not callable(notion):
+        raise InputError("The notion is neither a name nor a function.", "Give a function of a matrix and a prior.")
+    name = getattr(notion, "__name__", "own").replace("<lambda>", "own")
+
+    def measure(matrix: FloatArray, prior: FloatArray) -> float:
+        try:
+            told = float(notion(matrix, prior))
+        except Exception as error:
+            raise InputError(f"{name} failed: {type(error).__name__}: {error}", "Repair it.") from error
+        if math.isnan(told):
+            raise InputError(f"{name} gave no number.", "Give infinity where everything is told.")
+        return told
+
+    return measure, name
 
 
 def _named(rows: Sequence[tuple[str, ChannelDesign]]) -> str:
@@ -171,6 +199,7 @@ def _row(name: str, channel: Channel, tuned: Tuned, target: LeakageTarget) -> Co
         adversary_distortion=discrete.adversary_error(channel, p, cost),
         geo_epsilon_per_unit=None if metric is None else discrete.geo_epsilon(channel, metric),
         outputs=int(never.sum()),
+        measured=target.leakage_of(channel),
         within_target=target.holds(channel),
         lower_bound=tuned.lower_bound,
     )

@@ -35,9 +35,9 @@ def design_named(name: str) -> ChannelDesign:
     raise InputError(f"There is no mechanism '{name}'.", f"Use one of: {', '.join(row.name for row in DESIGNS)}.")
 
 
-def compared_rows() -> tuple[str, ...]:
-    """The names of the rows that a comparison of everything has."""
-    return tuple(row for design in DESIGNS for row in design.compared_as)
+def compared_rows(at: str = "lip") -> tuple[str, ...]:
+    """The names of the rows that a comparison of everything has where a notion is held equal."""
+    return tuple(row for design in DESIGNS if design.most_symbols(at) for row in design.compared_as)
 
 
 def compared_named(rows: Iterable[str]) -> tuple[tuple[str, ChannelDesign], ...]:

@@ -37,7 +37,7 @@ def is_own(given: object) -> bool:
 def own_named(given: Own) -> tuple[str, Channel | Mechanism]:
     """A name for the table, and the channel or function that was meant."""
     if isinstance(given, str):
-        found = _loaded(given) if ":" in given else read_channel(given)
+        found = object_named(given) if ":" in given else read_channel(given)
         return Path(given).stem if ":" not in given else given.rsplit(":", 1)[1], _understood(found)
     name = getattr(given, "__name__", "own")
     return ("own" if name == "<lambda>" else name), _understood(given)
@@ -95,7 +95,7 @@ def _fitting(name: str, channel: Channel, target: LeakageTarget) -> Channel:
     return channel
 
 
-def _loaded(words: str) -> object:
+def object_named(words: str) -> object:
     """The object that ``module:object`` or ``file.py:object`` names."""
     home, _, name = words.rpartition(":")
     try:

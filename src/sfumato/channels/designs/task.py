@@ -22,6 +22,7 @@ from sfumato.channels.measures.discrete import average_distortion
 from sfumato.channels.priors.prior_sets import PriorSet
 
 NOTIONS = ("lip", "ldp", "geo", "mi")
+OwnNotion = Callable[[FloatArray, FloatArray], float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,7 +137,10 @@ class DesignedChannel(Shown):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LeakageTarget:
-    """Designs are compared at one leakage under one prior: ``at`` is lip, ldp or mi (nats), or geo (per unit)."""
+    """Designs are compared at one leakage under one prior: ``at`` is lip, ldp or mi (nats), or geo (per unit).
+
+    ``notion`` measures it where it is one of the user's own, from a matrix P(y | x) and a prior; ``at`` is its name.
+    """
 
     prior: FloatArray
     distortion: FloatArray
@@ -145,6 +149,7 @@ class LeakageTarget:
     deadline: Deadline = NEVER
     at: str = "lip"
     distances: FloatArray | None = None
+    notion: OwnNotion | None = None
 
     def holds(self, channel: Channel) -> bool:
         """Whether a channel leaks at most the target."""
@@ -152,6 +157,8 @@ class LeakageTarget:
 
     def leakage_of(self, channel: Channel) -> float:
         """How much a channel leaks, in the notion that is held equal."""
+        if self.notion is not None:
+            return float(self.notion(channel.matrix, self.prior))
         if self.at == "lip":
             return discrete.lip(channel, self.prior).max
         if self.at == "geo" and self.distances is not None:

@@ -22,6 +22,7 @@ from sfumato.cli.channels.channel_inputs import (
     FLOOR_HELP,
     GRID_HELP,
     JSON_HELP,
+    WIDTH_HELP,
     design_distortion,
     grid_of,
     prior_of,
@@ -30,7 +31,7 @@ from sfumato.cli.output import print_json, tell_progress
 from sfumato.papers.lip.lip_comparison import comparison_parts, synthetic_city
 
 _MECHANISM_HELP = (
-    f"Only these; repeat. Default: all that apply, of {', '.join(compared_rows())}. Your own beside them: "
+    f"Only these; repeat. Default: all that apply, of {', '.join(compared_rows('geo'))}. Your own beside them: "
     "module:object or file.py:object (a function of epsilon that gives a matrix P(y | x), or a matrix), or a channel's "
     "file, compared as it is; 'all' with them for ours, too."
 )
@@ -41,7 +42,9 @@ def compare_command(
     prior: Path | None = typer.Option(None, help="The prior (see `channel design --help`); or use --synthetic."),
     synthetic: str | None = typer.Option(None, help="6x6 (or any square): the synthetic city of the documentation."),
     epsilon: list[float] = typer.Option([0.5, 1.0, 2.0], help="The leakage that is held equal; repeat for several."),
-    at: str = typer.Option("lip", help="The notion: lip, ldp or mi (nats), or geo (per unit of distance)."),
+    at: str = typer.Option(
+        "lip", help="The notion: lip, ldp or mi (nats), geo (per unit of distance), or your own (file.py:function)."
+    ),
     distortion: str | None = typer.Option(
         None, help="hamming, euclidean (the default where there are coordinates) or a square CSV."
     ),
@@ -51,6 +54,7 @@ def compare_command(
     floor: float = typer.Option(0.0, help=FLOOR_HELP),
     drop_zeros: bool = typer.Option(False, help="Leave out symbols of prior probability 0."),
     svg: Path | None = typer.Option(None, "--svg", "-o", help="Write the picture here."),
+    width_mm: float | None = typer.Option(None, help=WIDTH_HELP),
     json: bool = typer.Option(False, "--json", help=JSON_HELP),
 ) -> None:
     """Compare mechanisms, your own among them, tuned to the same leakage: cost, LIP, MI, LDP, best guess, geo-ind."""
@@ -74,9 +78,9 @@ def compare_command(
             raise InputError(f"{law.size} symbols are too many to compare.", "Merge cells to at most 2500.")
         unit = "cells" if cells is not None and cell_size is None else "m" if name == "euclidean" else name
         distances = law.distances_m() if law.positions_m is not None else None
-    if any(":" in name for name in mechanism) and "" not in sys.path:
+    if any(":" in name for name in (*mechanism, at)) and "" not in sys.path:
         sys.path.insert(0, "")  # module:object is looked for where the command is run, as python -m would
-    wanted = mechanism or compared_rows()
+    wanted = mechanism or compared_rows(at)
     rows = compare(
         probabilities,
         costs,
@@ -84,14 +88,15 @@ def compare_command(
         grid=cells,
         distances=distances,
         at=at,
-        mechanisms=[name for given in wanted for name in (compared_rows() if given == "all" else (given,))],
+        mechanisms=[name for given in wanted for name in (compared_rows(at) if given == "all" else (given,))],
         progress=tell_progress,
     )
     tell_progress("")
     there = {"all", *(row.mechanism for row in rows)}
     left_out = [name for name in wanted if not is_own(name) and name not in there]
     if svg is not None:
-        write_text(svg, svg_of(comparison_parts(rows, unit=unit), columns=2))
+        parts = comparison_parts(rows, unit=unit)
+        write_text(svg, svg_of(parts, columns=1 if width_mm and width_mm <= 100 else 2, width_mm=width_mm))
     if json:
         answer = {"ok": True, "unit": unit, "rows": [asdict(row) for row in rows], "left_out": left_out}
         print_json({**answer, "picture": str(svg) if svg else None})
@@ -112,7 +117,7 @@ def _size_of_city(text: str) -> int:
 
 
 def _print(rows: Sequence[Compared], at: str, unit: str) -> None:
-    typer.echo(f"Mechanisms at equal {_AT[at]}; distortion in {unit}, geo-indistinguishability per its unit.")
+    typer.echo(f"Mechanisms at equal {_AT.get(at, at)}; distortion in {unit}, geo-indistinguishability per its unit.")
     if beyond := sorted({row.mechanism for row in rows if not row.within_target}):
         typer.echo(f"As given, and beyond the target: {', '.join(beyond)}.")
     for row in rows:

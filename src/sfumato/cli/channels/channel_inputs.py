@@ -22,6 +22,7 @@ GRID_HELP = "ROWSxCOLUMNS: the prior's lines are cells, from north-west."
 CELL_SIZE_HELP = "Side of a cell of --grid, for example 500m; else 1."
 FLOOR_HELP = "Mix the prior with this share of the uniform one."
 JSON_HELP = "Print one JSON object."
+WIDTH_HELP = "The picture's width in print, in mm: 84 for one column of most journals, 174 for the page."
 
 
 def grid_of(shape: str | None, cell_size: str | None) -> Grid | None:

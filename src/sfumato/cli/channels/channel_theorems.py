@@ -26,6 +26,7 @@ from sfumato.cli.channels.channel_inputs import (
     GRID_HELP,
     JSON_HELP,
     PRIOR_HELP,
+    WIDTH_HELP,
     design_distortion,
     grid_of,
     match_prior,
@@ -207,6 +208,7 @@ def rate_distortion(
     grid: str | None = typer.Option(None, help=GRID_HELP),
     cell_size: str | None = typer.Option(None, help=CELL_SIZE_HELP),
     output: Path | None = typer.Option(None, "--output", "-o", help="Draw the curve here (SVG)."),
+    width_mm: float | None = typer.Option(None, help=WIDTH_HELP),
     json: bool = typer.Option(False, "--json", help=JSON_HELP),
 ) -> None:
     """The least a report can tell on average for its average distortion, with a certified lower bound beside it."""
@@ -214,7 +216,7 @@ def rate_distortion(
     name = distortion or ("hamming" if law.positions_m is None else "euclidean")
     curve = curves.rate_distortion(law.probabilities, design_distortion(name, law), list(beta) or None)
     if output is not None:
-        write_text(output, _curve_svg(curve, name))
+        write_text(output, _curve_svg(curve, name, width_mm))
     rows = [
         {
             "beta": point.beta,
@@ -238,13 +240,14 @@ def rate_distortion(
         typer.echo(f"Picture: {output}")
 
 
-def _curve_svg(curve: curves.RateDistortion, name: str) -> str:
+def _curve_svg(curve: curves.RateDistortion, name: str, width_mm: float | None) -> str:
     ends = np.array([0.0, *sorted(point.distortion for point in curve.points), curve.free_distortion])
     lines = {
         "channels found": np.array([curve.rate(float(d)) for d in ends]),
         "no channel below": np.array([curve.lower_bound(float(d)) for d in ends]),
     }
-    return svg([Panel("least information", ends, lines, f"average distortion ({name})", "nats")], columns=1)
+    panel = Panel("least information", ends, lines, f"average distortion ({name})", "nats")
+    return svg([panel], columns=1, width_mm=width_mm)
 
 
 def _tell(answer: Mapping[str, object], words: Mapping[str, str], *, width: int, json: bool) -> None:

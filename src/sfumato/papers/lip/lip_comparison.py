@@ -20,6 +20,12 @@ from sfumato.papers import Reproduction
 from sfumato.papers.claims import Claim, check, near
 from sfumato.papers.picture import Picture
 
+_HELD = {
+    "lip": "LIP leakage (nats)",
+    "ldp": "LDP (nats)",
+    "mi": "mutual information (nats)",
+    "geo": "geo-indistinguishability (per unit of distance)",
+}
 EPSILONS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 # Average distance in cells: lip-optimal, ldp at eps, Blahut-Arimoto, planar Laplace raw and remapped, exponential
 # raw and remapped, prior resampling.
@@ -51,7 +57,7 @@ def synthetic_city(size: int) -> tuple[FloatArray, FloatArray]:
 
 
 def comparison_parts(rows: Sequence[Compared], *, unit: str) -> list[Panel | Bars]:
-    """The cost and what else leaks against the LIP leakage, one line per mechanism; bars where there is one leakage."""
+    """The cost and what else leaks against what is held equal, a line per mechanism; bars for a single leakage."""
     names = list(dict.fromkeys(row.mechanism for row in rows))
     targets = np.array(sorted({row.target for row in rows}))
     parts: list[Panel | Bars] = []
@@ -65,7 +71,7 @@ def comparison_parts(rows: Sequence[Compared], *, unit: str) -> list[Panel | Bar
         if targets.size == 1:
             parts.append(Bars(title, {name: float(values[0]) for name, values in found.items()}, ""))
         else:
-            parts.append(Panel(title, targets, found, "LIP leakage (nats)"))
+            parts.append(Panel(title, targets, found, _HELD.get(rows[0].at, rows[0].at)))
     return parts
 
 
