@@ -38,6 +38,7 @@ _ROWS: tuple[tuple[str, str, dict[str, str]], ...] = (
             "verify": "Is a release unchanged, clean, plausible and protected? Exit 1 if not.",
             "audit": "Measure what an adversary still learns, from original and release.",
             "cost": "What a routine or a known regular place gives away over days, from a certificate.",
+            "dpia": "Draft an impact assessment from a certificate: what is computed, and what to decide.",
             "preview": "Before a release: what each size of noise promises, and what it leaves.",
             "utility": "After a release: how far its answers are from the truth.",
             "smooth": "Make a release fit to look at: the likeliest track, with the same promise.",
