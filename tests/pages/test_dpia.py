@@ -126,3 +126,17 @@ def test_a_changed_certificate_and_an_unknown_language_are_refused(protected) ->
         dpia_draft(changed)
     with pytest.raises(InputError, match="no draft in 'la'"):
         dpia_draft(protected.certificate, language="la")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kind"), [("t.gpx", None, "a GPX track"), ("r.html", "<!doctype html><p>", "a web page")]
+)
+def test_a_track_or_a_page_given_as_certificate_is_told_as_that(
+    tmp_path, name: str, text: str | None, kind: str
+) -> None:
+    file = tmp_path / name
+    file.write_text(RIDE.read_text() if text is None else text)
+    for words in (["dpia", file, "-o", tmp_path / "d.md"], ["verify", file, "--release", RIDE], ["cost", file]):
+        done = CliRunner().invoke(app, [str(word) for word in words])
+        assert isinstance(done.exception, InputError)
+        assert f"{name} is {kind}" in str(done.exception)

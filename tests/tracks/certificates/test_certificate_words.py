@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ import sfumato as sf
 from sfumato.base.errors import NotCertified
 from sfumato.base.things.traces import Trace
 from sfumato.pages.report.words import cards
-from sfumato.tracks.certificates.document import Certificate
+from sfumato.tracks.certificates.document import Certificate, promise_lines
 from sfumato.tracks.noise.multiscale import noise as multiscale_noise
 from sfumato.tracks.noise.multiscale.ladder import shipped_ladder
 from sfumato.tracks.noise.multiscale.noise import MultiscaleNoise
@@ -182,3 +183,18 @@ def test_a_single_release_is_not_called_one_of_one() -> None:
         assert "1 release(s)" not in meaning
         assert "1 such" not in meaning
     assert "one of 3" in protect(still(np.arange(3.0)), redraws=3).certificate["releases"]["meaning"]
+
+
+@pytest.mark.parametrize("name", ["multiscale", "independent", "planar-laplace"])
+def test_what_is_said_of_a_table_of_people_is_not_said_to_you(name: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    rows = {"id": np.repeat(["a", "b"], 5), "lat": np.linspace(48.0, 48.1, 10), "lon": np.full(10, 2.0)}
+    frame = pandas.DataFrame({**rows, "time": np.tile(np.arange(5) * 60.0, 2) + 1.6e9})
+    done = sf.protect(frame, person="id", mechanism=name, rng=1)
+    record = Certificate.of(done.certificate)
+    promise = record.guarantee
+    told = [*promise_lines(done.certificate), repr(done), *map(record.words, (*promise.covers, *promise.not_covered))]
+    told += map(record.words, record.mechanism.explanations(record.stated))
+    assert not [text for text in told if re.search(r"\b(you|your|yours)\b", text, re.IGNORECASE)]
+    one = sf.protect(frame.iloc[:5].drop(columns="id"), one_person=True, mechanism=name, rng=1)
+    assert Certificate.of(one.certificate).headline == done.certificate["headline"]

@@ -27,6 +27,7 @@ from sfumato.tracks.adversary.routine import Days, Hours, companions_cost, noise
 from sfumato.tracks.certificates.document import SEAL, Certificate, with_seal
 from sfumato.tracks.certificates.verdict import stated_verdict
 from sfumato.tracks.folders.staging import NOT_COVERED
+from sfumato.tracks.noise.phrases import about_people
 
 LANGUAGES = ("en", "fr", "de", "es")
 DAYS, EVERY_S, RISKY_ODDS = 30, 3600.0, 20.0
@@ -97,7 +98,7 @@ def facts_of(document: Mapping[str, object], verdict: Judged | None, name: str) 
     files = document.get("files", document.get("parts"))
     values = {"version": __version__, "today": time.strftime("%Y-%m-%d"), "name": name, "days": str(DAYS)}
     values["seal"] = str(document.get(SEAL, ""))[:16]
-    lists: dict[str, Sequence[str]] = {"not_covered": NOT_COVERED}
+    lists: dict[str, Sequence[str]] = {"not_covered": list(map(about_people, NOT_COVERED))}
     flags = {"checked" if verdict is not None else "unchecked"}
     if isinstance(files, Sequence):
         flags.add("folder")
@@ -106,13 +107,13 @@ def facts_of(document: Mapping[str, object], verdict: Judged | None, name: str) 
         flags.add("hidden")
     if verdict is not None:
         values["verdict"] = "good." if verdict.ok else "NOT GOOD: do not rely on this release."
-        lists["rows"] = [f"{label} {text}" for label, text in verdict.rows()]
+        lists["rows"] = [about_people(f"{label} {text}") for label, text in verdict.rows()]
     if isinstance(noise, Mapping):
         record = Certificate.of(noise)
         flags |= _add_noise(record, noise, values, lists)
         kept, times, simulation = record.kept, record.times, record.simulation
         if "hidden" in flags:
-            lists["not_covered"] = [*NOT_COVERED, *record.guarantee.not_covered]
+            lists["not_covered"] = [about_people(text) for text in (*NOT_COVERED, *record.guarantee.not_covered)]
     else:
         said, fields = document["times"], document["kept"]
         assert isinstance(said, Mapping)
@@ -131,7 +132,10 @@ def _add_noise(
     """What the noise promises and a month of it costs; the flags that come with it."""
     stated, people = record.stated.numbers, record.people
     flags = {"noise", "assumes", "one" if people == 1 else "many"}
-    lists |= {"assumes": record.guarantee.assumes, "not_covered": record.guarantee.not_covered}
+    lists |= {
+        "assumes": list(map(about_people, record.guarantee.assumes)),
+        "not_covered": list(map(about_people, record.guarantee.not_covered)),
+    }
     values |= {
         "points": str(record.points),
         "people": str(people),

@@ -86,9 +86,11 @@ def _release(releases: Sequence[Trace], originals: Sequence[Trace], record: Cert
 
 def _stated(title: str, parts: tuple[Part, ...], record: Certificate) -> Sheet:
     """Pictures with the promise, its figures, its alarms, and what it does not cover."""
-    rows = [(card.label, f"{card.number}, {card.meaning}") for card in cards(record, None)]
+    words = record.words
+    rows = [(words(card.label), words(f"{card.number}, {card.meaning}")) for card in cards(record, None)]
     kept = [("kept", kept_words(record.kept))] if record.kept else []
-    folded = {"Take care": record.warnings, "What is not covered": record.guarantee.not_covered}
+    parted = {"Take care": record.warnings, "What is not covered": record.guarantee.not_covered}
+    folded = {name: [words(text) for text in texts] for name, texts in parted.items()}
     return Sheet(title, parts, record.headline, (*rows, *kept), tuple(thin_protection(record)), folded)
 
 

@@ -109,12 +109,12 @@ def public_page(done: ArchiveResult, out: Path) -> str:
     document = done.document
     hidden, noise = document["withheld"] is not None, document["noise"]
     promised = list(document["withheld"] or ())
-    limits = list(NOT_COVERED) if hidden else []
+    by_noise: Sequence[str] = ()
     if noise is not None:
         said = Certificate.of(noise)
         size = "" if said.noise_m is None else f" of {format_length(said.noise_m)} per coordinate"
         promised.append(f"Noise{size} was added to {'what remains' if hidden else 'every point'}. {said.headline}")
-        limits += [f"The noise does not cover: {words}" for words in said.guarantee.not_covered]
+        by_noise = said.guarantee.not_covered
     promised += [str(document["times"]["meaning"]), *([kept_words(document["kept"])] if document["kept"] else [])]
     simulation = ["SIMULATION: a seed was used, so this protects nothing."] if document["simulation"] else []
     return page(
@@ -123,7 +123,8 @@ def public_page(done: ArchiveResult, out: Path) -> str:
         archive_map([("release", ride) for ride in rides_of(document, out)], (), "What is shared"),
         "" if noise is None else alarm(noise),
         section("What was withheld" if hidden else "What was done", bullets([*simulation, *promised])),
-        section("What is not covered", bullets(limits)),
+        section("What is not covered", bullets(NOT_COVERED if hidden else ())),
+        section("What the noise does not cover", bullets(by_noise)),
         section("Files", f"<p>{count_of(done.shared, 'file')}, each listed with its hash in the certificate.</p>"),
     )
 

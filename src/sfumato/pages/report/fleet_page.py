@@ -151,11 +151,14 @@ def _answers(received: Received | None) -> list[str]:
 
 
 def _statement(certificate: Certificate) -> list[str]:
+    words = certificate.words
     return [
-        section("What this means", bullets(certificate.mechanism.explanations(certificate.stated))),
-        section("Take care", bullets(certificate.warnings)),
-        section("What is not covered", bullets(certificate.guarantee.not_covered)),
-        section("The certificate in numbers", table(("", ""), numbers(certificate))),
+        section("What this means", bullets(map(words, certificate.mechanism.explanations(certificate.stated)))),
+        section("Take care", bullets(map(words, certificate.warnings))),
+        section("What is not covered", bullets(map(words, certificate.guarantee.not_covered))),
+        section(
+            "The certificate in numbers", table(("", ""), [(words(name), row) for name, row in numbers(certificate)])
+        ),
     ]
 
 

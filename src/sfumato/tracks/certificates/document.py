@@ -24,6 +24,7 @@ from sfumato.base.shown import Shown
 from sfumato.base.things.guarantees import Guarantee, Losses
 from sfumato.tracks.certificates.build import FORMAT, KIND
 from sfumato.tracks.noise.interface import Blocks, MechanismTerms, Numbers, SecretsBlock, Stated, TraceMechanism
+from sfumato.tracks.noise.phrases import about_people
 from sfumato.tracks.noise.registry import check_registered, mechanism_from_dict
 from sfumato.tracks.plan import Target
 from sfumato.tracks.priors.classes import ClassTerms
@@ -206,7 +207,11 @@ class Certificate(Shown):
     @property
     def headline(self) -> str:
         """The promise in one sentence."""
-        return self.mechanism.headline(self.stated)
+        return self.words(self.mechanism.headline(self.stated))
+
+    def words(self, text: str) -> str:
+        """A sentence to the person it is about, or, of several people, about them."""
+        return about_people(text) if self.people > 1 else text
 
 
 def _number(value: object) -> float | None:
@@ -268,13 +273,14 @@ def stated_protection(record: Certificate, odds: float | None, radius_m: float) 
 def promise_lines(document: Written, *, advice: bool = False) -> list[str]:
     """Headline, figures and warnings of one certificate (of the noise, where it is an archive's or a dataset's)."""
     said = Certificate.of(document)
-    return [
+    lines = [
         said.headline,
         *said.mechanism.figures(said.stated),
         *(said.mechanism.advice(said.stated, simulation=said.simulation) if advice else ()),
         *(f"Warning: {warning}" for warning in said.warnings),
         *thin_protection(document),
     ]
+    return [said.words(line) for line in lines]
 
 
 def smooth_lines(document: Written) -> list[str]:

@@ -87,10 +87,33 @@ def read_certificate(source: str | Path | Written) -> dict[str, Any]:
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror}.", "Give the certificate's file.") from error
     except ValueError as error:
+        _refuse_other_files(path)
         raise VerificationFailed("The certificate is not valid JSON.", "It was changed or cut off.") from error
     if not isinstance(value, dict):
         raise VerificationFailed("The certificate is not a JSON object.", "It was changed or cut off.")
     return value
+
+
+_OTHER_FILES = {
+    b"<gpx": "a GPX track",
+    b"<!doctype html": "a web page (HTML)",
+    b"<html": "a web page (HTML)",
+    b"<kml": "a KML file",
+    b"<trainingcenterdatabase": "a TCX file",
+    b"par1": "a Parquet file",
+    b"pk\x03\x04": "a .zip file",
+}
+
+
+def _refuse_other_files(path: Path) -> None:
+    """A release or a report in the place of a certificate is told as what it is."""
+    with path.open("rb") as file:
+        begins = file.read(2048).lower()
+    for mark, words in _OTHER_FILES.items():
+        if mark in begins:
+            raise InputError(
+                f"{path.name} is {words}, and no certificate.", "Give the JSON file written beside the release."
+            )
 
 
 def _no_constant(name: str) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 NOT_COVERED = (
     "A routine: the same way, or the same hours at the same places, repeated over days. Every repetition is another "
     "look at the same thing, and the noise of many days averages out; `sfumato cost` computes what it costs.",
@@ -34,3 +36,25 @@ FITTED_WARNING = (
     "chosen from the trace' does not hold for this release."
 )
 KNOWN_MEAN = "the adversary may know the mean path exactly; the noise is independent of the path"
+_ABOUT_PEOPLE = (
+    (
+        r"Anything you asked to keep, and what you tell or publish",
+        "Anything that was kept, and what is told or published",
+    ),
+    (
+        r"so may you against (.*?) that you move otherwise than you do",
+        r"so may they against \1 that they move otherwise",
+    ),
+    (r"\byou (stay|move)\b", r"a person \1s"),
+    (r"\byou (truly |also )?were\b", r"a person \1was"),
+    (r"\byou might\b", "a person might"),
+    (r"\bof yours\b", "of theirs"),
+    (r"\b([Yy])our\b", "their"),
+)
+
+
+def about_people(text: str) -> str:
+    """The same sentence about the people of a table: whoever reads it is none of them."""
+    for said, instead in _ABOUT_PEOPLE:
+        text = re.sub(said, instead, text)
+    return text

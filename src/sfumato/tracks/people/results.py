@@ -24,7 +24,7 @@ from sfumato.tracks.answers.received import received_as
 from sfumato.tracks.answers.usefulness.measures import MapsAsked
 from sfumato.tracks.answers.usefulness.utility import Utility, shown_people, useful
 from sfumato.tracks.certificates.build import Terms
-from sfumato.tracks.certificates.document import with_seal
+from sfumato.tracks.certificates.document import Certificate, with_seal
 from sfumato.tracks.certificates.state import NoiseState
 from sfumato.tracks.noise.interface import Json
 from sfumato.tracks.people.engine import ProtectedRows, segments_of
@@ -54,7 +54,9 @@ class ProtectedFleet(Shown):
 
     def __repr__(self) -> str:
         points = count_of(len(self.done.lat_deg), "point")
-        return f"<{type(self).__name__}, {len(self.done.labels)} people, {points}. {self.body['headline']}>"
+        return (
+            f"<{type(self).__name__}, {len(self.done.labels)} people, {points}. {Certificate.of(self.body).headline}>"
+        )
 
     def parts(self) -> dict[str, object]:
         """Its fields by name, to make another kind of result of."""
