@@ -27,9 +27,9 @@ KINDS = ("scaled", "negated", "constant", "swapped")
 
 
 def changed(value: Any, kind: str) -> Any:
-    """The value with every number in it scaled, negated or made constant; booleans turned over (constant: True)."""
+    """The value with every number in it scaled, negated or made constant; a boolean turned over, False or True."""
     if isinstance(value, (bool, np.bool_)):
-        return True if kind == "constant" else not value
+        return {"scaled": not value, "negated": False, "constant": True}[kind]
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return {"scaled": 2 * value + 1, "negated": -value - 1, "constant": type(value)(3)}[kind]
     if isinstance(value, (float, np.floating)):
@@ -73,6 +73,7 @@ class Broken:
 
     def __init__(self, original: Callable[..., Any], kind: str) -> None:
         self.original, self.kind, self.calls, self.differed = original, kind, 0, False
+        self.yes_or_no = False
 
     def function(self) -> Callable[..., Any]:
         """What stands in for the original."""
@@ -93,6 +94,7 @@ class Broken:
             else:
                 wrong = changed(right, self.kind)
             self.differed |= not alike(right, wrong)
+            self.yes_or_no |= isinstance(right, (bool, np.bool_)) and self.kind != "swapped"
             return wrong
 
         return stand_in
@@ -131,7 +133,7 @@ def judged(items: list[pytest.Item], row: Statement, kind: str) -> int:
             code = KILLED
         elif not broken.calls:
             code = NEVER
-        elif not broken.differed:
+        elif not broken.differed and not broken.yes_or_no:  # a test that never sees the other answer notices nothing
             code = SAME
     except BaseException:
         code = KILLED

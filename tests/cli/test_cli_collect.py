@@ -101,7 +101,35 @@ def test_options_that_make_no_sense_are_refused_with_advice(options):
 
 
 def test_an_enormous_cap_runs():
-    assert simulate("--cycles", "2", "--rounds", "1", "--max-log-change", "1000", "--floor", "0.01")["ok"]
+    few = ("--cycles", "2", "--rounds", "1", "--promise", "mutual-information")
+    assert simulate(*few, "--max-log-change", "1000", "--floor", "0.01")["ok"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--start", "spike:93"), ("--ibu-steps", "3"), ("--ba-steps", "3"), ("--max-log-change", "1"),
+     ("--hold-on-alarm",),
+     ("--promise", "mutual-information", "--estimator", "joint", "--feedback", "--ibu-steps", "3")],
+)  # fmt: skip
+def test_an_option_that_would_change_no_cycle_is_refused(options):
+    with pytest.raises(InputError, match="would change nothing here") as refused:
+        simulate("--cycles", "1", "--rounds", "1", *options)
+    assert "--promise mutual-information" in refused.value.advice
+
+
+def test_the_same_options_change_the_published_loop():
+    loop = ("--cycles", "2", "--rounds", "1", "--promise", "mutual-information", "--estimator", "published")
+    plain = simulate(*loop)["cycles"][2]["emd_mean"]
+    for options in (("--start", "spike:93"), ("--ibu-steps", "3"), ("--ba-steps", "3")):
+        assert simulate(*loop, *options)["cycles"][2]["emd_mean"] != plain
+
+
+@pytest.mark.parametrize("promise", ["epsilon", "mutual-information"])
+def test_a_first_channel_is_that_of_the_first_cycle_only(promise):
+    found = simulate("--cycles", "3", "--rounds", "1", "--promise", promise, "--first-channel", "laplace:0.5")["cycles"]
+    assert found[1]["epsilon"] == pytest.approx(0.5, rel=1e-6)
+    assert found[2]["epsilon"] > 1.5
+    assert found[3]["epsilon"] > 1.5
 
 
 def test_a_city_that_is_no_file_is_refused():

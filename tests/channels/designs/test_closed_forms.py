@@ -86,7 +86,7 @@ def test_the_resampling_share_is_tight_from_both_sides() -> None:
 
 
 def test_the_share_of_the_source_breaks_the_additive_definition() -> None:
-    """E6: min{delta e^eps, 1 - e^-eps + delta e^-eps} on a fine uniform grid has a true upper delta near .135."""
+    """E5: with delta outside, the share of Prop. 2 on a fine uniform grid has a true upper delta near .135."""
     epsilon, delta, n = 1.0, 0.05, 2000
     printed = min(delta * math.e, 1 - math.exp(-1) + delta * math.exp(-1))
     assert printed == pytest.approx(0.1359, abs=1e-4)

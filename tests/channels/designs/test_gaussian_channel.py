@@ -38,7 +38,7 @@ def test_published_deltas_at_a_value() -> None:
 
 
 def test_no_noise_protects_every_value() -> None:
-    """E19: delta grows with |x| to 1."""
+    """Delta grows with |x| to 1."""
     published = ((0, 5.37e-4), (1, 0.0280), (2, 0.1469), (3, 0.3184), (6, 0.7609), (20, 0.999996))
     values = [delta_at(x, prior_variance=1, noise_variance=4, epsilon=1)[0] for x, _ in published]
     for value, (_, wanted) in zip(values, published, strict=True):

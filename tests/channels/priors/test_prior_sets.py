@@ -73,7 +73,7 @@ def test_the_largest_smallest_probability_is_a_bound_and_is_reached(priors: Prio
 
 
 def test_the_largest_smallest_probability_is_over_the_convex_hull() -> None:
-    """E3: the vertices alone would say 0."""
+    """The vertices alone would say 0."""
     assert Polytope(np.eye(3)).max_min_prob() == pytest.approx(1 / 3)
     assert TVBall([0.5, 0.3, 0.2], 0.05).max_min_prob() == pytest.approx(0.25)  # type: ignore[arg-type]
 

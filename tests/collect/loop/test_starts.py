@@ -19,6 +19,8 @@ def test_every_start_has_full_support(text):
     theta = start_named(text, GRID)
     assert theta.min() > 0
     assert theta.sum() == pytest.approx(1)
+    assert theta.max() > (0.4 if text.startswith("spike") else 0.9 / GRID.cells)
+    assert bool(np.ptp(theta) == 0) is (text == "uniform")
 
 
 def test_a_spike_holds_nine_tenths_and_a_random_start_follows_its_seed():
@@ -61,7 +63,7 @@ def test_a_start_that_holds_almost_everything_in_one_cell_is_not_left():
 
 
 def test_the_command_takes_a_start_and_a_first_channel():
-    arguments = ["collect", "simulate", "--cycles", "2", "--rounds", "1", "--json"]
+    arguments = ["collect", "simulate", "--cycles", "2", "--rounds", "1", "--json", "--promise", "mutual-information"]
     run = CliRunner().invoke(app, [*arguments, "--start", "spike:93", "--first-channel", "laplace:1.5"])
     found = json.loads(run.stdout)
     assert found["start"] == "spike:93"

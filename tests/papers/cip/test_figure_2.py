@@ -21,6 +21,16 @@ def test_the_published_mechanism_leaves_a_wider_interval_than_the_baselines_at_o
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("name", "length", "pair"), [("rbf", 1.0, [24, 25]), ("periodic", 0.5, [16, 32])])
+def test_the_published_mechanism_leaves_a_wider_interval_than_the_baselines_at_two_times_together(name, length, pair):
+    pytest.importorskip("cvxpy")
+    row = one_secret_widths(name, length, pair)
+    assert row["ours"] >= row["published"] * (1 - 1e-6)
+    assert 2 > row["published"] > max(row["uniform"], row["concentrated"]) > 0
+    assert row["uniform"] == pytest.approx({"rbf": 0.26, "periodic": 0.1565}[name], abs=0.03)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "length"), [("rbf", 6.1), ("periodic", 1.1)])
 def test_multiple_secrets_leaves_a_wider_interval_than_uniform_noise_of_its_trace(name, length):
     pytest.importorskip("cvxpy")

@@ -20,6 +20,8 @@ def test_every_random_member_is_a_member() -> None:
     for members in PRIOR_CLASSES.values():
         for seed in range(200):
             assert members.contains(random_member(members, seed))
+        assert not members.contains(Matern32(1e-3))
+        assert not members.contains(Matern32(1e12))
 
 
 def test_random_members_use_every_kernel_and_the_whole_range() -> None:

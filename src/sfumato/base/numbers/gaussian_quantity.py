@@ -1,8 +1,8 @@
 """What a Gaussian report Y = X + noise of a Gaussian X tells, in (epsilon, delta) terms that can be promised.
 
 For X ~ N(0, s2_x) and noise variance s2, f_Y = N(0, s2_x + s2) and f_{Y|x} = N(x, s2). The hockey-stick divergence
-E_gamma(f_Y || f_{Y|x}) grows with |x| and tends to 1: *no* noise gives any delta < 1 for all x (erratum E19). What can
-be promised is ``range`` (|x| <= r), ``average`` (over x) or ``mass`` (events of prior probability at least eta).
+E_gamma(f_Y || f_{Y|x}) grows with |x| and tends to 1: *no* noise gives any delta < 1 for all x. What can be
+promised is ``range`` (|x| <= r), ``average`` (over x) or ``mass`` (events of prior probability at least eta).
 """
 
 from __future__ import annotations

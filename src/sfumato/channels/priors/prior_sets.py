@@ -1,7 +1,7 @@
 """Sets of priors: what is promised must then hold for every prior of the set.
 
 Each set answers, for columns q of a channel, sup and inf of P.q over the set (``support_max``, ``support_min``), the
-largest smallest probability it contains (``max_min_prob``, over the convex hull: erratum E3) and which symbols any of
+largest smallest probability it contains (``max_min_prob``, over the convex hull) and which symbols any of
 its priors supports. From counts: a Clopper-Pearson box at beta / K per symbol by default, or a Weissman ball.
 """
 

@@ -9,6 +9,7 @@ import typer
 from rich.table import Table
 
 from sfumato.accountant.compose import checked_reporting
+from sfumato.base.errors import InputError
 from sfumato.base.progress import progress
 from sfumato.cli.collect.collect_plan import plan_command
 from sfumato.cli.output import print_json, table_console
@@ -121,6 +122,16 @@ def simulate_command(
     Cycle 0 is the start (uniform: the paper's row N = 1): nothing is reported, so its epsilon, information, distortion
     and spending are 0. Distances are in cells, epsilon per cell; epsilon and spending are the largest over rounds.
     """
+    tight, apart = promise == "epsilon", estimator != "published"
+    _refuse_idle(
+        {
+            "--start": start != "uniform" and tight and apart,
+            "--ibu-steps": ibu_steps is not None and ((tight and apart) or feedback),
+            "--ba-steps": ba_steps is not None and tight,
+            "--max-log-change": max_log_change is not None and tight,
+            "--hold-on-alarm": hold_on_alarm and tight,
+        }
+    )
     place = city_counts(city) if city in CITIES else city_from_csv(city)
     steps = _PUBLISHED_STEPS.get(city, (8, 10))
     protocol = Protocol(
@@ -178,6 +189,16 @@ def simulate_command(
             "last_emd_standard_error": rows[-1].emd_sd / rounds**0.5,
         }
     )
+
+
+def _refuse_idle(idle: dict[str, bool]) -> None:
+    """An option that would change no cycle is refused: a run with it would look like a run that tried it."""
+    if named := [name for name, wrong in idle.items() if wrong]:
+        raise InputError(
+            f"{' and '.join(named)} would change nothing here: the tight channel follows no map, and a joint estimate "
+            "starts from none.",
+            "Add --promise mutual-information (the published loop), and for --start or --ibu-steps without --feedback.",
+        )
 
 
 def _print(place: City, protocol: Protocol, rows: list[AveragedCycle], rounds: int) -> None:

@@ -137,7 +137,7 @@ def simulate_round(
         if cycle == 1 and first_channel is not None:
             channel = first_channel
         else:
-            channel = channels[-1] if kept else _channel(theta, grid, protocol, channels)
+            channel = channels[-1] if kept else _channel(theta, grid, protocol, channels, first_channel)
         reporters = everyone if order is None else everyone[order[cycle - 1 :: protocol.cycles]]
         reported = np.bincount(draw_reports(channel, reporters, rng=source), minlength=grid.cells)
         if protocol.fake_share:
@@ -173,10 +173,13 @@ def simulate_round(
         )
 
 
-def _channel(theta: FloatArray, grid: Grid, protocol: Protocol, channels: list[GridChannel]) -> GridChannel:
-    if protocol.promise == "epsilon":
-        floor = protocol.floor or DEFAULT_FLOOR
-        return channels[-1] if channels else tight_channel(grid, epsilon=2 * protocol.beta, floor=floor).value
+def _channel(
+    theta: FloatArray, grid: Grid, protocol: Protocol, channels: list[GridChannel], first: GridChannel | None
+) -> GridChannel:
+    if protocol.promise == "epsilon":  # one channel for all cycles but a first one that was given
+        if channels and channels[-1] is not first:
+            return channels[-1]
+        return tight_channel(grid, epsilon=2 * protocol.beta, floor=protocol.floor or DEFAULT_FLOOR).value
     fresh = blahut_arimoto(theta, grid, beta=protocol.beta, steps=protocol.ba_steps, floor=protocol.floor).value
     if protocol.max_log_change is None or not channels:
         return fresh

@@ -45,10 +45,10 @@ PRINTED: tuple[Printed, ...] = (
     Printed(
         "lip", "ldp", "Thm 2", "ln min{2ε, (e^ε - 1 + p_min)/p_min}",
         lambda e, f: min(math.log(2 * e), _log_ratio(e, f.smallest)) if e > 0 else 0.0,
-        "E2: a ratio compared with a logarithm; not a bound",
+        "E2: a typo, e^(2ε) is meant; to the letter not a bound",
     ),
     Printed(
-        "ldp", "lip", "Thm 1", "ln(p_min + e^ε (1 - p_min))",
+        "ldp", "lip", "Prop. 1", "ln(p_min + e^ε (1 - p_min))",
         lambda e, f: _log_mixed(f.smallest, e),
     ),
     Printed("lip", "di", "Thm 3", "2ε + ln(p_max/p_min)", lambda e, f: 2 * e + _spread(f)),

@@ -32,7 +32,7 @@ def resampling_share(prior: npt.ArrayLike, epsilon: float, *, delta: float = 0.0
     """The largest lam for which lam I + (1 - lam) 1 p is (eps, delta)-LIP, delta additive, exact for a discrete prior.
 
     ``min{1, 1 - e^-eps + delta e^-eps / (1 - p_min), ((e^eps - 1) p_min + delta) / (1 - p_min)}``. The source's
-    ``min{delta e^eps, ...}`` for continuous X breaks the additive definition (E6); there it is delta itself.
+    ``min{delta e^eps, ...}`` for continuous X is for another place of delta (E5); here it is delta itself.
     """
     eps, p = design_epsilon(epsilon), positive_prior(prior)
     if not 0 <= delta < 1:

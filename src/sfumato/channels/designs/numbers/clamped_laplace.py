@@ -1,8 +1,8 @@
 """Laplace noise on a number with finitely many values, clamped to their range, with a promise of LIP.
 
 Y = clamp(x + Laplace(b(x))) to exactly [min X, max X]; without the clamp an x-dependent b(x) leaks without bound.
-Independent: b = D / ln((e^eps - p_min)/(1 - p_min)), D the range, for every eps > 0 (no case split is needed: E14).
-Context-aware: b(x) = D / d(x), d(x) = alpha p(x) + beta [Jiang2021, Thm 6, corrected: E8-E13]. ``sufficient``
+Independent: b = D / ln((e^eps - p_min)/(1 - p_min)), D the range, for every eps > 0 (the source splits cases).
+Context-aware: b(x) = D / d(x), d(x) = alpha p(x) + beta [Jiang2021, Thm 6; the conditions here: E8, E9]. ``sufficient``
 calibration imposes the corrected conditions with those of the two atoms the clamp creates; ``exact`` computes the
 leakage itself.
 Implemented for completeness: the discrete optimum costs far less, and this can lose to a constant report.

@@ -9,7 +9,7 @@ atomless X and the additive definition of (ε, δ)-LIP the smallest δ is exactl
 
     δ(λ) = max{ λ, 1 - e^ε (1 - λ) },
 
-so the largest share of truth is λ = δ (the source's min{δ e^ε, 1 - e^-ε + δ e^-ε} promises more than it keeps: E6).
+so the largest share of truth is λ = δ (the source's min{δ e^ε, 1 - e^-ε + δ e^-ε} is for δ inside e^ε(Pr + δ): E5).
 Proof: for S_y = S_x of mass t, P(Y in S_y | X in S_x) - e^ε P(Y in S_y) = λ + (1 - λ - e^ε) t, largest as t -> 0; for
 S_y disjoint from S_x, P(Y in S_y) - e^ε P(Y in S_y | X in S_x) = P(S_y)(1 - e^ε (1 - λ)), largest as P(S_y) -> 1.
 The raw value is published with probability δ: discretising and designing a channel is nearly always better.
@@ -181,7 +181,7 @@ def largest_share(epsilon: float, delta: float) -> float:
 
 
 def printed_share(epsilon: float, delta: float) -> float:
-    """min{δ e^ε, 1 - e^-ε + δ e^-ε}, as printed: its true δ is larger than the one promised (E6)."""
+    """min{δ e^ε, 1 - e^-ε + δ e^-ε}, as printed: for δ inside e^ε(Pr + δ), eq. (38), not added outside as here (E5)."""
     eps, wanted = epsilon_checked(epsilon), _delta(delta)
     return min(wanted * math.exp(eps), 1 - math.exp(-eps) + wanted * math.exp(-eps))
 
