@@ -8,7 +8,7 @@ UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo demo-collect test test-all check mutate bench docs web clean core extras tools
+.PHONY: demo demo-collect test test-all check mutate bench bench-quick docs web clean core extras tools
 
 $(BIN)/uv:
 	$(PYTHON) -m venv $(VENV)
@@ -60,8 +60,11 @@ check: $(VENV)/.dev  ## style, types, layers, and the house in numbers
 mutate: $(VENV)/.test  ## break every function the papers' rows name, and see its named test fail (about an hour)
 	$(BIN)/python scripts/papers_coverage.py --mutate
 
-bench: $(VENV)/.bench  ## every benchmark, each a ratio against something real in the same run
+bench: $(VENV)/.bench  ## every benchmark, each a ratio against something real in the same run, and a table of them
 	$(BIN)/python benchmarks/run.py
+
+bench-quick: $(VENV)/.bench  ## the same with small sizes, for a weekly look that every one of them still runs whole
+	$(BIN)/python benchmarks/run.py --quick
 
 docs: $(VENV)/.docs  ## build the pages, and look at each of them on a phone where a browser is there
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -16,6 +16,8 @@ import warnings
 
 import numpy as np
 
+from needs import need
+
 REQUIRED_RATIO = 50.0
 REQUIRED_LIKELIHOOD = 1e-3
 
@@ -57,11 +59,7 @@ def main() -> int:
     options = parser.parse_args()
     from sfumato.tracks.priors.fit_prior import _box, fit_many
 
-    try:
-        import sklearn  # noqa: F401
-    except ImportError:
-        print("skipped: scikit-learn is not installed (pip install 'sfumato[bench]')")
-        return 0
+    need("sklearn")
     count, compared = (500, 10) if options.quick else (5000, 60)
     times, values = traces(count)
     fit_many(times[:2], values[:2])  # compiled or loaded from the cache before the clock starts

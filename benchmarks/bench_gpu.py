@@ -24,6 +24,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
+from needs import LEFT_OUT, need
 from sfumato.collect.grids import on_gpu
 
 if importlib.util.find_spec("scipy") is not None:
@@ -145,14 +146,15 @@ def measured(torch: Any, device: Any, side: int, beta: float, *, updates: int) -
 def main() -> int:
     """Print the table; 1 when a limit is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--small", action="store_true", help="small grids, for a try without a GPU")
+    parser.add_argument("--small", "--quick", action="store_true", help="small grids, for a try without a GPU")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     chosen = parser.parse_args()
+    need("torch")
     import torch
 
     if chosen.device == "cuda" and not torch.cuda.is_available():
-        sys.stderr.write("There is no GPU here; --device cpu --small tries the same on the CPU.\n")
-        return 2
+        print("left out: there is no GPU here; --device cpu --small tries the same on the CPU.")
+        return LEFT_OUT
     device = torch.device(chosen.device)
     on_gpu._torch = lambda: (torch, device)
     name = torch.cuda.get_device_name() if chosen.device == "cuda" else "CPU"

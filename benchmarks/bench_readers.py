@@ -24,6 +24,7 @@ import numpy as np  # noqa: E402
 from collector_harness import CollectorProcess, close, create, fill  # noqa: E402
 
 from bench_service import verdict, write_bodies, wrk  # noqa: E402
+from needs import need  # noqa: E402
 
 ALLOWED = 2.0
 READERS, REPORTERS, ROUNDS, CYCLES = 10, 16, 9, 1
@@ -43,6 +44,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="Shorter rounds.")
     seconds = 2 if parser.parse_args().quick else 4
+    need("wrk")
     with tempfile.TemporaryDirectory() as folder:
         database = f"sqlite:///{folder}/bench.db"
         with CollectorProcess(database, requests_per_minute_per_address=0, late_reports_s=0) as collector:

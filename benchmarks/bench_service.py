@@ -27,6 +27,7 @@ import httpx  # noqa: E402
 from collector_harness import TOKEN, CollectorProcess, create  # noqa: E402
 from postgres_server import postgres_server, programs  # noqa: E402
 
+from needs import missing, need  # noqa: E402
 from sfumato.collect.client.wire import device_tag  # noqa: E402
 
 NEEDED_SHARE = 0.50
@@ -39,13 +40,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="Shorter rounds.")
     arguments = parser.parse_args()
+    need("wrk")
     seconds, rounds = (3, 2) if arguments.quick else (6, 3)
     passed = []
     with tempfile.TemporaryDirectory() as folder, empty_server() as empty:
         stores = {"SQLite": f"sqlite:///{folder}/bench.db"}
         if programs() is None:
-            print("PostgreSQL is not installed: its part is left out.")
-            passed.append(False)
+            print(f"PostgreSQL's part is left out: {missing('postgres') or 'its programs were not found'}.")
             return report_on(stores, empty, Path(folder), seconds, rounds, passed)
         with postgres_server() as postgres:
             stores["PostgreSQL"] = postgres.create_database("bench")

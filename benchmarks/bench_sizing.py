@@ -31,6 +31,7 @@ import sizing  # noqa: E402
 
 from bench_dataset import make  # noqa: E402
 from bench_spark import cpu_s, timed  # noqa: E402
+from needs import missing  # noqa: E402
 
 WITHIN = 1.5
 SIZES = (300_000, 1_000_000, 3_000_000)
@@ -291,8 +292,11 @@ def main() -> int:
         return 0
     parts = asked.part or (["dataset"] if asked.quick else list(PARTS))
     if "spark" in parts and (importlib.util.find_spec("pyspark") is None or shutil.which("java") is None):
-        print("pyspark or Java is not installed: Spark is not measured.")
+        print(f"Spark is left out: {missing('pyspark', 'java')}.")
         parts.remove("spark")
+    if "collector" in parts and missing("wrk"):
+        print(f"The collector is left out: {missing('wrk')}.")
+        parts.remove("collector")
     found, off = {"figures": {}, "measured": {}}, 0.0
     for part in parts:
         known, rows = PARTS[part]()

@@ -12,9 +12,7 @@ all Python workers. Run alone::
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import os
-import shutil
 import sys
 import tempfile
 import time
@@ -26,6 +24,8 @@ import pyarrow.dataset as ds
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "helpers")]
+
+from needs import need  # noqa: E402
 
 NEEDED = 8.0
 
@@ -71,9 +71,7 @@ def main() -> int:
     parser.add_argument("--points", type=float, default=None)
     parser.add_argument("--master", default="local[2]")
     asked = parser.parse_args()
-    if importlib.util.find_spec("pyspark") is None or shutil.which("java") is None:
-        print("pyspark or Java is not installed: Spark is not measured.")
-        return 0
+    need("pyspark", "java")
     from spark_session import session
 
     from bench_dataset import make
