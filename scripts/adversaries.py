@@ -19,7 +19,7 @@ import numpy as np
 from sfumato.base.numbers.odds import mu_of, odds_at, odds_words
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.adversary.known_point import known_point_loss
-from sfumato.tracks.adversary.routine import Days, Hours, companions_cost, noise_law, place_cost, route_cost
+from sfumato.tracks.adversary.routine import Days, Hours, companions_cost, laps_cost, noise_law, place_cost, route_cost
 from sfumato.tracks.adversary.stop_and_go import stopped_loss
 from sfumato.tracks.people.door import protect
 from sfumato.tracks.priors.classes import DAY, PriorClass
@@ -62,6 +62,28 @@ def group_noise_losses(companions: int, shared: float) -> dict[str, float]:
     }
 
 
+def lagged_loss(noise: Kernel, lag_s: float) -> float:
+    """The largest loss of one moment, in any direction, of a path whose north is its east of ``lag_s`` before.
+
+    The member RBF 46.8 s, sd .02 of the noise, recorded every 5 s for 25 minutes.
+    """
+    times = np.arange(0.0, 1500.0, 5.0)
+    both = np.concatenate([times, times - lag_s])
+    prior = (
+        4e-4
+        * noise.variance_m2
+        * (kernel_named("rbf", length_scale_s=46.8).covariance(both) + 1e-10 * np.eye(both.size))
+    )
+    seen = np.linalg.inv(prior + np.kron(np.eye(2), noise.covariance(times)))
+    found = []
+    for moment in range(0, times.size, 10):
+        where = [moment, times.size + moment]
+        block = prior[np.ix_(where, where)]
+        left = block - prior[where] @ seen @ prior[:, where]
+        found.append(float(np.linalg.eigvalsh(np.linalg.inv(left) - np.linalg.inv(block))[-1]))
+    return max(found)
+
+
 def largest_known_point_loss(noise: Kernel, members: PriorClass, lag_s: float) -> float:
     """The largest of it on a grid of the class: at least so much, and no bound."""
     scales = np.geomspace(*members.length_scales_s, 5)
@@ -76,7 +98,7 @@ def largest_known_point_loss(noise: Kernel, members: PriorClass, lag_s: float) -
 def table() -> str:
     """The table, from the default certificate (200 m, 5 : 1, class day) and the functions that compute the rest."""
     trace = Trace([48.0], [2.0], [0.0])
-    document = protect(trace).certificate
+    document, turning = protect(trace).certificate, protect(trace, turning=True).certificate
     noise, radius = noise_law(document)
     floor, promised = document["floor_loss"], said(document["odds_99"])
     prior = preset_named(DEFAULT_PRESET).prior
@@ -116,6 +138,9 @@ def table() -> str:
         ("asks about either place, not only in favour of where you were", f"covered: {said(document['odds_99_either_way'])}", "the same"),
         ("coarsens the release first, and picks an event of 1 in 100", f"covered: {said(document['odds_99_after_coarsening'])}", "the same"),
         ("picks the moment after seeing the release", f"not covered; at each moment (ε, δ) = ({document['epsilon']:.3g}, {document['delta_at_epsilon']:.2g}), so N δ over N moments", "the same"),
+        ("knows that you tend to turn one way round, a little (ρ = .5) / always (ρ = 1)", f"costs {each([odds(f * document['worst_loss']) for f in (1.25, 2.0)])}; covered with `--turning` ({turning['rms_noise_m']:.0f} m)", "covered: it does not turn"),
+        ("knows that you go round and round in 5-minute laps, in step for 15 minutes", f"costs {said(laps_cost(document, 300.0).odds_99)}", "–"),
+        ("knows that your north is your east of 150 / 300 / 600 s before (zigzags, streets in a grid)", f"not covered; for one member of the class {each([odds(lagged_loss(noise, lag)) for lag in (150.0, 300.0, 600.0)])}, over the class without limit", "–"),
         ("asks about several moments together (direction, speed, shape)", "not covered", "–"),
         ("holds the state, the seed or the private report", "everything", "everything"),
         ("faces `prior-shaped` noise instead, and you stayed 8 h at one place", "covered only if you move exactly like that prior", f"costs {said(shaped['stay_odds_99'] or 1e99)}"),

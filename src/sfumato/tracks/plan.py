@@ -83,7 +83,8 @@ class Plan:
 
     ``prior`` is a preset's name, ``preset`` for the default one, ``fit``, or a kernel; ``secrets`` are texts
     (``windows:10min``), secrets or rules; ``redraws`` = k says that this is one of k releases with redrawn noise;
-    ``round_to_m`` is the public grid that positions are rounded to after the noise.
+    ``round_to_m`` is the public grid that positions are rounded to after the noise; ``turning`` takes people who tend
+    to turn one way round into the promise.
     Options that the mechanism does not take are refused by
     :func:`sfumato.tracks.noise.registry.mechanism_for`.
     """
@@ -104,6 +105,7 @@ class Plan:
     keep: Sequence[str] = ()
     times: str = "keep"
     round_to_m: float | None = None
+    turning: bool = False
     level: InitVar[str | None] = None
 
     def __post_init__(self, level: str | None) -> None:
@@ -156,8 +158,9 @@ class Plan:
         out["prior"] = self.prior.to_dict() if isinstance(self.prior, Kernel) else self.prior
         out["keep"] = list(self.keep)
         out["secrets"] = None if self.secrets is None else [_written(secret) for secret in self.rules]
-        if self.round_to_m is None:  # as plans were written before there was rounding
-            del out["round_to_m"]
+        for name in ("round_to_m", "turning"):  # as plans were written before there was either
+            if not out[name]:
+                del out[name]
         return out
 
     @property
@@ -204,6 +207,7 @@ class Wishes(TypedDict, total=False):
     keep: Sequence[str]
     times: str
     round_to_m: float | None
+    turning: bool
     secrets: str | SecretRule | Sequence[str | SecretRule] | None
 
 

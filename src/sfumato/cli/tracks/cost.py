@@ -35,6 +35,7 @@ def cost(
     route: list[str] = typer.Option([], help="A way taken every day, the same each time: commute=8:00-8:30."),
     route_sd: str = typer.Option("4km", help="How far from what the adversary expects a route may lie (m, km)."),
     companions: int = typer.Option(0, help="This many people travel one way together, and all of them are released."),
+    laps: str | None = typer.Option(None, help="Round and round, one lap in this time: 5min."),
     every: str = typer.Option("10min", help="How often positions are recorded at a place (routes: once a minute)."),
     separate: bool = typer.Option(
         False, "--separate", help="Every day is a release of its own with redrawn noise (without --state)."
@@ -45,9 +46,10 @@ def cost(
     document = read_certificate(certificate)
     if not 1 <= repeats <= 3660:
         raise InputError(f"--repeats is {repeats}.", "It must be a number of days from 1 to 3660.")
-    if not (secret or route or companions):
+    if not (secret or route or companions or laps):
         raise InputError(
-            "Nothing was asked.", "Give --secret home=22:00-7:00, --route commute=8:00-8:30 or --companions."
+            "Nothing was asked.",
+            "Give --secret home=22:00-7:00, --route commute=8:00-8:30, --laps 5min or --companions 2.",
         )
     places, known_places, others, ways = (
         [routine.Hours.parse(text) for text in texts] for texts in (secret, known, unknown, route)
@@ -65,6 +67,8 @@ def cost(
             rows += [routine.route_cost(every_place, way, prior=prior) for way in ways]
     if companions:
         rows.append(routine.companions_cost(document, companions))
+    if laps:
+        rows.append(routine.laps_cost(document, duration_s(laps)))
     if json:
         print_json({"costs": [row.to_dict() for row in rows], "radius_m": document["radius_m"], "covered": False})
         return
@@ -78,6 +82,8 @@ def _say(rows: list[Cost], known: list[str], radius_m: float) -> None:
         times = f"after {row.repeats} day{'' if row.repeats == 1 else 's'}"
         if row.what.endswith("on one way"):
             times = "together"
+        if row.what.startswith("laps of"):
+            times = f"in step for {row.repeats}"
         typer.echo(f"  {row.what:<28}{times:<18}{odds_words(row.odds_99)}")
     typer.echo(
         "The certificate does not cover this: it is what repetition gives away. Withhold regular places (sfumato hide) "

@@ -123,6 +123,9 @@ class ProtectOptions:
     round_to_m: str | None = _noise(
         None, "--round-to", help="Round to a public grid of this size after the noise (m, km)."
     )
+    turning: bool = _noise(
+        False, "--turning", help="Promise it to people who tend to turn one way round, too (a third more noise)."
+    )
     secrets: str | None = _noise(
         None, help="Protect chosen times only: a GeoJSON of places, windows:10min, stays, or indices."
     )

@@ -39,7 +39,9 @@ from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length
 from sfumato.tracks.adversary.misfit import misfits
 from sfumato.tracks.adversary.posterior import believe
+from sfumato.tracks.adversary.turning import Turning, fitted_turning, turning_words
 from sfumato.tracks.certificates.document import Certificate
+from sfumato.tracks.noise.multiscale.universal_bound import TURNING
 from sfumato.tracks.priors.fit_prior import fit
 from sfumato.tracks.priors.kernels import Constant, Kernel
 from sfumato.tracks.priors.presets import DEFAULT_PRESET, PRESETS, preset_named
@@ -78,8 +80,8 @@ class Audit(Shown):
     ``verdict`` one sentence. ``within_a_metre`` is the share of points that lie where they were: where it is all of
     them the release is the original, and ``holds`` is False whatever the certificate says. A mechanism that states no
     law of its noise leaves the adversary nothing to compute with: errors after smoothing, intervals and coverage are
-    then None. ``guess`` is where they believe the trace was (latitudes, longitudes); it is for the private report and
-    never part of the JSON.
+    then None. ``turning`` says how much the track itself turns one way round. ``guess`` is where they believe the trace
+    was (latitudes, longitudes); it is for the private report and never part of the JSON.
     """
 
     points: int
@@ -98,6 +100,7 @@ class Audit(Shown):
     moves_otherwise: tuple[str, ...] = ()
     within_a_metre: float = 0.0
     held_out: HeldOut | None = None
+    turning: Turning | None = None
     guess: tuple[FloatArray, FloatArray] | None = field(default=None, repr=False)
 
     @property
@@ -157,6 +160,7 @@ def audit(
     own = source.startswith("fitted")
     used: PriorUsed = {"source": source, "kernel": kernel.to_dict(), "mean": place}
     otherwise = tuple(misfits(times, truth, kernel)) if own else ()
+    turning = fitted_turning(times, truth, kernel, _mu_alone(stated)) if own and held_out else None
     back = np.argsort(order, kind="stable")
     guess_lat, guess_lon = displace(lat, lon, errors)
     return Audit(
@@ -171,13 +175,20 @@ def audit(
         outside_because=judged.outside_because,
         prior_used={**used, "best_linear_estimate_only": not stated.mechanism.gaussian},
         mechanism=stated.mechanism.name,
-        verdict=_near_words(near) + judged.verdict + _otherwise_words(otherwise),
+        verdict=_near_words(near) + judged.verdict + _otherwise_words(otherwise) + turning_words(turning),
         holds=False if near == 1.0 else judged.holds,
         moves_otherwise=otherwise,
         within_a_metre=near,
         held_out=_held_out(times, truth, moved, noise) if held_out and own and is_markov(noise) else None,
+        turning=turning,
         guess=(guess_lat[back], guess_lon[back]),
     )
+
+
+def _mu_alone(stated: Certificate) -> float | None:
+    """μ for independent coordinates: a promise that covers turning is made for twice that loss."""
+    mu, factor = stated.stated.numbers.mu, stated.mechanism.turning_factor()
+    return None if mu is None or factor is None else mu * math.sqrt(factor / TURNING)
 
 
 def _near_words(near: float) -> str:

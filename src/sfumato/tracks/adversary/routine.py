@@ -12,6 +12,9 @@ zeros to A (their noise is seen bare), further unknown ones a column each.
 
 *Companions.* k people on one path, each with noise of their own, are k looks: Γ/k, so at most k times the loss.
 
+*Laps.* Round and round with one period, in step for some laps: k(d) = e^{-½(d/τ)²} cos(2πd/p) and sin between the
+coordinates. Its peak is no member of any class, and the loss is at most kᵀΓ⁻¹k + hᵀΓ⁻¹h, whatever the size of the lap.
+
 The noise is Markov, so AᵀΓ⁻¹A costs O(N) (:func:`sfumato.tracks.priors.statespace.whitened_products`): a year of
 ten-minute samples takes less than a second.
 """
@@ -24,9 +27,10 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from sfumato.base.arrays import FloatArray, distinct
+from sfumato.base.arrays import FloatArray, distinct, positive
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.odds import mu_of, odds_at
+from sfumato.base.units import format_duration
 from sfumato.tracks.certificates.document import Certificate
 from sfumato.tracks.losses.gaussian_loss import basic_losses
 from sfumato.tracks.priors.kernels import Kernel, Matern32
@@ -35,6 +39,7 @@ from sfumato.tracks.priors.statespace import is_markov, whitened_products
 DAY_S = 86400.0
 ROUTE_PRIOR = Matern32(600.0, 4000.0)  # a way anywhere in a town: nothing about it is known beforehand
 MOST_ROUTE_POINTS = 61
+LAPS_IN_STEP = 3
 MOST_TIMES = 200_000
 _HOURS = re.compile(r"([^=]{1,40})=([0-9]{1,2}):([0-9]{2})-([0-9]{1,2}):([0-9]{2})")
 
@@ -186,6 +191,17 @@ def repeated_loss(
     products = times * whitened_products(moments, columns[first], noise)
     together = np.linalg.inv(products)[:points, :points]
     return float(basic_losses(prior.covariance(within_s), (together + together.T) / 2).max())
+
+
+def laps_cost(certificate: Mapping[str, object] | Certificate, period_s: float) -> Cost:
+    """Odds about any moment of laps of this period whose phase is remembered for three of them, recorded densely."""
+    noise, radius_m = noise_law(certificate)
+    remembered_s = LAPS_IN_STEP * positive(period_s, "The period of the laps")
+    lags = np.arange(-5.0 * remembered_s, 5.0 * remembered_s, period_s / 200.0)
+    decay, phase = np.exp(-0.5 * (lags / remembered_s) ** 2), 2.0 * np.pi * lags / period_s
+    loss = float(np.trace(whitened_products(lags, np.stack([decay * np.cos(phase), decay * np.sin(phase)], 1), noise)))
+    what = f"laps of {format_duration(period_s)}"
+    return Cost(what, LAPS_IN_STEP, loss, odds_at(mu_of(loss, radius_m)))
 
 
 def companions_cost(certificate: Mapping[str, object] | Certificate, people: int) -> Cost:

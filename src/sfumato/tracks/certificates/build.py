@@ -162,6 +162,7 @@ def certificate_body(terms: Terms, released: Released | ReleasedFiles) -> dict[s
         "floor_loss": losses.floor_loss,
         "loss_over_floor": _ratio(losses.worst_loss, losses.floor_loss),
         "epsilon_follows_from": losses.basis_name,
+        "if_turning": mechanism.if_turning(stated),
         "simulation": terms.simulation,
         "guarantee": promise.to_dict(),
         "warnings": [*losses.warnings, *_size_and_kept(terms), *_double_positions(terms, released)],

@@ -45,9 +45,16 @@ TOLERANCE = 1e-9  # relative; numbers are recomputed by the same formulas, perha
 _SENTENCES = (  # all else is a number or a name, and is compared whatever the wording
     *(f"guarantee.{part}" for part in ("notion", "assumes", "covers", "not_covered", "numerics")),
     *("headline", "warnings", "releases.meaning", "releases.gap_rule", "loss_at_times_grid", "times.meaning"),
+    "if_turning.meaning",
     *("secrets.statement", "secrets.limits", "secrets.loss_over_class_grid"),
 )
-_SINCE = ("headline", "plan", "times", "several_files")  # what certificates of the first edition do not have
+_SINCE = (
+    "headline",
+    "plan",
+    "times",
+    "several_files",
+    "if_turning",
+)  # what certificates of the first edition do not have
 _KINDS = "Check the file; a smoothed track's certificate is for sfumato verify --raw, or judge_smoothed."
 _INDEX = "That is the index of a pandas frame: write it with index=False."
 LOSS_TOLERANCE = 1e-6  # exact losses go through a factorisation

@@ -23,7 +23,7 @@ from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length
 from sfumato.tracks.noise.gaussian_noise import GaussianNoise, alone, no_protection
 from sfumato.tracks.noise.interface import Blocks, MechanismTerms, Plain, SecretsBlock, Stated
-from sfumato.tracks.noise.phrases import FITTED_WARNING, NOT_COVERED, STAYS_NOT_COVERED
+from sfumato.tracks.noise.phrases import FITTED_WARNING, INDEPENDENT_AXES, NOT_COVERED, STAYS_NOT_COVERED
 from sfumato.tracks.noise.prior_shaped import prior_for
 from sfumato.tracks.noise.secret_limits import (
     class_called,
@@ -309,6 +309,7 @@ class SecretNoise(GaussianNoise):
         return (
             "the path moves like exactly the kernel under 'prior', or all of it (nugget included) times one factor "
             "above 1, which only lowers the loss; any other kernel, length scale or share of the nugget is outside",
+            INDEPENDENT_AXES,
             "the adversary may know the mean path exactly",
         )
 

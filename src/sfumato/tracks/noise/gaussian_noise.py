@@ -160,6 +160,9 @@ class GaussianNoise(AdditiveNoise):
                 "This holds for the moments in this release only. The same path recorded more densely would give more "
                 "away with this mechanism."
             )
+        turning = self.if_turning(stated)
+        if turning is not None:
+            rows.append(str(turning["meaning"]))
         return [*rows, str(self.releases()["meaning"])]
 
     def moved_words(self) -> str:

@@ -22,7 +22,7 @@ from sfumato.base.things.traces import Trace
 from sfumato.tracks.losses.exact_losses import largest_independent_loss, stated_independent
 from sfumato.tracks.noise.gaussian_noise import SizedNoise, affordable, apart, calibrated_noise_m
 from sfumato.tracks.noise.interface import MechanismTerms, Plain, Stated
-from sfumato.tracks.noise.phrases import KNOWN_MEAN
+from sfumato.tracks.noise.phrases import INDEPENDENT_AXES, KNOWN_MEAN
 from sfumato.tracks.plan import Plan
 from sfumato.tracks.priors.classes import PriorClass, class_name, class_words, prior_class_named
 from sfumato.tracks.priors.kernels import Kernel, White
@@ -111,7 +111,7 @@ class IndependentNoise(SizedNoise):
         return "conditional inferential privacy (Gaussian priors, basic secrets at the released moments)"
 
     def assumes(self) -> tuple[str, ...]:
-        return (class_words(self.prior_class), KNOWN_MEAN)
+        return (class_words(self.prior_class), INDEPENDENT_AXES, KNOWN_MEAN)
 
     def covers(self, stated: Stated) -> tuple[str, ...]:
         return (

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Required, Self, TypedDict
 
 import numpy as np
 
 from sfumato.base.arrays import FloatArray, whitening
+from sfumato.base.numbers.odds import odds_words
 from sfumato.base.randomness import Random
 from sfumato.base.things.frames import displace
 from sfumato.base.things.guarantees import Guarantee, Losses, Together
@@ -61,6 +62,7 @@ class MechanismTerms(TypedDict, total=False):
     noise_m: Required[float]
     redraws: Required[int]
     continuing: bool
+    turning: bool
     ladder: LadderTerms
     prior_class: ClassTerms
     prior: KernelTerms
@@ -171,9 +173,9 @@ class TraceMechanism(ABC):
     """One way of making a trace that can be shared.
 
     ``summary`` is its line in help and docs. ``takes`` names the options of a plan that mean something to it (of
-    ``prior_class``, ``prior``, ``white_share``, ``constant_share``, ``redraws``, ``round_to_m``, ``secrets`` and
-    ``state``), ``needs`` those it cannot do without. ``redraws`` says of how many releases with redrawn noise this is
-    one.
+    ``prior_class``, ``prior``, ``white_share``, ``constant_share``, ``redraws``, ``round_to_m``, ``secrets``,
+    ``state`` and ``turning``), ``needs`` those it cannot do without. ``redraws`` says of how many releases with redrawn
+    noise this is one.
     """
 
     __slots__ = ()
@@ -283,6 +285,22 @@ class TraceMechanism(ABC):
         """
         kernel = self.kernel() if self.gaussian else None
         return None if kernel is None else GaussianRoughness(kernel, times_s, snap_m, shown)
+
+    def turning_factor(self) -> float | None:
+        """What people who tend to turn one way round can multiply the loss by; None where no bound is known."""
+        return None
+
+    def if_turning(self, stated: Stated) -> Plain | None:
+        """The certificate's block about coordinates that turn together; None where no bound is known."""
+        factor, basis = self.turning_factor(), stated.losses.basis
+        if factor is None or basis is None:
+            return None
+        odds = self.numbers(replace(stated.losses, basis=factor * basis), stated.target).odds_99
+        said = f"Somebody who tends to turn one way round loses at most {factor:.3g} times as much"
+        if factor == 1.0:
+            said = "Somebody who tends to turn one way round is inside the promise"
+        meaning = f"{said}: odds of at most {odds_words(odds)}. Laps are a routine: sfumato cost --laps."
+        return {"promised": factor == 1.0, "loss": factor * basis, "odds_99": odds, "meaning": meaning}
 
     def blocks(self, target: Target, together: Together) -> Blocks:
         """Further parts of the certificate, recomputed by verification."""

@@ -20,6 +20,9 @@ NOT_COVERED = (
     "learns the roads from other people's releases, which shows the constant part of a long release's noise.",
     "An adversary who knows where you truly were at some moment: from there they know the noise, and the moments "
     "around it.",
+    "Coordinates that depend on each other with a lag (zigzags, streets in a grid, laps): what is north now was east "
+    "before, and both are looks at the same thing. Over the class there is no limit (`sfumato cost --laps` computes "
+    "laps); for people who tend to turn one way round there is one: if_turning.",
     "Questions about several moments together (direction, speed, the shape of the path) beyond the losses stated.",
     "The times themselves, the gaps between them, the number of points and of segments: they are released as they are.",
     "The whole-degree cell (about 100 km) the path lies in.",
@@ -34,6 +37,11 @@ STAYS_NOT_COVERED = (
 FITTED_WARNING = (
     "The prior was fitted to this very trace, so the noise's shape is chosen from private data: the claim 'nothing was "
     "chosen from the trace' does not hold for this release."
+)
+INDEPENDENT_AXES = "the two coordinates are independent of each other, in some fixed rotation of the map"
+TURN_TOGETHER = (
+    "the two coordinates are independent of each other in some fixed rotation of the map, or turn together: a law that "
+    "does not change when the map is turned"
 )
 KNOWN_MEAN = "the adversary may know the mean path exactly; the noise is independent of the path"
 _ABOUT_PEOPLE = (

@@ -94,6 +94,9 @@ class PostProcessed(TraceMechanism):
     def grid_words(self, points: int) -> str | None:
         return self.inner.grid_words(points)
 
+    def turning_factor(self) -> float | None:
+        return self.inner.turning_factor()
+
     def blocks(self, target: Target, together: Together) -> Blocks:
         return self.inner.blocks(target, together)
 

@@ -24,7 +24,8 @@ from sfumato.base.things.guarantees import Losses, Together
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.noise.gaussian_noise import SizedNoise, calibrated_noise_m
 from sfumato.tracks.noise.interface import MechanismTerms, Plain, Stated
-from sfumato.tracks.noise.phrases import FITTED_WARNING, KNOWN_MEAN
+from sfumato.tracks.noise.multiscale.universal_bound import TURNING
+from sfumato.tracks.noise.phrases import FITTED_WARNING, INDEPENDENT_AXES, KNOWN_MEAN
 from sfumato.tracks.noise.secret_limits import kernel_words
 from sfumato.tracks.plan import Plan
 from sfumato.tracks.priors.fit_prior import fit
@@ -53,7 +54,10 @@ class ShapedNoise(SizedNoise):
         return {"prior": "fit" if self.fitted else self.prior.to_dict()}
 
     def assumes(self) -> tuple[str, ...]:
-        return ("the path moves like the kernel under 'prior', with any sd", KNOWN_MEAN)
+        return ("the path moves like the kernel under 'prior', with any sd", INDEPENDENT_AXES, KNOWN_MEAN)
+
+    def turning_factor(self) -> float:
+        return TURNING  # the noise holds the prior's own shape: ∫ k²(1 + ρ²)/g with g the same multiple of k
 
     def draw(self, times_s: FloatArray, rng: Random = None) -> FloatArray:
         return draw_gaussian(self.kernel(), times_s, rng)

@@ -60,7 +60,17 @@ FALSE_REFUSALS = 1e-6  # of one release, over all tests
 LOOK, LOOK_AT_ONE = 64, 128  # moments in one look: where there are many people, or one
 _POINTS, _FEWEST, _MOST = 512, 4, 64  # points and people of a sample
 Sums = dict[tuple[int, str, int], tuple[float, int]]
-OPTIONS = ("prior_class", "prior", "white_share", "constant_share", "redraws", "round_to_m", "secrets", "state")
+OPTIONS = (
+    "prior_class",
+    "prior",
+    "white_share",
+    "constant_share",
+    "redraws",
+    "round_to_m",
+    "secrets",
+    "state",
+    "turning",
+)
 
 
 def mechanism_named(name: str) -> type[TraceMechanism]:
@@ -126,6 +136,11 @@ def mechanism_for(plan: Plan, *, continuing: bool = False) -> type[TraceMechanis
         raise InputError(f"The mechanism {name} rounds after the noise.", "Name the grid with --round-to.")
     if "round_to_m" not in takes and plan.round_to_m is not None:
         raise InputError(f"The mechanism {name} does not round.", "Leave --mechanism out, or --round-to.")
+    if "turning" not in takes and plan.turning:
+        able = " and ".join(taking("turning"))
+        raise InputError(
+            f"The mechanism {name} has no bound for people who turn.", f"Leave --turning out, or use {able}."
+        )
     if "redraws" not in takes and plan.redraws != 1:
         raise InputError(f"The mechanism {name} counts no redraws.", "Leave the option out.")
     if continuing and "state" not in takes:

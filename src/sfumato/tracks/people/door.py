@@ -103,7 +103,7 @@ def protect(
     Ask with one of ``odds`` (posterior odds between two places at most ``radius_m`` apart, at any one moment, relative
     to prior odds, are at most this 99 times in 100), ``epsilon`` (Rényi, of order ``order``), ``noise_m`` or
     ``level``; nothing means odds of 5 at 200 m. ``mechanism``, ``prior_class``, ``prior``, ``redraws``,
-    ``white_share``, ``constant_share``, ``snap_m``, ``round_to_m``, ``times`` and ``secrets`` are those of
+    ``white_share``, ``constant_share``, ``snap_m``, ``round_to_m``, ``turning``, ``times`` and ``secrets`` are those of
     :class:`~sfumato.tracks.plan.Plan`; ``keep`` names what else is released, as it is.
 
     Of a table, ``person`` names the column that says whose each row is, and a single column of moments is the time

@@ -103,6 +103,16 @@ def shipped_ladder(
     return Ladder.from_dict(entry)
 
 
+def balance_shares(ladder: Ladder, path_loss: float) -> Ladder:
+    """The same ladder with the least constant share, in thousandths, for which one unknown place loses no more.
+
+    A path loses L/(1 − ψ − χ) (L the loss × o of the ladder alone), a place stayed at 1/χ: equal at
+    χ = (1 − ψ)/(1 + L), where one number holds for both.
+    """
+    share = math.ceil(1000.0 * (1.0 - ladder.white_share) / (1.0 + path_loss)) / 1000.0
+    return Ladder(ladder.length_scales_s, ladder.weights, ladder.white_share, share)
+
+
 def correlation(ladder: Ladder, lags_s: FloatArray) -> FloatArray:
     """The unit-variance covariance function of the noise at each lag; white counts at lag 0 only."""
     lags = np.abs(np.asarray(lags_s, dtype=np.float64))

@@ -28,9 +28,9 @@ from sfumato.tracks.noise.interface import (
     Stated,
     redrawn,
 )
-from sfumato.tracks.noise.multiscale.ladder import Ladder, sample_path, shipped_ladder
+from sfumato.tracks.noise.multiscale.ladder import Ladder, balance_shares, sample_path, shipped_ladder
 from sfumato.tracks.noise.multiscale.universal_bound import UniversalBound, restart_multiplier, universal_bound
-from sfumato.tracks.noise.phrases import KNOWN_MEAN, NOT_COVERED, STAYS_NOT_COVERED
+from sfumato.tracks.noise.phrases import INDEPENDENT_AXES, KNOWN_MEAN, NOT_COVERED, STAYS_NOT_COVERED, TURN_TOGETHER
 from sfumato.tracks.plan import LEVELS, MOST_REDRAWS, ODDS_DELTA, Plan, Target
 from sfumato.tracks.priors.classes import PriorClass, class_name, class_words, prior_class_named
 from sfumato.tracks.priors.kernels import Constant, Kernel, Matern32, Sum, White
@@ -53,10 +53,13 @@ class MultiscaleNoise(SizedNoise, ContinuingNoise):
     prior_class: PriorClass
     redraws: int = 1
     key: bytes | None = field(default=None, repr=False)  # undoes the noise: never in a log or a notebook
+    turning: bool = False  # whether people whose coordinates turn together are inside the promise
 
     name: ClassVar[str] = "multiscale"
     summary: ClassVar[str] = "one public process on many time scales, promised over a class of priors at any times"
-    takes: ClassVar[frozenset[str]] = frozenset({"prior_class", "white_share", "constant_share", "redraws", "state"})
+    takes: ClassVar[frozenset[str]] = frozenset(
+        {"prior_class", "white_share", "constant_share", "redraws", "state", "turning"}
+    )
 
     def __post_init__(self) -> None:
         positive(self.size_m, "The noise in metres")
@@ -68,6 +71,11 @@ class MultiscaleNoise(SizedNoise, ContinuingNoise):
     @classmethod
     def from_plan(cls, plan: Plan, traces: Sequence[Trace], together: Together) -> Self:
         ladder = shipped_ladder(plan.prior_class, white_share=plan.white_share, constant_share=plan.constant_share)
+        if (
+            plan.turning and plan.constant_share is None
+        ):  # a place stayed at does not turn: the shares are balanced anew
+            path = universal_bound(ladder, prior_class_named(plan.prior_class), turning=True).path_loss
+            ladder = balance_shares(ladder, path * ladder.moving_share)
         return cls._calibrated(ladder, plan, together)
 
     @classmethod
@@ -82,7 +90,7 @@ class MultiscaleNoise(SizedNoise, ContinuingNoise):
 
     @classmethod
     def _calibrated(cls, ladder: Ladder, plan: Plan, together: Together) -> Self:
-        unit = cls(ladder, 1.0, prior_class_named(plan.prior_class), plan.redraws)
+        unit = cls(ladder, 1.0, prior_class_named(plan.prior_class), plan.redraws, turning=plan.turning)
         return unit.with_size(calibrated_noise_m(plan.target, unit.bound().worst_loss, together))
 
     @classmethod
@@ -93,14 +101,16 @@ class MultiscaleNoise(SizedNoise, ContinuingNoise):
             PriorClass.from_dict(values["prior_class"]),
             int(values["redraws"]),
             _PLACEHOLDER_KEY if values["continuing"] else None,
+            bool(values.get("turning", False)),
         )
 
     def parameters(self) -> Plain:
-        return self.describe("ladder", "prior_class", "redraws", "continuing")
+        names = ("ladder", "prior_class", "redraws", "continuing")
+        return self.describe(*names, *(("turning",) if self.turning else ()))
 
     def options(self) -> Plain:
         shares = {"white_share": self.ladder.white_share, "constant_share": self.ladder.constant_share}
-        return {"prior_class": class_name(self.prior_class), **shares}
+        return {"prior_class": class_name(self.prior_class), **shares, **({"turning": True} if self.turning else {})}
 
     def process(self) -> LadderTerms:
         return self.ladder.to_dict()
@@ -114,7 +124,7 @@ class MultiscaleNoise(SizedNoise, ContinuingNoise):
 
     def bound(self) -> UniversalBound:
         """The universal bound × o of the very ladder that is drawn."""
-        return universal_bound(self.ladder, self.prior_class)
+        return universal_bound(self.ladder, self.prior_class, turning=self.turning)
 
     def holds_over(self) -> PriorClass:
         return self.prior_class
@@ -164,10 +174,13 @@ class MultiscaleNoise(SizedNoise, ContinuingNoise):
     def blocks(self, target: Target, together: Together) -> Blocks:
         return {"bound": self.bound().to_dict()}
 
+    def turning_factor(self) -> float:
+        return universal_bound(self.ladder, self.prior_class, turning=True).worst_loss / self.bound().worst_loss
+
     # Sentences.
 
     def assumes(self) -> tuple[str, ...]:
-        return (class_words(self.prior_class), KNOWN_MEAN)
+        return (class_words(self.prior_class), TURN_TOGETHER if self.turning else INDEPENDENT_AXES, KNOWN_MEAN)
 
     @property
     def balanced(self) -> bool:

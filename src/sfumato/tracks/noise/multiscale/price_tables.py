@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from sfumato.base.arrays import FloatArray, Solved
-from sfumato.tracks.noise.multiscale.ladder import Ladder, noise_covariance, shipped_ladder
+from sfumato.tracks.noise.multiscale.ladder import Ladder, balance_shares, noise_covariance, shipped_ladder
 from sfumato.tracks.noise.multiscale.solve import design_ladder
 from sfumato.tracks.noise.multiscale.universal_bound import UniversalBound, universal_bound
 from sfumato.tracks.priors.classes import PRIOR_CLASSES, PriorClass, prior_class_named
@@ -29,16 +29,6 @@ def solve(prior_class: PriorClass) -> tuple[Solved[tuple[FloatArray, FloatArray]
     assert solved.objective is not None
     ladder = balance_shares(Ladder(*solved.value, white_share=WHITE_SHARE, constant_share=0.0), solved.objective)
     return solved, ladder, universal_bound(ladder, prior_class)
-
-
-def balance_shares(ladder: Ladder, path_loss: float) -> Ladder:
-    """The same ladder with the least constant share, in thousandths, for which one unknown place loses no more.
-
-    A path loses L/(1 − ψ − χ) (L the loss × o of the ladder alone), a place stayed at 1/χ: equal at
-    χ = (1 − ψ)/(1 + L), where one number holds for both.
-    """
-    share = math.ceil(1000.0 * (1.0 - ladder.white_share) / (1.0 + path_loss)) / 1000.0
-    return Ladder(ladder.length_scales_s, ladder.weights, ladder.white_share, share)
 
 
 def price_table() -> list[dict[str, object]]:

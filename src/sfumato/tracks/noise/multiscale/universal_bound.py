@@ -16,6 +16,13 @@ V_X ≥ h_J'(σ² + τ² + v). Since h_J'(s+v) − h_J'(s) = v / ((1 + J's)(1 + 
     adds nothing once σ² ≥ (C − J')/J'²;
   * whatever the sizes, the loss is at most max(J', C): C = 1/(χo) is ``stay_loss``.
 
+All this is for one coordinate: two that are independent in some fixed rotation keep it, because the noise is the same
+in every direction. *Turning:* let east + i·north be stationary with a law that no rotation changes (people who tend to
+turn one way round). Its spectral density is k(ω)(1 + ρ(ω)) with k of the class and ρ odd, |ρ| ≤ 1, and the same
+argument, which never used that k is even, gives ∫ k²(1 + ρ)²/g = ∫ k²(1 + ρ²)/g ≤ 2 J(k): the odd term vanishes. It is
+attained at ρ = sign ω (north the Hilbert transform of east). The nugget and the offset are as before. Laps are no such
+law (their spectrum has a peak that no member has), and north(t) = east(t − lag) has no bound at all.
+
 The maximum over the *continuous* range of length scales is certified: with u = log l, J is a sum of positive terms
 with −J'' ≤ c J, c = 4 (Matérn-3/2), 6 (Matérn-5/2), 5 (RBF), so between grid points a step δ apart
 J ≤ (largest value on the grid) / (1 − c δ²/8). The integral is a trapezoidal sum in log ω: the integrand is analytic
@@ -38,6 +45,7 @@ from sfumato.tracks.priors.classes import PriorClass
 
 LOG_STEP = 0.1
 SCALE_STEP = 0.004
+TURNING = 2.0  # what coordinates that turn together can multiply a path's loss by
 RELATIVE_MARGIN = 1e-9  # for rounding in the sums themselves
 _CURVATURE = {"matern32": 4.0, "matern52": 6.0, "rbf": 5.0}
 
@@ -119,8 +127,13 @@ class UniversalBound:
         return dict(jsonable(self))
 
 
-def universal_bound(ladder: Ladder, prior_class: PriorClass, *, scale_step: float = SCALE_STEP) -> UniversalBound:
-    """The certified maximum of the loss over the class, times o, for noise drawn from ``ladder``."""
+def universal_bound(
+    ladder: Ladder, prior_class: PriorClass, *, scale_step: float = SCALE_STEP, turning: bool = False
+) -> UniversalBound:
+    """The certified maximum of the loss over the class, times o, for noise drawn from ``ladder``.
+
+    With ``turning`` over all members whose coordinates turn together, too: the path's loss is twice as large.
+    """
     return _bound(
         tuple(ladder.length_scales_s.tolist()),
         tuple(ladder.variances.tolist()),
@@ -128,6 +141,7 @@ def universal_bound(ladder: Ladder, prior_class: PriorClass, *, scale_step: floa
         ladder.constant_share,
         prior_class,
         scale_step,
+        TURNING if turning else 1.0,
     )
 
 
@@ -139,6 +153,7 @@ def _bound(
     chi: float,
     prior_class: PriorClass,
     scale_step: float,
+    factor: float,
 ) -> UniversalBound:
     low, high = (float(value) for value in prior_class.length_scales_s)
     positive(low, "The shortest length scale of the class")
@@ -163,6 +178,7 @@ def _bound(
             margin = stretch * (1.0 + RELATIVE_MARGIN) - 1.0
     if not math.isfinite(path_loss):
         raise NotCertified("The universal bound is infinite for this ladder.", "Cover the class's length scales.")
+    path_loss *= factor
     rho = float(prior_class.nugget_share)
     worst = path_loss
     if rho > 0:
