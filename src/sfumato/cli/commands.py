@@ -36,6 +36,7 @@ _ROWS: tuple[tuple[str, str, dict[str, str]], ...] = (
             "places": "Find and name the places that `hide` cuts out.",
             "protect": "Protect a trace: add noise to it and certify what it still gives away.",
             "verify": "Is a release unchanged, clean, plausible and protected? Exit 1 if not.",
+            "keys": "Keys that certificates are signed with: make one, show its words, compare two.",
             "audit": "Measure what an adversary still learns, from original and release.",
             "cost": "What a routine or a known regular place gives away over days, from a certificate.",
             "dpia": "Draft an impact assessment from a certificate: what is computed, and what to decide.",

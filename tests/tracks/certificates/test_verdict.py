@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from sfumato.base.things.frames import snap
 from sfumato.base.things.traces import Trace
 from sfumato.cli import app
 from sfumato.tracks.certificates.build import certificate_body, released_of
-from sfumato.tracks.certificates.document import certificate_text, with_file, with_seal
+from sfumato.tracks.certificates.document import certificate_text, key_words, with_file, with_seal
 from sfumato.tracks.certificates.sign import signer_with
 from sfumato.tracks.certificates.verdict import Verdict, judge, worst_odds
 from sfumato.tracks.certificates.verify import terms_of
@@ -29,6 +30,7 @@ from sfumato.tracks.io.tables.point_table import write_fleet
 from sfumato.tracks.people.door import protect, protect_fleet
 from sfumato.tracks.people.noise import Protected
 from sfumato.tracks.plan import Plan
+from sfumato.tracks.priors.classes import PriorClass
 from sfumato.tracks.times_released import Times
 
 HIDDEN = "48.8583701"
@@ -218,8 +220,8 @@ def test_what_is_kept_is_named_and_can_be_forbidden(tmp_path: Path) -> None:
     assert found.ok, found.lines()
     assert set(found.exact) == {"heart_rate", "elevation"}
     document = reseal(kept, tmp_path / "a.gpx")
-    asked = judge(document, release=tmp_path / "a.gpx", require="odds=5,radius=200m,class=day,no-kept,signed")
-    assert len(asked.unmet) == 2
+    asked = judge(document, release=tmp_path / "a.gpx", require="odds=5,radius=200m,class=day,no-kept")
+    assert len(asked.unmet) == 1
     assert not asked.ok
 
 
@@ -231,7 +233,7 @@ def test_a_requirement_that_is_not_known_is_refused(done: Protected, bad: str) -
 
 def test_requirements_are_judged_at_their_own_radius(done: Protected) -> None:
     assert judge(done.certificate, release=done.release, require="odds=5,radius=200m,class=day,no-kept").ok
-    for text in ("odds=5,radius=300m", "odds=4,radius=200m", "class=week", "signed", "releases", "radius=1km"):
+    for text in ("odds=5,radius=300m", "odds=4,radius=200m", "class=week", "releases", "radius=1km"):
         assert not judge(done.certificate, release=done.release, require=text).ok, text
 
 
@@ -244,7 +246,7 @@ def test_the_command_line_follows_the_verdict(done: Protected, tmp_path: Path) -
     )
     assert good.exit_code == 0, good.output
     assert "Plausible?" in Path(f"{release}.html").read_text()
-    asked = ["verify", str(certificate), "--release", str(release), "--require", "signed", "--json"]
+    asked = ["verify", str(certificate), "--release", str(release), "--require", "releases", "--json"]
     refused = CliRunner().invoke(app, asked)
     assert refused.exit_code == 1
     assert json.loads(refused.stdout)["unmet"]
@@ -301,3 +303,77 @@ def test_what_an_original_would_pass_cannot_be_told_unless_a_trusted_signer_vouc
     assert not judge(signed, release=path).ok, "a signature that nobody asked for is no trust"
     public = base64.b64encode(key.public_key().public_bytes_raw()).decode()
     assert judge(signed, release=path, signer=public).ok
+    assert judge(signed, release=path, signer=key_words(public), require="signed").ok, "or by its words"
+    assert judge(signed, release=path, signer=key_words(public).upper().replace("-", "  ")).ok
+    other = key_words(base64.b64encode(bytes(32)).decode())
+    assert not judge(signed, release=path, signer=other).ok
+
+
+def test_a_required_signature_is_somebodys(done: Protected) -> None:
+    with pytest.raises(InputError, match="whose"):
+        judge(done.certificate, release=done.release, require="signed")
+
+
+def test_the_first_line_says_whom_to_trust_and_against_whom_it_is_good(done: Protected) -> None:
+    found = judge(done.certificate, release=done.release)
+    assert found.head().startswith("Good, if you trust who sent it")
+    assert found.head().endswith("somebody who smooths it and knows how people move, over the class day.")
+
+
+def test_a_promise_for_each_point_of_a_track_is_not_good_unless_that_is_required(tmp_path: Path) -> None:
+    """`planar-laplace` on 400 points was "Good, 5 : 1" in 0.2.0, while smoothing finds the path to 49 m."""
+    done = protect(ride(400), mechanism="planar-laplace")
+    found = verdict_of(done, tmp_path / "r.gpx")
+    assert found.plausible is True
+    assert not found.ok
+    assert "class=point" in found.unmet[0]
+    again = judge(reseal(done, tmp_path / "r.gpx"), release=tmp_path / "r.gpx", require="class=point")
+    assert again.ok, again.lines()
+    assert "one point of it and nothing else" in again.head()
+    alone = protect(Trace([48.0], [2.0], [0.0]), mechanism="planar-laplace")
+    assert not judge(alone.certificate, release=alone.release).unmet, "one point is no track"
+
+
+def test_a_class_that_is_not_shipped_is_not_good_unless_that_is_required() -> None:
+    """A hand-made class of one kernel was "Good" in 0.2.0, with the sentence of the class day."""
+    done = protect(ride(120))
+    made = replace(done.terms.mechanism, prior_class=PriorClass(("matern32",), (60.0, 60.0)))  # type: ignore[type-var]
+    narrow = replace(done.terms, mechanism=made, target=replace(done.terms.target, odds=None, noise_m=made.noise_m))
+    document = with_seal(certificate_body(narrow, released_of([(None, done.release)])))
+    found = judge(document, release=done.release)
+    assert not found.ok
+    assert "hand-made class" in found.unmet[0]
+    assert judge(document, release=done.release, require="class=custom").ok
+
+
+def test_points_that_share_a_moment_are_said_in_the_first_lines() -> None:
+    rides = ride(120)
+    minutes = Trace(rides.lat_deg, rides.lon_deg, np.floor(rides.times_s / 60) * 60)
+    done = protect(minutes)
+    found = judge(done.certificate, release=done.release)
+    assert "Beware" in found.lines()[1]
+    assert "120 of 120 points share a moment" in found.lines()[1]
+
+
+def test_keys_are_made_shown_and_compared(tmp_path: Path) -> None:
+    def run(*words: str) -> tuple[int, str]:
+        said = CliRunner().invoke(app, ["keys", *words])
+        return said.exit_code, said.stdout
+
+    name = tmp_path / "me"
+    code, out = run("make", str(name))
+    assert code == 0
+    assert (tmp_path / "me.pem").stat().st_mode & 0o077 == 0
+    words = out.rsplit("Its words: ", 1)[1].strip()
+    assert run("show", f"{name}.pub") == (0, f"{words}\n")
+    assert run("compare", f"{name}.pub", words)[0] == 0
+    assert run("compare", f"{name}.pub", key_words(base64.b64encode(bytes(32)).decode()))[0] == 1
+    assert run("make", str(name))[0] != 0, "a key is never overwritten"
+    done, path = protect(ride()), tmp_path / "r.gpx"
+    write_trace(done.release, path)
+    signed = tmp_path / "r.json"
+    signed.write_text(certificate_text(with_seal(with_file(done.body, path), signer_with(tmp_path / "me.pem"))))
+    assert run("show", str(signed)) == (0, f"{words}\n")
+    found = judge(signed, release=path, signer=words, require="signed")
+    assert found.ok
+    assert found.head().startswith("Good, signed by whom you named")

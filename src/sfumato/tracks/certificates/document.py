@@ -8,9 +8,11 @@ nobody words it.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,6 +80,19 @@ def fields_of(document: Written) -> CertificateFields:
     """The document with the types that its readers go by; whether it holds them is checked where it is read."""
     fields: CertificateFields = jsonable(dict(document))
     return fields
+
+
+def key_words(public_key: str) -> str:
+    """A public key (base64) as six words that can be read over the telephone: 96 bits of its SHA-256, as proquints."""
+    digest = hashlib.sha256(base64.b64decode(public_key)).digest()
+    numbers = [int.from_bytes(digest[at : at + 2], "big") for at in range(0, 12, 2)]
+    letters = (("bdfghjklmnprstvz", 12), ("aiou", 10), ("bdfghjklmnprstvz", 6), ("aiou", 4), ("bdfghjklmnprstvz", 0))
+    return "-".join("".join(kind[number >> down & len(kind) - 1] for kind, down in letters) for number in numbers)
+
+
+def is_words(text: str) -> bool:
+    """Whether a text is a key in words, with hyphens or spaces between them."""
+    return re.fullmatch(r"[a-z]{5}([- ][a-z]{5}){5}", text.strip().lower()) is not None
 
 
 def canonical(value: Written) -> bytes:

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_pem_private_key,
+    load_pem_public_key,
+)
 
 from sfumato.base.arrays import jsonable
 from sfumato.base.errors import InputError, VerificationFailed
-from sfumato.tracks.certificates.document import SEAL, SIGNATURE, Written, canonical, fields_of
+from sfumato.tracks.certificates.document import SEAL, SIGNATURE, Written, canonical, fields_of, is_words, key_words
 
 _ALGORITHM = "Ed25519"
 
@@ -23,17 +31,17 @@ def _signed_text(document: Written) -> bytes:
 
 
 def signer_with(key_file: str | Path) -> Callable[[Written], dict[str, str]]:
-    """What signs a certificate's body with the private key in a PEM file (``openssl genpkey -algorithm ed25519``)."""
+    """What signs a certificate's body with the private key in a PEM file (``sfumato keys make``)."""
     try:
         key = load_pem_private_key(Path(key_file).read_bytes(), password=None)
     except OSError as error:
         raise InputError(f"Cannot read the signing key {key_file}: {error.strerror}.") from error
     except (ValueError, TypeError) as error:
         raise InputError(
-            f"{key_file} holds no private key that can be read.", "Make one: openssl genpkey -algorithm ed25519."
+            f"{key_file} holds no private key that can be read.", "Make one: sfumato keys make me."
         ) from error
     if not isinstance(key, Ed25519PrivateKey):
-        raise InputError(f"{key_file} is not an Ed25519 key.", "Make one: openssl genpkey -algorithm ed25519.")
+        raise InputError(f"{key_file} is not an Ed25519 key.", "Make one: sfumato keys make me.")
     private: Ed25519PrivateKey = key
 
     def sign(body: Written) -> dict[str, str]:
@@ -71,18 +79,44 @@ def check_signer(document: Written, wanted: str | Path | None) -> str | None:
         return signer
     if signer is None:
         raise VerificationFailed("The certificate is not signed.", "Ask whoever made it to sign it.")
-    if signer != _public_key(wanted):
+    given = " ".join(str(wanted).lower().replace("-", " ").split())
+    same = given == key_words(signer).replace("-", " ") if is_words(given) else signer == public_key_in(wanted)
+    if not same:
         raise VerificationFailed("The certificate is signed by another key.", "It is not from who you think.")
     return signer
 
 
-def _public_key(wanted: str | Path) -> str:
-    text = str(wanted)
-    if not Path(text).is_file():
+def fresh_keys() -> tuple[str, str, str]:
+    """A new key: the private and the public one as PEM, and the public one in base64."""
+    private = Ed25519PrivateKey.generate()
+    secret = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    public = private.public_key()
+    shown = public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+    return secret, shown, base64.b64encode(public.public_bytes_raw()).decode()
+
+
+def public_key_in(given: str | Path) -> str:
+    """The public key (base64) in a PEM file, in a signed certificate, or as it is written."""
+    text, file = str(given), Path(given)
+    if not file.is_file():
+        try:
+            Ed25519PublicKey.from_public_bytes(base64.b64decode(text, validate=True))
+        except ValueError as error:
+            raise InputError(
+                f"'{text}' is neither a file nor a public key.", "Give a PEM file, base64 or words."
+            ) from error
         return text
     try:
-        key = load_pem_public_key(Path(text).read_bytes())
+        content = file.read_bytes()
+        if content.lstrip()[:1] == b"{":
+            signer = signer_of(json.loads(content))
+            if signer is None:
+                raise InputError(f"Nobody signed {text}.", "Sign it with protect --sign.")
+            return signer
+        key = load_pem_public_key(content)
     except (OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
         raise InputError(f"{text} holds no public key.", "Give a PEM file or the key in base64.") from error
     if not isinstance(key, Ed25519PublicKey):
         raise InputError(f"{text} is not an Ed25519 key.", "Give the signer's public key.")

@@ -9,7 +9,9 @@ yes.
 over their class, one point), at the stated radius or 100 m, whichever is more, so that a tiny radius cannot flatter.
 Under a Gaussian loss μ is linear in the radius; under geo-indistinguishability the logarithm of the odds is.
 
-A reader may require more: ``odds=5,radius=200m,class=day,no-kept,signed,releases``.
+A reader may require more: ``odds=5,radius=200m,class=day,no-kept,signed,releases``. A promise for each point of a track
+on its own, for one prior, or over a class that is not shipped is good only where that is required by name
+(``class=point``, ``prior``, ``custom``): whoever smooths a track is not the adversary of the first two.
 """
 
 from __future__ import annotations
@@ -30,8 +32,10 @@ from sfumato.tracks.certificates.clean import more_than_certified
 from sfumato.tracks.certificates.document import (
     LEAST_RADIUS_M,
     Certificate,
+    CertificateFields,
     Written,
     fields_of,
+    key_words,
     stated_protection,
     worst_odds,
 )
@@ -41,6 +45,7 @@ from sfumato.tracks.priors.classes import PRIOR_CLASSES
 from sfumato.tracks.times_released import Times
 
 Answer = bool | None  # None: cannot be told
+_WIDTHS = ("point", "prior", "custom", *PRIOR_CLASSES)  # what a promise may hold over, from the narrowest
 _VALUED, _PLAIN = ("odds", "radius", "class"), ("no-kept", "signed", "releases")
 _ADVICE = "For instance --require odds=5,radius=200m,class=day,no-kept,signed,releases."
 
@@ -69,6 +74,8 @@ class Verdict:
     unmet: tuple[str, ...] = ()
     points_read: PointsRead | None = None
     vouched: bool = False
+    against: str = ""
+    shared: str = ""
 
     @property
     def ok(self) -> bool:
@@ -81,7 +88,16 @@ class Verdict:
         """The fields of ``verify --json``."""
         names = (
             *("unchanged", "clean", "plausible", "protection", "worst_odds", "at_radius_m", "sentence", "holds_over"),
-            *("signed_by", "releases", "releases_known", "simulation", "wording_checked"),
+            *(
+                "against",
+                "shared",
+                "vouched",
+                "signed_by",
+                "releases",
+                "releases_known",
+                "simulation",
+                "wording_checked",
+            ),
         )
         lists = {name: list(getattr(self, name)) for name in ("exact", "checks", "notes", "unmet")}
         out = {"ok": self.ok, **{name: getattr(self, name) for name in names}, **lists, "reasons": dict(self.reasons)}
@@ -99,11 +115,14 @@ class Verdict:
             return "NOT GOOD: do not rely on this release."
         if not self.wording_checked:
             return "The numbers hold; the wording was not checked."
-        return "Good: unchanged, clean, plausible and protected."
+        trust = "signed by whom you named" if self.vouched else "if you trust who sent it"
+        plausible = "plausible" if self.plausible else "vouched for"
+        return f"Good, {trust}: unchanged, clean, {plausible}, and protected against {self.against}."
 
     def rows(self) -> list[tuple[str, str]]:
         """What was asked and what was found, in the order in which people read it."""
-        rows = [
+        rows = [("Beware", self.shared)] if self.shared else []
+        rows += [
             ("Unchanged?", _word(self.unchanged, self.reasons.get("unchanged"))),
             ("Clean?", _word(self.clean, self.reasons.get("clean"))),
             ("Plausible?", _word(self.plausible, self.reasons.get("plausible"))),
@@ -114,7 +133,9 @@ class Verdict:
                 ("Promise", self.sentence),
                 ("It holds over", self.holds_over),
                 ("Also in it, exact", ", ".join(self.exact) or "nothing but times, gaps and the number of points"),
-                ("Signed by", self.signed_by or "nobody: whoever can rewrite both files can seal them again"),
+                ("Signed by", "nobody: whoever can rewrite both files can seal them again")
+                if self.signed_by is None
+                else ("Signed by", f"{key_words(self.signed_by)} ({self.signed_by})"),
                 ("Releases", self.releases),
             ]
         if self.points_read is not None:
@@ -149,8 +170,11 @@ def judge(
     require: str = "",
 ) -> Verdict:
     """All four answers. A changed file is answered, not raised; ``require`` is as in ``verify --require``."""
-    if require:
-        parse_requirements(require)
+    if "signed" in parse_requirements(require) and signer is None:
+        raise InputError(
+            "A signature is required, and nobody says whose.",
+            "Name the signer whom you trust: --signer with their public key, or its words (sfumato keys show).",
+        )
     try:
         found = verify(source, release=release, format=format, signer=signer, ignore_wording=ignore_wording)
     except VerificationFailed as error:
@@ -178,7 +202,8 @@ def judge(
         notes=found.notes,
         points_read=PointsRead.of(trace for _, trace in people),
         vouched=signer is not None,
-        unmet=unmet(require, document, worst=lambda at: worst_odds(record, at)) if require else (),
+        shared=_shared_moments(record, [trace for _, trace in people]),
+        unmet=unmet(require, document, worst=lambda at: worst_odds(record, at)),
     )
 
 
@@ -200,6 +225,7 @@ def stated_verdict(document: Written) -> Verdict:
         at_radius_m=radius_m,
         sentence=record.headline,
         holds_over=_class_words(document),
+        against=_AGAINST[_WIDTHS[math.ceil(_width(fields))]].format(_class_words(document)),
         exact=record.kept,
         signed_by=None if not signature else str(signature["public_key"]),
         releases=("" if known else "an unknown number. ") + str(mode["meaning"]),
@@ -211,6 +237,39 @@ def stated_verdict(document: Written) -> Verdict:
 def _counted(mode: Mapping[str, str | int | float]) -> bool:
     """Whether it is known of how many releases this is one."""
     return mode["mode"] != "redrawn" or int(mode.get("redraws", 1)) > 1
+
+
+_AGAINST = {
+    "point": "somebody who sees one point of it and nothing else",
+    "prior": "somebody who believes that people move in one certain way, and nobody else",
+    "custom": "somebody who smooths it and knows how people move, over {}",
+    **dict.fromkeys(PRIOR_CLASSES, "somebody who smooths it and knows how people move, over {}"),
+}
+
+
+def _width(fields: CertificateFields) -> float:
+    """How much the promise holds over, by its place among :data:`_WIDTHS`; half a step less without an offset."""
+    members = fields.get("prior_class")
+    if members is not None:
+        name = members["name"]
+        return _WIDTHS.index(name.removesuffix(" without offset")) - (0.5 if name.endswith(" without offset") else 0.0)
+    if fields.get("prior") is not None:
+        return 1.0
+    return 0.0 if fields["points"] > fields["people"] else float(len(_WIDTHS) - 1)  # single points are no track
+
+
+def _shared_moments(record: Certificate, traces: Sequence[Trace]) -> str:
+    """How many points share their noise with another at the same moment: the shape between them is exact."""
+    if not Times.parse(record.times).same_intervals:
+        return ""
+    points = sum(len(trace) for trace in traces)
+    shared = 0
+    for trace in traces:
+        _, back, counts = np.unique(trace.times_s, return_inverse=True, return_counts=True)
+        shared += int(np.count_nonzero(counts[back] > 1))
+    if not shared:
+        return ""
+    return f"{shared} of {points} points share a moment with others, and so their noise: the way between them is exact."
 
 
 def _class_words(document: Written) -> str:
@@ -271,13 +330,13 @@ def _roughness(record: Certificate, trace: Trace) -> tuple[Roughness | None, Flo
 def parse_requirements(text: str) -> dict[str, str]:
     """The demands by name; an unknown one is refused, so that a slip of the pen never passes for a check."""
     asked: dict[str, str] = {}
-    for part in (piece.strip() for piece in text.split(",")):
+    for part in (piece.strip() for piece in text.split(",") if text):
         name, equals, value = part.partition("=")
         if name in asked or (name not in _VALUED if equals else name not in _PLAIN) or (equals and not value):
             raise InputError(f"'{part}' cannot be required.", _ADVICE)
         asked[name] = value
-    if "class" in asked and asked["class"] not in PRIOR_CLASSES:
-        raise InputError(f"There is no class '{asked['class']}'.", f"Classes: {', '.join(PRIOR_CLASSES)}.")
+    if "class" in asked and asked["class"] not in _WIDTHS:
+        raise InputError(f"There is no class '{asked['class']}'.", f"From the narrowest: {', '.join(_WIDTHS)}.")
     if "odds" in asked:
         try:
             if not float(asked["odds"]) > 1:
@@ -299,11 +358,12 @@ def unmet(text: str, document: Written, *, worst: Callable[[float | None], float
         if odds is None or not odds <= float(asked["odds"]) * (1 + 1e-6):
             at = "" if radius_m is None else f" at {asked['radius']}"
             out.append(f"odds={asked['odds']}{at}: it states {'none' if odds is None else f'{odds:.4g}'}")
-    if "class" in asked:
-        members, order = fields.get("prior_class"), list(PRIOR_CLASSES)
-        name = None if members is None else members.get("name")
-        if name not in order or order.index(name) < order.index(asked["class"]):
-            out.append(f"class={asked['class']}: it holds over {name or 'no class'}")
+    width, least = _width(fields), _WIDTHS.index(asked.get("class", "day")) - (0.0 if "class" in asked else 0.5)
+    if width < least:
+        name = _WIDTHS[math.ceil(width)]
+        enough = "" if "class" in asked else f"; if that is enough for you, --require class={name}"
+        wanted = f"class={asked['class']}" if "class" in asked else "class"
+        out.append(f"{wanted}: it holds over {_class_words(document)}{enough}")
     if "no-kept" in asked and fields["kept"]:
         out.append(f"no-kept: it holds {', '.join(fields['kept'])}")
     if "signed" in asked and not fields.get("signature"):

@@ -199,8 +199,6 @@ def judge_smoothed(
         checks=tuple(checks),
         notes=(*notes, MEANING),
     )
-    if not require:
-        return verdict
     stated = {**inner, SIGNATURE: signed_by}
     return replace(verdict, unmet=unmet(require, stated, worst=lambda at: worst_odds(inner, at)))
 
