@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from command import run
 from rides import PARIS, ride
 from track_files import write_as
 
+import sfumato as sf
 from sfumato.tracks.places.globe import Around
 
 NEW = [9000.0, 2000.0]  # metres from the first home
@@ -242,3 +245,87 @@ def test_a_place_is_written_as_people_write_it(tmp_path: Path, text: str) -> Non
     add(tmp_path, "home", text)
     out = run("places", "list", "--where", "--places", "me.places", folder=tmp_path)[1]
     assert "48.85660,2.35220" in out
+
+
+def log(days: int, *, first: int = 0) -> str:
+    """A CSV that grows by a ride a day."""
+    rows = ["time,lat,lon"]
+    for day in range(first, days):
+        trace = ride([0, 0], [4000.0 - 300 * day, 5000.0], every_s=30.0, at_s=1.7e9 + 86400 * day)
+        rows += [
+            f"{t:.0f},{y:.6f},{x:.6f}" for y, x, t in zip(trace.lat_deg, trace.lon_deg, trace.times_s, strict=True)
+        ]
+    return "\n".join(rows) + "\n"
+
+
+def owntracks(days: int) -> str:
+    """A month's .rec of OwnTracks."""
+    lines = []
+    for row in log(days).splitlines()[1:]:
+        t, lat, lon = row.split(",")
+        when = datetime.fromtimestamp(int(t), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        lines.append(f'{when}\t*\t{{"_type":"location","lat":{lat},"lon":{lon},"tst":{t}}}')
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize(("name", "written"), [("log.csv", log), ("2023-11.rec", owntracks)])
+def test_a_file_that_grows_releases_what_is_new_and_leaves_the_rest_byte_for_byte(
+    tmp_path: Path, name: str, written: Callable[[int], str]
+) -> None:
+    (tmp_path / "rides").mkdir()
+    add(tmp_path, "home", where([0.0, 0.0]))
+    released: dict[str, bytes] = {}
+    for days in (3, 5, 5, 6):
+        (tmp_path / "rides" / name).write_text(written(days))
+        code, out, err = hide(tmp_path)
+        assert code == 0, err
+        assert "left as shared" not in out
+        now = everything(tmp_path / "shared")
+        assert released.items() <= now.items()
+        released = now
+        assert run("verify", "c.json", "--release", "shared", folder=tmp_path)[0] == 0
+    assert len(released) == 3  # the first three days, two more, and one
+    (tmp_path / "all").mkdir()
+    (tmp_path / "all" / name).write_text(written(6))
+    run("hide", "all", "-o", "at once", "--places", "me.places", folder=tmp_path)
+    assert moments(tmp_path / "shared") == moments(tmp_path / "at once")  # no point lost, none twice
+
+
+def moments(folder: Path) -> list[float]:
+    return sorted(t for path in folder.iterdir() for t in sf.read_trace(path).times_s.tolist())
+
+
+def test_a_file_that_was_changed_and_not_only_grown_is_told_by_the_exit_code(tmp_path: Path) -> None:
+    (tmp_path / "rides").mkdir()
+    add(tmp_path, "home", where([0.0, 0.0]))
+    (tmp_path / "rides" / "log.csv").write_text(log(3))
+    assert hide(tmp_path)[0] == 0
+    before = everything(tmp_path / "shared")
+    rows = log(4).splitlines()
+    last = rows[-1].split(",")
+    middle = rows[len(rows) // 3].split(",")
+    rows[len(rows) // 3] = f"{middle[0]},{last[1]},{last[2]}"
+    (tmp_path / "rides" / "log.csv").write_text("\n".join(rows) + "\n")
+    code, out, _ = hide(tmp_path)
+    assert (code, "not only grown" in out) == (1, True)
+    assert before.items() < everything(tmp_path / "shared").items()  # the fourth day is there all the same
+    assert hide(tmp_path, "--lenient")[0] == 0
+
+
+def test_a_broken_file_makes_the_exit_code_say_so(shared: Path) -> None:
+    (shared / "rides" / "broken.gpx").write_text("<gpx><trk>")
+    assert hide(shared)[0] == 1
+    assert hide(shared, "--lenient")[0] == 0
+
+
+def test_again_makes_one_file_of_what_grew_in_parts(tmp_path: Path) -> None:
+    (tmp_path / "rides").mkdir()
+    add(tmp_path, "home", where([0.0, 0.0]))
+    for days in (2, 4):
+        (tmp_path / "rides" / "log.csv").write_text(log(days))
+        assert hide(tmp_path)[0] == 0
+    add(tmp_path, "school", where([3000.0, 5000.0]))
+    code, out, _ = hide(tmp_path, "--again")
+    assert (code, "NOT IN THE NEW FOLDER" in out) == (0, False)
+    assert out.count("Delete ") == 2
+    assert len(everything(tmp_path / "shared")) == 1

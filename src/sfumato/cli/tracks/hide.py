@@ -99,6 +99,9 @@ def hide(
     dry_run: bool = typer.Option(
         False, "--dry-run", help="With --again: show it first; nothing is put in place.", rich_help_panel=_LATER
     ),
+    lenient: bool = typer.Option(
+        False, "--lenient", help="Exit with 0 although files could not be used or released.", rich_help_panel=_FILES
+    ),
     strict: bool = typer.Option(False, "--strict", help="Stop at the first file that cannot be used."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object (private) and nothing else."),
     blur: str | None = typer.Option(
@@ -212,7 +215,8 @@ def hide(
     if public_report is not None:
         write_text(public_report, public_page(done, output))
     asked.remember()
-    code = 1 if done.lies_open or done.strangers else 0
+    unreleased = any(row.unreleased for row in done.rows) and not lenient
+    code = 1 if done.lies_open or done.strangers or unreleased else 0
     if json:
         files = {"folder": output, "certificate": certificate, "report": report, "public_report": public_report}
         outputs = {name: str(path) for name, path in files.items() if path is not None}

@@ -131,7 +131,7 @@ class _Compared:
             kept = [name for name in keep if name in original.columns or name in original.texts]
             left = withhold(original, self.places.zones, keep=kept).trace or original
         if len(left) != len(shared):
-            return replace(row, refused="it was made in another way")
+            return replace(row, refused="it was made in another way, or grew")
         shared = replace(shared, times_s=left.times_s, segment=left.segment)  # the attacker may know them
         moved = differences_m(left.lat_deg, left.lon_deg, shared.lat_deg, shared.lon_deg)
         self.pairs.append((left, shared))

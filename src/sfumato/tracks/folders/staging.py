@@ -51,6 +51,7 @@ class SourceRecord:
     """What became of one source. ``output`` is None when nothing was left of it.
 
     ``content_sha256`` is the digest of the released positions and times, which certificates of noise are made from.
+    What came to a source later is a ``part`` of its own; ``first_s`` and ``last_s`` are the times that it took.
     """
 
     source: str
@@ -64,6 +65,9 @@ class SourceRecord:
     content_sha256: str | None = None
     placed: bool = False
     skipped: dict[str, int] = field(default_factory=dict)
+    part: int = 1
+    first_s: float | None = None
+    last_s: float | None = None
 
 
 def _records(lines: Iterable[str]) -> Iterator[SourceRecord]:
@@ -73,7 +77,7 @@ def _records(lines: Iterable[str]) -> Iterator[SourceRecord]:
             values = json.loads(line)
         except ValueError:
             continue  # torn by a kill
-        if isinstance(values, dict) and set(values) | {"skipped"} == known:
+        if isinstance(values, dict) and set(values) | {"skipped", "part", "first_s", "last_s"} == known:
             yield SourceRecord(**{**values, "left_out": tuple(values["left_out"])})
 
 

@@ -90,8 +90,9 @@ def hide_again(
         done = hide_archive(sources, new, places, replace(how, faces=faces), times=times, blur=blur)
         after = {record.source: record for record in read_records(new).values()}
         here = {record.output: record for record in records if record.output and (out / record.output).exists()}
-        pairs = [(name, after[one.source].output) for name, one in sorted(here.items()) if one.source in after]
-        dropped = tuple(sorted(name for name, one in here.items() if one.source not in after))
+        whole = {name: one.source.removesuffix(f" (part {one.part})") for name, one in sorted(here.items())}
+        pairs = [(name, after[source].output) for name, source in whole.items() if source in after]
+        dropped = tuple(name for name, source in whole.items() if source not in after)
     except BaseException:
         _remove(new)
         raise

@@ -155,6 +155,7 @@ def hide_archive(
             tested.conclude,
             tested.look,
             noisy=blur is not None,
+            grows=True,
         )
 
     return fill_archive(sources, out, how, begin)

@@ -21,6 +21,7 @@ from sfumato.base.things.traces import Trace
 from sfumato.base.units import count_of
 from sfumato.tracks.certificates.build import released_of
 from sfumato.tracks.certificates.verify import Document
+from sfumato.tracks.folders.rides.growing import family_of, part_name, told_apart
 from sfumato.tracks.folders.rides.one_person import Whereabouts
 from sfumato.tracks.folders.staging import (
     WITHHELD_BEFORE,
@@ -39,7 +40,7 @@ from sfumato.tracks.places.find import FoundPlace
 from sfumato.tracks.places.leak_test import PlaceLeak
 from sfumato.tracks.times_released import Times
 
-CHANGED = "changed since it was shared: left as shared; rename it to share it as another ride"
+CHANGED = "changed since it was shared, not only grown: left as shared; rename it to share it as another ride"
 OTHER_WISH = "shared before with other zones or options: left as shared, which cannot be taken back"
 TAKEN = "another ride has this output name already"
 
@@ -58,6 +59,11 @@ class Row:
     new: bool = False
     no_track: bool = False
     gone: bool = False
+
+    @property
+    def unreleased(self) -> bool:
+        """Whether something of a track is not in the output, and was not there before either."""
+        return self.refused is not None and not self.no_track and self.refused != OTHER_WISH
 
     @classmethod
     def of(cls, record: SourceRecord, *, refused: str | None = None, new: bool = False) -> Row:
@@ -141,6 +147,7 @@ class Treatment:
     ``key`` names files; ``wish`` is a hash of all that the output depends on beside the ride. ``look`` sees every ride,
     also those shared before (a leak test needs them all). ``conclude`` is asked when all are staged, and may raise.
     ``noisy``: one noise over all rides, which must be one person's. ``remember``: keep what is published in memory.
+    ``grows``: what came to a source since it was shared is released as a part of its own.
     """
 
     key: bytes
@@ -152,6 +159,7 @@ class Treatment:
     look: Callable[[Trace, Trace | None], None] | None = None
     noisy: bool = True
     remember: bool = False
+    grows: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -259,25 +267,62 @@ class Job(Staging):
 
     def _one(self, source: str, path: Path) -> Row:
         digest, do = hashlib.sha256(path.read_bytes()).hexdigest(), self.do
-        known = self.manifest.records.get(source)
-        placed = known if known is not None and known.placed else None
-        if placed is not None:
-            return self._again(placed, digest, path)
+        if family := family_of(self.manifest.records, source):
+            if do.grows and (len(family) > 1 or family[0].source_sha256 != digest):
+                return self._grown(family, digest, path)
+            return self._again(family[0], digest, path)
         format, trace = self.how.reading.read(path)
+        return self._release(SourceRecord(source, digest, self.wish, None, None, 0, 0), trace, format)
+
+    def _release(self, record: SourceRecord, trace: Trace, format: Format) -> Row:
+        """A ride, or what came to one: published, looked at and staged."""
+        do = self.do
         if self.whereabouts is not None:
             self.whereabouts.add(trace)
         published = do.publish(trace)
         if do.look is not None:
             do.look(trace, published)
-        left_out = tuple(dict.fromkeys(trace.dropped))
-        record = SourceRecord(
-            source, digest, self.wish, None, None, len(trace), 0, left_out, skipped=dict(trace.skipped)
+        record = replace(
+            record,
+            points_in=len(trace),
+            left_out=tuple(dict.fromkeys(trace.dropped)),
+            skipped=dict(trace.skipped),
+            first_s=float(trace.times_s.min()),
+            last_s=float(trace.times_s.max()),
         )
         if published is not None:
             record = self._stage(record, published, self.to or format)
             self.looked_at.add(record.output or "")
         self.manifest.add(record)
         return Row.of(record, new=True)
+
+    def _grown(self, family: Sequence[SourceRecord], digest: str, path: Path) -> Row:
+        """A source that has more in it than was shared: the rest as a file of its own, the earlier ones as they are."""
+        first, do = family[0], self.do
+        spans = [span for one in family if (span := self._span(one)) is not None]
+        if len(spans) < len(family) or any(one.wish != self.wish for one in family):
+            return self._again(first, digest, path)
+        format, trace = self.how.reading.read(path)
+        found = told_apart(trace, list(zip(family, spans, strict=True)), do.publish)
+        for one, piece, published in found.kept:
+            if do.look is not None:
+                do.look(piece, published)
+                self.looked_at.add(one.output or "")
+        row = replace(Row.of(first, refused=CHANGED if found.changed else None), gone=first.output in self.gone)
+        if found.fresh is None:
+            return row
+        part = len(family) + 1
+        record = SourceRecord(part_name(first.source, part), digest, self.wish, None, None, 0, 0, part=part)
+        return replace(self._release(record, found.fresh, format), refused=row.refused)
+
+    def _span(self, record: SourceRecord) -> tuple[float, float] | None:
+        """From when to when a source went that was shared; from its file, where 0.2.0 shared it with its times."""
+        if record.first_s is not None and record.last_s is not None:
+            return record.first_s, record.last_s
+        if record.output is None or self.do.times.kind != "keep" or not (self.out / record.output).exists():
+            return None
+        times = read_trace(self.out / record.output).times_s
+        return float(times.min()), float(times.max())
 
     def _again(self, placed: SourceRecord, digest: str, path: Path) -> Row:
         """A source that was shared before: it is looked at again as it lies in the folder."""
@@ -310,15 +355,10 @@ class Job(Staging):
         content = hashlib.sha256(filled.read_bytes())
         name = keyed_name(self.do.key, content.digest(), ending)
         if self.how.keep_names:
-            name = kept_name(record.source, ending)
-        released = released_of([(None, trace)])
-        record = replace(
-            record,
-            output=name,
-            output_sha256=content.hexdigest(),
-            points_out=released.points,
-            content_sha256=released.digest(),
-        )
+            part = f" part {record.part}" if record.part > 1 else ""
+            name = kept_name(record.source.removesuffix(f" ({part.strip()})"), f"{part}{ending}")
+        said, sha, points = released_of([(None, trace)]).digest(), content.hexdigest(), len(trace)
+        record = replace(record, output=name, output_sha256=sha, points_out=points, content_sha256=said)
         if not self.enter_name(record):
             filled.unlink()
             raise InputError(f"{TAKEN}.", "Rename it, or leave --keep-names out.")

@@ -1,0 +1,71 @@
+"""Files that grow: what came to a source since it was shared is a part of its own; earlier files stay byte for byte.
+
+A log appended to, a newer export, next month under the same name: points are told apart by their times, each part by
+the span that it took. What lies in the span of an earlier part is published again in memory and must come to the same:
+else the source was changed, not only grown, which its owner is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.base.arrays import BoolArray
+from sfumato.base.things.traces import Trace
+from sfumato.tracks.certificates.build import released_of
+from sfumato.tracks.folders.staging import SourceRecord
+
+_SLACK_S = 1e-3  # formats round times to a millisecond
+Span = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grown:
+    """The pieces of a source that were shared before, as (record, piece, what is published of it), and the new one."""
+
+    kept: tuple[tuple[SourceRecord, Trace, Trace | None], ...]
+    fresh: Trace | None
+    changed: bool
+
+
+def part_name(source: str, part: int) -> str:
+    """The source of a part in the manifest."""
+    return source if part == 1 else f"{source} (part {part})"
+
+
+def family_of(records: Mapping[str, SourceRecord], source: str) -> list[SourceRecord]:
+    """What was shared of a source: itself, and the parts that came to it later."""
+    found = list[SourceRecord]()
+    while (one := records.get(part_name(source, len(found) + 1))) is not None and one.placed:
+        found.append(one)
+    return found
+
+
+def told_apart(
+    trace: Trace, family: Sequence[tuple[SourceRecord, Span]], publish: Callable[[Trace], Trace | None]
+) -> Grown:
+    """What of a source was shared before, and what is new: nothing, where an older ride replaced it."""
+    left: BoolArray = np.ones(len(trace), dtype=np.bool_)
+    kept, changed = [], False
+    for record, (first_s, last_s) in family:
+        old = left & (trace.times_s >= first_s - _SLACK_S) & (trace.times_s <= last_s + _SLACK_S)
+        left &= ~old
+        if not old.any():
+            if trace.times_s.min() < first_s:  # not a log that begins anew: another ride under its name
+                return Grown((), None, True)
+            continue
+        piece = _piece(trace, old)
+        published = publish(piece)
+        if (published and released_of([(None, published)]).digest()) == record.content_sha256:
+            kept.append((record, piece, published))
+        else:
+            changed = True
+    return Grown(tuple(kept), _piece(trace, left) if left.any() else None, changed)
+
+
+def _piece(trace: Trace, mask: BoolArray) -> Trace:
+    columns = {name: values[mask] for name, values in trace.columns.items()}
+    points = (trace.lat_deg[mask], trace.lon_deg[mask], trace.times_s[mask], trace.segment[mask])
+    return Trace(*points, columns, trace.dropped, trace.texts, trace.skipped)
