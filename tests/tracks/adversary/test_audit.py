@@ -50,10 +50,10 @@ def test_every_mechanism_can_be_audited_and_the_answer_is_json(options: dict) ->
 
 
 def test_noise_designed_for_chosen_times_is_audited_from_its_own_covariance() -> None:
-    protected = protect(walk(60, seed=12), secrets="windows:1min", prior="geolife-median", rng=9)
+    protected = protect(walk(24, seed=12), secrets="windows:1min", prior="geolife-median", rng=9)
     found = protected.audit()
     assert found.mechanism == "secrets"
-    assert found.points == 60
+    assert found.points == 24
     assert found.rms_error_raw_m > found.rms_error_smoothed_m > 0
     assert found.floor_m is None
 

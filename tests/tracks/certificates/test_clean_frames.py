@@ -17,6 +17,8 @@ from sfumato.cli import app
 from sfumato.tracks.certificates.clean import written_otherwise
 from sfumato.tracks.people.door import ProtectedFrame
 
+pytestmark = pytest.mark.filterwarnings("ignore:Worst group")  # its people are made up side by side
+
 pd = pytest.importorskip("pandas")
 HIDDEN = "48.853012"
 ROWS = 2 * 40

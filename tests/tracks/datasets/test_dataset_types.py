@@ -25,6 +25,8 @@ from sfumato.tracks.io.tables.wkb import encode_points, points_from_wkb
 from sfumato.tracks.people.layout import TableReading
 from sfumato.tracks.plan import Plan
 
+pytestmark = pytest.mark.filterwarnings("ignore:Worst group")  # its people are made up side by side
+
 PLAN = Plan(noise_m=200.0)
 GEO = {
     "version": "1.1.0",

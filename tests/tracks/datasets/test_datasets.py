@@ -24,6 +24,8 @@ from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.people.layout import TableReading
 from sfumato.tracks.plan import Plan
 
+pytestmark = pytest.mark.filterwarnings("ignore:Worst group")  # its people are made up side by side
+
 PLAN = Plan(noise_m=200.0)
 
 

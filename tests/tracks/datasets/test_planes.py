@@ -18,6 +18,8 @@ from sfumato.tracks.folders.streams import protect_table
 from sfumato.tracks.people.rows import Rows
 from sfumato.tracks.plan import Plan
 
+pytestmark = pytest.mark.filterwarnings("ignore:Worst group")  # its people are made up side by side
+
 DAY_MS = 86_400_000
 RNG = np.random.default_rng(15)
 DECIMAL = np.array([float(f"{value:.7f}") for value in RNG.uniform(-90, 90, 500)])

@@ -22,6 +22,8 @@ from sfumato.tracks.folders.streams import protect_table
 from sfumato.tracks.people.layout import TableReading
 from sfumato.tracks.plan import Plan
 
+pytestmark = pytest.mark.filterwarnings("ignore:Worst group")  # its people are made up side by side
+
 PLAN = Plan(noise_m=200.0)
 IDS = [
     pa.array(["a", "", "ümlaut", "x" * 40, "b"]),

@@ -18,6 +18,8 @@ from sfumato.tracks.io.tables.wkb import encode_points
 from sfumato.tracks.people.noise import choose_for_people
 from sfumato.tracks.plan import Plan
 
+pytestmark = pytest.mark.filterwarnings("ignore:Worst group")  # its people are made up side by side
+
 PLAN = Plan(noise_m=200.0)
 KEY = bytes(range(32))
 

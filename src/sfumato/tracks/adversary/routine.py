@@ -128,6 +128,8 @@ class Days:
 def place_cost(seen: Days, secret: Hours) -> Cost:
     """Odds about ``secret`` after so many days."""
     places = [secret, *seen.unknown]
+    hours = sum(place.end_s - place.start_s for place in (*places, *seen.known))
+    _refuse_many(int(seen.counted * hours / seen.every_s))
     times = [place.times_s(seen.counted, seen.every_s) for place in (*places, *seen.known)]
     columns = np.zeros((sum(map(len, times)), len(places)))
     start = 0
@@ -138,13 +140,17 @@ def place_cost(seen: Days, secret: Hours) -> Cost:
     return seen.cost(secret.name, observed_loss(np.concatenate(times), columns, seen.noise) * seen.releases)
 
 
+def _refuse_many(moments: int) -> None:
+    if moments > MOST_TIMES:
+        raise InputError(f"This schedule has {moments} moments.", "Ask for fewer days, or a longer --every.")
+
+
 def observed_loss(times_s: FloatArray, columns: FloatArray, noise: Kernel) -> float:
     """1/[(AᵀΓ⁻¹A)⁻¹]_00: the loss of the first unknown constant, the others unknown too, zero rows known exactly."""
     moments, back = distinct(times_s)
     if moments.size != times_s.size:
         raise InputError("Two places have the same hours.", "One person is at one place: let the hours not overlap.")
-    if moments.size > MOST_TIMES:
-        raise InputError(f"This schedule has {moments.size} moments.", "Ask for fewer days, or a longer --every.")
+    _refuse_many(moments.size)
     order = np.argsort(back)
     products = whitened_products(moments, columns[order], noise)
     if len(products) == 1:
