@@ -397,3 +397,24 @@ def test_the_demo_writes_what_it_says(tmp_path: Path, capsys: pytest.CaptureFixt
     out = capsys.readouterr().out
     assert "report.html" in out
     assert "found to" in out
+
+
+def test_a_certificate_is_written_beside_every_release_and_found_there(folder: Path) -> None:
+    assert run("protect", "ride.gpx", "-o", "shared.gpx", folder=folder)[0] == 0
+    assert (folder / "shared.gpx.certificate.json").is_file()
+    for named in ("shared.gpx", "shared.gpx.certificate.json"):
+        code, out, _ = run("verify", named, folder=folder)
+        assert (code, out.startswith("Good, if you trust who sent it")) == (0, True), out
+    assert run("protect", "ride.gpx", "-o", "alone.gpx", "--no-certificate", folder=folder)[0] == 0
+    assert not list(folder.glob("alone.gpx.*"))
+    assert run("verify", "alone.gpx", folder=folder)[0] != 0
+    assert run("protect", "ride.gpx", "-o", "timeless.csv", "--times", "drop", folder=folder)[0] == 0
+    assert not list(folder.glob("timeless.csv.*")), "a file without times has no certificate"
+
+
+def test_a_certificate_beside_a_shared_folder_is_found(folder: Path) -> None:
+    (folder / "rides").mkdir()
+    (folder / "rides" / "one.gpx").write_bytes((folder / "ride.gpx").read_bytes())
+    assert run("protect", "rides", "-o", "out", folder=folder)[0] == 0
+    assert (folder / "out.certificate.json").is_file()
+    assert run("verify", "out", folder=folder)[0] == 0

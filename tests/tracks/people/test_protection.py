@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +18,7 @@ from sfumato.base.errors import InputError, NotCertified
 from sfumato.base.things.frames import differences_m, snap
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.certificates.build import certificate_body, milliseconds_as_s, released_of
+from sfumato.tracks.certificates.state import load_state
 from sfumato.tracks.people.door import protect, protect_fleet
 from sfumato.tracks.people.noise import choose
 from sfumato.tracks.plan import Plan, Target
@@ -264,3 +267,26 @@ def test_certificates_are_refused_when_the_noise_does_not_keep_the_wish() -> Non
     terms = replace(done.terms, target=Target(radius_m=200.0, odds=1.5))
     with pytest.raises(NotCertified):
         certificate_body(terms, released_of([(None, done.release)]))
+
+
+@pytest.mark.parametrize("table", [False, True])
+def test_a_pickle_of_a_result_holds_no_key(table: bool, tmp_path: Path) -> None:
+    """In 0.2.0 it held the state: whoever read the pickle could undo every release."""
+    times = 1.7e9 + np.arange(30) * 10.0
+    trace = Trace(48.5 + np.arange(30) * 1e-4, np.full(30, 2.5), times)
+    state = tmp_path / "me.state"
+    if table:
+        rows = pa.table(
+            {"id": ["a"] * 30, "lat": trace.lat_deg, "lon": trace.lon_deg, "time": times.astype(int) * 1000}
+        )
+        done = protect(rows, person="id", columns={"time": "time"}, state=state)
+    else:
+        done = protect(trace, state=state)
+    key = load_state(state).key
+    held = pickle.dumps(done)
+    assert key not in held
+    assert load_state(state).key_of("a" if table else None, together=table) not in held
+    again = pickle.loads(held)
+    assert again.state is None
+    assert again.certificate == done.certificate
+    assert again.terms.mechanism.continuing

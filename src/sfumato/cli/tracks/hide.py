@@ -31,6 +31,7 @@ from sfumato.cli.tracks.archive_faces import (
 )
 from sfumato.cli.tracks.unnamed import Unnamed
 from sfumato.pages.report.archive_page import private_page, public_page
+from sfumato.tracks.certificates.document import certificate_beside
 from sfumato.tracks.certificates.sign import signer_with
 from sfumato.tracks.folders.rides.again import Rebuilt, hide_again
 from sfumato.tracks.folders.rides.hide import hide_archive
@@ -79,7 +80,7 @@ def hide(
     refuse_if_found: str | None = typer.Option(
         None, help="Share nothing if an attacker comes nearer to any place than this (e.g. 150m)."
     ),
-    certificate: Path | None = typer.Option(None, help="Write the certificate of all files (JSON) here."),
+    certificate: Path | None = typer.Option(None, help="Where the certificate goes (JSON); else beside the folder."),
     report: Path | None = typer.Option(None, help="Write the private report (HTML, 0600, shows your places) here."),
     public_report: Path | None = typer.Option(None, help="Write the report that may be shared here."),
     unnamed: str | None = typer.Option(
@@ -195,7 +196,7 @@ def hide(
     asked = Unnamed(output, unnamed, not_mine, quiet=json)
     if dry_run and not again:
         raise InputError("--dry-run is for --again.", "`hide` says what attackers find before anything is in place.")
-    rebuilt = None
+    rebuilt, certificate = None, certificate or certificate_beside(output)
     with progress("Hiding", count_members(sources), quiet=json) as step:
         faces = Faces(step, hear, sign=signer, certified=lambda document: write_certificate(certificate, document))
         faces = replace(faces, unnamed=asked)

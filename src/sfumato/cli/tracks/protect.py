@@ -31,6 +31,7 @@ from sfumato.cli.tracks.archive_faces import named_columns, passphrase_in, say_w
 from sfumato.tracks.certificates.build import drowning_warnings
 from sfumato.tracks.certificates.document import (
     Certificate,
+    certificate_beside,
     certificate_text,
     promise_lines,
     smooth_lines,
@@ -97,7 +98,9 @@ class ProtectOptions:
     level: str | None = typer.Option(None, help="Instead of odds: low, medium or high (odds 20, 5, 2).")
     keep: list[str] = typer.Option([], help="Keep this field of the track, e.g. elevation; repeat for more.")
     times: str = typer.Option("keep", help="keep, shift, relative, drop or coarse:5min: which times are released.")
-    certificate: Path | None = typer.Option(None, help="Write the certificate (JSON) here.")
+    certificate: Path | None = typer.Option(
+        None, help="Write the certificate (JSON) here; by default beside the release, as OUTPUT.certificate.json."
+    )
     report: Path | None = typer.Option(None, help="Write the private report (HTML, 0600, shows the original) here.")
     state: Path | None = typer.Option(
         None, help="The person's noise state (made if absent, 0600): later releases continue the noise."
@@ -153,6 +156,7 @@ class ProtectOptions:
     output_format: str | None = _shown(None, help="The release's format, where the ending does not tell.")
     keep_names: bool = _shown(False, "--keep-names", help="For an archive: keep the files' names.")
     sign: Path | None = _proof(None, help="Sign the certificate with the Ed25519 key in this PEM file.")
+    no_certificate: bool = _proof(False, "--no-certificate", help="Write no certificate: nobody can check the release.")
     public_report: Path | None = _proof(None, help="Write the report without the original here.")
     report_person: str | None = _proof(
         None, help="For a table of people: the reports are about this one person (an id)."
@@ -177,8 +181,20 @@ class ProtectOptions:
     @property
     def paths(self) -> dict[str, Path]:
         """What is written, by its name."""
-        named = ("certificate", self.certificate), ("report", self.report), ("public_report", self.public_report)
+        named = ("certificate", self._certificate), ("report", self.report), ("public_report", self.public_report)
         return {"release": Path(self.output), **{name: path for name, path in named if path is not None}}
+
+    @property
+    def _certificate(self) -> Path | None:
+        """Where the certificate goes: beside the release, unless it is said where, or that there is none.
+
+        Datasets hold their own; a file without times has none.
+        """
+        own = self.engine == "spark" or is_dataset(self.sources)
+        timeless = self.times == "drop" and not is_archive(self.sources)
+        if self.certificate is not None or self.no_certificate or own or timeless:
+            return self.certificate
+        return certificate_beside(Path(self.output))
 
     @property
     def packed(self) -> bool:

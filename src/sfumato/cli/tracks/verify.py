@@ -13,9 +13,11 @@ from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.base.files import write_text
 from sfumato.cli.output import AsJson, fail, print_json
 from sfumato.pages.report.verdict_page import verdict_page
+from sfumato.tracks.certificates.document import certificate_beside
 from sfumato.tracks.certificates.verdict import Verdict, judge
 from sfumato.tracks.certificates.verify import read_certificate
 
+OWN_CERTIFICATE = "_certificate.json"  # of a dataset, in its folder
 _FOLDERS = ("sfumato archive certificate", "sfumato dataset certificate")
 
 
@@ -25,9 +27,11 @@ def register(app: typer.Typer) -> None:
 
 
 def verify(
-    certificate: Path = typer.Argument(..., help="The certificate (JSON), or a released dataset, which holds its own."),
+    certificate: Path = typer.Argument(
+        ..., help="The certificate (JSON), or the release, with its certificate beside or in it."
+    ),
     release: Path | None = typer.Option(None, help="The release it speaks about; a folder for an archive."),
-    signer: str | None = typer.Option(None, help="Demand a signature by this public key (PEM file or base64)."),
+    signer: str | None = typer.Option(None, help="Demand a signature by this key: a PEM file, base64, or its words."),
     ignore_wording: bool = typer.Option(
         False, "--ignore-wording", help="Check the numbers only: for a certificate that another version worded."
     ),
@@ -38,10 +42,7 @@ def verify(
     json: AsJson = False,
 ) -> None:
     """Unchanged? Clean? Plausible? Protected? Exit 0 only if all four, and all that --require names."""
-    if certificate.is_dir():
-        certificate, release = certificate / "_certificate.json", release or certificate
-    if release is None:
-        raise InputError("A certificate is checked against its release.", "Name it with --release.")
+    certificate, release = _pair(certificate, release)
     if release.is_dir():
         if require or report is not None:
             raise InputError(
@@ -77,6 +78,22 @@ def verify(
 def _say(lines: Sequence[str], checks: Sequence[str], notes: Sequence[str]) -> None:
     for line in (*lines, *(f"  - checked: {one}" for one in checks), *(f"  note: {one}" for one in notes)):
         typer.echo(line)
+
+
+def _pair(named: Path, release: Path | None) -> tuple[Path, Path]:
+    """The certificate and the release of which one or both were named."""
+    if release is not None:
+        return (named / OWN_CERTIFICATE if named.is_dir() else named), release
+    beside = (named / OWN_CERTIFICATE, certificate_beside(named), named.with_suffix(".json"))
+    found = next((path for path in beside if path.is_file() and path != named), None)
+    if found is not None:
+        return found, named
+    stem = named.with_name(named.name.removesuffix(".certificate.json"))
+    if stem != named and stem.exists():
+        return named, stem
+    if named.exists() and _kind(named) is None:
+        raise InputError(f"There is no certificate beside {named}.", "Name it, and the release with --release.")
+    raise InputError("A certificate is checked against its release.", "Name it with --release.")
 
 
 def _kind(certificate: Path) -> object:

@@ -123,6 +123,11 @@ def certificate_text(document: Written) -> str:
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
+def certificate_beside(release: Path) -> Path:
+    """Where the certificate of a file or folder is written unless it is said where: beside it, by its whole name."""
+    return release.with_name(f"{release.name}.certificate.json")
+
+
 def with_file(body: Written, path: str | Path) -> dict[str, object]:
     """The body with the hash and size of the file the release was written to."""
     return {**body, "release": {**fields_of(body)["release"], **file_facts(path)}}

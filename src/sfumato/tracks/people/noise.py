@@ -10,14 +10,15 @@ it again. Whatever was drawn is measured against the law it is stated to have be
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
 from sfumato.accountant.compose import together
-from sfumato.base.arrays import FloatArray, IntArray
+from sfumato.base.arrays import FloatArray, IntArray, jsonable
 from sfumato.base.keystream import derived_key, fresh_key, keyed_randomness
 from sfumato.base.pool import pooled_floats
 from sfumato.base.randomness import Random, Randomness, randomness, stream_words
@@ -29,10 +30,10 @@ from sfumato.base.units import count_of
 from sfumato.tracks.certificates.build import NOTHING_DRAWN, Terms, certificate_body, released_of, rounded_times
 from sfumato.tracks.certificates.document import Certificate, with_seal
 from sfumato.tracks.certificates.state import NoiseState, load_state, opened_state
-from sfumato.tracks.noise.interface import ContinuingNoise, TraceMechanism
+from sfumato.tracks.noise.interface import ContinuingNoise, MechanismTerms, TraceMechanism
 from sfumato.tracks.noise.multiscale.many_paths import streamed_paths
 from sfumato.tracks.noise.multiscale.noise import MultiscaleNoise
-from sfumato.tracks.noise.registry import DrawnNoise, check_drawn, mechanism_for
+from sfumato.tracks.noise.registry import DrawnNoise, check_drawn, mechanism_for, mechanism_from_dict
 from sfumato.tracks.plan import Plan
 from sfumato.tracks.times_released import Times
 
@@ -216,11 +217,20 @@ def choose_for_people(
     return Noise(plan, one.mechanism, one.simulation, None, key or fresh_key(one.draw), one.state, parts)
 
 
+def without_key(done: object, terms: Terms) -> tuple[partial[object], tuple[()]]:
+    """What is pickled of a result: everything but the state and the key, which undo the noise."""
+    values = {part.name: getattr(done, part.name) for part in fields(done)}  # type: ignore[arg-type]  # a dataclass
+    described: MechanismTerms = jsonable(terms.mechanism.parameters())
+    values |= {"terms": replace(terms, mechanism=mechanism_from_dict(described)), "state": None}
+    return partial(type(done), **values), ()
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Protected(Shown):
     """A release with what is certified about it. ``original`` and ``dropped`` are private; ``state`` undoes the noise.
 
     ``body`` is the certificate before it is sealed; whoever writes a file adds the file's facts and seals it once.
+    A pickle of it holds neither the state nor any key, but the original.
     """
 
     original: Trace
@@ -229,6 +239,9 @@ class Protected(Shown):
     dropped: tuple[str, ...]
     terms: Terms
     state: NoiseState | None = None
+
+    def __reduce__(self) -> tuple[partial[object], tuple[()]]:
+        return without_key(self, self.terms)
 
     def __repr__(self) -> str:
         return f"<Protected, {count_of(len(self.release), 'point')}. {self.body['headline']}>"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -29,6 +30,7 @@ from sfumato.tracks.certificates.state import NoiseState
 from sfumato.tracks.noise.interface import Json
 from sfumato.tracks.people.engine import ProtectedRows, segments_of
 from sfumato.tracks.people.layout import Layout
+from sfumato.tracks.people.noise import without_key
 from sfumato.tracks.people.rows import Rows, count_faults
 
 DEGREE_M = 111_195.0  # of a great circle
@@ -51,6 +53,9 @@ class ProtectedFleet(Shown):
     terms: Terms
     state: NoiseState | None = None
     unread: Mapping[str, int] = field(default_factory=dict)
+
+    def __reduce__(self) -> tuple[partial[object], tuple[()]]:
+        return without_key(self, self.terms)
 
     def __repr__(self) -> str:
         points = count_of(len(self.done.lat_deg), "point")
