@@ -2,12 +2,12 @@
 
 python benchmarks/evidence_moves.py [--people 4]    prints one line for each story and person; exit 1 where one fails
 
-Made-up people with known homes (streets on a turned grid) live seven stories: they move, forget a place, add rides
-later, keep a log that grows, delete a shared file, restore an old backup, and share from two machines. *Truth* is
-counted from the rides: how many points inside a zone lie in the folder. *The tool's line* is what `hide` says before it
-writes. *The outsider* was written apart from it and sees only files: they take the place where most rides begin or end
-(the fullest 100 m), near where the person is known to live. After `hide --again` they look at the new folder, and at
-the old one if they kept it.
+Made-up people with known homes (streets on a turned grid) live eight stories: they move, forget a place, add rides
+later, keep a log that grows, delete a shared file, restore an old backup, share from two machines, and cut the ends of
+their rides. *Truth* is counted from the rides: how many points inside a zone lie in the folder. *The tool's line* is
+what `hide` says before it writes. *The outsider* was written apart from it and sees only files: they take the place
+where most rides begin or end (the fullest 100 m), near where the person is known to live. After `hide --again` they
+look at the new folder, and at the old one if they kept it.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from sfumato.tracks.folders.rides.hide import hide_archive
 from sfumato.tracks.folders.rides.ride_job import ArchiveResult, Sharing
 from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.io import read_trace, write_trace
+from sfumato.tracks.places.ends import RideEnds
 from sfumato.tracks.places.globe import Around, surface
 from sfumato.tracks.places.places_file import Places, place_at
 from sfumato.tracks.times_released import Times
@@ -226,7 +227,25 @@ def two_machines(life: Life) -> bool:
     return says(life, done, 0, "files of another machine") and len(done.strangers) == 3
 
 
-STORIES: tuple[Callable[[Life], bool], ...] = (moved, forgot, later, growing, deleted, restored, two_machines)
+def ends(life: Life) -> bool:
+    """Twenty rides from a place that nobody named, hidden with --ends; the outsider fits a circle through the cuts."""
+    life.name(0)
+    life.ride(1, 20)
+    lat, lon = (float(value[0]) for value in TOWN.to_degrees(life.homes[1]))
+    around = RideEnds(life.places, 400.0, rng=life.rng)
+    hide_archive([life.rides], life.shared, life.places, ends=around)
+    at = TOWN.to_metres([one.lat_deg[k] for one in traces(life.shared) for k in (0, -1)],
+                        [one.lon_deg[k] for one in traces(life.shared) for k in (0, -1)])  # fmt: skip
+    cuts = at[np.hypot(*(at - life.homes[1]).T) < 900]
+    found = np.linalg.lstsq(np.column_stack([2 * cuts, np.ones(len(cuts))]), (cuts**2).sum(axis=1), rcond=None)[0]
+    outsider = float(np.hypot(*(found[:2] - life.homes[1])))
+    place = next(place for place in around.drawn if place.distance_m(lat, lon) < 100)
+    leak = next(leak for leak in around.results() if leak.name == place.name)
+    print(f"  {'ends of rides, --ends 400m':<34} {'':>20}missed by {leak.best_m:<8.0f} circle {outsider:>5.0f} m")
+    return leak.found or leak.best_m < outsider + SLACK_M
+
+
+STORIES: tuple[Callable[[Life], bool], ...] = (moved, forgot, later, growing, deleted, restored, two_machines, ends)
 
 
 def main() -> int:

@@ -329,3 +329,26 @@ def test_again_makes_one_file_of_what_grew_in_parts(tmp_path: Path) -> None:
     assert (code, "NOT IN THE NEW FOLDER" in out) == (0, False)
     assert out.count("Delete ") == 2
     assert len(everything(tmp_path / "shared")) == 1
+
+
+def test_ends_of_rides_are_cut_wherever_they_are_by_zones_that_are_kept(shared: Path) -> None:
+    words = ("hide", "rides", "-o", "ends", "--places", "me.places", "--certificate", "e.json", "--ends", "400m")
+    code, out, _ = run(*words, folder=shared)
+    assert code == 0
+    assert "Ends of rides: " in out
+    assert "with a zone of 400 m each; the best attackers miss them by" in out
+    assert "Not covered by any zone" not in out
+    away = [ends_away_m(sf.read_trace(path), NEW) for path in (shared / "ends").iterdir()]
+    assert all(metres > 80 for metres in away)  # a fifth of the radius at least
+    first = everything(shared / "ends")
+    assert run("verify", "e.json", "--release", "ends", folder=shared)[0] == 0
+    write_as("gpx", ride(NEW, [6000.0, -3000.0], every_s=5.0, at_s=1.71e9), shared / "rides" / "later.gpx")
+    assert run(*words, folder=shared)[0] == 0
+    assert first.items() < everything(shared / "ends").items()  # the same zones, the same bytes
+    out = add(shared, "newhome", where(NEW))
+    assert "a zone of 400 m. It was drawn before and is kept" in out  # and no second zone when it is named
+
+
+def ends_away_m(trace: sf.Trace, metres: list[float]) -> float:
+    path = Around(*PARIS).to_metres(trace.lat_deg, trace.lon_deg) - metres
+    return float(min((path[0] ** 2).sum(), (path[-1] ** 2).sum()) ** 0.5)

@@ -6,7 +6,7 @@ said before anything is in place.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -43,10 +43,11 @@ from sfumato.tracks.io.archive import count_members
 from sfumato.tracks.io.draft import canonical
 from sfumato.tracks.io.formats import is_dataset
 from sfumato.tracks.people.layout import TableReading
+from sfumato.tracks.places.ends import RideEnds, with_ends
 from sfumato.tracks.places.find import FoundPlace
 from sfumato.tracks.places.leak_test import PlaceLeak
 from sfumato.tracks.places.leak_test import refuse_if_found as refuse_if_near
-from sfumato.tracks.places.places_file import Places, load_places
+from sfumato.tracks.places.places_file import Places, change_places, load_places
 from sfumato.tracks.places.zones import public_radius_m
 from sfumato.tracks.plan import Plan
 from sfumato.tracks.times_released import Times
@@ -76,6 +77,9 @@ def hide(
     ),
     times: str = typer.Option("keep", help="keep, shift, relative, drop or coarse:5min: which times are released."),
     keep: list[str] = typer.Option([], help="Keep this field where there is one, e.g. elevation; repeat for more."),
+    ends: str | None = typer.Option(
+        None, help="Also cut around the first and last point of every ride: 400m, 800m or 1600m, off-centre, for ever."
+    ),
     to: str | None = typer.Option(None, help="Write every ride as this format (csv, geojson, gpx, parquet ...)."),
     refuse_if_found: str | None = typer.Option(
         None, help="Share nothing if an attacker comes nearer to any place than this (e.g. 150m)."
@@ -152,7 +156,7 @@ def hide(
     signer, shown = None if sign is None else signer_with(sign), Times.parse(times)
     if is_dataset(sources) and (places.is_dir() or one_person or "id" in (columns or {})):
         unused = {"blur": blur, "state": state, "to": to, "keep-names": keep_names, "format": format}
-        _refuse_unused({**unused, "report": report, "public-report": public_report, "again": again})
+        _refuse_unused({**unused, "report": report, "public-report": public_report, "again": again, "ends": ends})
         everybody = places_in(places, passphrase=passphrase) if not one_person else {}
         mine = load_places(places, passphrase=passphrase) if one_person else None
         _check_zones([mine] if mine is not None else list(everybody.values()), zone)
@@ -186,24 +190,36 @@ def hide(
     _check_zone(owner, zone)
     reading = SourceReading(format, time_zone, columns, tuple(canonical(name) for name in keep), one_person)
     plan = None if blur is None else Plan(noise_m=length_m(blur), prior_class=prior_class)
+    around = None if ends is None else RideEnds(owner, length_m(ends), noise_m=(plan and plan.noise_m) or 0.0)
 
     def hear(leaks: tuple[PlaceLeak, ...], unvisited: tuple[str, ...]) -> None:
         if not json:
             _say_leaks(leaks, unvisited)
+        if around is not None and not json:
+            typer.echo(f"  {around.sentence()}")
         if limit_m is not None:
             refuse_if_near(leaks, limit_m)
+
+    def certified(document: Mapping[str, object]) -> None:
+        write_certificate(certificate, document)
+        if around is not None and around.drawn and not dry_run:
+            drawn = around.drawn
+            change_places(places, lambda mine: with_ends(mine, drawn), passphrase=_if_sealed(places, passphrase))
 
     asked = Unnamed(output, unnamed, not_mine, quiet=json)
     if dry_run and not again:
         raise InputError("--dry-run is for --again.", "`hide` says what attackers find before anything is in place.")
     rebuilt, certificate = None, certificate or certificate_beside(output)
     with progress("Hiding", count_members(sources), quiet=json) as step:
-        faces = Faces(step, hear, sign=signer, certified=lambda document: write_certificate(certificate, document))
+        faces = Faces(step, hear, sign=signer, certified=certified)
         faces = replace(faces, unnamed=asked)
         how = Sharing(reading, state, passphrase, keep_names, to, strict, faces)
         if again:
-            rebuilt = hide_again(sources, output, owner, how, times=shown, blur=plan, dry_run=dry_run)
-        done = rebuilt.done if rebuilt else hide_archive(sources, output, owner, how, times=shown, blur=plan)
+            rebuilt = hide_again(sources, output, owner, how, times=shown, blur=plan, ends=around, dry_run=dry_run)
+        else:
+            done = hide_archive(sources, output, owner, how, times=shown, blur=plan, ends=around)
+    if rebuilt is not None:
+        done = rebuilt.done
     if rebuilt is not None and not json:
         _say_again(rebuilt, output)
     if dry_run:

@@ -311,6 +311,7 @@ WITHHELD_BEFORE = (
     "Zones that were drawn later may lie open in files shared before.",
     *WITHHELD[1:],
 )
+ENDS = "What lies in a zone of the same kind around its first and its last point was taken out of each ride as well."
 NOT_COVERED = (
     "The directions in which rides come out of a zone: no guarantee. The owner measured what known attackers find.",
     "How long a gap lasted, where times are released.",
@@ -432,9 +433,14 @@ class FolderStatement:
         return document
 
 
+def withheld_words(*, before: bool, ends: bool) -> tuple[str, ...]:
+    """What was withheld: by the zones of today or of when files were first shared; around rides' ends, too."""
+    return (*(WITHHELD_BEFORE if before else WITHHELD), *([ENDS] if ends else []))
+
+
 def _known_words(words: Sequence[str]) -> Sequence[str]:
-    """Those of the two sentences that a certificate has; what was changed becomes the usual ones, which differ."""
-    return WITHHELD_BEFORE if list(words) == list(WITHHELD_BEFORE) else WITHHELD
+    """Those of the sentences that a certificate has; what was changed becomes the usual ones, which differ."""
+    return withheld_words(before=WITHHELD_BEFORE[0] in words, ends=ENDS in words)
 
 
 def over_people(points_of_people: Mapping[int, int]) -> Crowd:

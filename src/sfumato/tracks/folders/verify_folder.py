@@ -223,7 +223,7 @@ def _protection(document: FolderDocument) -> tuple[str, str]:
     if document["withheld"] is not None:
         rest = "" if noise is None else f"{noise.protection}. {noise.reasons['protection']}"
         why = f"Protection by the noise on the rest: {rest}" if rest else "What is left is exact."
-        before = document["withheld"] == list(WITHHELD_BEFORE)
+        before = WITHHELD_BEFORE[0] in document["withheld"]
         return "places withheld", f"Those named when a file was first shared. {why}" if before else why
     if noise is None:
         return "none", "Nothing was withheld, and no noise is stated."

@@ -30,6 +30,7 @@ from sfumato.tracks.folders.staging import (
     swap_folders,
 )
 from sfumato.tracks.io import read_trace
+from sfumato.tracks.places.ends import RideEnds
 from sfumato.tracks.places.globe import surface
 from sfumato.tracks.places.leak_test import LeakTest, PlaceLeak
 from sfumato.tracks.places.places_file import Places
@@ -74,6 +75,7 @@ def hide_again(
     *,
     times: Times,
     blur: Plan | None = None,
+    ends: RideEnds | None = None,
     dry_run: bool = False,
 ) -> Rebuilt:
     """The folder built anew beside the old one, and put in its place; with ``dry_run`` thrown away again."""
@@ -87,7 +89,7 @@ def hide_again(
     _carry_over(out, new, records)
     try:
         faces = replace(how.faces, certified=None) if dry_run else how.faces
-        done = hide_archive(sources, new, places, replace(how, faces=faces), times=times, blur=blur)
+        done = hide_archive(sources, new, places, replace(how, faces=faces), times=times, blur=blur, ends=ends)
         after = {record.source: record for record in read_records(new).values()}
         here = {record.output: record for record in records if record.output and (out / record.output).exists()}
         whole = {name: one.source.removesuffix(f" (part {one.part})") for name, one in sorted(here.items())}

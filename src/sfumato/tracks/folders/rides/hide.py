@@ -19,9 +19,10 @@ from sfumato.base.units import count_of
 from sfumato.tracks.certificates.build import certificate_body, rounded_times
 from sfumato.tracks.folders.rides.protect_archive import chosen_noise
 from sfumato.tracks.folders.rides.ride_job import ArchiveResult, Job, Said, Sharing, Treatment, fill_archive
-from sfumato.tracks.folders.staging import WITHHELD, WITHHELD_BEFORE
+from sfumato.tracks.folders.staging import withheld_words
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.people.noise import Noise
+from sfumato.tracks.places.ends import RideEnds
 from sfumato.tracks.places.find import FoundPlace, Stops
 from sfumato.tracks.places.given_tables import is_table, like, traces_of_table
 from sfumato.tracks.places.globe import surface
@@ -43,6 +44,7 @@ class Hiding:
     times: Times = field(default_factory=Times)
     keep: tuple[str, ...] = ()
     blur: tuple[Plan, Noise] | None = None
+    ends: RideEnds | None = None
 
     def __post_init__(self) -> None:
         if not self.places.active:
@@ -56,7 +58,8 @@ class Hiding:
     def publish(self, trace: Trace) -> Trace | None:
         """One ride as it would be published; None where nothing is left of it."""
         keep = [name for name in self.keep if name in trace.columns or name in trace.texts]
-        left = withhold(trace, self.zones, keep=keep).trace
+        ends = [] if self.ends is None else [place.withheld for place in self.ends.of(trace)]
+        left = withhold(trace, [*self.zones, *ends], keep=keep).trace
         if left is not None and self.blur is not None:
             left = self.blur[1].track(rounded_times(left), keep=keep, times=self.times)
         return None if left is None else self.times.apply(left, self.places.derive("times"))
@@ -69,6 +72,8 @@ class Hiding:
             "keep": sorted(self.keep),
             "blur": None if self.blur is None else self.blur[0].to_dict(),
         }
+        if self.ends is not None:
+            parts["ends"] = self.ends.radius_m
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
@@ -133,6 +138,7 @@ def hide_archive(
     *,
     times: Times | None = None,
     blur: Plan | None = None,
+    ends: RideEnds | None = None,
 ) -> ArchiveResult:
     """Every ride of the sources without what lies in the zones, in ``out``; see the rules in ``docs/places.md``.
 
@@ -140,7 +146,7 @@ def hide_archive(
     raise: then nothing is put in place.
     """
     how = how or Sharing()
-    hiding = Hiding(places, times or Times(), how.reading.keep)
+    hiding = Hiding(places, times or Times(), how.reading.keep, ends=ends)
 
     def begin(private: Path) -> Treatment:
         chosen = None if blur is None else chosen_noise(sources, blur, private, how)
@@ -178,6 +184,8 @@ class _Tested:
 
     def look(self, trace: Trace, published: Trace | None) -> None:
         self.test.add(trace, published)
+        if self.hiding.ends is not None:
+            self.hiding.ends.look(trace, published)
         if self.stops is not None:
             self.stops.add(trace)
         points = surface(trace.lat_deg, trace.lon_deg)
@@ -200,11 +208,13 @@ class _Tested:
         if self.how.faces.tested is not None:
             self.how.faces.tested(leaks, unvisited)
         if self.how.faces.unnamed is not None and self.stops is not None:
-            self.how.faces.unnamed(_uncovered(self.stops.places(), hiding.zones))
+            ends = () if hiding.ends is None else hiding.ends.zones
+            self.how.faces.unnamed(_uncovered(self.stops.places(), (*hiding.zones, *ends)))
         noise = None
         if hiding.blur is not None and job.outputs:
             terms = replace(hiding.blur[1].terms(), times=str(hiding.times), kept=hiding.keep, several_files=True)
             noise = certificate_body(terms, job.released)
         simulation = hiding.places.simulation or (noise is not None and bool(noise["simulation"]))
         lies_open = unread or any(leak.lies_open for leak in leaks)
-        return Said(noise, simulation, leaks, unvisited, WITHHELD_BEFORE if lies_open else WITHHELD)
+        withheld = withheld_words(before=lies_open, ends=hiding.ends is not None)
+        return Said(noise, simulation, leaks, unvisited, withheld)

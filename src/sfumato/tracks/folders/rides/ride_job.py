@@ -176,7 +176,7 @@ class ArchiveResult:
     @property
     def lies_open(self) -> bool:
         """Whether a place, or whatever cannot be looked into, lies open in the folder."""
-        return self.document["withheld"] == list(WITHHELD_BEFORE)
+        return WITHHELD_BEFORE[0] in (self.document["withheld"] or ())
 
     @property
     def shared(self) -> int:
