@@ -52,6 +52,7 @@ def run(copy: Path, *words: object, code: int = 0) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_the_new_design_is_designed_compared_and_helped(copy: Path) -> None:
     words = ("design", "--mechanism", "one-favourite", "--prior", "prior.csv", "--epsilon", 1)
     made = json.loads(run(copy, *words, "-o", "made.json", "--json"))

@@ -10,6 +10,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
 from repository import ROOT
 
 PAGE = (ROOT / "docs" / "contributing" / "add_a_format.md").read_text(encoding="utf-8")
@@ -28,6 +29,7 @@ def followed(copy: Path) -> None:
     table.write_text(head + opened + row + tail, encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_one_file_and_one_row_and_every_command_takes_the_new_format(tmp_path: Path) -> None:
     left_out = shutil.ignore_patterns("__pycache__", "static", "*.nbi", "*.nbc")
     shutil.copytree(ROOT / "src" / "sfumato", tmp_path / "src" / "sfumato", ignore=left_out)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from repository import ROOT
 
 PAGE = (ROOT / "docs" / "contributing" / "add_an_answer.md").read_text(encoding="utf-8")
@@ -32,6 +33,7 @@ def followed(copy: Path) -> None:
     face.write_text(head + command + "\n\n" + table + opened + brace + row + rows, encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_one_file_a_command_and_a_row_and_estimate_answers_the_new_question(tmp_path: Path) -> None:
     left_out = shutil.ignore_patterns("__pycache__", "static", "*.nbi", "*.nbc")
     shutil.copytree(ROOT / "src" / "sfumato", tmp_path / "src" / "sfumato", ignore=left_out)

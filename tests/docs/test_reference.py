@@ -39,6 +39,7 @@ def documented(text: str) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_every_public_name_is_in_the_reference_under_its_own_module(text: str) -> None:
     public, silent = set(), []
     for source in HOUSE.rglob("*.py"):

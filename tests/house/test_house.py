@@ -25,6 +25,7 @@ def rooms() -> tuple[Module, ...]:
     return house.modules()
 
 
+@pytest.mark.slow
 def test_no_measure_passes_its_limit(rooms: tuple[Module, ...]) -> None:
     held = house_numbers.numbers()
     counted = house.measures(rooms)

@@ -311,6 +311,8 @@ ORDINARY: dict[str, tuple[str | None, Any]] = {
     "Asked.gain": (None, None),
     "comparison.channel": (None, Channel(Q)),
     "remap.channel": (None, Channel(Q)),
+    "best_answers.channel": (None, Channel(Q)),
+    "bounded_lip_to_ldp.priors": (None, TVBall(P, 0.1)),
     "lip_over_set.priors": (None, TVBall(P, 0.1)),
     "optimal_channel.priors": (None, TVBall(P, 0.1)),
     "exact_fractions.first": (None, EXACT),
@@ -438,7 +440,7 @@ def doors() -> dict[str, Callable[..., Any]]:
 
 
 def inside_is_checked(value: object) -> bool:
-    return inspect.isclass(value) and hasattr(value, "__post_init__")
+    return inspect.isclass(value) and hasattr(value, "__post_init__") and not inspect.isabstract(value)
 
 
 def takes_plain_values(value: object) -> bool:

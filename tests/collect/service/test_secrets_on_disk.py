@@ -49,6 +49,7 @@ def counted(database: str, cycle: int, count: int) -> list[bytes]:
     return [secret for report in reports for secret in (report.key, report.nonce)]
 
 
+@pytest.mark.slow
 def test_no_file_of_the_database_holds_a_key_or_nonce_that_was_forgotten(tmp_path: Path) -> None:
     database = f"sqlite:///{tmp_path}/town.db"
     secrets: list[bytes] = []

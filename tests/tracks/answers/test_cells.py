@@ -110,6 +110,7 @@ def test_tables_and_folders_of_their_parts_are_releases_too(tmp_path: Path) -> N
         receive(table.slice(1), done.certificate)
 
 
+@pytest.mark.slow
 def test_people_across_the_date_line_in_one_cell_and_alone_are_answered() -> None:
     rng = np.random.default_rng(0)
     law = NoiseLaw(White(200.0), 0.0)

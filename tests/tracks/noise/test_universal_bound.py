@@ -68,6 +68,7 @@ def prices() -> list[dict]:
     return price_table()
 
 
+@pytest.mark.slow
 def test_the_price_table_is_at_or_below_the_specification(prices: list[dict]) -> None:
     for row, (matern, three) in zip(prices, SPEC_PRICES, strict=True):
         assert row["matern32"] <= matern
