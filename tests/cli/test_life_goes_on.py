@@ -352,3 +352,23 @@ def test_ends_of_rides_are_cut_wherever_they_are_by_zones_that_are_kept(shared: 
 def ends_away_m(trace: sf.Trace, metres: list[float]) -> float:
     path = Around(*PARIS).to_metres(trace.lat_deg, trace.lon_deg) - metres
     return float(min((path[0] ** 2).sum(), (path[-1] ** 2).sum()) ** 0.5)
+
+
+@pytest.mark.parametrize(
+    ("spread_s", "times", "told"), [(240.0, "keep", True), (9000.0, "keep", False), (240.0, "shift", False)]
+)
+def test_regular_departures_are_told_beside_the_leak_line(
+    tmp_path: Path, spread_s: float, times: str, told: bool
+) -> None:
+    (tmp_path / "rides").mkdir()
+    monday = 1.7e9 - 1.7e9 % 86400 + 6 * 86400  # 2023-11-20
+    for day in range(12):
+        late = spread_s * (day % 5 - 2) / 2
+        trace = ride([0, 0], [4000.0 - 300 * day, 5000.0], every_s=5.0, at_s=monday + 86400 * day + 8 * 3600 + late)
+        write_as("gpx", trace, tmp_path / "rides" / f"{day}.gpx")
+    add(tmp_path, "home", where([0.0, 0.0]))
+    code, out, _ = hide(tmp_path, "--times", times)
+    assert code == 0
+    line = next(line for line in out.splitlines() if line.startswith("  home: "))
+    assert ("Shared times tell when you leave home: on 100% of weekdays" in line) == told
+    assert ("--times shift hides the time of day" in line) == told

@@ -63,6 +63,7 @@ class PlaceLeak:
     open_points: int = 0
     open_files: int = 0
     open_since_s: float | None = None
+    departures: str = ""
 
     @property
     def lies_open(self) -> bool:
@@ -76,6 +77,9 @@ class PlaceLeak:
 
     def sentence(self) -> str:
         """One line for the owner."""
+        return f"{self._found_words()} {self.departures}".strip()
+
+    def _found_words(self) -> str:
         if self.lies_open:
             files = count_of(self.open_files, "file that was shared before", "files that were shared before")
             nearest = "" if OPEN not in self.errors_m else f"; rides end {self.errors_m[OPEN]:.0f} m from it"

@@ -22,6 +22,7 @@ from sfumato.tracks.folders.rides.ride_job import ArchiveResult, Job, Said, Shar
 from sfumato.tracks.folders.staging import withheld_words
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.people.noise import Noise
+from sfumato.tracks.places.departures import Departures
 from sfumato.tracks.places.ends import RideEnds
 from sfumato.tracks.places.find import FoundPlace, Stops
 from sfumato.tracks.places.given_tables import is_table, like, traces_of_table
@@ -181,9 +182,13 @@ class _Tested:
         self.hiding, self.how, self.test = hiding, how, test
         self.entered = [0] * len(hiding.zones)
         self.stops = None if how.faces.unnamed is None else Stops()
+        timed = hiding.times.kind in ("keep", "coarse")
+        self.departures = [Departures(place) for place in hiding.places.active] if timed else []
 
     def look(self, trace: Trace, published: Trace | None) -> None:
         self.test.add(trace, published)
+        for leaving in self.departures:
+            leaving.add(trace, published)
         if self.hiding.ends is not None:
             self.hiding.ends.look(trace, published)
         if self.stops is not None:
@@ -203,6 +208,9 @@ class _Tested:
             else:
                 self.test.add(earlier, earlier)
         leaks = self.test.results()
+        if self.departures:
+            told = [leaving.sentence() for leaving in self.departures]
+            leaks = tuple(replace(leak, departures=words) for leak, words in zip(leaks, told, strict=True))
         active = hiding.places.active
         unvisited = tuple(place.name for place, count in zip(active, self.entered, strict=True) if not count)
         if self.how.faces.tested is not None:
