@@ -18,6 +18,7 @@ from sfumato.base.randomness import randomness
 from sfumato.base.things.frames import displace, snap
 from sfumato.base.things.grid import Grid
 from sfumato.collect.client.exact_draw import WORDS_PER_REPORT, cell_from_words, integer_weights, probabilities, weights
+from sfumato.collect.client.public_log import head_words
 from sfumato.collect.client.reveals import reveals
 from sfumato.collect.client.wire import canonical_json, channel_version, epoch_turn, log_entry, to_base64url
 from sfumato.collect.grids.tight import tight_channel
@@ -204,9 +205,9 @@ def offers() -> dict[str, Any]:
         "text for a number": (signed(beta_per_m="0.001"), "number"),
     }
 
-    def logged(*versions: str) -> list[dict[str, Any]]:
+    def logged(*versions: str, before: tuple[str, str] = ("11" * 32, "22" * 32)) -> list[dict[str, Any]]:
         log: list[dict[str, Any]] = []
-        for index, version in enumerate(["11" * 32, "22" * 32, good["version"], *versions]):
+        for index, version in enumerate([*before, good["version"], *versions]):
             previous = log[-1]["entry"] if log else "0" * 64
             entry = log_entry(campaign="golden", index=index, cycle=index + 1, version=version, previous=previous)
             log.append(
@@ -241,6 +242,9 @@ def offers() -> dict[str, Any]:
     jumped[0] *= 0.1
     return {
         "public_key": public, "good": good, "log": logged(), "changed": changed,
+        "other_log": logged(before=("33" * 32, "22" * 32)), "next_log": logged(signed(cycle=4)["version"]),
+        "other_next_log": logged(signed(cycle=4)["version"], before=("33" * 32, "22" * 32)),
+        "head_words": head_words(logged()[-1]["entry"]),
         "refused": {name: {"document": document, "word": word} for name, (document, word) in refused.items()},
         "second_version": signed(floor=0.009), "next_cycle": signed(cycle=4),
         "next_cycle_jumped": signed(cycle=4, output_weights=(jumped / jumped.sum()).tolist(), floor=0.001),

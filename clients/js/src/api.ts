@@ -368,6 +368,27 @@ export interface GridFields {
   cell_width_deg: number;
 }
 
+/** The last entry of a campaign's public log as it was signed, and its words: it covers every entry before. */
+export interface HeadView {
+  campaign: string;
+  public_key: string;
+  index: number;
+  version: string;
+  previous: string;
+  entry: string;
+  signature: string;
+  words: string;
+}
+
+/** The heads of this collector's logs, and those of others that it republishes. */
+export interface HeadsAnswer {
+  ok: boolean;
+  error: string | null;
+  errors: string[];
+  status: number;
+  heads: HeadView[];
+}
+
 /** The closed cycles, oldest first. */
 export interface HistoryAnswer {
   ok: boolean;

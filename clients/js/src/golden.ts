@@ -3,5 +3,13 @@ export { cellFromWords, locate, probabilities, weights } from "./draw.js";
 export { displace, snap } from "./frames.js";
 export { advance, displacement, liveBudget, normalsNeeded } from "./live.js";
 export { normalsFromWords } from "./normal.js";
-export { checkAgainstMemory, checkLog, checkOffer, DEFAULT_CAPS, epochTurn, packLogWeights } from "./offer.js";
+export {
+  checkAgainstMemory,
+  checkLog,
+  checkOffer,
+  DEFAULT_CAPS,
+  epochTurn,
+  headWords,
+  packLogWeights,
+} from "./offer.js";
 export { reveals } from "./reveals.js";

@@ -58,8 +58,12 @@ export interface Memory {
   rhythm?: string;
   /** Every field of the campaign that may not change while this device takes part. */
   agreed?: Terms;
+  /** The last entry of the public log that this device saw: a log that does not go through it is another. */
+  head?: LogHead;
   log_weights?: string;
 }
+
+export type LogHead = Omit<LogEntryView, "cycle"> & { public_key: string };
 
 export type Terms = Record<string, number | string | null>;
 
@@ -312,7 +316,12 @@ export function checkAgainstMemory(offer: Offer, memory: Memory, caps: Caps): vo
  * does not list what this device saw before (`seen`) was rewritten; cycles count up one by one, so that skipping numbers
  * cannot widen the limit on the change of c.
  */
-export async function checkLog(entries: unknown, offer: Offer, seen: Record<string, string> = {}): Promise<void> {
+export async function checkLog(
+  entries: unknown,
+  offer: Offer,
+  seen: Record<string, string> = {},
+  head?: LogHead,
+): Promise<LogHead> {
   must(Array.isArray(entries), "The public log is missing.");
   let previous = "0".repeat(64);
   const listed: Record<string, string> = {};
@@ -332,4 +341,24 @@ export async function checkLog(entries: unknown, offer: Offer, seen: Record<stri
   must(listed[offer.cycle] === offer.version, "The public log does not list exactly this version.");
   for (const [cycle, version] of Object.entries(seen))
     must(listed[cycle] === version, "The public log was rewritten.", "Do not take part, and publish both logs.");
+  const log = entries as LogEntryView[];
+  if (head !== undefined && head.public_key === offer.publicKey)
+    must(
+      log[head.index]?.entry === head.entry,
+      `This device saw the log as far as entry ${head.index}, ${headWords(head.entry)}; this server shows another.`,
+      "Do not take part, and publish both heads: each is signed by the same key.",
+    );
+  const { campaign, index, version, previous: before, entry, signature } = log.at(-1)!;
+  return { campaign, public_key: offer.publicKey, index, version, previous: before, entry, signature };
+}
+
+/** The first 128 bits of an entry's hash as eight words that can be read aloud, 16 bits to a word. */
+export function headWords(entry: string): string {
+  const letters = (n: number) =>
+    [n >> 12, (n >> 10) & 3, (n >> 6) & 15, (n >> 4) & 3, n & 15]
+      .map((at, place) => (place % 2 ? "aiou" : "bdfghjklmnprstvz")[at])
+      .join("");
+  return Array.from({ length: 8 }, (_, word) => letters(Number.parseInt(entry.slice(4 * word, 4 * word + 4), 16))).join(
+    "-",
+  );
 }

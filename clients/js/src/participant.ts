@@ -76,7 +76,7 @@ export class Participant {
     const memory = this.#ours(await this.device.read());
     const offer = await checkOffer(document.body, this.caps, this.#key ?? memory.public_key);
     must(offer.campaign === this.campaign, "The channel belongs to another campaign.");
-    await checkLog((await this.#call("log")).body.log, offer, memory.versions);
+    const head = await checkLog((await this.#call("log")).body.log, offer, memory.versions, memory.head);
     await this.device.change((memory) => {
       const ours = this.#ours(memory);
       checkAgainstMemory(offer, ours, this.caps);
@@ -88,6 +88,7 @@ export class Participant {
       ours.public_key = offer.publicKey;
       ours.versions[String(offer.cycle)] = offer.version;
       ours.rhythm = offer.rhythm;
+      ours.head = head;
       if (offer.cycle !== ours.last_cycle) {
         ours.last_cycle = offer.cycle;
         ours.log_weights = packLogWeights(offer.outputWeights);
@@ -111,8 +112,13 @@ export class Participant {
       const left = this.#ours(memory);
       const name = `${this.url} ${this.campaign}`;
       memory.campaigns[`${name} (left before cycle ${offer.cycle})`] = left;
-      const { versions, public_key } = left;
-      memory.campaigns[name] = { versions, reports: {}, ...(public_key === undefined ? {} : { public_key }) };
+      const { versions, public_key, head } = left;
+      memory.campaigns[name] = {
+        versions,
+        reports: {},
+        ...(public_key === undefined ? {} : { public_key }),
+        ...(head === undefined ? {} : { head }),
+      };
       const about = { server: this.url, campaign: this.campaign, name: `changed: ${changed.join(", ")}` };
       memory.entries.push({ what: "joined again", epsilon_per_km: 0, delta: 0, ...about });
     });

@@ -325,3 +325,14 @@ for (const [attack, { document, log, field }] of Object.entries(offers.changed))
     assert.match(entry.name, new RegExp(field));
     assert.equal(Object.keys(JSON.parse(store.read()).campaigns).length, 2);
   });
+
+test("a log that does not go through the head this device saw is refused, though every version it saw is listed", async (t) => {
+  let now = { channel: offers.good, log: { log: offers.log } };
+  t.mock.method(globalThis, "fetch", async (address) => new Response(JSON.stringify(now[address.slice(HOME.length)])));
+  const store = sfumato.forgetfulStore();
+  await taking(store).look();
+  now = { channel: offers.next_cycle, log: { log: offers.other_next_log } };
+  await assert.rejects(taking(store).look(), new RegExp(`saw the log as far as entry 2, ${offers.head_words}`));
+  now.log = { log: offers.next_log };
+  assert.equal((await taking(store).look()).cycle, 4);
+});

@@ -47,6 +47,18 @@ class KeptReport(TypedDict):
     reveals: NotRequired[KeptReveals]
 
 
+class LogHead(TypedDict):
+    """One entry of a campaign's public log as it was signed: it covers every entry before."""
+
+    campaign: str
+    public_key: str
+    index: int
+    version: str
+    previous: str
+    entry: str
+    signature: str
+
+
 class CampaignMemory(TypedDict):
     """What one server has shown of one campaign, and the reports drawn for it, by epoch."""
 
@@ -57,6 +69,8 @@ class CampaignMemory(TypedDict):
     rhythm: NotRequired[str]
     agreed: NotRequired[dict[str, float | str | None]]
     """Every field of the campaign that may not change while this device takes part."""
+    head: NotRequired[LogHead]
+    """The last entry of the public log that this device saw: a log that does not go through it is another."""
     log_weights: NotRequired[str]
     secret: NotRequired[str]
 
@@ -128,8 +142,8 @@ def _is_entry(value: object) -> bool:
 def _is_campaign(value: object) -> bool:
     if not isinstance(value, dict):
         return False
-    parts = [value.get(name, {}) for name in ("versions", "agreed", "reports")]
-    return all(isinstance(part, dict) for part in parts) and all(map(_is_report, parts[2].values()))
+    parts = [value.get(name, {}) for name in ("versions", "agreed", "head", "reports")]
+    return all(isinstance(part, dict) for part in parts) and all(map(_is_report, parts[3].values()))
 
 
 def _is_report(value: object) -> bool:

@@ -25,15 +25,18 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 import sfumato.collect.client
 from sfumato.base.errors import BudgetExceeded, InputError, SfumatoError, VerificationFailed
 from sfumato.base.things.grid import Grid
+from sfumato.cli import app
 from sfumato.collect.cities import city
 from sfumato.collect.client import Caps, Device, NotSent, NotYet, Participant, exact_draw
 from sfumato.collect.client.__main__ import main as terminal
 from sfumato.collect.client.crowd import lies_elsewhere, people_in_cells
 from sfumato.collect.client.offer import check_offer
+from sfumato.collect.client.public_log import SplitView, check_head
 from sfumato.collect.client.reveals import reveals
 from sfumato.collect.client.wire import channel_version, to_base64url
 from sfumato.collect.grids.tight import tight_channel
@@ -666,3 +669,64 @@ def test_a_device_without_its_memory_is_told_as_a_new_one(
             terminal([collector.url, "golden", "--device", str(tmp_path / "device.json"), "--longest-delay", "0"]) == 0
         )
         assert ("This is a new device" in capsys.readouterr().out) == new
+
+
+# Split views: one key, two logs
+
+
+def test_a_log_that_does_not_go_through_the_head_this_device_saw_is_refused(
+    collector: Collector, person: Participant
+) -> None:
+    person.look()
+    collector.document, collector.log = OFFERS["next_cycle"], OFFERS["other_next_log"]
+    with pytest.raises(SplitView, match=OFFERS["head_words"]) as caught:
+        again(person).look()
+    first, second = caught.value.heads
+    assert first["index"] == second["index"] == 2
+    assert first["entry"] != second["entry"]
+    for one in (first, second):
+        check_head(one)  # anybody can: the proof stands by itself
+    collector.log = OFFERS["next_log"]
+    assert again(person).look().cycle == 4
+
+
+def test_two_people_who_are_shown_two_logs_find_out_by_words_by_comparing_and_through_a_witness(
+    collector: Collector, person: Participant, tmp_path: Path
+) -> None:
+    page, heads, proof = f"{collector.url}/campaigns/golden", tmp_path / "heads.json", tmp_path / "proof.json"
+    runner = CliRunner()
+    said = runner.invoke(app, ["client", "log", "head", page, "-o", str(heads)])
+    assert said.output.strip() == f"entry 2: {OFFERS['head_words']}"
+    collector.log = OFFERS["other_log"]  # what the other person is shown, signed by the same key
+    assert person.look().cycle == 3  # by itself no device can tell
+    other = runner.invoke(app, ["client", "log", "head", page, OFFERS["head_words"]])
+    assert other.exit_code == 1
+    found = runner.invoke(app, ["client", "log", "compare", page, str(heads), "-o", str(proof)])
+    assert (found.exit_code, "entry 2" in found.output) == (1, True)
+    kept = json.loads(proof.read_text())["heads"]
+    assert len({one["entry"] for one in kept}) == 2
+    for one in kept:
+        check_head(one)
+    with pytest.raises(SplitView, match="The witness saw"):
+        again(person, witness=str(heads)).look()
+    collector.log = OFFERS["log"]
+    same = runner.invoke(app, ["client", "log", "compare", page, str(heads)])
+    assert (same.exit_code, "One log" in same.output) == (0, True)
+    assert runner.invoke(app, ["client", "log", "head", page, OFFERS["head_words"]]).exit_code == 0
+    fresh = Participant(collector.url, "golden", device=Device(tmp_path / "new.json"), witness=str(heads))
+    assert fresh.look().cycle == 3
+
+
+def test_a_head_that_a_witness_has_changed_is_refused(collector: Collector, tmp_path: Path) -> None:
+    heads = tmp_path / "heads.json"
+    page = f"{collector.url}/campaigns/golden"
+    CliRunner().invoke(app, ["client", "log", "head", page, "-o", str(heads)])
+    good = json.loads(heads.read_text())["heads"][0]
+    for change in ({"index": 1}, {"version": "44" * 32}, {"entry": "5" * 64}, {"signature": "A" * 86}):
+        heads.write_text(json.dumps({"heads": [{**good, **change}]}))
+        person = Participant(collector.url, "golden", device=Device(tmp_path / "new.json"), witness=str(heads))
+        with pytest.raises(VerificationFailed, match=r"does not match its hash|signature"):
+            person.look()
+    heads.write_text(json.dumps({"heads": []}))
+    with pytest.raises(VerificationFailed, match="republishes no head"):
+        Participant(collector.url, "golden", device=Device(tmp_path / "new.json"), witness=str(heads)).look()

@@ -1,5 +1,5 @@
 /** What is given away: the link, the QR code, a poster to print, the privacy notice. */
-import type { CampaignView, CodeAnswer } from "../../../clients/js/src/api.js";
+import type { CampaignView, CodeAnswer, HeadsAnswer } from "../../../clients/js/src/api.js";
 import { button, element } from "../dom.js";
 import { LANGUAGES, labelled, text } from "./fields.js";
 import { card, say } from "./frame.js";
@@ -8,6 +8,8 @@ import { ask } from "./session.js";
 export async function share(campaign: CampaignView): Promise<HTMLElement[]> {
   const address = `${location.origin}/campaigns/${campaign.name}`;
   const { svg } = await ask<CodeAnswer>("/api/v1/codes", { address });
+  const { heads } = await ask<HeadsAnswer>("/api/v1/heads");
+  const head = heads.find((one) => one.campaign === campaign.name)?.words ?? "";
   const link = text({ value: address, readonly: "", id: "link" });
   const copy = button("Copy the link", () => {
     link.select();
@@ -60,18 +62,19 @@ export async function share(campaign: CampaignView): Promise<HTMLElement[]> {
         ...notices.flatMap((one, index) => (index ? [" · ", one] : [one])),
       ),
     ),
-    poster(campaign, address, svg),
+    poster(campaign, address, svg, head),
   ];
 }
 
 /** Only on paper. */
-function poster(campaign: CampaignView, address: string, svg: string): HTMLElement {
+function poster(campaign: CampaignView, address: string, svg: string, head: string): HTMLElement {
   return element(
     "div",
     { class: "poster", "aria-hidden": "true" },
     element("p", { class: "poster-title" }, campaign.question || campaign.title),
     drawn(svg),
     element("p", {}, address),
+    element("p", { class: "poster-head" }, head),
     element("p", {}, [campaign.organiser, campaign.contact].filter(Boolean).join(" · ")),
   );
 }

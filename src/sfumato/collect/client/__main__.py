@@ -29,6 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--now", action="store_true", help="do not wait for this device's turn, where one report serves several cycles"
     )
+    parser.add_argument("--witness", help="another collector, or heads that somebody republishes (address or file)")
     parser.add_argument(
         "--join-again", action="store_true", help="agree to what the campaign has become since this device joined it"
     )
@@ -43,7 +44,12 @@ def main(arguments: list[str] | None = None) -> int:
 def _take_part(chosen: argparse.Namespace) -> int:
     device = Device(chosen.device)
     person = Participant(
-        chosen.url, chosen.campaign, device=device, public_key=chosen.public_key, longest_delay_s=chosen.longest_delay
+        chosen.url,
+        chosen.campaign,
+        device=device,
+        public_key=chosen.public_key,
+        longest_delay_s=chosen.longest_delay,
+        witness=chosen.witness,
     )
     if device.is_new:
         print(f"This is a new device: there is no memory at {device.path}, and nothing counts as spent.")

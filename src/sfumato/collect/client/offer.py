@@ -13,13 +13,14 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sfumato.accountant.device_memory import CampaignMemory
+from sfumato.accountant.device_memory import CampaignMemory, LogHead
 from sfumato.base.arrays import FloatArray, read_only
 from sfumato.base.errors import VerificationFailed
 from sfumato.base.things.grid import Grid, metres_per_degree
 from sfumato.collect.client.exact_draw import check_range
+from sfumato.collect.client.public_log import check_extends, checked_log, head_at
 from sfumato.collect.client.reveals import Reveals, reveals
-from sfumato.collect.client.wire import log_entry, report_epoch, verify_payload, verify_signature
+from sfumato.collect.client.wire import report_epoch, verify_payload
 
 _DO_NOT = "Do not take part; ask the operator."
 _JOIN_AGAIN = "Do not take part, or if you agree to that, join it again as a new campaign (--join-again)."
@@ -265,28 +266,16 @@ def check_against_memory(offer: Offer, memory: CampaignMemory, *, caps: Caps) ->
         _require(change <= limit, f"log c moved by {change:.2f} since cycle {last}; the most is {limit:.2f}.")
 
 
-def check_log(entries: object, offer: Offer, *, seen: Mapping[str, str] | None = None) -> None:
-    """The public log is an unbroken signed chain, one entry per cycle, that lists this very version for the cycle.
+def check_log(
+    entries: object, offer: Offer, *, seen: Mapping[str, str] | None = None, head: LogHead | None = None
+) -> LogHead:
+    """The public log is a signed chain that lists this very version for the cycle and goes through ``head``; its head.
 
     ``seen`` is cycle -> version as this device met them: a log that now says something else was rewritten, not
-    appended to. Cycles count up one by one, so that skipping numbers cannot widen the limit on the change of c.
+    appended to.
     """
-    if not isinstance(entries, Sequence) or isinstance(entries, str):
-        raise VerificationFailed("The public log is missing.", _DO_NOT)
-    previous, listed = "0" * 64, {}
-    for number, entry in enumerate(entries):
-        _require(
-            isinstance(entry, Mapping) and entry.get("index") == number and entry.get("previous") == previous,
-            "The public log's chain is broken.",
-        )
-        campaign, cycle, version = str(entry.get("campaign")), entry.get("cycle"), str(entry.get("version"))
-        _require(campaign == offer.campaign, "The public log is another campaign's.")
-        _require(_whole(cycle, "cycle") == number + 1, "The public log skips or repeats a cycle.")
-        previous = log_entry(campaign=campaign, index=number, cycle=number + 1, version=version, previous=previous)
-        _require(entry.get("entry") == previous, "An entry of the public log does not match its hash.")
-        signature = str(entry.get("signature"))
-        verify_signature(previous.encode("ascii"), signature=signature, public_key=offer.public_key)
-        listed[str(number + 1)] = version
+    log = checked_log(entries, campaign=offer.campaign, public_key=offer.public_key)
+    listed = {str(entry["cycle"]): entry["version"] for entry in log}
     _require(
         listed.get(str(offer.cycle)) == offer.version,
         "The public log does not list exactly this channel version for the cycle.",
@@ -296,3 +285,6 @@ def check_log(entries: object, offer: Offer, *, seen: Mapping[str, str] | None =
         "The public log was rewritten: it does not list a version this device saw before.",
         "Do not take part, and publish both logs.",
     )
+    if head is not None and head["public_key"] == offer.public_key:
+        check_extends(log, head, whose="This device")
+    return head_at(log, -1, public_key=offer.public_key)

@@ -13,11 +13,12 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
 from sfumato.accountant.device import Device, debit
-from sfumato.accountant.device_memory import BudgetEntry, CampaignMemory, DeviceMemory, KeptReport, KeptReveals
+from sfumato.accountant.device_memory import BudgetEntry, CampaignMemory, DeviceMemory, KeptReport, KeptReveals, LogHead
 from sfumato.base.errors import InputError, SfumatoError, VerificationFailed
 from sfumato.collect.client.exact_draw import WORDS_PER_REPORT, cell_from_words, weights
 from sfumato.collect.client.offer import (
@@ -30,6 +31,7 @@ from sfumato.collect.client.offer import (
     pack_log_weights,
     terms,
 )
+from sfumato.collect.client.public_log import check_extends, checked_log, heads_in
 from sfumato.collect.client.request import RequestFailed, request
 from sfumato.collect.client.reveals import Reveals
 from sfumato.collect.client.wire import device_tag, epoch_turn
@@ -71,14 +73,19 @@ class Participant:
         caps: Caps | None = None,
         public_key: str | None = None,
         longest_delay_s: float = 10.0,
+        witness: str | None = None,
     ) -> None:
-        """``public_key`` pins the server's key from elsewhere; without it the first key seen is pinned."""
+        """``public_key`` pins the server's key from elsewhere; without it the first key seen is pinned.
+
+        ``witness``: another collector's address, or the address or file of heads that somebody republishes.
+        """
         self.url: str = _address(url)
         self.campaign = campaign
         self.device: Device = device or Device()
         self.caps: Caps = caps or Caps()
         self._key = public_key
         self._longest_delay_s = float(longest_delay_s)
+        self._witness = witness
 
     @property
     def _home(self) -> str:
@@ -95,8 +102,7 @@ class Participant:
         offer = check_offer(document, caps=self.caps, pinned_key=self._key or memory.get("public_key"))
         if offer.campaign != self.campaign:
             raise VerificationFailed("The channel belongs to another campaign.", "Do not take part.")
-        if read_log:
-            check_log(self._json("GET", f"{self._home}/log").get("log"), offer, seen=memory["versions"])
+        head = self._read_log(offer, memory) if read_log else None
         with self.device.change() as everything:
             ours = _ours(everything, self._name)
             check_against_memory(offer, ours, caps=self.caps)
@@ -106,9 +112,34 @@ class Participant:
             ours["public_key"] = offer.public_key
             ours["versions"][str(offer.cycle)] = offer.version
             ours["rhythm"] = offer.rhythm
+            if head is not None:
+                ours["head"] = head
             if offer.cycle != ours.get("last_cycle"):
                 ours["last_cycle"], ours["log_weights"] = offer.cycle, pack_log_weights(offer.output_weights)
         return offer
+
+    def _read_log(self, offer: Offer, memory: CampaignMemory) -> LogHead:
+        """The head of the public log, which must go through what this device saw and what its witness republishes."""
+        entries = self._json("GET", f"{self._home}/log").get("log")
+        head = check_log(entries, offer, seen=memory["versions"], head=memory.get("head"))
+        if self._witness is not None:
+            told = witness_document(self._witness)
+            known = list(heads_in(told, campaign=offer.campaign, public_key=offer.public_key))
+            if not known:
+                raise VerificationFailed(
+                    "The witness republishes no head of this campaign's log.", "Name another witness, or none."
+                )
+            log = checked_log(entries, campaign=offer.campaign, public_key=offer.public_key)
+            for one in known:
+                check_extends(log, one, whose="The witness")
+        return head
+
+    def public_log(self) -> tuple[Offer, list[Mapping[str, object]]]:
+        """The current channel and the public log, both checked; nothing is remembered."""
+        offer = check_offer(self._json("GET", f"{self._home}/channel"), caps=self.caps, pinned_key=self._key)
+        entries = self._json("GET", f"{self._home}/log").get("log")
+        check_log(entries, offer)
+        return offer, checked_log(entries, campaign=offer.campaign, public_key=offer.public_key)
 
     def join_again(self) -> Offer:
         """Agree to what a campaign has become since this device joined it, as to a new campaign.
@@ -125,9 +156,12 @@ class Participant:
         with self.device.change() as everything:
             left = everything["campaigns"].pop(self._name)
             everything["campaigns"][f"{self._name} (left before cycle {offer.cycle})"] = left
-            everything["campaigns"][self._name] = {"versions": left["versions"], "reports": {}}
+            ours: CampaignMemory = {"versions": left["versions"], "reports": {}}
             if "public_key" in left:
-                everything["campaigns"][self._name]["public_key"] = left["public_key"]
+                ours["public_key"] = left["public_key"]
+            if "head" in left:
+                ours["head"] = left["head"]
+            everything["campaigns"][self._name] = ours
             entry: BudgetEntry = {"what": "joined again", "epsilon_per_km": 0.0, "delta": 0.0}
             entry |= {"server": self.url, "campaign": self.campaign, "name": f"changed: {', '.join(changed)}"}
             everything["entries"].append(entry)
@@ -291,6 +325,23 @@ def _prepared(offer: Offer, kept: KeptReport, *, drawn_now: bool) -> Prepared:
         drawn_now=drawn_now,
         reveals=told,
     )
+
+
+def witness_document(where: str) -> object:
+    """What a witness republishes: a file, an address that ends in .json, or another collector's ``/api/v1/heads``."""
+    if not where.startswith(("http://", "https://")):
+        try:
+            return json.loads(Path(where).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise InputError(f"The witness {where} cannot be read.", "Give a file of heads, or an address.") from error
+    address = where if where.endswith(".json") else f"{_address(where)}/api/v1/heads"
+    try:
+        status, answer = request("GET", address, None)
+    except RequestFailed as error:
+        raise NotSent(f"The witness cannot be reached ({error}).", "Try again later, or name another.") from error
+    if status != 200:
+        raise NotSent(f"The witness answered {status}.", "Name another.")
+    return answer
 
 
 def _address(url: str) -> str:

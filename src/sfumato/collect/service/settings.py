@@ -108,6 +108,7 @@ TABLE = (
     Setting(
         "backup_folder", "sfumato-backups", "Where backups asked for on /operate are kept; empty: none are made there."
     ),
+    Setting("heads_file", "", "Heads of other collectors' logs to republish (client log head -o FILE); empty: none."),
     Setting("cors_origins", "", "Origins, separated by commas, whose pages may call the interface; empty: none."),
     Setting("tiles", "", "A PMTiles file (version 3) with the streets under the maps, served at /tiles/; empty: none."),
     Setting("outline", "", "A GeoJSON file with the city's outline, drawn on the maps; empty: none."),

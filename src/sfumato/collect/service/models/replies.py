@@ -122,6 +122,19 @@ class LogEntryView(Record):
     signature: str
 
 
+class HeadView(Record):
+    """The last entry of a campaign's public log as it was signed, and its words: it covers every entry before."""
+
+    campaign: str
+    public_key: str
+    index: int
+    version: str
+    previous: str
+    entry: str
+    signature: str
+    words: str
+
+
 class ServerView(Record):
     """What this server is and the key it signs with."""
 
@@ -272,6 +285,12 @@ class LogAnswer(Answer):
     """The public log of channel versions."""
 
     log: list[LogEntryView]
+
+
+class HeadsAnswer(Answer):
+    """The heads of this collector's logs, and those of others that it republishes."""
+
+    heads: list[HeadView]
 
 
 class HistoryAnswer(Answer):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TypeVar
 
 from pydantic import BaseModel
 
 from sfumato.base.arrays import FloatArray
+from sfumato.base.errors import SfumatoError
+from sfumato.collect.client.public_log import check_head, head_from, head_words
 from sfumato.collect.service.models.kept import EstimateFacts, PublishedChannel
 from sfumato.collect.service.models.replies import (
     AreaView,
@@ -18,11 +22,13 @@ from sfumato.collect.service.models.replies import (
     CountedCycleView,
     DashboardCampaignView,
     EstimatedCycleView,
+    HeadView,
     LogEntryView,
     MapView,
     OpenCycleView,
 )
 from sfumato.collect.service.pages.words import headline
+from sfumato.collect.service.settings import Settings
 from sfumato.collect.service.store.records import Campaign, CellCounts, LoggedVersion, StoredCycle, StoredEstimate
 
 View = TypeVar("View", bound=BaseModel)
@@ -122,6 +128,24 @@ def channel_answer(cycle: StoredCycle, public_key: str) -> ChannelAnswer:
 def log_view(campaign: Campaign, entries: Iterable[LoggedVersion]) -> list[LogEntryView]:
     """The public log, oldest first."""
     return [_view(LogEntryView, one, index=one.position, campaign=campaign.name) for one in entries]
+
+
+def head_view(campaign: str, entry: LoggedVersion, public_key: str) -> HeadView:
+    """The head of a campaign's log."""
+    about = {"campaign": campaign, "public_key": public_key, "index": entry.position}
+    return _view(HeadView, entry, words=head_words(entry.entry), **about)
+
+
+def republished(settings: Settings) -> list[HeadView]:
+    """The heads of other collectors' logs in the operator's file, each checked before it is said again."""
+    try:
+        found = json.loads(Path(settings.text("heads_file")).read_text(encoding="utf-8"))["heads"]
+        known = [head_from(one, str(one["public_key"]), int(one["index"])) for one in found]
+        for one in known:
+            check_head(one)
+    except (OSError, ValueError, KeyError, TypeError, SfumatoError):
+        return []  # there is none, or one that nobody signed: it is not said again
+    return [HeadView.model_validate({**one, "words": head_words(one["entry"])}) for one in known]
 
 
 def _view(kind: type[View], *sources: object, **more: object) -> View:

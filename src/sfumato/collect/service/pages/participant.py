@@ -26,9 +26,17 @@ _STATES = {"paused": "paused", "ended": "ended", "archived": "ended"}
 
 
 def participant_page(
-    campaign: CampaignView, payload: str | None, *, language: str = "en", kept: str = "", ground: Ground | None = None
+    campaign: CampaignView,
+    payload: str | None,
+    *,
+    language: str = "en",
+    kept: str = "",
+    ground: Ground | None = None,
+    head: str = "",
 ) -> str:
     """A campaign's page; ``payload`` is the open cycle's published text, None while a cycle is being closed.
+
+    ``head``: the words of the public log's last entry.
 
     ``kept`` is what links carry on when the reader chose the language by the switch: there are no cookies.
     """
@@ -45,7 +53,7 @@ def participant_page(
 <div id="folds"></div>
 {fold("reveals", said.say("details_reveals"), _numbers(campaign, told, said) + _in_words(told, campaign, said))}
 {fold("hidden", said.say("details_hidden"), f"<ul>{hidden}</ul>")}
-{fold("check", said.say("details_check"), _check(campaign, grid, said))}
+{fold("check", said.say("details_check"), _check(campaign, grid, said, head))}
 """
     links = f'<a href="{home}/dashboard{kept}">{text(said.say("nav_map"))}</a>{switch(home, said)}'
     return page(campaign.title, body, links=links, script="participant", said=said)
@@ -131,7 +139,7 @@ def _factor(exponent: float, said: Words) -> str:
     return said.say("odds_beyond", power=math.floor(exponent / math.log(10)))
 
 
-def _check(campaign: CampaignView, grid: Grid, said: Words) -> str:
+def _check(campaign: CampaignView, grid: Grid, said: Words, head: str) -> str:
     cycle, people = campaign.cycle, said.count(campaign.minimum_tickets)
     due = []
     if campaign.cycle_duration_s is not None:
@@ -143,5 +151,6 @@ def _check(campaign: CampaignView, grid: Grid, said: Words) -> str:
     log = f"/api/v1/campaigns/{text(campaign.name)}/log"
     return (
         f"<p>{text(said.say('check', cycle=cycle.number))}</p><p><code>{text(cycle.version)}</code></p>"
+        f"<p>{text(said.say('check_head'))} <code id='log-head'>{text(head)}</code></p>"
         f'<p><a href="{log}">{text(said.say("check_log"))}</a>. {text(" ".join(due))}</p><p>{text(shape)}</p>'
     )

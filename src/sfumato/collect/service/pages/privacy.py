@@ -25,11 +25,11 @@ h1{font-size:1.6rem;line-height:1.25}h2{font-size:1.1rem;
 margin-bottom:.25rem}p,ul{margin-top:.25rem}@media print{body{margin:0;font-size:11pt}}"""
 
 
-def privacy_notice(campaign: CampaignView, language: NoticeLanguage) -> str:
-    """The notice as a page."""
+def privacy_notice(campaign: CampaignView, language: NoticeLanguage, head: str = "") -> str:
+    """The notice as a page; ``head``: the words of the public log's last entry."""
     parts: list[str] = []
     for kind, line in _lines(language):
-        filled = line.format(**_facts(campaign, language)).strip()
+        filled = line.format(**_facts(campaign, language), head=text(head)).strip()
         if kind == "li" and parts and parts[-1].endswith("</ul>"):
             parts[-1] = f"{parts[-1][:-5]}<li>{filled}</li></ul>"
         elif kind == "li":

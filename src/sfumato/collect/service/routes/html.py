@@ -19,7 +19,7 @@ from sfumato.collect.service.pages.svg_maps import OUTLINE, TILES
 from sfumato.collect.service.pages.words import chosen_language
 from sfumato.collect.service.rounds.collector import Collector
 from sfumato.collect.service.routes.common import Name, Responses, Running, ground_of, looks_of, refusals
-from sfumato.collect.service.routes.public import PathNumber, all_campaigns
+from sfumato.collect.service.routes.public import PathNumber, all_campaigns, log_head
 
 router = APIRouter(tags=["pages"])
 PageNumber = Annotated[int, Path(ge=1, le=999_999, description="A page of a map, from 1.")]
@@ -49,8 +49,9 @@ async def operate(request: Request) -> Response:
 @router.get("/campaigns/{campaign}/privacy-notice", response_class=Response, responses={**_HTML, **refusals(404, 422)})
 async def privacy_notice(campaign: Name, collector: Running, language: NoticeLanguage | None = None) -> Response:
     """A privacy notice to complete and publish, filled in with what this campaign does."""
-    view = views.campaign_view(*await collector.fresh(campaign))
-    return _page(pages.privacy_notice(view, language or view.language or "en"))
+    found = await collector.fresh(campaign)
+    view, head = views.campaign_view(*found), await log_head(collector, found[0])
+    return _page(pages.privacy_notice(view, language or view.language or "en", head.words))
 
 
 @router.get("/index.json", response_model=replies.CampaignsAnswer, responses=refusals())
@@ -167,7 +168,8 @@ async def _participant(collector: Collector, name: str, request: Request, langua
     payload = cycle.payload if cycle.state == "open" else None
     tongue = _tongue(language, campaign.specification.language, request)
     view, ground = views.campaign_view(campaign, cycle), ground_of(request)
-    return _page(pages.participant_page(view, payload, language=tongue, kept=_kept(language), ground=ground))
+    head = (await log_head(collector, campaign)).words
+    return _page(pages.participant_page(view, payload, language=tongue, kept=_kept(language), ground=ground, head=head))
 
 
 def _tongue(asked: str | None, campaign: str, request: Request) -> str:

@@ -104,6 +104,18 @@ async def log(campaign: Name, collector: Running) -> Response:
     return respond(replies.LogAnswer(log=views.log_view(found, await collector.store.log(found.id))))
 
 
+@readers.get("/api/v1/heads", response_model=replies.HeadsAnswer, responses=refusals())
+async def heads(collector: Running) -> Response:
+    """The heads of every campaign's log here, and of other collectors' logs that the operator republishes."""
+    own = [await log_head(collector, offer.campaign) for offer in await collector.offers()]
+    return respond(replies.HeadsAnswer(heads=[*own, *await asyncio.to_thread(views.republished, collector.settings)]))
+
+
+async def log_head(collector: Collector, campaign: Campaign) -> replies.HeadView:
+    """The head of a campaign's log."""
+    return views.head_view(campaign.name, await collector.store.log_head(campaign.id), collector.signer.public_key)
+
+
 @readers.get("/api/v1/campaigns/{campaign}/cycles", response_model=replies.HistoryAnswer, responses=refusals(404, 422))
 async def cycles(campaign: Name, collector: Running) -> Response:
     """The closed cycles, without their arrays."""

@@ -338,5 +338,12 @@ class Store:
             for row in await self.database.rows(statement.order_by(channel_log.c.position))
         ]
 
+    async def log_head(self, campaign_id: int) -> LoggedVersion:
+        """The last entry of the public log."""
+        statement = select(*_LOG_COLUMNS).where(channel_log.c.campaign_id == campaign_id)
+        found = await self.database.first(statement.order_by(channel_log.c.position.desc()).limit(1))
+        assert found is not None  # a campaign is made with its first entry
+        return LoggedVersion(**found._mapping)
+
     def _insert(self, table: Table) -> sqlite.Insert | postgresql.Insert:
         return sqlite.insert(table) if self.database.dialect == "sqlite" else postgresql.insert(table)
