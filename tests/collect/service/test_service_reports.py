@@ -30,6 +30,7 @@ from collector_harness import (
 )
 from starlette.testclient import TestClient
 
+from sfumato.collect.client.public_log import check_head, head_from, head_words
 from sfumato.collect.client.wire import channel_version, log_entry, verify_payload, verify_signature
 from sfumato.collect.grids.sampling import draw_reports
 from sfumato.collect.service.models.bodies import BatchRequest, ReportRequest, TicketRequest
@@ -399,3 +400,21 @@ def test_the_mac_of_a_ticket_covers_every_field() -> None:
     for used_key, text, changes, words in attempts:
         with pytest.raises(TicketRefused, match=words):
             check_ticket(used_key, text, **{"campaign": "town", "cycle": 3, "now_s": 999, **changes})
+
+
+def test_the_head_of_the_log_is_the_same_words_in_the_interface_on_the_page_and_in_the_notice(
+    town: TestClient, tmp_path: Path
+) -> None:
+    log = town.get("/api/v1/campaigns/town/log").json()["log"]
+    [head] = [one for one in town.get("/api/v1/heads").json()["heads"] if one["campaign"] == "town"]
+    assert (head["index"], head["entry"]) == (len(log) - 1, log[-1]["entry"])
+    assert head["words"] == head_words(log[-1]["entry"])
+    check_head(head_from(head, head["public_key"], head["index"]))
+    for page in ("/campaigns/town", "/campaigns/town?language=de", "/campaigns/town/privacy-notice"):
+        assert head["words"] in town.get(page).text
+    heads = tmp_path / "heads.json"
+    heads.write_text(json.dumps({"heads": [head]}))
+    with client(f"sqlite:///{tmp_path}/other.db", heads_file=str(heads)) as other:  # another collector is the witness
+        assert head in other.get("/api/v1/heads").json()["heads"]
+        heads.write_text(json.dumps({"heads": [{**head, "index": 7}]}))
+        assert other.get("/api/v1/heads").json()["heads"] == []
