@@ -109,3 +109,18 @@ def test_an_area_shows_a_share_that_its_interval_holds() -> None:
     shown = areas(MARSEILLE, cut(MARSEILLE, 2_000.0), estimate, known)
     assert shown.share.sum() == pytest.approx(1.0)
     assert np.all((shown.low >= 0) & (shown.low <= shown.share) & (shown.share <= shown.high) & (shown.high <= 1))
+
+
+@pytest.mark.parametrize("people", [50, 300])
+def test_areas_of_few_people_hold_where_blocks_of_ones_own_choice_do_not(people: int) -> None:
+    channel = first_channel(MARSEILLE, Rules(beta=0.002))
+    held: list[float] = []
+    for seed in range(40):
+        present = np.random.default_rng(seed).multinomial(people, _worlds()["town"])
+        tally = Tally(channel, draw_tally(channel, present, rng=seed))
+        boxes = cut(MARSEILLE, sharpness(told_apart([tally], "once"), 600.0, people).width)
+        chosen, known = chosen_cells(MARSEILLE, boxes), intervals([tally])
+        low, high = interval_ends(known.linear.sums(chosen, known.target), known.level)
+        truth = chosen @ (present / people)
+        held += ((low <= truth) & (truth <= high)).tolist()
+    assert np.mean(held) > 0.925

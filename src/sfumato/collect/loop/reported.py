@@ -13,9 +13,9 @@ import numpy as np
 
 from sfumato.base.arrays import read_only
 from sfumato.base.errors import InputError
-from sfumato.base.things.estimated_map import LEAST_PEOPLE, EstimatedMap
+from sfumato.base.things.estimated_map import EstimatedMap
 from sfumato.collect.estimation.tally import Tally, checked_tallies
-from sfumato.collect.estimation.uncertainty import LARGEST_COVARIANCE, intervals
+from sfumato.collect.estimation.uncertainty import CELLS_FROM_PEOPLE, LARGEST_COVARIANCE, intervals
 from sfumato.collect.loop.loop import average_map
 from sfumato.collect.loop.rhythm import Rhythm, as_reporting
 
@@ -23,7 +23,7 @@ from sfumato.collect.loop.rhythm import Rhythm, as_reporting
 def estimate_reports(tallies: Sequence[Tally], *, reporting: Rhythm = "once", confidence: float = 0.9) -> EstimatedMap:
     """The map of one or several tallies of reports of one grid; intervals are over the people who report.
 
-    None where fewer than five reported, or where there are more cells than intervals are made for.
+    None where fewer than 1,000 reported, or where there are more cells than intervals are made for.
     """
     if not 0 < confidence < 1:
         raise InputError(f"The confidence is {confidence:g}.", "Give a number between 0 and 1, such as 0.9.")
@@ -35,7 +35,7 @@ def estimate_reports(tallies: Sequence[Tally], *, reporting: Rhythm = "once", co
     share = shown.probabilities
     low, high = np.full(grid.cells, np.nan), np.full(grid.cells, np.nan)
     people = max(tally.total for tally in filled) if as_reporting(reporting) == "every-cycle" else reports
-    if people >= LEAST_PEOPLE and grid.cells <= LARGEST_COVARIANCE:
+    if people >= CELLS_FROM_PEOPLE and grid.cells <= LARGEST_COVARIANCE:
         found = intervals(
             filled, smooth=smooth, target="population", reporting=as_reporting(reporting), level=confidence
         )

@@ -93,7 +93,7 @@ def map_view(estimate: StoredEstimate, page: int) -> MapView:
     """One page of a closed cycle's map."""
     first = (page - 1) * MAP_CELLS
     part = slice(first, first + MAP_CELLS)
-    known = estimate.facts.interval_level is not None
+    known = math.isfinite(float(estimate.low.sum()))
     return MapView(
         cycle=estimate.cycle,
         page=page,

@@ -24,6 +24,7 @@ from scipy.special import chdtrc
 from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.collect import loop as collection
 from sfumato.collect.estimation.tally import checked_tallies
+from sfumato.collect.estimation.uncertainty import CELLS_FROM_PEOPLE
 from sfumato.collect.grids.grid_channel import GridChannel
 from sfumato.collect.loop.rhythm import as_reporting
 from sfumato.collect.loop.told_areas import DRAWN_UP_TO
@@ -118,6 +119,10 @@ def estimate_cycle(task: EstimateTask) -> StoredEstimate:
     unknown = np.full(pairs[-1][0].cells, np.nan)
     theta = closed.estimate.probabilities
     told, areas = _told(closed, pairs, rules)
+    # Of few people the areas alone have intervals that hold.
+    enough = closed.intervals is not None and closed.intervals.linear.people >= CELLS_FROM_PEOPLE
+    shown = closed.intervals if enough or areas is not None else None
+    cells = closed.intervals if enough else None
     facts = EstimateFacts(
         sharpness=told,
         emd_to_previous_m=None if closed.moved is None else float(closed.moved),
@@ -128,7 +133,7 @@ def estimate_cycle(task: EstimateTask) -> StoredEstimate:
         spent_epsilon_per_km=_spent_per_km(specification, closed, counts, task.spent_before_per_km),
         gap_nats_per_report=float(closed.estimate.gap),
         target="reporters",
-        interval_level=None if closed.intervals is None else float(closed.intervals.level),
+        interval_level=None if shown is None else float(shown.level),
         verdict=closed.verdict.kind,
         notices=closed.notices,
         averaged_cycles=len(counts),
@@ -136,7 +141,7 @@ def estimate_cycle(task: EstimateTask) -> StoredEstimate:
         suspicious_cycles=_doubted(counts, suspicious, closed),
         cycle_class="" if classes is None else classes[-1],
         class_cycles=1 if classes is None else classes.count(classes[-1]),
-        interval_words="" if closed.intervals is None else closed.intervals.words,
+        interval_words="" if shown is None else shown.words,
         influence_ranges=tuple(
             InfluenceRange(share=one.share, way=one.way, least_m=float(one.least), most_m=float(one.moved))
             for one in closed.influence
@@ -150,8 +155,8 @@ def estimate_cycle(task: EstimateTask) -> StoredEstimate:
         this_cycle=closed.this_cycle.probabilities,
         without_suspicious=None if closed.without_suspicious is None else closed.without_suspicious.probabilities,
         # The estimate is smoothed and the interval is not: it is widened where it would leave its own estimate out.
-        low=unknown if closed.intervals is None else np.minimum(closed.intervals.lower, theta),
-        high=unknown if closed.intervals is None else np.maximum(closed.intervals.upper, theta),
+        low=unknown if cells is None else np.minimum(cells.lower, theta),
+        high=unknown if cells is None else np.maximum(cells.upper, theta),
         areas=areas,
     )
 
