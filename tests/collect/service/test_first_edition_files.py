@@ -55,6 +55,14 @@ def kept(now: Any, then: Any) -> None:
         assert now == then
 
 
+def untold(then: dict[str, Any]) -> dict[str, Any]:
+    """An old answer without the counts of its open cycle, which are told to operators only."""
+    now = copy.deepcopy(then)
+    if "campaign" in now:
+        now["campaign"]["cycle"] |= dict.fromkeys(("tickets", "reports", "relayed_reports"))
+    return now
+
+
 def test_an_old_collectors_answers_are_the_same_to_the_last_digit(database: str) -> None:
     with client(database, tick_s=60) as visitor:
         for address, then in (
@@ -64,10 +72,10 @@ def test_an_old_collectors_answers_are_the_same_to_the_last_digit(database: str)
             ("/api/v1/campaigns/town/log", ANSWERS["log"]),
             ("/api/v1/campaigns/town/estimate", json.loads((OLD / "estimate.json").read_text(encoding="utf-8"))),
         ):
-            kept(visitor.get(address).json(), then)
+            kept(visitor.get(address).json(), untold(then))
         # The dashboard's arrays are pages of their own now.
         now = visitor.get("/campaigns/town/dashboard.json").json()
-        then = copy.deepcopy(ANSWERS["dashboard"])
+        then = untold(ANSWERS["dashboard"])
         arrays = [(one.pop("estimate"), one.pop("low"), one.pop("high")) for one in then["history"]]
         kept(now, then)
         for one, (estimate, low, high) in zip(now["history"], arrays, strict=True):
