@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
@@ -76,8 +78,11 @@ def verify(
 
 
 def _say(lines: Sequence[str], checks: Sequence[str], notes: Sequence[str]) -> None:
-    for line in (*lines, *(f"  - checked: {one}" for one in checks), *(f"  note: {one}" for one in notes)):
-        typer.echo(line)
+    try:
+        for line in (*lines, *(f"  - checked: {one}" for one in checks), *(f"  note: {one}" for one in notes)):
+            typer.echo(line)
+    except BrokenPipeError:  # whoever reads has read enough; the exit code is the verdict's all the same
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _pair(named: Path, release: Path | None) -> tuple[Path, Path]:

@@ -67,7 +67,7 @@ def more_than_certified(path: Path, *, people: int, kept: Sequence[str], format:
 
 def _read(path: Path, people: int, kept: Sequence[str], format: str | None) -> list[tuple[str, Trace]]:
     if people == 1:
-        found = [("", read_trace(path, format=format, keep=kept, one_person=True))]
+        found = [("", read_trace(path, format=format, keep=kept, keep_if_there=True, one_person=True))]
     else:
         found = read_traces(path, format=format, keep=kept)
     return [(person, replace(trace, columns=_ordered(trace.columns, kept))) for person, trace in found]
@@ -175,14 +175,16 @@ def written_otherwise(path: Path, *, people: int, kept: Sequence[str]) -> str | 
     """Why a Parquet file is not what its library makes of the certified columns; None where it is."""
     try:
         table = pq.read_table(path, use_threads=False)
-        roles = roles_of(table.schema, Reading.of(None, None, kept, one_person=people == 1))
+        trips = roles_of(table.schema, Reading.of(None, None, (), one_person=people == 1)).by_role.get("segment")
+        others = [name for name in kept if name != trips]  # trips that were kept are read as trips
+        roles = roles_of(table.schema, Reading.of(None, None, others, one_person=people == 1))
         metadata = pq.read_metadata(path)
         name = _library(table.schema, metadata.created_by or "")
         if name is None or roles.dropped or sorted(roles.needed) != sorted(table.column_names):
             return "It holds columns or metadata that no library of frames writes for the certificate's columns."
         if not _as_precise_as_released(table, roles):
             return "Its positions or times have digits that no release has."
-        if "segment" in roles.by_role and not _counted(table.column(roles.by_role["segment"])):
+        if trips is not None and trips not in kept and not _counted(table.column(trips)):
             return "Its trips have names of their own, which the certificate does not name: number them from 0 or 1."
         library = import_module(name)
         writers = _WRITERS[name](library, table, roles, _codec(metadata))

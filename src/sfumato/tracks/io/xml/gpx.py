@@ -99,7 +99,7 @@ def write(trace: Trace, path: Path, *, times: bool = True) -> None:
 
 
 def _write(trace: Trace, out: TextIO, times: bool) -> None:
-    extra = sorted(set(trace.columns) - {"elevation"})
+    extra = sorted(name for name, kept in trace.columns.items() if name != "elevation" and not np.isnan(kept).all())
     space = ' xmlns:kept="urn:sfumato:kept"' if extra else ""
     south, west, north, east = bounds_texts(trace.lat_deg, trace.lon_deg)
     out.write(

@@ -1,0 +1,149 @@
+"""Every kind of release, by every door, verifies: nothing that we write is called changed, unclean or smoothed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from command import run
+
+import sfumato as sf
+from sfumato.base.things.traces import Trace
+from sfumato.tracks.certificates.document import with_file, with_seal
+from sfumato.tracks.certificates.verdict import judge
+from sfumato.tracks.io import write_trace
+
+COUNT = 150
+
+
+def ride(seed: int = 0, *, day: int = 0, **columns: np.ndarray) -> Trace:
+    rng = np.random.default_rng(seed)
+    steps = np.cumsum(rng.normal(size=(COUNT, 2)).cumsum(axis=0) * 1e-6, axis=0)
+    return Trace(
+        48.5 + 0.2 * seed + steps[:, 0],
+        2.5 + steps[:, 1],
+        1.7e9 + 86400.0 * day + np.arange(COUNT) * 10.0,
+        None,
+        columns,  # type: ignore[arg-type]
+    )
+
+
+def people(count: int = 3) -> pd.DataFrame:
+    rows = []
+    for number in range(count):
+        one = ride(number)
+        trips = [f"t{number}-{i // 50}" for i in range(COUNT)]
+        when = pd.to_datetime(one.times_s, unit="s", utc=True)
+        rows.append(
+            pd.DataFrame(
+                {"user_id": f"u{number}", "trip_id": trips, "lat": one.lat_deg, "lon": one.lon_deg, "time": when}
+            )
+        )
+    return pd.concat(rows, ignore_index=True)
+
+
+MADE = {
+    "as it is": {},
+    "turning": {"turning": True},
+    "rounded": {"round_to_m": 50.0},
+    "coarse": {"times": "coarse:300s"},
+    "shifted": {"times": "shift"},
+    "relative": {"times": "relative"},
+    "one of three": {"redraws": 3},
+    "a year": {"prior_class": "year"},
+    "little noise": {"noise_m": 300.0},
+    "independent": {"mechanism": "independent"},
+}
+
+
+@pytest.mark.parametrize("made", MADE)
+def test_one_track_of_every_kind(made: str, tmp_path: Path) -> None:
+    done, path = sf.protect(ride(), **MADE[made]), tmp_path / "r.gpx"  # type: ignore[arg-type]
+    write_trace(done.release, path)
+    found = judge(with_seal(with_file(done.body, path)), release=path)
+    assert (found.unchanged, found.clean, found.plausible) == (True, True, True), found.lines()
+
+
+@pytest.mark.parametrize("ending", ["gpx", "geojson", "csv", "parquet", "geoparquet", "gpkg"])
+def test_a_kept_field_that_is_empty_everywhere(ending: str, tmp_path: Path) -> None:
+    """Of 8 of 18 people every value near a cut was blanked, a namespace stayed, and the release was NOT GOOD."""
+    trace = ride(heart_rate=np.full(COUNT, np.nan), elevation=np.arange(float(COUNT)))
+    done, path = sf.protect(trace, keep=["heart_rate", "elevation"]), tmp_path / f"r.{ending}"
+    write_trace(done.release, path)
+    found = judge(with_seal(with_file(done.body, path)), release=path)
+    assert found.ok, found.lines()
+
+
+@pytest.mark.parametrize("keep", [[], ["trip_id"]])
+def test_a_frame_with_its_trips(keep: list[str], tmp_path: Path) -> None:
+    done = sf.protect(people(), person="user_id", keep=keep)
+    path = tmp_path / "r.parquet"
+    done.frame.to_parquet(path)
+    found = judge(done.certificate, release=path)
+    assert found.ok, found.lines()
+    assert list(found.exact) == keep
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("ride.gpx", "-o", "out.gpx"),
+        ("ride.gpx", "-o", "out.csv", "--keep", "elevation"),
+        ("ride.gpx", "-o", "out.gpx", "--style", "smooth", "--sign", "me.pem"),
+        ("people.csv", "-o", "out.csv", "--column", "id=user_id"),
+        ("people.csv", "-o", "out.parquet", "--column", "id=user_id"),
+        ("people.parquet", "-o", "out.parquet", "--column", "id=user_id", "--times", "coarse:300s"),
+        ("rides", "-o", "out"),
+        ("rides", "-o", "out", "--times", "coarse:300s"),
+        ("table", "-o", "out", "--column", "id=user_id"),
+    ],
+    ids=" ".join,
+)
+def test_every_command_that_protects(words: tuple[str, ...], tmp_path: Path) -> None:
+    write_trace(ride(elevation=np.arange(float(COUNT))), tmp_path / "ride.gpx")
+    people().to_csv(tmp_path / "people.csv", index=False)
+    table = pa.Table.from_pandas(people(), preserve_index=False)
+    pq.write_table(table, tmp_path / "people.parquet")
+    (tmp_path / "rides").mkdir()
+    for number in range(2):
+        write_trace(ride(day=number), tmp_path / "rides" / f"{number}.gpx")
+    (tmp_path / "table").mkdir()
+    pq.write_table(table.select(["user_id", "lat", "lon", "time"]), tmp_path / "table" / "part.parquet")
+    assert run("keys", "make", "me", folder=tmp_path)[0] == 0
+    code, out, err = run("protect", *words, folder=tmp_path)
+    assert code == 0, out + err
+    signer = ("--signer", "me.pub") if "--sign" in words else ()
+    code, out, err = run("verify", words[2], *signer, folder=tmp_path)
+    assert code == 0, out + err
+
+
+def test_a_hidden_folder_that_keeps_what_is_blank_near_a_cut(tmp_path: Path) -> None:
+    heart = np.full(COUNT, np.nan)
+    heart[:20] = 120.0
+    (tmp_path / "rides").mkdir()
+    trace = ride(heart_rate=heart)
+    write_trace(trace, tmp_path / "rides" / "one.gpx")
+    place = f"{trace.lat_deg[0]:.6f},{trace.lon_deg[0]:.6f}"
+    assert run("places", "add", "home", place, "--places", "me.places", folder=tmp_path)[0] == 0
+    words = ("hide", "rides", "-o", "out", "--places", "me.places", "--keep", "heart_rate", "--unnamed", "warn")
+    code, out, err = run(*words, folder=tmp_path)
+    assert code == 0, out + err
+    code, out, err = run("verify", "out", "--json", folder=tmp_path)
+    assert json.loads(out)["clean"] is not False, out + err
+
+
+def test_a_reader_who_has_read_enough_does_not_change_the_verdict(tmp_path: Path) -> None:
+    """`verify ... | head` exited 1 in 0.2.0."""
+    write_trace(ride(), tmp_path / "ride.gpx")
+    assert run("protect", "ride.gpx", "-o", "out.gpx", folder=tmp_path)[0] == 0
+    command = f"{sys.executable} -c 'from sfumato.cli import main; main()' verify out.gpx"
+    shell = f"set -o pipefail; {command} | head -n 1"
+    done = subprocess.run(["bash", "-c", shell], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.startswith("Good")) == (0, True), done.stderr
