@@ -215,7 +215,7 @@ class InformationPromise(Promise):
 
     def leakage(self, channel: Channel) -> float:
         """The mutual information, in nats."""
-        return mutual_information(channel, self.prior)
+        return mutual_information(channel.matrix, self.prior)
 
     def state(self, channel: Channel) -> Guarantee:
         """The promise about one report, with what the channel tells and costs on average."""

@@ -141,7 +141,7 @@ def build(task: ChannelTask) -> DesignedChannel:
         each = LipPromise(EveryPrior(p.size), limit)
     labels = partial(Channel, inputs=task.prior.labels, outputs=tuple(task.prior.labels[int(y)] for y in used))
     channel = each.keep(matrix, labels)
-    promise = InformationPromise(each, p, mutual_information(channel, p) * (1 + 1e-9))
+    promise = InformationPromise(each, p, mutual_information(channel.matrix, p) * (1 + 1e-9))
     shipped = DesignedChannel(channel, promise, solved.status, solved.gap, steps=solved.steps).with_labels(task)
     return replace(shipped, average_distortion=average_distortion(channel, p, costs[:, used]))
 

@@ -164,7 +164,9 @@ class LeakageTarget:
         if self.at == "geo" and self.distances is not None:
             return discrete.geo_epsilon(channel, self.distances)
         if self.at in ("ldp", "mi"):
-            return discrete.ldp(channel) if self.at == "ldp" else discrete.mutual_information(channel, self.prior)
+            return (
+                discrete.ldp(channel) if self.at == "ldp" else discrete.mutual_information(channel.matrix, self.prior)
+            )
         raise InputError(
             f"Mechanisms cannot be compared at equal '{self.at}' here.",
             f"Choose from {', '.join(NOTIONS)}; geo needs places (coordinates, a grid, or distances).",
