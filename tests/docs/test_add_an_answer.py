@@ -24,7 +24,7 @@ def followed(copy: Path) -> None:
     assert where is not None
     assert imported is not None
     (copy / where.group(1)).write_text(file, encoding="utf-8")
-    face = copy / "src" / "sfumato" / "cli" / "tracks" / "estimate.py"
+    face = copy / "src" / "sfumato" / "cli" / "tracks" / "answers" / "estimate.py"
     head, table, tail = face.read_text(encoding="utf-8").partition("QUESTIONS: dict")
     opened, brace, rows = tail.partition("{\n")
     assert table

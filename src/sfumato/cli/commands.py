@@ -78,7 +78,11 @@ _ROWS: tuple[tuple[str, str, dict[str, str]], ...] = (
         },
     ),
 )
-_ELSEWHERE = {"preview": "tracks.useful", "utility": "tracks.useful", "collect": "collect.collect_simulate"}
+_ELSEWHERE = {
+    **dict.fromkeys(("preview", "utility"), "tracks.answers.useful"),
+    **{name: f"tracks.answers.{name}" for name in ("smooth", "estimate")},
+    "collect": "collect.collect_simulate",
+}
 COMMANDS = {
     name: CommandRow(_ELSEWHERE.get(name, f"{wing}{name}"), panel, words)
     for panel, wing, rows in _ROWS

@@ -8,7 +8,7 @@ from city import BOUNDS, fleet, received
 
 from sfumato.base.errors import InputError
 from sfumato.base.things.traces import Trace
-from sfumato.cli.tracks.estimate_options import pause_words
+from sfumato.cli.tracks.answers.estimate_options import pause_words
 from sfumato.tracks.answers.flows.origin_destination import Flows, estimate_flows
 from sfumato.tracks.answers.flows.trips import count_pauses
 from sfumato.tracks.answers.received import NoiseLaw, Received

@@ -128,10 +128,10 @@ def locator(lat0: float, lon0: float, box: Box, across_deg: float) -> str:
     left, top, right, bottom = box
     scale, stretch = (right - left) / across_deg, max(math.cos(math.radians(lat0)), 0.15)
 
-    def placed(lat: FloatArray, lon: FloatArray) -> FloatArray:
+    def pixels(lat: FloatArray, lon: FloatArray) -> FloatArray:
         return np.column_stack([(left + right) / 2 + lon * stretch * scale, (top + bottom) / 2 - (lat - lat0) * scale])
 
-    return _land(lat0, lon0, (bottom - top) / scale / 2, min(across_deg / 2 / stretch, 170.0), box, placed)
+    return _land(lat0, lon0, (bottom - top) / scale / 2, min(across_deg / 2 / stretch, 170.0), box, pixels)
 
 
 def _land(
@@ -140,7 +140,7 @@ def _land(
     reach_lat: float,
     reach_lon: float,
     box: Box,
-    placed: Callable[[FloatArray, FloatArray], FloatArray],
+    pixels: Callable[[FloatArray, FloatArray], FloatArray],
 ) -> str:
     """Rings of land near a place, longitudes relative to it; a ring may be needed from both sides."""
     found = []
@@ -150,7 +150,7 @@ def _land(
         for turn in (-360.0, 0.0, 360.0):
             relative = lon - lon0 + turn
             if relative.max() >= -reach_lon and relative.min() <= reach_lon:
-                found.append(_clip(placed(lat, relative), box))
+                found.append(_clip(pixels(lat, relative), box))
     return "".join(found)
 
 

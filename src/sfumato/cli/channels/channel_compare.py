@@ -53,8 +53,8 @@ def compare_command(
     cell_size: str | None = typer.Option(None, help=CELL_SIZE_HELP),
     floor: float = typer.Option(0.0, help=FLOOR_HELP),
     drop_zeros: bool = typer.Option(False, help="Leave out symbols of prior probability 0."),
-    svg: Path | None = typer.Option(None, "--svg", "-o", help="Write the picture here."),
-    width_mm: float | None = typer.Option(None, help=WIDTH_HELP),
+    svg: Path | None = typer.Option(None, "--svg", "-o", help="Write the picture here.", rich_help_panel="The picture"),
+    width_mm: float | None = typer.Option(None, help=WIDTH_HELP, rich_help_panel="The picture"),
     json: bool = typer.Option(False, "--json", help=JSON_HELP),
 ) -> None:
     """Compare mechanisms, your own among them, tuned to the same leakage: cost, LIP, MI, LDP, best guess, geo-ind."""

@@ -46,7 +46,7 @@ class Judged(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class DraftFacts:
     """What fills a template: single values, lists, and which lines are true."""
 
     values: Mapping[str, str]
@@ -76,12 +76,12 @@ def dpia_draft(
         }
     template = resources.files("sfumato.pages.dpia").joinpath(f"{language}.md").read_text(encoding="utf-8")
     blocks = groupby(
-        _filled(template, Facts(values, facts.lists, facts.flags)), key=lambda line: _kind(line)[1].lower()
+        _filled(template, DraftFacts(values, facts.lists, facts.flags)), key=lambda line: _kind(line)[1].lower()
     )
     return "\n\n".join("\n".join(block) for _, block in blocks) + "\n"
 
 
-def _filled(template: str, facts: Facts) -> Iterator[str]:
+def _filled(template: str, facts: DraftFacts) -> Iterator[str]:
     for line in template.splitlines():
         flag, text = found.groups() if (found := re.fullmatch(r"\?(\w+): (.*)", line)) else ("", line)
         if flag and flag not in facts.flags:
@@ -92,7 +92,7 @@ def _filled(template: str, facts: Facts) -> Iterator[str]:
             yield text.format_map(facts.values)
 
 
-def facts_of(document: Mapping[str, object], verdict: Judged | None, name: str) -> Facts:
+def facts_of(document: Mapping[str, object], verdict: Judged | None, name: str) -> DraftFacts:
     """Everything that the draft says, from the certificate (of a track, a table or a folder) and the verdict."""
     noise = document.get("noise") if "files" in document or "parts" in document else source_of(document)
     files = document.get("files", document.get("parts"))
@@ -123,7 +123,7 @@ def facts_of(document: Mapping[str, object], verdict: Judged | None, name: str) 
         values["why"] = "no noise was added, so no odds are stated."
     flags |= {"kept" if kept else "nokept", "times_kept" if times == "keep" else "times_changed"}
     flags |= {"simulation"} if simulation else set()
-    return Facts({**values, "kept": ", ".join(kept), "times": times}, lists, frozenset(flags))
+    return DraftFacts({**values, "kept": ", ".join(kept), "times": times}, lists, frozenset(flags))
 
 
 def _add_noise(
@@ -163,15 +163,15 @@ def month_costs(record: Certificate) -> dict[str, float]:
     """Odds, 99 times in 100, after a month of one routine: home, work and a way, with what else is known."""
     noise, radius_m = noise_law(record)
 
-    def seen(*known: Hours) -> Days:
+    def month(*known: Hours) -> Days:
         return Days(noise, radius_m, list(known), [], DAYS, EVERY_S, False)
 
     return {
-        "home": place_cost(seen(), _HOME).odds_99,
-        "home_work_known": place_cost(seen(_WORK), _HOME).odds_99,
-        "work_home_known": place_cost(seen(_HOME), _WORK).odds_99,
-        "way": route_cost(seen(), _WAY).odds_99,
-        "way_work_known": route_cost(seen(_WORK), _WAY).odds_99,
+        "home": place_cost(month(), _HOME).odds_99,
+        "home_work_known": place_cost(month(_WORK), _HOME).odds_99,
+        "work_home_known": place_cost(month(_HOME), _WORK).odds_99,
+        "way": route_cost(month(), _WAY).odds_99,
+        "way_work_known": route_cost(month(_WORK), _WAY).odds_99,
         "two": companions_cost(record, 2).odds_99,
     }
 

@@ -13,7 +13,7 @@ from rich.progress import Progress
 from sfumato.base.things.estimated_map import LEAST_PEOPLE
 from sfumato.base.units import duration_s, format_duration, format_length
 from sfumato.cli.output import print_json
-from sfumato.cli.tracks.estimate_options import (
+from sfumato.cli.tracks.answers.estimate_options import (
     AsJson,
     Certificates,
     Confidence,

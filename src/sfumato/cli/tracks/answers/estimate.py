@@ -14,7 +14,7 @@ from sfumato.base.things.estimated_map import EstimatedMap, Weight
 from sfumato.base.things.grid import Grid
 from sfumato.base.units import bounds_deg, count_of, format_length, length_m
 from sfumato.cli.output import print_json
-from sfumato.cli.tracks.estimate_options import (
+from sfumato.cli.tracks.answers.estimate_options import (
     AreasFile,
     AsJson,
     BoundsText,
@@ -31,8 +31,8 @@ from sfumato.cli.tracks.estimate_options import (
     WhichCells,
     pause_words,
 )
-from sfumato.cli.tracks.estimate_reports import map_of_reports
-from sfumato.cli.tracks.estimate_ways import WAYS
+from sfumato.cli.tracks.answers.estimate_reports import map_of_reports
+from sfumato.cli.tracks.answers.estimate_ways import WAYS
 from sfumato.tracks.answers.answer_files import check_ending, write_answer, write_picture
 from sfumato.tracks.answers.flows.origin_destination import USUAL_STEPS as FLOWS_STEPS
 from sfumato.tracks.answers.flows.origin_destination import Flows, estimate_flows

@@ -14,7 +14,7 @@ import pyarrow.parquet
 
 from sfumato.base.errors import InputError
 from sfumato.base.things.estimated_map import EstimatedMap
-from sfumato.cli.tracks.estimate_options import Question, WhichCells
+from sfumato.cli.tracks.answers.estimate_options import Question, WhichCells
 from sfumato.collect.client.offer import Caps, Offer, check_offer
 from sfumato.collect.estimation.tally import Tally, tally_reports
 from sfumato.collect.grids.grid_channel import GridChannel

@@ -1,0 +1,1 @@
+"""Commands that answer from releases: estimate, smooth, preview and utility."""
