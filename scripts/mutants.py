@@ -53,9 +53,12 @@ def changed(value: Any, kind: str) -> Any:
 
 
 def alike(first: Any, second: Any) -> bool:
-    """Whether two results are the same to the last digit, as far as they can be compared."""
-    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
-        return first.shape == second.shape and bool(np.array_equal(first, second, equal_nan=first.dtype.kind == "f"))
+    """Whether two results are the same to nine digits, as far as they can be compared."""
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray) and first.dtype.kind in "fiub":
+        same = first.shape == second.shape
+        return same and bool(np.allclose(first, second, rtol=1e-9, atol=1e-12, equal_nan=True))
+    if isinstance(first, float) and isinstance(second, float):
+        return first == second or abs(first - second) <= 1e-9 * max(abs(first), abs(second))
     if dataclasses.is_dataclass(first) and type(first) is type(second):
         return all(alike(getattr(first, f.name), getattr(second, f.name)) for f in dataclasses.fields(first))
     if isinstance(first, (list, tuple)) and isinstance(second, (list, tuple)):
@@ -107,7 +110,7 @@ def put_in(row: Statement, kind: str) -> Broken:
     *classes, name = path.split(".")
     for part in classes:
         holder = getattr(holder, part)
-    original = holder.__dict__[name]
+    original = getattr(holder, name)
     broken = Broken(original.__wrapped__ if hasattr(original, "cache_info") else original, kind)
     new = broken.function()
     setattr(holder, name, new)
@@ -126,8 +129,12 @@ def judged(items: list[pytest.Item], row: Statement, kind: str) -> int:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     code = SURVIVED
     try:
-        sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - the process ends here
         broken = put_in(row, kind)
+    except BaseException as error:
+        print(f"{row.key}: {row.code} cannot be broken: {error!r}", flush=True)
+        os._exit(NEVER)
+    try:
+        sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - the process ends here
         failed = any(report.failed for item in items for report in runtestprotocol(item, log=False, nextitem=None))
         if failed:
             code = KILLED

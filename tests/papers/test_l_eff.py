@@ -26,7 +26,11 @@ def trace(points, seconds, user=0):
 @pytest.mark.says("Meehan2021, App. 7.4", "differs")
 def test_the_printed_rule_keeps_short_traces_of_about_five_minutes():
     whole = [trace(49, 300), trace(50, 300), trace(20, 269), trace(20, 331), trace(3, 270)]
-    assert [one[1].size for one in as_printed(whole)] == [49, 3]
+    kept = as_printed(whole)
+    assert [(one[0], one[1].size, one[1][-1], one[2].shape) for one in kept] == [
+        (0, 49, 300, (49, 2)),
+        (0, 3, 270, (3, 2)),
+    ]
     assert len(thinned([trace(49, 300)] * 10)) == 10
 
 

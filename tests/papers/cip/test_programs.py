@@ -9,6 +9,7 @@ from sfumato.papers.cip.cip_programs import errors_drawn, least_above, least_los
 from sfumato.papers.cip.several_moments import compound_loss_exact
 from sfumato.tracks.designs.design import design_for
 from sfumato.tracks.designs.exact_designs import joint
+from sfumato.tracks.designs.noise_design import losses_of
 from sfumato.tracks.designs.published import (
     multiple_secrets,
     sdp_a_basic,
@@ -119,6 +120,17 @@ def test_a_compound_promise_need_not_cover_its_basic_secrets_but_does_where_no_s
         assert alone <= compound_loss_exact(loss_matrix(prior, noise, pair)) * (1 + 1e-9)
 
 
+def test_the_loss_over_a_class_of_priors_is_that_of_its_worst_member():
+    priors = [prior_of(RBF(length)) for length in (2, 4, 6)]
+    noise = joint(priors[1], 12, budget=0.5).value.noise_covariance + 1e-3 * np.eye(25)
+    each = [loss_matrix(prior, noise, [12])[0, 0] for prior in priors]
+    (found,) = losses_of(priors, noise, [np.array([12])])
+    assert found == pytest.approx(max(each), rel=1e-6)
+    assert max(each) > 1.01 * min(each)
+    (alone,) = losses_of(priors[:1], noise, [np.array([12])])
+    assert alone == pytest.approx(each[0], rel=1e-6)
+
+
 @pytest.mark.slow
 def test_every_time_of_a_periodic_prior_gets_less_noise_in_the_middle_where_the_period_is_half_the_span():
     pytest.importorskip("cvxpy")
@@ -126,7 +138,7 @@ def test_every_time_of_a_periodic_prior_gets_less_noise_in_the_middle_where_the_
     for period in (23.0, 23.5, 24.0):
         prior = prior_of(Periodic(period, 1.1), 48)
         noise = multiple_secrets(prior, [np.array([i]) for i in range(48)], budget=0.96).value
-        assert noise.trace > 0.96
+        assert noise.trace == pytest.approx(10.4, abs=0.1)
         variances = np.diag(noise.noise_covariance)
         dips[period] = max(variances[0], variances[-1], variances[23:25].max()) / np.median(variances)
     assert dips[23.0] == pytest.approx(0.97, abs=0.005)

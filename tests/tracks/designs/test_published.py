@@ -50,7 +50,10 @@ def test_our_optimum_beats_sdp_a_at_the_same_trace_in_the_same_run():
     for length, ratio in ((1, 1.85), (10, 2.75)):
         prior = prior_of(RBF(length), 50)
         published = sdp_a(prior, [24], budget=1.0).value
-        assert joint(prior, 24, budget=published.trace).objective <= published.losses()[0] / ratio
+        ours = joint(prior, 24, budget=published.trace)
+        assert ours.objective <= published.losses()[0] / ratio
+        assert ours.objective == pytest.approx(ours.value.losses()[0], rel=1e-6)
+        assert ours.value.trace == pytest.approx(published.trace)
 
 
 def test_sdp_b_lies_above_everything_it_was_given():

@@ -38,6 +38,14 @@ def _sample_path() -> FloatArray:
     return np.asarray(positions - positions.mean(axis=0))
 
 
+def interval_widths(prior: FloatArray, design: NoiseDesign, sensitive: tuple[int, ...]) -> FloatArray:
+    """2σ of the posterior at every moment; at the sensitive ones exactly, from their losses."""
+    left = np.sqrt(np.maximum(np.diag(posterior_covariance(prior, design.noise_covariance)), 0.0))
+    for k, loss in zip(sensitive, design.losses(), strict=True):
+        left[k] = math.sqrt(1 / (loss + 1 / prior[k, k]))
+    return np.asarray(2 * left)
+
+
 def run(*, quick: bool = False) -> Reproduction:
     """The three maps and the intervals at and away from the sensitive moments."""
     path = _sample_path()
@@ -55,10 +63,8 @@ def run(*, quick: bool = False) -> Reproduction:
     parts: list[PathMap] = []
     widths: dict[str, FloatArray] = {}
     for name, design in designs.items():
-        left = np.sqrt(np.maximum(np.diag(posterior_covariance(prior, design.noise_covariance)), 0.0))
-        for k, loss in zip(SENSITIVE, design.losses(), strict=True):  # exact at the secrets
-            left[k] = math.sqrt(1 / (loss + 1 / prior[k, k]))
-        widths[name] = 2 * left
+        widths[name] = interval_widths(prior, design, SENSITIVE)
+        left = widths[name] / 2
         inside = left[list(SENSITIVE)]
         rows.append(
             {

@@ -37,6 +37,7 @@ from sfumato.papers.claims import Claim, check, near
 from sfumato.papers.picture import Picture
 from sfumato.tracks.designs.published import sdp_a_basic
 from sfumato.tracks.losses.gaussian_loss import loss_matrix
+from sfumato.tracks.priors.gaussian import GaussianPrior
 from sfumato.tracks.priors.kernels import RBF, Periodic
 
 NUGGET = 1e-6
@@ -84,6 +85,10 @@ def run(*, quick: bool = False) -> Reproduction:
     )
     split = additive_decomposition(prior, white, [24])
     whole = float(loss_matrix(prior, white, [24])[0, 0])
+    moments = np.arange(10.0)
+    near_paths = [
+        GaussianPrior(RBF(3.0)).posterior(moments, np.full((10, 2), place), 0.1 * np.eye(10)) for place in (0.0, 100.0)
+    ]
     axes = independent_dimensions((prior, prior), (white, white), [24])
     claims = [
         *(
@@ -111,6 +116,21 @@ def run(*, quick: bool = False) -> Reproduction:
                 whose=place,
             )
             for place in (f"{AISTATS}, Lemma 3.2", f"{AISTATS}, Fig. 1", f"{WORKSHOP}, Eq. 2", f"{WORKSHOP}, Fig. 1")
+        ),
+        *(
+            check(
+                "what a release tells does not depend on where the path is: one noise serves every mean",
+                bool(np.allclose(near_paths[0].covariance_m2, near_paths[1].covariance_m2)),
+                whose=f"{AISTATS}, {place}",
+            )
+            for place in ("Def. 3.1", "App. 7.5")
+        ),
+        near(
+            "(λ/2) Δᵀ J Δ is the divergence of the release under two hypotheses (one moment, λ = 5, Δ = .2)",
+            2.5 * 0.2**2 * whole,
+            _divergence_of_releases(prior, white, 24, 0.2),
+            tolerance=1e-6,
+            whose=f"{WORKSHOP}, Def. 2.2",
         ),
         *_bound_claims(prior, white, whole),
         check(
@@ -165,6 +185,13 @@ def run(*, quick: bool = False) -> Reproduction:
         ),
         notes=("Where Theorem 3.3 is infinite it says nothing; exact_epsilon_under answers for any kernel.",),
     )
+
+
+def _divergence_of_releases(prior: np.ndarray, noise: np.ndarray, moment: int, apart: float) -> float:
+    """D_5 between the laws of Z given two values of one moment, ``apart`` from one another, from the joint Gaussian."""
+    slopes = prior[:, moment] / prior[moment, moment]
+    spread = prior - np.outer(slopes, prior[moment]) + noise
+    return gaussian_renyi_divergence(apart * slopes, spread, spread, order=5.0)
 
 
 def _bound_claims(prior: np.ndarray, white: np.ndarray, whole: float) -> list[Claim]:
