@@ -83,7 +83,6 @@ def test_post_processing_and_linkage_never_leak_more(q: np.ndarray, seed: int) -
     assert d.lip(backwards, m[used] / m[used].sum()).max == pytest.approx(whole.max, rel=1e-6)
 
 
-@pytest.mark.says("Jiang2021, Lemma 2", "gap")
 @settings(max_examples=60, deadline=None)
 @given(q=channels, seed=st.integers(0, 2**32), epsilon=st.floats(0.05, 2))
 def test_what_holds_for_priors_holds_for_their_mixtures(q: np.ndarray, seed: int, epsilon: float) -> None:

@@ -69,7 +69,6 @@ def test_the_same_output_twice_leaks_more_than_twice_by_the_variance_of_its_lift
     assert -math.log((r[:, y] ** 2 / (1 + variance)).min()) == pytest.approx(2.0 + math.log1p(variance), abs=1e-6)
 
 
-@pytest.mark.says("Jiang2021, Thm 4", "typo")
 def test_the_printed_product_of_theorem_4_is_wrong() -> None:
     """E4: with P(x') inside the product the expression is not the leakage; P(x') prod LR is."""
     p = np.array([0.5, 0.3, 0.2])

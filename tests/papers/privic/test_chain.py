@@ -59,6 +59,9 @@ def test_with_the_limit_of_blahut_arimoto_every_state_beyond_the_threshold_is_ab
     edge = math.exp(beta) / (1 + math.exp(beta))
     beyond = chain.states.max(axis=1) >= edge
     np.testing.assert_array_equal(chain.absorbing, beyond)
+    assert beyond.any()
+    np.testing.assert_allclose(chain.transition.sum(axis=1), 1)
+    np.testing.assert_allclose(chain.states.sum(axis=1), 1)
     assert not chain.irreducible
     assert len(chain.closed) > 1  # so the stationary law is not unique: Theorem 6.2 fails
     assert len(chain.stationary_laws()) == len(chain.closed)

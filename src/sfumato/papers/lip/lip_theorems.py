@@ -84,6 +84,7 @@ def _conversion_claims(trials: list[Trial], optimal: FloatArray) -> list[Claim]:
         post.append(
             discrete.lip(matrix @ np.roll(np.eye(len(prior)), 1, axis=0) * 0.7 + 0.3 / len(prior), prior).max - lip
         )
+    hand = float(np.abs(np.log(optimal / (PRIOR @ optimal))).max())
     ratio = math.exp(discrete.ldp(optimal))
     over_set = lip_constants.bounded_lip_to_ldp(1.0, Polytope(np.array([PRIOR, [0.6, 0.2, 0.2]]))).nats
     return [
@@ -103,6 +104,13 @@ def _conversion_claims(trials: list[Trial], optimal: FloatArray) -> list[Claim]:
             measured=ratio,
             expected=math.exp(over_set),
             because="to the letter 2ε = 2: a ratio beside a logarithm",
+        ),
+        near(
+            "the leakage is the largest log lift, either way",
+            discrete.lip(optimal, PRIOR).max,
+            hand,
+            tolerance=1e-9,
+            whose=f"{PAPER}, LIP",
         ),
         _bound("LIP gives differential identifiability of 2ε + ln(p_max/p_min)", di, "Thm 3, DI"),
         _bound("LIP gives mutual information of at most ε", info, "Thm 3, MIP"),
@@ -161,6 +169,13 @@ def _mismatch_claims(trials: list[Trial]) -> list[Claim]:
     return [
         _bound("the leakage under another prior differs by at most ln(1 + TV/p)", off, "Lemma 3"),
         _bound("what holds for two priors holds for their mixtures", mixed, "Lemma 2"),
+        near(
+            "over a set of two priors the leakage is the larger of theirs",
+            discrete.lip_over_set(matrix, Polytope(np.array([prior, other]))).max,
+            least,
+            tolerance=1e-9,
+            whose=f"{PAPER}, Lemma 2",
+        ),
         near(
             "the variation up to which knowing the prior helps, as printed (ε = 2, both smallest .2)",
             printed,
