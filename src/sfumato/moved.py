@@ -37,7 +37,7 @@ MOVED: dict[str, tuple[str, ...]] = {
         "collection.reported": "collect.loop.reported",
         "collection.resolution": "collect.loop.told_areas",
         "collection.simulation": "collect.loop.simulation",
-        "engines.local": "tracks.folders.streams tracks.io.tables.fleet_file",
+        "engines.local": "tracks.folders.streams tracks.io.tables.point_table",
         "engines.spark": "tracks.folders.spark.frames_on_spark",
         "errors": "base.errors",
         "estimation": "collect.estimation",

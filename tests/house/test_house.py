@@ -76,6 +76,7 @@ def test_importing_sfumato_costs_less_than_numpy_and_help_little_more_than_typer
     assert seconds(code) < 3.0 * typer
 
 
+@pytest.mark.slow
 def test_the_table_prints_every_measure_and_the_places_of_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert house.main([]) == 0
     out = capsys.readouterr().out

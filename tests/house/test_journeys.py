@@ -8,6 +8,7 @@ from pathlib import Path
 import architecture
 import house_numbers
 import journey
+import made_tables
 import pytest
 from house_source import Module, modules
 from journey_ways import WAYS
@@ -109,8 +110,9 @@ def test_boxes_of_one_floor_stand_beside_each_other_and_hold_their_rooms() -> No
 def test_every_room_is_in_the_table_with_the_first_sentence_of_its_door(rooms: tuple[Module, ...]) -> None:
     table = architecture.rooms_table(rooms)
     doors = [room for room in rooms if room.is_door and "/" in room.file]
-    assert table.count("\n") == len(doors) + 1
-    assert all(f"| `{Path(door.file).parent.as_posix()}/` |" in table for door in doors)
+    assert table.count("\n") == len(doors) - 1
+    assert all(f"- `{Path(door.file).parent.as_posix()}/` " in table for door in doors)
+    assert table in made_tables.made((architecture.ROOT / "docs" / "architecture.md").read_text("utf-8"))
     text = "<!-- rooms -->\n\nold\n\n<!-- end -->\nafter\n"
     assert architecture.page(text, {"rooms": "new"}) == text.replace("old", "new")
     with pytest.raises(SystemExit, match="no place for 'journey: TRACE'"):

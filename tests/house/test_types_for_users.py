@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -109,11 +110,13 @@ def test_pyright_sees_the_same(right: str, wrong: tuple[str, ...], tmp_path: Pat
 
 
 def test_the_static_names_are_the_lazy_ones() -> None:
-    text = (ROOT / "src" / "sfumato" / "__init__.py").read_text()
+    tree = ast.parse((ROOT / "src" / "sfumato" / "__init__.py").read_text())
+    checking = next(node for node in tree.body if isinstance(node, ast.If))
     static = {
-        name.strip(): home
-        for home, names in re.findall(r"^    from (sfumato[\w.]*) import (.*)$", text, re.MULTILINE)
-        for name in names.split(",")
+        name.name: found.module
+        for found in ast.walk(checking)
+        if isinstance(found, ast.ImportFrom)
+        for name in found.names
     }
     assert static == sf._HOMES
     assert sorted([*sf._HOMES, "__version__"]) == sorted(sf.__all__) == sorted(dir(sf))
