@@ -46,7 +46,7 @@ def test_find_add_hide_verify_and_remove(folder: Path) -> None:
     assert out.index("found to 0 m before") < out.index("rides/0.gpx")
     assert len(list((folder / "shared").iterdir())) == 6
     code, out, _ = run("verify", "c.json", "--release", "shared", folder=folder)
-    assert "Plausible?         cannot be told. No noise is stated" in out
+    assert "Plausible?         yes. No noise is stated that it could contradict." in out
     assert (code, "every byte of 6 files" in out) == (0, True)
     public = (folder / "public.html").read_text()
     zone = json.loads((folder / "me.places").read_text())["body"]["places"][0]

@@ -33,6 +33,7 @@ MOST_REDRAWS = 1_000_000
 SNAP_M = 0.1
 MOST_ROUNDED_M = 10_000.0
 DEFAULT_MECHANISM = "multiscale"
+ID_KINDS = ("random", "keep")
 # The mechanisms that a plan with secrets, or with a grid to round to, means where it names none.
 FOR_SECRETS, FOR_ROUNDING = "secrets", "rounded"
 
@@ -84,7 +85,8 @@ class Plan:
     ``prior`` is a preset's name, ``preset`` for the default one, ``fit``, or a kernel; ``secrets`` are texts
     (``windows:10min``), secrets or rules; ``redraws`` = k says that this is one of k releases with redrawn noise;
     ``round_to_m`` is the public grid that positions are rounded to after the noise; ``turning`` takes people who tend
-    to turn one way round into the promise.
+    to turn one way round into the promise; ``ids`` says whether people get new ids (``random``) or keep theirs
+    (``keep``): by default new ones in files and datasets, their own in memory.
     Options that the mechanism does not take are refused by
     :func:`sfumato.tracks.noise.registry.mechanism_for`.
     """
@@ -106,6 +108,7 @@ class Plan:
     times: str = "keep"
     round_to_m: float | None = None
     turning: bool = False
+    ids: str | None = None
     level: InitVar[str | None] = None
 
     def __post_init__(self, level: str | None) -> None:
@@ -122,6 +125,8 @@ class Plan:
             raise InputError(f"The snapping grid is {self.snap_m:g} m.", "It must lie between 0.01 m and 1000 m.")
         if not (isinstance(self.redraws, int | np.integer) and 1 <= self.redraws <= MOST_REDRAWS):
             raise InputError(f"redraws is {self.redraws}.", "It must be a whole number from 1.")
+        if self.ids not in (None, *ID_KINDS):
+            raise InputError(f"There are no ids '{self.ids}'.", f"Choose from {', '.join(ID_KINDS)}.")
         prior_class_named(self.prior_class)
         if isinstance(self.prior, str) and self.prior not in ("fit", "preset"):
             preset_named(self.prior)
@@ -158,7 +163,7 @@ class Plan:
         out["prior"] = self.prior.to_dict() if isinstance(self.prior, Kernel) else self.prior
         out["keep"] = list(self.keep)
         out["secrets"] = None if self.secrets is None else [_written(secret) for secret in self.rules]
-        for name in ("round_to_m", "turning"):  # as plans were written before there was either
+        for name in ("round_to_m", "turning", "ids"):  # as plans were written before there was any of them
             if not out[name]:
                 del out[name]
         return out
@@ -208,6 +213,7 @@ class Wishes(TypedDict, total=False):
     times: str
     round_to_m: float | None
     turning: bool
+    ids: str | None
     secrets: str | SecretRule | Sequence[str | SecretRule] | None
 
 

@@ -37,7 +37,7 @@ def test_its_files_people_and_noise_are_what_its_certificate_says(name: str) -> 
     found = verify_folder(document, folder, ignore_wording=document["sfumato"] != __version__)
     assert found.checks[1].startswith("every byte of")
     assert ("losses" in " ".join(found.checks)) == (document["noise"] is not None)
-    assert judge_folder(found, folder).protection == FOLDERS[name]
+    assert judge_folder(document, folder, ignore_wording=True).protection == FOLDERS[name]
 
 
 @pytest.mark.parametrize("name", FOLDERS)
@@ -46,7 +46,10 @@ def test_the_command_accepts_it_and_refuses_it_with_a_file_more_or_a_byte_less(n
     shutil.copy(certificate_of(OLD / name), tmp_path / "c.json")
     words = ("verify", "c.json", "--release", name, "--ignore-wording")
     code, out, err = run(*words, folder=tmp_path)
-    assert code == (0 if FOLDERS[name] != "none" else 1), out + err
+    assert "Unchanged?         yes" in out, out + err
+    untold = name == "dataset"  # of tracks this short an original could look the same
+    assert ("Plausible?         cannot be told" in out) == untold
+    assert code == (0 if FOLDERS[name] != "none" and not untold else 1), out + err
     assert "checked: no file beside them" in out
     (tmp_path / name / "more.gpx").write_text("<gpx/>")
     with pytest.raises(VerificationFailed, match=r"more\.gpx"):

@@ -44,7 +44,9 @@ def table(path: Path, *people: str) -> Path:
 
 def by_command(source: Path, state: Path, *more: str) -> list[tuple[str, Trace]]:
     out = source.with_name(f"{source.stem}_out.csv")
-    done = CliRunner().invoke(app, ["protect", str(source), "-o", str(out), "--state", str(state), *more])
+    done = CliRunner().invoke(
+        app, ["protect", str(source), "-o", str(out), "--state", str(state), "--ids", "keep", *more]
+    )
     if done.exit_code:
         assert isinstance(done.exception, Exception)
         raise done.exception

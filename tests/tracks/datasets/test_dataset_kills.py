@@ -15,12 +15,13 @@ from people_rows import by_person, rows, written
 
 from sfumato.tracks.folders.rows import dataset, dataset_job
 from sfumato.tracks.folders.rows.dataset_job import protect_dataset
-from sfumato.tracks.folders.streams import protect_table
 from sfumato.tracks.folders.verify_folder import verify_folder
+from sfumato.tracks.people.door import protect_arrow
+from sfumato.tracks.people.layout import TableReading
 from sfumato.tracks.plan import Plan
 
 KILLS = 20
-PLAN = Plan(noise_m=200.0)
+PLAN = Plan(ids="keep", noise_m=200.0)
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")]
 
 
@@ -58,7 +59,7 @@ def checked(out: Path, table: pa.Table, keys: set[bytes]) -> None:
     assert sum(mine.num_rows for mine in found.values()) == table.num_rows
     assert verify_folder(out / "_certificate.json", out).checks
     if keys:
-        expected = by_person(protect_table(table, PLAN, key=keys.pop())[0])
+        expected = by_person(protect_arrow(table, PLAN, TableReading(), job_key=keys.pop()).done.table)
         assert all(found[person].equals(expected[person]) for person in expected)
 
 

@@ -16,7 +16,6 @@ from command import run
 from people_rows import by_person, rows, written
 
 from sfumato.base.errors import InputError
-from sfumato.base.keystream import fresh_key
 from sfumato.tracks.folders.rows import dataset, dataset_job
 from sfumato.tracks.folders.rows.dataset_job import protect_dataset
 from sfumato.tracks.folders.streams import protect_table
@@ -27,7 +26,7 @@ from sfumato.tracks.plan import Plan
 
 pytestmark = pytest.mark.filterwarnings("ignore:Worst group")  # its people are made up side by side
 
-PLAN = Plan(noise_m=200.0)
+PLAN = Plan(ids="keep", noise_m=200.0)
 GEO = {
     "version": "1.1.0",
     "primary_column": "geometry",
@@ -60,7 +59,7 @@ def test_geoparquet_points_come_back_as_geoparquet_without_the_true_box(tmp_path
     said = json.loads(part.metadata[b"geo"])
     assert said["primary_column"] == "geometry"
     assert "bbox" not in said["columns"]["geometry"]
-    whole, _ = protect_table(table, PLAN, key=fresh_key(3))
+    whole, _ = protect_table(table, PLAN, rng=3)
     expected = by_person(whole)
     for person, mine in by_person(out).items():
         lat, lon = points_from_wkb(mine.column("geometry"))
@@ -98,7 +97,7 @@ def test_kept_columns_of_any_type_stay_with_their_rows(tmp_path: Path) -> None:
     table = rows(600, 5).drop_columns(["speed"])
     for name, column in KEPT.items():
         table = table.append_column(name, column)
-    out = protected(tmp_path, table, Plan(noise_m=200.0, keep=tuple(KEPT)))
+    out = protected(tmp_path, table, Plan(ids="keep", noise_m=200.0, keep=tuple(KEPT)))
     before = by_person(ds.dataset(tmp_path / "in").to_table())
     assert out.schema.types == ds.dataset(tmp_path / "in").schema.types
     for person, mine in by_person(out).items():
@@ -109,7 +108,7 @@ def test_kept_columns_of_any_type_stay_with_their_rows(tmp_path: Path) -> None:
 def test_a_column_that_cannot_be_looked_into_is_refused(tmp_path: Path) -> None:
     table = rows(600, 5).append_column("both", pa.array([{"x": 2.5, "y": 48.5}] * 600))
     with pytest.raises(InputError, match="cannot be looked into"):
-        protected(tmp_path, table, Plan(noise_m=200.0, keep=("both",)))
+        protected(tmp_path, table, Plan(ids="keep", noise_m=200.0, keep=("both",)))
     assert not (tmp_path / "out").exists()
 
 
@@ -125,7 +124,7 @@ def test_people_may_be_folders_and_dictionaries_may_repeat_themselves(tmp_path: 
         written(tmp_path / "in", table.set_column(0, "user_id", twice)), tmp_path / "b", plan,
         reading=TableReading({"id": "user_id"}), rng=3,
     )  # fmt: skip
-    expected = by_person(protect_table(table, plan, key=fresh_key(3))[0])
+    expected = by_person(protect_table(table, plan, rng=3)[0])
     for name in "ab":
         found = ds.dataset(tmp_path / name).to_table()
         found = found.set_column(
@@ -157,10 +156,12 @@ def test_a_date_beside_the_time_of_day_stays_with_it_and_is_not_kept_beside_time
     folder = written(tmp_path / "in", table)
     for times in ("keep", "shift"):
         out = tmp_path / times
-        protect_dataset(folder, out, Plan(noise_m=200.0, times=times), reading=TableReading({"id": "user_id"}, "UTC"))
+        protect_dataset(
+            folder, out, Plan(ids="keep", noise_m=200.0, times=times), reading=TableReading({"id": "user_id"}, "UTC")
+        )
         assert ("date" in ds.dataset(out).schema.names) == (times == "keep")
         assert verify_folder(out / "_certificate.json", out).checks
-    plan = Plan(noise_m=200.0, times="shift", keep=("date",))
+    plan = Plan(ids="keep", noise_m=200.0, times="shift", keep=("date",))
     with pytest.raises(InputError, match="tells what --times shift hides"):
         protect_dataset(folder, tmp_path / "told", plan, reading=TableReading({"id": "user_id"}, "UTC"))
     with pytest.raises(InputError, match="tells what --times shift hides"):

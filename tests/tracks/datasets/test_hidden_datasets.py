@@ -69,7 +69,7 @@ def test_what_is_left_is_what_is_left_of_every_ride(tmp_path: Path) -> None:
     table, heard = rides(), list[DatasetLeaks]()
     files = folder_of_places(tmp_path / "places", homes())
     folder, out = written(tmp_path / "in", table), tmp_path / "out"
-    done = hide_dataset(folder, out, places_in(files), keep=["speed"], cores=2, tested=heard.append)
+    done = hide_dataset(folder, out, places_in(files), keep=["speed"], ids="keep", cores=2, tested=heard.append)
     found, before = by_person(ds.dataset(out).to_table()), by_person(table)
     assert ds.dataset(out).schema.remove_metadata() == table.schema.remove_metadata()
     for person, mine in before.items():
@@ -103,7 +103,7 @@ def test_the_release_is_a_function_of_what_lies_outside(tmp_path: Path) -> None:
     lat[np.flatnonzero(at_home)[7]] = np.nan
     other = table.set_column(2, "lat", pa.array(lat))
     for name, rows in (("one", table), ("two", other)):
-        hide_dataset(written(tmp_path / name, rows), tmp_path / f"{name}.out", places_in(files))
+        hide_dataset(written(tmp_path / name, rows), tmp_path / f"{name}.out", places_in(files), ids="keep")
     names = sorted(path.name for path in (tmp_path / "one.out").iterdir())
     assert names == sorted(path.name for path in (tmp_path / "two.out").iterdir())
     assert not any(name == "_rejects" for name in names)
@@ -131,7 +131,7 @@ def test_whoever_has_no_places_is_left_out_and_strangers_to_a_zone_stay(tmp_path
     heard = list[DatasetLeaks]()
     out = tmp_path / "out"
     files = folder_of_places(tmp_path / "places", some)
-    done = hide_dataset(written(tmp_path / "in", rides()), out, places_in(files), tested=heard.append)
+    done = hide_dataset(written(tmp_path / "in", rides()), out, places_in(files), ids="keep", tested=heard.append)
     assert set(by_person(ds.dataset(out).to_table())) == set(some)
     assert heard[0].left_out == 1
     assert done.people == PEOPLE - 1

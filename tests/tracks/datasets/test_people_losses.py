@@ -24,7 +24,7 @@ from sfumato.tracks.people.layout import TableReading
 from sfumato.tracks.people.noise import choose_for_people
 from sfumato.tracks.plan import Plan
 
-PLAN = Plan(noise_m=200.0)
+PLAN = Plan(ids="keep", noise_m=200.0)
 MECHANISM = choose_for_people(PLAN, rng=1).mechanism
 
 
@@ -106,7 +106,9 @@ def test_keys_files_parts_and_cores_choose_the_same_people(tmp_path: Path, monke
     one = protect_dataset(written(tmp_path / "a", table, 1), tmp_path / "a.out", PLAN, cores=1)
     monkeypatch.setattr(dataset_job, "PART_ROWS", 190)
     other = protect_dataset(written(tmp_path / "b", table, 7), tmp_path / "b.out", PLAN)
-    shifted = protect_dataset(tmp_path / "b", tmp_path / "c.out", Plan(noise_m=200.0, times="shift"), cores=3)
+    shifted = protect_dataset(
+        tmp_path / "b", tmp_path / "c.out", Plan(ids="keep", noise_m=200.0, times="shift"), cores=3
+    )
     assert one.parts < other.parts
     assert block(one) == block(other) == block(shifted)
     assert block(one)["people"] == 30
@@ -163,7 +165,7 @@ def test_what_is_not_computed_says_why(tmp_path: Path, people: int, times: str, 
     table = rows(400, people)
     if zone is not None:
         table = table.set_column(1, "time", table.column(1).cast(pa.timestamp("us", "UTC")).cast(pa.timestamp("us")))
-    plan, reading = Plan(noise_m=200.0, times=times), TableReading({"id": "user_id"}, zone)
+    plan, reading = Plan(ids="keep", noise_m=200.0, times=times), TableReading({"id": "user_id"}, zone)
     done = protect_dataset(written(tmp_path / "in", table), tmp_path / "out", plan, reading=reading)
     assert block(done) == people_notes.not_stated(why)
     verify_folder(tmp_path / "out" / "_certificate.json", tmp_path / "out")
@@ -173,7 +175,7 @@ def test_what_is_not_computed_says_why(tmp_path: Path, people: int, times: str, 
 def test_promises_that_depend_on_times_are_refused_before_a_row_is_read(tmp_path: Path, mechanism: str) -> None:
     prior = "geolife-median" if mechanism in ("prior-shaped", "mixed") else None
     folder, read = written(tmp_path / "in", rows(400, 25)), list[str]()
-    plan = Plan(noise_m=200.0, mechanism=mechanism, prior=prior)
+    plan = Plan(ids="keep", noise_m=200.0, mechanism=mechanism, prior=prior)
     with pytest.raises((NotCertified, InputError), match="depends on"):
         protect_dataset(folder, tmp_path / "out", plan, step=lambda name, _: read.append(name))
     assert not read

@@ -10,7 +10,6 @@ import pyarrow.dataset as ds
 import pytest
 from people_rows import by_person, rows, written
 
-from sfumato.base.keystream import fresh_key
 from sfumato.tracks.folders.rows import dataset, spill
 from sfumato.tracks.folders.rows.dataset_job import protect_dataset
 from sfumato.tracks.folders.rows.planes import MOST_PLANES, Planes, blocks_of, rows_of_each, rows_of_runs
@@ -80,10 +79,10 @@ def test_rounds_of_other_planes_and_sizes_change_no_byte(tmp_path: Path, monkeyp
     table = table.set_column(table.schema.get_field_index("lat"), "lat", pa.array(lat))
     table = table.set_column(table.schema.get_field_index("time"), "time", times)
     folder = written(tmp_path / "in", table, 1)
-    plan = Plan(noise_m=200.0, keep=("speed",))
+    plan = Plan(ids="keep", noise_m=200.0, keep=("speed",))
     done = protect_dataset(folder, tmp_path / "out", plan, rng=3)
     assert (done.released, sum(done.skipped.values())) == (1900, 100)
     found = by_person(ds.dataset(tmp_path / "out").to_table())
     with pytest.warns(UserWarning, match="100 of 2000"):
-        expected = by_person(protect_table(table, plan, key=fresh_key(3))[0])
+        expected = by_person(protect_table(table, plan, rng=3)[0])
     assert all(found[person].equals(expected[person]) for person in expected)

@@ -13,7 +13,6 @@ import pytest
 from people_rows import by_person, rows, written
 
 from sfumato.base.errors import InputError
-from sfumato.base.keystream import fresh_key
 from sfumato.tracks.certificates.person_ids import _visible, canonical_id
 from sfumato.tracks.folders.rows import dataset, dataset_job, spill
 from sfumato.tracks.folders.rows.dataset_job import protect_dataset
@@ -24,7 +23,7 @@ from sfumato.tracks.plan import Plan
 
 pytestmark = pytest.mark.filterwarnings("ignore:Worst group")  # its people are made up side by side
 
-PLAN = Plan(noise_m=200.0)
+PLAN = Plan(ids="keep", noise_m=200.0)
 IDS = [
     pa.array(["a", "", "ümlaut", "x" * 40, "b"]),
     pa.array(["a", "bc", "d", "e", "f"], pa.large_string()),
@@ -70,7 +69,7 @@ def test_pieces_change_no_byte_of_anybody(tmp_path: Path, monkeypatch: pytest.Mo
     table = rows(2000, 15)
     protect_dataset(written(tmp_path / "in", table), tmp_path / "out", PLAN, rng=3)
     found = by_person(ds.dataset(tmp_path / "out").to_table())
-    expected = by_person(protect_table(table, PLAN, key=fresh_key(3))[0])
+    expected = by_person(protect_table(table, PLAN, rng=3)[0])
     assert all(found[person].equals(expected[person]) for person in expected)
 
 
@@ -116,6 +115,6 @@ def test_one_person_of_most_rows_and_many_of_few(tmp_path: Path, monkeypatch: py
     reading = TableReading({"id": "user_id"})
     done = protect_dataset(written(tmp_path / "in", table, 7), tmp_path / "out", PLAN, reading=reading, rng=3)
     found = by_person(ds.dataset(tmp_path / "out").to_table())
-    expected = by_person(protect_table(table, PLAN, key=fresh_key(3))[0])
+    expected = by_person(protect_table(table, PLAN, rng=3)[0])
     assert done.people == len(expected) == 301
     assert all(found[person].equals(expected[person]) for person in expected)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -45,6 +46,47 @@ def test_parts_by_person_are_the_whole() -> None:
         mine = pa.compute.equal(table.column("user_id"), f"u{person}")
         part, _ = protect_table(table.filter(mine), PLAN, key=KEY)
         assert part.equals(whole.filter(pa.compute.equal(whole.column("user_id"), f"u{person}")))
+
+
+def test_parts_by_day_and_by_file_are_the_whole_in_any_order() -> None:
+    table = people(count=3, rows=60)
+    day = 1_700_000_000_000 + 180 * 7000 // 3 * np.arange(4)  # three stretches of time that everybody is in
+    whole, _ = protect_table(table, PLAN, key=KEY)
+    moments = table.column("time").cast(pa.int64()).to_numpy()
+    days = [pa.array((moments >= first) & (moments < last)) for first, last in pairwise(day)]
+    files = [pa.array(np.arange(180) % 2 == k) for k in (1, 0)]  # every second row, as two files might have them
+    for parts in (days, days[::-1], files):
+        for part in parts:
+            assert protect_table(table.filter(part), PLAN, key=KEY)[0].equals(whole.filter(part))
+
+
+def test_two_days_under_one_key_do_not_begin_with_the_same_noise() -> None:
+    """0.2.0 drew by order and time steps: the vector between two days was exact to 0.05 m."""
+    minutes, day_ms = np.arange(60) * 60_000, 86_400_000
+    moved = []
+    for day in range(8):
+        lat = np.full(60, 48.85 + 0.001 * day)
+        times = pa.array(1_700_000_000_000 + day * day_ms + minutes).cast(pa.timestamp("ms", "UTC"))
+        track = pa.table({"user_id": ["a"] * 60, "time": times, "lat": lat, "lon": np.full(60, 2.35)})
+        out, certificate = protect_table(track, PLAN, key=KEY)
+        assert certificate["releases"]["mode"] == "continuing"
+        moved.append((out.column("lat").to_numpy() - lat) * 111_195.0)
+    apart = np.abs(np.array(moved)[1:] - np.array(moved)[:1])
+    assert np.quantile(apart, 0.05) > 1.0
+    assert apart.mean() > 50.0
+
+
+def test_another_size_under_one_key_is_another_noise() -> None:
+    table = people(count=1)
+    east = [protect_table(table, Plan(noise_m=size), key=KEY)[0].column("lon").to_numpy() for size in (200.0, 400.0)]
+    once, twice = (lon - table.column("lon").to_numpy() for lon in east)
+    assert abs(np.corrcoef(once, twice)[0, 1]) < 0.99  # scaled noise would give the truth away: 2 x - y
+
+
+def test_noise_that_follows_the_order_of_rows_takes_no_key() -> None:
+    for plan in (Plan(mechanism="independent", noise_m=200.0), Plan(noise_m=200.0, redraws=2)):
+        with pytest.raises(InputError, match="a function of the time"):
+            protect_table(people(), plan, key=KEY)
 
 
 def test_rows_in_another_order_get_the_same_noise() -> None:

@@ -27,6 +27,7 @@ from sfumato.tracks.adversary.audit import Audit, PriorUsed
 from sfumato.tracks.adversary.audit import audit as measure
 from sfumato.tracks.adversary.fleet import FleetAudit, People, attacked_people, audit_fleet
 from sfumato.tracks.certificates.build import SMOOTHED, rounded_times
+from sfumato.tracks.certificates.person_ids import renamed_people
 from sfumato.tracks.certificates.verify import check_belongs, open_release, read_certificate
 from sfumato.tracks.folders.audit_archive import ArchiveAudit, AuditRow, audit_archive
 from sfumato.tracks.folders.rides.ride_job import SourceReading
@@ -110,7 +111,7 @@ def _audit_file(original: Path, release: Path, person: str | None, asked: _Asked
             check_belongs(document, second)
             released: People = [(None, second)]
         else:
-            released = open_release(document, release)[1]
+            released = renamed_people(open_release(document, release)[1], release, given=True)
     except VerificationFailed as error:
         fail(error, json=asked.json, code=1)
     if len(released) == 1 or person is not None:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import typer
 
-from sfumato.base.errors import InputError, VerificationFailed
+from sfumato.base.errors import InputError
 from sfumato.base.files import write_text
 from sfumato.cli.output import AsJson, print_json
-from sfumato.pages.dpia import Judged, dpia_draft, dpia_page, facts_of
-from sfumato.tracks.certificates.verdict import judge, refusal
+from sfumato.pages.dpia import dpia_draft, dpia_page, facts_of
+from sfumato.tracks.certificates.verdict import Verdict, judge
 from sfumato.tracks.certificates.verify import read_certificate
-from sfumato.tracks.folders.verify_folder import judge_folder, verify_folder
+from sfumato.tracks.folders.verify_folder import judge_folder
 
 
 def register(app: typer.Typer) -> None:
@@ -51,10 +51,7 @@ def dpia(
         typer.echo("NOT GOOD: the release does not pass `sfumato verify`; the draft says why.", err=True)
 
 
-def _verdict(certificate: Path, release: Path) -> Judged:
-    try:
-        if release.is_dir():
-            return judge_folder(verify_folder(certificate, release), release)
-        return judge(certificate, release=release)
-    except VerificationFailed as error:
-        return refusal(error)
+def _verdict(certificate: Path, release: Path) -> Verdict:
+    if release.is_dir():
+        return judge_folder(certificate, release)
+    return judge(certificate, release=release)

@@ -146,6 +146,9 @@ def hide(
     one_person: bool = typer.Option(
         False, "--one-person", help="All rows of every table are one person's.", rich_help_panel=_READ
     ),
+    ids: str = typer.Option(
+        "random", help="Of a dataset: new ids, with a private list that leads back; or keep.", rich_help_panel=_READ
+    ),
     format: str | None = typer.Option(
         None, help="The rides' format, where ending and content do not tell.", rich_help_panel=_READ
     ),
@@ -168,6 +171,7 @@ def hide(
                 mine or everybody,
                 times=shown,
                 keep=keep,
+                ids=ids,
                 reading=TableReading(columns, time_zone, one_person),
                 strict=strict,
                 step=rows_read,

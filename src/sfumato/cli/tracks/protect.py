@@ -25,19 +25,16 @@ from sfumato.base.errors import InputError, NotCertified
 from sfumato.base.files import Staged, checked_target, remove_leftovers
 from sfumato.base.numbers.odds import AS_PROMISED, reached_words
 from sfumato.base.progress import progress
-from sfumato.base.units import format_length, length_m
+from sfumato.base.units import length_m
 from sfumato.cli.output import options_of, print_json
-from sfumato.cli.tracks.archive_faces import named_columns, passphrase_in, say_worst_group
-from sfumato.tracks.certificates.build import drowning_warnings
+from sfumato.cli.tracks.archive_faces import named_columns, passphrase_in, say_release, say_worst_group
 from sfumato.tracks.certificates.document import (
-    Certificate,
     certificate_beside,
     certificate_text,
-    promise_lines,
-    smooth_lines,
     with_file,
     with_seal,
 )
+from sfumato.tracks.certificates.person_ids import list_beside, list_text
 from sfumato.tracks.certificates.sign import signer_with
 from sfumato.tracks.certificates.state import NoiseState, create_state, load_state
 from sfumato.tracks.io import output_format, read_trace, write_trace
@@ -152,6 +149,9 @@ class ProtectOptions:
         "noisy",
         help="noisy: the points as the noise left them; smooth: the likeliest track given them, with the same promise, "
         "fit to look at (the noisy points are then not written).",
+    )
+    ids: str | None = _shown(
+        None, help="random: people get new ids, and a private list leads back (the default); keep: as they are."
     )
     output_format: str | None = _shown(None, help="The release's format, where the ending does not tell.")
     keep_names: bool = _shown(False, "--keep-names", help="For an archive: keep the files' names.")
@@ -280,6 +280,8 @@ def _protect_people(asked: ProtectOptions) -> None:
         if asked.ledger is not None:
             raise InputError(_FOR_ONE, "Name them with --ledger-person, and protect one trace.")
         together = say_worst_group(done.worst_group(), done.body, quiet=asked.json)
+        if not asked.json and (chained := done.chain_words()):
+            typer.echo(chained)
     elif asked.report_person is not None:
         raise InputError("--report-person is for a table of several people.", "Leave it out.")
     asked.enter(done.body, None if done.state is None else done.state.process)
@@ -290,7 +292,10 @@ def _protect_people(asked: ProtectOptions) -> None:
         read = done.points_read.to_dict()
         print_json({**summary, "certificate": document, "outputs": written, **together, "points_read": read})
         return
-    _say(document, done, {**asked.paths, **({} if asked.state is None else {"state": asked.state})})
+    paths = {**asked.paths, **({} if asked.state is None else {"state": asked.state})}
+    if not isinstance(done, Protected) and done.done.given:
+        paths["ids"] = list_beside(paths["release"])
+    say_release(document, done, paths)
 
 
 def _released(asked: ProtectOptions, source: Path, held: NoiseState | None) -> Protected | ProtectedFleet:
@@ -352,7 +357,9 @@ def _write(asked: ProtectOptions, done: Protected | ProtectedFleet, passphrase: 
     paths, signer = asked.paths, asked.signer()
     chosen, times = output_format(paths["release"], asked.output_format).name, done.terms.times != "drop"
     document: dict[str, Any]
-    smoothed = None
+    smoothed, whose = None, asked.report_person
+    if whose is not None and not isinstance(done, Protected):
+        whose = dict(zip(done.done.given, map(str, done.done.labels), strict=False)).get(whose, whose)
     with Staged() as staged:
         if asked.style == "smooth":
             smoothed = _smooth(done, with_seal(done.body, signer), quiet=asked.json)
@@ -367,8 +374,11 @@ def _write(asked: ProtectOptions, done: Protected | ProtectedFleet, passphrase: 
         for name, private in (("report", True), ("public_report", False)):
             if name in paths:
                 pages = import_module("sfumato.pages.report.fleet_page")
-                text = pages.page_of(done, document, smoothed, private=private, person=asked.report_person)
+                text = pages.page_of(done, document, smoothed, private=private, person=whose)
                 staged.add_text(paths[name], text, private=private)
+        if not isinstance(done, Protected) and done.done.given:
+            pairs = list(zip(done.done.given, map(str, done.done.labels), strict=True))
+            staged.add_text(list_beside(paths["release"]), list_text(pairs), private=True)
         if asked.state is not None and not asked.state.exists() and done.state is not None:
             create_state(asked.state, done.state, passphrase=passphrase)
         staged.commit(last=paths["release"])
@@ -389,29 +399,6 @@ def _smooth(done: Protected | ProtectedFleet, document: Mapping[str, object], *,
     people, ways = list(done.releases), import_module("sfumato.tracks.answers.ways.smooth_tracks")
     with progress("Smoothing", len(people), quiet=quiet) as step:
         return cast("SmoothTracks", ways.smooth(people, document, step=step))
-
-
-def _say(document: dict[str, Any], done: Protected | ProtectedFleet, paths: Mapping[str, Path]) -> None:
-    """What was promised, in a few sentences of the mechanism's; everything else is in the certificate."""
-    said = Certificate.of(document.get("source", document))
-    crowd = "" if said.people == 1 else f" of {said.people} people (each with noise of their own)"
-    size = "" if said.noise_m is None else f" noise of {format_length(said.noise_m)} per coordinate"
-    typer.echo(f"Protected {said.points} points{crowd} with {said.mechanism.name}{size}.")
-    for line in (
-        *promise_lines(document.get("source", document), advice=True),
-        *drowning_warnings(said.noise_m, done.spans_m()),
-        *smooth_lines(document),
-    ):
-        typer.echo(line)
-    if words := done.points_read.sentence():
-        typer.echo(words)
-    counted = {f"{reason} ({count})" for reason, count in done.points_read.why.items()}
-    if others := [name for name in done.dropped if name not in counted]:
-        typer.echo(f"Left out: {', '.join(others)}.")
-    typer.echo("Written:")
-    for name, path in paths.items():
-        private = "  (private: keep it to yourself)" if name in ("report", "state") else ""
-        typer.echo(f"  {name.replace('_', ' '):<15}{path}{private}")
 
 
 if __name__ == "__main__":  # by spark-submit

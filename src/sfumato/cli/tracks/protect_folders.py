@@ -38,12 +38,13 @@ from sfumato.tracks.certificates.document import Certificate, promise_lines
 from sfumato.tracks.certificates.state import NoiseState, create_state, load_state
 from sfumato.tracks.certificates.verify import Document, terms_of
 from sfumato.tracks.folders.audit_archive import audit_archive
+from sfumato.tracks.folders.documents import Crowd, FolderDocument, OwnLosses
 from sfumato.tracks.folders.rides.protect_archive import protect_archive
 from sfumato.tracks.folders.rides.ride_job import ArchiveResult, Faces, Sharing, SourceReading
 from sfumato.tracks.folders.rows.dataset import DatasetResult, open_dataset
 from sfumato.tracks.folders.rows.dataset_job import protect_dataset
 from sfumato.tracks.folders.rows.people_notes import BLOCK, not_stated
-from sfumato.tracks.folders.staging import SUMMARY_NAME, Crowd, FolderDocument, OwnLosses
+from sfumato.tracks.folders.staging import SUMMARY_NAME
 from sfumato.tracks.io.archive import count_members
 from sfumato.tracks.people.layout import Layout
 from sfumato.tracks.people.noise import choose
@@ -185,6 +186,8 @@ def _say_dataset(done: DatasetResult, output: str, *, spark: bool) -> None:
     say_left_out(done.skipped, output)
     for line in promise_lines(done.document["noise"] or {}):
         typer.echo(line)
+    if "ids" in done.document:
+        typer.echo(done.document["ids"]["meaning"])
     people = done.document["people"]
     if (spread := people["points_per_person"]) and people["people"] > 1:
         typer.echo(

@@ -13,13 +13,14 @@ import typer
 
 from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.base.files import write_text
-from sfumato.cli.output import AsJson, fail, print_json
-from sfumato.pages.report.verdict_page import verdict_page
+from sfumato.cli.output import AsJson, print_json
+from sfumato.pages.report.verdict_page import Looked, record_text
 from sfumato.tracks.certificates.document import certificate_beside
 from sfumato.tracks.certificates.verdict import Verdict, judge
 from sfumato.tracks.certificates.verify import read_certificate
 
 OWN_CERTIFICATE = "_certificate.json"  # of a dataset, in its folder
+SMOOTHED = "sfumato smoothed track certificate"
 _FOLDERS = ("sfumato archive certificate", "sfumato dataset certificate")
 
 
@@ -40,33 +41,32 @@ def verify(
     format: str | None = typer.Option(None, help="The release's format, where ending and content do not tell."),
     require: str = typer.Option("", help="Demand more, e.g. odds=5,radius=200m,class=day,no-kept,signed,releases."),
     raw: Path | None = typer.Option(None, help="For a smoothed track: the release it was made from."),
-    report: Path | None = typer.Option(None, help="Write the verdict as a page (HTML) here."),
+    report: Path | None = typer.Option(
+        None, help="Write the verdict here, with names and hashes of all files: a page (HTML, prints), or JSON."
+    ),
     json: AsJson = False,
 ) -> None:
     """Unchanged? Clean? Plausible? Protected? Exit 0 only if all four, and all that --require names."""
     certificate, release = _pair(certificate, release)
-    if release.is_dir():
-        if require or report is not None:
-            raise InputError(
-                "A folder takes no --require and no --report.", "Leave them out; --signer demands a signature."
-            )
-        _verify_folder(certificate, release, signer=signer, ignore_wording=ignore_wording, json=json)
-        return
-    if _kind(certificate) in _FOLDERS:
+    if _kind(certificate) in _FOLDERS and not release.is_dir():
         raise InputError(
             f"This certificate is of a folder of files, and {release} is none.",
             "Name the folder with --release; unpack a .zip first.",
         )
-    look = partial(judge)
-    if _kind(certificate) == "sfumato smoothed track certificate":
-        look = partial(import_module("sfumato.tracks.answers.ways.smooth_tracks").judge_smoothed, raw=raw)
-    elif raw is not None:
+    asked = {"signer": signer, "ignore_wording": ignore_wording, "require": require}
+    if raw is not None and _kind(certificate) != SMOOTHED:
         raise InputError("--raw is for a smoothed track's certificate.", "Leave it out.")
-    found: Verdict = look(
-        certificate, release=release, format=format, signer=signer, ignore_wording=ignore_wording, require=require
-    )
+    if release.is_dir():  # loads the places, which one track does not need
+        look = partial(import_module("sfumato.tracks.folders.verify_folder").judge_folder, folder=release)
+    elif _kind(certificate) == SMOOTHED:
+        ways = import_module("sfumato.tracks.answers.ways.smooth_tracks")
+        look = partial(ways.judge_smoothed, release=release, format=format, raw=raw)
+    else:
+        look = partial(judge, release=release, format=format)
+    found: Verdict = look(certificate, **asked)
     if report is not None:
-        write_text(report, verdict_page(found))
+        looked = Looked.at(certificate, release, require=require, signer=signer)
+        write_text(report, record_text(found, looked, as_json=report.suffix.lower() == ".json"))
     if json:
         print_json(found.to_dict())
     else:
@@ -107,21 +107,3 @@ def _kind(certificate: Path) -> object:
         return read_certificate(certificate).get("kind")
     except VerificationFailed:
         return None
-
-
-def _verify_folder(certificate: Path, folder: Path, *, signer: str | None, ignore_wording: bool, json: bool) -> None:
-    """An archive or a dataset: everything recomputed from its certificate and its files."""
-    folders = import_module("sfumato.tracks.folders.verify_folder")  # loads the places: one track needs none
-    try:
-        found = folders.verify_folder(certificate, folder, signer=signer, ignore_wording=ignore_wording)
-    except VerificationFailed as error:
-        fail(error, json=json, code=1)
-    verdict = folders.judge_folder(found, folder)
-    if json:
-        print_json({**found.to_dict(), **verdict.to_dict()})
-    else:
-        words = "The certificate holds" if found.wording_checked else "The numbers hold; the wording was not checked"
-        head = words + "." if verdict.ok else "NOT GOOD: do not rely on this release."
-        _say((head, *(f"  {label:<18} {text}" for label, text in verdict.rows())), found.checks, found.notes)
-    if not verdict.ok:
-        raise SystemExit(1)

@@ -24,6 +24,7 @@ from sfumato.base.things.guarantees import Guarantee
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length, length_option
 from sfumato.base.version import __version__
+from sfumato.tracks.certificates.person_ids import StatedIds
 from sfumato.tracks.noise.interface import Numbers, Plain, Stated, TraceMechanism
 from sfumato.tracks.noise.registry import check_registered
 from sfumato.tracks.plan import Target
@@ -111,6 +112,8 @@ class Terms:
     kept: tuple[str, ...] = ()
     times: str = "keep"
     several_files: bool = False
+    ids: StatedIds | None = None
+    columns: tuple[str, ...] = ()
 
     @property
     def own_times(self) -> bool:
@@ -176,6 +179,8 @@ def certificate_body(terms: Terms, released: Released | ReleasedFiles) -> dict[s
         "kept": list(terms.kept),
         "times": {"released": terms.times, "meaning": _times_meaning(terms.times)},
         "several_files": terms.several_files,
+        **({"columns": list(terms.columns)} if terms.columns else {}),
+        **({} if terms.ids is None else {"ids": terms.ids.to_dict()}),
         "release": {"content_sha256": released.digest()},
         **stated.blocks,
     }

@@ -69,6 +69,8 @@ class CertificateFields(TypedDict, total=False):
     kept: list[str]
     times: dict[str, str]
     several_files: bool
+    columns: list[str]
+    ids: dict[str, str]
     release: ReleaseFields
     guarantee: dict[str, object]
     warnings: list[str]

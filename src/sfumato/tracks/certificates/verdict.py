@@ -39,6 +39,7 @@ from sfumato.tracks.certificates.document import (
     stated_protection,
     worst_odds,
 )
+from sfumato.tracks.certificates.person_ids import StatedIds, given_among
 from sfumato.tracks.certificates.verify import Release, people_of, verify
 from sfumato.tracks.noise.plausibility import ENOUGH_POWER, REFUSED_BELOW, Roughness, moments_of, spread_out
 from sfumato.tracks.priors.classes import PRIOR_CLASSES
@@ -46,6 +47,7 @@ from sfumato.tracks.times_released import Times
 
 Answer = bool | None  # None: cannot be told
 _WIDTHS = ("point", "prior", "custom", *PRIOR_CLASSES)  # what a promise may hold over, from the narrowest
+WITHHELD = "places withheld"  # the protection of a folder that nothing inside the zones is in
 _VALUED, _PLAIN = ("odds", "radius", "class"), ("no-kept", "signed", "releases")
 _ADVICE = "For instance --require odds=5,radius=200m,class=day,no-kept,signed,releases."
 
@@ -82,7 +84,7 @@ class Verdict:
         """Unchanged, clean, plausible (vouched for where that cannot be told), protected, and all that is required."""
         plausible = self.plausible is True or (self.plausible is None and self.vouched)
         held = self.unchanged is True and self.clean is True and plausible
-        return held and self.protection == "as promised" and not self.unmet
+        return held and self.protection in ("as promised", WITHHELD) and not self.unmet
 
     def to_dict(self) -> dict[str, object]:
         """The fields of ``verify --json``."""
@@ -147,6 +149,14 @@ class Verdict:
         return [self.head(), *(f"  {label:<18} {text}" for label, text in self.rows())]
 
 
+def kept_ids(said: object, people: int) -> list[str]:
+    """Ids as they were given, among what is exact; where a certificate says nothing of them, it is of 0.2.0."""
+    stated = StatedIds.of(said)
+    if stated is None:
+        return ["ids, of which the certificate says nothing"] if people > 1 else []
+    return [f"ids as they were given ({stated.column})"] if stated.kept else []
+
+
 def _word(answer: Answer, reason: str | None) -> str:
     word = {True: "yes", False: "NO", None: "cannot be told"}[answer]
     return f"{word}. {reason}" if reason else word
@@ -170,11 +180,7 @@ def judge(
     require: str = "",
 ) -> Verdict:
     """All four answers. A changed file is answered, not raised; ``require`` is as in ``verify --require``."""
-    if "signed" in parse_requirements(require) and signer is None:
-        raise InputError(
-            "A signature is required, and nobody says whose.",
-            "Name the signer whom you trust: --signer with their public key, or its words (sfumato keys show).",
-        )
+    check_demands(require, signer)
     try:
         found = verify(source, release=release, format=format, signer=signer, ignore_wording=ignore_wording)
     except VerificationFailed as error:
@@ -188,6 +194,9 @@ def judge(
         clean = more is None
         reasons |= {} if more is None else {"clean": more}
     people = people_of(release, document, format=format)
+    stated = StatedIds.of(document.get("ids"))
+    if clean and stated is not None and not stated.kept and (given := given_among([person for person, _ in people])):
+        clean, reasons["clean"] = False, given
     plausible, why = plausible_release(record, [trace for _, trace in people])
     if plausible is None and signer is not None:
         why += " The signer you named vouches for it."
@@ -205,6 +214,15 @@ def judge(
         shared=_shared_moments(record, [trace for _, trace in people]),
         unmet=unmet(require, document, worst=lambda at: worst_odds(record, at)),
     )
+
+
+def check_demands(require: str, signer: str | Path | None) -> None:
+    """Refuse demands that are none, and a signature of nobody in particular."""
+    if "signed" in parse_requirements(require) and signer is None:
+        raise InputError(
+            "A signature is required, and nobody says whose.",
+            "Name the signer whom you trust: --signer with their public key, or its words (sfumato keys show).",
+        )
 
 
 def stated_verdict(document: Written) -> Verdict:
@@ -226,7 +244,7 @@ def stated_verdict(document: Written) -> Verdict:
         sentence=record.headline,
         holds_over=_class_words(document),
         against=_AGAINST[_WIDTHS[math.ceil(_width(fields))]].format(_class_words(document)),
-        exact=record.kept,
+        exact=(*record.kept, *kept_ids(fields.get("ids"), record.people)),
         signed_by=None if not signature else str(signature["public_key"]),
         releases=("" if known else "an unknown number. ") + str(mode["meaning"]),
         releases_known=known,
@@ -283,10 +301,11 @@ def _class_words(document: Written) -> str:
     return f"the class {members['name']}"
 
 
-def plausible_release(record: Certificate, traces: Sequence[Trace]) -> tuple[Answer, str]:
+def plausible_release(record: Certificate, traces: Sequence[Trace], *, some: bool = False) -> tuple[Answer, str]:
     """Whether every person's positions could hold the stated noise, by tests that originals would not pass.
 
-    Bonferroni over people. Where an ordinary original at the same times would pass, nothing can be told.
+    Bonferroni over people. Where an ordinary original at the same times would pass, nothing can be told; of ``some``
+    people out of many it is enough that it would be refused for one of them.
     """
     limit, told, weak, half = REFUSED_BELOW / max(1, len(traces)), [], 0, 1.0
     for trace in traces:
@@ -304,7 +323,7 @@ def plausible_release(record: Certificate, traces: Sequence[Trace]) -> tuple[Ans
             "It is smoother than the stated noise allows: a true release would look so at most once in "
             f"{1 / max(min(told) * len(traces), 1e-12):,.0f}. It was never protected, or smoothed afterwards."
         )
-    if weak or not told:
+    if not told or weak == len(traces) or (weak and not some):
         whose = "Of this track" if len(traces) == 1 else f"Of {weak} of {len(traces)} tracks"
         return None, (
             f"{whose} an original without any noise could look the same: too few points, too far apart, or too coarse "
@@ -364,8 +383,9 @@ def unmet(text: str, document: Written, *, worst: Callable[[float | None], float
         enough = "" if "class" in asked else f"; if that is enough for you, --require class={name}"
         wanted = f"class={asked['class']}" if "class" in asked else "class"
         out.append(f"{wanted}: it holds over {_class_words(document)}{enough}")
-    if "no-kept" in asked and fields["kept"]:
-        out.append(f"no-kept: it holds {', '.join(fields['kept'])}")
+    held = [*fields["kept"], *kept_ids(fields.get("ids"), fields["people"])]
+    if "no-kept" in asked and held:
+        out.append(f"no-kept: it holds {', '.join(held)}")
     if "signed" in asked and not fields.get("signature"):
         out.append("signed: nobody signed it")
     if "releases" in asked and not _counted(fields["releases"]):

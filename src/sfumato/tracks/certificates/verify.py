@@ -35,6 +35,7 @@ from sfumato.tracks.certificates.document import (
     file_facts,
     with_seal,
 )
+from sfumato.tracks.certificates.person_ids import StatedIds
 from sfumato.tracks.io import read_trace, read_traces
 from sfumato.tracks.noise.registry import mechanism_from_dict
 from sfumato.tracks.plan import Target
@@ -46,7 +47,7 @@ _SENTENCES = (  # all else is a number or a name, and is compared whatever the w
     *(f"guarantee.{part}" for part in ("notion", "assumes", "covers", "not_covered", "numerics")),
     *("headline", "warnings", "releases.meaning", "releases.gap_rule", "loss_at_times_grid", "times.meaning"),
     "if_turning.meaning",
-    *("secrets.statement", "secrets.limits", "secrets.loss_over_class_grid"),
+    *("secrets.statement", "secrets.limits", "secrets.loss_over_class_grid", "ids.meaning"),
 )
 _SINCE = (
     "headline",
@@ -361,6 +362,8 @@ def terms_of(document: Written) -> Terms:
             kept=tuple(fields["kept"]),
             times=str(fields["times"]["released"]) if "times" in fields else "keep",
             several_files=bool(fields.get("several_files", False)),
+            ids=StatedIds.of(fields.get("ids")),
+            columns=tuple(fields.get("columns", ())),
         )
     except VerificationFailed:
         raise

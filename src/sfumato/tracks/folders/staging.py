@@ -25,18 +25,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import NotRequired, Self, TypedDict, TypeGuard
-
-import numpy as np
+from typing import Self, TypeGuard
 
 from sfumato.base.errors import InputError
 from sfumato.base.files import lock_file, remove_leftovers, write_text
 from sfumato.base.version import __version__
 from sfumato.tracks.certificates.build import ReleasedFiles
 from sfumato.tracks.certificates.document import with_seal
+from sfumato.tracks.certificates.person_ids import StatedIds
 from sfumato.tracks.certificates.verify import Document
+from sfumato.tracks.folders.documents import CertifiedFile, Crowd, FolderDocument
 from sfumato.tracks.io.formats import is_track_name
-from sfumato.tracks.noise.interface import Json
 from sfumato.tracks.places.zones import RADII_M
 from sfumato.tracks.times_released import Times
 
@@ -323,53 +322,6 @@ MEANING = (
     "person, with any number of points: nobody's is larger than worst_loss."
 )
 Sign = Callable[[Mapping[str, object]], Mapping[str, str]]
-_QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
-
-
-class CertifiedFile(TypedDict):
-    """One file of a folder; a dataset's says its points."""
-
-    name: str
-    sha256: str
-    points: NotRequired[int]
-
-
-class OwnLosses(TypedDict):
-    """Quantiles of what people lose at their own times, from below and from above; or why there are none."""
-
-    people: int
-    with_all_moments: int
-    at_least: dict[str, float]
-    at_most: dict[str, float]
-    meaning: str
-
-
-class Crowd(TypedDict):
-    """How points are spread over people, and what they lose."""
-
-    people: int
-    points: int
-    points_per_person: dict[str, int]
-    loss_at_times: NotRequired[OwnLosses]
-    worst_loss: NotRequired[float | None]
-
-
-class FolderDocument(TypedDict):
-    """The certificate of a folder as its JSON; a dataset's names columns and people."""
-
-    kind: str
-    format: int
-    sfumato: str
-    withheld: list[str] | None
-    not_covered: list[str]
-    times: dict[str, str]
-    columns: NotRequired[dict[str, str]]
-    kept: list[str]
-    people: NotRequired[Crowd]
-    meaning: NotRequired[str | None]
-    simulation: bool
-    noise: Json | None
-    files: list[CertifiedFile]
 
 
 def is_folder_document(document: Mapping[str, object]) -> TypeGuard[FolderDocument]:
@@ -392,6 +344,7 @@ class FolderStatement:
     simulation: bool = False
     columns: Mapping[str, str] | None = None
     people: Crowd | None = None
+    ids: StatedIds | None = None
 
     @classmethod
     def of(cls, document: FolderDocument) -> Self:
@@ -405,6 +358,7 @@ class FolderStatement:
             bool(document["simulation"]),
             document.get("columns"),
             document.get("people"),
+            StatedIds.of(document.get("ids")),
         )
 
     def document(self, sign: Sign | None = None) -> FolderDocument:
@@ -422,6 +376,7 @@ class FolderStatement:
             "not_covered": list(NOT_COVERED) if self.withheld else [],
             "times": {"released": str(self.times), "meaning": self.times.sentence()},
             **columns,
+            **({} if self.ids is None else {"ids": self.ids.to_dict()}),
             "kept": sorted(self.kept),
             **said,
             "simulation": self.simulation,
@@ -441,15 +396,3 @@ def withheld_words(*, before: bool, ends: bool) -> tuple[str, ...]:
 def _known_words(words: Sequence[str]) -> Sequence[str]:
     """Those of the sentences that a certificate has; what was changed becomes the usual ones, which differ."""
     return withheld_words(before=WITHHELD_BEFORE[0] in words, ends=ENDS in words)
-
-
-def over_people(points_of_people: Mapping[int, int]) -> Crowd:
-    """How points are spread over people: quantiles of the released points of one person."""
-    points = np.array(sorted(points_of_people), dtype=np.int64)
-    if not points.size:
-        return {"people": 0, "points": 0, "points_per_person": {}}
-    count = np.array([points_of_people[value] for value in points.tolist()], dtype=np.int64)
-    upto = np.cumsum(count)
-    place = np.searchsorted(upto, np.ceil(np.array(_QUANTILES) * upto[-1]).clip(1))
-    spread = {f"{quantile:.2f}": int(points[at]) for quantile, at in zip(_QUANTILES, place.tolist(), strict=True)}
-    return {"people": int(upto[-1]), "points": int((points * count).sum()), "points_per_person": spread}

@@ -12,6 +12,7 @@ import shutil
 import sys
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -47,8 +48,9 @@ def protect_table(
 ) -> tuple[Frame, Mapping[str, object]]:
     """The released table, of the kind and laid out as the one given, and its certificate: :func:`protect` by a plan.
 
-    Without one, the defaults of :class:`~sfumato.tracks.plan.Plan`. ``key`` (32 bytes) is for engines that protect
-    parts of one table in several places, which must all draw from one key. ``into`` is for tables larger than memory
+    Without one, the defaults of :class:`~sfumato.tracks.plan.Plan`. ``key`` (32 bytes) is for tables
+    protected in parts, today's and tomorrow's too: noise is then a function of the key, the person and the absolute
+    time, so that the parts are the table protected whole. ``into`` is for tables larger than memory
     (:func:`protect_stream`): a folder that is filled as by ``sfumato protect dataset/``; the table that
     comes back is lazy and over its files, and the certificate is the dataset's.
     """
@@ -69,7 +71,7 @@ def protect_stream(
     table: Frame, into: Path, plan: Plan, *, reading: TableReading, strict: bool = False, rng: Random = None
 ) -> tuple[Frame, DatasetResult]:
     """The table over the folder ``into`` that was filled, of the kind that was given; and what happened."""
-    into = into.expanduser().resolve()
+    into, plan = into.expanduser().resolve(), replace(plan, ids=plan.ids or "keep")  # whose owner joins them
     into.parent.mkdir(parents=True, exist_ok=True)
     rows = Path(mkdtemp(prefix=f".{into.name}.rows-", dir=into.parent))
     try:

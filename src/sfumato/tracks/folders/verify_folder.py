@@ -3,15 +3,16 @@
 :func:`verify_folder` answers whether a folder and its certificate belong together: seal, every file's bytes, no file
 beside them, words, and the noise from scratch. A certificate of 5 m of noise, of a simulation, or of files with a true
 position in a comment is a true certificate, too: :func:`judge_folder` asks whether it protects, holds nothing else, and
-could be a release at all. As for one track (:mod:`sfumato.tracks.certificates.verdict`), with two differences: where
-places were withheld, that is the protection, and the noise on the rest is reported beside it; and what cannot be told
-(files without times, files of few points, the parts of a dataset) is said and does not fail.
+could be a release at all, and gives the verdict that one track gets (:mod:`sfumato.tracks.certificates.verdict`). Where
+places were withheld, that is the protection, and the noise on the rest is reported beside it. Of a large dataset parts
+and people are looked at that a public hash chooses.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -21,9 +22,21 @@ from sfumato.base.things.traces import PointsRead, Trace, join_traces
 from sfumato.base.units import count_of
 from sfumato.tracks.certificates.build import ReleasedFiles
 from sfumato.tracks.certificates.clean import more_than_certified
-from sfumato.tracks.certificates.document import SEAL, SIGNATURE, Certificate, with_seal
+from sfumato.tracks.certificates.document import SEAL, SIGNATURE, Certificate, with_seal, worst_odds
+from sfumato.tracks.certificates.person_ids import StatedIds, given_among
 from sfumato.tracks.certificates.sign import check_signer
-from sfumato.tracks.certificates.verdict import Answer, plausible_release, stated_verdict
+from sfumato.tracks.certificates.verdict import (
+    WITHHELD,
+    Answer,
+    Verdict,
+    check_demands,
+    kept_ids,
+    parse_requirements,
+    plausible_release,
+    refusal,
+    stated_verdict,
+    unmet,
+)
 from sfumato.tracks.certificates.verify import (
     Document,
     Verified,
@@ -34,6 +47,7 @@ from sfumato.tracks.certificates.verify import (
     verify,
     verify_files,
 )
+from sfumato.tracks.folders.documents import CertifiedFile, FolderDocument
 from sfumato.tracks.folders.rows.check_rows import check_rows
 from sfumato.tracks.folders.rows.dataset import REJECTS
 from sfumato.tracks.folders.staging import (
@@ -42,16 +56,17 @@ from sfumato.tracks.folders.staging import (
     MANIFEST_NAME,
     REJECTS_NAME,
     WITHHELD_BEFORE,
-    CertifiedFile,
-    FolderDocument,
     FolderStatement,
     file_sha256,
     is_folder_document,
 )
 from sfumato.tracks.io import read_trace
+from sfumato.tracks.people.layout import Layout
+from sfumato.tracks.people.rows import read_rows
 from sfumato.tracks.times_released import Times
 
-_UNTESTED = "Parts of a dataset are not tested for this."
+LOOKED_AT_ROWS, LOOKED_AT_PEOPLE, TESTED_PEOPLE = 500_000, 100, 8  # of a dataset
+_NOTHING_STATED = "No noise is stated that it could contradict."
 _TIMELESS = "Files without times are no tracks."
 _CHANGED = "It was changed."
 
@@ -161,70 +176,163 @@ def _noise_of_rows(document: FolderDocument, noise: Document, folder: Path, igno
     return Verified(noise, (opened[0], checked), tuple(notes))
 
 
-@dataclass(frozen=True, slots=True)
-class FolderVerdict:
-    """``protection`` is *as promised*, *places withheld*, *hardly any* or *none*; the words say why."""
-
-    protection: str
-    clean: Answer
-    plausible: Answer
-    reasons: Mapping[str, str]
-
-    @property
-    def ok(self) -> bool:
-        """Protected, and nothing speaks against it."""
-        held = self.protection in ("as promised", "places withheld")
-        return held and self.clean is not False and self.plausible is not False
-
-    def rows(self) -> list[tuple[str, str]]:
-        """What was asked and what was found."""
-        words = {True: "yes", False: "NO", None: "cannot be told"}
-        found = (
-            ("protection", "Protection", self.protection),
-            ("clean", "Clean?", words[self.clean]),
-            ("plausible", "Plausible?", words[self.plausible]),
-        )
-        return [(label, ". ".join(filter(None, (word, self.reasons.get(key))))) for key, label, word in found]
-
-    def to_dict(self) -> dict[str, object]:
-        """Beside the fields of :class:`~sfumato.tracks.certificates.verify.Verified`."""
-        answers = {"protection": self.protection, "clean": self.clean, "plausible": self.plausible}
-        return {"ok": self.ok, **answers, "reasons": dict(self.reasons)}
-
-
-def judge_folder(found: Verified, folder: Path) -> FolderVerdict:
-    """What a folder that was verified is worth."""
+def judge_folder(
+    source: str | Path | Document,
+    folder: Path,
+    *,
+    signer: str | Path | None = None,
+    ignore_wording: bool = False,
+    require: str = "",
+) -> Verdict:
+    """All four answers on a folder, as :func:`~sfumato.tracks.certificates.verdict.judge` gives them on a file."""
+    check_demands(require, signer)
+    try:
+        found = verify_folder(source, folder, signer=signer, ignore_wording=ignore_wording)
+    except VerificationFailed as error:
+        return refusal(error)
     document = found.certificate
     assert is_folder_document(document)
-    protection, why = _protection(document)
-    untold = _UNTESTED if document["kind"] == DATASET else _TIMELESS
-    if document["kind"] == DATASET or not Times.parse(str(document["times"]["released"])).shown:
-        return FolderVerdict(protection, None, None, {"protection": why, "clean": untold, "plausible": untold})
-    reasons, traces = {"protection": why}, []
-    clean = True
+    stated, looked = _stated(document), _looked_at(document, folder)
+    if looked.plausible is None and signer is not None:
+        looked.reasons["plausible"] += " The signer you named vouches for it."
+    return replace(
+        stated,
+        clean=looked.clean,
+        plausible=looked.plausible,
+        reasons={**stated.reasons, **looked.reasons},
+        wording_checked=found.wording_checked,
+        checks=found.checks,
+        notes=(*found.notes, *looked.notes),
+        vouched=signer is not None,
+        unmet=_unmet(require, document),
+    )
+
+
+def _stated(document: FolderDocument) -> Verdict:
+    """What a folder's certificate says that was found unchanged."""
+    noise, signature = document["noise"], dict(document).get(SIGNATURE)
+    said = Verdict(True, None, None, "none", {}, releases_known=True) if noise is None else stated_verdict(noise)
+    protection, why = said.protection, said.reasons.get("protection", "Nothing was withheld, and no noise is stated.")
+    sentence, exact = said.sentence, list(document["kept"])
+    if document["withheld"] is not None:
+        rest = (
+            f"Protection by the noise on the rest: {protection}. {why}"
+            if noise is not None
+            else "What is left is exact."
+        )
+        said = replace(said, against="somebody who has the files and looks for the places in them")
+        if WITHHELD_BEFORE[0] in document["withheld"]:
+            rest = f"Those named when a file was first shared. {rest}"
+        protection, why, sentence = WITHHELD, rest, " ".join((document["withheld"][0], sentence)).strip()
+        exact = exact if noise is not None else ["every position that is left", *exact]
+        said = replace(said, releases=said.releases or "any number, with the same places file: zones are drawn once.")
+    if document["simulation"]:
+        protection, why = "none", "A simulation: whoever knows the seed undoes it."
+    people = document["people"]["people"] if "people" in document else 1
+    return replace(
+        said,
+        protection=protection,
+        reasons={"protection": why},
+        sentence=sentence,
+        holds_over=said.holds_over or "whatever is known of the owner's movements outside the zones",
+        exact=(*exact, *kept_ids(document.get("ids"), people)),
+        signed_by=str(signature["public_key"]) if isinstance(signature, dict) else None,
+        simulation=bool(document["simulation"]),
+    )
+
+
+def _unmet(require: str, document: FolderDocument) -> tuple[str, ...]:
+    """The demands that a folder's certificate does not meet: its own signature and what it keeps, its noise's odds."""
+    noise, asked, signature = document["noise"], parse_requirements(require), dict(document).get(SIGNATURE)
+    people = document["people"]["people"] if "people" in document else 1
+    if noise is None:
+        held = [*document["kept"], *kept_ids(document.get("ids"), people)]
+        out = [f"{name}: it states no noise" for name in ("odds", "radius", "class") if name in asked]
+        out += [f"no-kept: it holds {', '.join(held)}"] if "no-kept" in asked and held else []
+        return (*out, "signed: nobody signed it") if "signed" in asked and signature is None else tuple(out)
+    if document["withheld"] is not None and "class" not in asked:  # the noise on the rest is not the protection
+        require = f"{require},class=point" if require else "class=point"
+    own = {"kept": document["kept"], "ids": document.get("ids"), "people": people, SIGNATURE: signature}
+    record = Certificate.of(noise)
+    return unmet(require, {**noise, **own}, worst=lambda at: worst_odds(record, at))
+
+
+@dataclass(slots=True)
+class _Looked:
+    """Whether a folder is clean and plausible, with the reasons; ``notes`` say how much of it was looked at."""
+
+    clean: Answer = True
+    plausible: Answer = True
+    reasons: dict[str, str] = field(default_factory=lambda: {"plausible": _NOTHING_STATED})
+    notes: tuple[str, ...] = ()
+
+    def found(self, more: str | None, name: str) -> None:
+        """Something that is not clean; the first is said."""
+        if more and self.clean:
+            self.clean, self.reasons["clean"] = False, f"{name}: {more}"
+
+    def hold(self, noise: Document | None, traces: Sequence[Trace], *, some: bool) -> None:
+        """Hold tracks against the noise that is stated, where any is."""
+        if noise is not None:
+            self.plausible, self.reasons["plausible"] = plausible_release(Certificate.of(noise), traces, some=some)
+
+
+def _looked_at(document: FolderDocument, folder: Path) -> _Looked:
+    times = Times.parse(str(document["times"]["released"]))
+    if document["kind"] == DATASET:
+        return _parts_looked_at(document, folder, timed=times.shown)
+    looked = _Looked()
+    if not times.shown:
+        return _Looked(None, None, {"clean": _TIMELESS, "plausible": _TIMELESS})
+    traces = []
     for file in document["files"]:
-        path = folder / str(file["name"])
+        path = folder / file["name"]
         trace = read_trace(path, keep=document["kept"], keep_if_there=True, one_person=True)
         kept = [name for name in document["kept"] if name in trace.columns or name in trace.texts]
         traces.append(trace)
-        if clean and (more := more_than_certified(path, people=1, kept=kept)):
-            clean, reasons["clean"] = False, f"{file['name']}: {more}"
-    plausible, reasons["plausible"] = None, "No noise is stated that it could be held against."
-    if document["noise"] is not None:
-        plausible, reasons["plausible"] = plausible_release(Certificate.of(document["noise"]), traces)
-    return FolderVerdict(protection, clean, plausible, reasons)
+        looked.found(more_than_certified(path, people=1, kept=kept), file["name"])
+    # One noise over all files of one person is one track, where the times are still those of one path.
+    looked.hold(document["noise"], [join_traces(traces)] if times.same_intervals else traces, some=False)
+    return looked
 
 
-def _protection(document: FolderDocument) -> tuple[str, str]:
-    """Of what was withheld, or else of the noise."""
-    noise = None if document["noise"] is None else stated_verdict(document["noise"])
-    if document["simulation"]:
-        return "none", "A simulation: whoever knows the seed undoes it."
-    if document["withheld"] is not None:
-        rest = "" if noise is None else f"{noise.protection}. {noise.reasons['protection']}"
-        why = f"Protection by the noise on the rest: {rest}" if rest else "What is left is exact."
-        before = WITHHELD_BEFORE[0] in document["withheld"]
-        return "places withheld", f"Those named when a file was first shared. {why}" if before else why
-    if noise is None:
-        return "none", "Nothing was withheld, and no noise is stated."
-    return noise.protection, noise.reasons["protection"]
+def _parts_looked_at(document: FolderDocument, folder: Path, *, timed: bool) -> _Looked:
+    """All parts of a dataset, or so many rows of them, by a public hash; people by a public hash, too."""
+    looked, stated = _Looked(), StatedIds.of(document.get("ids"))
+    chosen, rows, people = list[CertifiedFile](), 0, list[tuple[bytes, Trace]]()
+    for file in sorted(document["files"], key=lambda file: _drawn(file["sha256"])):
+        if rows < LOOKED_AT_ROWS:
+            chosen.append(file)
+            rows += file["points"]
+    for file in chosen:
+        path = folder / file["name"]
+        schema = pq.read_schema(path)
+        extra = set(schema.metadata or {}) - {b"geo", b"ARROW:schema"}
+        looked.found(f"it holds notes beside its rows ({len(extra)})." if extra else None, file["name"])
+        if b"bbox" in (schema.metadata or {}).get(b"geo", b""):
+            looked.found("it holds a box of positions beside its rows.", file["name"])
+        columns = dict(document["columns"])
+        if not timed:
+            continue
+        layout = Layout.of(schema, columns=columns, zone="UTC", one_person="id" not in columns)
+        read = read_rows(pq.read_table(path, columns=layout.needed), layout)
+        if stated is not None and not stated.kept:
+            looked.found(given_among(read.labels), file["name"])
+        people += zip((_drawn(label) for label in read.labels), read.traces(), strict=True)
+    people.sort(key=lambda one: one[0])
+    longest = sorted((trace for _, trace in people[:LOOKED_AT_PEOPLE]), key=len, reverse=True)
+    if not timed:
+        looked.plausible, looked.reasons["plausible"] = (
+            (None, _TIMELESS) if document["noise"] is not None else (True, "")
+        )
+    else:
+        looked.hold(document["noise"], longest[:TESTED_PEOPLE], some=True)
+    parts, tested = len(document["files"]), min(len(longest), TESTED_PEOPLE)
+    looked.notes = (
+        f"Looked into {len(chosen)} of {parts} parts, and at the tracks of {tested} people, by a public hash.",
+    )
+    return looked
+
+
+def _drawn(name: str) -> bytes:
+    return hashlib.sha256(b"sfumato looks at 1\0" + name.encode()).digest()

@@ -142,6 +142,9 @@ _PEOPLE_TEXT = (
     "household child player athlete runner courier rider cyclist ssn passport badge card hash pseudonym "
     "key handle screenname "
 )
+_NUMBERING = {"id", "no", "nr", "number", "key", "uuid", "code", "name"}
+_TRIPS_TEXT = "trip tid ride segment seg session track trace traj trajectory journey activity leg tour route run drive"
+_TRIP_WORDS = frozenset(_TRIPS_TEXT.split())
 _PEOPLE_WORDS = frozenset(_PEOPLE_TEXT.split())
 MOST_PEOPLE = 500
 
@@ -151,6 +154,17 @@ def names_people(column: str) -> bool:
     spaced = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", column)
     words = [word.lower() for word in re.findall(r"[A-Za-z]+", spaced)]
     return any(word in _PEOPLE_WORDS for word in words) or "".join(words) in _PEOPLE_WORDS
+
+
+def names_trips(column: str) -> bool:
+    """Whether a column's name says that it tells trips, not people: ``trip_id``, ``rideNo``, ``session``."""
+    words = {word.rstrip("s") for word in _name_words(column)} - _NUMBERING
+    return bool(words) and words <= _TRIP_WORDS
+
+
+def _name_words(column: str) -> list[str]:
+    spaced = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", column)
+    return [re.sub(r"(?<=.{3})id$", "", word.lower()) or word for word in re.findall(r"[A-Za-z]+", spaced)]
 
 
 def refuse_undeclared_people(

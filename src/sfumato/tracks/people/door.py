@@ -23,7 +23,7 @@ from sfumato.base.errors import InputError
 from sfumato.base.randomness import Random
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.certificates.build import certificate_body
-from sfumato.tracks.certificates.person_ids import distinct_ids
+from sfumato.tracks.certificates.person_ids import distinct_ids, refuse_contacts
 from sfumato.tracks.certificates.state import NoiseState
 from sfumato.tracks.io import read_points, read_trace
 from sfumato.tracks.io.draft import refuse_mostly_unusable
@@ -104,7 +104,8 @@ def protect(
     to prior odds, are at most this 99 times in 100), ``epsilon`` (Rényi, of order ``order``), ``noise_m`` or
     ``level``; nothing means odds of 5 at 200 m. ``mechanism``, ``prior_class``, ``prior``, ``redraws``,
     ``white_share``, ``constant_share``, ``snap_m``, ``round_to_m``, ``turning``, ``times`` and ``secrets`` are those of
-    :class:`~sfumato.tracks.plan.Plan`; ``keep`` names what else is released, as it is.
+    :class:`~sfumato.tracks.plan.Plan`; ``keep`` names what else is released, as it is; ``ids="random"`` gives people
+    new ids (a frame keeps its own otherwise, because its owner joins them).
 
     Of a table, ``person`` names the column that says whose each row is, and a single column of moments is the time
     whatever its name; ``columns`` names others by role ({"lat": "Y"}), ``zone`` is the time zone of times without one,
@@ -154,33 +155,45 @@ def protect_arrow(
     *,
     strict: bool = False,
     fleet: bool = False,
+    random_ids: bool = False,
     key: bytes | None = None,
+    job_key: bytes | None = None,
     **drawn: Unpack[DrawnFrom],
 ) -> ProtectedFleet:
-    """Everybody in an Arrow table; released as it is laid out, or (``fleet``) as files of several people are."""
+    """Everybody in an Arrow table; released as it is laid out, or (``fleet``) as files of several people are.
+
+    ``random_ids`` is what becomes of ids where the plan does not say: in memory they stay, because their owner joins
+    them, unless they are e-mail addresses or telephone numbers.
+    """
     if table.num_rows == 0:
         raise InputError("The table has no points.", "Give at least one row with a position and a time.")
     layout = reading.layout_of(table, plan.keep, plan.times)
     rows = read_rows(table, layout)
     traces = rows.traces() if plan.mechanism != DEFAULT_MECHANISM else ()
-    noise = choose_for_people(plan, traces, named=layout.person is not None, key=key, **drawn)
+    noise = choose_for_people(plan, traces, named=layout.person is not None, key=key, job_key=job_key, **drawn)
+    noise = replace(noise, new_ids=random_ids if plan.ids is None else plan.ids == "random")
+    if not noise.new_ids and plan.ids is None:
+        refuse_contacts(rows.labels)
     done = protect_rows(table, layout, noise, rows=rows, by_people=fleet, fleet=fleet)
     faults = count_faults(done.faults)
     if faults and (strict or not len(done.labels)):
         raise InputError(fault_words(faults, table.num_rows), "Repair them, or leave strict out.")
-    terms = noise.terms()
+    ids = layout.stated_ids(new=noise.new_ids, column="id" if fleet else None)
+    terms = replace(noise.terms(), ids=ids, columns=tuple(done.table.column_names))
     left = tuple(name for name in table.column_names if name not in layout.released)
     body = certificate_body(terms, done.content())
     return ProtectedFleet(table, layout, rows, done, body, left, terms, noise.state)
 
 
 def warn_of(done: ProtectedFleet) -> None:
-    """Rows that were left out, and people who travel together."""
+    """Rows that were left out, people who travel together, and ids that look like trips."""
     if faults := done.skipped:
         warnings.warn(fault_words(dict(faults), done.source.num_rows), stacklevel=3)
     group = done.worst_group()
     if not group.alone:
         warnings.warn(done.group_words(group), stacklevel=3)
+    if chained := done.chain_words():
+        warnings.warn(chained, stacklevel=3)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -227,7 +240,7 @@ class PeopleRead:
         if self.track is None:
             assert self.points is not None
             table, roles = self.points.table, self.points.roles
-            done = protect_arrow(table, plan, self.reading, strict=strict, fleet=True, **drawn)
+            done = protect_arrow(table, plan, self.reading, strict=strict, fleet=True, random_ids=True, **drawn)
             refuse_mostly_unusable(done.skipped, table.num_rows)
             return replace(done, dropped=roles.dropped, unread=self.points.skipped)
         identity, trace = self.track

@@ -11,7 +11,7 @@ import pyarrow as pa
 from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.certificates.build import Released
-from sfumato.tracks.certificates.person_ids import distinct_ids
+from sfumato.tracks.certificates.person_ids import distinct_ids, new_ids
 from sfumato.tracks.people.layout import Layout
 from sfumato.tracks.people.noise import Noise, PeopleRows
 from sfumato.tracks.people.rows import (
@@ -36,7 +36,8 @@ class ProtectedRows:
 
     ``labels`` are the people in the order in which they come first, ``starts`` where each begins in ``lat_deg``,
     ``lon_deg`` and ``times_ms``, which are the released ones by person, in the order of the table. ``places`` are the
-    rows of the table that these come from; None where they lie there in this order.
+    rows of the table that these come from; None where they lie there in this order. ``given`` are the ids that the
+    people came under, where they got new ones.
     """
 
     table: pa.Table
@@ -47,6 +48,7 @@ class ProtectedRows:
     lon_deg: FloatArray
     times_ms: IntArray
     places: IntArray | None = None
+    given: tuple[str, ...] = ()
 
     def content(self) -> Released:
         """What a certificate is made from."""
@@ -79,6 +81,12 @@ def protect_rows(
     at, order, starts, present = _by_people(rows, good)
     labels = [rows.labels[place] for place in present.tolist()]
     names: Sequence[str | None] = [None] if layout.person is None else distinct_ids(labels)
+    ids, given = None, tuple[str, ...]()
+    if noise.new_ids and rows.ids is not None:
+        ids, given = new_ids(noise.id_key(), names, rows.ids.type), tuple(labels)
+        labels = [str(value) for value in ids.to_pylist()]
+    elif (schema is not None or fleet) and rows.ids is not None:
+        ids = rows.ids.take(pa.array(present))
     read_ms = rows.times_ms if at is None else ints_at(rows.times_ms, at)
     places = by_time(read_ms, starts)
     sorted_at, sorted_ms = at, read_ms
@@ -104,9 +112,9 @@ def protect_rows(
     moments = (shown, shown) if shown_ms is read_ms else (read_ms[spread], shown)
     out_at = at if by_people else good
     people = None
-    if (schema is not None or fleet) and rows.ids is not None:
+    if ids is not None:
         whose = repeat_each(np.arange(len(labels)), np.diff(starts))[spread]
-        people = pa.DictionaryArray.from_arrays(pa.array(whose), rows.ids.take(pa.array(present)))
+        people = pa.DictionaryArray.from_arrays(pa.array(whose), ids)
     where = lat[spread], lon[spread]
     if fleet:
         assert people is not None
@@ -116,7 +124,7 @@ def protect_rows(
         out = layout.release(table, out_at, where, moments, people=people, schema=schema)
     if not Times.parse(noise.plan.times).shown:
         out = out.drop_columns(["time" if fleet else layout.roles.by_role["time"]])
-    return ProtectedRows(out, rows.faults, tuple(labels), starts, lat, lon, shown_ms, at)
+    return ProtectedRows(out, rows.faults, tuple(labels), starts, lat, lon, shown_ms, at, given)
 
 
 def _by_people(rows: Rows, good: IntArray | None) -> tuple[IntArray | None, IntArray | None, IntArray, IntArray]:

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.base.errors import InputError
+from sfumato.tracks.certificates.person_ids import StatedIds
 from sfumato.tracks.io.draft import Reading, plain
 from sfumato.tracks.io.tables.columns import (
     NAMES,
@@ -31,6 +32,7 @@ from sfumato.tracks.io.tables.columns import (
     with_time,
 )
 from sfumato.tracks.io.tables.wkb import encode_points
+from sfumato.tracks.io.telltale import names_trips
 from sfumato.tracks.io.times import format_times, parse_epochs
 
 _E_SCALES = {"e7": 1e7, "e6": 1e6}
@@ -80,6 +82,12 @@ class Layout:
         """The column of people; None where all rows are one person's."""
         return None if self.reading.one_person else self.roles.by_role.get("id")
 
+    def stated_ids(self, *, new: bool, column: str | None = None) -> StatedIds | None:
+        """What a certificate says of the ids; None where all rows are one person's."""
+        if self.person is None:
+            return None
+        return StatedIds(column or self.person, kept=not new, trips=names_trips(self.person))
+
     @property
     def needed(self) -> list[str]:
         """The columns to read."""
@@ -112,9 +120,12 @@ class Layout:
         roles, (lat_deg, lon_deg), places = self.roles.by_role, degrees, None if at is None else pa.array(at)
         schema = table.schema if schema is None else schema
         moved = {role: roles[role] for role in ("geometry", "lat", "lon") if role in roles}
-        columns = []
+        columns, fields = list[pa.Array](), list[pa.Field]()
         for name in self.released:
             field = schema.field(name)
+            if people is not None and name == self.person:
+                field = _id_field(field, people.dictionary.type)
+            fields.append(field)
             if name == moved.get("geometry"):
                 columns.append(_geometry(field.type, lat_deg, lon_deg))
             elif name in moved.values():
@@ -126,7 +137,7 @@ class Layout:
             else:
                 column = table.column(name) if places is None else table.column(name).take(places)
                 columns.append(_moments(column, *moments) if name == roles["time"] else column)
-        released = pa.schema([schema.field(name) for name in self.released], metadata=_metadata(schema))
+        released = pa.schema(fields, metadata=_metadata(schema))
         return pa.table(columns, schema=released)
 
     def fleet(
@@ -186,9 +197,18 @@ class TableReading:
         """That of a table whose rows can be looked at: a number for each row is nobody's name."""
         layout = self.layout(table.schema, keep, times)
         name = layout.person
-        if name is None or "id" in (self.columns or {}) or plain(name) not in ("id", "uid", "tid"):
+        if name is None or "id" in (self.columns or {}):
             return layout
-        if len(table.column(name).unique()) < table.num_rows or table.num_rows == 1:
+        different = len(table.column(name).unique().drop_null())
+        if plain(name) not in ("id", "uid", "tid") or different < table.num_rows or table.num_rows == 1:
+            if names_trips(name) and different > 1:
+                raise InputError(
+                    f"Column '{name}' names {different} trips, and nothing says whose they are.",
+                    "Noise belongs to a person: drawn anew for every trip it averages away. Name the column of people "
+                    f"(person=..., --column id=...); trips are then its segments. If all of them are one person's: "
+                    f"one_person=True (--one-person). If nobody knows: person='{name}' (--column id={name}), and the "
+                    "certificate says that it promises for each trip by itself.",
+                )
             return layout
         return replace(self, one_person=True).layout(table.schema, keep, times)
 
@@ -204,6 +224,13 @@ def _metadata(schema: pa.Schema) -> dict[bytes, bytes] | None:
         column.pop("covering", None)
     geo["columns"] = {name: column for name, column in geo["columns"].items() if name == geo["primary_column"]}
     return {b"geo": json.dumps(geo).encode()}
+
+
+def _id_field(field: pa.Field, kind: pa.DataType) -> pa.Field:
+    """The column of people as it was, or of the type of new ids where it cannot hold those."""
+    held = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    texts = pa.types.is_string(kind) and (pa.types.is_string(held) or pa.types.is_large_string(held))
+    return field if held == kind or texts or not pa.types.is_string(kind) else field.with_type(kind)
 
 
 def _people(people: pa.DictionaryArray, kind: pa.DataType) -> pa.Array:

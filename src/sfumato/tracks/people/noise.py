@@ -3,12 +3,18 @@
 One track is drawn from the source of randomness itself. A table's people have one key for the job and one derived from
 it for each person, so a person's noise is a function of the key, their id and their times: the same whatever else is in
 the table, in how many parts it came, and on how many cores or machines it is drawn; and a job that holds its key draws
-it again. Whatever was drawn is measured against the law it is stated to have before anything is released
+it again. Such a key is made for one job and dies with it. Under a key that somebody keeps there may be other rows of
+the same person tomorrow, and noise that depends on the *order* of rows would begin with the same words again: the
+difference between two days would be released as it is. So there noise is the continuing process, a function of the key,
+the person and the absolute time.
+
+Whatever was drawn is measured against the law it is stated to have before anything is released
 (:func:`sfumato.tracks.noise.registry.check_drawn`).
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -19,7 +25,8 @@ import numpy as np
 
 from sfumato.accountant.compose import together
 from sfumato.base.arrays import FloatArray, IntArray, jsonable
-from sfumato.base.keystream import derived_key, fresh_key, keyed_randomness
+from sfumato.base.errors import InputError
+from sfumato.base.keystream import KEY_BYTES, derived_key, fresh_key, keyed_randomness
 from sfumato.base.pool import pooled_floats
 from sfumato.base.randomness import Random, Randomness, randomness, stream_words
 from sfumato.base.shown import Shown
@@ -69,7 +76,8 @@ class Noise:
     """A mechanism with what it draws from: ``draw`` for one track, ``key`` for everybody in a table.
 
     A ``state`` makes it go on from earlier releases instead. ``parts`` says in how many calls at most this release is
-    drawn, so that the tests of all of them together refuse an honest one once in a million times.
+    drawn, so that the tests of all of them together refuse an honest one once in a million times; ``new_ids`` that
+    people get new ids.
     """
 
     plan: Plan
@@ -79,6 +87,7 @@ class Noise:
     key: bytes | None = None
     state: NoiseState | None = None
     parts: int = 1
+    new_ids: bool = False
 
     def __repr__(self) -> str:
         return f"<Noise, {self.mechanism.name}, its key not shown>"
@@ -113,9 +122,16 @@ class Noise:
 
     def shift_key(self) -> bytes:
         """What the times of a table's people are shifted by."""
+        return self._derived(b"shift of times")
+
+    def id_key(self) -> bytes:
+        """What new ids are made with."""
+        return self._derived(b"ids")
+
+    def _derived(self, purpose: bytes) -> bytes:
         key = self.key if self.state is None else self.state.key
         assert key is not None
-        return derived_key(key, b"shift of times")
+        return derived_key(key, purpose)
 
     def key_of(self, person: str | None) -> bytes:
         """The key of a person's noise, by their canonical id; None where everything is one person's."""
@@ -208,13 +224,37 @@ def choose_for_people(
     *,
     named: bool = True,
     key: bytes | None = None,
+    job_key: bytes | None = None,
     parts: int = 1,
     **drawn: Unpack[DrawnFrom],
 ) -> Noise:
-    """The same for a table: everybody's noise from a key of the job's own, or from ``key``."""
+    """The same for a table: everybody's noise from a fresh key (``job_key`` where the job holds it on the disk).
+
+    Under a ``key`` that its caller keeps, noise continues: a function of the key, the person and the absolute time.
+    """
+    if key is not None:
+        if drawn.get("state") is not None:
+            raise InputError("A key and a state are two sources of one noise.", "Give one of the two.")
+        drawn["state"] = _state_under(key, plan, traces, named=named, rng=drawn.get("rng"))
     one = choose(plan, traces, named=named, **drawn)
     assert one.draw is not None
-    return Noise(plan, one.mechanism, one.simulation, None, key or fresh_key(one.draw), one.state, parts)
+    return Noise(plan, one.mechanism, one.simulation, None, job_key or fresh_key(one.draw), one.state, parts)
+
+
+def _state_under(key: bytes, plan: Plan, traces: Sequence[Trace], *, named: bool, rng: Random) -> NoiseState:
+    """The state of a caller's key: another process for another size or ladder, as two sizes of one give the truth."""
+    kind = mechanism_for(plan)
+    if not issubclass(kind, ContinuingNoise) or plan.redraws != 1 or len(key) != KEY_BYTES:
+        raise InputError(
+            "Under a key that its caller keeps, noise must be a function of the time: multiscale noise, not redrawn, "
+            f"with a key of {KEY_BYTES} bytes.",
+            "Leave the key out, or mechanism and redraws.",
+        )
+    mechanism = kind.from_plan(plan, traces, together(1))
+    assert mechanism.noise_m is not None
+    process = json.dumps([mechanism.noise_m, mechanism.process(), plan.prior_class, named], sort_keys=True)
+    own, simulation = derived_key(key, b"continuing\0" + process.encode()), randomness(rng).simulation
+    return NoiseState(own, mechanism.noise_m, mechanism.process(), simulation, plan.prior_class, named)
 
 
 def without_key(done: object, terms: Terms) -> tuple[partial[object], tuple[()]]:

@@ -23,6 +23,7 @@ from sfumato.tracks.answers.received import Received, law_of, receive
 from sfumato.tracks.answers.usefulness.measures import MapsAsked, People
 from sfumato.tracks.answers.usefulness.utility import PRIVATE, Utility, as_people, in_order_of, shown_people, useful
 from sfumato.tracks.certificates.build import rounded_times
+from sfumato.tracks.certificates.person_ids import renamed_people
 from sfumato.tracks.certificates.verify import read_certificate, read_release, terms_of
 from sfumato.tracks.folders.audit_archive import shared_pairs
 from sfumato.tracks.folders.rides.ride_job import SourceReading
@@ -160,7 +161,10 @@ def utility(
     if len(certificate) > 1:
         received: Sequence[Received] = [receive(*pair) for pair in zip(paths[first:], certificate, strict=True)]
         others: People = [person for one in received for person in one.people]
-        people = in_order_of(as_people(reading.originals(sources)), others)
+        people = as_people(reading.originals(sources))
+        for path in paths[first:]:
+            people = renamed_people(people, path, given=False)
+        people = in_order_of(people, others)
     else:
         people, others, received = _pair(sources, paths[-1], certificate[0] if certificate else None, reading)
     with progress("Measuring", 1 + len(shown_people(len(people))), quiet=json) as step:
@@ -243,7 +247,7 @@ def _pair(
         law = law_of(terms.mechanism, terms.snap_m)
         released = ((None, other),)
         return [(None, one)], released, [Received(released, law, terms.mechanism.name, terms.mechanism.continuing)]
-    people = as_people(reading.originals(sources))
+    people = renamed_people(as_people(reading.originals(sources)), release, given=False)
     if certificate is None:
         return people, as_people(read_release(release, fleet=len(people) > 1)), ()
     document = read_certificate(certificate)

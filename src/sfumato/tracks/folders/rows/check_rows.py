@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from sfumato.base.errors import VerificationFailed
 from sfumato.tracks.certificates.build import Released, check_grid
 from sfumato.tracks.certificates.verify import terms_of
+from sfumato.tracks.folders.documents import Crowd, FolderDocument, OwnLosses
 from sfumato.tracks.folders.rows.dataset import ROUND_ROWS
 from sfumato.tracks.folders.rows.people_notes import (
     BLOCK,
@@ -23,8 +24,8 @@ from sfumato.tracks.folders.rows.people_notes import (
     absolute,
     losses_over_people,
     not_stated,
+    over_people,
 )
-from sfumato.tracks.folders.staging import Crowd, FolderDocument, OwnLosses, over_people
 from sfumato.tracks.people.layout import Layout, seven_decimals
 from sfumato.tracks.people.rows import by_person, read_rows
 from sfumato.tracks.times_released import Times

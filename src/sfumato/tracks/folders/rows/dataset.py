@@ -23,7 +23,8 @@ from sfumato.base.arrays import IntArray
 from sfumato.base.errors import InputError
 from sfumato.tracks.adversary.companions import WorstGroup
 from sfumato.tracks.certificates.verify import Document
-from sfumato.tracks.folders.staging import FORMAT, WITHHELD, CertifiedFile, Crowd, FolderDocument, FolderStatement
+from sfumato.tracks.folders.documents import CertifiedFile, Crowd, FolderDocument
+from sfumato.tracks.folders.staging import FORMAT, WITHHELD, FolderStatement
 from sfumato.tracks.io.formats import visible_files
 from sfumato.tracks.people.engine import ProtectedRows
 from sfumato.tracks.people.layout import Layout
@@ -276,7 +277,7 @@ def _typed(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """Dictionaries as they were."""
     for place, name in enumerate(table.column_names):
         kind = schema.field(name).type
-        if pa.types.is_dictionary(kind) and not pa.types.is_dictionary(table.schema.field(name).type):
+        if pa.types.is_dictionary(kind) and table.schema.field(name).type == kind.value_type:
             table = table.set_column(place, schema.field(name), table.column(place).dictionary_encode().cast(kind))
     return table
 
@@ -314,6 +315,7 @@ class BucketNote(TypedDict, total=False):
     moments: list[Moments]
     unseen: str | None
     leaks: list[dict[str, float | int | None]]
+    ids: list[tuple[str, str]]
 
 
 @dataclass(slots=True)
@@ -361,7 +363,14 @@ class DatasetResult:
 
 
 def statement_of(
-    parts: Parts, layout: Layout, times: Times, people: Crowd, *, noise: Document | None, simulation: bool = False
+    parts: Parts,
+    layout: Layout,
+    times: Times,
+    people: Crowd,
+    *,
+    noise: Document | None,
+    new_ids: bool,
+    simulation: bool = False,
 ) -> FolderStatement:
     """What the certificate of a dataset is made from; where no noise is stated, places were withheld."""
     shown = set(layout.released)
@@ -369,7 +378,8 @@ def statement_of(
     files: list[CertifiedFile] = [{"name": name, "sha256": digest, "points": points} for name, digest, points in parts]
     simulation = simulation or (noise is not None and bool(noise["simulation"]))
     kept = sorted(shown - set(roles.values()))
-    return FolderStatement(files, times, kept, noise, WITHHELD if noise is None else (), simulation, roles, people)
+    withheld, ids = WITHHELD if noise is None else (), layout.stated_ids(new=new_ids)
+    return FolderStatement(files, times, kept, noise, withheld, simulation, roles, people, ids)
 
 
 def manifest_text(parts: Parts, tally: JobTally, *, read: bool = True) -> str:

@@ -30,7 +30,7 @@ from sfumato.base.pool import frugal_pool, usable_cores
 from sfumato.base.randomness import Random, randomness
 from sfumato.tracks.certificates.build import refuse_other_times
 from sfumato.tracks.certificates.document import certificate_text
-from sfumato.tracks.certificates.person_ids import distinct_ids
+from sfumato.tracks.certificates.person_ids import distinct_ids, list_beside, list_text
 from sfumato.tracks.certificates.state import NoiseState
 from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.folders.rows.dataset import (
@@ -48,12 +48,7 @@ from sfumato.tracks.folders.rows.dataset import (
     write_pieces,
     write_rejects,
 )
-from sfumato.tracks.folders.rows.people_notes import (
-    PeopleMet,
-    Sample,
-    noisy_statement,
-    reason_against,
-)
+from sfumato.tracks.folders.rows.people_notes import PeopleMet, Sample, noisy_statement, reason_against
 from sfumato.tracks.folders.rows.spill import SPILL_FORMAT, Bucket, deal_out, gather_bucket, into_buckets, spill_name
 from sfumato.tracks.folders.staging import (
     CERTIFICATE_NAME,
@@ -149,14 +144,10 @@ class DatasetJob:
         tally.require_rows()
         return tally
 
-    def records(self) -> list[SourceRecord]:
-        """Everything recorded of this job."""
-        return list(self.staging.manifest.records.values())
-
     def tally(self) -> JobTally:
         """Counts over all steps that are done, in this run or before."""
         total = JobTally(rows=self.dataset.rows)
-        for record in self.records():
+        for record in self.staging.manifest.records.values():
             total.skipped.update(record.skipped)
             if record.source.startswith("bucket "):
                 total.released += record.points_out
@@ -168,7 +159,11 @@ class DatasetJob:
 
     def parts(self) -> Parts:
         """Every part."""
-        found = [record for record in self.records() if record.output and not record.output.startswith("_")]
+        found = [
+            record
+            for record in self.staging.manifest.records.values()
+            if record.output and not record.output.startswith("_")
+        ]
         return sorted((str(record.output), str(record.output_sha256), record.points_out) for record in found)
 
     def place(self, tally: JobTally, statement: FolderStatement, sign: Sign | None) -> DatasetResult:
@@ -176,8 +171,10 @@ class DatasetJob:
         document = statement.document(sign)
         manifest = manifest_text(self.parts(), tally, read=self.publish_rejects)
         self.staging.out.mkdir(parents=True, exist_ok=True)
+        if pairs := [(given, new) for note in tally.notes for given, new in note.get("ids", ())]:
+            write_text(list_beside(self.staging.out), list_text(pairs), private=True)
         self._write(CERTIFICATE_NAME, certificate_text(document))
-        self.staging.place_all(self.records())
+        self.staging.place_all(self.staging.manifest.records.values())
         self._write(MANIFEST_NAME, manifest)
         counts = (tally.rows, tally.released, tally.people, dict(tally.skipped), len(self.parts()))
         return DatasetResult(document, *counts)
@@ -375,7 +372,8 @@ def protect_dataset(
     with begin_job(dataset, layout, out, asked, rng) as job:
         seed = 1 if job.simulation and state is None else None
         pieces = 2 * (dataset.rows // _PIECE_ROWS) + job.buckets  # two that follow one another hold more than one may
-        noise = choose_for_people(plan, state=state, rng=seed, key=job.key, parts=pieces)
+        noise = choose_for_people(plan, state=state, rng=seed, job_key=job.key, parts=pieces)
+        noise = replace(noise, new_ids=plan.ids != "keep")
         refuse_other_times(noise.terms(several_files=True))  # before all rows are read
         met = PeopleMet(job.folder / "meetings", job.buckets)
         unseen = reason_against(layout, dataset.schema, plan.times)
@@ -383,14 +381,16 @@ def protect_dataset(
         def transform(bucket: Bucket, note: BucketNote) -> Iterator[tuple[pa.Table, ProtectedRows]]:
             if layout.person is not None:
                 distinct_ids(bucket.labels)  # over all pieces
-            sample, together = Sample(unseen), met.of(bucket.labels)
+            sample, together, ids = Sample(unseen), met.of(bucket.labels), list[tuple[str, str]]()
             for table, rows in bucket.pieces(_PIECE_ROWS):
                 done = protect_rows(table, layout, noise, by_people=True, rows=rows, schema=dataset.schema)
                 sample.add(done.labels, done.starts, done.times_ms)
+                ids += zip(done.given, (str(label) for label in done.labels), strict=bool(done.given))
                 together.add(rows.lat_deg, rows.lon_deg, rows.times_ms, rows.codes)
                 yield table, done
             together.keep()
             note.update(sample.proposal(noise.mechanism))
+            note["ids"] = ids
 
         tally = job.run(transform, **how)
         companions = met.worst_group()

@@ -18,14 +18,14 @@ import pyarrow.compute as pc
 
 from sfumato.base.arrays import BoolArray, IntArray
 from sfumato.base.errors import InputError
+from sfumato.base.keystream import derived_key
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.certificates.person_ids import canonical_id, distinct_ids
+from sfumato.tracks.certificates.person_ids import canonical_id, distinct_ids, new_ids
 from sfumato.tracks.folders.rides.hide import Hiding
 from sfumato.tracks.folders.rows.dataset import BucketNote, DatasetResult, open_dataset, statement_of
 from sfumato.tracks.folders.rows.dataset_job import Running, begin_job, result_if_finished
-from sfumato.tracks.folders.rows.people_notes import BLOCK, NO_NOISE, not_stated
+from sfumato.tracks.folders.rows.people_notes import BLOCK, NO_NOISE, not_stated, over_people
 from sfumato.tracks.folders.rows.spill import Bucket
-from sfumato.tracks.folders.staging import over_people
 from sfumato.tracks.io.draft import canonical
 from sfumato.tracks.people.engine import ProtectedRows
 from sfumato.tracks.people.layout import Layout, TableReading
@@ -71,6 +71,7 @@ def hide_dataset(
     *,
     times: Times | None = None,
     keep: Sequence[str] = (),
+    ids: str = "random",
     tested: Callable[[DatasetLeaks], None] | None = None,
     **how: Unpack[Running],
 ) -> DatasetResult:
@@ -87,12 +88,14 @@ def hide_dataset(
     layout = _layout(reading.layout(dataset.schema, keep, times.kind, declared=True), dataset.schema, keep)
     owners = {None: places} if isinstance(places, Places) else dict(places)
     hidings = {person: Hiding(mine, times) for person, mine in owners.items()}
-    asked = {"do": "hide", "zones": {str(person): hiding.wish() for person, hiding in hidings.items()}}
+    asked = {"do": "hide", "ids": ids, "zones": {str(person): hiding.wish() for person, hiding in hidings.items()}}
     with begin_job(dataset, layout, out, asked, None, publish_rejects=False) as job:
+        key = derived_key(job.key, b"ids") if ids == "random" else None
 
         def transform(bucket: Bucket, note: BucketNote) -> Iterator[tuple[pa.Table, ProtectedRows]]:
             table, rows = bucket.whole()  # in one piece: where pieces end would tell of rows that are withheld
-            done, note["leaks"] = hidden_rows(table, rows, layout, dataset.schema, hidings)
+            done, note["leaks"] = hidden_rows(table, rows, layout, dataset.schema, hidings, id_key=key)
+            note["ids"] = list(zip(done.given, map(str, done.labels), strict=bool(done.given)))
             yield table, done
 
         tally = job.run(transform, **how)
@@ -101,7 +104,9 @@ def hide_dataset(
         people = over_people(tally.points_of_people)
         people[BLOCK] = not_stated(NO_NOISE)
         simulation = any(mine.simulation for mine in owners.values())
-        statement = statement_of(job.parts(), layout, times, people, noise=None, simulation=simulation)
+        statement = statement_of(
+            job.parts(), layout, times, people, noise=None, new_ids=key is not None, simulation=simulation
+        )
         return job.place(tally, statement, how.get("sign"))
 
 
@@ -122,13 +127,26 @@ def _layout(layout: Layout, schema: pa.Schema, keep: Sequence[str]) -> Layout:
 
 
 def hidden_rows(
-    table: pa.Table, rows: Rows, layout: Layout, schema: pa.Schema, hidings: Mapping[str | None, Hiding]
+    table: pa.Table,
+    rows: Rows,
+    layout: Layout,
+    schema: pa.Schema,
+    hidings: Mapping[str | None, Hiding],
+    *,
+    id_key: bytes | None = None,
 ) -> tuple[ProtectedRows, list[dict[str, float | int | None]]]:
-    """What is left of a bucket, person by person in the order of ids; and what attackers find, for the owner."""
+    """What is left of a bucket, person by person in the order of ids; and what attackers find, for the owner.
+
+    Under an ``id_key`` people get new ids.
+    """
     order, starts = by_person(rows.codes, len(rows.labels))
     left: list[tuple[int, IntArray, IntArray, BoolArray]] = []
     found: list[dict[str, float | int | None]] = []
-    for person in sorted(range(len(rows.labels)), key=lambda number: rows.labels[number]):
+    shown_as = rows.labels
+    if id_key is not None and rows.ids is not None:
+        new = new_ids(id_key, [canonical_id(label) for label in rows.labels], rows.ids.type)
+        shown_as = tuple(str(value) for value in new.to_pylist())
+    for person in sorted(range(len(rows.labels)), key=lambda number: shown_as[number]):
         mine = order[starts[person] : starts[person + 1]]
         label = None if layout.person is None else canonical_id(rows.labels[person])
         hiding = hidings.get(label)
@@ -143,9 +161,10 @@ def hidden_rows(
     shown = np.concatenate([part[2] for part in left] or [np.zeros(0, np.int64)])
     guarded = np.concatenate([part[3] for part in left] or [np.zeros(0, bool)])
     sizes = np.array([len(part[1]) for part in left], dtype=np.int64)
-    people = None
+    people, labels = None, tuple(shown_as[part[0]] for part in left)
+    given = () if shown_as is rows.labels else tuple(rows.labels[part[0]] for part in left)
     if rows.ids is not None:
-        ids = rows.ids.take(pa.array([part[0] for part in left], pa.int64()))
+        ids = (new if given else rows.ids).take(pa.array([part[0] for part in left], pa.int64()))
         people = pa.DictionaryArray.from_arrays(pa.array(np.repeat(np.arange(len(left)), sizes)), ids)
     where, read = (rows.lat_deg[at], rows.lon_deg[at]), rows.times_ms[at]
     out = layout.release(table, at, where, (read, shown), people=people, schema=schema)
@@ -156,9 +175,8 @@ def hidden_rows(
     times = next((hiding.times for hiding in hidings.values()), Times())
     if not times.shown:
         out = out.drop_columns([layout.roles.by_role["time"]])
-    labels = tuple(rows.labels[part[0]] for part in left)
     begins: IntArray = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return ProtectedRows(out, rows.faults, labels, begins, *where, shown), found
+    return ProtectedRows(out, rows.faults, labels, begins, *where, shown, given=given), found
 
 
 def _of_person(

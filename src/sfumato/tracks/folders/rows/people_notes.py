@@ -18,7 +18,7 @@ all of them together stay small however many rows there are (:mod:`sfumato.track
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from heapq import nsmallest
 from itertools import chain
@@ -34,6 +34,7 @@ from sfumato.base.errors import InputError
 from sfumato.tracks.adversary.companions import MOST_KEYS, Meetings, WorstGroup, all_meetings, meetings, worst_of
 from sfumato.tracks.certificates.build import ReleasedFiles, Terms, certificate_body
 from sfumato.tracks.certificates.verify import Document
+from sfumato.tracks.folders.documents import Crowd, OwnLosses
 from sfumato.tracks.folders.rows.dataset import (
     BucketNote,
     JobTally,
@@ -41,11 +42,7 @@ from sfumato.tracks.folders.rows.dataset import (
     Parts,
     statement_of,
 )
-from sfumato.tracks.folders.staging import (
-    FolderStatement,
-    OwnLosses,
-    over_people,
-)
+from sfumato.tracks.folders.staging import FolderStatement
 from sfumato.tracks.io.times import zone_named
 from sfumato.tracks.losses.exact_losses import stated_grid
 from sfumato.tracks.noise.interface import TraceMechanism
@@ -267,4 +264,19 @@ def noisy_statement(
         priced(body)
     people = over_people(tally.points_of_people)
     people[BLOCK] = losses_over_people(proposed, tally.people, terms, body["worst_loss"])
-    return statement_of(parts, layout, Times.parse(noise.plan.times), people, noise=body)
+    return statement_of(parts, layout, Times.parse(noise.plan.times), people, noise=body, new_ids=noise.new_ids)
+
+
+_QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+
+
+def over_people(points_of_people: Mapping[int, int]) -> Crowd:
+    """How points are spread over people: quantiles of the released points of one person."""
+    points = np.array(sorted(points_of_people), dtype=np.int64)
+    if not points.size:
+        return {"people": 0, "points": 0, "points_per_person": {}}
+    count = np.array([points_of_people[value] for value in points.tolist()], dtype=np.int64)
+    upto = np.cumsum(count)
+    place = np.searchsorted(upto, np.ceil(np.array(_QUANTILES) * upto[-1]).clip(1))
+    spread = {f"{quantile:.2f}": int(points[at]) for quantile, at in zip(_QUANTILES, place.tolist(), strict=True)}
+    return {"people": int(upto[-1]), "points": int((points * count).sum()), "points_per_person": spread}

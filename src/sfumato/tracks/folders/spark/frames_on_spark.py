@@ -15,7 +15,7 @@ application ends; evaluating the returned frame again draws the same noise, call
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -35,7 +35,7 @@ from sfumato.tracks.times_released import Times
 try:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql import functions as sql
-    from pyspark.sql.types import StringType, StructField, StructType
+    from pyspark.sql.types import LongType, StringType, StructField, StructType
 except ImportError as error:
     raise MissingExtra("pyspark", "spark") from error
 
@@ -194,6 +194,7 @@ def protect(
     layout = TableReading(columns, zone, one_person).layout(schema, plan.keep, plan.times, declared=True)
     parts = int(groups or frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
     noise = choose_for_people(plan, rng=rng, key=key, parts=GROUPS_PER_PART * parts)
+    noise = replace(noise, new_ids=plan.ids == "random")
     if layout.person is not None:
         refuse_two_spellings(frame, layout.person)
     grouped, whole = (deal_by_person(frame, names, layout, parts) for names in (layout.needed, frame.columns))
@@ -211,4 +212,8 @@ def released_schema(group: Group, schema: StructType) -> StructType:
     """The columns of what may be released, with the types of ``schema``."""
     layout, shown = group.layout, Times.parse(group.noise.plan.times).shown
     names = [name for name in layout.released if shown or name != layout.roles.by_role["time"]]
-    return StructType([schema[name] for name in names])
+    held = {name: schema[name] for name in names}
+    person = layout.person
+    if group.noise.new_ids and person in held and not isinstance(held[person].dataType, LongType):
+        held[person] = StructField(person, StringType())
+    return StructType(list(held.values()))

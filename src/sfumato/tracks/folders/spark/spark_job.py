@@ -145,7 +145,7 @@ def _made(
     given = spark.read.options(mergeSchema=True, ignoreCorruptFiles=False, ignoreMissingFiles=False).parquet(source)
     dataset, files = dataset_of(given, HadoopFolder(spark, source))
     layout = reading.layout(dataset.schema, plan.keep, plan.times, declared=True)
-    noise = choose_for_people(plan, rng=rng, state=state)
+    noise = replace(choose_for_people(plan, rng=rng, state=state), new_ids=plan.ids != "keep")
     refuse_other_times(noise.terms(several_files=True))  # before all rows are read
     rows = given.count()
     buckets = max(1, -(-rows // PART_ROWS))
