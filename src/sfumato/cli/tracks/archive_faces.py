@@ -22,6 +22,7 @@ from sfumato.base.things.traces import PointsRead
 from sfumato.base.units import count_of, format_length
 from sfumato.tracks.certificates.build import drowning_warnings
 from sfumato.tracks.certificates.document import Certificate, certificate_text, promise_lines, smooth_lines
+from sfumato.tracks.certificates.person_ids import list_beside
 
 if TYPE_CHECKING:
     from sfumato.tracks.adversary.companions import WorstGroup
@@ -176,7 +177,7 @@ def say_worst_group(group: WorstGroup, body: Mapping[str, object], *, quiet: boo
     return {"worst_group": {"people": group.people, "together_s": group.together_s, "odds_99": odds}}
 
 
-def say_release(document: Mapping[str, object], done: Protected | ProtectedFleet, paths: Mapping[str, Path]) -> None:
+def say_release(document: Mapping[str, object], done: Protected | ProtectedFleet, paths: dict[str, Path]) -> None:
     """What was promised, in a few sentences of the mechanism's; everything else is in the certificate."""
     inner = document.get("source", document)
     assert isinstance(inner, dict)
@@ -196,7 +197,10 @@ def say_release(document: Mapping[str, object], done: Protected | ProtectedFleet
     counted = {f"{reason} ({count})" for reason, count in done.points_read.why.items()}
     if others := [name for name in done.dropped if name not in counted]:
         typer.echo(f"Left out: {', '.join(others)}.")
+    new_ids = {"ids": list_beside(paths["release"])} if inner.get("ids", {}).get("released") == "random" else {}
+    if hasattr(done, "chain_words") and (words := done.chain_words()):  # of several people
+        typer.echo(words)
     typer.echo("Written:")
-    for name, path in paths.items():
+    for name, path in (paths | new_ids).items():
         private = "  (private: keep it to yourself)" if name in ("report", "state", "ids") else ""
         typer.echo(f"  {name.replace('_', ' '):<15}{path}{private}")

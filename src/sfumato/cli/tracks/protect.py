@@ -280,8 +280,6 @@ def _protect_people(asked: ProtectOptions) -> None:
         if asked.ledger is not None:
             raise InputError(_FOR_ONE, "Name them with --ledger-person, and protect one trace.")
         together = say_worst_group(done.worst_group(), done.body, quiet=asked.json)
-        if not asked.json and (chained := done.chain_words()):
-            typer.echo(chained)
     elif asked.report_person is not None:
         raise InputError("--report-person is for a table of several people.", "Leave it out.")
     asked.enter(done.body, None if done.state is None else done.state.process)
@@ -292,10 +290,7 @@ def _protect_people(asked: ProtectOptions) -> None:
         read = done.points_read.to_dict()
         print_json({**summary, "certificate": document, "outputs": written, **together, "points_read": read})
         return
-    paths = {**asked.paths, **({} if asked.state is None else {"state": asked.state})}
-    if not isinstance(done, Protected) and done.done.given:
-        paths["ids"] = list_beside(paths["release"])
-    say_release(document, done, paths)
+    say_release(document, done, {**asked.paths, **({} if asked.state is None else {"state": asked.state})})
 
 
 def _released(asked: ProtectOptions, source: Path, held: NoiseState | None) -> Protected | ProtectedFleet:
@@ -357,9 +352,8 @@ def _write(asked: ProtectOptions, done: Protected | ProtectedFleet, passphrase: 
     paths, signer = asked.paths, asked.signer()
     chosen, times = output_format(paths["release"], asked.output_format).name, done.terms.times != "drop"
     document: dict[str, Any]
-    smoothed, whose = None, asked.report_person
-    if whose is not None and not isinstance(done, Protected):
-        whose = dict(zip(done.done.given, map(str, done.done.labels), strict=False)).get(whose, whose)
+    smoothed, pairs = None, [] if isinstance(done, Protected) else done.done.id_pairs
+    whose = asked.report_person and dict(pairs).get(asked.report_person, asked.report_person)
     with Staged() as staged:
         if asked.style == "smooth":
             smoothed = _smooth(done, with_seal(done.body, signer), quiet=asked.json)
@@ -376,8 +370,7 @@ def _write(asked: ProtectOptions, done: Protected | ProtectedFleet, passphrase: 
                 pages = import_module("sfumato.pages.report.fleet_page")
                 text = pages.page_of(done, document, smoothed, private=private, person=whose)
                 staged.add_text(paths[name], text, private=private)
-        if not isinstance(done, Protected) and done.done.given:
-            pairs = list(zip(done.done.given, map(str, done.done.labels), strict=True))
+        if pairs:
             staged.add_text(list_beside(paths["release"]), list_text(pairs), private=True)
         if asked.state is not None and not asked.state.exists() and done.state is not None:
             create_state(asked.state, done.state, passphrase=passphrase)

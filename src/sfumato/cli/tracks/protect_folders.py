@@ -38,7 +38,7 @@ from sfumato.tracks.certificates.document import Certificate, promise_lines
 from sfumato.tracks.certificates.state import NoiseState, create_state, load_state
 from sfumato.tracks.certificates.verify import Document, terms_of
 from sfumato.tracks.folders.audit_archive import audit_archive
-from sfumato.tracks.folders.documents import Crowd, FolderDocument, OwnLosses
+from sfumato.tracks.folders.folder_fields import Crowd, FolderDocument, OwnLosses
 from sfumato.tracks.folders.rides.protect_archive import protect_archive
 from sfumato.tracks.folders.rides.ride_job import ArchiveResult, Faces, Sharing, SourceReading
 from sfumato.tracks.folders.rows.dataset import DatasetResult, open_dataset

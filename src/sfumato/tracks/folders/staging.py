@@ -34,7 +34,7 @@ from sfumato.tracks.certificates.build import ReleasedFiles
 from sfumato.tracks.certificates.document import with_seal
 from sfumato.tracks.certificates.person_ids import StatedIds
 from sfumato.tracks.certificates.verify import Document
-from sfumato.tracks.folders.documents import CertifiedFile, Crowd, FolderDocument
+from sfumato.tracks.folders.folder_fields import CertifiedFile, Crowd, FolderDocument
 from sfumato.tracks.io.formats import is_track_name
 from sfumato.tracks.places.zones import RADII_M
 from sfumato.tracks.times_released import Times

@@ -47,7 +47,7 @@ from sfumato.tracks.certificates.verify import (
     verify,
     verify_files,
 )
-from sfumato.tracks.folders.documents import CertifiedFile, FolderDocument
+from sfumato.tracks.folders.folder_fields import CertifiedFile, FolderDocument
 from sfumato.tracks.folders.rows.check_rows import check_rows
 from sfumato.tracks.folders.rows.dataset import REJECTS
 from sfumato.tracks.folders.staging import (

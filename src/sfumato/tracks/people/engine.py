@@ -50,6 +50,11 @@ class ProtectedRows:
     places: IntArray | None = None
     given: tuple[str, ...] = ()
 
+    @property
+    def id_pairs(self) -> list[tuple[str, str]]:
+        """Ids as given and as released, where they are new. Private."""
+        return list(zip(self.given, map(str, self.labels), strict=bool(self.given)))
+
     def content(self) -> Released:
         """What a certificate is made from."""
         parts = [slice(a, b) for a, b in zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), strict=True)]

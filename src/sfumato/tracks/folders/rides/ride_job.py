@@ -21,7 +21,7 @@ from sfumato.base.things.traces import Trace
 from sfumato.base.units import count_of
 from sfumato.tracks.certificates.build import released_of
 from sfumato.tracks.certificates.verify import Document
-from sfumato.tracks.folders.documents import CertifiedFile, FolderDocument
+from sfumato.tracks.folders.folder_fields import CertifiedFile, FolderDocument
 from sfumato.tracks.folders.rides.growing import family_of, part_name, told_apart
 from sfumato.tracks.folders.rides.one_person import Whereabouts
 from sfumato.tracks.folders.staging import WITHHELD_BEFORE, FolderStatement, Sign, SourceRecord, Staging, opened_private

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from sfumato.base.errors import VerificationFailed
 from sfumato.tracks.certificates.build import Released, check_grid
 from sfumato.tracks.certificates.verify import terms_of
-from sfumato.tracks.folders.documents import Crowd, FolderDocument, OwnLosses
+from sfumato.tracks.folders.folder_fields import Crowd, FolderDocument, OwnLosses
 from sfumato.tracks.folders.rows.dataset import ROUND_ROWS
 from sfumato.tracks.folders.rows.people_notes import (
     BLOCK,

@@ -23,7 +23,7 @@ from sfumato.base.arrays import IntArray
 from sfumato.base.errors import InputError
 from sfumato.tracks.adversary.companions import WorstGroup
 from sfumato.tracks.certificates.verify import Document
-from sfumato.tracks.folders.documents import CertifiedFile, Crowd, FolderDocument
+from sfumato.tracks.folders.folder_fields import CertifiedFile, Crowd, FolderDocument
 from sfumato.tracks.folders.staging import FORMAT, WITHHELD, FolderStatement
 from sfumato.tracks.io.formats import visible_files
 from sfumato.tracks.people.engine import ProtectedRows

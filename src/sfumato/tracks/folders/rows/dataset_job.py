@@ -385,7 +385,7 @@ def protect_dataset(
             for table, rows in bucket.pieces(_PIECE_ROWS):
                 done = protect_rows(table, layout, noise, by_people=True, rows=rows, schema=dataset.schema)
                 sample.add(done.labels, done.starts, done.times_ms)
-                ids += zip(done.given, (str(label) for label in done.labels), strict=bool(done.given))
+                ids += done.id_pairs
                 together.add(rows.lat_deg, rows.lon_deg, rows.times_ms, rows.codes)
                 yield table, done
             together.keep()

@@ -95,7 +95,7 @@ def hide_dataset(
         def transform(bucket: Bucket, note: BucketNote) -> Iterator[tuple[pa.Table, ProtectedRows]]:
             table, rows = bucket.whole()  # in one piece: where pieces end would tell of rows that are withheld
             done, note["leaks"] = hidden_rows(table, rows, layout, dataset.schema, hidings, id_key=key)
-            note["ids"] = list(zip(done.given, map(str, done.labels), strict=bool(done.given)))
+            note["ids"] = done.id_pairs
             yield table, done
 
         tally = job.run(transform, **how)

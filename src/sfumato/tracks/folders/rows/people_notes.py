@@ -34,7 +34,7 @@ from sfumato.base.errors import InputError
 from sfumato.tracks.adversary.companions import MOST_KEYS, Meetings, WorstGroup, all_meetings, meetings, worst_of
 from sfumato.tracks.certificates.build import ReleasedFiles, Terms, certificate_body
 from sfumato.tracks.certificates.verify import Document
-from sfumato.tracks.folders.documents import Crowd, OwnLosses
+from sfumato.tracks.folders.folder_fields import Crowd, OwnLosses
 from sfumato.tracks.folders.rows.dataset import (
     BucketNote,
     JobTally,
