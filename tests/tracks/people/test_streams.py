@@ -17,7 +17,7 @@ from sfumato.tracks.folders.streams import protect_table
 from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.plan import Plan
 
-PLAN = Plan(noise_m=100.0)
+PLAN = Plan(ids="keep", noise_m=100.0)
 
 
 @pytest.fixture
