@@ -76,7 +76,7 @@ def most_information(prior: npt.ArrayLike, epsilon: float, *, gap: float = GAP) 
     used = weights > 1e-12
     matrix = (weights[used, None] * (1 + moves[used])).T
     designed = lip_design(matrix / matrix.sum(axis=1, keepdims=True), Known(p), p, eps, None)
-    reached = mutual_information(designed.channel, p)
+    reached = mutual_information(designed.channel.matrix, p)
     missing = max(0.0, (upper - reached) / upper) if upper > 0 else 0.0
     return BestUtility(designed, reached, upper, missing, "converged" if missing <= gap else "stopped")
 
