@@ -96,15 +96,19 @@ def _from_columns(columns: Mapping[str, Sequence[object]], note: dict[str, objec
         raise InputError(f"{where.name} has a distortion for some outputs only.", "Give D(...) for all.") from error
     except (TypeError, ValueError) as error:
         raise InputError(f"{where.name} holds something that is not a number.", "Check the file.") from error
-    name = note.get("distortion_name")
-    return Channel(
-        matrix,
-        inputs=tuple(map(str, columns.get("input", ()))),
-        outputs=tuple(outputs),
-        distortion=distortion,
-        distortion_name=name if isinstance(name, str) else None,
-        positions_m=positions,
-    )
+    labels = tuple(map(str, columns.get("input", ()))), tuple(outputs)
+    return _channel(matrix, labels, distortion, note.get("distortion_name"), positions)
+
+
+def _channel(
+    matrix: FloatArray,
+    labels: tuple[tuple[str, ...], ...],
+    distortion: FloatArray | None,
+    name: object,
+    positions: FloatArray | None,
+) -> Channel:
+    named = name if isinstance(name, str) else None
+    return Channel(matrix, labels[0], labels[1], distortion, named, positions)
 
 
 def _write_parquet(channel: Channel, where: Path) -> None:
@@ -174,15 +178,8 @@ def _read_json(where: Path) -> Channel:
     labels = [found.get(kind) or [] for kind in ("inputs", "outputs")]
     if not all(isinstance(names, list) and all(isinstance(label, str) for label in names) for names in labels):
         raise InputError(f"The labels in {where.name} are not lists of text.", "Check the file.")
-    name = found.get("distortion_name")
-    return Channel(
-        parts["matrix"],
-        inputs=tuple(labels[0]),
-        outputs=tuple(labels[1]),
-        distortion=parts["distortion"],
-        distortion_name=name if isinstance(name, str) else None,
-        positions_m=parts["positions_m"],
-    )
+    names = tuple(tuple(kind) for kind in labels)
+    return _channel(parts["matrix"], names, parts["distortion"], found.get("distortion_name"), parts["positions_m"])
 
 
 def _parsed(text: str, where: Path) -> dict[str, object]:

@@ -90,11 +90,8 @@ class ExactChannel:
 
     def bayes_vulnerability(self, prior: Sequence[Number]) -> tuple[Fraction, Fraction]:
         """(max p, sum_y max_x p(x) Q(y | x))."""
-        p = exact_prior(prior, self.shape[0])
-        after = sum(
-            (max(q * c for q, c in zip(p, column, strict=True)) for column in zip(*self.rows, strict=True)), Fraction(0)
-        )
-        return max(p), after
+        symbols = range(self.shape[0])
+        return self.g_vulnerability(prior, [[int(x == w) for x in symbols] for w in symbols])
 
     def then(self, after: ExactChannel) -> ExactChannel:
         """X -> Y -> Z."""
