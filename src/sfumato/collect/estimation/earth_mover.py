@@ -71,6 +71,8 @@ def earth_movers(a: npt.ArrayLike, b: npt.ArrayLike, grid: Grid, *, block: int |
 
 def _map(values: npt.ArrayLike, grid: Grid) -> FloatArray:
     array = finite(values, "A map", dimensions=1)
+    if array.size and array.max() > 1e290:
+        array = array / array.max()  # the sum of numbers so large may be none
     if array.size != grid.cells or array.min(initial=0.0) < 0 or array.sum() <= 0:
         raise InputError(
             f"A map of {array.size} values does not fit {grid.cells} cells.", "Give one share per cell, at least 0."

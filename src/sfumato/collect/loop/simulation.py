@@ -278,6 +278,7 @@ def start_named(text: str, grid: Grid, *, seed: int = 0) -> FloatArray:
             "The start gives a cell nothing: the update can never find anybody there.",
             "Give every cell a little, for example a hundredth spread evenly.",
         )
+    values = values / values.max() if values.max() > 1e290 else values  # the sum of numbers so large may be none
     return read_only(values / values.sum())  # type: ignore[no-any-return]
 
 
