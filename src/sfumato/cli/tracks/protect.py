@@ -21,9 +21,8 @@ from uuid import uuid4
 import typer
 
 from sfumato.accountant.ledger import record
-from sfumato.base.errors import InputError, NotCertified
+from sfumato.base.errors import InputError
 from sfumato.base.files import Staged, checked_target, remove_leftovers
-from sfumato.base.numbers.odds import AS_PROMISED, reached_words
 from sfumato.base.progress import progress
 from sfumato.base.units import length_m
 from sfumato.cli.output import options_of, print_json
@@ -31,6 +30,7 @@ from sfumato.cli.tracks.archive_faces import named_columns, passphrase_in, say_r
 from sfumato.tracks.certificates.document import (
     certificate_beside,
     certificate_text,
+    refuse_long_odds,
     with_file,
     with_seal,
 )
@@ -95,9 +95,7 @@ class ProtectOptions:
     level: str | None = typer.Option(None, help="Instead of odds: low, medium or high (odds 20, 5, 2).")
     keep: list[str] = typer.Option([], help="Keep this field of the track, e.g. elevation; repeat for more.")
     times: str = typer.Option("keep", help="keep, shift, relative, drop or coarse:5min: which times are released.")
-    certificate: Path | None = typer.Option(
-        None, help="Write the certificate (JSON) here; by default beside the release, as OUTPUT.certificate.json."
-    )
+    certificate: Path | None = typer.Option(None, help="Where the certificate goes (JSON); else beside the release.")
     report: Path | None = typer.Option(None, help="Write the private report (HTML, 0600, shows the original) here.")
     state: Path | None = typer.Option(
         None, help="The person's noise state (made if absent, 0600): later releases continue the noise."
@@ -186,15 +184,11 @@ class ProtectOptions:
 
     @property
     def _certificate(self) -> Path | None:
-        """Where the certificate goes: beside the release, unless it is said where, or that there is none.
-
-        Datasets hold their own; a file without times has none.
-        """
-        own = self.engine == "spark" or is_dataset(self.sources)
+        """Beside the release unless said otherwise; datasets hold their own, a file without times has none."""
         timeless = self.times == "drop" and not is_archive(self.sources)
-        if self.certificate is not None or self.no_certificate or own or timeless:
+        if self.certificate is not None or self.no_certificate or timeless or is_dataset(self.sources):
             return self.certificate
-        return certificate_beside(Path(self.output))
+        return None if self.engine == "spark" else certificate_beside(Path(self.output))
 
     @property
     def packed(self) -> bool:
@@ -274,7 +268,8 @@ def _protect_people(asked: ProtectOptions) -> None:
     held = load_state(asked.state, passphrase=passphrase) if asked.state is not None and asked.state.exists() else None
     with next(iter(members(asked.sources))).path() if asked.packed else nullcontext(asked.sources[0]) as source:
         done = _released(asked, source, held)
-    _check_odds(done, accepted=asked.accept_odds)
+    if not asked.accept_odds:
+        refuse_long_odds(done.body)
     together: dict[str, object] = {}
     if not isinstance(done, Protected):
         if asked.ledger is not None:
@@ -330,21 +325,6 @@ def _check_paths(asked: ProtectOptions) -> None:
     resolved = [path.expanduser().resolve() for path in named]
     if len(set(resolved)) != len(resolved):
         raise InputError("Two of the files named are the same.", "Give every input and output a name of its own.")
-
-
-def _check_odds(done: Protected | ProtectedFleet, *, accepted: bool) -> None:
-    """Noise at chosen times hides no place from somebody who knows how people move: then cutting it out does."""
-    secrets = done.body.get("secrets")
-    if not isinstance(secrets, dict) or accepted:
-        return
-    odds = secrets.get("odds_99_over_class")
-    if odds is None or odds > AS_PROMISED:
-        raise NotCertified(
-            f"Over the class of movements the odds for these secrets are {reached_words(odds)}, worse than "
-            f"{AS_PROMISED:g} : 1.",
-            "To hide places, cut them out: sfumato hide rides/ -o shared/ --places me.places. To release anyway, as "
-            "the published mechanisms must, add --accept-odds.",
-        )
 
 
 def _write(asked: ProtectOptions, done: Protected | ProtectedFleet, passphrase: str | None) -> dict[str, Any]:

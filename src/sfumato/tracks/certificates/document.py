@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, Required, TypedDict
 
 from sfumato.base.arrays import jsonable
-from sfumato.base.errors import InputError
+from sfumato.base.errors import InputError, NotCertified
 from sfumato.base.files import write_text
-from sfumato.base.numbers.odds import AS_PROMISED, HARDLY_ANY, mu_of, odds_at, odds_words
+from sfumato.base.numbers.odds import AS_PROMISED, HARDLY_ANY, mu_of, odds_at, odds_words, reached_words
 from sfumato.base.shown import Shown
 from sfumato.base.things.guarantees import Guarantee, Losses
 from sfumato.tracks.certificates.build import FORMAT, KIND
@@ -128,6 +128,28 @@ def certificate_text(document: Written) -> str:
 def certificate_beside(release: Path) -> Path:
     """Where the certificate of a file or folder is written unless it is said where: beside it, by its whole name."""
     return release.with_name(f"{release.name}.certificate.json")
+
+
+_OTHER_FILES = {
+    b"<gpx": "a GPX track",
+    b"<!doctype html": "a web page (HTML)",
+    b"<html": "a web page (HTML)",
+    b"<kml": "a KML file",
+    b"<trainingcenterdatabase": "a TCX file",
+    b"par1": "a Parquet file",
+    b"pk\x03\x04": "a .zip file",
+}
+
+
+def refuse_other_files(path: Path) -> None:
+    """A release or a report in the place of a certificate is told as what it is."""
+    with path.open("rb") as file:
+        begins = file.read(2048).lower()
+    for mark, words in _OTHER_FILES.items():
+        if mark in begins:
+            raise InputError(
+                f"{path.name} is {words}, and no certificate.", "Give the JSON file written beside the release."
+            )
 
 
 def with_file(body: Written, path: str | Path) -> dict[str, object]:
@@ -290,6 +312,21 @@ def stated_protection(record: Certificate, odds: float | None, radius_m: float) 
     if odds <= AS_PROMISED * (1 + 1e-9):
         return "as promised", words
     return ("hardly any" if odds <= HARDLY_ANY else "none"), words
+
+
+def refuse_long_odds(body: Written) -> None:
+    """Noise at chosen times hides no place from somebody who knows how people move: then cutting it out does."""
+    secrets = fields_of(body).get("secrets")
+    if secrets is None:
+        return
+    odds = secrets["odds_99_over_class"]
+    if odds is None or odds > AS_PROMISED:
+        raise NotCertified(
+            f"Over the class of movements the odds for these secrets are {reached_words(odds)}, worse than "
+            f"{AS_PROMISED:g} : 1.",
+            "To hide places, cut them out: sfumato hide rides/ -o shared/ --places me.places. To release anyway, as "
+            "the published mechanisms must, add --accept-odds.",
+        )
 
 
 def promise_lines(document: Written, *, advice: bool = False) -> list[str]:

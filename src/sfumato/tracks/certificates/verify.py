@@ -33,6 +33,7 @@ from sfumato.tracks.certificates.document import (
     certificate_text,
     fields_of,
     file_facts,
+    refuse_other_files,
     with_seal,
 )
 from sfumato.tracks.certificates.person_ids import StatedIds
@@ -49,13 +50,7 @@ _SENTENCES = (  # all else is a number or a name, and is compared whatever the w
     "if_turning.meaning",
     *("secrets.statement", "secrets.limits", "secrets.loss_over_class_grid", "ids.meaning"),
 )
-_SINCE = (
-    "headline",
-    "plan",
-    "times",
-    "several_files",
-    "if_turning",
-)  # what certificates of the first edition do not have
+_SINCE = ("headline", "plan", "times", "several_files", "if_turning")  # what older certificates do not have
 _KINDS = "Check the file; a smoothed track's certificate is for sfumato verify --raw, or judge_smoothed."
 _INDEX = "That is the index of a pandas frame: write it with index=False."
 LOSS_TOLERANCE = 1e-6  # exact losses go through a factorisation
@@ -95,33 +90,11 @@ def read_certificate(source: str | Path | Written) -> dict[str, Any]:
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror}.", "Give the certificate's file.") from error
     except ValueError as error:
-        _refuse_other_files(path)
+        refuse_other_files(path)
         raise VerificationFailed("The certificate is not valid JSON.", "It was changed or cut off.") from error
     if not isinstance(value, dict):
         raise VerificationFailed("The certificate is not a JSON object.", "It was changed or cut off.")
     return value
-
-
-_OTHER_FILES = {
-    b"<gpx": "a GPX track",
-    b"<!doctype html": "a web page (HTML)",
-    b"<html": "a web page (HTML)",
-    b"<kml": "a KML file",
-    b"<trainingcenterdatabase": "a TCX file",
-    b"par1": "a Parquet file",
-    b"pk\x03\x04": "a .zip file",
-}
-
-
-def _refuse_other_files(path: Path) -> None:
-    """A release or a report in the place of a certificate is told as what it is."""
-    with path.open("rb") as file:
-        begins = file.read(2048).lower()
-    for mark, words in _OTHER_FILES.items():
-        if mark in begins:
-            raise InputError(
-                f"{path.name} is {words}, and no certificate.", "Give the JSON file written beside the release."
-            )
 
 
 def _no_constant(name: str) -> float:

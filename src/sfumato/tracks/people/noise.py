@@ -112,7 +112,8 @@ class Noise:
         ``times`` are what the caller will make of the times afterwards, where that is not the plan's.
         """
         assert self.draw is not None
-        own = trace if (times or Times.parse(self.plan.times)).same_intervals else _apart(trace)
+        shown = times or (None if self.plan.times == "keep" else Times.parse(self.plan.times))
+        own = trace if shown is None or shown.same_intervals else _apart(trace)
         lat, lon = self._released(self._of(person, together=False), own, self.draw)
         released = trace.moved_to(lat, lon, keep=self.plan.keep if keep is None else keep)
         if self.plan.times == "keep":
