@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections import Counter
 from importlib import import_module
@@ -168,3 +169,22 @@ def test_a_row_that_does_not_exist_is_refused_with_advice() -> None:
     with pytest.raises(InputError, match="No row is called 'Meehan2021, Thm 9'"):
         statement("Meehan2021, Thm 9")
     assert set(OUTCOMES) == set(WORDS)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="mutants are tried in forked processes")
+def test_no_mutant_of_a_sample_of_rows_survives_its_named_test() -> None:
+    assert coverage.mutate(6) == 0, "run python scripts/papers_coverage.py --mutate 6"
+
+
+def test_a_constant_a_sign_a_scale_and_an_exchange_are_what_a_mutant_changes() -> None:
+    import mutants
+
+    assert mutants.changed(2.0, "negated") == -2.0
+    assert mutants.changed((1.0, True), "constant") == (0.321, True)
+    assert mutants.changed({"a": [2]}, "scaled") == {"a": [5]}
+    row = statement("Meehan2020, Cor. 1")
+    broken = mutants.Broken(lambda first, second: first - second, "swapped")
+    assert broken.function()(3, 1) == -2
+    assert broken.differed
+    assert row.code == "papers.cip.theorems:expected_gaps"

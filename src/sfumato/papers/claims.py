@@ -94,13 +94,15 @@ def check(
     held: bool,
     *,
     whose: str = OURS,
-    recorded: Seen = "holds",
+    recorded: Seen | None = None,
     expected: Number = None,
     measured: Number = None,
     tolerance: float | None = None,
     because: str = "",
 ) -> Claim:
-    """A claim whose truth was just computed."""
+    """A claim whose truth was just computed; what is recorded follows from the row's verdict unless said."""
+    if recorded is None:
+        recorded = "fails" if whose != OURS and statement(whose).verdict in ("false", "differs") else "holds"
     return Claim(words, whose, "holds" if held else "fails", recorded, expected, measured, tolerance, because)
 
 
@@ -112,7 +114,7 @@ def near(
     tolerance: float,
     relative: bool = True,
     whose: str = OURS,
-    recorded: Seen = "holds",
+    recorded: Seen | None = None,
     because: str = "",
 ) -> Claim:
     """A number against the number claimed, within a tolerance (relative unless said otherwise)."""

@@ -17,6 +17,8 @@ def test_the_worst_subsequence_is_above_the_point_and_above_the_whole_trace():
     assert found.loss > 6.0  # the whole trace loses n / variance
     assert found.loss > found.alone
     assert found.alone == pytest.approx(loss_matrix(prior, np.eye(6), [2])[0, 0])
+    less = worst_subsequence(prior, 0.5 * np.eye(6), 2)
+    assert less.alone == pytest.approx(loss_matrix(prior, 0.5 * np.eye(6), [2])[0, 0])
 
 
 def test_independent_points_lose_what_they_show():

@@ -182,7 +182,6 @@ def _mismatch_claims(trials: list[Trial]) -> list[Claim]:
             holds,
             tolerance=1e-6,
             whose=f"{PAPER}, Cor. 6",
-            recorded="fails",
             because="a ratio compared with logarithms",
         ),
         check(
@@ -231,7 +230,6 @@ def _continuous_claims() -> list[Claim]:
             "the quadratic always has its roots (σ² = 2 and 1, equal means, γ = 1/e)",
             2 * (2 - 1) * math.log(math.exp(-1) * math.sqrt(2)) >= 0,
             whose=f"{PAPER}, Lemma 4",
-            recorded="fails",
             measured=2 * (2 - 1) * math.log(math.exp(-1) * math.sqrt(2)),
             expected=0.0,
             because=f"B is negative; then E_γ = 1 - γ = {e:.3f}",

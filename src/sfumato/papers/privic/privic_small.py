@@ -155,7 +155,6 @@ def run(*, quick: bool = False) -> Reproduction:
             "among elastic mechanisms BA's has the least distortion (three cells in a line, prior .4 .2 .4, β = .5)",
             whole[0] <= ends[0],
             whose=f"{PAPER}, Sec. 3.3, best QoS",
-            recorded="fails",
             measured=whole[0],
             expected=ends[0],
             because=f"BA, and the elastic mechanism on the two ends; they tell {whole[1]:.3f} and {ends[1]:.3f} nats",
@@ -172,7 +171,6 @@ def run(*, quick: bool = False) -> Reproduction:
             "the limit channel leaves a unique largest likelihood (two cells at distance 1, β = 1, start .9 and .1)",
             bool(np.ptp(constant_limit, axis=0).max() > 1e-12),
             whose=f"{PAPER}, Thm 5.1",
-            recorded="fails",
             measured=float(np.ptp(constant_limit, axis=0).max()),
             because="how much its two rows differ: with rows alike every map is a largest likelihood. On Paris its "
             f"rank is {rank} of {grid.cells} ({observed} cells are ever reported)",
