@@ -132,7 +132,9 @@ def test_a_file_of_people_leaves_with_new_ids_and_a_private_list(tmp_path: Path)
 def test_kept_ids_are_named_in_every_place(tmp_path: Path) -> None:
     source, out = tmp_path / "in.parquet", tmp_path / "out.parquet"
     town().to_parquet(source)
-    said = run("protect", source, "-o", out, "--ids", "keep", "--certificate", tmp_path / "out.json")
+    words = ("--certificate", tmp_path / "out.json", "--public-report", tmp_path / "out.html")
+    said = run("protect", source, "-o", out, "--ids", "keep", *words)
+    assert "are those that were given" in (tmp_path / "out.html").read_text()
     assert "those that were given" in said
     assert set(pq.read_table(out).column("id").to_pylist()) == set(PEOPLE)
     assert not list_beside(out).exists()
@@ -185,6 +187,7 @@ def test_a_frame_keeps_its_ids_unless_they_are_addresses() -> None:
     plain = sf.protect(town(["ann", "bob", "cleo"]))
     assert set(plain.frame["user_id"]) == {"ann", "bob", "cleo"}
     assert StatedIds.of(plain.certificate["ids"]) == StatedIds("user_id", kept=True)
+    assert "are those that were given" in plain.certificate._repr_html_()
     for people in (PEOPLE, ["+49 170 1234567", "+49 170 7654321"]):
         with pytest.raises(InputError, match="e-mail addresses or telephone numbers"):
             sf.protect(town(people))

@@ -20,7 +20,7 @@ from sfumato.tracks.plan import Plan
 
 
 def test_stretches_in_any_order_come_out_as_the_local_jobs_rows(tmp_path: Path) -> None:
-    table, plan = rows(1200, 9), Plan(noise_m=200.0, keep=("speed",))
+    table, plan = rows(1200, 9), Plan(ids="keep", noise_m=200.0, keep=("speed",))
     lat = table["lat"].to_numpy().copy()
     lat[::100] = np.nan
     table = table.set_column(table.schema.get_field_index("lat"), "lat", pa.array(lat))

@@ -89,6 +89,7 @@ def _stated(title: str, parts: tuple[Part, ...], record: Certificate) -> Sheet:
     words = record.words
     rows = [(words(card.label), words(f"{card.number}, {card.meaning}")) for card in cards(record, None)]
     kept = [("kept", kept_words(record.kept))] if record.kept else []
+    kept += [("ids", record.ids)] if record.ids else []
     parted = {"Take care": record.warnings, "What is not covered": record.guarantee.not_covered}
     folded = {name: [words(text) for text in texts] for name, texts in parted.items()}
     return Sheet(title, parts, record.headline, (*rows, *kept), tuple(thin_protection(record)), folded)

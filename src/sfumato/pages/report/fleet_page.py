@@ -155,6 +155,7 @@ def _statement(certificate: Certificate) -> list[str]:
     return [
         section("What this means", bullets(map(words, certificate.mechanism.explanations(certificate.stated)))),
         section("Take care", bullets(map(words, certificate.warnings))),
+        section("Whose ids these are", bullets([certificate.ids])) if certificate.ids else "",
         section("What is not covered", bullets(map(words, certificate.guarantee.not_covered))),
         section(
             "The certificate in numbers", table(("", ""), [(words(name), row) for name, row in numbers(certificate)])

@@ -190,6 +190,7 @@ class Certificate(Shown):
     warnings: tuple[str, ...]
     content_sha256: str
     times: str = "keep"
+    ids: str = ""
 
     def __post_init__(self) -> None:
         check_registered(self.mechanism)
@@ -245,6 +246,7 @@ class Certificate(Shown):
             simulation=bool(document["simulation"]),
             warnings=losses.warnings,
             content_sha256=str(document["release"]["content_sha256"]),
+            ids=str(document.get("ids", {}).get("meaning", "")),
             times=str(document["times"]["released"]) if "times" in document else "keep",
         )
 
