@@ -20,8 +20,9 @@ from evidence_geolife import _columns, _pieces
 from evidence_plausible import drawn, mechanism, paths, patterns
 from held_out import HERE, people_in_halves
 from sfumato.base.things.traces import Trace
+from sfumato.tracks.adversary.routine import laps_cost
 from sfumato.tracks.certificates.document import Certificate
-from sfumato.tracks.certificates.verdict import plausible_release
+from sfumato.tracks.certificates.verdict import judge, plausible_release
 from sfumato.tracks.noise.plausibility import REFUSED_BELOW, GaussianRoughness, spread_out
 from sfumato.tracks.people.door import protect
 from sfumato.tracks.times_released import Times
@@ -110,6 +111,21 @@ def refused_releases(releases: int, *, seed: int = 5) -> tuple[int, int]:
     return refused, tried
 
 
+def promises(traces: list[Trace]) -> None:
+    """What is good against whom, and what turning makes of the odds."""
+    good = 0
+    for trace in traces:
+        done = protect(trace, mechanism="planar-laplace")
+        good += judge(done.certificate, release=done.release).ok
+    print(f"planar Laplace noise on a track called good: {good} of {len(traces)}")
+    plain, turning = protect(traces[0]).certificate, protect(traces[0], turning=True).certificate
+    print(
+        f"odds of somebody who turns one way round: {plain['if_turning']['odds_99']:.3g} : 1 at "
+        f"{plain['rms_noise_m']:.0f} m; {turning['odds_99']:.3g} : 1 with --turning at {turning['rms_noise_m']:.0f} m"
+    )
+    print(f"5-minute laps: {laps_cost(plain, 300.0).loss * plain['rms_noise_m'] ** 2:.0f} times the floor")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
@@ -119,7 +135,9 @@ def main() -> int:
     print(f"true releases refused: {refused} of {tried} (at most once in 10,000 is allowed)")
     if HERE:
         tell_doors(quick=options.quick)
-        told(originals(8 if options.quick else 2))
+        traces = originals(8 if options.quick else 2)
+        told(traces)
+        promises(traces[::4])
     return int(refused > 2 + 3 * tried * REFUSED_BELOW)
 
 
