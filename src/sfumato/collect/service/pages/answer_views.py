@@ -136,7 +136,7 @@ def head_view(campaign: str, entry: LoggedVersion, public_key: str) -> HeadView:
     return _view(HeadView, entry, words=head_words(entry.entry), **about)
 
 
-def republished(settings: Settings) -> list[HeadView]:
+def republished_heads(settings: Settings) -> list[HeadView]:
     """The heads of other collectors' logs in the operator's file, each checked before it is said again."""
     try:
         found = json.loads(Path(settings.text("heads_file")).read_text(encoding="utf-8"))["heads"]

@@ -108,7 +108,9 @@ async def log(campaign: Name, collector: Running) -> Response:
 async def heads(collector: Running) -> Response:
     """The heads of every campaign's log here, and of other collectors' logs that the operator republishes."""
     own = [await log_head(collector, offer.campaign) for offer in await collector.offers()]
-    return respond(replies.HeadsAnswer(heads=[*own, *await asyncio.to_thread(views.republished, collector.settings)]))
+    return respond(
+        replies.HeadsAnswer(heads=[*own, *await asyncio.to_thread(views.republished_heads, collector.settings)])
+    )
 
 
 async def log_head(collector: Collector, campaign: Campaign) -> replies.HeadView:
