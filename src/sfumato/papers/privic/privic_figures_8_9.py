@@ -40,7 +40,7 @@ def _figure(key: str, name: str, title: str, quick: bool) -> Reproduction:
     series = {}
     rows = []
     claims: list[Claim] = []
-    paper = f"Biswas2023, {title.split(':')[0]}"
+    paper = f"Biswas2023, {title.split(':')[0].replace('Figure', 'Fig.')}"
     last = {}
     for beta in (0.5, 1.0):
         published = published_rows(name, beta, rounds)
