@@ -17,10 +17,10 @@ from rides import PARIS, ride
 from track_files import write_as
 
 from sfumato.base.errors import InputError
+from sfumato.tracks.folders.manifest import Manifest, SourceRecord, private_folder
 from sfumato.tracks.folders.rides.hide import hide_archive
 from sfumato.tracks.folders.rides.protect_archive import protect_archive
 from sfumato.tracks.folders.rides.ride_job import Sharing
-from sfumato.tracks.folders.staging import Manifest, SourceRecord, private_folder
 from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.places.places_file import Places, place_at, save_places
 from sfumato.tracks.plan import Plan

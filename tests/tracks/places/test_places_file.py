@@ -11,6 +11,7 @@ import pytest
 from rides import PARIS
 
 from sfumato.base.errors import InputError
+from sfumato.tracks.places.given_places import places_from_geojson
 from sfumato.tracks.places.globe import Around
 from sfumato.tracks.places.places_file import (
     Places,
@@ -20,7 +21,6 @@ from sfumato.tracks.places.places_file import (
     place_as_drawn,
     place_at,
     place_over,
-    places_from_geojson,
     save_places,
 )
 

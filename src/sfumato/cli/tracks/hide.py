@@ -204,7 +204,7 @@ def hide(
         if limit_m is not None:
             refuse_if_near(leaks, limit_m)
 
-    def certified(document: Mapping[str, object]) -> None:
+    def write_down(document: Mapping[str, object]) -> None:
         write_certificate(certificate, document)
         if around is not None and around.drawn and not dry_run:
             drawn = around.drawn
@@ -215,7 +215,7 @@ def hide(
         raise InputError("--dry-run is for --again.", "`hide` says what attackers find before anything is in place.")
     rebuilt, certificate = None, certificate or certificate_beside(output)
     with progress("Hiding", count_members(sources), quiet=json) as step:
-        faces = Faces(step, hear, sign=signer, certified=certified)
+        faces = Faces(step, hear, sign=signer, certified=write_down)
         faces = replace(faces, unnamed=asked)
         how = Sharing(reading, state, passphrase, keep_names, to, strict, faces)
         if again:

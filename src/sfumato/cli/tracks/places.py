@@ -23,16 +23,8 @@ from sfumato.tracks.io import read_trace
 from sfumato.tracks.io.archive import count_members, members
 from sfumato.tracks.places import area_left, find_places
 from sfumato.tracks.places.find import FoundPlace
-from sfumato.tracks.places.places_file import (
-    REMOVAL_MEANS,
-    Place,
-    Places,
-    change_places,
-    load_places,
-    place_at,
-    places_from_geojson,
-    point_deg,
-)
+from sfumato.tracks.places.given_places import places_from_geojson, point_deg
+from sfumato.tracks.places.places_file import REMOVAL_MEANS, Place, Places, change_places, load_places, place_at
 
 _NEGATIVE = re.compile(r"^-[0-9.]+,")
 _PLACES = typer.Option(..., "--places", help="Your places file (0600, made if absent). Keep it, and keep a copy.")

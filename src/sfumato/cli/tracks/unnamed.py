@@ -12,10 +12,11 @@ import typer
 from sfumato.base.errors import InputError, NotCertified
 from sfumato.base.files import write_text
 from sfumato.base.units import count_of
-from sfumato.tracks.folders.staging import private_folder
+from sfumato.tracks.folders.manifest import private_folder
 from sfumato.tracks.places.find import FoundPlace
+from sfumato.tracks.places.given_places import point_deg
 from sfumato.tracks.places.globe import distances_m
-from sfumato.tracks.places.places_file import SAME_PLACE_M, point_deg
+from sfumato.tracks.places.places_file import SAME_PLACE_M
 
 _ADVICE = "Name them: sfumato places add NAME LAT,LON; or say --not-mine LAT,LON, or --unnamed warn."
 _MOST = 10

@@ -5,10 +5,6 @@ first use. A file is filled in a private folder and recorded; at the end every s
 folder and recorded as placed. Whatever a kill leaves undone is done again to the same bytes under the same name.
 Nothing of a run that is refused at the end gets into the output folder.
 
-*The manifest* says which source became which file, line by line, 0600. A line is written after what it speaks of is in
-place; one torn by a kill is the last and is ignored: what it would have said is done again. It lies beside the output
-folder, never in it: it names the sources, and counts what vanished.
-
 *The certificate* says in words what was withheld, what noise was added, and every file; nothing of where zones are, how
 many there are, how many rides touched them or disappeared. Anybody can check the files and the noise. That nothing
 inside the zones is left, only the holder of the places file can. A dataset's certificate also names its columns, and
@@ -23,7 +19,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self, TypeGuard
 
@@ -35,115 +31,14 @@ from sfumato.tracks.certificates.document import with_seal
 from sfumato.tracks.certificates.person_ids import StatedIds
 from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.folders.folder_fields import CertifiedFile, Crowd, FolderDocument
+from sfumato.tracks.folders.manifest import RECORDS_NAME, Manifest, SourceRecord, private_folder
 from sfumato.tracks.io.formats import is_track_name
 from sfumato.tracks.places.zones import RADII_M
 from sfumato.tracks.times_released import Times
 
-STATE_NAME, SUMMARY_NAME, RECORDS_NAME = "noise.state", "summary.csv", "manifest.jsonl"
+STATE_NAME, SUMMARY_NAME = "noise.state", "summary.csv"
 FILE_TIME_S = 946_684_800  # 2000-01-01: when a file was written would tell the order, and the gaps
-MANIFEST_FORMAT = 1
 _BLOCK = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class SourceRecord:
-    """What became of one source. ``output`` is None when nothing was left of it.
-
-    ``content_sha256`` is the digest of the released positions and times, which certificates of noise are made from.
-    What came to a source later is a ``part`` of its own; ``first_s`` and ``last_s`` are the times that it took.
-    """
-
-    source: str
-    source_sha256: str
-    wish: str
-    output: str | None
-    output_sha256: str | None
-    points_in: int
-    points_out: int
-    left_out: tuple[str, ...] = ()
-    content_sha256: str | None = None
-    placed: bool = False
-    skipped: dict[str, int] = field(default_factory=dict)
-    part: int = 1
-    first_s: float | None = None
-    last_s: float | None = None
-
-
-def _records(lines: Iterable[str]) -> Iterator[SourceRecord]:
-    known = {field.name for field in fields(SourceRecord)}
-    for line in lines:
-        try:
-            values = json.loads(line)
-        except ValueError:
-            continue  # torn by a kill
-        if isinstance(values, dict) and set(values) | {"skipped", "part", "first_s", "last_s"} == known:
-            yield SourceRecord(**{**values, "left_out": tuple(values["left_out"])})
-
-
-def read_records(out: Path) -> dict[str, SourceRecord]:
-    """The records of what was put into a folder, by the hash of their source; for whoever owns the folder."""
-    path = private_folder(out) / RECORDS_NAME
-    try:
-        lines = path.read_text("utf-8", errors="replace").split("\n")
-    except OSError as error:
-        raise InputError(
-            f"Cannot read {path}: {error.strerror}.",
-            "The private folder beside the shared one says which file came from which: keep it there.",
-        ) from error
-    return {record.source_sha256: record for record in _records(lines[1:]) if record.placed}
-
-
-class Manifest:
-    """The latest record of every source, read once and appended to."""
-
-    def __init__(self, path: Path, owner: str) -> None:
-        self.path = path
-        self.records: dict[str, SourceRecord] = {}
-        existed = path.exists()
-        if existed:
-            self._read(owner)
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        self._file = os.fdopen(handle, "a", encoding="utf-8")
-        if not existed:
-            self._line({"sfumato_manifest": MANIFEST_FORMAT, "owner": owner})
-        else:
-            self._file.write("\n")  # ends a torn line, so that the next one is whole
-
-    def _read(self, owner: str) -> None:
-        lines = self.path.read_text("utf-8", errors="replace").split("\n")
-        try:
-            head = json.loads(lines[0])
-            version, whose = head["sfumato_manifest"], head["owner"]
-        except (ValueError, KeyError, TypeError):
-            if len(lines) == 1:  # killed while writing its first line: nothing was done yet
-                self.path.unlink()
-                return
-            raise InputError(
-                f"{self.path} is not a manifest.", "Move it away, and use another output folder."
-            ) from None
-        if version != MANIFEST_FORMAT:
-            raise InputError(f"{self.path} is a manifest of format {version}.", "Update sfumato.")
-        if whose != owner:
-            raise InputError(
-                "This output folder was begun with another places file or noise state.",
-                "Use the one it was begun with, or a new output folder: two zones or noises for one person add up.",
-            )
-        self.records = {record.source: record for record in _records(lines[1:])}
-
-    def add(self, record: SourceRecord) -> None:
-        """Append what is true by now."""
-        self.records[record.source] = record
-        self._line(asdict(record))
-
-    def _line(self, value: object) -> None:
-        self._file.write(json.dumps(value, separators=(",", ":")) + "\n")
-        self._file.flush()
-
-    def close(self) -> None:
-        """On the disk."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
 
 
 class Staging:
@@ -214,12 +109,6 @@ class Staging:
         """Leave no staged file behind."""
         shutil.rmtree(self.staging, ignore_errors=True)
         self.manifest.close()
-
-
-def private_folder(out: Path) -> Path:
-    """The folder beside the output that holds what is nobody else's business."""
-    resolved = out.resolve()
-    return resolved.with_name(f"{resolved.name}.private")
 
 
 def swap_folders(out: Path, new: Path) -> Path:

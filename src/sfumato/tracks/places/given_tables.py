@@ -6,7 +6,7 @@ for, because it may tell of what is withheld. A GeoDataFrame comes back with poi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Protocol, cast
 
@@ -52,7 +52,8 @@ def like(given: object, traces: Sequence[tuple[str, Trace]]) -> object:
     kind = _kind(given)
     if kind in ("pandas", "geopandas"):
         return joined.to_pandas() if kind == "pandas" else _with_points(joined, names)
-    return import_module("polars").from_arrow(joined) if kind == "polars" else joined
+    frame: Callable[..., object] = type(given)
+    return frame(joined) if kind == "polars" else joined
 
 
 def _kind(table: object) -> str:

@@ -18,17 +18,10 @@ import numpy as np
 
 from sfumato.base.errors import InputError, SfumatoError
 from sfumato.base.files import write_text
+from sfumato.tracks.folders.manifest import RECORDS_NAME, SourceRecord, private_folder, read_records
 from sfumato.tracks.folders.rides.hide import hide_archive
 from sfumato.tracks.folders.rides.ride_job import ArchiveResult, Sharing
-from sfumato.tracks.folders.staging import (
-    RECORDS_NAME,
-    STATE_NAME,
-    SourceRecord,
-    finish_swap,
-    private_folder,
-    read_records,
-    swap_folders,
-)
+from sfumato.tracks.folders.staging import STATE_NAME, finish_swap, swap_folders
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.places.ends import RideEnds
 from sfumato.tracks.places.globe import surface

@@ -7,7 +7,7 @@ else the source was changed, not only grown, which its owner is told.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from sfumato.base.arrays import BoolArray
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.certificates.build import released_of
-from sfumato.tracks.folders.staging import SourceRecord
+from sfumato.tracks.folders.manifest import SourceRecord
 
 _SLACK_S = 1e-3  # formats round times to a millisecond
 Span = tuple[float, float]
@@ -28,19 +28,6 @@ class Grown:
     kept: tuple[tuple[SourceRecord, Trace, Trace | None], ...]
     fresh: Trace | None
     changed: bool
-
-
-def part_name(source: str, part: int) -> str:
-    """The source of a part in the manifest."""
-    return source if part == 1 else f"{source} (part {part})"
-
-
-def family_of(records: Mapping[str, SourceRecord], source: str) -> list[SourceRecord]:
-    """What was shared of a source: itself, and the parts that came to it later."""
-    found = list[SourceRecord]()
-    while (one := records.get(part_name(source, len(found) + 1))) is not None and one.placed:
-        found.append(one)
-    return found
 
 
 def told_apart(

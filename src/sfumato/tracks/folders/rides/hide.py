@@ -22,9 +22,8 @@ from sfumato.tracks.folders.rides.ride_job import ArchiveResult, Job, Said, Shar
 from sfumato.tracks.folders.staging import withheld_words
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.people.noise import Noise
-from sfumato.tracks.places.departures import Departures
 from sfumato.tracks.places.ends import RideEnds
-from sfumato.tracks.places.find import FoundPlace, Stops
+from sfumato.tracks.places.find import Departures, FoundPlace, Stops
 from sfumato.tracks.places.given_tables import is_table, like, traces_of_table
 from sfumato.tracks.places.globe import surface
 from sfumato.tracks.places.leak_test import LeakTest, PlaceLeak, leak_test

@@ -22,6 +22,7 @@ from sfumato.base.randomness import Randomness, randomness
 from sfumato.base.things.traces import Trace, join_traces
 from sfumato.tracks.certificates.build import Released, ReleasedFiles, certificate_body, released_of, rounded_times
 from sfumato.tracks.certificates.state import NoiseState, load_state
+from sfumato.tracks.folders.manifest import RECORDS_NAME
 from sfumato.tracks.folders.rides.ride_job import (
     ArchiveResult,
     Job,
@@ -31,7 +32,7 @@ from sfumato.tracks.folders.rides.ride_job import (
     Treatment,
     fill_archive,
 )
-from sfumato.tracks.folders.staging import RECORDS_NAME, STATE_NAME
+from sfumato.tracks.folders.staging import STATE_NAME
 from sfumato.tracks.io.archive import count_members, members
 from sfumato.tracks.people.noise import Noise, choose
 from sfumato.tracks.plan import DEFAULT_MECHANISM, Plan

@@ -22,9 +22,10 @@ from sfumato.base.units import count_of
 from sfumato.tracks.certificates.build import released_of
 from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.folders.folder_fields import CertifiedFile, FolderDocument
-from sfumato.tracks.folders.rides.growing import family_of, part_name, told_apart
+from sfumato.tracks.folders.manifest import SourceRecord, family_of, part_name
+from sfumato.tracks.folders.rides.growing import told_apart
 from sfumato.tracks.folders.rides.one_person import Whereabouts
-from sfumato.tracks.folders.staging import WITHHELD_BEFORE, FolderStatement, Sign, SourceRecord, Staging, opened_private
+from sfumato.tracks.folders.staging import WITHHELD_BEFORE, FolderStatement, Sign, Staging, opened_private
 from sfumato.tracks.io import read_trace, writer_of
 from sfumato.tracks.io.archive import Member, members
 from sfumato.tracks.io.formats import Format, format_named, format_of, output_format, written_as

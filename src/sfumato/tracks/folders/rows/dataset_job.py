@@ -33,6 +33,7 @@ from sfumato.tracks.certificates.document import certificate_text
 from sfumato.tracks.certificates.person_ids import distinct_ids, list_beside, list_text
 from sfumato.tracks.certificates.state import NoiseState
 from sfumato.tracks.certificates.verify import Document
+from sfumato.tracks.folders.manifest import RECORDS_NAME, SourceRecord, private_folder
 from sfumato.tracks.folders.rows.dataset import (
     BucketNote,
     Dataset,
@@ -53,16 +54,13 @@ from sfumato.tracks.folders.rows.spill import SPILL_FORMAT, Bucket, deal_out, ga
 from sfumato.tracks.folders.staging import (
     CERTIFICATE_NAME,
     MANIFEST_NAME,
-    RECORDS_NAME,
     REJECTS_NAME,
     STATE_NAME,
     FolderStatement,
     Sign,
-    SourceRecord,
     Staging,
     file_sha256,
     opened_private,
-    private_folder,
 )
 from sfumato.tracks.people.engine import ProtectedRows, protect_rows
 from sfumato.tracks.people.layout import Layout, TableReading
