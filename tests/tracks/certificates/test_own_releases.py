@@ -129,6 +129,7 @@ def test_a_hidden_folder_that_keeps_what_is_blank_near_a_cut(tmp_path: Path) -> 
     heart[:20] = 120.0
     (tmp_path / "rides").mkdir()
     trace = ride(heart_rate=heart)
+    trace = Trace(trace.lat_deg + np.linspace(0.0, 0.05, COUNT), trace.lon_deg, trace.times_s, None, trace.columns)
     write_trace(trace, tmp_path / "rides" / "one.gpx")
     place = f"{trace.lat_deg[0]:.6f},{trace.lon_deg[0]:.6f}"
     assert run("places", "add", "home", place, "--places", "me.places", folder=tmp_path)[0] == 0

@@ -292,7 +292,7 @@ def _looked_at(document: FolderDocument, folder: Path) -> _Looked:
         traces.append(trace)
         looked.found(more_than_certified(path, people=1, kept=kept), file["name"])
     # One noise over all files of one person is one track, where the times are still those of one path.
-    looked.hold(document["noise"], [join_traces(traces)] if times.same_intervals else traces, some=False)
+    looked.hold(document["noise"], [join_traces(traces)] if traces and times.same_intervals else traces, some=False)
     return looked
 
 
