@@ -1,8 +1,8 @@
 """Section 6 on two cities: how long the loop remembers where it started, with the published and the joint estimator.
 
 [Biswas2023, Sec. 6] speaks of a limit, which no number of cycles refutes: with the published steps a start is
-forgotten, slowly. A spike of nine tenths in one cell of Paris is .256 cells from the truth after 14 cycles, where
-uniform is at .142, and at .112 after 60; one of all but a millionth has not moved after 14. Starts: uniform, a flat
+forgotten, slowly. A spike of nine tenths in one cell of Paris is .215 cells from the truth after 14 cycles, where
+uniform is at .144, and at .129 after 30; one of all but a millionth has not moved after 14. Starts: uniform, a flat
 random one, and a spike. Distances between runs and to the truth, in cells, mean over rounds with 95 % intervals. The
 joint estimator reads the same reports afresh, so that only the channels remember. (With Blahut-Arimoto's *limit* some
 starts are never left: :mod:`.privic_chain`.)
