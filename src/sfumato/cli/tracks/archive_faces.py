@@ -19,17 +19,13 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from sfumato.base.errors import InputError
 from sfumato.base.files import remove_leftovers, write_text
 from sfumato.base.things.traces import PointsRead
-from sfumato.base.units import count_of, format_length
-from sfumato.tracks.certificates.build import drowning_warnings
-from sfumato.tracks.certificates.document import Certificate, certificate_text, promise_lines, smooth_lines
-from sfumato.tracks.certificates.person_ids import list_beside
+from sfumato.base.units import count_of
+from sfumato.tracks.certificates.document import certificate_text
 
 if TYPE_CHECKING:
     from sfumato.tracks.adversary.companions import WorstGroup
     from sfumato.tracks.folders.audit_archive import AuditRow
     from sfumato.tracks.folders.rides.ride_job import Row
-    from sfumato.tracks.people.noise import Protected
-    from sfumato.tracks.people.results import ProtectedFleet
 
 R = TypeVar("R", "Row", "AuditRow")
 
@@ -175,32 +171,3 @@ def say_worst_group(group: WorstGroup, body: Mapping[str, object], *, quiet: boo
         typer.echo(companions.group_words(group, body))
     odds = companions.group_odds(group, body)
     return {"worst_group": {"people": group.people, "together_s": group.together_s, "odds_99": odds}}
-
-
-def say_release(document: Mapping[str, object], done: Protected | ProtectedFleet, paths: dict[str, Path]) -> None:
-    """What was promised, in a few sentences of the mechanism's; everything else is in the certificate."""
-    inner = document.get("source", document)
-    assert isinstance(inner, dict)
-    said = Certificate.of(inner)
-    crowd = "" if said.people == 1 else f" of {said.people} people (each with noise of their own)"
-    size = "" if said.noise_m is None else f" noise of {format_length(said.noise_m)} per coordinate"
-    typer.echo(f"Protected {said.points} points{crowd} with {said.mechanism.name}{size}.")
-    for line in (
-        *promise_lines(inner, advice=True),
-        *drowning_warnings(said.noise_m, done.spans_m()),
-        *smooth_lines(document),
-        *([inner["ids"]["meaning"]] if "ids" in inner else []),
-    ):
-        typer.echo(line)
-    if words := done.points_read.sentence():
-        typer.echo(words)
-    counted = {f"{reason} ({count})" for reason, count in done.points_read.why.items()}
-    if others := [name for name in done.dropped if name not in counted]:
-        typer.echo(f"Left out: {', '.join(others)}.")
-    new_ids = {"ids": list_beside(paths["release"])} if inner.get("ids", {}).get("released") == "random" else {}
-    if hasattr(done, "chain_words") and (words := done.chain_words()):  # of several people
-        typer.echo(words)
-    typer.echo("Written:")
-    for name, path in (paths | new_ids).items():
-        private = "  (private: keep it to yourself)" if name in ("report", "state", "ids") else ""
-        typer.echo(f"  {name.replace('_', ' '):<15}{path}{private}")

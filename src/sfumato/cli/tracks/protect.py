@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import typer
@@ -23,14 +23,17 @@ import typer
 from sfumato.accountant.ledger import record
 from sfumato.base.errors import InputError
 from sfumato.base.files import Staged, checked_target, remove_leftovers
-from sfumato.base.progress import progress
-from sfumato.base.units import length_m
+from sfumato.base.units import format_length, length_m
 from sfumato.cli.output import options_of, print_json
-from sfumato.cli.tracks.archive_faces import named_columns, passphrase_in, say_release, say_worst_group
+from sfumato.cli.tracks.archive_faces import named_columns, passphrase_in, say_worst_group
+from sfumato.tracks.certificates.build import drowning_warnings
 from sfumato.tracks.certificates.document import (
+    Certificate,
     certificate_beside,
     certificate_text,
+    promise_lines,
     refuse_long_odds,
+    smooth_lines,
     with_file,
     with_seal,
 )
@@ -47,7 +50,6 @@ from sfumato.tracks.plan import Plan, Wishes
 from sfumato.tracks.trace_entries import entry_from_certificate, total_loss
 
 if TYPE_CHECKING:
-    from sfumato.tracks.answers.ways.smooth_tracks import SmoothTracks
     from sfumato.tracks.folders.staging import Sign
     from sfumato.tracks.people.results import ProtectedFleet
 
@@ -237,7 +239,10 @@ _command.__signature__ = options_of(ProtectOptions)  # type: ignore[attr-defined
 
 def protect(asked: ProtectOptions) -> None:
     """Write the release, and the certificate and reports that were asked for: all of them, or none."""
-    _check_paths(asked)
+    named = [*asked.sources, *asked.paths.values(), *([] if asked.state is None else [asked.state])]
+    resolved = [path.expanduser().resolve() for path in named]
+    if len(set(resolved)) != len(resolved):
+        raise InputError("Two of the files named are the same.", "Give every input and output a name of its own.")
     spark = _on_spark(asked)
     archive = spark or (is_archive(asked.sources) and not asked.packed)
     if asked.passphrase_file is not None and asked.state is None and not archive:
@@ -285,7 +290,7 @@ def _protect_people(asked: ProtectOptions) -> None:
         read = done.points_read.to_dict()
         print_json({**summary, "certificate": document, "outputs": written, **together, "points_read": read})
         return
-    say_release(document, done, {**asked.paths, **({} if asked.state is None else {"state": asked.state})})
+    _say_release(document, done, {**asked.paths, **({} if asked.state is None else {"state": asked.state})})
 
 
 def _released(asked: ProtectOptions, source: Path, held: NoiseState | None) -> Protected | ProtectedFleet:
@@ -306,6 +311,35 @@ def _released(asked: ProtectOptions, source: Path, held: NoiseState | None) -> P
     return protect_by(plan, trace, person=person, **drawn)
 
 
+def _say_release(document: Mapping[str, object], done: Protected | ProtectedFleet, paths: dict[str, Path]) -> None:
+    """What was promised, in a few sentences of the mechanism's; everything else is in the certificate."""
+    inner = document.get("source", document)
+    assert isinstance(inner, dict)
+    said = Certificate.of(inner)
+    crowd = "" if said.people == 1 else f" of {said.people} people (each with noise of their own)"
+    size = "" if said.noise_m is None else f" noise of {format_length(said.noise_m)} per coordinate"
+    typer.echo(f"Protected {said.points} points{crowd} with {said.mechanism.name}{size}.")
+    for line in (
+        *promise_lines(inner, advice=True),
+        *drowning_warnings(said.noise_m, done.spans_m()),
+        *smooth_lines(document),
+        *([inner["ids"]["meaning"]] if "ids" in inner else []),
+    ):
+        typer.echo(line)
+    if words := done.points_read.sentence():
+        typer.echo(words)
+    counted = {f"{reason} ({count})" for reason, count in done.points_read.why.items()}
+    if others := [name for name in done.dropped if name not in counted]:
+        typer.echo(f"Left out: {', '.join(others)}.")
+    new_ids = {"ids": list_beside(paths["release"])} if inner.get("ids", {}).get("released") == "random" else {}
+    if hasattr(done, "chain_words") and (words := done.chain_words()):  # of several people
+        typer.echo(words)
+    typer.echo("Written:")
+    for name, path in (paths | new_ids).items():
+        private = "  (private: keep it to yourself)" if name in ("report", "state", "ids") else ""
+        typer.echo(f"  {name.replace('_', ' '):<15}{path}{private}")
+
+
 def _on_spark(asked: ProtectOptions) -> bool:
     if asked.engine not in ("local", "spark"):
         raise InputError(f"There is no engine '{asked.engine}'.", "Engines: local, spark.")
@@ -320,13 +354,6 @@ def _on_spark(asked: ProtectOptions) -> bool:
     return False
 
 
-def _check_paths(asked: ProtectOptions) -> None:
-    named = [*asked.sources, *asked.paths.values(), *([] if asked.state is None else [asked.state])]
-    resolved = [path.expanduser().resolve() for path in named]
-    if len(set(resolved)) != len(resolved):
-        raise InputError("Two of the files named are the same.", "Give every input and output a name of its own.")
-
-
 def _write(asked: ProtectOptions, done: Protected | ProtectedFleet, passphrase: str | None) -> dict[str, Any]:
     """Every file that was asked for, or none; a new state is in place before the release is."""
     paths, signer = asked.paths, asked.signer()
@@ -336,7 +363,8 @@ def _write(asked: ProtectOptions, done: Protected | ProtectedFleet, passphrase: 
     whose = asked.report_person and dict(pairs).get(asked.report_person, asked.report_person)
     with Staged() as staged:
         if asked.style == "smooth":
-            smoothed = _smooth(done, with_seal(done.body, signer), quiet=asked.json)
+            command = import_module("sfumato.cli.tracks.answers.smooth")
+            smoothed = command.smooth_release(done, with_seal(done.body, signer), quiet=asked.json)
             written = staged.add(paths["release"], partial(smoothed.write, format=chosen))
             ways = import_module("sfumato.tracks.answers.ways.smooth_tracks")
             document = ways.smoothed_certificate(smoothed, written, signer)
@@ -363,15 +391,6 @@ def _write_release(done: Protected | ProtectedFleet, path: Path, format: str, *,
     if isinstance(done, Protected):
         return write_trace(done.release, path, format=format, times=times)
     import_module("sfumato.tracks.io.tables.point_table").write_fleet_table(done.done.table, path, format=format)
-
-
-def _smooth(done: Protected | ProtectedFleet, document: Mapping[str, object], *, quiet: bool) -> SmoothTracks:
-    """The likeliest tracks given a release that is drawn and never written."""
-    if done.terms.kept:
-        raise InputError("A smooth release holds positions and times only.", "Leave --keep out.")
-    people, ways = list(done.releases), import_module("sfumato.tracks.answers.ways.smooth_tracks")
-    with progress("Smoothing", len(people), quiet=quiet) as step:
-        return cast("SmoothTracks", ways.smooth(people, document, step=step))
 
 
 if __name__ == "__main__":  # by spark-submit

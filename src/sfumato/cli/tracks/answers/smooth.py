@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import typer
@@ -15,16 +17,29 @@ from sfumato.base.units import count_of, format_length
 from sfumato.cli.output import AsJson, print_json
 from sfumato.tracks.answers.answer_files import write_answer
 from sfumato.tracks.answers.ways.live import live_circles
-from sfumato.tracks.answers.ways.smooth_tracks import HOW, MEANING, path_by_time, smoothed_certificate
+from sfumato.tracks.answers.ways.smooth_tracks import HOW, MEANING, SmoothTracks, path_by_time, smoothed_certificate
 from sfumato.tracks.answers.ways.smooth_tracks import smooth as likeliest_tracks
 from sfumato.tracks.certificates.document import certificate_text
 from sfumato.tracks.certificates.verify import read_certificate, read_release
+
+if TYPE_CHECKING:
+    from sfumato.tracks.people.noise import Protected
+    from sfumato.tracks.people.results import ProtectedFleet
 
 _TABLES = (".csv", ".parquet", ".json")
 LIVE = (
     "Each place is the likeliest given what was released by then; the circle (radius_68_m) holds the true one 68 times "
     "in 100, as far as people move like the fitted kernel. Computed from the release and its certificate alone."
 )
+
+
+def smooth_release(done: Protected | ProtectedFleet, document: Mapping[str, object], *, quiet: bool) -> SmoothTracks:
+    """The likeliest tracks given a release that is drawn and never written, for ``protect --style smooth``."""
+    if done.terms.kept:
+        raise InputError("A smooth release holds positions and times only.", "Leave --keep out.")
+    people = list(done.releases)
+    with progress("Smoothing", len(people), quiet=quiet) as step:
+        return likeliest_tracks(people, document, step=step)
 
 
 def register(app: typer.Typer) -> None:
