@@ -100,12 +100,10 @@ def _columns(values: npt.ArrayLike, n: int, name: str) -> tuple[FloatArray, bool
 
 def log_likelihood(times_s: npt.ArrayLike, values_m: npt.ArrayLike, kernel: Kernel) -> float:
     """log p(values) under N(0, Σ), summed over coordinates, in O(n)."""
-    from sfumato.tracks.priors.markov_loops import forward
-
     times = finite(times_s, "times_s", dimensions=1)
     columns, _ = _columns(values_m, len(times), "values_m")
     order = np.argsort(times, kind="stable")
-    new, variances, _, _ = forward(times[order], np.ascontiguousarray(columns[order]), markov_form(kernel), np.empty(0))
+    new, variances = _new_and_variances(times[order], columns[order], markov_form(kernel))
     width = columns.shape[1]
     with np.errstate(divide="ignore", over="ignore"):
         log_sum = float(np.sum(np.log(variances)))
@@ -127,11 +125,16 @@ def whitened_products(times_s: npt.ArrayLike, columns: npt.ArrayLike, kernel: Ke
 
 def innovations(times_s: npt.ArrayLike, columns: npt.ArrayLike, kernel: Kernel) -> FloatArray:
     """What each value adds to those before it, in standard deviations, (n, m): independent N(0, 1) under the kernel."""
-    from sfumato.tracks.priors.markov_loops import forward
-
     times = finite(times_s, "times_s", dimensions=1)
     values, _ = _columns(columns, len(times), "columns")
-    return np.asarray(forward(times, np.ascontiguousarray(values), _floored(markov_form(kernel)), np.empty(0))[0])
+    return _new_and_variances(times, values, _floored(markov_form(kernel)))[0]
+
+
+def _new_and_variances(times: FloatArray, columns: FloatArray, form: Markov) -> tuple[FloatArray, FloatArray]:
+    from sfumato.tracks.priors.markov_loops import forward
+
+    new, variances, _, _ = forward(times, np.ascontiguousarray(columns), form, np.empty(0))
+    return np.asarray(new), np.asarray(variances)
 
 
 def _floored(form: Markov) -> Markov:
