@@ -18,7 +18,7 @@ from sfumato.base.things.traces import Trace
 from sfumato.base.version import __version__
 from sfumato.tracks.certificates.build import BROWSER, ReleasedFiles, Terms, certificate_body, released_of
 from sfumato.tracks.certificates.document import SEAL, Certificate
-from sfumato.tracks.folders.staging import NOT_COVERED, FolderStatement
+from sfumato.tracks.folders.staging import NOT_COVERED, WITHHELD, FolderStatement
 from sfumato.tracks.noise.multiscale.ladder import shipped_ladder
 from sfumato.tracks.people.noise import choose
 from sfumato.tracks.plan import LEVELS, Plan
@@ -52,7 +52,7 @@ def choice(level: str, prior_class: str) -> dict[str, Any]:
 
 def archive(*, hidden: bool) -> str:
     """An archive's certificate before its files and its noise are known."""
-    document = FolderStatement([], Times(), (), None, withheld=hidden).document()
+    document = FolderStatement([], Times(), (), None, withheld=WITHHELD if hidden else ()).document()
     return json.dumps({name: value for name, value in document.items() if name != SEAL}, ensure_ascii=False)
 
 
