@@ -5,7 +5,9 @@ A page holds a mark, such as ``<!-- settings -->``, on a line of its own; the ta
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 
@@ -51,6 +53,7 @@ def implications() -> str:
 
 def rooms() -> str:
     """Every folder of the house with what it is for."""
+    sys.path.append(str(Path(__file__).parent))  # MkDocs runs this file alone, out of its folder
     from architecture import rooms_table
     from house_source import modules
 
