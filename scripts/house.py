@@ -12,7 +12,6 @@ What is counted and how is said by the modules that count: house_duplicates, hou
 
 from __future__ import annotations
 
-import statistics
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -92,8 +91,7 @@ def measures(house: House) -> dict[str, float]:
     counted: dict[str, float] = {name: len(places(house, name)) for name in MEASURES}
     length = max(1, sum(module.lines for module in house))
     rate = 1000 * counted.pop("duplicates") / length
-    median = int(statistics.median(module.lines for module in house))
-    return {"duplicate pairs per 1,000 lines": rate, **counted, "median file, lines": median}
+    return {"duplicate pairs per 1,000 lines": rate, **counted}
 
 
 def lines_of_wings(house: House) -> dict[str, int]:

@@ -30,7 +30,7 @@ def town(rng: np.random.Generator, empty: float) -> np.ndarray:
 def torch_on_cpu(monkeypatch: pytest.MonkeyPatch) -> Any:
     """PyTorch's CPU in the place of a GPU, and every FFT given to it."""
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: the GPU's steps were not run")
-    monkeypatch.setattr(on_gpu, "_torch", lambda: (torch, torch.device("cpu")))
+    monkeypatch.setattr(on_gpu, "_found", lambda: (torch, torch.device("cpu")))
     kernels._build.cache_clear()
     on_gpu.device_kernel.cache_clear()
     yield monkeypatch
@@ -95,13 +95,13 @@ def test_a_device_that_fails_is_replaced_by_the_cpu_and_a_warning_says_so(torch_
 
 
 def test_a_gpu_that_was_asked_for_and_is_not_there_is_said_aloud(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_gpu, "_torch", lambda: None)
+    monkeypatch.setattr(on_gpu, "_found", lambda: None)
     monkeypatch.setenv("SFUMATO_DEVICE", "gpu")
     with pytest.warns(RuntimeWarning, match="A GPU was asked for, but .*the CPU does it"):
         assert not on_gpu.takes(10)
     monkeypatch.setenv("SFUMATO_DEVICE", "auto")
     assert not on_gpu.takes(10**7)
-    monkeypatch.setattr(on_gpu, "_torch", lambda: ("torch", "cuda"))
+    monkeypatch.setattr(on_gpu, "_found", lambda: ("torch", "cuda"))
     assert on_gpu.takes(10**7)
     assert not on_gpu.takes(1000), "a small grid is not worth it"
     monkeypatch.setenv("SFUMATO_DEVICE", "tpu")
