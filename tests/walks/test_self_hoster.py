@@ -21,8 +21,11 @@ def host(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Walker:
 
 
 def counted(me: Walker, url: str) -> int:
-    """How many reports the open cycle has, as `campaign show` says."""
-    (found,) = re.findall(r"about (\d+) reports", me.does("sfumato", "campaign", "show", "paris", "--url", url))
+    """How many reports the open cycle has, as `campaign show` tells its operator, and nobody else."""
+    shown = ("sfumato", "campaign", "show", "paris", "--url", url)
+    assert "reports so far: told to operators" in me.does(*shown)
+    token = (me.folder / "token").read_text("utf-8").strip()
+    (found,) = re.findall(r"reports so far: (\d+)", me.does(*shown, SFUMATO_OPERATOR_TOKEN=token))
     return int(found)
 
 
