@@ -64,7 +64,7 @@ def readers_cost(collector: CollectorProcess, database: str, folder: Path, secon
     alone, watched, looks = [], [], []
     for number in range(ROUNDS):
         for with_readers in (False, True) if number % 2 == 0 else (True, False):
-            write_bodies(folder / "bodies", collector, count=4_000 * seconds, cycle=CYCLES + 1)
+            write_bodies(folder / "bodies", collector, count=9_000 * seconds, cycle=CYCLES + 1)
             reading = start_readers(collector, script, seconds + 2) if with_readers else None
             result = wrk(
                 collector, "/api/v1/campaigns/bench/reports", folder / "bodies", seconds, connections=REPORTERS
