@@ -1,4 +1,4 @@
-"""Pictures of the operator's screens for docs/operate.md, at 1280 and 390 px (needs `make web`, Chromium).
+"""Pictures of the operator's screens for docs/run_a_campaign.md, at 1280 and 390 px (needs `make web`, Chromium).
 
 python scripts/operate_pictures.py
 """
