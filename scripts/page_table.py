@@ -2,7 +2,7 @@
 
     python scripts/page_table.py web/src/page/table.json
 
-`make web` runs this before it builds the page (docs/browser_page.md), so the page's certificates are those of the
+`make web` runs this before it builds the page (docs/places.md), so the page's certificates are those of the
 sfumato it was built beside. The page fills in the number of points and the hashes of its files, and seals.
 """
 

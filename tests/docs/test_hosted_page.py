@@ -18,7 +18,7 @@ def test_the_page_is_linked_with_its_size_where_it_was_built(tmp_path: Path) -> 
 
 
 def test_without_it_the_text_says_how_to_build_it(tmp_path: Path) -> None:
-    words = linked((DOCS / "browser_page.md").read_text("utf-8"), tmp_path / "none.html")
+    words = linked((DOCS / "places.md").read_text("utf-8"), tmp_path / "none.html")
     assert hosted_page.NOT_BUILT in words
     assert "Open the page" not in words
     assert MARK not in words
