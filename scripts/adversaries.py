@@ -1,17 +1,13 @@
 """Print the table of docs/adversary.md: the adversaries a reader could imagine, and what each gets, computed now.
 
-``python scripts/adversaries.py --write`` renews the page; CI fails where it is stale. The second table is what broke the
-first edition's sentences, then and now: `scripts/editions.py` computes both columns, and the first edition's is recorded
-in `scripts/first_edition.json` by ``PYTHONPATH=<a checkout of 0.1.0>/src python scripts/editions.py``.
+``python scripts/adversaries.py --write`` renews the page; CI fails where it is stale.
 """
 
 # ruff: noqa: E501
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import runpy
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +24,6 @@ from sfumato.tracks.priors.presets import DEFAULT_PRESET, preset_named
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "adversary.md"
 START, END = "<!-- computed by scripts/adversaries.py -->", "<!-- end -->"
-THEN, ENDED = "<!-- editions, computed by scripts/adversaries.py -->", "<!-- end of editions -->"
-FIRST = Path(__file__).resolve().with_name("first_edition.json")
 HOME, WORK = Hours.parse("home=22:00-7:00"), Hours.parse("work=9:00-17:00")
 COMMUTE, LOOP = Hours.parse("commute=8:00-8:30"), Hours.parse("loop=7:00-7:40")
 
@@ -155,61 +149,16 @@ def table() -> str:
     return "\n".join(lines)
 
 
-def editions() -> str:
-    """What broke the first edition's sentences: then (recorded) and now (computed)."""
-    first = json.loads(FIRST.read_text(encoding="utf-8"))
-    now = runpy.run_path(str(FIRST.with_name("editions.py")))["attacks"]()
-
-    def cells(words: object) -> list[str]:
-        return [str(words(one)) for one in (first, now)]  # type: ignore[operator]
-
-    def odds_of(name: str) -> list[str]:
-        return cells(lambda one: each(one[name]))
-
-    def named(name: str) -> list[str]:
-        return cells(lambda one: "named as not covered" if one[name] else "not named")
-
-    rows = [
-        ("", "promised: a moment / one place", odds_of("promised")),
-        ("A1", "home, work known, 5 / 20 / 60 days, hourly", odds_of("A1 home, work known, 5 / 20 / 60 days")),
-        ("A1", "a regular place beside a known one is", named("A1 named as not covered")),
-        ("A2", "the same commute, 10 / 20 / 250 days (7 points)", odds_of("A2 the same commute, 10 / 20 / 250 days")),
-        ("A2", "a loop in a known park, 1 / 10 days (7 points)", odds_of("A2 a loop in a known park, 1 / 10 days")),
-        ("A2", "a routine is", named("A2 named as not covered")),
-        ("A3", "one state, `alice` beside `bob` and `Alice` alone: her two noises differ", cells(lambda one: "yes, by hundreds of metres" if one["A3 metres between two noises of one person"] > 1 else "no")),
-        ("A5", "companions on one way are", named("A5 named as not covered")),
-        ("B6", "`--secrets`, one place at 10 of 60 points: stated / true", odds_of("B6 stated / true")),
-        ("B7", "`prior-shaped`, 8 h at one place: stated / true", cells(lambda one: f"{'nothing' if one['B7 stated'] is None else said(one['B7 stated'])} / {said(one['B7 8 h at one place under prior-shaped noise'])}")),
-        ("B8", "“one point 10 s away: 13.3 times the floor”", cells(lambda one: "said" if one["B8 says 13.3 times the floor"] else "not said; computed above")),
-        ("B9", "`--snap` of twice the noise", cells(lambda one: one["B9 a grid of twice the noise"])),
-        ("B10", "Brownian motion, in the audit", cells(lambda one: one["B10 Brownian motion"])),
-        ("C13", "`verify` of a seeded release / 5 m of noise / a true release exits", cells(lambda one: " / ".join(map(str, one["C13 exit of verify: seeded / 5 m / true"])))),
-    ]  # fmt: skip
-    lines = [
-        f"| | attack | version 0.1.0 ({first['noise_m']:.0f} m) | now ({now['noise_m']:.0f} m) |",
-        "|---|---|---|---|",
-    ]
-    return "\n".join(
-        [*lines, *(f"| {number} | {attack} | {then} | {today} |" for number, attack, (then, today) in rows)]
-    )
-
-
 def renewed(page: str) -> str:
-    """The page with its first table computed again."""
+    """The page with its table computed again."""
     before, rest = page.split(START)
     return f"{before}{START}\n\n{table()}\n\n{END}{rest.split(END)[1]}"
-
-
-def renewed_editions(page: str) -> str:
-    """The page with its second table computed again."""
-    before, rest = page.split(THEN)
-    return f"{before}{THEN}\n\n{editions()}\n\n{ENDED}{rest.split(ENDED)[1]}"
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="renew docs/adversary.md")
     if parser.parse_args().write:
-        PAGE.write_text(renewed_editions(renewed(PAGE.read_text(encoding="utf-8"))), encoding="utf-8")
+        PAGE.write_text(renewed(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
     else:
-        print(f"{table()}\n\n{editions()}")
+        print(table())

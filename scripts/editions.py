@@ -4,7 +4,7 @@
     PYTHONPATH=<version 0.1.0>/src python scripts/editions.py         # recorded in scripts/first_edition.json
 
 Odds are computed here, from the certificate's own numbers by dense algebra: nothing of either version's mathematics
-is used but the noise's law. ``scripts/adversaries.py`` prints both columns in docs/adversary.md.
+is used but the noise's law. ``tests/docs/test_adversary_page.py`` compares the two.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Print why the noise is not made periodic: the numbers of docs/cost.md.
+"""Print why the noise is not made periodic: the numbers of docs/adversary.md.
 
 A share p of the noise is a process that repeats every day: the shipped ladder of the class ``day``, wrapped around
 24 h. Its Fourier coefficients are the ladder's density g at ω_n = 2πn/T, over T. For a path that repeats every day
