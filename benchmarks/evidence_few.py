@@ -1,6 +1,6 @@
 """Do intervals cover with few people? Cells, 3 x 3 blocks of anybody's choice, and the areas that a campaign shows.
 
-    python benchmarks/evidence_few.py [--seeds 40] [--workers 2] [--page docs/evidence/collection.md]
+    python benchmarks/evidence_few.py [--seeds 40] [--workers 2] [--page docs/collection.md]
 
 One cycle of the tight channel of exact epsilon 2 per cell, everybody reports once; nominal 90 and 95 % for reporters.
 ``--page`` writes the table into the page. Exits with 1 when the areas shown cover less than 2.5 points below nominal:

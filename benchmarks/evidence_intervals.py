@@ -156,22 +156,28 @@ def triple(row, kind):
     return " / ".join(f"{level[kind]:.1f}" for level in row["mean"])
 
 
+def least_to_most(means, kind):
+    """80 / 90 / 95 of cells (0) or regions (1), each from the city with the least to the one with the most."""
+    return " / ".join(f"{level[kind].min():.1f} to {level[kind].max():.1f}" for level in np.moveaxis(means, 0, -1))
+
+
 def tables(rows):
-    """The page's tables: a line for every city and promise that was measured, and every row that is off."""
-    groups = defaultdict(list)
+    """The page's tables: a line for every promise, over its cities, and every row that is off."""
+    groups = defaultdict(lambda: defaultdict(list))
     for name, row in rows.items():
-        groups[name.split()[0], name.split()[4]].append(row)
+        groups[name.split()[4]][name.split()[0]].append(row)
     lines = [
-        "| city | promise | campaigns | cells 80 / 90 / 95 | regions 80 / 90 / 95 | farthest off | beyond | seeds |",
-        "|---|---|---|---|---|---|---|---|",
+        "| promise | cities, campaigns | cells 80 / 90 / 95 | regions 80 / 90 / 95 | farthest off | beyond | seeds |",
+        "|---|---|---|---|---|---|---|",
     ]
-    for (city, promise), group in groups.items():
-        mean = {"mean": np.mean([row["mean"] for row in group], axis=0)}
-        seeds = [row["seeds"] for row in group]
-        beyond = sum(off(row)[0] > 2.5 for row in group)
+    for promise, cities in groups.items():
+        means = np.array([np.mean([row["mean"] for row in group], axis=0) for group in cities.values()])
+        campaigns = [row for group in cities.values() for row in group]
+        seeds = [row["seeds"] for row in campaigns]
+        beyond = sum(off(row)[0] > 2.5 for row in campaigns)
         lines.append(
-            f"| {city} | {promise} | {len(group)} | {triple(mean, 0)} | {triple(mean, 1)} "
-            f"| {max(off(row)[0] for row in group):.1f} | {beyond} | {min(seeds)} to {max(seeds)} |"
+            f"| {promise} | {len(cities)}, {len(campaigns)} | {least_to_most(means, 0)} | {least_to_most(means, 1)} "
+            f"| {max(off(row)[0] for row in campaigns):.1f} | {beyond} | {min(seeds)} to {max(seeds)} |"
         )
     within = sum(off(row)[0] <= 2.5 for row in rows.values())
     worst = max(np.array(row["se"])[:, :2].max() for row in rows.values())

@@ -33,7 +33,7 @@ LARGEST_COVARIANCE = 2_500
 """Cells up to which intervals are made."""
 CELLS_FROM_PEOPLE = 1_000
 """People from whom on intervals of single cells are shown. Below, they may cover too little; those of areas that are
-cut without looking at the reports hold from 50 people on (docs/evidence/collection.md)."""
+cut without looking at the reports hold from 50 people on (docs/collection.md)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
