@@ -21,140 +21,77 @@ from sqlalchemy import (
     Table,
     Text,
 )
+from sqlalchemy.types import TypeEngine
+
+_KINDS: dict[str, TypeEngine[object]] = {
+    "int": Integer(), "big": BigInteger(), "small": SmallInteger(), "double": Double(), "text": Text(),
+    "bytes": LargeBinary(), "bytes16": LargeBinary(16),
+}  # fmt: skip
+CYCLE_STATES = "state IN ('open', 'closing', 'closed')"
+
+
+def columns(described: str) -> list[Column[object]]:
+    """Columns, each as ``name kind`` and what else there is to it, separated by commas.
+
+    A kind that is a number is a text of at most so many characters. ``key``: part of the primary key; ``null``: may be
+    missing; ``unique``; ``=0``: what the database writes where nothing is said; ``>campaigns.id``: a row there.
+    """
+    found = []
+    for name, kind, *more in (one.split() for one in described.split(",")):
+        words = set(more)
+        default = next((word[1:] for word in more if word[0] == "="), None)
+        elsewhere = [ForeignKey(word[1:]) for word in more if word[0] == ">"]
+        key, unique, null = "key" in words, "unique" in words or None, "null" in words
+        type_ = String(int(kind)) if kind.isdigit() else _KINDS[kind]
+        column: Column[object] = Column(
+            name, type_, *elsewhere, primary_key=key, unique=unique, nullable=null, server_default=default
+        )
+        found.append(column)
+    return found
+
+
+def _table(name: str, described: str, *rules: CheckConstraint) -> Table:
+    return Table(name, metadata, *columns(described), *rules)
+
+
+def _without_rowid(name: str, described: str) -> Table:
+    """No row id: no order in which rows came, in SQLite."""
+    return Table(name, metadata, *columns(described), sqlite_with_rowid=False)
+
 
 metadata = MetaData()
-
-secrets = Table(
-    "server_secrets",
-    metadata,
-    Column("name", String(64), primary_key=True),
-    Column("value", LargeBinary, nullable=False),
-)
-
-campaigns = Table(
+secrets = _table("server_secrets", "name 64 key, value bytes")
+# noticed_cycle: up to which closed cycle the operator has been told.
+campaigns = _table(
     "campaigns",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    Column("name", String(63), nullable=False, unique=True),
-    Column("specification", Text, nullable=False),
-    Column("created_at_s", BigInteger, nullable=False),
-    Column("state", String(8), nullable=False, server_default="running"),
-    Column("paused_at_s", BigInteger, nullable=True),
-    # Up to which closed cycle the operator has been told.
-    Column("noticed_cycle", Integer, nullable=False, server_default="0"),
+    "id int key, name 63 unique, specification text, created_at_s big, state 8 =running, paused_at_s big null,"
+    "noticed_cycle int =0",
 )
-
-cycles = Table(
+cycles = _table(
     "cycles",
-    metadata,
-    Column("campaign_id", Integer, ForeignKey("campaigns.id"), primary_key=True),
-    Column("number", Integer, primary_key=True),
-    Column("version", String(64), nullable=False),
-    Column("payload", Text, nullable=False),
-    Column("signature", String(86), nullable=False),
-    Column("facts", Text, nullable=False),
-    Column("state", String(8), nullable=False),
-    Column("opened_at_s", BigInteger, nullable=False),
-    Column("due_at_s", BigInteger, nullable=True),
-    Column("closed_at_s", BigInteger, nullable=True),
-    Column("merged_periods", Integer, nullable=False),
-    Column("tickets", BigInteger, nullable=False),
-    Column("relayed_reports", BigInteger, nullable=False),
-    Column("closer", String(32), nullable=True),
-    Column("lease_until_s", Double, nullable=True),
-    Column("excluded", SmallInteger, nullable=False, server_default="0"),
-    CheckConstraint("state IN ('open', 'closing', 'closed')", name="a_cycle_is_open_closing_or_closed"),
+    "campaign_id int key >campaigns.id, number int key, version 64, payload text, signature 86, facts text, state 8,"
+    "opened_at_s big, due_at_s big null, closed_at_s big null, merged_periods int, tickets big, relayed_reports big,"
+    "closer 32 null, lease_until_s double null, excluded small =0",
+    CheckConstraint(CYCLE_STATES, name="a_cycle_is_open_closing_or_closed"),
 )
-
-tallies = Table(
-    "tallies",
-    metadata,
-    Column("campaign_id", Integer, primary_key=True),
-    Column("cycle", Integer, primary_key=True),
-    Column("relayed", SmallInteger, primary_key=True),
-    Column("cell", Integer, primary_key=True),
-    Column("reports", BigInteger, nullable=False),
-    sqlite_with_rowid=False,
-)
-
-report_keys = Table(
-    "report_keys",
-    metadata,
-    Column("campaign_id", Integer, primary_key=True),
-    Column("cycle", Integer, primary_key=True),
-    Column("key", LargeBinary(16), primary_key=True),
-    sqlite_with_rowid=False,
-)
-
+tallies = _without_rowid("tallies", "campaign_id int key, cycle int key, relayed small key, cell int key, reports big")
+report_keys = _without_rowid("report_keys", "campaign_id int key, cycle int key, key bytes16 key")
 # ``scope`` is the cycle's number, the epoch's, or 0 in a campaign where each device reports once.
-spent_tickets = Table(
-    "spent_tickets",
-    metadata,
-    Column("campaign_id", Integer, primary_key=True),
-    Column("scope", Integer, primary_key=True),
-    Column("nonce", LargeBinary(16), primary_key=True),
-    sqlite_with_rowid=False,
-)
-
-estimates = Table(
+spent_tickets = _without_rowid("spent_tickets", "campaign_id int key, scope int key, nonce bytes16 key")
+estimates = _table(
     "estimates",
-    metadata,
-    Column("campaign_id", Integer, primary_key=True),
-    Column("cycle", Integer, primary_key=True),
-    Column("facts", Text, nullable=False),
-    Column("probabilities", LargeBinary, nullable=False),
-    Column("low", LargeBinary, nullable=False),
-    Column("high", LargeBinary, nullable=False),
-    Column("this_cycle", LargeBinary, nullable=True),
-    Column("without_suspicious", LargeBinary, nullable=True),
-    Column("areas", LargeBinary, nullable=True),
+    "campaign_id int key, cycle int key, facts text, probabilities bytes, low bytes, high bytes, this_cycle bytes null,"
+    "without_suspicious bytes null, areas bytes null",
 )
-
-channel_log = Table(
+channel_log = _table(
     "channel_log",
-    metadata,
-    Column("campaign_id", Integer, primary_key=True),
-    Column("position", Integer, primary_key=True),
-    Column("cycle", Integer, nullable=False),
-    Column("version", String(64), nullable=False),
-    Column("previous", String(64), nullable=False),
-    Column("entry", String(64), nullable=False),
-    Column("signature", String(86), nullable=False),
+    "campaign_id int key, position int key, cycle int, version 64, previous 64, entry 64, signature 86",
 )
-
-operators = Table(
-    "operators",
-    metadata,
-    Column("name", String(63), primary_key=True),
-    Column("token_sha256", LargeBinary, nullable=False),
-    Column("created_at_s", BigInteger, nullable=False),
-)
-
-audit_log = Table(
-    "audit_log",
-    metadata,
-    Column("position", Integer, primary_key=True),
-    Column("at_s", BigInteger, nullable=False),
-    Column("operator", String(63), nullable=False),
-    Column("action", String(32), nullable=False),
-    Column("campaign", String(63), nullable=True),
-    Column("detail", Text, nullable=False),
-)
-
-notices = Table(
+operators = _table("operators", "name 63 key, token_sha256 bytes, created_at_s big")
+audit_log = _table("audit_log", "position int key, at_s big, operator 63, action 32, campaign 63 null, detail text")
+notices = _table(
     "notices",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    Column("way", String(8), nullable=False),
-    Column("subject", Text, nullable=False),
-    Column("body", Text, nullable=False),
-    Column("created_at_s", BigInteger, nullable=False),
-    Column("attempts", Integer, nullable=False),
-    Column("next_try_at_s", Double, nullable=True),
-    Column("state", String(8), nullable=False),
+    "id int key, way 8, subject text, body text, created_at_s big, attempts int, next_try_at_s double null, state 8",
 )
-
 # One row, written again by whoever asks whether a report would be kept.
-probes = Table(
-    "probes", metadata, Column("id", Integer, primary_key=True), Column("written", LargeBinary, nullable=False)
-)
+probes = _table("probes", "id int key, written bytes")

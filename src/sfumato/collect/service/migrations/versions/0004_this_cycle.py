@@ -1,19 +1,9 @@
-"""Keep each cycle's own map beside the average over the pooled cycles."""
+"""Keep each cycle's own map beside the average over the pooled cycles; cycles closed before have none."""
 
 from __future__ import annotations
 
-import sqlalchemy as sa
-from alembic import op
+from sfumato.collect.service.migrations.steps import column_added
 
 revision = "0004"
 down_revision = "0003"
-
-
-def upgrade() -> None:
-    """Cycles closed before have none."""
-    op.add_column("estimates", sa.Column("this_cycle", sa.LargeBinary, nullable=True))
-
-
-def downgrade() -> None:
-    """The averages stay."""
-    op.drop_column("estimates", "this_cycle")
+upgrade, downgrade = column_added("estimates", "this_cycle bytes null")

@@ -1,19 +1,9 @@
-"""Keep, beside the average, the one without the cycles that raised the alarm."""
+"""Keep, beside the average, the one without the cycles that raised the alarm; cycles closed before have none."""
 
 from __future__ import annotations
 
-import sqlalchemy as sa
-from alembic import op
+from sfumato.collect.service.migrations.steps import column_added
 
 revision = "0005"
 down_revision = "0004"
-
-
-def upgrade() -> None:
-    """Cycles closed before have none."""
-    op.add_column("estimates", sa.Column("without_suspicious", sa.LargeBinary, nullable=True))
-
-
-def downgrade() -> None:
-    """The averages stay."""
-    op.drop_column("estimates", "without_suspicious")
+upgrade, downgrade = column_added("estimates", "without_suspicious bytes null")

@@ -1,19 +1,9 @@
-"""Keep the areas that a map's reports can tell apart."""
+"""Keep the areas that a map's reports can tell apart; cycles closed before have none."""
 
 from __future__ import annotations
 
-import sqlalchemy as sa
-from alembic import op
+from sfumato.collect.service.migrations.steps import column_added
 
 revision = "0006"
 down_revision = "0005"
-
-
-def upgrade() -> None:
-    """Cycles closed before have none."""
-    op.add_column("estimates", sa.Column("areas", sa.LargeBinary, nullable=True))
-
-
-def downgrade() -> None:
-    """The cells' own shares and intervals stay."""
-    op.drop_column("estimates", "areas")
+upgrade, downgrade = column_added("estimates", "areas bytes null")
