@@ -106,6 +106,19 @@ class Solved(Shown, Generic[Value]):
     seconds: float | None = None
 
 
+def checked_steps(steps: int | str) -> int:
+    """A number of steps that an iteration can take: whole, and at least one."""
+    if isinstance(steps, bool | str) or int(steps) != steps or steps < 1:
+        raise InputError(f"{steps!r} steps were asked for.", "Take at least 1.")
+    return int(steps)
+
+
+def one_target(*targets: float | None) -> None:
+    """Refuse anything but exactly one target."""
+    if sum(target is not None for target in targets) != 1:
+        raise InputError("Give exactly one target.", "beta, an average distortion, or epsilon.")
+
+
 def jsonable(value: Any) -> Any:
     """``value`` as plain JSON: arrays to lists, dataclass fields by name, NaN and infinities to None."""
     if value is None or isinstance(value, str | bool | int):

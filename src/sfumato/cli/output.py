@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
+def in_panel(panel: str) -> Callable[..., object]:
+    """Options under one heading of the help: ``Annotated[int, in_panel("Cycles")("How many.", "--cycles")]``."""
+    return lambda words, *names, **more: typer.Option(*names, help=words, rich_help_panel=panel, **more)
+
+
 def options_of(kind: type) -> Signature:
     """The signature of a command that takes the fields of a dataclass as its options (their defaults are typer's)."""
     hints, named = get_type_hints(kind), Parameter.POSITIONAL_OR_KEYWORD

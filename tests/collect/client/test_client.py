@@ -35,7 +35,7 @@ from sfumato.collect.cities import city
 from sfumato.collect.client import Caps, Device, NotSent, NotYet, Participant, exact_draw
 from sfumato.collect.client.__main__ import main as terminal
 from sfumato.collect.client.crowd import lies_elsewhere, people_in_cells
-from sfumato.collect.client.offer import check_offer
+from sfumato.collect.client.offer import check_offer, check_range
 from sfumato.collect.client.public_log import SplitView, check_head
 from sfumato.collect.client.reveals import reveals
 from sfumato.collect.client.wire import channel_version, to_base64url
@@ -95,8 +95,8 @@ def test_no_outcome_is_lost_at_the_steepest_channel_where_plain_doubles_would_lo
     border = -(-(cumulative[58] << 1280) // cumulative[-1])
     words = np.frombuffer(border.to_bytes(160, "big"), dtype=">u8").astype(np.uint64)
     assert exact_draw.cell_from_words(v, k, words) == 59  # the rarest report can be drawn
-    with pytest.raises(InputError, match="700"):
-        exact_draw.check_range(strip, beta_per_m=1.01 * 700 / (59 * strip.cell_width))
+    with pytest.raises(VerificationFailed, match="700"):
+        check_range(strip, beta_per_m=1.01 * 700 / (59 * strip.cell_width))
 
 
 def test_draws_follow_the_channel_by_a_chi_square_test() -> None:

@@ -7,9 +7,8 @@ import pytest
 from scipy.optimize import linprog
 
 from sfumato.base.errors import InputError, NotCertified
-from sfumato.base.numbers.blahut_arimoto_matrix import with_floor
 from sfumato.base.randomness import randomness
-from sfumato.base.things.channel import Channel
+from sfumato.base.things.channel import Channel, with_floor
 from sfumato.base.things.grid import Grid
 from sfumato.collect.cities import city
 from sfumato.collect.estimation import (

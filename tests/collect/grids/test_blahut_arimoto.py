@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from sfumato.base.errors import InputError
-from sfumato.base.numbers.blahut_arimoto_matrix import blahut_arimoto_matrix, with_floor
+from sfumato.base.numbers.blahut_arimoto_matrix import blahut_arimoto_matrix
 from sfumato.base.numbers.geo import geo_epsilon
+from sfumato.base.things.channel import with_floor
 from sfumato.base.things.grid import Grid
 from sfumato.collect.cities import city
 from sfumato.collect.grids.blahut_arimoto import blahut_arimoto

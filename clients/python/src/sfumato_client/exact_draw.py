@@ -21,22 +21,11 @@ from sfumato_client.grid import Grid
 WORDS_PER_REPORT = 20
 _BITS = 64 * WORDS_PER_REPORT
 _SHIFT = 1200
-LARGEST_EXPONENT = 700.0  # nats: beta times the grid's diagonal
 
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01  # its last 21 bits are zero, so k * _LN2_HIGH is exact
 _LN2_LOW = 1.90821492927058770002e-10
 _INVERSE_FACTORIALS = tuple(1.0 / math.factorial(i) for i in range(14))
-
-
-def check_range(grid: Grid, *, beta_per_m: float) -> None:
-    """Refuse a channel whose smallest weight could be lost: beta times the diagonal beyond 700 nats."""
-    diagonal_m = math.hypot((grid.rows - 1) * grid.cell_height, (grid.columns - 1) * grid.cell_width)
-    if beta_per_m * diagonal_m > LARGEST_EXPONENT:
-        raise InputError(
-            f"beta times the grid's diagonal is {beta_per_m * diagonal_m:.0f} nats; at most 700 can be drawn exactly.",
-            "Take part only with a smaller beta or a smaller grid.",
-        )
 
 
 def weights(grid: Grid, output_weights: FloatArray, cell: int, *, beta_per_m: float) -> tuple[list[float], list[int]]:

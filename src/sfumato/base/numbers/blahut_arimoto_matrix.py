@@ -18,11 +18,11 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.base.arrays import FloatArray, Solved, Status, finite, positive, read_only
+from sfumato.base.arrays import FloatArray, Solved, Status, checked_steps, finite, one_target, positive
 from sfumato.base.errors import InputError, NotConverged
 from sfumato.base.numbers.em_step import em_factor
 from sfumato.base.numbers.geo import geo_epsilon_at_most
-from sfumato.base.things.channel import Channel, checked_probabilities
+from sfumato.base.things.channel import Channel, checked_floor, checked_probabilities, with_floor
 
 _BISECTIONS = 60
 
@@ -140,36 +140,6 @@ def _rows(kernel: FloatArray, c: FloatArray, exponents: FloatArray) -> FloatArra
         totals[x] = matrix[x].sum()
     matrix /= totals[:, None]
     return matrix
-
-
-def with_floor(c: FloatArray, floor: float) -> FloatArray:
-    """(1 - floor) c + floor / m, summing to one."""
-    c = c / c.sum()
-    if floor:
-        c = (1 - floor) * c + floor / c.size
-        c = c / c.sum()
-    return read_only(c)  # type: ignore[no-any-return]
-
-
-def checked_floor(floor: float) -> float:
-    """A floor in [0, 1)."""
-    value = float(floor)
-    if not 0.0 <= value < 1.0:
-        raise InputError(f"The floor is {value:g}.", "It is a share of uniform mixed into the weights: 0 .. 1.")
-    return value
-
-
-def checked_steps(steps: int) -> int:
-    """A number of Blahut-Arimoto steps that can be taken: whole, and at least one."""
-    if int(steps) != steps or steps < 1:
-        raise InputError(f"{steps} Blahut-Arimoto steps were asked for.", "Take at least 1 (the uniform channel).")
-    return int(steps)
-
-
-def one_target(*targets: float | None) -> None:
-    """Refuse anything but exactly one target."""
-    if sum(target is not None for target in targets) != 1:
-        raise InputError("Give exactly one target.", "beta, an average distortion, or epsilon.")
 
 
 def largest_good_beta(

@@ -289,3 +289,20 @@ def _index(x: int, count: int) -> int:
     if not 0 <= int(x) < count:
         raise InputError(f"There is no symbol {x} among {count}.")
     return int(x)
+
+
+def checked_floor(floor: float) -> float:
+    """A floor in [0, 1)."""
+    value = float(floor)
+    if not 0.0 <= value < 1.0:
+        raise InputError(f"The floor is {value:g}.", "It is a share of uniform mixed into the weights: 0 .. 1.")
+    return value
+
+
+def with_floor(c: FloatArray, floor: float) -> FloatArray:
+    """(1 - floor) c + floor / m, summing to one."""
+    c = c / c.sum()
+    if floor:
+        c = (1 - floor) * c + floor / c.size
+        c = c / c.sum()
+    return read_only(c)  # type: ignore[no-any-return]

@@ -17,10 +17,10 @@ from sfumato.base.errors import InputError
 from sfumato.base.files import write_text, write_whole
 from sfumato.base.units import bounds_deg, duration_s, length_m
 from sfumato.cli.collect.campaign_door import Door, Told, asking, text_option
-from sfumato.cli.output import print_json, table_console
+from sfumato.cli.output import in_panel, print_json, table_console
 from sfumato.collect.qr import qr_svg
 
-_CYCLES = "When cycles close"
+_when_closed = in_panel("When cycles close")
 Name = Annotated[str, typer.Argument(help="The campaign's name.")]
 Reason = Annotated[str, typer.Option(help="Why, for the audit log.")]
 Cycle = Annotated[int, typer.Argument(min=1, help="The closed cycle's number.")]
@@ -54,28 +54,18 @@ def create(
     bounds: Annotated[str, typer.Option(help="The region: south,west,north,east in degrees.")],
     cell: Annotated[str, typer.Option(help="Side of a cell, for example 500m.")] = "500m",
     epsilon_per_km: Annotated[float, typer.Option(help="What a report may give away at most, per km.")] = 2.0,
-    cycle: Annotated[
-        str, typer.Option(help="A cycle is due after this long; 0: by reports only.", rich_help_panel=_CYCLES)
-    ] = "1d",
-    cycle_reports: Annotated[
-        int, typer.Option(help="A cycle is due with this many tickets; 0: by time only.", rich_help_panel=_CYCLES)
-    ] = 0,
+    cycle: Annotated[str, _when_closed("A cycle is due after this long; 0: by reports only.")] = "1d",
+    cycle_reports: Annotated[int, _when_closed("A cycle is due with this many tickets; 0: by time only.")] = 0,
     reporting: Annotated[str, typer.Option(help="once, every-cycle, or once-per-epoch with --epoch-cycles.")] = "once",
     epoch_cycles: Annotated[
         int, typer.Option(help="Cycles that share one report of a device; collect plan says which lasts.")
     ] = 0,
     promise: Annotated[str, typer.Option(help="epsilon or mutual-information.")] = "epsilon",
     minimum_tickets: Annotated[
-        int | None,
-        typer.Option(
-            help="No cycle closes with fewer tickets; left out: the collector's setting.", rich_help_panel=_CYCLES
-        ),
+        int | None, _when_closed("No cycle closes with fewer tickets; left out: the collector's setting.")
     ] = None,
     minimum_cycle: Annotated[
-        str | None,
-        typer.Option(
-            help="No cycle closes sooner, for example 6h; left out: the collector's setting.", rich_help_panel=_CYCLES
-        ),
+        str | None, _when_closed("No cycle closes sooner, for example 6h; left out: the collector's setting.")
     ] = None,
 ) -> None:
     """Create a campaign; its first cycle is open at once."""
@@ -180,13 +170,15 @@ def link(
     at.say({"ok": True, **found}, "\n".join(f"{what:10} {address}" for what, address in found.items()))
 
 
+Output = Annotated[
+    str, typer.Option("--output", "-o", help="File to write; a map is .csv, .geojson, .parquet or .json.")
+]
+
+
 @campaign.command()
 @asking(operator=False)
 def export(
-    at: Door,
-    name: Name,
-    output: Annotated[str, typer.Option("--output", "-o", help="File to write: .csv, .geojson, .parquet or .json.")],
-    cycle: Annotated[int, typer.Option(help="A closed cycle; 0: the latest.")] = 0,
+    at: Door, name: Name, output: Output, cycle: Annotated[int, typer.Option(help="A closed cycle; 0: the latest.")] = 0
 ) -> None:
     """Write the map as a file, one row per cell."""
     ending = Path(output).suffix.lstrip(".")
@@ -199,12 +191,12 @@ def export(
 @campaign.command()
 @asking(operator=False)
 def notice(
-    at: Door,
-    name: Name,
-    output: Annotated[str, typer.Option("--output", "-o", help="HTML file to write.")],
-    language: Annotated[str, typer.Option(help="en, fr, de or es; empty: the campaign's.")] = "",
+    at: Door, name: Name, output: Output, language: Annotated[str, typer.Option(help="en, fr, de or es.")] = ""
 ) -> None:
-    """Write a privacy notice for the campaign: a template to complete, filled in with what the campaign does."""
+    """Write a privacy notice (HTML): a template to complete, filled in with what the campaign does.
+
+    It is in the campaign's language unless --language says another.
+    """
     size = _kept(at, f"/campaigns/{name}/privacy-notice" + (f"?language={language}" if language else ""), output)
     at.say({"ok": True, "output": output, "bytes": size}, f"{output}: complete what is in brackets")
 

@@ -13,7 +13,7 @@ from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import InputError
 from sfumato.base.things.grid import Grid
 from sfumato.base.units import bounds_deg, duration_s, format_duration, format_length, length_m
-from sfumato.cli.output import print_json, table_console
+from sfumato.cli.output import AsJson, in_panel, print_json, table_console
 from sfumato.collect.cities import CITIES, city
 from sfumato.collect.client.offer import Caps
 from sfumato.collect.client.reveals import reveals
@@ -21,14 +21,14 @@ from sfumato.collect.loop.forecast import CampaignPlan, Forecast, forecast, plan
 from sfumato.collect.loop.loop import PROMISES, checked_promise
 from sfumato.collect.loop.rhythm import checked_rhythm
 
-_AREA = "Another area"
+_area = in_panel("Another area")
 
 
 def plan_command(
     place: Annotated[str, typer.Option("--city", help="paris or sf; or give --cell, --rows and --columns.")] = "paris",
     cell: Annotated[str | None, typer.Option(help="The side of square cells, for example 500m.")] = None,
-    rows: Annotated[int, typer.Option(min=1, help="Rows of cells, with --cell.", rich_help_panel=_AREA)] = 20,
-    columns: Annotated[int, typer.Option(min=1, help="Columns of cells, with --cell.", rich_help_panel=_AREA)] = 20,
+    rows: Annotated[int, _area("Rows of cells, with --cell.", min=1)] = 20,
+    columns: Annotated[int, _area("Columns of cells, with --cell.", min=1)] = 20,
     epsilon: Annotated[float, typer.Option(help="What one report may cost at most: epsilon per km.")] = 2.0,
     promise: Annotated[
         str | None, typer.Option(help="epsilon or mutual-information; both are shown when it is left out.")
@@ -40,15 +40,12 @@ def plan_command(
     reporting: Annotated[str, typer.Option(help="once, every-cycle, or once-per-epoch with --epoch-cycles.")] = "once",
     epoch_cycles: Annotated[int, typer.Option(help="Cycles that share one report of a device.")] = 0,
     bounds: Annotated[
-        str | None,
-        typer.Option(
-            help="SOUTH,WEST,NORTH,EAST in degrees, with --cell, instead of rows and columns.", rich_help_panel=_AREA
-        ),
+        str | None, _area("SOUTH,WEST,NORTH,EAST in degrees, with --cell, instead of rows and columns.")
     ] = None,
     budget: Annotated[
         float | None, typer.Option(help="A device's budget, epsilon per km; as devices have it when left out.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    json: AsJson = False,
 ) -> None:
     """Compare what a campaign could promise before anybody takes part, and plan how often people can report.
 

@@ -12,7 +12,7 @@ from sfumato.accountant.compose import checked_reporting
 from sfumato.base.errors import InputError
 from sfumato.base.progress import progress
 from sfumato.cli.collect.collect_plan import plan_command
-from sfumato.cli.output import print_json, table_console
+from sfumato.cli.output import AsJson, in_panel, print_json, table_console
 from sfumato.collect.cities import CITIES, City, city_from_csv
 from sfumato.collect.cities import city as city_counts
 from sfumato.collect.client.crowd import drive
@@ -27,9 +27,9 @@ from sfumato.collect.loop.simulation import (
     start_named,
 )
 
-_FORGED, _LOOP = "Forged reports, and what stands against them", "The published loop"
 # Blahut-Arimoto and update steps of the published experiments.
 _PUBLISHED_STEPS = {"paris": (8, 10), "sf": (5, 5)}
+_loop, _forged = in_panel("The published loop"), in_panel("Forged reports, and what stands against them")
 
 
 def register(app: typer.Typer) -> None:
@@ -67,55 +67,31 @@ def simulate_command(
     ] = "once",
     rounds: Annotated[int, typer.Option(help="Independent repetitions; round r is seeded with seed + r.")] = 5,
     seed: Annotated[int, typer.Option(help="First seed; a simulation is always seeded.")] = 0,
-    feedback: Annotated[
-        bool, typer.Option("--feedback", help="Let the joint estimate choose the next channel.", rich_help_panel=_LOOP)
-    ] = False,
-    ba_steps: Annotated[
-        int | None, typer.Option(help="Blahut-Arimoto steps per cycle (8 Paris, 5 SF).", rich_help_panel=_LOOP)
-    ] = None,
-    ibu_steps: Annotated[
-        int | None, typer.Option(help="Bayesian update steps per cycle (10 Paris, 5 SF).", rich_help_panel=_LOOP)
-    ] = None,
-    floor: Annotated[
-        float | None,
-        typer.Option(help="Share of uniform in the weights (0; 0.01 with --feedback).", rich_help_panel=_LOOP),
-    ] = None,
+    feedback: Annotated[bool, _loop("Let the joint estimate choose the next channel.", "--feedback")] = False,
+    ba_steps: Annotated[int | None, _loop("Blahut-Arimoto steps per cycle (8 Paris, 5 SF).")] = None,
+    ibu_steps: Annotated[int | None, _loop("Bayesian update steps per cycle (10 Paris, 5 SF).")] = None,
+    floor: Annotated[float | None, _loop("Share of uniform in the weights (0; 0.01 with --feedback).")] = None,
     start: Annotated[
         str,
-        typer.Option(
-            help="The first map: uniform, spike:CELL (nine tenths there) or spike:CELL:SHARE, random (of the seed), or "
-            "a file of one value per cell.",
-            rich_help_panel=_LOOP,
+        _loop(
+            "The first map: uniform, spike:CELL (nine tenths there) or spike:CELL:SHARE, random (of the seed), or "
+            "a file of one value per cell."
         ),
     ] = "uniform",
     first_channel: Annotated[
         str,
-        typer.Option(
-            help="The channel of the first cycle: blahut-arimoto (of the first map), laplace:EPSILON (exact), rate:K.",
-            rich_help_panel=_LOOP,
-        ),
+        _loop("The channel of the first cycle: blahut-arimoto (of the first map), laplace:EPSILON (exact) or rate:K."),
     ] = "blahut-arimoto",
-    fake_share: Annotated[
-        float, typer.Option(help="Share of forged reports in every cycle.", rich_help_panel=_FORGED)
-    ] = 0.0,
-    fake_cell: Annotated[
-        int | None, typer.Option(help="The cell that forged reports name.", rich_help_panel=_FORGED)
-    ] = None,
-    max_log_change: Annotated[
-        float | None, typer.Option(help="Cap on the change of log c between cycles (none).", rich_help_panel=_FORGED)
-    ] = None,
+    fake_share: Annotated[float, _forged("Share of forged reports in every cycle.")] = 0.0,
+    fake_cell: Annotated[int | None, _forged("The cell that forged reports name.")] = None,
+    max_log_change: Annotated[float | None, _forged("Cap on the change of log c between cycles (none).")] = None,
     hold_on_alarm: Annotated[
-        bool,
-        typer.Option(
-            "--hold-on-alarm",
-            help="Keep the channel after a cycle that raises the residual alarm.",
-            rich_help_panel=_FORGED,
-        ),
+        bool, _forged("Keep the channel after a cycle that raises the residual alarm.", "--hold-on-alarm")
     ] = False,
     last_only: Annotated[
         bool, typer.Option("--last-only", help="With joint: estimate after the last cycle only (faster).")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    json: AsJson = False,
 ) -> None:
     """Simulate a campaign on real counts: how near the estimate comes, what each channel gives away, what is spent.
 
@@ -142,13 +118,13 @@ def simulate_command(
         ibu_steps=steps[1] if ibu_steps is None else ibu_steps,
         estimator=checked_estimator(estimator),
         reporting=checked_reporting(reporting),
+        last_only=last_only,
         floor=(0.01 if feedback else 0.0) if floor is None else floor,
         feedback=feedback,
         max_log_change=max_log_change,
+        hold_on_alarm=hold_on_alarm,
         fake_share=fake_share,
         fake_cell=fake_cell,
-        last_only=last_only,
-        hold_on_alarm=hold_on_alarm,
     )
     with progress("cycles", rounds * cycles) as advance:
         finished = simulate(
@@ -172,17 +148,10 @@ def simulate_command(
             "city": place.name,
             "people": int(place.people.sum()),
             "grid": {"rows": place.plain_grid.rows, "columns": place.plain_grid.columns, "unit": "cell"},
-            "beta": beta,
-            "promise": promise,
+            **asdict(protocol),
             "promised_epsilon": 2 * beta,
-            "estimator": estimator,
-            "reporting": reporting,
-            "feedback": feedback,
             "start": start,
             "first_channel": first_channel,
-            "ba_steps": protocol.ba_steps,
-            "ibu_steps": protocol.ibu_steps,
-            "floor": protocol.floor,
             "rounds": rounds,
             "seed": seed,
             "cycles": [asdict(row) for row in rows],
@@ -227,7 +196,7 @@ def crowd_command(
     token: Annotated[
         str, typer.Option(envvar="SFUMATO_OPERATOR_TOKEN", help="The operator's token, to close each cycle.")
     ] = "",
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json: AsJson = False,
 ) -> None:
     """Drive a real collector with simulated people: real tickets, real reports, real draws.
 

@@ -17,7 +17,6 @@ from sfumato.accountant.device_memory import CampaignMemory, LogHead
 from sfumato.base.arrays import FloatArray, read_only
 from sfumato.base.errors import VerificationFailed
 from sfumato.base.things.grid import Grid, metres_per_degree
-from sfumato.collect.client.exact_draw import check_range
 from sfumato.collect.client.public_log import check_extends, checked_log, head_at
 from sfumato.collect.client.reveals import Reveals, reveals
 from sfumato.collect.client.wire import report_epoch, verify_payload
@@ -26,6 +25,7 @@ _DO_NOT = "Do not take part; ask the operator."
 _JOIN_AGAIN = "Do not take part, or if you agree to that, join it again as a new campaign (--join-again)."
 _CHANNEL_FIELDS = {"campaign", "cycle", "grid", "beta_per_m", "output_weights", "floor", "reporting"}
 _REPORTING = ("every-cycle", "once", "once-per-epoch")
+_LARGEST_EXPONENT = 700.0  # nats: beyond, a weight of the exact draw could be lost
 _GRID_NUMBERS = ("cell_height", "cell_width", "north_deg", "west_deg", "cell_height_deg", "cell_width_deg")
 
 
@@ -181,18 +181,17 @@ def check_offer(document: Mapping[str, object], *, caps: Caps, pinned_key: str |
         f"One report would cost {told.epsilon_per_km:.3g} per km{'' if told.exact else ' (2 beta)'}; this device "
         f"accepts {caps.two_beta_per_km:g}.",
     )
-    return Offer(
-        campaign=str(channel["campaign"]),
-        cycle=cycle,
-        version=version,
-        grid=grid,
-        beta_per_m=beta,
-        output_weights=weights,
-        floor=floor,
-        reporting=str(channel["reporting"]),
-        public_key=key,
-        reveals=told,
-        epoch_cycles=epoch_cycles,
+    named, reporting = str(channel["campaign"]), str(channel["reporting"])
+    return Offer(named, cycle, version, grid, beta, weights, floor, reporting, key, told, epoch_cycles)
+
+
+def check_range(grid: Grid, *, beta_per_m: float) -> None:
+    """Refuse a channel whose smallest weight could be lost: beta times the diagonal beyond 700 nats."""
+    diagonal_m = math.hypot((grid.rows - 1) * grid.cell_height, (grid.columns - 1) * grid.cell_width)
+    _require(
+        beta_per_m * diagonal_m <= _LARGEST_EXPONENT,
+        f"beta times the grid's diagonal is {beta_per_m * diagonal_m:.0f} nats; at most 700 can be drawn exactly.",
+        "Take part only with a smaller beta or a smaller grid.",
     )
 
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from sfumato.base.arrays import FloatArray, Solved, positive, read_only
 from sfumato.base.errors import InputError, NotConverged
-from sfumato.base.numbers.blahut_arimoto_matrix import checked_floor
+from sfumato.base.things.channel import checked_floor
 from sfumato.base.things.grid import Grid
 from sfumato.collect.grids.blahut_arimoto import DEFAULT_FLOOR
 from sfumato.collect.grids.distance_kernel import GridKernel, grid_kernel

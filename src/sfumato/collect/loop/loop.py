@@ -19,9 +19,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.base.arrays import FloatArray, positive
+from sfumato.base.arrays import FloatArray, checked_steps, positive
 from sfumato.base.errors import InputError
-from sfumato.base.numbers.blahut_arimoto_matrix import checked_floor
+from sfumato.base.things.channel import checked_floor
 from sfumato.base.things.grid import Grid
 from sfumato.base.things.guarantees import Guarantee
 from sfumato.collect.estimation.joint import Estimate, joint
@@ -71,8 +71,7 @@ class Rules:
         positive(self.beta, "beta")
         checked_promise(self.promise)
         checked_floor(self.floor)
-        if isinstance(self.ba_steps, bool) or int(self.ba_steps) != self.ba_steps or self.ba_steps < 1:
-            raise InputError(f"{self.ba_steps} Blahut-Arimoto steps.", "Take at least 1 (the uniform channel).")
+        checked_steps(self.ba_steps)
         if self.max_log_change is not None:
             positive(self.max_log_change, "max_log_change")
         if not 0 <= self.alarm_p <= 1:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from sfumato.collect.loop.calendar import CycleClasses
 from sfumato.collect.loop.loop import DEFAULT_PROMISE, Promise
 from sfumato.collect.loop.rhythm import Rhythm
-from sfumato.collect.service.models.kept import Language
+from sfumato.collect.service.models.kept import INTEGRAL, Description, EndsAt, Language, ShortText, Texts
 
 LARGEST_GRID = 1_000_000
 TICKET_PATTERN = r"^1-[0-9]{1,9}-[0-9]{1,12}-[0-9a-f]{32}-[0-9a-f]{64}$"
@@ -27,27 +27,10 @@ Key = Annotated[
     StringConstraints(pattern=r"^[0-9a-f]{32}$", min_length=32, max_length=32),
     Field(description="128 fresh random bits per drawn report; resend with the same key."),
 ]
-ShortText = Annotated[str, StringConstraints(max_length=200)]
-Description = Annotated[str, StringConstraints(max_length=2000)]
 CampaignName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", max_length=63)]
 Reason = Annotated[str, StringConstraints(max_length=500), Field(description="Why, for the audit log.")]
 OperatorName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", max_length=63)]
-
-
-def _integral(value: object) -> object:
-    """JSON has one kind of number: 7.0 is the integer 7 (and 7.5 stays what it is, to be refused)."""
-    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
-
-
-INTEGRAL = BeforeValidator(_integral)
 Cell = Annotated[int, Field(ge=0, lt=LARGEST_GRID, description="Number of the reported cell."), INTEGRAL]
-EndsAt = Annotated[
-    int | None,
-    Field(
-        ge=0, le=9_999_999_999, description="When it ends by itself, in Unix seconds (0, in a change of texts: never)."
-    ),
-    INTEGRAL,
-]
 
 
 class Request(BaseModel):
@@ -90,17 +73,11 @@ class GridRequest(Request):
     cell_size_m: Annotated[float, Field(ge=1, le=1_000_000, allow_inf_nan=False)]
 
 
-class CampaignRequest(Request):
+class CampaignRequest(Texts, Request):
     """A new campaign. Give beta_per_m or epsilon_per_km; the cycle is due by time, by reports, or both."""
 
     name: CampaignName
     title: ShortText = ""
-    question: ShortText = ""
-    description: Description = ""
-    organiser: ShortText = ""
-    contact: ShortText = ""
-    language: Language = ""
-    ends_at_s: EndsAt = None
     grid: GridRequest
     beta_per_m: Annotated[float | None, Field(gt=0, le=10, allow_inf_nan=False)] = None
     epsilon_per_km: Annotated[float | None, Field(gt=0, le=20_000, allow_inf_nan=False)] = None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from sfumato.base.things.grid import Grid
 from sfumato.collect.loop.calendar import Calendar, CycleClasses
@@ -15,6 +15,40 @@ State = Literal["open", "closing", "closed"]
 CampaignState = Literal["running", "paused", "ended", "archived"]
 Language = Literal["", "en", "fr", "de", "es"]
 """What the pages for participants are written in; empty: what the reader's browser asks for."""
+ShortText = Annotated[str, StringConstraints(max_length=200)]
+Description = Annotated[str, StringConstraints(max_length=2000)]
+
+
+def _integral(value: object) -> object:
+    """JSON has one kind of number: 7.0 is the integer 7 (and 7.5 stays what it is, to be refused)."""
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
+
+
+INTEGRAL = BeforeValidator(_integral)
+EndsAt = Annotated[
+    int | None,
+    Field(
+        ge=0, le=9_999_999_999, description="When it ends by itself, in Unix seconds (0, in a change of texts: never)."
+    ),
+    INTEGRAL,
+]
+
+
+class Texts(BaseModel):
+    """What is said about a campaign, beside its title: in the request that makes it, and ever after."""
+
+    question: ShortText = ""
+    """What people are asked, in one sentence."""
+    description: Description = ""
+    """What it is for, in the operator's words."""
+    organiser: ShortText = ""
+    """Who is responsible for it, by name."""
+    contact: ShortText = ""
+    """Whom to ask."""
+    language: Language = ""
+    """The language of its pages; empty: that of the reader's browser."""
+    ends_at_s: EndsAt = None
+    """When it ends by itself, in Unix seconds."""
 
 
 class Record(BaseModel):
@@ -46,7 +80,7 @@ class GridFields(Record):
         return Grid(**dict(self))
 
 
-class Specification(Record):
+class Specification(Texts, Record):
     """What a campaign is: an operator's request with the settings' defaults filled in."""
 
     title: str
@@ -68,18 +102,6 @@ class Specification(Record):
     """Which cycles are alike: weekday and weekend, parts of the day; declared before anybody reports."""
     time_zone: str = "UTC"
     """Whose clock the classes go by."""
-    description: str = ""
-    """What it is for, in the operator's words."""
-    contact: str = ""
-    """Whom to ask."""
-    question: str = ""
-    """What people are asked, in one sentence."""
-    organiser: str = ""
-    """Who is responsible for it, by name."""
-    language: Language = ""
-    """The language of its pages; empty: that of the reader's browser."""
-    ends_at_s: int | None = None
-    """When it ends by itself, in Unix seconds."""
 
     @property
     def cell_count(self) -> int:

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from sfumato.base.drawing.elements import escape as text
 from sfumato.base.things.grid import Grid
 from sfumato.collect.service.models.replies import ClosedCycleView, DashboardCampaignView, EstimatedCycleView
-from sfumato.collect.service.pages.layout import facts, fold, page, switch, table, text
+from sfumato.collect.service.pages.layout import facts, fold, page, switch, table
 from sfumato.collect.service.pages.svg_maps import Ground, area_map, grid_map, line_chart, under
 from sfumato.collect.service.pages.words import Words, average_in_words, headline, list_in_words, words
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sfumato.base.drawing.elements import escape as text
 from sfumato.collect.service.models.replies import CampaignView
-from sfumato.collect.service.pages.layout import has_entry, page, switch, text
+from sfumato.collect.service.pages.layout import has_entry, page, switch
 from sfumato.collect.service.pages.svg_maps import Ground, under
 from sfumato.collect.service.pages.words import Words, words
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from html import escape
 from importlib.resources import files
 from pathlib import Path
 
+from sfumato.base.drawing.elements import escape as text
 from sfumato.collect.service.pages.words import LANGUAGES, Words, words
 
 _BUNDLE = Path(str(files("sfumato.collect.service") / "static" / "bundle"))
@@ -36,11 +36,6 @@ def has_entry(name: str) -> bool:
 @lru_cache(maxsize=1)
 def _style() -> str:
     return (files("sfumato.collect.service.pages") / "style.css").read_text(encoding="utf-8")
-
-
-def text(value: object) -> str:
-    """Anything as HTML text."""
-    return escape(str(value), quote=True)
 
 
 def facts(items: Iterable[tuple[str, str, str]]) -> str:

@@ -12,11 +12,12 @@ from functools import lru_cache
 import numpy as np
 
 from sfumato.accountant.device import DEFAULT_CAP_PER_KM
+from sfumato.base.drawing.elements import escape as text
 from sfumato.base.things.grid import Grid
 from sfumato.collect.client.reveals import Reveals, reveals
 from sfumato.collect.service.models.kept import PublishedChannel
 from sfumato.collect.service.models.replies import CampaignView
-from sfumato.collect.service.pages.layout import facts, fold, has_bundle, page, switch, text
+from sfumato.collect.service.pages.layout import facts, fold, has_bundle, page, switch
 from sfumato.collect.service.pages.svg_maps import Ground, grid_map, under
 from sfumato.collect.service.pages.words import Words, words
 

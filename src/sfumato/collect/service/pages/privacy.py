@@ -11,9 +11,9 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Literal, get_args
 
+from sfumato.base.drawing.elements import escape as text
 from sfumato.collect.service.models.kept import Record
 from sfumato.collect.service.models.replies import CampaignView
-from sfumato.collect.service.pages.layout import text
 from sfumato.collect.service.pages.words import words
 
 NoticeLanguage = Literal["en", "fr", "de", "es"]

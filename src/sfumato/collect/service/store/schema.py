@@ -21,12 +21,10 @@ from sqlalchemy import (
     Table,
     Text,
 )
-from sqlalchemy.types import TypeEngine
 
-_KINDS: dict[str, TypeEngine[object]] = {
-    "int": Integer(), "big": BigInteger(), "small": SmallInteger(), "double": Double(), "text": Text(),
-    "bytes": LargeBinary(), "bytes16": LargeBinary(16),
-}  # fmt: skip
+_Kind = Integer | Double[float] | String | LargeBinary
+_KINDS: dict[str, _Kind] = {"int": Integer(), "big": BigInteger(), "small": SmallInteger(), "double": Double()}
+_KINDS |= {"text": Text(), "bytes": LargeBinary(), "bytes16": LargeBinary(16)}
 CYCLE_STATES = "state IN ('open', 'closing', 'closed')"
 
 
@@ -42,7 +40,7 @@ def columns(described: str) -> list[Column[object]]:
         default = next((word[1:] for word in more if word[0] == "="), None)
         elsewhere = [ForeignKey(word[1:]) for word in more if word[0] == ">"]
         key, unique, null = "key" in words, "unique" in words or None, "null" in words
-        type_ = String(int(kind)) if kind.isdigit() else _KINDS[kind]
+        type_: _Kind = String(int(kind)) if kind.isdigit() else _KINDS[kind]
         column: Column[object] = Column(
             name, type_, *elsewhere, primary_key=key, unique=unique, nullable=null, server_default=default
         )
