@@ -29,4 +29,4 @@ for name, loss in (("independent", independent), ("best", best.objective)):
     print(f"{name:12} {odds_words(odds_at(mu_of(loss, 0.5), 0.01))}")
 
 # %% [markdown]
-# Formula, proof and every design: [the exact loss](../derivations/losses.md), [which design](../designs.md).
+# Formula, proof and every design: [the exact loss](../derivations/tracks.md), [which design](../designs.md).

@@ -2,7 +2,7 @@
 
 ``least_loss``: the least worst loss max_k λ_max(J_k)/e_k at a budget tr Γ = B. ``least_noise``: the least tr Γ with
 λ_max(J_k) ≤ e_k. Both are convex in Γ (J_k is matrix-convex). One secret is closed form (`exact_designs`);
-every point under a constant prior variance is closed form (Γ ∝ Σ, the floor 1/o [docs/derivations/losses.md]);
+every point under a constant prior variance is closed form (Γ ∝ Σ, the floor 1/o [docs/derivations/tracks.md]);
 otherwise `barrier`, or `first_order` where the secrets together cover too many points for it. Whatever found
 the design, its losses are recomputed from the very covariance returned and the gap is to a proved lower bound
 (`lower_bound`). Several priors at once make it minimax over a class.
