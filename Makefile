@@ -49,8 +49,8 @@ test-all: $(VENV)/.test  ## every test this machine can run
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 check: $(VENV)/.dev  ## style, types, layers, and the house in numbers
-	$(BIN)/ruff check src tests benchmarks scripts clients/js/make_api.py hatch_build.py mkdocs_math.py
-	$(BIN)/ruff format --check src tests benchmarks scripts clients/js/make_api.py hatch_build.py mkdocs_math.py
+	$(BIN)/ruff check src tests benchmarks scripts docs/contributing/*.py clients/js/make_api.py hatch_build.py mkdocs_math.py
+	$(BIN)/ruff format --check src tests benchmarks scripts docs/contributing/*.py clients/js/make_api.py hatch_build.py mkdocs_math.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/house.py --check

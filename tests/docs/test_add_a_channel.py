@@ -5,31 +5,25 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from followed_pages import blocks, copied_house, page_text, place_of
 from repository import ROOT
 
-PAGE = (ROOT / "docs" / "contributing" / "add_a_channel.md").read_text(encoding="utf-8")
+PAGE = page_text("add_a_channel")
 PRIOR = "label,value,x_m,y_m\na,0.5,0,0\nb,0.3,100,0\nc,0.2,0,200\n"
-
-
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", PAGE, flags=re.DOTALL)
 
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One new file and one row, both as the page prints them."""
     here = tmp_path_factory.mktemp("copy")
-    shutil.copytree(ROOT / "src" / "sfumato", here / "src" / "sfumato", ignore=shutil.ignore_patterns("__pycache__"))
-    text, row = blocks("python")
-    where = re.match(r"# (src/\S+\.py)\n", text)
-    assert where is not None
-    (here / where.group(1)).write_text(text, encoding="utf-8")
+    copied_house(here)
+    text, row = blocks(PAGE)
+    (here / place_of(text)).write_text(text, encoding="utf-8")
     registry = here / "src" / "sfumato" / "channels" / "designs" / "design_registry.py"
     rows = registry.read_text(encoding="utf-8")
     assert rows.count("]  # fmt: skip") == 1

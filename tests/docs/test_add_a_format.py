@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
-from repository import ROOT
+from followed_pages import blocks, copied_house, page_text, place_of
 
-PAGE = (ROOT / "docs" / "contributing" / "add_a_format.md").read_text(encoding="utf-8")
+PAGE = page_text("add_a_format")
 LINES = "".join(f"{48.85 + 1e-3 * k:.5f} {2.35 + 1e-3 * k:.5f} 2024-05-01T12:{k:02d}:00Z\n" for k in range(40))
 
 
 def followed(copy: Path) -> None:
     """The page's two blocks, where it says they go."""
-    file, row = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
-    where = re.match(r"# (src/\S+\.py)\n", file)
-    assert where is not None
-    (copy / where.group(1)).write_text(file, encoding="utf-8")
+    file, row = blocks(PAGE)
+    (copy / place_of(file)).write_text(file, encoding="utf-8")
     table = copy / "src" / "sfumato" / "tracks" / "io" / "formats.py"
     head, opened, tail = table.read_text(encoding="utf-8").partition("_ALL = (\n")
     assert opened
@@ -31,8 +27,7 @@ def followed(copy: Path) -> None:
 
 @pytest.mark.slow
 def test_one_file_and_one_row_and_every_command_takes_the_new_format(tmp_path: Path) -> None:
-    left_out = shutil.ignore_patterns("__pycache__", "static", "*.nbi", "*.nbc")
-    shutil.copytree(ROOT / "src" / "sfumato", tmp_path / "src" / "sfumato", ignore=left_out)
+    env = copied_house(tmp_path)
     followed(tmp_path)
     (tmp_path / "rides").mkdir()
     (tmp_path / "rides" / "a.trk").write_text(f"# to work\n{LINES}")
@@ -46,7 +41,7 @@ def test_one_file_and_one_row_and_every_command_takes_the_new_format(tmp_path: P
             text=True,
             check=False,
             cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(tmp_path / "src")},
+            env=env,
         )
         assert asked.returncode == 0, (words, asked.stdout, asked.stderr)
         return asked.stdout

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from followed_pages import blocks, page_text, place_of
 from repository import ROOT
 from typer.testing import CliRunner
 
@@ -21,12 +22,8 @@ from sfumato.pages.report import render
 from sfumato.tracks.certificates.build import certificate_body, released_of
 from sfumato.tracks.noise.registry import MECHANISMS, all_mechanisms, mechanism_named, taking
 
-PAGE = (ROOT / "docs" / "contributing" / "add_a_mechanism.md").read_text(encoding="utf-8")
+PAGE = page_text("add_a_mechanism")
 SAMPLE = ROOT / "src" / "sfumato" / "data" / "sample_ride.gpx"
-
-
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", PAGE, flags=re.DOTALL)
 
 
 def loaded(name: str, path: Path) -> ModuleType:
@@ -42,10 +39,8 @@ def loaded(name: str, path: Path) -> ModuleType:
 @pytest.fixture
 def rounding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """One new file and one registry line, both as the page prints them."""
-    text, line = blocks("python")
-    where = re.match(r"# src/(\S+)\.py\n", text)
-    assert where is not None
-    module = where.group(1).replace("/", ".")
+    text, line = blocks(PAGE)
+    module = place_of(text).removeprefix("src/").removesuffix(".py").replace("/", ".")
     (tmp_path / "rounding.py").write_text(text, encoding="utf-8")
     name, home = re.fullmatch(r'\s*"(\S+)": "(\S+)",\s*', line).groups()  # type: ignore[union-attr]
     assert home.startswith(module + ":")

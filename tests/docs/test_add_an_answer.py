@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from followed_pages import blocks, copied_house, page_text, place_of
 from repository import ROOT
 
-PAGE = (ROOT / "docs" / "contributing" / "add_an_answer.md").read_text(encoding="utf-8")
+PAGE = page_text("add_an_answer")
 
 
 def followed(copy: Path) -> None:
     """The page's blocks, where it says they go."""
-    file, command, row = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
-    where = re.match(r"# (src/\S+\.py)\n", file)
+    file, command, row = blocks(PAGE)
     imported = re.search(r"with its import, `(.*?)`", PAGE)
-    assert where is not None
     assert imported is not None
-    (copy / where.group(1)).write_text(file, encoding="utf-8")
+    (copy / place_of(file)).write_text(file, encoding="utf-8")
     face = copy / "src" / "sfumato" / "cli" / "tracks" / "answers" / "estimate.py"
     head, table, tail = face.read_text(encoding="utf-8").partition("QUESTIONS: dict")
     opened, brace, rows = tail.partition("{\n")
@@ -35,10 +32,8 @@ def followed(copy: Path) -> None:
 
 @pytest.mark.slow
 def test_one_file_a_command_and_a_row_and_estimate_answers_the_new_question(tmp_path: Path) -> None:
-    left_out = shutil.ignore_patterns("__pycache__", "static", "*.nbi", "*.nbc")
-    shutil.copytree(ROOT / "src" / "sfumato", tmp_path / "src" / "sfumato", ignore=left_out)
+    env = copied_house(tmp_path)
     followed(tmp_path)
-    env = {**os.environ, "PYTHONPATH": str(tmp_path / "src")}
 
     def sfumato(*words: str) -> str:
         run = [sys.executable, "-c", "from sfumato.cli import main; main()", *words]

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-from repository import ROOT
+from followed_pages import blocks, copied_house, page_text, place_of
 
-PAGE = (ROOT / "docs" / "contributing" / "add_an_attacker.md").read_text(encoding="utf-8")
+PAGE = page_text("add_an_attacker")
 ASK = """
 import json, sys
 import numpy as np
@@ -26,10 +23,8 @@ print(json.dumps({"guess": guesses_m(view)["last exit"].tolist(), "words": ATTAC
 
 def followed(copy: Path) -> None:
     """The page's two blocks, where it says they go."""
-    file, row = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
-    where = re.match(r"# (src/\S+\.py)\n", file)
-    assert where is not None
-    (copy / where.group(1)).write_text(file, encoding="utf-8")
+    file, row = blocks(PAGE)
+    (copy / place_of(file)).write_text(file, encoding="utf-8")
     registry = copy / "src" / "sfumato" / "tracks" / "adversary" / "attackers.py"
     head, opened, tail = registry.read_text(encoding="utf-8").partition("    for row in (\n")
     assert opened
@@ -37,15 +32,14 @@ def followed(copy: Path) -> None:
 
 
 def test_one_file_and_one_row_and_the_leak_test_asks_the_new_attacker(tmp_path: Path) -> None:
-    left_out = shutil.ignore_patterns("__pycache__", "static", "*.nbi", "*.nbc")
-    shutil.copytree(ROOT / "src" / "sfumato", tmp_path / "src" / "sfumato", ignore=left_out)
+    env = copied_house(tmp_path)
     followed(tmp_path)
     asked = subprocess.run(
         [sys.executable, "-c", ASK],
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "PYTHONPATH": str(tmp_path / "src")},
+        env=env,
     )
     assert asked.returncode == 0, asked.stderr
     answer = json.loads(asked.stdout)
